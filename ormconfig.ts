@@ -1,0 +1,27 @@
+import { DataSource } from 'typeorm';
+import { AccessToken, Grant } from './src/auth/grant.entity.js';
+import { Client, ClientSecret } from './src/clients/client.entity.js';
+import { loadConfig } from './src/config.js';
+import { dataSourceOptions } from './src/database/data-source-options.js';
+import { openEmbeddedPostgres } from './src/database/embedded/embedded-postgres.js';
+import { IdempotencyKey } from './src/orders/idempotency-key.entity.js';
+import { MovieOrder } from './src/orders/movie-order.entity.js';
+import { Webhook, WebhookAttempt } from './src/webhooks/webhook.entity.js';
+
+const entities = [Client, ClientSecret, Grant, AccessToken, MovieOrder, IdempotencyKey, Webhook, WebhookAttempt];
+
+/** For TypeORM's own command line (`npm run typeorm -- migration:show`), from the same configuration as the service. */
+async function createDataSource(): Promise<DataSource> {
+  const config = loadConfig();
+  const { database } = config;
+  const embedded = database.kind === 'embedded' ? await openEmbeddedPostgres(database.folder, 'join') : null;
+  const dataSource = new DataSource({ ...(await dataSourceOptions(config, embedded, 'migration')), entities });
+  const destroy = dataSource.destroy.bind(dataSource);
+  dataSource.destroy = async () => {
+    await destroy();
+    await embedded?.close();
+  };
+  return dataSource;
+}
+
+export default createDataSource();

@@ -1,0 +1,41 @@
+import type { Config, DatabaseLocation, QueueLocation } from './config.js';
+import { hidePassword } from './core/setting-reader.js';
+import type { Running } from './serve.js';
+
+type Started = Pick<Running, 'url' | 'firstClient'>;
+
+/** What a server says of itself when it has started, for programs. */
+export function announcement(config: Config, { url, firstClient }: Started) {
+  const { environment, role, unsafeDefaults } = config;
+  return {
+    ...{ environment, role, url, dashboard: `${url}/ops/queues` },
+    database: placeOf(config.database),
+    queue: placeOf(config.queue),
+    unsafeDefaults,
+    firstClient: firstClient && { client_id: firstClient.id, client_secret: firstClient.secret },
+  };
+}
+
+/** The same for people. */
+export function told(config: Config, started: Started): string {
+  const { environment, role, url, dashboard, database, queue, unsafeDefaults, firstClient } = announcement(
+    config,
+    started,
+  );
+  const lines = [
+    `Usher ${environment} (${role}) at ${url}, dashboard at ${dashboard}`,
+    `Database ${database}, queue ${queue === 'embedded' || queue === database ? 'in it' : queue}.`,
+  ];
+  if (unsafeDefaults.length > 0) lines.push(`For this machine only: ${unsafeDefaults.join(', ')}.`);
+  if (firstClient) {
+    lines.push('A first client, whose secret is shown this once:');
+    lines.push(`  client_id      ${firstClient.client_id}`, `  client_secret  ${firstClient.client_secret}`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+/** As its setting has it, without the password. */
+function placeOf(location: DatabaseLocation | QueueLocation): string {
+  if ('url' in location) return hidePassword(location.url.href);
+  return 'folder' in location ? `embedded:${location.folder}` : 'embedded';
+}

@@ -1,0 +1,38 @@
+import { Module } from '@nestjs/common';
+import { PassportModule } from '@nestjs/passport';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { Client } from '../clients/client.entity.js';
+import { ClientsModule } from '../clients/clients.module.js';
+import { LimitsModule } from '../limits/limits.module.js';
+import { AccessTokens } from './access-tokens.js';
+import { BasicGuard } from './basic.guard.js';
+import { BasicStrategy } from './basic.strategy.js';
+import { BearerGuard } from './bearer.guard.js';
+import { AccessToken, Grant } from './grant.entity.js';
+import { ClientGate } from './client-gate.js';
+import { FailureLimit } from './failure-limit.js';
+import { IntrospectionService } from './introspection.service.js';
+import { MetadataController } from './metadata.controller.js';
+import { RevocationService } from './revocation.service.js';
+import { TokenLimit } from './token-limit.js';
+import { TokenStatusController } from './token-status.controller.js';
+import { TokenController } from './token.controller.js';
+import { TokenEvents } from './token-events.js';
+import { TokenService } from './token.service.js';
+
+const ENTITIES = TypeOrmModule.forFeature([Grant, AccessToken, Client]);
+const GATE = [BasicStrategy, BasicGuard, FailureLimit, ClientGate];
+const TOKENS = [TokenEvents, TokenLimit, TokenService, RevocationService, IntrospectionService];
+
+/** What guards need to tell clients apart. */
+@Module({
+  imports: [PassportModule, ClientsModule, LimitsModule, ENTITIES],
+  providers: [...GATE, ...TOKENS, AccessTokens, BearerGuard],
+  // A module that uses BearerGuard builds it itself and needs what it injects.
+  exports: [BasicGuard, BearerGuard, ...TOKENS, AccessTokens, ENTITIES],
+})
+export class AuthModule {}
+
+/** The token endpoints; they count on the hook of http-server.ts, which authenticates before a body is read. */
+@Module({ imports: [AuthModule], controllers: [TokenController, TokenStatusController, MetadataController] })
+export class AuthRoutesModule {}

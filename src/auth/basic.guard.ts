@@ -1,0 +1,13 @@
+import { Injectable } from '@nestjs/common';
+import { AuthGuard } from '@nestjs/passport';
+import { OAuthError } from '../core/oauth-error.js';
+
+/** Lets a request through when the Basic strategy knows its client. */
+@Injectable()
+export class BasicGuard extends AuthGuard('basic') {
+  override handleRequest<T>(error: unknown, client: T | false | null): T {
+    if (error) throw error;
+    if (!client) throw new OAuthError('invalid_client', 'the client id or the client secret is not right');
+    return client;
+  }
+}

@@ -1,0 +1,37 @@
+import { Injectable } from '@nestjs/common';
+import { PassportStrategy } from '@nestjs/passport';
+import type { StrategyCreatedStatic } from 'passport';
+import { BasicStrategy as PassportBasicStrategy } from 'passport-http';
+import type { Client } from '../clients/client.entity.js';
+import { ClientSecrets } from '../clients/client-secrets.js';
+import { parseBasicHeader } from '../core/basic-credentials.js';
+
+/**
+ * HTTP Basic for API clients (specification 5.2). The header is parsed here: passport-http splits the pair at every
+ * colon, so that `secret:anything` would pass, and takes any scheme that contains "basic".
+ */
+@Injectable()
+export class BasicStrategy extends PassportStrategy(PassportBasicStrategy, 'basic') {
+  constructor(private readonly secrets: ClientSecrets) {
+    super();
+  }
+
+  override authenticate(request: { headers: { authorization?: string } }): void {
+    // Passport adds these to the strategy for each request.
+    const { success, fail, error } = this as object as StrategyCreatedStatic;
+    this.identify(request.headers.authorization).then((client) => (client ? success(client) : fail(401)), error);
+  }
+
+  /** What passport-http would call with its own reading of the header; every request comes through authenticate(). */
+  validate(id: string, secret: string): Promise<Client | null> {
+    return this.secrets.authenticate(id, secret);
+  }
+
+  private async identify(header: string | undefined): Promise<Client | null> {
+    for (const { id, secret } of parseBasicHeader(header)) {
+      const client = await this.validate(id, secret);
+      if (client) return client;
+    }
+    return null;
+  }
+}

@@ -1,0 +1,20 @@
+import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import type { Config } from '../config.js';
+import { CONFIG } from '../config.module.js';
+import { hasCredentials } from '../core/basic-credentials.js';
+import { unauthorized } from '../http/problem.js';
+
+/** Lets the order service of another process through: INTERNAL_USER and INTERNAL_PASSWORD, by HTTP Basic. */
+@Injectable()
+export class InternalGuard implements CanActivate {
+  constructor(@Inject(CONFIG) private readonly config: Config) {}
+
+  canActivate(context: ExecutionContext): boolean {
+    const { headers } = context.switchToHttp().getRequest<{ headers: { authorization?: string } }>();
+    if (hasCredentials(headers.authorization, this.config.internal)) return true;
+    throw unauthorized(
+      'send INTERNAL_USER and INTERNAL_PASSWORD by HTTP Basic',
+      'Basic realm="usher internal", charset="UTF-8"',
+    );
+  }
+}

@@ -1,0 +1,26 @@
+import { Controller, Get, Inject, Req } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import type { Config } from '../config.js';
+import { CONFIG } from '../config.module.js';
+import { type ServerMetadata, serverMetadata } from '../core/server-metadata.js';
+import { notFound, Problem } from '../http/problem.js';
+
+/** RFC 8414: where the endpoints are and what they take. */
+@Controller('.well-known/oauth-authorization-server')
+export class MetadataController {
+  constructor(@Inject(CONFIG) private readonly config: Config) {}
+
+  @Get()
+  metadata(@Req() request: FastifyRequest): ServerMetadata {
+    return serverMetadata(this.config.authUrl ?? this.ownAddress(request));
+  }
+
+  /** Only the sandbox believes what a request says of the address it was sent to. */
+  private ownAddress({ protocol, host }: FastifyRequest): string {
+    if (this.config.environment === 'production') throw notFound('USHER_AUTH_URL is not set');
+    const address = `${protocol}://${host}`;
+    if (!URL.canParse(address) || new URL(address).origin !== address.toLowerCase())
+      throw new Problem(400, 'Bad Request', 'the Host header is malformed');
+    return new URL(address).origin;
+  }
+}

@@ -1,0 +1,40 @@
+#!/usr/bin/env node
+import { Command, CommanderError } from 'commander';
+import { outliveReaders, reportFault } from './fault.js';
+import { addClientCommands } from './cli/client.js';
+import { addDemo } from './cli/demo.js';
+import { addHelp } from './cli/help.js';
+import { addKeysCommands } from './cli/keys.js';
+import { addListen } from './cli/listen.js';
+import { addMigrate } from './cli/migrate.js';
+import { addOrderCommands } from './cli/order.js';
+import { addPurge } from './cli/purge.js';
+import { addServe } from './cli/serve.js';
+import { addWebhookCommands } from './cli/webhook.js';
+import { VERSION } from './core/version.js';
+
+const program = new Command('usher')
+  .description('The door of a cinema’s open API: OAuth tokens and signed order-completion notifications.')
+  .version(VERSION, '--version', 'print the version')
+  .configureOutput({ outputError: (text, write) => write(`usher: ${oneLine(text)}\n`) })
+  .exitOverride();
+
+for (const add of [addServe, addDemo, addMigrate, addClientCommands, addOrderCommands, addWebhookCommands])
+  add(program);
+for (const add of [addPurge, addKeysCommands, addListen, addHelp]) add(program);
+
+outliveReaders();
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (!(error instanceof CommanderError)) reportFault(error);
+  // What a failed start left open must not keep the process.
+  process.exit(error instanceof CommanderError ? error.exitCode : 1);
+}
+
+function oneLine(text: string): string {
+  return text
+    .trim()
+    .replace(/^error: /, '')
+    .replaceAll('\n', ' ');
+}

@@ -1,0 +1,49 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { parseDuration } from '../core/duration.js';
+import { command, withServices } from './command.js';
+import { fields, print } from './output.js';
+
+interface RotateOptions {
+  overlap: number;
+  json?: boolean;
+}
+
+const DAY_MS = 86_400_000;
+const LONGEST_OVERLAP_MS = 365 * DAY_MS;
+
+export function addClientSecretCommands(client: Command): void {
+  command(client, 'rotate-secret', 'issue a new secret, shown this once; the old one goes on for the overlap')
+    .argument('<id>')
+    .option('--overlap <duration>', 'how long both are valid, e.g. 24h; 0s ends the old one at once', overlap, DAY_MS)
+    .action(rotate);
+  command(client, 'finish-rotation', 'end the overlap now: only the new secret stays valid')
+    .argument('<id>')
+    .action(finish);
+}
+
+async function rotate(id: string, { overlap, json }: RotateOptions): Promise<void> {
+  const { secret, oldValidUntil } = await withServices(({ secretRotation }) => secretRotation.rotate(id, overlap));
+  const rotated = {
+    client_id: id,
+    client_secret: secret,
+    old_secret_valid_until: new Date(oldValidUntil).toISOString(),
+  };
+  print(
+    json,
+    rotated,
+    `${fields(rotated)}\n\nKeep the secret now: it is not shown again. Until then the old one signs notifications,\n` +
+      `and X-Signature-Next is what the new one makes; "usher client finish-rotation ${id}" ends that sooner.`,
+  );
+}
+
+async function finish(id: string, { json }: { json?: boolean }): Promise<void> {
+  await withServices(({ secretRotation }) => secretRotation.finish(id));
+  print(json, { client_id: id }, `Only the new secret of client ${id} is valid now.`);
+}
+
+function overlap(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === null || ms > LONGEST_OVERLAP_MS)
+    throw new InvalidArgumentError('It must be a duration like 30m, 24h or 7d, at most 365d.');
+  return ms;
+}

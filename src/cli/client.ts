@@ -1,0 +1,52 @@
+import type { Command } from 'commander';
+import type { Client } from '../clients/client.entity.js';
+import type { ClientsService } from '../clients/clients.service.js';
+import { command, group, withServices } from './command.js';
+import { addClientCreate } from './client-create.js';
+import { addClientSecretCommands } from './client-secret.js';
+import { fields, print, table } from './output.js';
+
+type Options = { json?: boolean };
+
+export function addClientCommands(program: Command): void {
+  const client = group(program, 'client', 'issue and change API clients');
+
+  addClientCreate(client);
+  addClientSecretCommands(client);
+  command(client, 'list', 'all clients').action(async ({ json }: Options) => {
+    const clients = await withServices((services) => services.clients.list());
+    print(
+      json,
+      clients.map(view),
+      table(clients.map(view), 'There is no client yet: "usher client create --name …" makes one.'),
+    );
+  });
+  command(client, 'show', 'one client')
+    .argument('<id>')
+    .action((id: string, options: Options) => show(options, (service) => service.get(id)));
+  command(client, 'disable', 'refuse its credentials and tokens; what is pending is still delivered')
+    .argument('<id>')
+    .action((id: string, options: Options) => show(options, (service) => service.setDisabled(id, true)));
+  command(client, 'enable', 'accept its credentials and tokens again')
+    .argument('<id>')
+    .action((id: string, options: Options) => show(options, (service) => service.setDisabled(id, false)));
+  command(client, 'set-notify-url', 'change where its notifications go')
+    .argument('<id>')
+    .argument('<url>')
+    .action((id: string, url: string, options: Options) => show(options, (service) => service.setNotifyUrl(id, url)));
+}
+
+async function show({ json }: Options, work: (service: ClientsService) => Promise<Client>): Promise<void> {
+  const client = await withServices(({ clients }) => work(clients));
+  print(json, view(client), fields(view(client)));
+}
+
+function view(client: Client) {
+  return {
+    client_id: client.id,
+    name: client.name,
+    notify_url: client.notifyUrl,
+    created_at: new Date(client.createdAt).toISOString(),
+    disabled_at: client.disabledAt === null ? null : new Date(client.disabledAt).toISOString(),
+  };
+}

@@ -1,0 +1,31 @@
+import { Command } from 'commander';
+import type { Services } from './services.js';
+
+/** Runs `work` with Usher's services and closes them whatever happens. */
+export async function withServices<T>(work: (services: Services) => Promise<T>): Promise<T> {
+  // Loaded when a command needs it: help and mistakes are told at once.
+  const { openServices } = await import('./services.js');
+  const services = await openServices();
+  try {
+    return await work(services);
+  } finally {
+    await services.close();
+  }
+}
+
+/** A group of commands, such as `usher client …`. */
+export function group(parent: Command, name: string, description: string): Command {
+  return inherit(parent, new Command(name).description(description));
+}
+
+/** A command that answers for people, or with --json as one JSON document. */
+export function command(parent: Command, usage: string, description: string): Command {
+  return inherit(parent, new Command(usage.split(' ')[0]).description(description))
+    .usage(usage.split(' ').slice(1).join(' '))
+    .option('--json', 'one JSON document on standard output');
+}
+
+function inherit(parent: Command, child: Command): Command {
+  parent.addCommand(child.copyInheritedSettings(parent));
+  return child;
+}

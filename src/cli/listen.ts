@@ -1,0 +1,80 @@
+import { once } from 'node:events';
+import { type Command, InvalidArgumentError } from 'commander';
+import { parseDuration } from '../core/duration.js';
+import { dim, green, red } from './colour.js';
+import { command } from './command.js';
+import { type Received, startLocalReceiver } from './local-receiver.js';
+import { fields } from './output.js';
+
+interface ListenOptions {
+  secret: string;
+  port: number;
+  status?: number;
+  forwardTo?: URL;
+  delay: number;
+  failFirst: number;
+  json?: boolean;
+}
+
+const DEFAULT_PORT = 4000;
+
+export function addListen(program: Command): void {
+  command(program, 'listen', 'a receiver on this machine: prints each notification and whether its signature holds')
+    .requiredOption('--secret <secret>', 'the client secret')
+    .option('--port <port>', 'where to listen', whole(0, 65_535), DEFAULT_PORT)
+    .option('--forward-to <url>', 'hand each request on to a receiver of yours, and answer what it answers', httpUrl)
+    .option('--status <code>', 'what to answer', whole(200, 599))
+    .option('--delay <duration>', 'wait before answering, e.g. 5s', duration, 0)
+    .option('--fail-first <n>', 'answer 500 to the first n attempts of each notification', whole(0, 1_000), 0)
+    .action(listen);
+}
+
+/** Until a signal ends it. */
+async function listen({ secret, port, status, forwardTo, delay, failFirst, json }: ListenOptions): Promise<void> {
+  const show = (received: Received): void =>
+    void process.stdout.write(`${json ? JSON.stringify(received) : textOf(received)}\n`);
+  const receiver = await startLocalReceiver({
+    ...{ port, secret, status: status ?? null, delayMs: delay, failFirst },
+    ...{ forwardTo: forwardTo ?? null, onReceived: show },
+  });
+  if (!json) process.stdout.write(`Listening at ${receiver.url}; end with Ctrl-C.\n`);
+  await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM'), once(process.stdout, 'error')]);
+  receiver.close();
+}
+
+/** A line, and below it what the order says. */
+function textOf(received: Received): string {
+  const { notification, forwarded, answered } = received;
+  const answers = `${forwarded === null ? '' : `forwarded: ${forwarded}  `}answered ${answered}`;
+  const line = `${new Date().toLocaleTimeString('en-GB')}  ${verdictOf(received)}  ${answers}`;
+  if (!notification) return line;
+  return `${line}\n${dim(fields({ ...notification.data }).replace(/^/gm, '          '))}`;
+}
+
+function verdictOf({ webhookId, attempt, notification, fault }: Received): string {
+  if (!notification) return red(`signature does not hold (${fault?.differs}): ${fault?.hint}`);
+  const { key, totalAmount, currencyCode, status } = notification.data;
+  const kind = notification.eventType + (notification.test ? ' (test)' : '');
+  const order = `${kind}  ${key}  ${status}  ${totalAmount} ${currencyCode}`;
+  return `${green('signature holds')}  ${order}  webhook ${webhookId} attempt ${attempt}`;
+}
+
+const whole =
+  (least: number, most: number) =>
+  (text: string): number => {
+    const number = /^\d{1,6}$/.test(text) ? Number(text) : NaN;
+    if (number >= least && number <= most) return number;
+    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+  };
+
+function duration(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === null) throw new InvalidArgumentError('It must be a duration like 500ms or 5s.');
+  return ms;
+}
+
+function httpUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url && /^https?:$/.test(url.protocol)) return url;
+  throw new InvalidArgumentError('It must be a URL like http://127.0.0.1:8080/notify.');
+}

@@ -1,0 +1,14 @@
+import type { Command } from 'commander';
+import { loadConfig } from '../config.js';
+import { command } from './command.js';
+import { print } from './output.js';
+
+export function addMigrate(program: Command): void {
+  command(program, 'migrate', 'bring the database, and a queue on Postgres, up to date').action(run);
+}
+
+async function run({ json }: { json?: boolean }): Promise<void> {
+  const { migrate } = await import('../migrate.js');
+  const done = await migrate(loadConfig());
+  print(json, { migrations: done }, done.length > 0 ? `Done: ${done.join(', ')}` : 'Nothing to do: it is up to date.');
+}

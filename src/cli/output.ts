@@ -1,0 +1,36 @@
+/** One JSON document on standard output, or `text` for people. */
+export function print(asJson: boolean | undefined, value: unknown, text: string): void {
+  process.stdout.write(asJson ? `${JSON.stringify(value, null, 2)}\n` : `${text}\n`);
+}
+
+/** `name  value` lines, aligned. Null shows as a dash. */
+export function fields(record: Record<string, unknown>): string {
+  const width = Math.max(...Object.keys(record).map((name) => name.length));
+  return Object.entries(record)
+    .map(([name, value]) => `${name.padEnd(width)}  ${shown(value)}`)
+    .join('\n');
+}
+
+/** Rows under headings, aligned; `empty` where there are none. */
+export function table(rows: Record<string, unknown>[], empty: string): string {
+  const [first] = rows;
+  if (!first) return empty;
+  const names = Object.keys(first);
+  const cells = [names, ...rows.map((row) => names.map((name) => shown(row[name])))];
+  const widths = names.map((_, column) => Math.max(...cells.map((row) => columnsOf(row[column] ?? ''))));
+  return cells
+    .map((row) =>
+      row
+        .map((cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - columnsOf(cell))))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** How many columns of a terminal a text takes: Chinese, Japanese, Korean and emoji take two a character. */
+const columnsOf = (text: string): number =>
+  [...text.replace(/\p{M}/gu, '')].length +
+  (text.match(/[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}\p{Emoji_Presentation}]/gu)?.length ?? 0);
+
+const shown = (value: unknown): string => (value === null || value === undefined ? '-' : String(value));

@@ -1,0 +1,39 @@
+import { Presets, SingleBar } from 'cli-progress';
+
+/** Shows how far a long command is. */
+export interface Progress {
+  set(done: number, total: number): void;
+  end(): void;
+}
+
+const STEP = 0.1;
+
+/** On standard error: a bar on a terminal, else a line every tenth of the way; nothing beside a JSON answer. */
+export function startProgress(title: string, asJson: boolean | undefined): Progress {
+  if (asJson) return { set: () => undefined, end: () => undefined };
+  return process.stderr.isTTY ? bar(title) : lines(title);
+}
+
+function bar(title: string): Progress {
+  const single = new SingleBar(
+    { format: `${title} {bar} {percentage}% | {value}/{total}`, hideCursor: true, stream: process.stderr },
+    Presets.shades_classic,
+  );
+  single.start(0, 0);
+  const set = (done: number, total: number): void => {
+    single.setTotal(total);
+    single.update(done);
+  };
+  return { set, end: () => single.stop() };
+}
+
+function lines(title: string): Progress {
+  let shown = 0;
+  const set = (done: number, total: number): void => {
+    const isStep = done > 0 && (done === total || done - shown >= total * STEP);
+    if (!isStep || done === shown) return;
+    shown = done;
+    process.stderr.write(`${title} ${done}/${total}\n`);
+  };
+  return { set, end: () => undefined };
+}

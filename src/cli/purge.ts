@@ -1,0 +1,22 @@
+import type { Command } from 'commander';
+import { command, withServices } from './command.js';
+import { print } from './output.js';
+import { startProgress } from './progress.js';
+
+export function addPurge(program: Command): void {
+  command(program, 'purge', 'delete now what has expired; workers do it every hour').action(purgeNow);
+}
+
+async function purgeNow({ json }: { json?: boolean }): Promise<void> {
+  const progress = startProgress('Purging', json);
+  const purged = await withServices(({ purge }) =>
+    purge.run({ onProgress: (done, total) => progress.set(done, total) }),
+  ).finally(() => progress.end());
+  const { grants, accessTokens, idempotencyKeys, orders, webhooks } = purged;
+  print(
+    json,
+    { grants, access_tokens: accessTokens, idempotency_keys: idempotencyKeys, orders, webhooks },
+    `Deleted: ${grants} grant(s), ${accessTokens} access token(s), ${idempotencyKeys} idempotency key(s), ` +
+      `${orders} order(s), body and attempts of ${webhooks} webhook(s).`,
+  );
+}

@@ -1,0 +1,8 @@
+import type { Command } from 'commander';
+import { command } from './command.js';
+
+export function addServe(program: Command): void {
+  command(program, 'serve', 'run the service, in the role that USHER_ROLE names').action(
+    async (options: { json?: boolean }) => (await import('../run-server.js')).runServer(options),
+  );
+}

@@ -1,0 +1,31 @@
+import { NestFactory } from '@nestjs/core';
+import { AppModule } from '../app.module.js';
+import { Purge } from '../purge/purge.js';
+import { ClientsService } from '../clients/clients.service.js';
+import { KeyRotation } from '../clients/key-rotation.js';
+import { SecretRotation } from '../clients/secret-rotation.js';
+import { loadConfig } from '../config.js';
+import { createLogger, NestLogger } from '../logger.js';
+import { OrdersService } from '../orders/orders.service.js';
+import { MassResend } from '../webhooks/mass-resend.js';
+import { WebhookService } from '../webhooks/webhook.service.js';
+
+export type Services = Awaited<ReturnType<typeof openServices>>;
+
+/** What commands work with, also beside a running server. */
+export async function openServices() {
+  const config = loadConfig();
+  const logger = new NestLogger(createLogger({ ...config, logLevel: config.commandLogLevel }, 'stderr'));
+  const app = await NestFactory.createApplicationContext(AppModule.forCommand(config), { logger, abortOnError: false });
+  const get = <T>(service: new (...injected: never[]) => T): T => app.get<T>(service, { strict: false });
+  return {
+    clients: get(ClientsService),
+    secretRotation: get(SecretRotation),
+    keyRotation: get(KeyRotation),
+    orders: get(OrdersService),
+    webhooks: get(WebhookService),
+    massResend: get(MassResend),
+    purge: get(Purge),
+    close: () => app.close(),
+  };
+}

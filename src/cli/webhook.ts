@@ -1,0 +1,57 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { WebhookStatus } from '../webhooks/webhook.entity.js';
+import type { AttemptView, WebhookView } from '../webhooks/webhook-view.js';
+import { command, group, withServices } from './command.js';
+import { fields, print, table } from './output.js';
+import { addResend } from './webhook-resend.js';
+
+interface ListOptions {
+  reference?: string;
+  status?: WebhookStatus;
+  limit: number;
+  json?: boolean;
+}
+type Options = { json?: boolean };
+
+export function addWebhookCommands(program: Command): void {
+  const webhook = group(program, 'webhook', 'notifications and their delivery');
+
+  command(webhook, 'list', 'newest first')
+    .option('--reference <key>', 'of one order')
+    .addOption(new Option('--status <status>', 'in one status').choices(['PENDING', 'SUCCESS', 'FAILED']))
+    .option('--limit <n>', 'at most so many', positive, 100)
+    .action(list);
+  command(webhook, 'show', 'one notification with its attempts').argument('<id>').action(show);
+  addResend(webhook);
+}
+
+async function list({ reference, status, limit, json }: ListOptions): Promise<void> {
+  const found = await withServices(({ webhooks }) => webhooks.list({ referenceId: reference, status, limit }));
+  const rows = found.map(({ id, referenceId, status, attempts, nextAttemptAt }) => ({
+    id,
+    referenceId,
+    status,
+    attempts,
+    nextAttemptAt,
+  }));
+  print(json, found, table(rows, 'No such webhook.'));
+}
+
+async function show(id: string, { json }: Options): Promise<void> {
+  const { webhook, attempts } = await withServices(({ webhooks }) => webhooks.show(id));
+  print(json, { ...webhook, attempts }, `${fields({ ...webhook })}\n\n${attemptTable(webhook, attempts)}`);
+}
+
+function attemptTable({ status }: WebhookView, attempts: AttemptView[]): string {
+  const rows = attempts.map(({ number, startedAt, durationMs, responseStatus, error }) => {
+    const took = durationMs === null ? null : `${durationMs} ms`;
+    const unknown = durationMs === null ? (status === 'PENDING' ? 'under way or cut off' : 'cut off') : null;
+    return { attempt: number, started: startedAt, took, status: responseStatus, error: error ?? unknown };
+  });
+  return table(rows, 'No attempt yet.');
+}
+
+function positive(text: string): number {
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 to 999999.');
+  return Number(text);
+}

@@ -1,0 +1,124 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
+import { type DataSource, Repository } from 'typeorm';
+import { AuditLog } from '../audit/audit.module.js';
+import type { Config } from '../config.js';
+import { CONFIG } from '../config.module.js';
+import { type ClientCredentials, credentialFault, newCredentials } from '../core/client-credentials.js';
+import { newId } from '../core/identifier.js';
+import { checkNotifyUrl, NotifyUrlError } from '../core/notify-url.js';
+import { databaseNow, inTransaction, isDuplicate } from '../database/sql.js';
+import { Problem, unprocessable } from '../http/problem.js';
+import { ClientError, UnknownClientError } from './client-error.js';
+import { Client, CLIENT_NAME_MOST, ClientSecret } from './client.entity.js';
+import { Vault } from './vault.js';
+
+const NAME = new RegExp(`^(?=.*\\S)\\P{Cc}{1,${CLIENT_NAME_MOST}}$`, 'u');
+
+/** Issues, changes and looks up API clients (specification 5.1: credentials come from the operator). */
+@Injectable()
+export class ClientsService {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    @InjectRepository(Client) private readonly clients: Repository<Client>,
+    private readonly vault: Vault,
+    private readonly audit: AuditLog,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  /** A new client and its secret, which is shown this once and only kept sealed. */
+  create(name: string, notifyUrl: string | null): Promise<{ client: Client; secret: string }> {
+    return this.add(name, notifyUrl, newCredentials());
+  }
+
+  /** A client whose credentials were issued elsewhere; throws {@link ClientError} where they cannot be taken. */
+  async import(name: string, notifyUrl: string | null, credentials: ClientCredentials): Promise<Client> {
+    const fault = credentialFault(credentials);
+    if (fault !== null) throw new ClientError(fault);
+    return (await this.add(name, notifyUrl, credentials)).client;
+  }
+
+  list(): Promise<Client[]> {
+    return this.clients.find({ order: { createdAt: 'ASC', id: 'ASC' } });
+  }
+
+  async get(id: string): Promise<Client> {
+    const client = await this.clients.findOneBy({ id });
+    // MySQL finds an id whatever spaces follow it.
+    if (client?.id !== id) throw new UnknownClientError(id);
+    return client;
+  }
+
+  async setDisabled(id: string, disabled: boolean): Promise<Client> {
+    const disabledAt = disabled ? await databaseNow(this.clients.manager) : null;
+    const client = await this.change(id, { disabledAt });
+    this.audit.record(disabled ? 'client.disabled' : 'client.enabled', { client: id });
+    return client;
+  }
+
+  async setNotifyUrl(id: string, notifyUrl: string): Promise<Client> {
+    this.checkNotifyUrl(notifyUrl);
+    const client = await this.change(id, { notifyUrl });
+    this.audit.record('client.notify-url-set', { client: id, host: new URL(notifyUrl).host });
+    return client;
+  }
+
+  /** Refuses a Notify URL that deliveries would refuse (NotifyUrlError says why). */
+  checkNotifyUrl(url: string): void {
+    const { allowPrivateHosts, environment } = this.config;
+    checkNotifyUrl(url, { allowPrivateHosts, httpsOnly: environment === 'production' });
+  }
+
+  /** The same for a request that has it as a field: 400. */
+  checkNotifyUrlField(notifyUrl: string): void {
+    try {
+      this.checkNotifyUrl(notifyUrl);
+    } catch (error) {
+      if (!(error instanceof NotifyUrlError)) throw error;
+      const { message } = error;
+      throw new Problem(400, 'Bad Request', `notifyUrl: ${message}`, [{ field: 'notifyUrl', message }]);
+    }
+  }
+
+  /** 422 where the client has none. */
+  async registeredNotifyUrl(id: string): Promise<string> {
+    const { notifyUrl } = await this.get(id);
+    if (notifyUrl !== null) return notifyUrl;
+    throw unprocessable(
+      'notifyUrl is missing and the client has none registered; send one, or have the operator set it',
+    );
+  }
+
+  private async add(name: string, notifyUrl: string | null, { id, secret }: ClientCredentials) {
+    if (!NAME.test(name)) throw new ClientError(`name: write 1 to ${CLIENT_NAME_MOST} characters, all in one line`);
+    if (notifyUrl !== null) this.checkNotifyUrl(notifyUrl);
+    const client = await this.insert({ id, name, notifyUrl }, secret).catch((error: unknown) => {
+      throw isDuplicate(error) ? new ClientError(`there is a client ${id} already`) : error;
+    });
+    this.audit.record('client.created', { client: id });
+    return { client, secret };
+  }
+
+  private insert(row: Pick<Client, 'id' | 'name' | 'notifyUrl'>, secret: string): Promise<Client> {
+    return inTransaction(this.dataSource, async (manager) => {
+      const createdAt = await databaseNow(manager);
+      const client = manager.create(Client, {
+        ...row,
+        grantTypes: ['client_credentials', 'refresh_token'],
+        createdAt,
+        disabledAt: null,
+      });
+      await manager.insert(Client, client);
+      const id = newId(this.config.environment, createdAt);
+      const sealed = this.vault.seal(secret, client.id);
+      await manager.insert(ClientSecret, { id, clientId: client.id, ...sealed, createdAt, expiresAt: null });
+      return client;
+    });
+  }
+
+  private async change(id: string, change: Partial<Client>): Promise<Client> {
+    await this.get(id);
+    await this.clients.update({ id }, change);
+    return this.get(id);
+  }
+}

@@ -1,0 +1,29 @@
+import { isIP } from 'node:net';
+
+/** What may follow the ? of an address: names, and the values that each can have (any, where none are listed). */
+const PARAMETERS: Record<'mysql' | 'postgres' | 'redis', Record<string, string[]>> = {
+  // As MySQL's own clients call them. REQUIRED encrypts and checks nothing.
+  mysql: { 'ssl-mode': ['DISABLED', 'REQUIRED', 'VERIFY_IDENTITY'] },
+  // libpq's `require` checks nothing, pg's does: neither is taken for the other here.
+  postgres: { sslmode: ['disable', 'no-verify', 'verify-full'], host: [] },
+  redis: {},
+};
+
+/** What is wrong with the parameters of an address and what would be right, or null. */
+export function parameterFault(kind: keyof typeof PARAMETERS, { hostname, searchParams }: URL): string | null {
+  const allowed = PARAMETERS[kind];
+  for (const [name, value] of searchParams) {
+    const values = allowed[name];
+    if (values === undefined) return `?${name} is not known for ${kind}; ${told(kind)}`;
+    if (values.length > 0 && !values.includes(value)) return `${name} is not possible so; write ${values.join(', ')}`;
+  }
+  // Of an address mysql2 would accept a certificate for `localhost`.
+  if (searchParams.get('ssl-mode') === 'VERIFY_IDENTITY' && isIP(hostname.replace(/^\[|\]$/g, '')) !== 0)
+    return 'ssl-mode=VERIFY_IDENTITY needs the server’s name in place of its address';
+  return null;
+}
+
+function told(kind: keyof typeof PARAMETERS): string {
+  const names = Object.keys(PARAMETERS[kind]);
+  return names.length === 0 ? 'it takes none (TLS is rediss://)' : `it takes ${names.join(', ')}`;
+}

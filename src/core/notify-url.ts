@@ -1,0 +1,165 @@
+import { BlockList, isIP, isIPv4 } from 'node:net';
+
+export type AddressKind =
+  | 'public'
+  | 'private'
+  | 'shared'
+  | 'loopback'
+  | 'benchmarking'
+  | 'link-local'
+  | 'metadata'
+  | 'unspecified'
+  | 'multicast'
+  | 'documentation'
+  | 'reserved'
+  | 'tunnel'
+  | 'invalid';
+
+export interface NotifyUrlPolicy {
+  allowPrivateHosts: boolean;
+  httpsOnly: boolean;
+}
+
+/** The message tells the person who registers the URL what to change. */
+export class NotifyUrlError extends Error {
+  override readonly name = 'NotifyUrlError';
+}
+
+export const NOTIFY_URL_MAX_LENGTH = 2048;
+
+// IANA's special-purpose registries and the clouds' metadata services. The first range that holds an address names its kind.
+const RANGES: readonly (readonly [AddressKind, readonly string[]])[] = [
+  ['metadata', ['169.254.169.254/32', '100.100.100.200/32', '192.0.0.192/32', '168.63.129.16/32']],
+  ['metadata', ['fd00:ec2::/32', 'fd20:ce::254/128', 'fd00:42::42/128', 'fd00:c1::a9fe:a9fe/128']],
+  ['loopback', ['127.0.0.0/8', '::1/128']],
+  ['unspecified', ['0.0.0.0/8', '::/128']],
+  ['link-local', ['169.254.0.0/16', 'fe80::/10']],
+  ['private', ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7', 'fec0::/10']],
+  ['shared', ['100.64.0.0/10']],
+  ['benchmarking', ['198.18.0.0/15', '2001:2::/48']],
+  ['documentation', ['192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24', '2001:db8::/32', '3fff::/20']],
+  ['multicast', ['224.0.0.0/4', 'ff00::/8']],
+  ['tunnel', ['2002::/16', '2001::/32', '64:ff9b:1::/48', '192.88.99.0/24']],
+  ['reserved', ['192.0.0.0/24', '240.0.0.0/4', '2001::/23']],
+  ['public', ['0.0.0.0/0', '2000::/3']],
+];
+
+// What an operator means by "private hosts". Tunnels stay out: what they lead to cannot be told from here.
+const OPENED_BY_PRIVATE_HOSTS: ReadonlySet<AddressKind> = new Set(['private', 'shared', 'loopback', 'benchmarking']);
+
+// Mapped addresses (RFC 4291 §2.5.5.2) and NAT64 (RFC 6052) reach the IPv4 address in their last 32 bits.
+const CARRIES_IPV4 = blockList(['::ffff:0:0/96', '64:ff9b::/96']);
+
+const KINDS = RANGES.map(([kind, subnets]) => ({ kind, list: blockList(subnets) }));
+
+const LOCALHOST_NAMES = /^(?:.+\.)?(?:localhost|localhost\.localdomain|ip6-localhost|ip6-loopback)$/;
+
+export function addressKind(ip: string): AddressKind {
+  const address = ip.replace(/%.*$/, '');
+  if (isIP(address) === 0) return 'invalid';
+  if (isIPv4(address)) return kindWithin(address, 'ipv4');
+  return CARRIES_IPV4.check(address, 'ipv6') ? kindWithin(lastIPv4(address), 'ipv4') : kindWithin(address, 'ipv6');
+}
+
+export function isPublicAddress(ip: string): boolean {
+  return addressKind(ip) === 'public';
+}
+
+/** Link-local and metadata addresses are refused whatever the policy says. */
+export function isAllowedAddress(ip: string, allowPrivateHosts: boolean): boolean {
+  const kind = addressKind(ip);
+  return kind === 'public' || (allowPrivateHosts && OPENED_BY_PRIVATE_HOSTS.has(kind));
+}
+
+/** Checks a Notify URL at registration. Names are not resolved here: every address is judged again when it is connected to. */
+export function checkNotifyUrl(url: string, policy: NotifyUrlPolicy): URL {
+  const parsed = parseHttpUrl(url);
+  refuseHiddenParts(parsed);
+  refuseScheme(parsed, policy);
+  refusePort(parsed);
+  refuseHost(parsed, policy);
+  return parsed;
+}
+
+/** An absolute http or https URL, as written: nothing that a URL parser would silently repair. */
+export function parseHttpUrl(url: string): URL {
+  if (url.length > NOTIFY_URL_MAX_LENGTH) {
+    throw new NotifyUrlError(
+      `The Notify URL may have at most ${NOTIFY_URL_MAX_LENGTH} characters; this one has ${url.length}.`,
+    );
+  }
+  if (!/^https?:\/\/[^/\\\s][^\s\\\p{Cc}]*$/iu.test(url) || !URL.canParse(url)) {
+    throw new NotifyUrlError(
+      'The Notify URL must be an absolute http or https URL, such as https://example.com/notify.',
+    );
+  }
+  const parsed = new URL(url);
+  if (parsed.href.length > NOTIFY_URL_MAX_LENGTH) {
+    throw new NotifyUrlError(
+      `The Notify URL may have at most ${NOTIFY_URL_MAX_LENGTH} characters once percent-encoded.`,
+    );
+  }
+  return parsed;
+}
+
+function refuseHiddenParts(url: URL): void {
+  if (url.username !== '' || url.password !== '') {
+    throw new NotifyUrlError(
+      'Take the user name and password out of the Notify URL; notifications are signed instead.',
+    );
+  }
+  if (url.href.includes('#')) {
+    throw new NotifyUrlError('Take the fragment (#…) out of the Notify URL; it is never sent to a receiver.');
+  }
+}
+
+function refuseScheme(url: URL, policy: NotifyUrlPolicy): void {
+  if (policy.httpsOnly && url.protocol !== 'https:') {
+    throw new NotifyUrlError('The Notify URL must start with https://.');
+  }
+}
+
+function refusePort(url: URL): void {
+  if (url.port !== '' && Number(url.port) < 1024 && url.port !== '80' && url.port !== '443') {
+    throw new NotifyUrlError(`Port ${url.port} is not allowed in a Notify URL; use 80, 443 or a port from 1024 up.`);
+  }
+}
+
+function refuseHost(url: URL, policy: NotifyUrlPolicy): void {
+  const host = hostOf(url);
+  if (isIP(host) !== 0 && !isAllowedAddress(host, policy.allowPrivateHosts)) {
+    throw new NotifyUrlError(
+      `The Notify URL points to ${host} (${addressKind(host)}), where nothing may be sent; use a public host.`,
+    );
+  }
+  if (!policy.allowPrivateHosts && LOCALHOST_NAMES.test(host)) {
+    throw new NotifyUrlError(`The Notify URL points to this machine (${host}); use a public host.`);
+  }
+}
+
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[|\]$/g, '').replace(/\.+$/, '');
+}
+
+function kindWithin(address: string, family: 'ipv4' | 'ipv6'): AddressKind {
+  return KINDS.find(({ list }) => list.check(address, family))?.kind ?? 'reserved';
+}
+
+function lastIPv4(address: string): string {
+  const canonical = new URL(`http://[${address}]/`).hostname.slice(1, -1);
+  const [high = '0', low = '0'] = canonical.replace('::', ':0:0:').split(':').slice(-2);
+  const bytes = [high, low].flatMap((group) => {
+    const value = Number.parseInt(group || '0', 16);
+    return [value >> 8, value & 0xff];
+  });
+  return bytes.join('.');
+}
+
+function blockList(subnets: readonly string[]): BlockList {
+  const list = new BlockList();
+  for (const subnet of subnets) {
+    const [network = '', prefix] = subnet.split('/');
+    list.addSubnet(network, Number(prefix), isIPv4(network) ? 'ipv4' : 'ipv6');
+  }
+  return list;
+}

@@ -1,0 +1,14 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** The version in Usher's own package.json, wherever this file was compiled to. */
+export const VERSION = versionAbove(import.meta.dirname);
+
+function versionAbove(folder: string): string {
+  const file = join(folder, 'package.json');
+  const { name, version } = existsSync(file)
+    ? (JSON.parse(readFileSync(file, 'utf8')) as { name?: string; version?: string })
+    : {};
+  if (name === 'usher' && version !== undefined) return version;
+  return dirname(folder) === folder ? 'unknown' : versionAbove(dirname(folder));
+}

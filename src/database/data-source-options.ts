@@ -1,0 +1,105 @@
+import { createConnection } from 'mysql2/promise';
+import { DataSource, type DataSourceOptions } from 'typeorm';
+import type { Config } from '../config.js';
+import { StartUpError } from '../core/start-up-error.js';
+import type { EmbeddedPostgres } from './embedded/embedded-postgres.js';
+import { Initial1767225600000 } from './migrations/1767225600000-initial.js';
+import { mysqlTls } from './mysql-tls.js';
+import { mysqlSocket, pgSocket, silenceLimit } from './silent-connections.js';
+import { isDatabaseDown } from './sql.js';
+import { unreachable } from './unreachable.js';
+
+const CONNECT_TIMEOUT_MS = 5_000;
+
+const COMMON = {
+  migrations: [Initial1767225600000],
+  migrationsTableName: 'usher_migration',
+  migrationsTransactionMode: 'each' as const,
+  logging: false,
+} satisfies Partial<DataSourceOptions>;
+
+/** The service gives up a connection that went silent; a migration may take its time. */
+export type DatabaseTask = 'service' | 'migration';
+
+/** What TypeORM needs for the configured database; `embedded` is the opened one where that is an embedded one. */
+export async function dataSourceOptions(
+  config: Config,
+  embedded: EmbeddedPostgres | null,
+  task: DatabaseTask,
+): Promise<DataSourceOptions> {
+  const { database, databasePool } = config;
+  const limitMs = task === 'service' ? silenceLimit(config.retry) : 0;
+  if (database.kind === 'embedded') {
+    return { ...COMMON, type: 'postgres', extra: { ...embedded?.connection, max: databasePool } };
+  }
+  if (database.kind === 'postgres') {
+    const extra = {
+      connectionString: database.url.href,
+      max: databasePool,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      keepAlive: true,
+      stream: pgSocket(limitMs),
+    };
+    return { ...COMMON, type: 'postgres', extra };
+  }
+  return {
+    ...COMMON,
+    type: await mysqlDialect(database.url),
+    ...mysqlConnection(database.url),
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    extra: { connectionLimit: databasePool, enableKeepAlive: true, stream: mysqlSocket(limitMs) },
+  };
+}
+
+/** An initialised data source; a StartUpError where the server does not let us in. */
+export async function openDataSource(options: DataSourceOptions, { database }: Config): Promise<DataSource> {
+  try {
+    return await new DataSource(options).initialize();
+  } catch (error) {
+    const isServers = isDatabaseDown(error) || typeof (error as { code?: unknown }).code === 'string';
+    throw isServers && database.kind !== 'embedded' ? unreachable('DATABASE_URL', database.url, error) : error;
+  }
+}
+
+function mysqlConnection(url: URL) {
+  return {
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: Number(url.port || 3306),
+    ...(url.username && { username: decodeURIComponent(url.username) }),
+    ...(url.password && { password: decodeURIComponent(url.password) }),
+    database: decodeURIComponent(url.pathname.slice(1)),
+    charset: 'utf8mb4_bin',
+    timezone: 'Z',
+    supportBigNumbers: true,
+    ...mysqlTls(url),
+  };
+}
+
+/** TypeORM compares schemas rightly only when told which of the two it talks to. */
+async function mysqlDialect(url: URL): Promise<'mysql' | 'mariadb'> {
+  const { username: user, ...options } = { username: undefined, ...mysqlConnection(url) };
+  try {
+    const connection = await createConnection({
+      ...options,
+      ...(user && { user }),
+      connectTimeout: CONNECT_TIMEOUT_MS,
+    });
+    const [rows] = await connection.query('SELECT VERSION() AS version');
+    await connection.end();
+    return checkedDialect((rows as { version: string }[])[0]?.version ?? '');
+  } catch (error) {
+    throw error instanceof StartUpError ? error : unreachable('DATABASE_URL', url, error);
+  }
+}
+
+function checkedDialect(version: string): 'mysql' | 'mariadb' {
+  const dialect = /mariadb/i.test(version) ? 'mariadb' : 'mysql';
+  const [major = 0, minor = 0] = version
+    .replace(/^5\.5\.5-/, '')
+    .split('.')
+    .map(Number);
+  const enough = dialect === 'mariadb' ? major > 10 || (major === 10 && minor >= 6) : major >= 8;
+  if (!enough)
+    throw new StartUpError(`DATABASE_URL: the server is ${version}; Usher needs MySQL 8 or MariaDB 10.6 (SKIP LOCKED)`);
+  return dialect;
+}

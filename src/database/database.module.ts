@@ -1,0 +1,72 @@
+import { type DynamicModule, Inject, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
+import { DataSource, type DataSourceOptions } from 'typeorm';
+import type { Config } from '../config.js';
+import { CONFIG } from '../config.module.js';
+import { AfterCommit } from './after-commit.js';
+import { dataSourceOptions, openDataSource } from './data-source-options.js';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/embedded-postgres.js';
+import { bringUpToDate } from './migrator.js';
+
+/** The opened embedded database, or null where DATABASE_URL names a server. */
+export const EMBEDDED_POSTGRES = Symbol('EmbeddedPostgres');
+
+/** 'serve' runs an embedded database itself; 'command' also works beside a server that does. */
+export type DatabaseUse = 'serve' | 'command';
+
+@Module({})
+class EmbeddedPostgresModule {
+  static forRoot(use: DatabaseUse): DynamicModule {
+    const open = ({ database }: Config): Promise<EmbeddedPostgres> | null =>
+      database.kind === 'embedded' ? openEmbeddedPostgres(database.folder, use === 'serve' ? 'own' : 'join') : null;
+    return {
+      module: EmbeddedPostgresModule,
+      global: true,
+      providers: [{ provide: EMBEDDED_POSTGRES, useFactory: open, inject: [CONFIG] }],
+      exports: [EMBEDDED_POSTGRES],
+    };
+  }
+}
+
+@Module({ providers: [AfterCommit], exports: [AfterCommit] })
+export class DatabaseModule implements OnModuleInit, OnApplicationShutdown {
+  constructor(
+    @Inject(getDataSourceToken()) private readonly dataSource: DataSource,
+    @Inject(EMBEDDED_POSTGRES) private readonly embedded: EmbeddedPostgres | null,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {}
+
+  static forRoot(use: DatabaseUse): DynamicModule {
+    return {
+      module: DatabaseModule,
+      global: true,
+      imports: [
+        EmbeddedPostgresModule.forRoot(use),
+        TypeOrmModule.forRootAsync({
+          inject: [CONFIG, EMBEDDED_POSTGRES],
+          useFactory: async (config: Config, embedded: EmbeddedPostgres | null) => ({
+            ...(await dataSourceOptions(config, embedded, 'service')),
+            usher: config,
+            autoLoadEntities: true,
+            toRetry: () => false,
+          }),
+          // It is handed our options, but no configuration beside them.
+          dataSourceFactory: (options) => {
+            const { usher, ...rest } = options as DataSourceOptions & { usher: Config };
+            return openDataSource(rest as DataSourceOptions, usher);
+          },
+        }),
+      ],
+    };
+  }
+
+  /** Before any other module's own start: tables first. */
+  async onModuleInit(): Promise<void> {
+    await bringUpToDate(this.dataSource, this.config.database);
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    if (this.dataSource.isInitialized) await this.dataSource.destroy();
+    await this.embedded?.close();
+  }
+}

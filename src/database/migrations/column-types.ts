@@ -1,0 +1,23 @@
+import type { QueryRunner, TableColumnOptions } from 'typeorm';
+
+type Column = Partial<TableColumnOptions>;
+
+/**
+ * Columns for a migration on any of the databases. On MySQL and MariaDB text is compared byte by byte, as Postgres
+ * does: with the default collation two keys that differ in case alone would be one.
+ */
+export function columnsFor(runner: QueryRunner) {
+  const binary = runner.connection.options.type === 'postgres' ? {} : { charset: 'utf8mb4', collation: 'utf8mb4_bin' };
+  return {
+    text: (name: string, length: number, more: Column = {}) => ({
+      name,
+      type: 'varchar',
+      length: String(length),
+      ...binary,
+      ...more,
+    }),
+    longText: (name: string, more: Column = {}) => ({ name, type: 'text', ...binary, ...more }),
+    wholeNumber: (name: string, more: Column = {}) => ({ name, type: 'bigint', ...more }),
+    smallNumber: (name: string, more: Column = {}) => ({ name, type: 'int', ...more }),
+  };
+}

@@ -1,0 +1,60 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { DataSource, EntityManager } from 'typeorm';
+
+/** The clock of the database in milliseconds since 1970: the one clock that all processes share. */
+export function nowExpression(dataSource: DataSource): string {
+  return dataSource.options.type === 'postgres'
+    ? 'CAST(floor(extract(epoch from statement_timestamp()) * 1000) AS bigint)'
+    : "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000";
+}
+
+export async function databaseNow(manager: EntityManager): Promise<number> {
+  const [row] = await manager.query<[{ now: string | number }]>(`SELECT ${nowExpression(manager.dataSource)} AS now`);
+  return Number(row.now);
+}
+
+const DEADLOCK_CODES: unknown[] = ['ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', '40P01', '40001'];
+const TRIES = 5;
+const PAUSE_MS = 10;
+
+/** Runs a transaction at READ COMMITTED; one that lost a deadlock is run again, after a pause that grows. */
+export async function inTransaction<T>(
+  dataSource: DataSource,
+  work: (manager: EntityManager) => Promise<T>,
+): Promise<T> {
+  for (let tried = 1; ; tried += 1) {
+    try {
+      return await dataSource.transaction('READ COMMITTED', work);
+    } catch (error) {
+      if (tried >= TRIES || !isDeadlock(error)) throw error;
+      // At once it would meet the same rival again.
+      await pause(Math.random() * PAUSE_MS * 2 ** tried);
+    }
+  }
+}
+
+const isDeadlock = (error: unknown): boolean => DEADLOCK_CODES.includes(codeOf(error));
+
+/** A row with that key is there already. */
+export const isDuplicate = (error: unknown): boolean => ['ER_DUP_ENTRY', '23505'].includes(String(codeOf(error)));
+
+/** Connection faults of mysql2, pg and the network; SQLSTATE 08 and 57P0 are the server going away. */
+export function isDatabaseDown(error: unknown): boolean {
+  const code = codeOf(error);
+  const message = error instanceof Error ? error.message : '';
+  return (
+    (typeof code === 'string' &&
+      /^(E[A-Z]*(CONN|TIMEDOUT|PIPE|HOST|NOTFOUND)|PROTOCOL_|POOL_|08|57P0|53300|ER_CON_COUNT|ER_SERVER_SHUTDOWN)/.test(
+        code,
+      )) ||
+    /Connection terminated|connection timeout|timeout exceeded when trying to connect|Connection is closed|closed state/i.test(
+      message,
+    )
+  );
+}
+
+function codeOf(error: unknown): unknown {
+  if (typeof error !== 'object' || error === null) return undefined;
+  const { code, driverError } = error as { code?: unknown; driverError?: { code?: unknown } };
+  return driverError?.code ?? code;
+}

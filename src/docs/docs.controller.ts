@@ -1,0 +1,29 @@
+import { Controller, Get, Header, Inject } from '@nestjs/common';
+import type { Config } from '../config.js';
+import { CONFIG } from '../config.module.js';
+import { type OpenApiDocument, openApiDocument } from './document.js';
+import { documentationPage, PAGE_POLICY } from './page.js';
+
+/** What integrators read before they write. */
+@Controller('docs')
+export class DocsController {
+  private readonly document: OpenApiDocument;
+  private readonly html: string;
+
+  constructor(@Inject(CONFIG) { environment, authUrl }: Config) {
+    this.document = openApiDocument(environment, authUrl);
+    this.html = documentationPage(this.document);
+  }
+
+  @Get()
+  @Header('Content-Type', 'text/html; charset=utf-8')
+  @Header('Content-Security-Policy', PAGE_POLICY)
+  page(): string {
+    return this.html;
+  }
+
+  @Get('openapi.json')
+  openapi(): OpenApiDocument {
+    return this.document;
+  }
+}

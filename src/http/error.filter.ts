@@ -1,0 +1,108 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { OAuthError } from '../core/oauth-error.js';
+import { isDatabaseDown } from '../database/sql.js';
+import { NO_STORE, pathOf, speaksOAuth } from './oauth-route.js';
+import { notFound, Problem } from './problem.js';
+
+export const BASIC_CHALLENGE = 'Basic realm="usher", charset="UTF-8"';
+const RETRY_AFTER_S = '5';
+
+/** What a response is made of, whatever was thrown. The cause of a 5xx goes to the log, never to the client. */
+@Catch()
+export class ErrorFilter implements ExceptionFilter {
+  private readonly logger = new Logger('http');
+
+  /**
+   * `allowedMethods` tells which methods a path takes, for the 405 that Fastify does not know; `refused` hears of what
+   * a client was refused over OAuth.
+   */
+  constructor(
+    private readonly allowedMethods: (path: string) => string[],
+    private readonly refused: (request: FastifyRequest, error: string) => void,
+  ) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const request = http.getRequest<FastifyRequest>();
+    const reply = http.getResponse<FastifyReply>();
+    const problem = this.problemOf(error, request);
+    if (problem.status >= 500)
+      this.logger.error({
+        requestId: request.id,
+        error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+      });
+    if (speaksOAuth(request)) this.answerOAuth(request, reply, error, problem);
+    else sendProblem(reply, problem);
+  }
+
+  private answerOAuth(request: FastifyRequest, reply: FastifyReply, error: unknown, problem: Problem): void {
+    const code = oauthCode(error, problem);
+    if (problem.status < 500) this.refused(request, code);
+    sendOAuth(reply, code, problem);
+  }
+
+  private problemOf(error: unknown, { url, method }: FastifyRequest): Problem {
+    if (error instanceof Problem) return error;
+    if (error instanceof OAuthError) return ofOAuth(error);
+    if (isDatabaseDown(error)) return unavailable();
+    const status = statusOf(error);
+    if (status === 404) return this.unknownRoute(method, pathOf(url));
+    return MESSAGES[status]
+      ? new Problem(status, ...MESSAGES[status])
+      : new Problem(500, 'Internal Server Error', 'something went wrong on our side');
+  }
+
+  private unknownRoute(method: string, path: string): Problem {
+    const allowed = this.allowedMethods(path);
+    if (allowed.length === 0 || allowed.includes(method)) return notFound('there is nothing at this address');
+    const why = `this address does not take ${method}`;
+    return new Problem(405, 'Method Not Allowed', why).with({ Allow: allowed.join(', ') });
+  }
+}
+
+const MESSAGES: Record<number, [title: string, detail: string]> = {
+  400: ['Bad Request', 'the body is not valid JSON, or the request is malformed'],
+  413: ['Content Too Large', 'the body has more than 16 KiB'],
+  414: ['URI Too Long', 'the address is too long'],
+  415: ['Unsupported Media Type', 'send Content-Type: application/json'],
+};
+
+const unavailable = (): Problem =>
+  new Problem(503, 'Service Unavailable', 'the service is busy or starting; try again').with({
+    'Retry-After': RETRY_AFTER_S,
+  });
+
+function statusOf(error: unknown): number {
+  if (error instanceof HttpException) return error.getStatus();
+  const { statusCode } = (error ?? {}) as { statusCode?: unknown };
+  return typeof statusCode === 'number' ? statusCode : 500;
+}
+
+function ofOAuth({ status, code, description, retryAfter }: OAuthError): Problem {
+  const problem = new Problem(status, code, description);
+  return retryAfter === undefined ? problem : problem.with({ 'Retry-After': String(retryAfter) });
+}
+
+function oauthCode(error: unknown, { status }: Problem): string {
+  if (error instanceof OAuthError) return error.code;
+  return status >= 500 ? 'temporarily_unavailable' : 'invalid_request';
+}
+
+/** RFC 6749 §5.2. */
+function sendOAuth(reply: FastifyReply, code: string, problem: Problem): void {
+  if (problem.status === 401) reply.header('WWW-Authenticate', BASIC_CHALLENGE);
+  reply
+    .headers({ ...problem.headers, ...NO_STORE })
+    .status(problem.status)
+    .send({ error: code, error_description: problem.detail });
+}
+
+/** RFC 9457. */
+export function sendProblem(reply: FastifyReply, { status, title, detail, errors, headers }: Problem): void {
+  reply
+    .headers(headers)
+    .status(status)
+    .type('application/problem+json')
+    .send(JSON.stringify({ type: 'about:blank', title, status, detail, ...(errors && { errors }) }));
+}

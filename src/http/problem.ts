@@ -1,0 +1,37 @@
+/** An error for the client as RFC 9457 problem details. `detail` is meant to be read by the integrator. */
+export class Problem extends Error {
+  constructor(
+    readonly status: number,
+    readonly title: string,
+    readonly detail: string,
+    /** Faults of single fields: where, and what is wrong. */
+    readonly errors?: { field: string; message: string }[],
+  ) {
+    super(`${title}: ${detail}`);
+  }
+
+  /** With these two Nest answers rightly in an application that lacks Usher's error filter, too. */
+  get statusCode(): number {
+    return this.status;
+  }
+
+  get expose(): boolean {
+    return this.status < 500;
+  }
+
+  /** Headers of the response. */
+  readonly headers: Record<string, string> = {};
+
+  with(headers: Record<string, string>): this {
+    Object.assign(this.headers, headers);
+    return this;
+  }
+}
+
+export const notFound = (what: string): Problem => new Problem(404, 'Not Found', what);
+export const conflict = (why: string): Problem => new Problem(409, 'Conflict', why);
+export const unprocessable = (why: string): Problem => new Problem(422, 'Unprocessable Content', why);
+
+/** `challenge` is the WWW-Authenticate header that a 401 owes. */
+export const unauthorized = (why: string, challenge: string): Problem =>
+  new Problem(401, 'Unauthorized', why).with({ 'WWW-Authenticate': challenge });

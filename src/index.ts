@@ -1,0 +1,16 @@
+export { UsherModule } from './app.module.js';
+export { AuthModule } from './auth/auth.module.js';
+export { BearerGuard, CurrentClient } from './auth/bearer.guard.js';
+export { Client } from './clients/client.entity.js';
+export { ClientsModule } from './clients/clients.module.js';
+export { ClientsService } from './clients/clients.service.js';
+export { type Config, ConfigError, loadConfig } from './config.js';
+export { Problem } from './http/problem.js';
+export type { Completion, NewOrder, OrderView } from './orders/movie-order.js';
+export { OnOrderCompleted, OrderCompleted } from './orders/order-completed.event.js';
+export { OrdersModule } from './orders/orders.module.js';
+export { OrdersService } from './orders/orders.service.js';
+export { OnWebhookEnded, type FinalStatus, WebhookEnded } from './webhooks/webhook-ended.event.js';
+export { WebhookModule } from './webhooks/webhook.module.js';
+export { type NotifyRequest, WebhookService } from './webhooks/webhook.service.js';
+export type { WebhookView } from './webhooks/webhook-view.js';

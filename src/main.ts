@@ -1,0 +1,5 @@
+import { outliveReaders } from './fault.js';
+import { runServer } from './run-server.js';
+
+outliveReaders();
+await runServer();

@@ -1,0 +1,23 @@
+import { createBullBoard } from '@bull-board/api';
+import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
+import { FastifyAdapter } from '@bull-board/fastify';
+import { getQueueToken } from '@nestjs/bullmq';
+import type { INestApplicationContext } from '@nestjs/common';
+import type { Queue } from 'bullmq';
+import type { FastifyInstance } from 'fastify';
+import { PURGE_PRODUCER } from '../purge/purge.schedule.js';
+import { WEBHOOK_PRODUCER } from '../webhooks/delivery.queue.js';
+import { RETRY_RUN_PRODUCER } from '../webhooks/retry-run.js';
+
+const PATH = '/ops/queues';
+
+/** Bull Board over all queues. Its own option would guard the page alone: see access.ts for who may come in. */
+export function mountDashboard(app: INestApplicationContext, server: FastifyInstance): void {
+  const adapter = new FastifyAdapter();
+  adapter.setBasePath(PATH);
+  const queues = [WEBHOOK_PRODUCER, RETRY_RUN_PRODUCER, PURGE_PRODUCER].map((name) =>
+    app.get<Queue>(getQueueToken(name), { strict: false }),
+  );
+  createBullBoard({ queues: queues.map((queue) => new BullMQAdapter(queue)), serverAdapter: adapter });
+  server.register(adapter.registerPlugin() as Parameters<FastifyInstance['register']>[0], { prefix: PATH });
+}

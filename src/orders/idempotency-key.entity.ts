@@ -1,0 +1,25 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { CLIENT_ID_LENGTH, OWN_ID_LENGTH, text, wholeNumber } from '../database/columns.js';
+
+export const IDEMPOTENCY_KEY_LENGTH = 255;
+
+/** Which order a client's `Idempotency-Key` made. */
+@Entity('usher_idempotency_key')
+@Index('usher_idempotency_key_age', ['createdAt'])
+export class IdempotencyKey {
+  @PrimaryColumn(text('client_id', CLIENT_ID_LENGTH))
+  clientId: string;
+
+  @PrimaryColumn(text('idempotency_key', IDEMPOTENCY_KEY_LENGTH))
+  key: string;
+
+  /** SHA-256 of the checked request, base64url. */
+  @Column(text('request_digest', 43))
+  requestDigest: string;
+
+  @Column(text('order_id', OWN_ID_LENGTH))
+  orderId: string;
+
+  @Column(wholeNumber('created_at'))
+  createdAt: number;
+}

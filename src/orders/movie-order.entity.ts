@@ -1,0 +1,58 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import {
+  CLIENT_ID_LENGTH,
+  longText,
+  NOTIFY_URL_LENGTH,
+  OWN_ID_LENGTH,
+  text,
+  wholeNumber,
+} from '../database/columns.js';
+
+/** PENDING is ours; the specification shows only COMPLETED (section 3). */
+export type OrderStatus = 'PENDING' | 'COMPLETED';
+
+@Entity('usher_movie_order')
+@Index('usher_movie_order_client', ['clientId', 'id'])
+@Index('usher_movie_order_retention', ['status', 'lastUpdatedAt'])
+export class MovieOrder {
+  @PrimaryColumn(text('id', OWN_ID_LENGTH))
+  id: string;
+
+  @Column(text('client_id', CLIENT_ID_LENGTH))
+  clientId: string;
+
+  @Column(text('status', 20))
+  status: OrderStatus;
+
+  @Column(text('currency_code', 3))
+  currencyCode: string;
+
+  /** Cents, like the other amounts. */
+  @Column(wholeNumber('total_amount'))
+  totalAmount: number;
+
+  @Column(wholeNumber('booking_amount'))
+  bookingAmount: number;
+
+  @Column(wholeNumber('payable_amount'))
+  payableAmount: number;
+
+  /** The order's own Notify URL; null: the client's registered one. */
+  @Column({ ...text('notify_url', NOTIFY_URL_LENGTH), nullable: true })
+  notifyUrl: string | null;
+
+  @Column({ ...text('booking_id', 255), nullable: true })
+  bookingId: string | null;
+
+  @Column({ ...text('transaction_id', 255), nullable: true })
+  transactionId: string | null;
+
+  @Column({ ...longText('qr_code'), nullable: true })
+  qrCode: string | null;
+
+  @Column(wholeNumber('created_at'))
+  createdAt: number;
+
+  @Column(wholeNumber('last_updated_at'))
+  lastUpdatedAt: number;
+}

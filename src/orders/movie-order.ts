@@ -1,0 +1,133 @@
+import { z } from 'zod';
+import { parseDuration } from '../core/duration.js';
+import { orderKey } from '../core/identifier.js';
+import type { CompletedOrderData } from '../core/notification.js';
+import { moment, named } from '../http/operation.js';
+import { IDEMPOTENCY_KEY_LENGTH } from './idempotency-key.entity.js';
+import type { MovieOrder } from './movie-order.entity.js';
+
+const CURRENCIES = new Set(Intl.supportedValuesOf('currency'));
+
+const cents = z
+  .int('must be a whole number of cents from 0 to 9007199254740991')
+  .min(0, 'must not be negative')
+  .meta({ description: 'An amount in cents.' });
+
+/** The body of create-movie-order. The specification does not show it; DESIGN §3 decides it. */
+export const NewOrder = z
+  .object({
+    currencyCode: z
+      .string()
+      .refine((code) => CURRENCIES.has(code), 'must be an ISO 4217 code like MYR')
+      .meta({ description: 'An ISO 4217 code.' }),
+    totalAmount: cents,
+    bookingAmount: cents,
+    payableAmount: cents,
+    notifyUrl: z
+      .string()
+      .optional()
+      .meta({ description: 'Where the notification goes. Left out: the Notify URL registered for the client.' }),
+  })
+  .register(named, { id: 'NewOrder' });
+export type NewOrder = z.infer<typeof NewOrder>;
+
+/** What every database can keep as it came: no NUL, no half of a surrogate pair. */
+const storable = z.string().regex(/^[^\0\p{Cs}]*$/u, 'must not contain U+0000 or lone surrogates');
+
+const reference = storable.min(1, 'must not be empty').max(255, 'must have at most 255 characters');
+
+/** What the cinema operator says of a confirmed order. */
+export const Completion = z
+  .object({
+    bookingId: reference.meta({ description: 'The booking reference of the cinema operator.' }),
+    transactionId: reference.meta({ description: 'The payment transaction.' }),
+    qrCode: storable
+      .min(1, 'must not be empty; leave it out if none was issued')
+      .max(4_096, 'must have at most 4096 characters')
+      .optional()
+      .meta({ description: 'For cinema entry, where the operator issued one.' }),
+  })
+  .register(named, { id: 'Completion' });
+export type Completion = z.infer<typeof Completion>;
+
+const DELAY_MOST_MS = 600_000;
+
+/** What the sandbox's operator is asked for: a completion, and how they go about it. */
+export const SandboxCompletion = Completion.extend({
+  delay: z
+    .string()
+    .refine((text) => (parseDuration(text) ?? Infinity) <= DELAY_MOST_MS, 'must be a duration like 30s, at most 10m')
+    .optional()
+    .meta({ description: 'Complete the order that much later, e.g. `30s`; at most `10m`.' }),
+  twice: z
+    .boolean()
+    .optional()
+    .meta({ description: 'Confirm it twice, as an operator does whose first answer was lost: it is notified once.' }),
+}).register(named, { id: 'SandboxCompletion' });
+
+/** The header that makes a repeated create-movie-order answer with the first one's order. */
+export const IdempotencyKeyHeader = z
+  .string()
+  .regex(
+    new RegExp(`^[\\x21-\\x7e]{1,${IDEMPOTENCY_KEY_LENGTH}}$`),
+    `must be 1 to ${IDEMPOTENCY_KEY_LENGTH} printable ASCII characters without spaces`,
+  );
+
+/** An order as clients see it. */
+export const OrderView = z
+  .object({
+    key: z.string().meta({ description: 'The order’s unique identifier; the webhook’s `referenceId`.' }),
+    status: z.enum(['PENDING', 'COMPLETED']),
+    currencyCode: z.string(),
+    totalAmount: cents,
+    bookingAmount: cents,
+    payableAmount: cents,
+    notifyUrl: z.string().optional().meta({ description: 'The order’s own, where it has one.' }),
+    bookingId: z.string().optional(),
+    transactionId: z.string().optional(),
+    qrCode: z.string().optional(),
+    createdAt: moment,
+    lastUpdatedAt: moment,
+  })
+  .register(named, { id: 'MovieOrder' });
+export type OrderView = z.infer<typeof OrderView>;
+
+export function viewOf(order: MovieOrder): OrderView {
+  return {
+    key: orderKey(order.id),
+    status: order.status,
+    currencyCode: order.currencyCode,
+    totalAmount: order.totalAmount,
+    bookingAmount: order.bookingAmount,
+    payableAmount: order.payableAmount,
+    ...(order.notifyUrl !== null && { notifyUrl: order.notifyUrl }),
+    ...(order.bookingId !== null && { bookingId: order.bookingId }),
+    ...(order.transactionId !== null && { transactionId: order.transactionId }),
+    ...(order.qrCode !== null && { qrCode: order.qrCode }),
+    createdAt: rfc3339(order.createdAt),
+    lastUpdatedAt: rfc3339(order.lastUpdatedAt),
+  };
+}
+
+/** Specification 2.3: the `data` of the notification, with its fields in that order. */
+export function notificationData(
+  order: MovieOrder,
+  { bookingId, transactionId, qrCode }: Completion,
+): CompletedOrderData {
+  return {
+    key: orderKey(order.id),
+    bookingId,
+    transactionId,
+    currencyCode: order.currencyCode,
+    totalAmount: order.totalAmount,
+    bookingAmount: order.bookingAmount,
+    payableAmount: order.payableAmount,
+    status: order.status,
+    ...(qrCode !== undefined && { qrCode }),
+    createdAt: rfc3339(order.createdAt),
+    lastUpdatedAt: rfc3339(order.lastUpdatedAt),
+  };
+}
+
+/** RFC 3339 in UTC with milliseconds. */
+const rfc3339 = (ms: number): string => new Date(ms).toISOString();

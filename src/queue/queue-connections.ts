@@ -1,0 +1,108 @@
+import { assertSchemaCompatibility, type ConnectionOptions, runMigrations, SchemaMigrationRequiredError } from 'bullmq';
+import pg from 'pg';
+import type { Config } from '../config.js';
+import { StartUpError } from '../core/start-up-error.js';
+import type { EmbeddedPostgres } from '../database/embedded/embedded-postgres.js';
+import { unreachable } from '../database/unreachable.js';
+import { createLimitTable } from './limit-table.js';
+import { PatientPool } from './patient-pool.js';
+import { postgresSchema } from './queue-backend.js';
+import { checkRedis, producerOptions, workerOptions } from './redis-connection.js';
+
+const FAIL_FAST_MS = 2_000;
+const PRODUCER_POOL = 4;
+const WORKER_POOL = 12;
+
+/** How this process reaches the queue: to add jobs (fails fast) and to work on them (waits). */
+export interface QueueConnections {
+  producer: ConnectionOptions;
+  worker: ConnectionOptions;
+  close(): Promise<void>;
+}
+
+/** Checks the queue's server and opens what this process needs of it. */
+export async function openQueueConnections(
+  config: Config,
+  embedded: EmbeddedPostgres | null,
+): Promise<QueueConnections> {
+  const { queue } = config;
+  if (queue.kind === 'redis') {
+    await checkRedis(queue.url);
+    return {
+      producer: producerOptions(queue.url),
+      worker: workerOptions(queue.url),
+      close: () => Promise.resolve(),
+    };
+  }
+  const pools = openPools(config, embedded);
+  try {
+    await checkPostgres(config, pools.worker);
+  } catch (error) {
+    await pools.close();
+    throw error;
+  }
+  return pools as unknown as QueueConnections;
+}
+
+/** The queue's tables on Postgres; Redis needs none. */
+export async function migrateQueue(config: Config, embedded: EmbeddedPostgres | null): Promise<void> {
+  if (config.queue.kind === 'redis') return;
+  const { worker, close } = openPools(config, embedded);
+  try {
+    await withClient(worker, (client) => createTables(client, config));
+  } catch (error) {
+    throw config.queue.kind === 'postgres' ? unreachable(settingOf(config), config.queue.url, error) : error;
+  } finally {
+    await close();
+  }
+}
+
+async function createTables(client: pg.PoolClient, { queue, queuePrefix }: Config): Promise<void> {
+  const schema = postgresSchema(queuePrefix);
+  await runMigrations(client, schema);
+  if (queue.kind === 'postgres') await createLimitTable(client, schema);
+}
+
+function openPools({ queue, queuePrefix }: Config, embedded: EmbeddedPostgres | null) {
+  const address = queue.kind === 'postgres' ? { connectionString: queue.url.href } : embedded?.connection;
+  const options = { ...address, options: `-c search_path=${postgresSchema(queuePrefix)}`, keepAlive: true };
+  const producer = new pg.Pool({
+    ...options,
+    max: PRODUCER_POOL,
+    connectionTimeoutMillis: FAIL_FAST_MS,
+    query_timeout: FAIL_FAST_MS,
+  });
+  const worker = new PatientPool({ ...options, max: WORKER_POOL });
+  // A pool replaces a connection that drops; without a listener the drop would end the process.
+  for (const pool of [producer, worker]) pool.on('error', () => undefined);
+  const close = async (): Promise<void> => void (await Promise.all([producer.end(), worker.end()]));
+  return { producer, worker, close };
+}
+
+async function checkPostgres(config: Config, pool: pg.Pool): Promise<void> {
+  const { queue, queuePrefix } = config;
+  const schema = postgresSchema(queuePrefix);
+  try {
+    if (queue.kind === 'embedded') await withClient(pool, (client) => runMigrations(client, schema));
+    else await withClient(pool, (client) => assertSchemaCompatibility(client, schema));
+  } catch (error) {
+    if (error instanceof SchemaMigrationRequiredError)
+      throw new StartUpError('the queue lacks its tables; run "usher migrate" first');
+    throw queue.kind === 'postgres' ? unreachable(settingOf(config), queue.url, error) : error;
+  }
+}
+
+/** Without a QUEUE_URL the queue lies in the database. */
+const settingOf = ({ queue, database }: Config): string =>
+  queue.kind === 'postgres' && database.kind === 'postgres' && queue.url === database.url
+    ? 'DATABASE_URL'
+    : 'QUEUE_URL';
+
+async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  try {
+    return await work(client);
+  } finally {
+    client.release();
+  }
+}

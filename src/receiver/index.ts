@@ -1,0 +1,5 @@
+export type { CompletedOrderData } from '../core/notification.js';
+export { diagnose, type Diagnosis, type DifferingStep } from './diagnosis.js';
+export type { Notification } from './notification.js';
+export { NonceMemory, type ReplayMemory, verifyOnce } from './replay.js';
+export { InvalidNotificationError, type InvalidReason, verifyNotification, type VerifyOptions } from './verify.js';

@@ -1,0 +1,96 @@
+import { timingSafeEqual } from 'node:crypto';
+import { signNotification } from '../core/signature.js';
+import type { Notification } from './notification.js';
+
+export interface VerifyOptions {
+  /** The request's body as it came, before any parser touched it. */
+  rawBody: Uint8Array | string;
+  /** Node's `request.headers`, a Fetch `Headers`, or any record; names in any case. */
+  headers: Headers | Record<string, string | string[] | undefined>;
+  /** The client secret. */
+  secret: string;
+  /** How far X-Timestamp may lie from now, either way. Default: 300 seconds. */
+  toleranceSeconds?: number;
+  /** Now, in milliseconds since 1970; for tests. */
+  now?: number;
+}
+
+export type InvalidReason =
+  'missing-header' | 'malformed-header' | 'too-old' | 'wrong-signature' | 'malformed-body' | 'replayed';
+
+/** A request that is not a genuine notification. Answer it with 400 and do not act on it. */
+export class InvalidNotificationError extends Error {
+  constructor(
+    readonly reason: InvalidReason,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export const DEFAULT_TOLERANCE_SECONDS = 300;
+
+/**
+ * Verifies a notification (specification 6.2) and returns it, parsed. While a secret is being rotated either of
+ * X-Signature and X-Signature-Next may be the one that your secret made.
+ * @throws InvalidNotificationError whose `reason` says which step failed; TypeError or RangeError for impossible options
+ */
+export function verifyNotification(options: VerifyOptions): Notification {
+  checkOptions(options);
+  const { headers, secret, toleranceSeconds = DEFAULT_TOLERANCE_SECONDS, now = Date.now() } = options;
+  const rawBody = Buffer.from(options.rawBody as Uint8Array);
+  const timestamp = required(headers, 'X-Timestamp', /^\d{10}$/, 'has 10 digits');
+  const nonce = required(headers, 'X-Nonce-Str', /^[A-Za-z0-9]{32}$/, 'has 32 letters and digits');
+  const given = [
+    required(headers, 'X-Signature', /^[0-9a-f]{64}$/, 'has 64 hex digits'),
+    header(headers, 'X-Signature-Next'),
+  ];
+  const wanted = signNotification(secret, timestamp, nonce, rawBody);
+  const matches = given.map((signature) => isSame(signature ?? '', wanted));
+  if (!matches.includes(true)) throw new InvalidNotificationError('wrong-signature', 'the signature does not hold');
+  if (Math.abs(now / 1_000 - Number(timestamp)) > toleranceSeconds) {
+    throw new InvalidNotificationError('too-old', `X-Timestamp lies more than ${toleranceSeconds} seconds from now`);
+  }
+  return parse(rawBody);
+}
+
+/** An empty secret or a tolerance that is not a number would let forgeries or replays through. */
+function checkOptions({ rawBody, secret, toleranceSeconds = 0, now = 0 }: VerifyOptions): void {
+  if (typeof rawBody !== 'string' && !(rawBody instanceof Uint8Array))
+    throw new TypeError('rawBody must be the bytes (or text) of the body as they came, not a parsed body');
+  if (typeof secret !== 'string' || secret === '') throw new TypeError('secret must be the client secret');
+  if (!Number.isFinite(toleranceSeconds) || toleranceSeconds < 0)
+    throw new RangeError('toleranceSeconds must be a number of seconds, 0 or more');
+  if (!Number.isFinite(now)) throw new RangeError('now must be milliseconds since 1970');
+}
+
+function required(headers: VerifyOptions['headers'], name: string, form: RegExp, wanted: string): string {
+  const value = header(headers, name);
+  if (value === undefined) throw new InvalidNotificationError('missing-header', `${name} is missing`);
+  if (!form.test(value)) throw new InvalidNotificationError('malformed-header', `${name} is malformed: it ${wanted}`);
+  return value;
+}
+
+export function header(headers: VerifyOptions['headers'], name: string): string | undefined {
+  if (headers instanceof Headers) return headers.get(name) ?? undefined;
+  const found = Object.entries(headers).find(([key]) => key.toLowerCase() === name.toLowerCase())?.[1];
+  return Array.isArray(found) ? found[0] : found;
+}
+
+/** In constant time for texts of equal length; all signatures have the same. */
+function isSame(given: string, wanted: string): boolean {
+  const left = Buffer.from(given);
+  const right = Buffer.from(wanted);
+  return left.length === right.length && timingSafeEqual(left, right);
+}
+
+function parse(rawBody: Buffer): Notification {
+  let body: unknown;
+  try {
+    body = JSON.parse(rawBody.toString('utf8'));
+  } catch {
+    throw new InvalidNotificationError('malformed-body', 'the body is not JSON');
+  }
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Notification;
+  throw new InvalidNotificationError('malformed-body', 'the body is not a JSON object');
+}

@@ -1,0 +1,10 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import { TokenService } from '../auth/token.service.js';
+import { ClientsService } from '../clients/clients.service.js';
+
+/** A real access token of a client, for requests to routes behind BearerGuard; the application imports AuthModule. */
+export async function issueAccessToken(application: INestApplicationContext, clientId: string): Promise<string> {
+  const client = await application.get(ClientsService, { strict: false }).get(clientId);
+  const tokens = application.get(TokenService, { strict: false });
+  return (await tokens.token(client, { grant_type: 'client_credentials' })).access_token;
+}

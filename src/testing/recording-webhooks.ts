@@ -1,0 +1,69 @@
+import { Injectable, Module, Optional } from '@nestjs/common';
+import { EventEmitter2, EventEmitterModule } from '@nestjs/event-emitter';
+import type { EntityManager } from 'typeorm';
+import { newId } from '../core/identifier.js';
+import { NOTIFY_ORDER_COMPLETION } from '../core/notification.js';
+import { validated } from '../http/validated.js';
+import { type FinalStatus, WebhookEnded } from '../webhooks/webhook-ended.event.js';
+import { NotifyRequest, WebhookService } from '../webhooks/webhook.service.js';
+import type { WebhookView } from '../webhooks/webhook-view.js';
+
+/**
+ * Stands in for {@link WebhookService} in tests: checks and remembers what it is asked to notify, and sends nothing. It
+ * knows nothing of transactions: what one that rolled back had asked for stays in `requests`.
+ */
+@Injectable()
+export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'> {
+  /** What was asked for, repetitions included, in order. */
+  readonly requests: NotifyRequest[] = [];
+  private views: WebhookView[] = [];
+
+  constructor(@Optional() private readonly emitter?: EventEmitter2) {}
+
+  /** As the real one: a reference that is PENDING or SUCCESS gets no second webhook. */
+  notify(request: NotifyRequest, _manager?: EntityManager): Promise<WebhookView> {
+    const checked = validated(NotifyRequest, request);
+    this.requests.push(checked);
+    const live = this.views.find(
+      ({ referenceId, status }) => referenceId === checked.referenceId && status !== 'FAILED',
+    );
+    return Promise.resolve(live ?? this.add(checked));
+  }
+
+  /** Newest first. */
+  find(referenceId: string): Promise<WebhookView[]> {
+    return Promise.resolve(this.views.filter((view) => view.referenceId === referenceId).reverse());
+  }
+
+  /** Lets the pending webhook of a reference end, and waits for those who listen with `@OnWebhookEnded()`. */
+  async end(reference: string, status: FinalStatus): Promise<void> {
+    const pending = this.views.find((view) => view.referenceId === reference && view.status === 'PENDING');
+    if (!pending) throw new Error(`no webhook of ${reference} is pending`);
+    const attempts = status === 'SUCCESS' ? 1 : 5;
+    const ended = { ...pending, status, attempts, nextAttemptAt: null, finishedAt: new Date().toISOString() };
+    this.views = this.views.map((view) => (view === pending ? ended : view));
+    const { id, referenceId, clientId, resendOf } = ended;
+    await this.emitter?.emitAsync(
+      WebhookEnded.NAME,
+      new WebhookEnded(id, referenceId, clientId, status, attempts, resendOf),
+    );
+  }
+
+  private add({ referenceId, clientId, notifyUrl = 'https://registered.example/notify' }: NotifyRequest): WebhookView {
+    const now = new Date().toISOString();
+    const view: WebhookView = {
+      ...{ id: newId('sandbox', Date.now()), referenceId, eventType: NOTIFY_ORDER_COMPLETION, clientId, notifyUrl },
+      ...{ status: 'PENDING', attempts: 0, nextAttemptAt: now, createdAt: now, finishedAt: null, resendOf: null },
+    };
+    this.views.push(view);
+    return view;
+  }
+}
+
+/** In the place of WebhookModule: whoever injects WebhookService gets {@link RecordingWebhooks}. */
+@Module({
+  imports: [EventEmitterModule.forRoot()],
+  providers: [RecordingWebhooks, { provide: WebhookService, useExisting: RecordingWebhooks }],
+  exports: [RecordingWebhooks, WebhookService],
+})
+export class RecordingWebhookModule {}

@@ -1,0 +1,45 @@
+interface Waiting<T, R> {
+  item: T;
+  resolve: (result: R) => void;
+  reject: (error: unknown) => void;
+}
+
+/**
+ * Lets calls that come at the same moment share one transaction. While a batch is under way the next one gathers; a
+ * batch that fails is done again item by item, so that one bad row fails alone.
+ */
+export class Batcher<T, R> {
+  private waiting: Waiting<T, R>[] = [];
+  private isRunning = false;
+
+  /** `work` answers in the order of its items. */
+  constructor(
+    private readonly work: (items: T[]) => Promise<R[]>,
+    private readonly atMost = 64,
+  ) {}
+
+  run(item: T): Promise<R> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ item, resolve, reject });
+      if (!this.isRunning) void this.drain();
+    });
+  }
+
+  private async drain(): Promise<void> {
+    this.isRunning = true;
+    // Calls of the same turn of the event loop come together.
+    await new Promise((resolve) => setImmediate(resolve));
+    while (this.waiting.length > 0) await this.runBatch(this.waiting.splice(0, this.atMost));
+    this.isRunning = false;
+  }
+
+  private async runBatch(batch: Waiting<T, R>[]): Promise<void> {
+    try {
+      const results = await this.work(batch.map(({ item }) => item));
+      batch.forEach(({ resolve }, index) => resolve(results[index] as R));
+    } catch (error) {
+      if (batch.length === 1) batch[0]?.reject(error);
+      else for (const single of batch) await this.runBatch([single]);
+    }
+  }
+}

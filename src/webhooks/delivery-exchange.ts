@@ -1,0 +1,147 @@
+import type { Dispatcher } from 'undici';
+import { BlockedAddressError } from './guarded-connector.js';
+import type { Outcome, Progress, Verdict } from './outcome.js';
+import type { Applicant, ReceiverConnection, ReceiverConnections } from './receiver-connections.js';
+import { ResponseSnippet, contentEncoding } from './response-snippet.js';
+import { isOurs, unreachableReason } from './unreachable-reason.js';
+
+export interface Delivery {
+  url: URL;
+  headers: Record<string, string>;
+  body: Buffer;
+}
+
+// Once the verdict stands the rest of a body is only wanted for the snippet; a slot is worth more.
+const BODY_PATIENCE_MS = 1_000;
+const INFORMATIONAL_RESPONSES_MAX = 16;
+
+/** One POST and its answer. Whatever the receiver or the network does ends in exactly one outcome, within the deadline. */
+export class DeliveryExchange implements Applicant, Dispatcher.DispatchHandler {
+  readonly progress: Progress = { phase: 'connect', address: null };
+  private readonly startedAt = performance.now();
+  private connection: ReceiverConnection | null = null;
+  private snippet = new ResponseSnippet('');
+  private status = 0;
+  private informational = 0;
+  private timer: NodeJS.Timeout | undefined;
+  private settled = false;
+  private resolve!: (outcome: Outcome) => void;
+  private reject!: (error: Error) => void;
+
+  constructor(
+    private readonly delivery: Delivery,
+    private readonly connections: ReceiverConnections,
+    private readonly timeoutMs: number,
+  ) {}
+
+  run(): Promise<Outcome> {
+    return new Promise<Outcome>((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+      this.expireIn(this.timeoutMs);
+      this.connections.take(this.delivery.url.origin, this);
+    });
+  }
+
+  start(connection: ReceiverConnection): void {
+    const { url, headers, body } = this.delivery;
+    this.connection = connection;
+    connection.client.dispatch({ method: 'POST', path: url.pathname + url.search, headers, body }, this);
+  }
+
+  /** The last moment before the request is written. A process that was paused while it connected may not send any more. */
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    if (this.elapsedMs() < this.timeoutMs) {
+      this.progress.phase = 'headers';
+      return;
+    }
+    this.settle({ kind: 'timed-out' }, false);
+    controller.abort(new Error('the deadline is over'));
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    if (this.settled) return;
+    if (status < 200) {
+      this.informational += 1;
+      if (this.informational > INFORMATIONAL_RESPONSES_MAX) this.unreachable('too many informational responses');
+      return;
+    }
+    this.status = status;
+    this.progress.phase = 'body';
+    this.snippet = new ResponseSnippet(contentEncoding(headers['content-encoding']));
+    this.expireIn(Math.min(BODY_PATIENCE_MS, this.timeoutMs - this.elapsedMs()));
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (!this.settled && this.snippet.add(chunk)) this.answered(false);
+  }
+
+  onResponseEnd(): void {
+    this.answered(true);
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
+    if (this.status > 0) this.answered(false);
+    else if (error instanceof BlockedAddressError) this.blocked(error.address);
+    else if (isOurs(error)) this.fail(error);
+    else this.unreachable(unreachableReason(error, this.progress.phase));
+  }
+
+  private expireIn(milliseconds: number): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.deadline(), Math.max(0, milliseconds));
+  }
+
+  private deadline(): void {
+    // Timers run before input: after a pause of this process, what had arrived in time is read before it is called late.
+    if (this.connection !== null) setImmediate(() => this.expire());
+    else this.expire();
+  }
+
+  private expire(): void {
+    if (this.status > 0) this.answered(false);
+    else this.settle({ kind: 'timed-out' }, false);
+  }
+
+  private answered(complete: boolean): void {
+    const kind = this.status >= 200 && this.status < 300 ? 'delivered' : 'refused';
+    this.settle({ kind, status: this.status }, complete);
+  }
+
+  private blocked(address: string): void {
+    this.progress.address = address;
+    this.settle({ kind: 'blocked', address }, false);
+  }
+
+  private unreachable(reason: string): void {
+    this.settle({ kind: 'unreachable', reason }, false);
+  }
+
+  private settle(verdict: Verdict, reusable: boolean): void {
+    if (this.settled) return;
+    const facts = { durationMs: Math.round(this.elapsedMs()), ...this.progress, snippet: this.snippet.text() };
+    this.finish(reusable);
+    this.resolve({ ...facts, ...verdict });
+  }
+
+  private fail(error: Error): void {
+    if (this.settled) return;
+    this.finish(false);
+    this.reject(error);
+  }
+
+  private finish(reusable: boolean): void {
+    this.settled = true;
+    clearTimeout(this.timer);
+    if (this.connection === null) this.connections.withdraw(this.delivery.url.origin, this);
+    else this.connections.giveBack(this.connection, reusable);
+  }
+
+  private elapsedMs(): number {
+    return performance.now() - this.startedAt;
+  }
+}

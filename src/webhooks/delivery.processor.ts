@@ -1,0 +1,144 @@
+import { Processor, WorkerHost } from '@nestjs/bullmq';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import { DelayedError, type Job, UnrecoverableError, type WorkerOptions } from 'bullmq';
+import type { Config } from '../config.js';
+import { CONFIG } from '../config.module.js';
+import { WORKER } from '../queue/queue.module.js';
+import { startWorker } from '../queue/start-worker.js';
+import type { DeliveryJob } from './delivery.queue.js';
+import { WEBHOOK_QUEUE } from './delivery.queue.js';
+import { HostShares } from './host-shares.js';
+import { Delivery, type DeliveryResult } from './delivery.js';
+
+/** A charged failure with attempts left; BullMQ retries the job when the row is due. */
+export class DeliveryFailed extends Error {
+  constructor(
+    line: string,
+    readonly dueInMs: number,
+  ) {
+    super(line);
+  }
+}
+
+const LEAST_BACKOFF_MS = 1_000;
+/** Any number but 0: behind every first attempt. */
+const RETRY_PRIORITY = 10;
+
+/** Turns the result of a delivery into what BullMQ does with the job next. The row decides, BullMQ's own count informs. */
+@Injectable()
+export class DeliveryProcessor extends WorkerHost implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger(DeliveryProcessor.name);
+  private isRunning = false;
+
+  private readonly shares: HostShares;
+
+  constructor(
+    private readonly delivery: Delivery,
+    @Inject(CONFIG) private readonly config: Config,
+  ) {
+    super();
+    this.shares = new HostShares(config.webhookConcurrency);
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    await startWorker(this.worker, this.logger);
+    this.isRunning = true;
+  }
+
+  /** Takes no more jobs, and lets the sends under way end and be recorded. */
+  async beforeApplicationShutdown(): Promise<void> {
+    if (this.isRunning) await this.worker.close();
+  }
+
+  async process(job: Job<DeliveryJob>, token?: string): Promise<void> {
+    const result = await this.shares.within(hostOf(job), () => this.attempt(webhookOf(job)));
+    if (result === null) return this.putOff(job, this.pause(), token);
+    switch (result.kind) {
+      case 'over':
+        return;
+      case 'delivered':
+        // Not waited for: the slot is worth more.
+        void this.note(job, result);
+        return;
+      case 'put-off':
+        return this.putOff(job, result.inMs, token);
+      case 'failed-for-good':
+        await this.note(job, result);
+        throw new UnrecoverableError(result.line);
+      case 'failed':
+        await this.note(job, result);
+        await this.letFirstAttemptsPass(job);
+        throw new DeliveryFailed(result.line, result.dueInMs);
+    }
+  }
+
+  /** A database that is down costs no attempt of the job either. */
+  private async attempt(webhookId: string): Promise<DeliveryResult> {
+    try {
+      return await this.delivery.attempt(webhookId);
+    } catch (error) {
+      this.logger.error(`webhook ${webhookId} is put off: ${(error as Error).message}`);
+      return { kind: 'put-off', inMs: 5 * LEAST_BACKOFF_MS };
+    }
+  }
+
+  /** A line in the job's log, for whoever looks at it on the dashboard. */
+  private async note(job: Job<DeliveryJob>, { attempt, line }: { attempt: number; line: string }): Promise<void> {
+    await job.log(`${new Date().toISOString()} attempt ${attempt}: ${line}`).catch((error: unknown) => {
+      this.logger.debug(`job ${job.id ?? ''} has no line for this attempt: ${(error as Error).message}`);
+    });
+  }
+
+  /** One to three minimum intervals, drawn, so that those turned away together do not come back together. */
+  private pause(): number {
+    return Math.max(LEAST_BACKOFF_MS, this.config.retry.minIntervalMs * (1 + 2 * Math.random()));
+  }
+
+  private async putOff(job: Job<DeliveryJob>, inMs: number, token?: string): Promise<never> {
+    await job.moveToDelayed(Date.now() + Math.ceil(inMs), token);
+    throw new DelayedError();
+  }
+
+  private async letFirstAttemptsPass(job: Job<DeliveryJob>): Promise<void> {
+    if (job.priority !== RETRY_PRIORITY) await job.changePriority({ priority: RETRY_PRIORITY });
+  }
+}
+
+/** By the job's id, which nobody can change; its data can be edited on the dashboard. */
+const webhookOf = ({ id }: Job<DeliveryJob>): string => id ?? '';
+
+const hostOf = ({ data }: Job<Partial<DeliveryJob> | null>): string => String(data?.host);
+
+/** The remainder to the row's due time: a whole number of at least a second, whatever the error was. Never throws. */
+export function backoffStrategy(_attemptsMade: number, _type: string | undefined, error: Error | undefined): number {
+  const dueInMs = error instanceof DeliveryFailed ? error.dueInMs : 0;
+  return Math.max(LEAST_BACKOFF_MS, Math.ceil(dueInMs));
+}
+
+/** A lock three times the HTTP timeout: neither a slow receiver nor a clock a minute off makes a live job look stalled. */
+function workerOptions({ retry, webhookConcurrency }: Config): Omit<WorkerOptions, 'connection'> {
+  const lockDuration = Math.max(3 * retry.timeoutMs, 10_000);
+  return {
+    autorun: false,
+    concurrency: webhookConcurrency,
+    lockDuration,
+    lockRenewTime: Math.ceil(lockDuration / 6),
+    stalledInterval: Math.ceil(lockDuration / 3),
+    // Without end: the row decides how often a webhook is tried, and 32 bits are all that Postgres takes.
+    maxStalledCount: 2 ** 31 - 1,
+    runRetryDelay: 2_000,
+    settings: { backoffStrategy },
+  };
+}
+
+/** Worker options depend on the configuration, so the decorator is applied when that is known. */
+export function deliveryProcessor(config: Config): typeof DeliveryProcessor {
+  Processor({ name: WEBHOOK_QUEUE, configKey: WORKER }, workerOptions(config))(DeliveryProcessor);
+  return DeliveryProcessor;
+}

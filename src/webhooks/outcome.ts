@@ -1,0 +1,28 @@
+/** How far an attempt came. Waiting for a free connection counts as `connect`. */
+export type Phase = 'dns' | 'connect' | 'tls' | 'headers' | 'body';
+
+export interface AttemptFacts {
+  durationMs: number;
+  /** The address connected to or tried last, or the one refused. */
+  address: string | null;
+  phase: Phase;
+  /** The beginning of the response body as printable text, at most 1 KiB of UTF-8; '' if there is none. */
+  snippet: string;
+}
+
+export type Verdict =
+  | { kind: 'delivered'; status: number }
+  /** Any answer but 2xx, redirects included: they are not followed. */
+  | { kind: 'refused'; status: number }
+  | { kind: 'timed-out' }
+  /** The reason is short and meant for a person. */
+  | { kind: 'unreachable'; reason: string }
+  | { kind: 'blocked'; address: string };
+
+export type Outcome = Verdict & AttemptFacts;
+
+/** Written by the connection while an attempt uses it. */
+export interface Progress {
+  phase: Phase;
+  address: string | null;
+}

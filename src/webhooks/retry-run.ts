@@ -1,0 +1,54 @@
+import { InjectQueue, Processor, WorkerHost } from '@nestjs/bullmq';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import type { Job, Queue } from 'bullmq';
+import type { Config } from '../config.js';
+import { CONFIG } from '../config.module.js';
+import { WORKER } from '../queue/queue.module.js';
+import { startWorker } from '../queue/start-worker.js';
+import { type SlotJob, SlotQueue } from '../queue/slot-queue.js';
+import { Sweep } from './sweep.js';
+
+export const RETRY_RUN_QUEUE = 'retry-run';
+export const RETRY_RUN_PRODUCER = 'usher-retry-run-producer';
+
+/** The retry run (specification 8), one at each mark of the clock. */
+@Injectable()
+@Processor({ name: RETRY_RUN_QUEUE, configKey: WORKER }, { autorun: false, lockDuration: 90_000, runRetryDelay: 2_000 })
+export class RetryRun extends WorkerHost implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger(RetryRun.name);
+  private readonly slots: SlotQueue;
+
+  constructor(
+    @InjectQueue(RETRY_RUN_PRODUCER) queue: Queue<SlotJob>,
+    private readonly sweep: Sweep,
+    @Inject(CONFIG) config: Config,
+  ) {
+    super();
+    this.slots = new SlotQueue(queue, config.retry.retryEveryMs, 'retry run');
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    this.worker.on('failed', (_, error) => this.logger.warn(`this mark's retry run failed: ${error.message}`));
+    await startWorker(this.worker, this.logger);
+    this.slots.start();
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    if (!this.slots.isStarted) return; // the start failed before there was a worker
+    this.slots.stop();
+    await this.worker.close();
+  }
+
+  async process({ data: { slot } }: Job<SlotJob>): Promise<void> {
+    const previous = await this.slots.job(slot - 1);
+    if (!previous)
+      this.logger.warn('the queue has no memory of the previous retry run: every pending webhook gets its job again');
+    await this.sweep.run(previous ? 'overdue' : 'all');
+  }
+}

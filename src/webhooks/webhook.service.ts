@@ -1,0 +1,125 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
+import { type DataSource, type EntityManager, Repository } from 'typeorm';
+import { z } from 'zod';
+import { ClientsService } from '../clients/clients.service.js';
+import { NOTIFY_ORDER_COMPLETION, notificationBody } from '../core/notification.js';
+import { inTransaction } from '../database/sql.js';
+import { REQUEST_ID } from '../http/request-id.js';
+import { conflict, notFound, unprocessable } from '../http/problem.js';
+import { validated } from '../http/validated.js';
+import { Webhook, WebhookAttempt, type WebhookStatus } from './webhook.entity.js';
+import { WebhookRecorder } from './webhook.recorder.js';
+import { type AttemptView, attemptView, type WebhookView, webhookView } from './webhook-view.js';
+
+/** `text` columns take 65,535 bytes. */
+const BODY_LIMIT = 65_535;
+
+export const NotifyRequest = z.object({
+  /** Printable ASCII: what deduplication compares must not depend on a collation. */
+  referenceId: z.string().regex(/^[\x21-\x7e]{1,191}$/, 'must be 1 to 191 printable ASCII characters without spaces'),
+  clientId: z.string().min(1),
+  notifyUrl: z.string().optional(),
+  data: z.record(z.string(), z.unknown()),
+  /** For the log lines of its delivery. */
+  requestId: z.string().regex(REQUEST_ID, 'must be 1 to 64 of A-Z, a-z, 0-9, ".", "_" and "-"').optional(),
+});
+export type NotifyRequest = z.infer<typeof NotifyRequest>;
+
+export interface WebhookFilter {
+  referenceId?: string | undefined;
+  status?: WebhookStatus | undefined;
+  limit?: number | undefined;
+}
+
+/** What other modules and operators do with webhooks. Errors are problems of http/problem.ts. */
+@Injectable()
+export class WebhookService {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    @InjectRepository(Webhook) private readonly webhooks: Repository<Webhook>,
+    private readonly recorder: WebhookRecorder,
+    private readonly clients: ClientsService,
+  ) {}
+
+  /**
+   * Notifies a client of the completion of an order that lives elsewhere. With `manager` it joins the caller's
+   * transaction, which must be on Usher's own data source. A reference that was notified already is not notified again.
+   */
+  async notify(request: NotifyRequest, manager?: EntityManager): Promise<WebhookView> {
+    const { referenceId, clientId, notifyUrl = null, data, requestId = null } = validated(NotifyRequest, request);
+    if (notifyUrl !== null) this.clients.checkNotifyUrlField(notifyUrl);
+    const body = notificationBody(NOTIFY_ORDER_COMPLETION, data);
+    if (Buffer.byteLength(body) > BODY_LIMIT) throw unprocessable(`the notification has more than ${BODY_LIMIT} bytes`);
+    const webhook = {
+      ...{ referenceId, eventType: NOTIFY_ORDER_COMPLETION, clientId, notifyUrl, body },
+      ...{ resendOf: null, requestId },
+    };
+    const recorded = await this.within(manager, (inside) => this.recorder.record(inside, webhook));
+    return webhookView(recorded.webhook);
+  }
+
+  /** The webhooks of one reference, newest first. */
+  find(referenceId: string): Promise<WebhookView[]> {
+    return this.list({ referenceId });
+  }
+
+  /** Newest first. */
+  async list({ referenceId, status, limit = 100 }: WebhookFilter): Promise<WebhookView[]> {
+    const where = { ...(referenceId !== undefined && { referenceId }), ...(status !== undefined && { status }) };
+    const rows = await this.webhooks.find({ where, order: { id: 'DESC' }, take: limit });
+    return rows.map(webhookView);
+  }
+
+  async show(id: string): Promise<{ webhook: WebhookView; attempts: AttemptView[] }> {
+    const webhook = await this.get(this.webhooks.manager, id);
+    const attempts = await this.webhooks.manager.find(WebhookAttempt, {
+      where: { webhookId: id },
+      order: { number: 'ASC' },
+    });
+    return { webhook: webhookView(webhook), attempts: attempts.map(attemptView) };
+  }
+
+  /**
+   * Sends a FAILED notification anew, as a webhook of its own: to the order's own Notify URL if it had one, else to the
+   * one the client has registered now. 409 for any other status (specification 6.3).
+   */
+  async resend(id: string, requestId: string | null = null): Promise<WebhookView> {
+    return inTransaction(this.dataSource, async (manager) => {
+      const failed = await this.get(manager, id);
+      if (failed.status !== 'FAILED')
+        throw conflict(`webhook ${id} is ${failed.status}; only a FAILED one can be sent again`);
+      if (failed.purgedAt !== null) throw conflict(`webhook ${id} is too old to be sent again: its body was deleted`);
+      const { referenceId, eventType, clientId, body } = failed;
+      const notifyUrl = failed.usesClientUrl ? null : failed.notifyUrl;
+      const { webhook, isNew } = await this.recorder.record(manager, {
+        referenceId,
+        eventType,
+        clientId,
+        body,
+        notifyUrl,
+        resendOf: id,
+        requestId,
+      });
+      if (!isNew) throw conflict(`webhook ${webhook.id} of the same reference is ${webhook.status} already`);
+      return webhookView(webhook);
+    });
+  }
+
+  private async get(manager: EntityManager, id: string): Promise<Webhook> {
+    const webhook = await manager.findOneBy(Webhook, { id });
+    if (!webhook) throw notFound(`there is no webhook ${id.slice(0, 64)}`);
+    return webhook;
+  }
+
+  private within<T>(manager: EntityManager | undefined, work: (manager: EntityManager) => Promise<T>): Promise<T> {
+    if (!manager) return inTransaction(this.dataSource, work);
+    if (manager.dataSource !== this.dataSource) {
+      throw new Error('notify() was given an entity manager of another data source; give one of Usher’s, or none');
+    }
+    if (!manager.queryRunner?.isTransactionActive) {
+      throw new Error('notify() was given an entity manager outside a transaction; give one of an open one, or none');
+    }
+    return work(manager);
+  }
+}

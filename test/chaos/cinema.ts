@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { DynamicModule, INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type * as Usher from '../../src/index.js';
+import { Fleet } from './fleet.js';
+import { freePort } from './processes.js';
+import { Random } from '../support/random.js';
+import { OwnMariadb, OwnRedis } from './services.js';
+
+/** As built: tsx leaves out the metadata that dependency injection needs. */
+const usher = (await import(new URL('../../dist/index.js', import.meta.url).href)) as typeof Usher;
+const { migrate } = (await import(
+  new URL('../../dist/migrate.js', import.meta.url).href
+)) as typeof import('../../src/migrate.js');
+
+const ORDER = { currencyCode: 'MYR', totalAmount: 4200, bookingAmount: 200, payableAmount: 4300 };
+const COMPLETION = { bookingId: 'BK-1', transactionId: 'TX-1' };
+const AT_ONCE = 32;
+
+/** An order service in this process, one worker in another, on a MariaDB and a Redis of their own. */
+export class Cinema {
+  private constructor(
+    private readonly folder: string,
+    readonly redis: OwnRedis,
+    readonly mariadb: OwnMariadb,
+    private readonly worker: Fleet,
+    private readonly app: INestApplicationContext,
+    private readonly client: Usher.Client,
+  ) {}
+
+  static async open(times: Record<string, string>): Promise<Cinema> {
+    const folder = mkdtempSync(join(tmpdir(), 'usher-cinema-'));
+    const [redis, mariadb] = [await OwnRedis.prepare(folder), await OwnMariadb.prepare(folder)];
+    await Promise.all([redis.start(), mariadb.start()]);
+    await mariadb.createDatabase();
+    const settings = { ...times, ...settingsOf(redis, mariadb) };
+    const config = usher.loadConfig({ ...settings, USHER_ROLE: 'api' });
+    await migrate(config);
+    const worker = new Fleet(folder, settings, Random.of(1, 'fleet'));
+    worker.add('worker', 'worker', await freePort());
+    await worker.start();
+    const app = await NestFactory.createApplicationContext(orderService(config), { logger: false });
+    const { client } = await app.get(usher.ClientsService, { strict: false }).create('Bench', null);
+    return new Cinema(folder, redis, mariadb, worker, app, client);
+  }
+
+  /** New orders; the nth is notified at `urlOf(n)`. */
+  async orders(count: number, urlOf: (n: number) => string): Promise<string[]> {
+    const service = this.app.get(usher.OrdersService, { strict: false });
+    const keys: string[] = [];
+    await inParallel(count, async (n) => {
+      keys[n] = (await service.create(this.client, { ...ORDER, notifyUrl: urlOf(n) })).key;
+    });
+    return keys;
+  }
+
+  async complete(key: string): Promise<void> {
+    await this.app.get(usher.OrdersService, { strict: false }).complete(key, COMPLETION);
+  }
+
+  async completeAll(keys: string[]): Promise<void> {
+    await inParallel(keys.length, (n) => this.complete(keys[n]!));
+  }
+
+  async count(where: string): Promise<number> {
+    const [row] = await this.mariadb.query(`SELECT COUNT(*) AS n FROM usher_webhook WHERE ${where}`);
+    return Number(row?.n);
+  }
+
+  async close(): Promise<void> {
+    await this.app.close();
+    await this.worker.retire();
+    await Promise.all([this.redis.end('SIGTERM'), this.mariadb.end('SIGTERM')]);
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+function orderService(config: Usher.Config): DynamicModule {
+  const root = usher.UsherModule.forRoot(config);
+  return { ...root, imports: [...(root.imports ?? []), usher.ClientsModule, usher.OrdersModule, usher.WebhookModule] };
+}
+
+const settingsOf = (redis: OwnRedis, mariadb: OwnMariadb): Record<string, string> => ({
+  DATABASE_URL: mariadb.url,
+  QUEUE_URL: redis.url,
+  USHER_MASTER_KEYS: `bench:${randomBytes(32).toString('base64')}`,
+  OPS_USER: 'ops',
+  OPS_PASSWORD: randomBytes(12).toString('hex'),
+  WEBHOOK_ALLOW_PRIVATE_HOSTS: 'true',
+});
+
+async function inParallel(count: number, work: (n: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < count) {
+      const n = next;
+      next += 1;
+      await work(n);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}

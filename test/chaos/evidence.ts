@@ -1,0 +1,54 @@
+import type { Arrival } from './arrivals.js';
+import type { Fault } from './faults.js';
+import type { AttemptRow, Tables } from './tables.js';
+
+export interface Observed {
+  tables: Tables;
+  /** In the order of their times. */
+  arrivals: Arrival[];
+  /** Keys of the orders whose completion was answered 200. */
+  acknowledged: string[];
+  strangeAnswers: string[];
+  ownEnds: string[];
+  faults: Fault[];
+}
+
+export const isSuccess = (status: number | null): boolean => status !== null && status >= 200 && status < 300;
+
+/** What was observed, by webhook. */
+export class Evidence {
+  readonly attempts: Map<string, AttemptRow[]>;
+  readonly arrivals: Map<string, Arrival[]>;
+  /** When a webhook's SUCCESS was recorded. */
+  readonly successAt: Map<string, number>;
+  private readonly attemptRows: Map<string, AttemptRow>;
+
+  constructor(readonly observed: Observed) {
+    const { tables, arrivals } = observed;
+    const inOrder = [...tables.attempts].sort((left, right) => left.startedAt - right.startedAt);
+    this.attempts = groupBy(inOrder, ({ webhook }) => webhook);
+    this.arrivals = groupBy(arrivals, ({ webhook }) => webhook);
+    this.attemptRows = new Map(tables.attempts.map((row) => [`${row.webhook} ${row.number}`, row]));
+    const successes = tables.changes.filter(({ before, after }) => after === 'SUCCESS' && before !== after);
+    this.successAt = new Map(successes.map(({ webhook, at }) => [webhook, at]));
+  }
+
+  rowOf({ webhook, attempt }: Arrival): AttemptRow | undefined {
+    return this.attemptRows.get(`${webhook} ${attempt}`);
+  }
+
+  /** Whether a process or the database was away at some time between. */
+  wasDisturbed(from: number, until: number): boolean {
+    return this.observed.faults.some((fault) => fault.loss !== 'queue' && fault.from <= until && fault.until >= from);
+  }
+}
+
+export function groupBy<T>(list: readonly T[], nameOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of list) {
+    const group = groups.get(nameOf(item));
+    if (group) group.push(item);
+    else groups.set(nameOf(item), [item]);
+  }
+  return groups;
+}

@@ -1,0 +1,12 @@
+/** The times that the processes of a run are given, in milliseconds; the proportions are those of the specification. */
+export const LIMITS = { timeoutMs: 2_000, retryEveryMs: 4_000, minIntervalMs: 2_000, maxAttempts: 5 };
+
+/** A claim that nobody recorded holds for the timeout, a margin of 10 s and the interval, up to the next retry run. */
+export const SHORTEST_LEASE_MS = LIMITS.timeoutMs + 10_000 + LIMITS.minIntervalMs;
+export const LONGEST_LEASE_MS = SHORTEST_LEASE_MS + LIMITS.retryEveryMs;
+
+export const TIME_SETTINGS = {
+  WEBHOOK_TIMEOUT: `${LIMITS.timeoutMs}ms`,
+  WEBHOOK_RETRY_EVERY: `${LIMITS.retryEveryMs}ms`,
+  WEBHOOK_RETRY_MIN_INTERVAL: `${LIMITS.minIntervalMs}ms`,
+};

@@ -1,0 +1,49 @@
+import { randomInt } from 'node:crypto';
+import { parseArgs } from 'node:util';
+
+export type BackendKind = 'services' | 'embedded';
+
+export interface Options {
+  seed: number;
+  orders: number;
+  faults: number;
+  workers: number;
+  apis: number;
+  backend: BackendKind;
+}
+
+/** Something that the person who started the run has to put right; it is said in one line. */
+export class CannotRun extends Error {}
+
+const DEFAULTS = { services: { orders: 5_000, faults: 50 }, embedded: { orders: 300, faults: 16 } };
+const text = { type: 'string' } as const;
+const KNOWN = { seed: text, orders: text, faults: text, workers: text, apis: text, backend: text };
+
+export function readOptions(args: string[]): Options {
+  const given = parse(args);
+  const backend = given.backend ?? 'services';
+  if (backend !== 'services' && backend !== 'embedded') throw new CannotRun('--backend is services or embedded');
+  return {
+    backend,
+    seed: number('seed', given.seed, randomInt(1_000_000), 0),
+    orders: number('orders', given.orders, DEFAULTS[backend].orders),
+    faults: number('faults', given.faults, DEFAULTS[backend].faults, 0),
+    workers: number('workers', given.workers, 3),
+    apis: number('apis', given.apis, 2),
+  };
+}
+
+function parse(args: string[]): Partial<Record<keyof typeof KNOWN, string>> {
+  try {
+    return parseArgs({ args, options: KNOWN, strict: true, allowPositionals: false }).values;
+  } catch (error) {
+    throw new CannotRun((error as Error).message.split('. ')[0]);
+  }
+}
+
+function number(name: string, given: string | undefined, otherwise: number, least = 1): number {
+  const value = given === undefined ? otherwise : Number(given);
+  if (!Number.isSafeInteger(value) || value < least)
+    throw new CannotRun(`--${name} takes a whole number from ${least} up`);
+  return value;
+}

@@ -1,0 +1,101 @@
+import { createHmac } from 'node:crypto';
+import { createWriteStream, type WriteStream } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { type Answer, answerTo, HOST_COUNT, lateByMs } from './behaviour.js';
+
+/** The receivers of a run, in a process of their own so that their clock stamps are not late. */
+export interface Assignment {
+  seed: number;
+  secret: string;
+  logFile: string;
+}
+
+let assignment: Assignment;
+let log: WriteStream;
+let count = 0;
+const timesSeen = new Map<number, number>();
+const noncesSeen = new Set<string>();
+
+process.on('message', (message: Assignment) => {
+  assignment = message;
+  log = createWriteStream(assignment.logFile);
+  void Promise.all(Array.from({ length: HOST_COUNT }, (_, host) => open(host))).then((ports) => process.send?.(ports));
+});
+process.on('disconnect', () => log.end(() => process.exit(0)));
+
+function open(host: number): Promise<number> {
+  const server = createServer((request, response) => {
+    response.on('error', () => undefined);
+    receive(host, request, response).catch(() => response.destroy());
+  });
+  return new Promise((resolve) => {
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
+  });
+}
+
+/** The path is /orders/<number>. */
+async function receive(host: number, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const at = Date.now();
+  const order = Number(request.url?.split('/')[2]);
+  const nth = (timesSeen.get(order) ?? 0) + 1;
+  timesSeen.set(order, nth);
+  const id = (count += 1);
+  const body = Buffer.concat(await request.toArray());
+  const answer = answerTo(assignment.seed, host, order, nth);
+  write({ arrival: id, order, at, answer, ...identityOf(request, body) });
+  give(answer, id, order, response);
+}
+
+function identityOf({ headers }: IncomingMessage, body: Buffer) {
+  const { eventType, data } = JSON.parse(body.toString()) as { eventType: string; data: { key: string } };
+  const isRight = eventType === 'NOTIFY_ORDER_COMPLETION' && headers['content-type'] === 'application/json';
+  return {
+    webhook: String(headers['x-webhook-id']),
+    attempt: Number(headers['x-webhook-attempt']),
+    key: data.key,
+    isSigned: isRight && isSigned(headers, body),
+  };
+}
+
+/** Specification 6.2, in its own words; a nonce that came before is a replay. */
+function isSigned(headers: IncomingMessage['headers'], body: Buffer): boolean {
+  const [timestamp = '', nonce = ''] = [headers['x-timestamp'], headers['x-nonce-str']].map(String);
+  const message = timestamp + nonce + body.toString('base64');
+  const expected = createHmac('sha256', assignment.secret).update(message).digest('hex');
+  const isFresh = /^\d{10}$/.test(timestamp) && Math.abs(Date.now() / 1_000 - Number(timestamp)) < 60;
+  const isNew = /^[A-Za-z0-9]{32}$/.test(nonce) && !noncesSeen.has(nonce);
+  noncesSeen.add(nonce);
+  return isFresh && isNew && headers['x-signature'] === expected;
+}
+
+function give(answer: Answer, id: number, order: number, response: ServerResponse): void {
+  const say = (status: number): void => answered(id, status, response);
+  const ways: Record<Answer, () => void> = {
+    ok: () => say(200),
+    error: () => say(500),
+    redirect: () => say(302),
+    hang: () => undefined,
+    reset: () => void response.socket?.resetAndDestroy(),
+    late: () => void setTimeout(() => say(200), lateByMs(assignment.seed, order)),
+    endless: () => withoutEnd(id, response),
+  };
+  ways[answer]();
+}
+
+/** An answer that nobody is there to hear any more is none. */
+function answered(id: number, status: number, response: ServerResponse): void {
+  if (response.destroyed || response.socket?.destroyed) return;
+  response.writeHead(status, status === 302 ? { Location: '/elsewhere' } : {}).end();
+  write({ answer: id, status, at: Date.now() });
+}
+
+function withoutEnd(id: number, response: ServerResponse): void {
+  if (response.destroyed) return;
+  response.writeHead(200).write('and so on');
+  write({ answer: id, status: 200, at: Date.now() });
+  const timer = setInterval(() => response.write(' and on'), 100);
+  response.once('close', () => clearInterval(timer));
+}
+
+const write = (line: object): void => void log.write(`${JSON.stringify(line)}\n`);

@@ -1,0 +1,113 @@
+import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ReceiverProcess } from './arrivals.js';
+import type { Observed } from './evidence.js';
+import { Faults } from './faults.js';
+import { LIMITS, LONGEST_LEASE_MS } from './limits.js';
+import { CannotRun, type Options, readOptions } from './options.js';
+import { Producers } from './producers.js';
+import { Random } from '../support/random.js';
+import { broken, offendersOf, Progress, table } from './report.js';
+import { type Setting, setUp } from './setup.js';
+import { countPending, persistently, readTables } from './tables.js';
+import { verdict } from './verdict.js';
+
+const EVERY_MS = { services: 4_500, embedded: 9_000 };
+/** Five attempts that were all cut off, and as much again. */
+const SETTLE_MS = 2 * LIMITS.maxAttempts * LONGEST_LEASE_MS;
+const READ_MS = 30_000;
+
+const progress = new Progress();
+
+async function main(): Promise<number> {
+  const options = readOptions(process.argv.slice(2));
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'usher-chaos-')));
+  process.stdout.write(`${headline(options)}\n`);
+  const observed = await observe(options, folder);
+  progress.end();
+  return report(observed, folder);
+}
+
+const headline = ({ seed, orders, faults, workers, apis, backend }: Options): string =>
+  backend === 'embedded'
+    ? `seed ${seed}: ${orders} orders and ${faults} faults, one process on the embedded database`
+    : `seed ${seed}: ${orders} orders and ${faults} faults, ${apis} api and ${workers} worker processes on MariaDB and Redis`;
+
+/** Runs it all and gathers what the receivers and the tables say. */
+async function observe(options: Options, folder: string): Promise<Observed> {
+  progress.show('starting');
+  const setting = await setUp(options, folder);
+  const { seed } = options;
+  const receivers = await ReceiverProcess.start({
+    ...{ seed, secret: setting.client.secret, logFile: join(folder, 'arrivals.jsonl') },
+  });
+  const producers = new Producers(setting.fleet.urls, setting.client, receivers.ports, options);
+  const faults = new Faults(setting.fleet, Random.of(seed, 'faults'), setting.services);
+  await disturb(options, producers, faults);
+  await settle(setting);
+  const tables = await persistently(() => readTables(setting.query), READ_MS);
+  await setting.fleet.retire();
+  const arrivals = await receivers.finish();
+  await setting.close();
+  return {
+    ...{ tables, arrivals, acknowledged: producers.acknowledged, strangeAnswers: producers.strange },
+    ...{ ownEnds: setting.fleet.ownEnds, faults: faults.past },
+  };
+}
+
+/** Orders and faults at once. */
+async function disturb({ faults, orders, backend }: Options, producers: Producers, chaos: Faults): Promise<void> {
+  const tell = setInterval(() => {
+    const last = chaos.past.at(-1)?.name ?? 'none yet';
+    progress.show(
+      `orders ${producers.acknowledged.length}/${orders}, faults ${chaos.past.length}/${faults}, the last: ${last}`,
+    );
+  }, 500);
+  const durationMs = Math.max(1, faults) * EVERY_MS[backend];
+  await Promise.all([producers.run(durationMs), chaos.run(faults, EVERY_MS[backend])]);
+  clearInterval(tell);
+}
+
+/** Faults are over: everything comes up again, and every webhook comes to its end, or the time is up. */
+async function settle({ fleet, query }: Setting): Promise<void> {
+  await fleet.waitUntilUp();
+  const until = Date.now() + SETTLE_MS;
+  for (;;) {
+    const pending = await persistently(() => countPending(query), READ_MS);
+    progress.show(`no more faults, ${pending} webhooks pending`);
+    if (pending === 0 || Date.now() > until) break;
+    await sleep(500);
+  }
+  // What comes now comes too late, and would show.
+  await sleep(2 * LIMITS.retryEveryMs);
+}
+
+function report(observed: Observed, folder: string): number {
+  const lines = verdict(observed);
+  process.stdout.write(`${table(lines)}\n\n`);
+  const faults = broken(lines);
+  if (faults.length === 0) {
+    rmSync(folder, { recursive: true, force: true });
+    process.stdout.write('Everything held.\n');
+    return 0;
+  }
+  process.stdout.write(`${faults.map(offendersOf).join('\n')}\nLogs are in ${folder}\n`);
+  return 1;
+}
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => {
+    process.stderr.write(`chaos: ${signal}, ending\n`);
+    process.exit(130);
+  });
+}
+
+try {
+  process.exit(await main());
+} catch (error) {
+  progress.end();
+  process.stderr.write(`chaos: ${error instanceof CannotRun ? error.message : String((error as Error).stack)}\n`);
+  process.exit(1);
+}

@@ -1,0 +1,145 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+
+export interface OrderRow {
+  key: string;
+  status: string;
+}
+
+export interface WebhookRow {
+  id: string;
+  referenceId: string;
+  eventType: string;
+  status: string;
+  attempts: number;
+}
+
+export interface AttemptRow {
+  webhook: string;
+  number: number;
+  startedAt: number;
+  durationMs: number | null;
+  responseStatus: number | null;
+}
+
+/** A change of a webhook, written down by a trigger inside the transaction that made it. */
+export interface Change {
+  webhook: string;
+  before: string;
+  after: string;
+  /** Whether it was claimed for an attempt, and when that was due at the earliest. */
+  isClaim: boolean;
+  due: number;
+  at: number;
+}
+
+export interface Tables {
+  orders: OrderRow[];
+  webhooks: WebhookRow[];
+  attempts: AttemptRow[];
+  changes: Change[];
+}
+
+export type Query = (sql: string) => Promise<Record<string, unknown>[]>;
+
+const CHANGED = 'OLD.status <> NEW.status OR OLD.attempts <> NEW.attempts';
+const VALUES = 'NEW.id, OLD.status, NEW.status, NEW.attempts > OLD.attempts, OLD.next_attempt_at';
+
+/** SYSDATE and clock_timestamp: the moment the row is changed, not the moment its statement began. */
+export const JOURNAL = {
+  mariadb: [
+    `CREATE TABLE chaos_change (webhook VARCHAR(22) COLLATE utf8mb4_bin, was VARCHAR(10), became VARCHAR(10),
+       is_claim BOOLEAN, due BIGINT, at BIGINT)`,
+    `CREATE TRIGGER chaos_change AFTER UPDATE ON usher_webhook FOR EACH ROW
+       IF ${CHANGED} THEN
+         INSERT INTO chaos_change VALUES (${VALUES}, ROUND(UNIX_TIMESTAMP(SYSDATE(3)) * 1000));
+       END IF`,
+  ],
+  postgres: [
+    `CREATE TABLE chaos_change (webhook varchar(22), was varchar(10), became varchar(10),
+       is_claim boolean, due bigint, at bigint)`,
+    `CREATE FUNCTION chaos_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+       INSERT INTO chaos_change VALUES (${VALUES}, ceil(extract(epoch from clock_timestamp()) * 1000));
+       RETURN NEW; END $$`,
+    `CREATE TRIGGER chaos_change AFTER UPDATE ON usher_webhook FOR EACH ROW
+       WHEN (${CHANGED}) EXECUTE FUNCTION chaos_change()`,
+  ],
+};
+
+/** The embedded database, through the socket in its folder. */
+export function embeddedQuery(folder: string): Query {
+  return async (sql) => {
+    const client = new pg.Client({ host: folder, user: 'postgres', database: 'postgres' });
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      return (await client.query<Record<string, unknown>>(sql)).rows;
+    } finally {
+      await client.end();
+    }
+  };
+}
+
+export async function countPending(query: Query): Promise<number> {
+  const [row] = await query(`SELECT COUNT(*) AS pending FROM usher_webhook WHERE status = 'PENDING'`);
+  return Number(row?.pending);
+}
+
+export async function readTables(query: Query): Promise<Tables> {
+  const orders = await query('SELECT id, status FROM usher_movie_order');
+  const webhooks = await query('SELECT id, reference_id, event_type, status, attempts FROM usher_webhook');
+  const attempts = await query(
+    'SELECT webhook_id, number, started_at, duration_ms, response_status FROM usher_webhook_attempt',
+  );
+  const changes = await query('SELECT * FROM chaos_change');
+  return {
+    orders: orders.map(orderRow),
+    webhooks: webhooks.map(webhookRow),
+    attempts: attempts.map(attemptRow),
+    changes: changes.map(change),
+  };
+}
+
+/** The key is standard Base64 of "MovieOrder:" and the id. */
+const orderRow = ({ id, status }: Record<string, unknown>): OrderRow => ({
+  key: Buffer.from(`MovieOrder:${id}`).toString('base64'),
+  status: String(status),
+});
+
+const webhookRow = (row: Record<string, unknown>): WebhookRow => ({
+  id: String(row.id),
+  referenceId: String(row.reference_id),
+  eventType: String(row.event_type),
+  status: String(row.status),
+  attempts: Number(row.attempts),
+});
+
+const attemptRow = (row: Record<string, unknown>): AttemptRow => ({
+  webhook: String(row.webhook_id),
+  number: Number(row.number),
+  startedAt: Number(row.started_at),
+  durationMs: row.duration_ms === null ? null : Number(row.duration_ms),
+  responseStatus: row.response_status === null ? null : Number(row.response_status),
+});
+
+const change = (row: Record<string, unknown>): Change => ({
+  webhook: String(row.webhook),
+  before: String(row.was),
+  after: String(row.became),
+  isClaim: Boolean(row.is_claim),
+  due: Number(row.due),
+  at: Number(row.at),
+});
+
+/** Tries until it works: what it asks may just be starting again. */
+export async function persistently<T>(ask: () => Promise<T>, patienceMs: number): Promise<T> {
+  const until = Date.now() + patienceMs;
+  for (;;) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (Date.now() > until) throw error;
+      await sleep(500);
+    }
+  }
+}

@@ -1,0 +1,103 @@
+import { describe, expect, test } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { faultLine } from '../../src/fault.js';
+import { usher, UsherProcess } from '../support/process.js';
+
+const WRONG: [args: string[], wanted: string][] = [
+  [['frobnicate'], "unknown command 'frobnicate'"],
+  [['help', 'client', 'lst'], 'unknown command \'lst\'; "usher help" lists all'],
+  [['client', 'lst'], "unknown command 'lst' (Did you mean list?)"],
+  [['client', 'list', '--jsno'], "unknown option '--jsno' (Did you mean --json?)"],
+  [['client', 'create'], "required option '--name <name>' not specified"],
+  [['client', 'show'], "missing required argument 'id'"],
+  [['client', 'show', 'a', 'b'], "too many arguments for 'show'. Expected 1 argument but got 2."],
+  [['client', 'set-notify-url', 'a'], "missing required argument 'url'"],
+  [['webhook', 'list', '--limit', 'x'], 'It must be a whole number from 1 to 999999.'],
+  [['webhook', 'list', '--limit', '0'], 'It must be a whole number from 1 to 999999.'],
+  [['webhook', 'list', '--status', 'DONE'], 'Allowed choices are PENDING, SUCCESS, FAILED.'],
+  [['webhook', 'resend'], 'give the id of one, or --all-failed'],
+  [['webhook', 'resend', 'a', '--since', '1h'], '--client and --since go with --all-failed'],
+  [['webhook', 'resend', '--all-failed', '--since', 'noon'], 'It must be a duration like 24h, or a time like'],
+  [['listen'], "required option '--secret <secret>' not specified"],
+  [['listen', '--secret', 'x', '--port', '65536'], 'It must be a whole number from 0 to 65535.'],
+  [['listen', '--secret', 'x', '--status', '100'], 'It must be a whole number from 200 to 599.'],
+  [['listen', '--secret', 'x', '--forward-to', 'here'], 'It must be a URL like http://127.0.0.1:8080/notify.'],
+  [['listen', '--secret', 'x', '--delay', 'soon'], 'It must be a duration like 500ms or 5s.'],
+  [['listen', '--secret', 'x', '--fail-first', '-1'], 'It must be a whole number from 0 to 1000.'],
+];
+
+describe('what cannot be meant is told in one line and exits 1:', () => {
+  test.each(WRONG)('usher %j', async (args, wanted) => {
+    const { code, stdout, stderr } = await usher({}, args);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^usher: [^\n]+\n$/);
+    expect(stderr).toContain(wanted);
+  });
+});
+
+test('a database that goes away while a command works is told in one line', () => {
+  const lost = Object.assign(new Error('Connection lost'), { code: 'PROTOCOL_CONNECTION_LOST' });
+  expect(faultLine(lost)).toBe('the database does not answer: Connection lost');
+});
+
+describe('help', () => {
+  test.each([[['--help']], [['help']], [['client', '--help']], [['client', 'create', '--help']], [['listen', '-h']]])(
+    'usher %j prints the usage and exits 0',
+    async (args) => {
+      const { code, stdout, stderr } = await usher({}, args);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toMatch(/^Usage: usher /);
+    },
+  );
+
+  test('usher help client create prints the help of that very command', async () => {
+    const { code, stdout } = await usher({}, ['help', 'client', 'create']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^Usage: usher client create /);
+    expect(stdout).toContain('--notify-url <url>');
+  });
+
+  test('every command takes --json', async () => {
+    for (const command of [['serve'], ['demo'], ['migrate'], ['listen'], ['order', 'complete'], ['webhook', 'resend']])
+      expect((await usher({}, [...command, '--help'])).stdout).toContain('--json');
+  });
+
+  test('is what usher without a command prints, on standard error', async () => {
+    const { code, stdout, stderr } = await usher({}, []);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^Usage: usher \[options\] \[command\]\n/);
+  });
+});
+
+test('usher --version prints the version of package.json', async () => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+  expect(await usher({}, ['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+});
+
+test('an output that nobody reads any more prints no stack', async () => {
+  const cli = resolve('node_modules/.cache/usher-test/cli.js');
+  const child = spawn(process.execPath, [cli, '--help'], { stdio: ['ignore', 'pipe', 'pipe'], env: {} });
+  child.stdout.destroy();
+  let stderr = '';
+  child.stderr.on('data', (text) => void (stderr += String(text)));
+  const [code] = (await once(child, 'close')) as [number];
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+});
+
+test('listen ends when nobody reads its output any more', async () => {
+  const listen = new UsherProcess('cli.js', ['listen', '--secret', 'x', '--port', '0'], {});
+  const [, url = ''] = await listen.printed(/Listening at (\S+);/);
+  listen.child.stdout?.destroy();
+  for (const _ of [1, 2]) await fetch(url, { method: 'POST' }).catch(() => undefined);
+  expect(await listen.ended).toMatchObject({ code: 0, stderr: '' });
+});
+
+test('the demo does every step, and tells it as one JSON document', async () => {
+  const { code, stdout, stderr } = await usher({}, ['demo', '--json']);
+  const { ok, steps } = JSON.parse(stdout) as { ok: boolean; steps: { ok: boolean }[] };
+  expect({ code, stderr, ok }).toEqual({ code: 0, stderr: '', ok: true });
+  expect(steps).toHaveLength(7);
+}, 120_000);

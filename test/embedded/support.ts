@@ -1,0 +1,93 @@
+import { once } from 'node:events';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { openEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
+
+const BUILT = resolve('node_modules/.cache/usher-test/database/embedded');
+
+/** Temporary folders of one spec file; `clean` removes them all. */
+export class Folders {
+  readonly #made: string[] = [];
+  #template: Promise<string> | undefined;
+
+  async empty(): Promise<string> {
+    const folder = await mkdtemp(join(tmpdir(), 'usher-test-'));
+    this.#made.push(folder);
+    return folder;
+  }
+
+  /** A folder that holds a fresh database; the first one is made, the others are copies of it. */
+  async initialised(): Promise<string> {
+    const folder = await this.empty();
+    await this.copyTemplate(folder);
+    return folder;
+  }
+
+  async copyTemplate(folder: string): Promise<void> {
+    this.#template ??= this.#makeTemplate();
+    await cp(await this.#template, folder, { recursive: true });
+  }
+
+  async clean(): Promise<void> {
+    await Promise.all(this.#made.map((folder) => rm(folder, { recursive: true, force: true })));
+  }
+
+  async #makeTemplate(): Promise<string> {
+    const folder = await this.empty();
+    await (await openEmbeddedPostgres(folder, 'own')).close();
+    return folder;
+  }
+}
+
+/** A process that runs a script against the build and talks in lines. */
+export class Child {
+  readonly #process: ChildProcess;
+  readonly #lines: AsyncIterator<string>;
+  readonly #exit: Promise<unknown>;
+
+  constructor(script: string, ...args: string[]) {
+    const prelude = `import { openEmbeddedPostgres } from '${BUILT}/embedded-postgres.js';\nimport pg from 'pg';\n`;
+    const options = ['--input-type=module', '--eval', prelude + script, '--', ...args];
+    this.#process = spawn(process.execPath, options, { cwd: BUILT, stdio: ['pipe', 'pipe', 'inherit'] });
+    if (!this.#process.stdout) throw new Error('the child has no output');
+    this.#lines = createInterface({ input: this.#process.stdout })[Symbol.asyncIterator]();
+    this.#exit = once(this.#process, 'exit');
+  }
+
+  get pid(): number {
+    return this.#process.pid ?? 0;
+  }
+
+  /** The next line, or undefined when there are no more. */
+  async line(): Promise<string | undefined> {
+    const { done, value } = await this.#lines.next();
+    return done ? undefined : value;
+  }
+
+  /** Lets a child go on that waits for a line of input. */
+  start(): void {
+    this.#process.stdin?.write('go\n');
+  }
+
+  async kill(): Promise<void> {
+    this.#process.kill('SIGKILL');
+    await this.#exit;
+  }
+
+  /** Tells the child, which waits for its input to end, that it may close; resolves to its exit code. */
+  async finish(): Promise<number | null> {
+    this.#process.stdin?.end();
+    await this.#exit;
+    return this.#process.exitCode;
+  }
+}
+
+export const UNTIL_INPUT_ENDS = `await new Promise((r) => process.stdin.on('end', r).resume());`;
+
+/** Asks again, a loop of the event loop apart, until the answer is yes. */
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((again) => setImmediate(again));
+}

@@ -1,0 +1,160 @@
+import 'reflect-metadata';
+import { Controller, Get, Injectable, Module, UseGuards } from '@nestjs/common';
+import { type INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import {
+  AuthModule,
+  BearerGuard,
+  type Client,
+  ClientsModule,
+  ClientsService,
+  type Config,
+  CurrentClient,
+  loadConfig,
+  OnOrderCompleted,
+  type OrderCompleted,
+  OrdersModule,
+  OrdersService,
+  UsherModule,
+  WebhookModule,
+  WebhookService,
+} from '../../src/index.js';
+import { issueAccessToken } from '../../src/testing/index.js';
+import { type Backend, createBackend } from '../support/backend.js';
+import { TestReceiver } from '../support/receiver.js';
+import { COMPLETION, NEW_ORDER, SHORT_TIMES } from '../support/usher.js';
+
+@Injectable()
+class Cinema {
+  constructor(
+    readonly orders: OrdersService,
+    readonly webhooks: WebhookService,
+    readonly clients: ClientsService,
+  ) {}
+}
+
+/** Keeps a list of its own, and fails when told to. */
+@Injectable()
+class Ledger {
+  isFull = false;
+  readonly keys: string[] = [];
+
+  @OnOrderCompleted()
+  async note({ order, manager }: OrderCompleted): Promise<void> {
+    await manager.query('SELECT 1');
+    if (this.isFull) throw new Error('the ledger is full');
+    this.keys.push(order.key);
+  }
+}
+
+@Controller('seats')
+@UseGuards(BearerGuard)
+class SeatsController {
+  @Get()
+  seats(@CurrentClient() client: Client): { of: string } {
+    return { of: client.id };
+  }
+}
+
+let backend: Backend;
+let receiver: TestReceiver;
+const open: INestApplicationContext[] = [];
+
+beforeAll(async () => {
+  receiver = await TestReceiver.start();
+});
+afterEach(async () => {
+  for (const application of open.splice(0)) await application.close();
+  await backend.drop();
+});
+afterAll(() => receiver.close());
+
+async function settings(more: Record<string, string> = {}): Promise<Config> {
+  backend = await createBackend();
+  return loadConfig({ ...SHORT_TIMES, ...backend.settings, ...more });
+}
+
+async function cinema(config: Config): Promise<INestApplicationContext> {
+  @Module({
+    imports: [UsherModule.forRoot(config), ClientsModule, OrdersModule, WebhookModule],
+    providers: [Cinema, Ledger],
+  })
+  class CinemaModule {}
+  const application = await NestFactory.createApplicationContext(CinemaModule, { logger: false, abortOnError: false });
+  open.push(application);
+  return application;
+}
+
+describe('an application of its own', () => {
+  test('injects the services and gets its notifications out', async () => {
+    const { orders, webhooks, clients } = (await cinema(await settings())).get(Cinema);
+    const { client } = await clients.create('Aggregator', receiver.url);
+    const { key } = await orders.create(client, NEW_ORDER);
+    await orders.complete(key, COMPLETION);
+    await webhooks.notify({ referenceId: 'Foreign-1', clientId: client.id, data: { key: 'Foreign-1' } });
+    await Promise.all([receiver.waitFor(key), receiver.waitFor('Foreign-1')]);
+  });
+
+  test('has its own listeners heard in the transaction: one that throws rolls the completion back', async () => {
+    const application = await cinema(await settings());
+    const { orders, webhooks, clients } = application.get(Cinema);
+    const ledger = application.get(Ledger);
+    const { client } = await clients.create('Aggregator', receiver.url);
+    const { key } = await orders.create(client, NEW_ORDER);
+
+    ledger.isFull = true;
+    await expect(orders.complete(key, COMPLETION)).rejects.toThrow('the ledger is full');
+    expect((await orders.get(client, key)).status).toBe('PENDING');
+    expect(await webhooks.find(key)).toEqual([]);
+
+    ledger.isFull = false;
+    await orders.complete(key, COMPLETION);
+    await receiver.waitFor(key);
+    expect(ledger.keys).toEqual([key]);
+    expect(receiver.of(key)).toHaveLength(1);
+  });
+
+  test('guards routes of its own with BearerGuard and is given no route of ours', async () => {
+    const config = await settings();
+    @Module({
+      imports: [UsherModule.forRoot(config), AuthModule, OrdersModule, WebhookModule],
+      controllers: [SeatsController],
+    })
+    class SeatsModule {}
+    const application = await NestFactory.create<NestFastifyApplication>(SeatsModule, new FastifyAdapter(), {
+      logger: false,
+      abortOnError: false,
+    });
+    open.push(application);
+    await application.listen(0, '127.0.0.1');
+    const url = await application.getUrl();
+    const answer = async (method: string, path: string, headers = {}) => {
+      const response = await fetch(url + path, { method, headers });
+      return [response.status, response.headers.get('www-authenticate')];
+    };
+    const { client } = await application.get(ClientsService, { strict: false }).create('Aggregator', null);
+    const authorization = `Bearer ${await issueAccessToken(application, client.id)}`;
+    expect(await answer('GET', '/seats')).toEqual([401, 'Bearer realm="usher"']);
+    expect(await answer('GET', '/seats', { authorization: 'Bearer nonsense' })).toEqual([
+      401,
+      expect.stringMatching(/^Bearer realm="usher", error="invalid_token"/),
+    ]);
+    expect(await answer('GET', '/seats', { authorization })).toEqual([200, null]);
+    expect(await answer('POST', '/auth/token')).toEqual([404, null]);
+    expect(await answer('POST', '/movie-orders')).toEqual([404, null]);
+  });
+
+  test('with OrdersModule but nobody to notify does not start, and says what is missing', async () => {
+    const config = await settings({ USHER_ROLE: 'api' });
+    @Module({ imports: [UsherModule.forRoot(config), OrdersModule] })
+    class SilentModule {}
+    const application = await NestFactory.create<NestFastifyApplication>(SilentModule, new FastifyAdapter(), {
+      logger: false,
+      abortOnError: false,
+    });
+    open.push(application);
+    await expect(application.init()).rejects.toThrow('import WebhookModule beside OrdersModule');
+  });
+});

@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { createLogger } from '../../src/logger.js';
+import { eventually } from '../support/eventually.js';
+import { answer, TestReceiver } from '../support/receiver.js';
+import { basic, COMPLETION, NEW_ORDER, type TestClient, TestUsher } from '../support/usher.js';
+
+type Line = Record<string, unknown>;
+
+let text = '';
+const lines = (context: string): Line[] =>
+  text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as Line)
+    .filter((line) => line.context === context);
+const log = { write: (line: string): void => void (text += line) };
+
+let usher: TestUsher;
+let receiver: TestReceiver;
+let client: TestClient;
+let authorization: string;
+let refreshToken: string;
+beforeAll(async () => {
+  usher = await TestUsher.start({ LOG_LEVEL: 'debug', WEBHOOK_MAX_ATTEMPTS: '1' }, log);
+  receiver = await TestReceiver.start();
+  client = await usher.client(receiver.url);
+  const { body } = await client.token();
+  authorization = `Bearer ${String(body.access_token)}`;
+  refreshToken = String(body.refresh_token);
+});
+beforeEach(() => {
+  text = '';
+});
+afterAll(async () => {
+  await usher.stop();
+  receiver.close();
+});
+
+/** The line of a request, which is written when the answer has left. */
+const lineOf = (requestId: string | null): Promise<Line> =>
+  eventually(`there is a line of ${requestId}`, () => lines('http').find((line) => line.requestId === requestId));
+
+const LEVELS = { debug: 20, info: 30 };
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+test('a request has one line: the route’s pattern, status, time, client and id, and nothing else of it', async () => {
+  const headers = { authorization, 'x-request-id': 'shown-1' };
+  await usher.request('GET', '/webhooks/unknown?status=SUCCESS', headers);
+  expect(await lineOf('shown-1')).toEqual({
+    ...{ level: LEVELS.info, time: expect.any(String), context: 'http', requestId: 'shown-1' },
+    ...{ method: 'GET', route: '/webhooks/:id', status: 404, durationMs: expect.any(Number), client: client.id },
+  });
+  expect(lines('http')).toHaveLength(1);
+});
+
+test('a client is told by its Basic credentials too, and a path that no route has is not repeated', async () => {
+  await usher.request('POST', '/auth/token', { authorization: client.basic, 'x-request-id': 'shown-2' }, {});
+  expect(await lineOf('shown-2')).toMatchObject({ route: '/auth/token', status: 400, client: client.id });
+  await usher.request('GET', '/no-such-path', { 'x-request-id': 'shown-3' });
+  expect(await lineOf('shown-3')).toMatchObject({ route: null, status: 404, client: null });
+  expect(text).not.toContain('no-such-path');
+});
+
+test.each([
+  ['/health/live', {}],
+  ['/ops/metrics', { authorization: basic('ops', 'ops') }],
+])('%s, which is asked all the time, has its line at debug level alone', async (path, headers) => {
+  await usher.request('GET', path, { ...headers, 'x-request-id': 'often' });
+  expect(await lineOf('often')).toMatchObject({ level: LEVELS.debug, route: path, status: 200 });
+});
+
+describe('X-Request-Id', () => {
+  test.each(['a', 'A.z_0-9', 'x'.repeat(64)])('%s is the caller’s own, and kept', async (given) => {
+    const { headers } = await usher.request('GET', '/health/live', { 'x-request-id': given });
+    expect(headers.get('x-request-id')).toBe(given);
+  });
+
+  test.each(['', 'x'.repeat(65), 'a b', 'a,b', 'ä', '{"a":1}'])('"%s" is replaced by a new one', async (given) => {
+    const { headers } = await usher.request('GET', '/health/live', { 'x-request-id': given });
+    expect(headers.get('x-request-id')).toMatch(UUID);
+    await lineOf(headers.get('x-request-id'));
+  });
+
+  test.each([
+    ['GET', '/nowhere', 404],
+    ['DELETE', '/movie-orders', 405],
+    ['GET', '/movie-orders', 405],
+    ['GET', '/webhooks', 401],
+    ['POST', '/auth/token', 401],
+    ['GET', '/ops/queues', 401],
+    ['GET', '/auth/%', 400],
+    ['GET', '/%', 400],
+  ])('is in the answer and the line where %s %s is refused', async (method, path, status) => {
+    const refused = await usher.request(method, path, { 'x-request-id': 'refused' });
+    expect([refused.status, refused.headers.get('x-request-id')]).toEqual([status, 'refused']);
+    expect(await lineOf('refused')).toMatchObject({ status });
+  });
+
+  test.each([
+    ['what is no request', 'nonsense\r\n\r\n', 400],
+    ['an unknown expectation', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: much\r\n\r\n', 417],
+  ])('is in the answer and the line of %s', async (_, bytes, status) => {
+    const socket = connect(Number(new URL(usher.running.url).port), '127.0.0.1');
+    socket.write(bytes);
+    const [answered] = (await once(socket, 'data')) as [Buffer];
+    socket.destroy();
+    const [, id = ''] = /^x-request-id: (\S+)\r$/im.exec(answered.toString()) ?? [];
+    expect(id).toMatch(UUID);
+    expect(await lineOf(id)).toMatchObject({ status, route: null });
+  });
+});
+
+describe('the id of the request that asked for a notification', () => {
+  const attemptOf = (requestId: string): Promise<Line> =>
+    eventually(`an attempt tells ${requestId}`, () => lines('delivery').find((line) => line.requestId === requestId));
+
+  async function completed(requestId: string, more: object = {}): Promise<string> {
+    const { body } = await usher.request('POST', '/movie-orders', { authorization }, NEW_ORDER);
+    const headers = { authorization, 'x-request-id': requestId };
+    await usher.request('POST', `/sandbox/movie-orders/${String(body.key)}/complete`, headers, {
+      ...COMPLETION,
+      ...more,
+    });
+    return String(body.key);
+  }
+
+  test('is in the line of its attempt, of a resend the resend’s own, and goes to no receiver', async () => {
+    receiver.behaviour = answer(500);
+    const key = await completed('completes-1');
+    expect(await attemptOf('completes-1')).toMatchObject({ reference: key, status: 'FAILED' });
+    receiver.behaviour = answer(200);
+    const { id } = await usher.webhook(key, 'FAILED');
+    await usher.request('POST', `/webhooks/${id}/resend`, { authorization, 'x-request-id': 'resends-1' });
+    expect(await attemptOf('resends-1')).toMatchObject({ reference: key, status: 'SUCCESS' });
+    const sent = receiver.of(key).map(({ headers, rawBody }) => JSON.stringify(headers) + String(rawBody));
+    expect(sent).toHaveLength(2);
+    for (const one of sent) expect(one).not.toMatch(/completes-1|resends-1|x-request-id/);
+  });
+
+  test('follows an order that the sandbox’s operator completes later', async () => {
+    const key = await completed('completes-2', { delay: '1ms' });
+    expect(await attemptOf('completes-2')).toMatchObject({ reference: key, status: 'SUCCESS' });
+  });
+
+  test('may be given by an order service of the same process', async () => {
+    const request = { referenceId: 'elsewhere-1', clientId: client.id, data: { key: 'elsewhere-1' } };
+    await usher.webhooks.notify({ ...request, requestId: 'notifies-1' });
+    expect(await attemptOf('notifies-1')).toMatchObject({ reference: 'elsewhere-1' });
+    await expect(usher.webhooks.notify({ ...request, requestId: 'not\nsane' })).rejects.toMatchObject({ status: 400 });
+  });
+});
+
+test('requests with secrets, tokens and cookies show none of them at debug level', async () => {
+  const cookie = 'session=8c7b6a5d4e3f';
+  const token = authorization.slice('Bearer '.length);
+  const wrong = basic(client.id, 'a-wrong-secret');
+  const form = { 'content-type': 'application/x-www-form-urlencoded', cookie };
+  const asked = [
+    ['POST', '/auth/token', { authorization: client.basic, cookie }, { grant_type: 'client_credentials' }],
+    ['POST', '/auth/token', { authorization: wrong, cookie }, { client_secret: client.secret }],
+    ['POST', '/auth/token', { ...form, authorization: client.basic }, `client_secret=${client.secret}`],
+    ['POST', '/auth/refresh', { authorization: client.basic }, { refresh_token: refreshToken, grant_type: 'x' }],
+    ['POST', '/auth/introspect', { authorization: client.basic }, { token }],
+    ['POST', '/movie-orders', { authorization, cookie }, { ...NEW_ORDER, currencyCode: client.secret }],
+    ['GET', `/webhooks?access_token=${token}`, { cookie }, undefined],
+    ['GET', `/webhooks/${token}`, { authorization, cookie }, undefined],
+    ['GET', `/${client.secret}?client_secret=${client.secret}`, { cookie }, undefined],
+    ['GET', `/ops?q=${client.secret}`, { authorization: basic('ops', 'a-wrong-secret') }, undefined],
+    ['POST', '/auth/token', { authorization: client.basic, 'content-type': 'text/plain' }, client.secret],
+  ] as const;
+  for (const [index, [method, path, headers, body]] of asked.entries()) {
+    const id = `secret-${index}`;
+    await usher.request(method, path, { ...headers, 'x-request-id': id }, body);
+    await lineOf(id);
+  }
+  const given = [client.secret, token, refreshToken, 'a-wrong-secret', cookie.slice('session='.length)];
+  const encoded = [client.basic, wrong].map((header) => header.slice('Basic '.length));
+  expect([...given, ...encoded].filter((secret) => text.includes(secret))).toEqual([]);
+});
+
+test('a field that is named like a secret is not shown, should one ever be logged', () => {
+  const fields = { authorization: 's1', cookie: 's2', client_secret: 's3', access_token: 's4', refresh_token: 's5' };
+  const logger = createLogger({ logLevel: 'debug', environment: 'production' }, log);
+  const deep = { all: [{ request: { headers: fields } }] };
+  for (const logged of [fields, { headers: fields }, deep, { ...deep, deep: { deep } }]) logger.debug(logged);
+  expect(text.match(/\[Redacted\]/g)).toHaveLength(20);
+  expect(text).not.toMatch(/"s[1-5]"/);
+});

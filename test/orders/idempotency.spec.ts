@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { getDataSourceToken } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
+import { IdempotencyKey } from '../../src/orders/idempotency-key.entity.js';
+import { type Answer, NEW_ORDER, type TestClient, TestUsher } from '../support/usher.js';
+
+let usher: TestUsher;
+let client: TestClient;
+const ORDER = { ...NEW_ORDER, notifyUrl: 'http://127.0.0.1:9999/never-called' };
+
+beforeAll(async () => {
+  usher = await TestUsher.start();
+  client = await usher.client();
+});
+afterAll(() => usher.stop());
+
+async function create(of: TestClient, key: string, body: object = ORDER): Promise<Answer> {
+  const authorization = `Bearer ${String((await of.token()).body.access_token)}`;
+  return usher.request('POST', '/movie-orders', { authorization, 'idempotency-key': key }, body);
+}
+
+describe('an Idempotency-Key', () => {
+  test('makes one order of the same request sent twice, whatever the order of its fields', async () => {
+    const first = await create(client, 'a');
+    const again = await create(client, 'a', Object.fromEntries(Object.entries(ORDER).reverse()));
+    expect([first.status, again.status]).toEqual([201, 201]);
+    expect(again.body).toEqual(first.body);
+  });
+
+  test('makes one order of twenty requests at once', async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => create(client, 'b')));
+    expect(new Set(answers.map(({ status, body }) => `${status} ${String(body.key)}`)).size).toBe(1);
+  });
+
+  test('refuses another request under the same key', async () => {
+    await create(client, 'c');
+    const { status, body } = await create(client, 'c', { ...ORDER, totalAmount: 1 });
+    expect(status).toBe(422);
+    expect(body.detail).toContain('Idempotency-Key');
+  });
+
+  test('of one client is not another client’s', async () => {
+    const mine = await create(client, 'd');
+    const theirs = await create(await usher.client(), 'd');
+    expect(theirs.status).toBe(201);
+    expect(theirs.body.key).not.toBe(mine.body.key);
+  });
+
+  test('holds for a day', async () => {
+    const first = await create(client, 'e');
+    const dataSource = usher.running.app.get<DataSource>(getDataSourceToken(), { strict: false });
+    await dataSource.getRepository(IdempotencyKey).decrement({ key: 'e' }, 'createdAt', 86_400_000);
+    const later = await create(client, 'e');
+    expect(later.status).toBe(201);
+    expect(later.body.key).not.toBe(first.body.key);
+  });
+
+  test('that a header can carry but we do not take is a 400 that says so', async () => {
+    const { status, body } = await create(client, 'x'.repeat(256));
+    expect(status).toBe(400);
+    expect(body.errors).toMatchObject([{ field: 'Idempotency-Key' }]);
+  });
+});

@@ -1,0 +1,130 @@
+import { randomBytes } from 'node:crypto';
+import { getQueueToken } from '@nestjs/bullmq';
+import { getDataSourceToken } from '@nestjs/typeorm';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { Queue } from 'bullmq';
+import type { DataSource } from 'typeorm';
+import { AccessToken, Grant } from '../../src/auth/grant.entity.js';
+import { PURGE_PRODUCER } from '../../src/purge/purge.schedule.js';
+import { Purge } from '../../src/purge/purge.js';
+import { newId } from '../../src/core/identifier.js';
+import { digestToken } from '../../src/core/token.js';
+import { usher as run, usherJson } from '../support/process.js';
+import { eventually } from '../support/eventually.js';
+import { type TestClient, TestUsher } from '../support/usher.js';
+
+const EXPIRED = 10_000;
+const PAGE = 1_000;
+const HOUR_MS = 3_600_000;
+
+let usher: TestUsher;
+let dataSource: DataSource;
+let client: TestClient;
+
+beforeAll(async () => {
+  // No worker, which would purge as well at a full hour.
+  usher = await TestUsher.start({ USHER_ROLE: 'api' });
+  dataSource = usher.running.app.get<DataSource>(getDataSourceToken());
+  client = await usher.client();
+});
+afterAll(() => usher.stop());
+
+const digest = (): string => digestToken(randomBytes(32).toString('hex'));
+
+/** So many expired grants, and as many expired access tokens. */
+async function insertExpired(count: number): Promise<void> {
+  const createdAt = Date.now() - 2 * HOUR_MS;
+  for (let done = 0; done < count; done += PAGE) {
+    const grants = Array.from({ length: Math.min(PAGE, count - done) }, (_, index) => ({
+      id: newId('sandbox', createdAt + index),
+      clientId: client.id,
+      refreshDigest: digest(),
+      createdAt,
+      expiresAt: createdAt + ((done + index) % 5_000),
+    }));
+    await dataSource.manager.insert(Grant, grants);
+    const tokens = grants.map(({ id, ...grant }) => ({ ...grant, digest: digest(), grantId: id }));
+    await dataSource.manager.insert(
+      AccessToken,
+      tokens.map(({ refreshDigest: _, ...token }) => token),
+    );
+  }
+}
+
+const counts = async (): Promise<{ grants: number; accessTokens: number }> => ({
+  grants: await dataSource.manager.count(Grant),
+  accessTokens: await dataSource.manager.count(AccessToken),
+});
+
+test('20,000 expired rows go while tokens are issued, and no issuing request fails', async () => {
+  await insertExpired(EXPIRED);
+  const before = await counts();
+  let isPurging = true;
+  const purge = usher.running.app
+    .get(Purge, { strict: false })
+    .run()
+    .finally(() => (isPurging = false));
+  const statuses: number[] = [];
+  const issue = async (): Promise<void> => {
+    do statuses.push((await client.token()).status);
+    while (isPurging);
+  };
+  await Promise.all([issue(), issue(), issue()]);
+  expect(await purge).toMatchObject({ grants: EXPIRED, accessTokens: EXPIRED });
+  expect(statuses.filter((status) => status !== 200)).toEqual([]);
+  expect(await counts()).toEqual({
+    grants: before.grants - EXPIRED + statuses.length,
+    accessTokens: before.accessTokens - EXPIRED + statuses.length,
+  });
+});
+
+test('two purges at the same moment share the work', async () => {
+  await insertExpired(2_000);
+  const purge = usher.running.app.get(Purge, { strict: false });
+  const [one, other] = await Promise.all([purge.run(), purge.run()]);
+  expect([one.grants + other.grants, one.accessTokens + other.accessTokens]).toEqual([2_000, 2_000]);
+});
+
+test('an access token outlives its grant, whose refresh token expired', async () => {
+  const { body } = await client.token();
+  const { grantId } = await dataSource.manager.findOneByOrFail(AccessToken, {
+    digest: digestToken(String(body.access_token)),
+  });
+  await dataSource.manager.update(Grant, { id: grantId }, { expiresAt: 1 });
+  expect(await usherJson(usher.settings, ['purge'])).toEqual({
+    ...{ grants: 1, access_tokens: 0, idempotency_keys: 0, orders: 0, webhooks: 0 },
+  });
+  const headers = { authorization: `Bearer ${String(body.access_token)}` };
+  expect((await usher.request('GET', '/movie-orders/none', headers)).status).toBe(404);
+  expect((await client.refresh(body.refresh_token)).body.error).toBe('invalid_grant');
+});
+
+test('away from a terminal the command shows lines and what it deleted', async () => {
+  await insertExpired(1_000);
+  const { code, stdout, stderr } = await run(usher.settings, ['purge']);
+  expect([code, stdout]).toEqual([
+    0,
+    'Deleted: 1000 grant(s), 1000 access token(s), 0 idempotency key(s), 0 order(s), body and attempts of 0 webhook(s).\n',
+  ]);
+  expect(stderr).toBe(['500', '1000', '1500', '2000'].map((done) => `Purging ${done}/2000\n`).join(''));
+});
+
+test('a purge that is told to end stops between two batches', async () => {
+  await insertExpired(1_000);
+  const purge = usher.running.app.get(Purge, { strict: false });
+  const ending = new AbortController();
+  const { accessTokens } = await purge.run({ signal: ending.signal, onProgress: () => ending.abort() });
+  expect(accessTokens).toBe(500);
+  expect(await purge.run()).toMatchObject({ grants: 1_000, accessTokens: 500 });
+});
+
+test('a worker purges when the queue has its job', async () => {
+  const working = await TestUsher.start();
+  const { manager } = working.dataSource;
+  const grant = { id: newId('sandbox', Date.now()), clientId: client.id, refreshDigest: digest() };
+  await manager.insert(Grant, { ...grant, createdAt: 1, expiresAt: 2 });
+  const queue = working.running.app.get<Queue>(getQueueToken(PURGE_PRODUCER), { strict: false });
+  await queue.add('run', { slot: 1 }, { jobId: 'run-1' });
+  await eventually('the grant is gone', async () => !(await manager.existsBy(Grant, { id: grant.id })));
+  await working.stop();
+});

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { EntityManager } from 'typeorm';
+import { newId, orderIdOf } from '../../src/core/identifier.js';
+import { IdempotencyKey } from '../../src/orders/idempotency-key.entity.js';
+import { MovieOrder } from '../../src/orders/movie-order.entity.js';
+import { Purge, type Purged } from '../../src/purge/purge.js';
+import { PurgeSchedule } from '../../src/purge/purge.schedule.js';
+import { Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
+import { usherJson } from '../support/process.js';
+import { answer, TestReceiver } from '../support/receiver.js';
+import { COMPLETION, NEW_ORDER, type TestClient, TestUsher } from '../support/usher.js';
+
+const DAY_MS = 86_400_000;
+const OLD = Date.now() - 31 * DAY_MS;
+const NOTHING: Purged = { accessTokens: 0, grants: 0, idempotencyKeys: 0, orders: 0, webhooks: 0 };
+
+let usher: TestUsher;
+let client: TestClient;
+let receiver: TestReceiver;
+let manager: EntityManager;
+
+beforeAll(async () => {
+  receiver = await TestReceiver.start();
+  usher = await TestUsher.start({ WEBHOOK_RETENTION: '30d', WEBHOOK_MAX_ATTEMPTS: '1' });
+  client = await usher.client(receiver.url);
+  manager = usher.dataSource.manager;
+  // At a full hour it would purge as well.
+  await usher.running.app.get(PurgeSchedule, { strict: false }).beforeApplicationShutdown();
+});
+afterAll(async () => {
+  await usher.stop();
+  receiver.close();
+});
+
+const purge = (): Promise<Purged> => usher.running.app.get(Purge, { strict: false }).run();
+
+/** As if all that has happened to an order had happened then. */
+async function age(key: string, moment = OLD): Promise<void> {
+  await manager.update(Webhook, { referenceId: key }, { finishedAt: moment, createdAt: moment });
+  await manager.update(MovieOrder, { id: orderIdOf(key)! }, { lastUpdatedAt: moment, createdAt: moment });
+}
+
+async function ended(status: 'SUCCESS' | 'FAILED'): Promise<{ key: string; id: string }> {
+  receiver.behaviour = answer(status === 'SUCCESS' ? 200 : 500);
+  const key = await client.completedOrder();
+  const { id } = await usher.webhook(key, status);
+  receiver.behaviour = answer(200);
+  return { key, id };
+}
+
+test('an old success loses order, body and attempts, and its reference is never notified again', async () => {
+  const { key, id } = await ended('SUCCESS');
+  await age(key);
+  expect(await purge()).toEqual({ ...NOTHING, orders: 1, webhooks: 1 });
+  expect((await client.call('GET', `/movie-orders/${key}`)).status).toBe(404);
+  expect(await manager.findOneByOrFail(Webhook, { id })).toMatchObject({ body: '', status: 'SUCCESS' });
+  expect(await manager.countBy(WebhookAttempt, { webhookId: id })).toBe(0);
+
+  const again = await usher.webhooks.notify({ referenceId: key, clientId: client.id, data: { key } });
+  expect([again.id, again.status, receiver.of(key).length]).toEqual([id, 'SUCCESS', 1]);
+  expect(await purge()).toEqual(NOTHING);
+});
+
+test('an old failure is not sent again, and says why; a younger one is', async () => {
+  const [old, young] = [await ended('FAILED'), await ended('FAILED')];
+  await age(old.key);
+  await age(young.key, OLD + 2 * DAY_MS);
+  expect(await usherJson(usher.settings, ['purge'])).toMatchObject({ orders: 1, webhooks: 1 });
+
+  const refused = await client.call('POST', `/webhooks/${old.id}/resend`);
+  expect([refused.status, refused.body.detail]).toEqual([409, expect.stringContaining('its body was deleted')]);
+  expect((await client.call('POST', `/webhooks/${young.id}/resend`)).status).toBe(201);
+  await receiver.waitFor(young.key, 2);
+});
+
+test('what is PENDING stays, however old', async () => {
+  const key = await client.order();
+  await age(key);
+  const { id } = await usher.webhooks.notify({ referenceId: 'Waiting-1', clientId: client.id, data: {} });
+  await usher.webhook('Waiting-1', 'SUCCESS');
+  const pending = { status: 'PENDING', finishedAt: null, createdAt: OLD, nextAttemptAt: Date.now() + DAY_MS } as const;
+  await manager.update(Webhook, { id }, pending);
+  expect(await purge()).toEqual(NOTHING);
+  expect((await client.call('GET', `/movie-orders/${key}`)).body.status).toBe('PENDING');
+  expect((await manager.findOneByOrFail(Webhook, { id })).body).not.toBe('');
+});
+
+test('an Idempotency-Key goes after a day', async () => {
+  const key = { clientId: client.id, requestDigest: 'x'.repeat(43), orderId: newId('sandbox', OLD) };
+  const now = Date.now();
+  await manager.insert(IdempotencyKey, [
+    { ...key, key: 'yesterday', createdAt: now - DAY_MS - 1_000 },
+    { ...key, key: 'today', createdAt: now - DAY_MS + 600_000 },
+  ]);
+  expect(await purge()).toEqual({ ...NOTHING, idempotencyKeys: 1 });
+  expect((await manager.find(IdempotencyKey)).map((row) => row.key)).toEqual(['today']);
+});
+
+test('1,200 of each go while orders are completed and delivered, and none of those is harmed', async () => {
+  await insertOld(1_200);
+  const purging = Promise.all([purge(), purge()]);
+  const keys = await Promise.all(Array.from({ length: 30 }, () => client.completedOrder()));
+  const [one, other] = await purging;
+  expect([one.orders + other.orders, one.webhooks + other.webhooks]).toEqual([1_200, 1_200]);
+  for (const key of keys) expect((await usher.webhook(key, 'SUCCESS')).log).toHaveLength(1);
+  expect(await manager.countBy(WebhookAttempt, { startedAt: OLD })).toBe(0);
+});
+
+/** Orders long done, with their notifications of two attempts each. */
+async function insertOld(count: number): Promise<void> {
+  const ids = Array.from({ length: count }, () => newId('sandbox', OLD));
+  const common = { clientId: client.id, createdAt: OLD };
+  await manager.insert(
+    MovieOrder,
+    ids.map((id) => ({ ...NEW_ORDER, ...COMPLETION, ...common, id, status: 'COMPLETED' as const, lastUpdatedAt: OLD })),
+  );
+  await manager.insert(
+    Webhook,
+    ids.map((id) => ({
+      ...{ ...common, id, referenceId: id, eventType: 'NOTIFY_ORDER_COMPLETION', liveKey: id, body: '{}' },
+      ...{ notifyUrl: receiver.url, usesClientUrl: true, status: 'SUCCESS' as const, attempts: 2, finishedAt: OLD },
+    })),
+  );
+  const attempts = ids.flatMap((webhookId) => [1, 2].map((number) => ({ webhookId, number, startedAt: OLD })));
+  await manager.insert(WebhookAttempt, attempts);
+}

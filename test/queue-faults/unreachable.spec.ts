@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { BACKEND, POSTGRES_URL, REDIS_URL } from '../support/backend.js';
+import { TestReceiver } from '../support/receiver.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
+import { type TestClient, TestUsher } from '../support/usher.js';
+
+const SERVER = BACKEND === 'postgres' ? POSTGRES_URL : REDIS_URL;
+
+let proxy: TcpProxy;
+let usher: TestUsher;
+let receiver: TestReceiver;
+let client: TestClient;
+
+/** The queue by way of the proxy, the database directly. */
+function queueByProxy(settings: Record<string, string>): Record<string, string> {
+  if (BACKEND === 'embedded') return {};
+  const path = BACKEND === 'postgres' ? new URL(settings.DATABASE_URL!).pathname : '';
+  return { QUEUE_URL: new URL(path || '/', proxy.through(SERVER)).href.replace(/\/$/, '') };
+}
+
+beforeAll(async () => {
+  proxy = await TcpProxy.to(SERVER);
+  usher = await TestUsher.start(queueByProxy);
+  receiver = await TestReceiver.start();
+  client = await usher.client(receiver.url);
+});
+afterAll(async () => {
+  proxy.mend();
+  await usher.stop();
+  proxy.close();
+  receiver.close();
+});
+
+/** In the embedded database the queue cannot be away on its own: there its job gets lost. */
+async function completedWhileAway(): Promise<string> {
+  if (BACKEND !== 'embedded') {
+    proxy.cut();
+    return client.completedOrder();
+  }
+  await usher.queue.pause();
+  const key = await client.completedOrder();
+  const { id } = await usher.webhook(key, 'PENDING');
+  await usher.removeJob(id);
+  return key;
+}
+
+async function back(): Promise<void> {
+  if (BACKEND === 'embedded') await usher.queue.resume();
+  else proxy.mend();
+}
+
+test('an order is completed while the queue is away, and a retry run delivers it once that is back', async () => {
+  const key = await completedWhileAway();
+  expect(await usher.webhook(key, 'PENDING')).toMatchObject({ attempts: 0 });
+  expect(receiver.of(key)).toHaveLength(0);
+  await back();
+  expect((await usher.webhook(key, 'SUCCESS')).attempts).toBe(1);
+  const next = await client.completedOrder();
+  expect((await usher.webhook(next, 'SUCCESS')).attempts).toBe(1);
+});
+
+test('attempts that end while the queue is away are recorded, and go on once it is back', async () => {
+  let goOn = (): void => undefined;
+  receiver.behaviour = (response, _arrival, nth) => {
+    if (nth > 1) response.writeHead(200).end();
+    else goOn = () => void response.writeHead(500).end();
+  };
+  const key = await client.completedOrder();
+  await receiver.waitFor(key);
+  if (BACKEND !== 'embedded') proxy.cut();
+  goOn();
+  await usher.attemptEnded(key, 1);
+  await back();
+  expect((await usher.webhook(key, 'SUCCESS')).attempts).toBe(2);
+});

@@ -1,0 +1,119 @@
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { transformSync } from '@swc/core';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { randomAlphanumeric } from '../../src/core/alphanumeric.js';
+import { signNotification } from '../../src/core/signature.js';
+import { codeBelow } from '../support/documentation.js';
+import { eventually } from '../support/eventually.js';
+import { freePort, newFolder } from '../support/process.js';
+import { type TestClient, TestUsher } from '../support/usher.js';
+
+const DOCUMENT = 'docs/receiving.md';
+const SWC = { ...(JSON.parse(readFileSync('.swcrc', 'utf8')) as object), swcrc: false, filename: 'receiver.ts' };
+
+let usher: TestUsher;
+let client: TestClient;
+let child: ChildProcess | undefined;
+beforeAll(async () => {
+  usher = await TestUsher.start();
+  client = await usher.client();
+});
+afterEach(() => void child?.kill());
+afterAll(() => usher.stop());
+
+/** A project of an integrator: the packages of ours, and Usher's own as it stands in `src`. */
+function project(code: string): string {
+  const folder = newFolder();
+  mkdirSync(join(folder, 'node_modules/usher'), { recursive: true });
+  for (const name of ['express', 'fastify', '@nestjs', 'reflect-metadata'])
+    symlinkSync(resolve('node_modules', name), join(folder, 'node_modules', name));
+  symlinkSync(resolve('node_modules/.cache/usher-test'), join(folder, 'node_modules/usher/built'));
+  const exports = { './receiver': './built/receiver/index.js' };
+  writeFileSync(join(folder, 'node_modules/usher/package.json'), JSON.stringify({ type: 'module', exports }));
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+  writeFileSync(join(folder, 'receiver.js'), transformSync(code, SWC).code);
+  return folder;
+}
+
+/** The receiver of the document, and its Notify URL. */
+async function start(heading: string): Promise<{ url: string; output: () => string }> {
+  const port = await freePort();
+  const cwd = project(codeBelow(DOCUMENT, heading).replace('4000', String(port)));
+  let output = '';
+  child = spawn(process.execPath, ['receiver.js'], { cwd, env: { CLIENT_SECRET: client.secret, NO_COLOR: '1' } });
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => (output += String(text)));
+  const url = `http://127.0.0.1:${port}/notify`;
+  await eventually(`the receiver of ${heading} listens`, () => fetch(url));
+  return { url, output: () => output };
+}
+
+interface Forgery {
+  age?: number;
+  timestampSent?: string;
+  bodySent?: string;
+}
+
+/** A request that is signed as Usher does, unless told otherwise. */
+async function post(url: string, { age = 0, timestampSent, bodySent }: Forgery = {}): Promise<[number, string]> {
+  const timestamp = String(Math.floor(Date.now() / 1_000) - age);
+  const nonce = randomAlphanumeric(32);
+  const body = '{"eventType":"NOTIFY_ORDER_COMPLETION","data":{"key":"K","title":"Amélie"}}';
+  const headers = {
+    'Content-Type': 'application/json',
+    'X-Timestamp': timestampSent ?? timestamp,
+    'X-Nonce-Str': nonce,
+    'X-Signature': signNotification(client.secret, timestamp, nonce, Buffer.from(body)),
+  };
+  const response = await fetch(url, { method: 'POST', headers, body: bodySent ?? body });
+  return [response.status, await response.text()];
+}
+
+describe.each(['Express', 'Fastify', 'Nest'])('the receiver of %s', (heading) => {
+  test('takes a live notification, and refuses a changed body, a changed timestamp and an old one', async () => {
+    const { url, output } = await start(heading);
+    const key = await client.completedOrder({ notifyUrl: url });
+    await usher.webhook(key, 'SUCCESS');
+    await eventually('it tells the order', () => output().includes(`order ${key} is COMPLETED`));
+    expect((await post(url))[0]).toBe(200);
+    const reformatted = '{ "eventType": "NOTIFY_ORDER_COMPLETION", "data": { "key": "K", "title": "Amélie" } }';
+    const another = String(Math.floor(Date.now() / 1_000) - 1);
+    for (const [forgery, reason] of [
+      [{ bodySent: reformatted }, 'wrong-signature'],
+      [{ timestampSent: another }, 'wrong-signature'],
+      [{ age: 400 }, 'too-old'],
+    ] as const) {
+      const [status, text] = await post(url, forgery);
+      expect([forgery, status]).toEqual([forgery, 400]);
+      expect(text).toContain(reason);
+    }
+  });
+});
+
+test('the memory of the document takes a request once', () => {
+  const timestamp = String(Math.floor(Date.now() / 1_000));
+  const nonce = randomAlphanumeric(32);
+  const signature = signNotification('secret', timestamp, nonce, Buffer.from('{}'));
+  const given = {
+    rawBody: '{}',
+    headers: { 'X-Timestamp': timestamp, 'X-Nonce-Str': nonce, 'X-Signature': signature },
+    secret: 'secret',
+  };
+  // Of ioredis, as far as the code below uses it.
+  const prelude = `
+    const nonces = new Map();
+    const redis = {
+      set: async (name, value, ex, seconds, nx) =>
+        ex === 'EX' && nx === 'NX' && seconds > 0 && !nonces.has(name) ? (nonces.set(name, value), 'OK') : null,
+    };
+    const { rawBody, headers, secret } = ${JSON.stringify(given)};
+  `;
+  const again = `
+    console.log(nonces.size);
+    await verifyOnce({ rawBody, headers, secret, memory }).catch(({ reason }) => console.log(reason));
+  `;
+  const cwd = project(prelude + codeBelow(DOCUMENT, 'Replays') + again);
+  const stdout = execFileSync(process.execPath, ['receiver.js'], { cwd, encoding: 'utf8' });
+  expect(stdout).toBe('1\nreplayed\n');
+});

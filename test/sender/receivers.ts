@@ -1,0 +1,109 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import type { RequestListener } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import { createServer as createTcpServer } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { NotificationSender } from '../../src/webhooks/notification-sender.js';
+import type { SenderOptions, SignedRequest } from '../../src/webhooks/notification-sender.js';
+
+export interface Certificate {
+  key: string;
+  cert: string;
+}
+
+/** Receivers on this machine and the senders that post to them, all gone after `close`. */
+export class Receivers {
+  private readonly servers: Server[] = [];
+  private readonly sockets = new Set<Socket>();
+  private readonly senders: NotificationSender[] = [];
+
+  http(listener: RequestListener, host?: string): Promise<number> {
+    return this.listen(createHttpServer(listener), host);
+  }
+
+  https(certificate: Certificate, listener: RequestListener): Promise<number> {
+    return this.listen(createHttpsServer(certificate, listener));
+  }
+
+  /** A receiver that speaks whatever it likes. */
+  raw(onConnection: (socket: Socket) => void): Promise<number> {
+    return this.listen(createTcpServer(onConnection));
+  }
+
+  /** Answers every request, once its body has begun to arrive, with these bytes and goes on as `after` says. */
+  answering(bytes: string | Buffer, after: (socket: Socket) => void = (socket) => socket.end()): Promise<number> {
+    return this.raw((socket) => socket.once('data', () => socket.write(bytes, () => after(socket))));
+  }
+
+  async closedPort(): Promise<number> {
+    const server = createTcpServer();
+    const port = await this.listen(server);
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
+
+  sender(options: Partial<SenderOptions> = {}): NotificationSender {
+    const sender = new NotificationSender({ timeoutMs: 20_000, allowPrivateHosts: true, ...options });
+    this.senders.push(sender);
+    return sender;
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.sockets) socket.destroy();
+    await Promise.all(this.senders.splice(0).map((sender) => sender.close()));
+    await Promise.all(this.servers.splice(0).map((server) => new Promise((resolve) => server.close(resolve))));
+  }
+
+  private listen(server: Server, host = '127.0.0.1'): Promise<number> {
+    this.servers.push(server);
+    server.on('connection', (socket) => {
+      this.sockets.add(socket);
+      socket.on('error', () => undefined).on('close', () => this.sockets.delete(socket));
+    });
+    return new Promise((resolve) => server.listen(0, host, () => resolve((server.address() as AddressInfo).port)));
+  }
+}
+
+export function notification(url: string): SignedRequest {
+  return {
+    url,
+    headers: { 'Content-Type': 'application/json' },
+    body: Buffer.from('{"eventType":"NOTIFY_ORDER_COMPLETION"}'),
+  };
+}
+
+/** Writes `bytes` every few milliseconds for as long as the other side listens. */
+export function drip(socket: Socket, bytes: string | Buffer): void {
+  const timer = setInterval(() => socket.write(bytes), 10);
+  socket.on('close', () => clearInterval(timer));
+}
+
+/** Writes `bytes` as fast as they are taken. */
+export function flood(socket: Socket, bytes: string | Buffer): void {
+  const pour = (): void => {
+    while (!socket.destroyed && socket.write(bytes));
+  };
+  socket.on('drain', pour);
+  pour();
+}
+
+/** A certificate of its own authority, for names such as `DNS:receiver.test` or `IP:127.0.0.1`. */
+export function selfSigned(subjectAltName: string, days = 2): Certificate {
+  const folder = mkdtempSync(join(tmpdir(), 'usher-certificate-'));
+  const openssl = (command: string): Buffer =>
+    execFileSync('openssl', command.split(' '), { cwd: folder, stdio: 'pipe' });
+  try {
+    writeFileSync(join(folder, 'extensions'), `subjectAltName=${subjectAltName}`);
+    openssl(
+      'req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=receiver -keyout key -out request',
+    );
+    openssl(`x509 -req -in request -signkey key -days ${days} -extfile extensions -out certificate`);
+    return { key: readFileSync(join(folder, 'key'), 'utf8'), cert: readFileSync(join(folder, 'certificate'), 'utf8') };
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}

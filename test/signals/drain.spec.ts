@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ServerResponse } from 'node:http';
+import { type Backend, BACKEND, createBackend } from '../support/backend.js';
+import { newFolder, startServer, usher } from '../support/process.js';
+import { TestReceiver } from '../support/receiver.js';
+import { basic, COMPLETION, NEW_ORDER } from '../support/usher.js';
+
+let backend: Backend;
+let receiver: TestReceiver;
+beforeAll(async () => {
+  backend = await createBackend();
+  receiver = await TestReceiver.start();
+});
+afterAll(async () => {
+  receiver.close();
+  await backend.drop();
+});
+
+async function post(url: string, authorization: string, body: object): Promise<Record<string, string>> {
+  const headers = { authorization, 'content-type': 'application/json' };
+  return (await (await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })).json()) as never;
+}
+
+/** A server with one delivery under way, whose receiver waits for `release`. */
+async function serverThatDelivers() {
+  let release: (() => void) | undefined;
+  const asked = new Promise<void>((arrived) => {
+    receiver.behaviour = (response: ServerResponse) => {
+      release = () => void response.writeHead(200).end();
+      arrived();
+    };
+  });
+  const made = await usher(backend.settings, [
+    'client',
+    'create',
+    '--name',
+    'A',
+    '--notify-url',
+    receiver.url,
+    '--json',
+  ]);
+  const { client_id, client_secret } = JSON.parse(made.stdout) as Record<string, string>;
+  const server = await startServer(backend.settings);
+  const grant = { grant_type: 'client_credentials' };
+  const { access_token } = await post(`${server.url}/auth/token`, basic(client_id!, client_secret!), grant);
+  const { key = '' } = await post(`${server.url}/movie-orders`, `Bearer ${access_token}`, NEW_ORDER);
+  await post(`${server.url}/sandbox/movie-orders/${key}/complete`, `Bearer ${access_token}`, COMPLETION);
+  await asked;
+  return { server, key, release: () => release?.() };
+}
+
+const statusOf = async (key: string): Promise<unknown> => {
+  const { stdout } = await usher(backend.settings, ['webhook', 'list', '--reference', key, '--json']);
+  return (JSON.parse(stdout) as { status: string; attempts: number }[]).map(({ status, attempts }) => [
+    status,
+    attempts,
+  ]);
+};
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  '%s lets a delivery under way end and records it, then exits 0; it is not ready meanwhile',
+  async (signal) => {
+    const { server, key, release } = await serverThatDelivers();
+    server.child.kill(signal);
+    await server.printed(new RegExp(`${signal}: finishing what is under way; again to stop at once`));
+    expect(server.child.exitCode).toBeNull();
+    const ready = await fetch(`${server.url}/health/ready`);
+    expect([ready.status, ((await ready.json()) as { detail: string }).detail]).toEqual([503, 'it is shutting down']);
+    release();
+    expect((await server.ended).code).toBe(0);
+    expect(await statusOf(key)).toEqual([['SUCCESS', 1]]);
+  },
+);
+
+test('a second signal ends it at once, with another code than 0', async () => {
+  const { server, key, release } = await serverThatDelivers();
+  server.child.kill('SIGTERM');
+  await server.printed(/finishing what is under way/);
+  server.child.kill('SIGTERM');
+  expect((await server.ended).code).toBe(130);
+  expect(await statusOf(key)).toEqual([['PENDING', 1]]);
+  release();
+});
+
+describe('a first start', () => {
+  if (BACKEND !== 'embedded') {
+    test('on a database server makes no client: the operator does', async () => {
+      const own = await createBackend();
+      const server = await startServer(own.settings);
+      expect((await server.end()).stdout).not.toContain('client_secret');
+      expect(JSON.parse((await usher(own.settings, ['client', 'list', '--json'])).stdout)).toEqual([]);
+      await own.drop();
+    });
+    return;
+  }
+
+  test('makes a closed folder and shows the first client’s secret once; the second start does not', async () => {
+    const folder = join(newFolder(), 'data');
+    const settings = { DATABASE_URL: `embedded:${folder}` };
+    const first = await startServer(settings);
+    const [, id = '', secret = ''] = await first.printed(/client_id +(\w{20})\n +client_secret +(\w{43})\n/);
+    const { token_type } = await post(`${first.url}/auth/token`, basic(id, secret), {
+      grant_type: 'client_credentials',
+    });
+    expect(token_type).toBe('Bearer');
+    const modes = await Promise.all(
+      ['', 'master-key', '.s.PGSQL.5432'].map(async (name) => (await stat(join(folder, name))).mode & 0o777),
+    );
+    expect(modes.map((mode) => mode.toString(8))).toEqual(['700', '600', '600']);
+    expect((await first.end()).code).toBe(0);
+    const second = await startServer(settings);
+    const { stdout, stderr } = await second.end();
+    expect(stdout + stderr).not.toContain('client_secret');
+    expect(stdout + stderr).not.toContain(secret);
+  });
+});

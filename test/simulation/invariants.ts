@@ -1,0 +1,134 @@
+import type { DataSource } from 'typeorm';
+import type { Arrival } from './receivers.js';
+
+interface Row {
+  id: string;
+  reference: string;
+  status: string;
+  attempts: number;
+  created: number;
+}
+
+interface AttemptRow {
+  webhook: string;
+  number: number;
+  started: number;
+  duration: number | null;
+}
+
+const MAX_ATTEMPTS = 5;
+const MIN_INTERVAL_MS = 30_000;
+const RETRY_EVERY_MS = 120_000;
+
+/** What was seen of a run from outside. */
+export interface Seen {
+  log: Arrival[];
+  /** References whose completion was committed. */
+  completed: Set<string>;
+  /** Ids of all jobs there have ever been. */
+  jobs: Set<string>;
+  /** When the SUCCESS of a webhook was first in the table. */
+  recordedAt: Map<string, number>;
+}
+
+/** Judges a finished run by what was seen of it and by the tables; answers with every violation. */
+export async function violations(dataSource: DataSource, seen: Seen): Promise<string[]> {
+  const { log, completed, jobs, recordedAt } = seen;
+  const webhooks = await read(dataSource);
+  const attempts = await readAttempts(dataSource);
+  const found: string[] = [];
+  for (const reference of completed) {
+    if (!webhooks.some((webhook) => webhook.reference === reference)) found.push(`${reference} has no webhook`);
+  }
+  for (const job of jobs) {
+    if (!webhooks.some(({ id }) => id === job)) found.push(`job ${job} is of a webhook that was never committed`);
+  }
+  for (const reference of new Set(webhooks.map((webhook) => webhook.reference))) {
+    const all = webhooks.filter((webhook) => webhook.reference === reference);
+    if (all.filter(({ status }) => status !== 'FAILED').length > 1) found.push(`${reference} has two live webhooks`);
+    found.push(...spacing(reference, all, log));
+  }
+  for (const webhook of webhooks)
+    found.push(
+      ...ofOne(
+        webhook,
+        arrivalsOf(webhook, log),
+        attempts.filter(({ webhook: id }) => id === webhook.id),
+        recordedAt.get(webhook.id),
+      ),
+    );
+  return found;
+}
+
+function ofOne(webhook: Row, arrivals: Arrival[], attempts: AttemptRow[], recordedAt = Infinity): string[] {
+  const found: string[] = [];
+  const say = (what: string): void => void found.push(`webhook ${webhook.id}: ${what}`);
+  if (webhook.status === 'PENDING') say('is stuck');
+  if (arrivals.length > MAX_ATTEMPTS) say(`arrived ${arrivals.length} times`);
+  if (webhook.attempts > MAX_ATTEMPTS) say(`has ${webhook.attempts} attempts`);
+  if (attempts.length !== webhook.attempts) say(`counts ${webhook.attempts} attempts and shows ${attempts.length}`);
+  if (arrivals.length > attempts.length) say('arrived more often than was written down');
+  if (webhook.status === 'FAILED' && webhook.attempts < MAX_ATTEMPTS) say(`gave up after ${webhook.attempts}`);
+  if (webhook.status === 'SUCCESS' && !arrivals.some(({ acceptedAt }) => acceptedAt !== null))
+    say('succeeded without a 2xx');
+  if (attempts.some(({ started }) => started > recordedAt)) say('was tried again after a recorded SUCCESS');
+  for (const [index, arrival] of arrivals.entries()) {
+    if (index > 0 && arrival.at < firstRunAfter((arrivals[index - 1]?.at ?? 0) + MIN_INTERVAL_MS))
+      say('was retried before a retry run');
+    const unheard = arrivals
+      .slice(0, index)
+      .filter(({ acceptedAt }) => acceptedAt !== null && acceptedAt <= arrival.at);
+    const isHeard = recordedAt < arrival.at || recordedAt === Infinity;
+    if (unheard.length > 0 && isHeard && !explained(unheard, attempts)) say('was repeated after a 2xx that was heard');
+  }
+  return found;
+}
+
+/** A repeat is explained by an attempt that was cut off, or whose 2xx came after the timeout. */
+function explained(accepted: Arrival[], attempts: AttemptRow[]): boolean {
+  return accepted.every(({ at, acceptedAt }) => {
+    const cutOff = attempts.some(({ started, duration }) => started <= at && duration === null);
+    return cutOff || (acceptedAt ?? 0) - at >= 30_000;
+  });
+}
+
+/** Resends of the same reference included. */
+function spacing(reference: string, webhooks: Row[], log: Arrival[]): string[] {
+  const ids = new Set(webhooks.map(({ id }) => id));
+  const times = log
+    .filter(({ webhook }) => ids.has(webhook))
+    .map(({ at }) => at)
+    .sort((left, right) => left - right);
+  return times.slice(1).some((at, index) => at - (times[index] ?? 0) < MIN_INTERVAL_MS)
+    ? [`${reference}: two attempts within 30 s`]
+    : [];
+}
+
+const firstRunAfter = (moment: number): number => Math.ceil(moment / RETRY_EVERY_MS) * RETRY_EVERY_MS;
+
+const arrivalsOf = ({ id }: Row, log: Arrival[]): Arrival[] => log.filter(({ webhook }) => webhook === id);
+
+async function read(dataSource: DataSource): Promise<Row[]> {
+  const rows = await dataSource.query<Record<keyof Row, string | null>[]>(
+    'SELECT id, reference_id AS reference, status, attempts, created_at AS created FROM usher_webhook',
+  );
+  return rows.map((row) => ({
+    id: String(row.id),
+    reference: String(row.reference),
+    status: String(row.status),
+    attempts: Number(row.attempts),
+    created: Number(row.created),
+  }));
+}
+
+async function readAttempts(dataSource: DataSource): Promise<AttemptRow[]> {
+  const rows = await dataSource.query<Record<keyof AttemptRow, string | null>[]>(
+    'SELECT webhook_id AS webhook, number, started_at AS started, duration_ms AS duration FROM usher_webhook_attempt',
+  );
+  return rows.map(({ webhook, number, started, duration }) => ({
+    webhook: String(webhook),
+    number: Number(number),
+    started: Number(started),
+    duration: duration === null ? null : Number(duration),
+  }));
+}

@@ -1,0 +1,124 @@
+// Plants one fault after the other in a copy of the delivery code and shows that the simulation catches each.
+// npm run simulate:mutations
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** Enough for the rarest of them; a fault ends its run at the first seed that shows it. */
+const SEEDS = 60;
+const ROOT = join(import.meta.dirname, '../..');
+
+/** What is broken, where, and how: [name, file, from, to]. */
+const MUTATIONS = [
+  ['a claim without the due time', 'claim.store.ts', 'AND next_attempt_at <= ${() => now}', ''],
+  [
+    'a claim without the attempt limit',
+    'claim.store.ts',
+    'AND attempts < ${maxAttempts}',
+    'AND attempts < ${maxAttempts + 9}',
+  ],
+  ['no lease', 'claim.store.ts', 'leaseUntil(this.config.retry, databaseMs)', 'databaseMs'],
+  [
+    'a lease without the interval',
+    '../core/retry-schedule.ts',
+    'claimedAtMs + policy.timeoutMs + RECORDING_MARGIN_MS + policy.minIntervalMs',
+    'claimedAtMs + 1',
+  ],
+  ['no minimum interval', '../core/retry-schedule.ts', 'endedAtMs + policy.minIntervalMs', 'endedAtMs'],
+  [
+    'retries between the retry runs',
+    '../core/retry-schedule.ts',
+    'Math.ceil(timeMs / policy.retryEveryMs) * policy.retryEveryMs',
+    'timeMs',
+  ],
+  [
+    'a claim that went stale is sent',
+    'delivery.ts',
+    'const STALE_CLAIM_MS = 5_000',
+    'const STALE_CLAIM_MS = 5_000_000',
+  ],
+  [
+    'no live key',
+    'webhook.recorder.ts',
+    'liveKey: `${request.eventType}:${request.referenceId}`',
+    'liveKey: `${request.referenceId}:${Math.random()}`',
+  ],
+  [
+    'a resend without the interval',
+    'webhook.recorder.ts',
+    'lastAttemptAt + this.config.retry.minIntervalMs',
+    'lastAttemptAt',
+  ],
+  ['a success that is not recorded', 'outcome.store.ts', "status: 'SUCCESS'", "status: 'PENDING'"],
+  [
+    'a failure of an earlier attempt counts',
+    'outcome.store.ts',
+    "status: 'PENDING', attempts: claim.attempt }",
+    "status: 'PENDING' }",
+  ],
+  [
+    'one attempt too few',
+    '../core/retry-schedule.ts',
+    'attemptNumber >= policy.maxAttempts',
+    'attemptNumber >= policy.maxAttempts - 1',
+  ],
+  [
+    'a job added inside the transaction',
+    'webhook.recorder.ts',
+    'this.afterCommit.do(manager, () => this.queue.wake(webhook, nextAttemptAt - createdAt))',
+    'this.queue.wake(webhook, nextAttemptAt - createdAt)',
+  ],
+  ['no sweep', 'sweep.ts', 'let revived = 0;', 'let revived = 0; if (extent) return;'],
+  [
+    'exhausted rows stay pending',
+    'claim.store.ts',
+    "{ status: 'FAILED', liveKey: null, nextAttemptAt: null, finishedAt: now }",
+    "{ status: 'PENDING' }",
+  ],
+];
+
+const results = MUTATIONS.map((mutation) => {
+  const caught = isCaught(mutation);
+  console.log(`${caught ? 'caught ' : 'MISSED '} ${mutation[0]}`);
+  return caught;
+});
+const missed = results.filter((caught) => !caught).length;
+console.log(`${results.length - missed} of ${results.length} planted faults caught`);
+process.exit(missed === 0 ? 0 : 1);
+
+function isCaught([name, file, from, to]) {
+  const copy = mkdtempSync(join(tmpdir(), 'usher-mutation-'));
+  try {
+    for (const folder of ['src', 'test', 'dist']) cpSync(join(ROOT, folder), join(copy, folder), { recursive: true });
+    for (const file of ['package.json', 'tsconfig.json']) cpSync(join(ROOT, file), join(copy, file));
+    symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
+    plant(join(copy, 'src/webhooks', file), from, to, name);
+    const simulate = [
+      '--no-warnings',
+      '--import',
+      'tsx',
+      join(copy, 'test/simulation/run.ts'),
+      '--seeds',
+      String(SEEDS),
+      '--bail',
+    ];
+    const { status, stdout, stderr } = spawnSync(process.execPath, simulate, {
+      cwd: copy,
+      encoding: 'utf8',
+      timeout: 600_000,
+    });
+    if (status !== 0 && !/schedule\(s\) from seed/.test(stdout))
+      throw new Error(`${name}: the simulation did not run: ${stderr}`);
+    return status === 1;
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+function plant(path, from, to, name) {
+  mkdirSync(join(path, '..'), { recursive: true });
+  const source = readFileSync(path, 'utf8');
+  if (!source.includes(from)) throw new Error(`${name}: ${path} no longer holds ${from}`);
+  writeFileSync(path, source.replace(from, to));
+}

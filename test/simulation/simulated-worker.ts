@@ -1,0 +1,148 @@
+import { EventEmitter2 } from '@nestjs/event-emitter';
+import { Registry } from 'prom-client';
+import { type DataSource, In, type Repository } from 'typeorm';
+import type { Config } from '../../src/config.js';
+import { type ClaimAnswer, ClaimStore } from '../../src/webhooks/claim.store.js';
+import { Delivery } from '../../src/webhooks/delivery.js';
+import { DeliveryEvents } from '../../src/webhooks/delivery-events.js';
+import { backoffStrategy, DeliveryProcessor } from '../../src/webhooks/delivery.processor.js';
+import type { DeliveryQueue } from '../../src/webhooks/delivery.queue.js';
+import type { NotificationSender, SignedRequest } from '../../src/webhooks/notification-sender.js';
+import type { Outcome } from '../../src/webhooks/outcome.js';
+import { OutcomeStore, type Standing } from '../../src/webhooks/outcome.store.js';
+import { RetryRun } from '../../src/webhooks/retry-run.js';
+import type { SigningSecrets } from '../../src/webhooks/signing-secrets.js';
+import { Sweep } from '../../src/webhooks/sweep.js';
+import { Webhook } from '../../src/webhooks/webhook.entity.js';
+import { WebhookEndings } from '../../src/webhooks/webhook-endings.js';
+import type { BullModel, ModelJob, Owner } from './bull-model.js';
+import type { Random } from '../support/random.js';
+import type { Receivers } from './receivers.js';
+import type { VirtualTime } from './virtual-time.js';
+
+export interface World {
+  time: VirtualTime;
+  random: Random;
+  queue: BullModel;
+  receivers: Receivers;
+  dataSource: DataSource;
+  config: Config;
+  deliveryQueue: DeliveryQueue;
+  secrets: SigningSecrets;
+  /** When the SUCCESS of a webhook was first in the table. */
+  recordedAt: Map<string, number>;
+  /** How likely a process ends, or sleeps, at any one of its steps. */
+  crashChance: number;
+  pauseChance: number;
+}
+
+const SLOTS = 4;
+/** What belongs to a process that is gone never answers. */
+const never = <T>(): Promise<T> => new Promise<T>(() => undefined);
+
+/** One worker process: the real processor over the real stores, with a crash or a pause possible at every step. */
+export class SimulatedWorker implements Owner {
+  private isAlive = true;
+  private running = 0;
+  private readonly processor: DeliveryProcessor;
+  readonly retryRun: RetryRun;
+
+  constructor(
+    private readonly world: World,
+    readonly skewMs: number,
+    private readonly onCrash: () => void,
+  ) {
+    const { dataSource, config, deliveryQueue, secrets, queue } = world;
+    const events = new DeliveryEvents(new Registry(), new WebhookEndings(new EventEmitter2()));
+    const claims = new ClaimStore(dataSource, config, events);
+    const outcomes = new OutcomeStore(dataSource, config);
+    const steps = {
+      claim: (ids: string[]): Promise<ClaimAnswer[]> => this.step(() => claims.claim(ids), 'after'),
+      giveBack: (claim: Parameters<ClaimStore['giveBack']>[0]): Promise<void> =>
+        this.step(() => claims.giveBack(claim)),
+      record: (finished: Parameters<OutcomeStore['record']>[0]): Promise<Standing[]> =>
+        this.step(() => this.record(outcomes, finished), 'before'),
+      send: (request: SignedRequest): Promise<Outcome> => this.send(request),
+    };
+    const delivery = new Delivery(
+      steps as unknown as ClaimStore,
+      steps as unknown as OutcomeStore,
+      secrets,
+      steps as unknown as NotificationSender,
+      events,
+    );
+    this.processor = new DeliveryProcessor(delivery, config);
+    const webhooks: Repository<Webhook> = dataSource.getRepository(Webhook);
+    this.retryRun = new RetryRun(queue as never, new Sweep(webhooks, deliveryQueue, config, events), config);
+  }
+
+  /** Notes when each SUCCESS stood in the table: an attempt that began before may end after it. */
+  private async record(outcomes: OutcomeStore, finished: Parameters<OutcomeStore['record']>[0]): Promise<Standing[]> {
+    const { dataSource, time, recordedAt } = this.world;
+    const standings = await outcomes.record(finished);
+    const ids = finished.map(({ claim }) => claim.webhook.id);
+    const succeeded = await dataSource.getRepository(Webhook).findBy({ id: In(ids), status: 'SUCCESS' });
+    for (const { id } of succeeded) if (!recordedAt.has(id)) recordedAt.set(id, time.now);
+    return standings;
+  }
+
+  crash(): void {
+    if (!this.isAlive) return;
+    this.isAlive = false;
+    this.world.queue.abandon(this);
+    this.onCrash();
+  }
+
+  /** Takes what the queue has for it. */
+  pump(): void {
+    while (this.isAlive && this.running < SLOTS) {
+      const job = this.world.queue.take(this, this.world.time.now + this.skewMs);
+      if (!job) return;
+      this.running += 1;
+      void this.run(job);
+    }
+  }
+
+  private async run(job: ModelJob): Promise<void> {
+    const error = await this.processor.process(job as never, 'token').then(
+      () => null,
+      (thrown: unknown) => thrown,
+    );
+    if (!this.isAlive) return;
+    this.running -= 1;
+    this.world.queue.settle(job, this, error, (attemptsMade, failure) =>
+      backoffStrategy(attemptsMade, undefined, failure),
+    );
+  }
+
+  private async send(request: SignedRequest): Promise<Outcome> {
+    if (!this.isAlive) return never();
+    const outcome = await this.world.receivers.post(request);
+    await this.maybe();
+    return this.isAlive ? outcome : never();
+  }
+
+  /** A step of the database: the process may end before it, or after it without having heard the answer. */
+  private async step<T>(real: () => Promise<T>, mayPause: 'before' | 'after' | 'never' = 'never'): Promise<T> {
+    await this.maybe();
+    if (mayPause === 'before') await this.maybePause();
+    if (!this.isAlive) return never();
+    const result = await this.world.time.work(real);
+    await this.maybe();
+    if (mayPause === 'after') await this.maybePause();
+    return this.isAlive ? result : never();
+  }
+
+  /** Shorter than a claim holds, or longer; now and then the queue hears nothing of this worker meanwhile. */
+  private async maybePause(): Promise<void> {
+    const { random, time, queue, pauseChance } = this.world;
+    if (!random.chance(pauseChance)) return;
+    if (random.chance(0.5)) queue.abandon(this);
+    await time.sleep(random.between(1_000, 250_000));
+    if (this.isAlive) queue.renew(this);
+  }
+
+  private async maybe(): Promise<void> {
+    if (this.world.random.chance(this.world.crashChance)) this.crash();
+  }
+}

@@ -1,0 +1,41 @@
+import { describe, expect, test } from '@jest/globals';
+import { announcement, told } from '../../src/announcement.js';
+import { loadConfig } from '../../src/config.js';
+import type { Settings } from '../support/backend.js';
+
+const started = { url: 'http://127.0.0.1:3000', firstClient: null };
+const servers: Settings = {
+  USHER_MASTER_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
+  ...{ OPS_USER: 'ops', OPS_PASSWORD: 'operator-secret', USHER_ENV: 'production', USHER_ROLE: 'worker' },
+};
+
+describe('a server that has started says in a few lines', () => {
+  test('environment, role, address, dashboard, backends, what holds on this machine only, and its first client', () => {
+    const config = loadConfig({ DATABASE_URL: 'embedded:/var/data' });
+    expect(told(config, { ...started, firstClient: { id: 'an-id', secret: 'a-secret' } }).split('\n')).toEqual([
+      'Usher sandbox (all) at http://127.0.0.1:3000, dashboard at http://127.0.0.1:3000/ops/queues',
+      'Database embedded:/var/data, queue in it.',
+      'For this machine only: a generated master key, operator credentials ops:ops, internal credentials internal:internal, private Notify URLs.',
+      'A first client, whose secret is shown this once:',
+      '  client_id      an-id',
+      '  client_secret  a-secret',
+      '',
+    ]);
+  });
+
+  test.each([
+    [
+      'mysql://usher:hunter2@db/usher',
+      'rediss://:hunter2@queue:6380',
+      'mysql://usher:***@db/usher',
+      'rediss://:***@queue:6380',
+    ],
+    ['postgres://usher:hunter2@db/usher', '', 'postgres://usher:***@db/usher', 'in it'],
+  ])('no password of %s and %s', (DATABASE_URL, QUEUE_URL, database, queue) => {
+    const config = loadConfig({ ...servers, DATABASE_URL, QUEUE_URL });
+    expect(told(config, started)).toBe(
+      `Usher production (worker) at ${started.url}, dashboard at ${started.url}/ops/queues\nDatabase ${database}, queue ${queue}.\n`,
+    );
+    expect(JSON.stringify(announcement(config, started))).not.toMatch(/hunter2|operator-secret|AQEB/);
+  });
+});

@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { checkRedis } from '../../src/queue/redis-connection.js';
+import {
+  BACKEND,
+  type Backend,
+  createBackend,
+  MYSQL_URL,
+  POSTGRES_URL,
+  REDIS_URL,
+  type Settings,
+} from '../support/backend.js';
+import { eventually } from '../support/eventually.js';
+import { failedStart, freePort, newFolder, usher } from '../support/process.js';
+
+const KEYS: Settings = {
+  USHER_MASTER_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
+  OPS_USER: 'ops',
+  OPS_PASSWORD: 'ops',
+};
+
+/** Exit 1, nothing but one line on standard error, the same from the server and from a command. */
+async function expectRefusal(settings: Settings, wanted: string): Promise<void> {
+  const ends = await Promise.all([
+    failedStart({ ...KEYS, ...settings }),
+    usher({ ...KEYS, ...settings }, ['client', 'list']),
+  ]);
+  const line = { code: 1, stdout: '', stderr: `usher: ${wanted}\n` };
+  expect(ends).toEqual([line, line]);
+}
+
+const closed = (url: string, port: number, path = ''): string => {
+  const at = new URL(url);
+  return `${at.protocol}//someone:hunter2@127.0.0.1:${port}${path}`;
+};
+
+const hidden = (url: string): string => url.replace('hunter2', '***');
+
+async function startRedis(...options: string[]): Promise<{ url: string; child: ChildProcess }> {
+  const port = await freePort();
+  const args = ['--port', String(port), '--save', '', '--dir', newFolder(), ...options];
+  const child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  child.stdout.on('data', (text) => void (output += String(text)));
+  await eventually('Redis is ready', () => output.includes('Ready to accept connections'));
+  return { url: `redis://127.0.0.1:${port}`, child };
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  child.kill();
+  await once(child, 'exit');
+}
+
+if (BACKEND === 'mariadb') {
+  let backend: Backend;
+  beforeAll(async () => {
+    backend = await createBackend();
+  });
+  afterAll(() => backend.drop());
+
+  describe('a MySQL that', () => {
+    const queue = { QUEUE_URL: REDIS_URL };
+
+    test('does not answer is told with its address, without the password', async () => {
+      const url = closed(MYSQL_URL, await freePort(), '/usher');
+      const wanted = `cannot open ${hidden(url)}: connection refused; start it or correct DATABASE_URL`;
+      await expectRefusal({ ...queue, DATABASE_URL: url }, wanted);
+    });
+
+    test('refuses the password', async () => {
+      const url = closed(MYSQL_URL, Number(new URL(MYSQL_URL).port), '/usher');
+      const wanted = `cannot open ${hidden(url)}: Access denied for user 'someone'@'127.0.0.1'; correct DATABASE_URL`;
+      const { stderr } = await failedStart({ ...KEYS, ...queue, DATABASE_URL: url });
+      expect(stderr.replace(/@'localhost'.*;/, "@'127.0.0.1';").replace(/ \(using password: YES\)/, '')).toBe(
+        `usher: ${wanted}\n`,
+      );
+    });
+
+    test('lacks the database', async () => {
+      const url = `${MYSQL_URL}/no_such_database`;
+      const wanted = `cannot open ${url}: Unknown database 'no_such_database'; correct DATABASE_URL`;
+      await expectRefusal({ ...queue, DATABASE_URL: url }, wanted);
+    });
+
+    test('lacks migrations', async () => {
+      const url = `${MYSQL_URL}/mysql`;
+      await expectRefusal(
+        { ...queue, DATABASE_URL: url },
+        'the database lacks 1 migration(s); run "usher migrate" first',
+      );
+    });
+  });
+
+  describe('a Redis that', () => {
+    const withQueue = (url: string): Settings => ({ ...backend.settings, QUEUE_URL: url });
+
+    test('does not answer', async () => {
+      const url = closed(REDIS_URL, await freePort());
+      const wanted = `cannot open ${hidden(url)}: connection refused; start it or correct QUEUE_URL`;
+      await expectRefusal(withQueue(url), wanted);
+    });
+
+    test('has no database of that number', async () => {
+      const wanted = `cannot open ${REDIS_URL}/9999: ERR DB index is out of range; correct QUEUE_URL`;
+      await expectRefusal(withQueue(`${REDIS_URL}/9999`), wanted);
+    });
+
+    test('evicts keys', async () => {
+      const { url, child } = await startRedis('--maxmemory-policy', 'allkeys-lru');
+      const wanted =
+        'QUEUE_URL: this Redis evicts keys (maxmemory-policy allkeys-lru); set it to noeviction, or jobs get lost';
+      await expectRefusal(withQueue(url), wanted);
+      await stop(child);
+    });
+
+    test('wants another password', async () => {
+      const { url, child } = await startRedis('--requirepass', 'sesame');
+      const wrong = url.replace('//', '//:hunter2@');
+      const refused = 'WRONGPASS invalid username-password pair or user is disabled.';
+      await expectRefusal(withQueue(wrong), `cannot open ${hidden(wrong)}: ${refused}; correct QUEUE_URL`);
+      await expectRefusal(withQueue(url), `cannot open ${url}: NOAUTH Authentication required.; correct QUEUE_URL`);
+      await stop(child);
+    });
+  });
+}
+
+if (BACKEND === 'postgres') {
+  describe('a Postgres that', () => {
+    test('does not answer is told by the one setting that was made', async () => {
+      const url = closed(POSTGRES_URL, await freePort(), '/usher');
+      const wanted = `cannot open ${hidden(url)}: connection refused; start it or correct DATABASE_URL`;
+      await expectRefusal({ DATABASE_URL: url }, wanted);
+    });
+
+    test('lacks the database', async () => {
+      const url = `${POSTGRES_URL}/no_such_database`;
+      const wanted = `cannot open ${url}: database "no_such_database" does not exist; correct DATABASE_URL`;
+      await expectRefusal({ DATABASE_URL: url }, wanted);
+    });
+
+    test('lacks the user', async () => {
+      const url = closed(POSTGRES_URL, Number(new URL(POSTGRES_URL).port), '/postgres');
+      const { code, stderr } = await failedStart({ ...KEYS, DATABASE_URL: url });
+      expect(stderr).toMatch(/^usher: cannot open postgres:\/\/someone:\*\*\*@[^\n]+; correct DATABASE_URL\n$/);
+      expect(code).toBe(1);
+    });
+
+    test('lacks the tables of the queue, or of the service', async () => {
+      const DATABASE_URL = `${POSTGRES_URL}/postgres`;
+      await expectRefusal({ DATABASE_URL }, 'the queue lacks its tables; run "usher migrate" first');
+      const lacking = 'the database lacks 1 migration(s); run "usher migrate" first';
+      await expectRefusal({ DATABASE_URL, QUEUE_URL: REDIS_URL }, lacking);
+    });
+  });
+}
+
+test('a Redis that evicts keys is refused, one that does not is taken', async () => {
+  const [evicting, keeping] = await Promise.all([startRedis('--maxmemory-policy', 'volatile-lru'), startRedis()]);
+  await expect(checkRedis(new URL(evicting.url))).rejects.toThrow(
+    'QUEUE_URL: this Redis evicts keys (maxmemory-policy volatile-lru); set it to noeviction, or jobs get lost',
+  );
+  await checkRedis(new URL(keeping.url));
+  await Promise.all([stop(evicting.child), stop(keeping.child)]);
+});
+
+test('a Redis Cluster is refused', async () => {
+  const busPort = String(await freePort());
+  const { url, child } = await startRedis('--cluster-enabled', 'yes', '--cluster-port', busPort);
+  await expect(checkRedis(new URL(url))).rejects.toThrow('QUEUE_URL: this Redis is part of a cluster');
+  await stop(child);
+});

@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto';
+import { cpSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { createConnection } from 'mysql2/promise';
+import pg from 'pg';
+import { loadConfig } from '../../src/config.js';
+import { migrate } from '../../src/migrate.js';
+
+/** Which backend the behaviour tests run on: `npm test` the embedded one, `npm run test:services` the others. */
+export const BACKEND = process.env.TEST_BACKEND ?? 'embedded';
+export const MYSQL_URL = process.env.TEST_MYSQL_URL ?? 'mysql://root@127.0.0.1:3306';
+export const REDIS_URL = process.env.TEST_REDIS_URL ?? 'redis://127.0.0.1:6379';
+export const POSTGRES_URL = process.env.TEST_POSTGRES_URL ?? 'postgres://postgres@127.0.0.1:5432';
+
+export type Settings = Record<string, string>;
+
+/** Settings of a fresh, migrated backend of its own, and how to throw it away. */
+export interface Backend {
+  settings: Settings;
+  drop(): Promise<void>;
+}
+
+/** What only an embedded database has a default for. */
+const SERVICE_SETTINGS: Settings = {
+  USHER_MASTER_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
+  OPS_USER: 'ops',
+  OPS_PASSWORD: 'ops',
+  INTERNAL_USER: 'internal',
+  INTERNAL_PASSWORD: 'internal',
+  WEBHOOK_ALLOW_PRIVATE_HOSTS: 'true',
+};
+
+export async function createBackend(): Promise<Backend> {
+  const name = `usher_test_${randomBytes(5).toString('hex')}`;
+  if (BACKEND === 'embedded') return embedded(name);
+  const backend = BACKEND === 'mariadb' ? await mariadb(name) : await postgres(name);
+  await migrate(loadConfig(backend.settings));
+  return backend;
+}
+
+function embedded(name: string): Backend {
+  const base = process.env.USHER_TEST_FOLDER ?? '';
+  const folder = join(base, name);
+  cpSync(join(base, 'template'), folder, { recursive: true });
+  return {
+    settings: { DATABASE_URL: `embedded:${folder}` },
+    drop: async () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+async function mariadb(name: string): Promise<Backend> {
+  const queuePrefix = name.replaceAll('_', '-');
+  await mysql(`CREATE DATABASE ${name}`);
+  const settings = {
+    DATABASE_URL: `${MYSQL_URL}/${name}`,
+    QUEUE_URL: REDIS_URL,
+    QUEUE_PREFIX: queuePrefix,
+    ...SERVICE_SETTINGS,
+  };
+  const drop = async (): Promise<void> => {
+    await mysql(`DROP DATABASE ${name}`);
+    await dropKeys(`${queuePrefix}:*`);
+  };
+  return { settings, drop };
+}
+
+async function postgres(name: string): Promise<Backend> {
+  await sql(`CREATE DATABASE ${name}`);
+  const settings = { DATABASE_URL: `${POSTGRES_URL}/${name}`, ...SERVICE_SETTINGS };
+  return { settings, drop: () => sql(`DROP DATABASE ${name} WITH (FORCE)`) };
+}
+
+async function mysql(statement: string): Promise<void> {
+  const connection = await createConnection(MYSQL_URL);
+  await connection.query(statement);
+  await connection.end();
+}
+
+async function sql(statement: string): Promise<void> {
+  const client = new pg.Client(`${POSTGRES_URL}/postgres`);
+  await client.connect();
+  await client.query(statement);
+  await client.end();
+}
+
+async function dropKeys(pattern: string): Promise<void> {
+  const redis = new Redis(REDIS_URL);
+  for await (const keys of redis.scanStream({ match: pattern, count: 1_000 }) as AsyncIterable<string[]>) {
+    if (keys.length > 0) await redis.unlink(keys);
+  }
+  redis.disconnect();
+}

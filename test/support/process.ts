@@ -1,0 +1,90 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { join, resolve } from 'node:path';
+import type { Settings } from './backend.js';
+import { eventually } from './eventually.js';
+
+const BUILT = resolve('node_modules/.cache/usher-test');
+export const CLI = join(BUILT, 'cli.js');
+
+export interface Ended {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** Usher in a process of its own, with these settings and no others. */
+export class UsherProcess {
+  stdout = '';
+  stderr = '';
+  readonly child: ChildProcess;
+  /** When it has exited and its outputs are closed. */
+  readonly ended: Promise<Ended>;
+
+  constructor(entry: 'main.js' | 'cli.js', args: string[], settings: Settings, nodeOptions: string[] = []) {
+    const { PATH = '', HOME = '' } = process.env;
+    const env = { PATH, HOME, PORT: '0', ...settings };
+    this.child = spawn(process.execPath, [...nodeOptions, join(BUILT, entry), ...args], { env, cwd: newFolder() });
+    // A command that reads nothing may have ended before it is written to.
+    this.child.stdin?.on('error', () => undefined);
+    this.child.stdout?.setEncoding('utf8').on('data', (text: string) => void (this.stdout += text));
+    this.child.stderr?.setEncoding('utf8').on('data', (text: string) => void (this.stderr += text));
+    this.ended = new Promise((done) => {
+      this.child.on('close', (code) => done({ code, stdout: this.stdout, stderr: this.stderr }));
+    });
+  }
+
+  /** The first match of what it prints, once it is there. */
+  async printed(pattern: RegExp): Promise<RegExpExecArray> {
+    return eventually(`it prints ${pattern}`, () => {
+      const found = pattern.exec(this.stdout) ?? pattern.exec(this.stderr);
+      if (!found && this.child.exitCode !== null) throw new Error(`it ended: ${this.stdout}${this.stderr}`);
+      return found;
+    });
+  }
+
+  async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<Ended> {
+    this.child.kill(signal);
+    return this.ended;
+  }
+}
+
+export type ServerProcess = UsherProcess & { url: string };
+
+/** A server that listens, and where. */
+export async function startServer(settings: Settings, nodeOptions?: string[]): Promise<ServerProcess> {
+  const server = new UsherProcess('main.js', [], settings, nodeOptions);
+  const [, url = ''] = await server.printed(/ at (http:\S+), dashboard/);
+  return Object.assign(server, { url });
+}
+
+/** A server that does not come up. */
+export const failedStart = (settings: Settings): Promise<Ended> => new UsherProcess('main.js', [], settings).ended;
+
+/** Runs a command to its end, as an operator would. */
+export async function usher(settings: Settings, args: string[], input: string | Buffer = ''): Promise<Ended> {
+  const command = new UsherProcess('cli.js', args, settings);
+  command.child.stdin?.end(input);
+  return command.ended;
+}
+
+/** Runs a command that must succeed and returns its JSON answer. */
+export async function usherJson<T>(settings: Settings, args: string[], input?: string | Buffer): Promise<T> {
+  const { code, stdout, stderr } = await usher(settings, [...args, '--json'], input);
+  if (code !== 0) throw new Error(`usher ${args.join(' ')} ended with ${code}: ${stderr}`);
+  return JSON.parse(stdout) as T;
+}
+
+/** A folder that goes when the tests have run. */
+export const newFolder = (): string => mkdtempSync(join(process.env.USHER_TEST_FOLDER ?? '', 'folder-'));
+
+/** A port that nobody listens on. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((listening) => server.once('listening', listening));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((closed) => server.close(closed));
+  return port;
+}

@@ -1,0 +1,85 @@
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { eventually } from './eventually.js';
+
+export interface Arrival {
+  /** Milliseconds since 1970 when the request's head was there. */
+  at: number;
+  headers: IncomingHttpHeaders;
+  rawBody: Buffer;
+  /** The order's key, by the body. */
+  key: string;
+}
+
+/** Decides what one arrival is answered; it owns the response. */
+export type Behaviour = (response: ServerResponse, arrival: Arrival, nth: number) => void;
+
+export const answer =
+  (status: number): Behaviour =>
+  (response) =>
+    void response.writeHead(status).end();
+
+/** Answers that much later. */
+export const late =
+  (ms: number, status = 200): Behaviour =>
+  (response) =>
+    void setTimeout(() => response.writeHead(status).end(), ms);
+
+export const hang: Behaviour = () => undefined;
+
+export const reset: Behaviour = (response) => void response.socket?.resetAndDestroy();
+
+/** 200 at once, and a body that never ends. */
+export const endless: Behaviour = (response) => {
+  response.writeHead(200);
+  const timer = setInterval(() => response.write('x'.repeat(1_000)), 5);
+  response.on('close', () => clearInterval(timer));
+};
+
+export const redirectTo =
+  (location: string): Behaviour =>
+  (response) =>
+    void response.writeHead(302, { location }).end();
+
+/** A real HTTP server that keeps what it received. */
+export class TestReceiver {
+  readonly arrivals: Arrival[] = [];
+  behaviour: Behaviour = answer(200);
+
+  private readonly server = createServer((request, response) => {
+    this.receive(request, response).catch(() => response.destroy());
+  });
+
+  static async start(): Promise<TestReceiver> {
+    const receiver = new TestReceiver();
+    await new Promise<void>((resolve) => receiver.server.listen(0, '127.0.0.1', resolve));
+    return receiver;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/notify`;
+  }
+
+  /** Arrivals of one order, in their order. */
+  of(key: string): Arrival[] {
+    return this.arrivals.filter((arrival) => arrival.key === key);
+  }
+
+  waitFor(key: string, count = 1): Promise<Arrival[]> {
+    return eventually(`${count} arrival(s) of ${key}`, () => (this.of(key).length >= count ? this.of(key) : null));
+  }
+
+  private async receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const at = Date.now();
+    const rawBody = Buffer.concat(await request.toArray());
+    const { data } = JSON.parse(rawBody.toString()) as { data: { key: string } };
+    const arrival = { at, headers: request.headers, rawBody, key: data.key };
+    this.arrivals.push(arrival);
+    this.behaviour(response, arrival, this.of(data.key).length);
+  }
+
+  close(): void {
+    this.server.close();
+    this.server.closeAllConnections();
+  }
+}

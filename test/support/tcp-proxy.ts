@@ -1,0 +1,63 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+
+/** A line to a server that can be cut and mended, and can forget its connections. */
+export class TcpProxy {
+  private readonly sockets = new Set<Socket>();
+  private isCut = false;
+  private readonly server = createServer((near) => this.join(near));
+
+  private constructor(private readonly target: URL) {}
+
+  static async to(target: string): Promise<TcpProxy> {
+    const proxy = new TcpProxy(new URL(target));
+    await new Promise<void>((resolve) => proxy.server.listen(0, '127.0.0.1', resolve));
+    return proxy;
+  }
+
+  /** The same address by way of this proxy. */
+  through(address: string): string {
+    const url = new URL(address);
+    url.hostname = '127.0.0.1';
+    url.port = String((this.server.address() as AddressInfo).port);
+    return url.href;
+  }
+
+  cut(): void {
+    this.isCut = true;
+    for (const socket of this.sockets) socket.resetAndDestroy();
+  }
+
+  /** Its connections stay open and nothing goes through them any more; new ones do. So firewalls forget. */
+  forget(): void {
+    for (const socket of this.sockets) socket.unpipe().pause();
+  }
+
+  mend(): void {
+    this.isCut = false;
+  }
+
+  close(): void {
+    this.cut();
+    this.server.close();
+  }
+
+  private join(near: Socket): void {
+    if (this.isCut) {
+      near.resetAndDestroy();
+      return;
+    }
+    const far = connect(Number(this.target.port), this.target.hostname);
+    for (const [socket, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      this.sockets.add(socket);
+      socket.on('error', () => other.destroy());
+      socket.on('close', () => {
+        this.sockets.delete(socket);
+        other.destroy();
+      });
+      socket.pipe(other);
+    }
+  }
+}

@@ -1,0 +1,169 @@
+import { getQueueToken } from '@nestjs/bullmq';
+import type { Queue } from 'bullmq';
+import type { DestinationStream } from 'pino';
+import { DataSource } from 'typeorm';
+import { ClientsService } from '../../src/clients/clients.service.js';
+import { loadConfig } from '../../src/config.js';
+import { createLogger } from '../../src/logger.js';
+import { type Running, serve } from '../../src/serve.js';
+import { WEBHOOK_PRODUCER } from '../../src/webhooks/delivery.queue.js';
+import { WebhookService } from '../../src/webhooks/webhook.service.js';
+import type { AttemptView, WebhookView } from '../../src/webhooks/webhook-view.js';
+import { type Backend, createBackend, type Settings } from './backend.js';
+import { eventually } from './eventually.js';
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  body: Record<string, unknown>;
+}
+
+/** Times that let a test see five attempts; the proportions are those of the specification. */
+export const SHORT_TIMES: Settings = {
+  WEBHOOK_TIMEOUT: '1s',
+  WEBHOOK_RETRY_EVERY: '1s',
+  WEBHOOK_RETRY_MIN_INTERVAL: '500ms',
+};
+
+export const NEW_ORDER = { currencyCode: 'MYR', totalAmount: 4200, bookingAmount: 200, payableAmount: 4300 };
+export const COMPLETION = { bookingId: 'BK-1', transactionId: 'TX-1', qrCode: 'QR-1' };
+
+/** Usher in this process, on a backend of its own, spoken to over HTTP. */
+export class TestUsher {
+  private constructor(
+    readonly backend: Backend,
+    /** For commands beside it, and further processes of it. */
+    readonly settings: Settings,
+    readonly running: Running,
+  ) {}
+
+  /** `settings` may depend on those of the backend; `log` takes its lines. */
+  static async start(
+    settings: Settings | ((ofBackend: Settings) => Settings) = {},
+    log?: DestinationStream,
+  ): Promise<TestUsher> {
+    const backend = await createBackend();
+    const own = typeof settings === 'function' ? settings(backend.settings) : settings;
+    const all = { ...SHORT_TIMES, ...backend.settings, ...own };
+    const config = loadConfig({ PORT: '0', LOG_LEVEL: process.env.TEST_LOG ?? 'silent', ...all });
+    return new TestUsher(backend, all, await serve(config, createLogger(config, log)));
+  }
+
+  async stop(): Promise<void> {
+    await this.running.app.close();
+    await this.backend.drop();
+  }
+
+  get clients(): ClientsService {
+    return this.running.app.get(ClientsService, { strict: false });
+  }
+
+  get webhooks(): WebhookService {
+    return this.running.app.get(WebhookService, { strict: false });
+  }
+
+  get dataSource(): DataSource {
+    return this.running.app.get(DataSource, { strict: false });
+  }
+
+  /** The delivery queue as BullMQ shows it. */
+  get queue(): Queue {
+    return this.running.app.get<Queue>(getQueueToken(WEBHOOK_PRODUCER), { strict: false });
+  }
+
+  async client(notifyUrl: string | null = null): Promise<TestClient> {
+    const { client, secret } = await this.clients.create('A test client', notifyUrl);
+    return new TestClient(this, client.id, secret);
+  }
+
+  async request(method: string, path: string, headers: Record<string, string>, body?: unknown): Promise<Answer> {
+    const isJson = body !== undefined && typeof body !== 'string';
+    const response = await fetch(this.running.url + path, {
+      method,
+      headers: { ...(isJson && { 'content-type': 'application/json' }), ...headers },
+      ...(body !== undefined && { body: isJson ? JSON.stringify(body) : String(body) }),
+    });
+    const text = await response.text();
+    const isObject = /json/.test(response.headers.get('content-type') ?? '');
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: isObject ? (JSON.parse(text) as Answer['body']) : { text },
+    };
+  }
+
+  /** Takes a job out of the queue, once it is there, as if it had never been added. */
+  async removeJob(id: string): Promise<void> {
+    const job = await eventually(`there is a job ${id}`, () => this.queue.getJob(id));
+    await job.remove();
+  }
+
+  /** Waits until an attempt is recorded as ended. */
+  async attemptEnded(key: string, number: number): Promise<void> {
+    await eventually(`attempt ${number} of ${key} has ended`, async () => {
+      const [newest] = await this.webhooks.find(key);
+      const { attempts } = await this.webhooks.show(newest!.id);
+      return attempts.some((attempt) => attempt.number === number && attempt.durationMs !== null);
+    });
+  }
+
+  /** The newest webhook of an order, once it stands as asked. */
+  async webhook(key: string, status: WebhookView['status']): Promise<WebhookView & { log: AttemptView[] }> {
+    return eventually(`the webhook of ${key} is ${status}`, async () => {
+      const [newest] = await this.webhooks.find(key);
+      if (newest?.status !== status) return null;
+      return { ...newest, log: (await this.webhooks.show(newest.id)).attempts };
+    });
+  }
+}
+
+/** An API client as an integrator's program would be one. */
+export class TestClient {
+  private accessToken = '';
+
+  constructor(
+    readonly usher: TestUsher,
+    readonly id: string,
+    readonly secret: string,
+  ) {}
+
+  get basic(): string {
+    return basic(this.id, this.secret);
+  }
+
+  token(body: unknown = { grant_type: 'client_credentials' }): Promise<Answer> {
+    return this.usher.request('POST', '/auth/token', { authorization: this.basic }, body);
+  }
+
+  refresh(refreshToken: unknown): Promise<Answer> {
+    const body = { grant_type: 'refresh_token', refresh_token: refreshToken };
+    return this.usher.request('POST', '/auth/refresh', { authorization: this.basic }, body);
+  }
+
+  async call(method: string, path: string, body?: unknown): Promise<Answer> {
+    if (this.accessToken === '') this.accessToken = String((await this.token()).body.access_token);
+    return this.usher.request(method, path, { authorization: `Bearer ${this.accessToken}` }, body);
+  }
+
+  /** Creates an order and returns its key. */
+  async order(more: object = {}): Promise<string> {
+    const { status, body } = await this.call('POST', '/movie-orders', { ...NEW_ORDER, ...more });
+    if (status !== 201) throw new Error(`create-movie-order was answered ${status}: ${JSON.stringify(body)}`);
+    return String(body.key);
+  }
+
+  complete(key: string, completion: object = COMPLETION): Promise<Answer> {
+    return this.call('POST', `/sandbox/movie-orders/${key}/complete`, completion);
+  }
+
+  /** Creates and completes an order and returns its key. */
+  async completedOrder(more: object = {}): Promise<string> {
+    const key = await this.order(more);
+    const { status, body } = await this.complete(key);
+    if (status !== 200) throw new Error(`complete was answered ${status}: ${JSON.stringify(body)}`);
+    return key;
+  }
+}
+
+export const basic = (id: string, secret: string): string =>
+  `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`;
