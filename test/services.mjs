@@ -39,7 +39,7 @@ for (const [name, fallback] of Object.entries(SERVICES)) {
 
 for (const backend of BACKENDS) {
   console.log(`\nBehaviour tests on ${backend}`);
-  const jest = ['--experimental-vm-modules', '--no-warnings', 'node_modules/jest/bin/jest.js'];
+  const jest = ['node_modules/jest/bin/jest.js'];
   const selection = ['--testPathIgnorePatterns', '/node_modules/', ...WITHOUT_BACKEND, '--', ...process.argv.slice(2)];
   // `npm test` sends all 10,000; what the database makes of them shows in fewer.
   const env = { TEST_FUZZ_REQUESTS: '2000', ...process.env, TEST_BACKEND: backend };

@@ -2,9 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { faultLine } from '../../src/fault.js';
-import { usher, UsherProcess } from '../support/process.js';
+import { CLI, usher, UsherProcess } from '../support/process.js';
 
 const WRONG: [args: string[], wanted: string][] = [
   [['frobnicate'], "unknown command 'frobnicate'"],
@@ -78,8 +77,7 @@ test('usher --version prints the version of package.json', async () => {
 });
 
 test('an output that nobody reads any more prints no stack', async () => {
-  const cli = resolve('node_modules/.cache/usher-test/cli.js');
-  const child = spawn(process.execPath, [cli, '--help'], { stdio: ['ignore', 'pipe', 'pipe'], env: {} });
+  const child = spawn(process.execPath, [CLI, '--help'], { stdio: ['ignore', 'pipe', 'pipe'], env: {} });
   child.stdout.destroy();
   let stderr = '';
   child.stderr.on('data', (text) => void (stderr += String(text)));

@@ -1,63 +1,28 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Backend, createBackend } from '../support/backend.js';
+import { type Backend, createBackend, type Settings } from '../support/backend.js';
 import { eventually } from '../support/eventually.js';
+import { startServer, type ServerProcess, usherJson } from '../support/process.js';
 import { answer, hang, TestReceiver } from '../support/receiver.js';
 import { basic, COMPLETION, NEW_ORDER, SHORT_TIMES } from '../support/usher.js';
 
 const ORDERS = 40;
 const MIN_INTERVAL_MS = 500;
-const BUILT = 'node_modules/.cache/usher-test';
 
 let backend: Backend;
 let receiver: TestReceiver;
-let server: Server;
+let settings: Settings;
+let server: ServerProcess;
+
+interface Credentials {
+  client_id: string;
+  client_secret: string;
+}
 
 interface Listed {
   id: string;
   referenceId: string;
   status: string;
   attempts: number;
-}
-
-const environment = (): NodeJS.ProcessEnv => {
-  const { PATH, HOME } = process.env;
-  return { PATH, HOME, PORT: '0', LOG_LEVEL: process.env.TEST_LOG ?? 'silent', ...SHORT_TIMES, ...backend.settings };
-};
-
-/** A server process of its own. */
-class Server {
-  private constructor(
-    private readonly child: ChildProcess,
-    readonly url: string,
-  ) {}
-
-  static async start(): Promise<Server> {
-    const child = spawn(process.execPath, [join(BUILT, 'main.js')], { env: environment() });
-    let said = '';
-    for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (said += text.toString()));
-    const url = await eventually('the server listens', () => {
-      if (child.exitCode !== null) throw new Error(said);
-      return /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
-    });
-    return new Server(child, url);
-  }
-
-  /** kill -9 */
-  async crash(): Promise<void> {
-    const ended = new Promise((resolve) => this.child.once('exit', resolve));
-    this.child.kill('SIGKILL');
-    await ended;
-  }
-}
-
-async function cli<T>(...words: string[]): Promise<T> {
-  const { stdout } = await promisify(execFile)(process.execPath, [join(BUILT, 'cli.js'), ...words, '--json'], {
-    env: environment(),
-  });
-  return JSON.parse(stdout) as T;
 }
 
 async function post<T>(path: string, authorization: string, body: object): Promise<T> {
@@ -68,9 +33,9 @@ async function post<T>(path: string, authorization: string, body: object): Promi
 }
 
 async function bearer(): Promise<string> {
-  const { client_id: id, client_secret: secret } = await cli<{ client_id: string; client_secret: string }>(
+  const { client_id: id, client_secret: secret } = await usherJson<Credentials>(settings, [
     ...['client', 'create', '--name', 'Crash', '--notify-url', receiver.url],
-  );
+  ]);
   const { access_token: token } = await post<{ access_token: string }>('/auth/token', basic(id, secret), {
     grant_type: 'client_credentials',
   });
@@ -79,11 +44,12 @@ async function bearer(): Promise<string> {
 
 beforeAll(async () => {
   backend = await createBackend();
+  settings = { LOG_LEVEL: process.env.TEST_LOG ?? 'warn', ...SHORT_TIMES, ...backend.settings };
   receiver = await TestReceiver.start();
-  server = await Server.start();
+  server = await startServer(settings);
 });
 afterAll(async () => {
-  await server.crash();
+  await server.end('SIGKILL');
   await backend.drop();
   receiver.close();
 });
@@ -105,13 +71,13 @@ describe('a server killed in the middle of its deliveries and started again', ()
     const complete = (key: string) => post(`/sandbox/movie-orders/${key}/complete`, authorization, COMPLETION);
     const completions = Promise.allSettled(keys.map(complete));
     await eventually('deliveries are under way', () => receiver.arrivals.length >= ORDERS / 4);
-    await server.crash();
+    await server.end('SIGKILL');
     await completions;
-    server = await Server.start();
+    server = await startServer(settings);
     // The caller whose answer was lost asks again.
     for (const key of keys) await complete(key);
     webhooks = await eventually('no webhook is pending', async () => {
-      const listed = await cli<Listed[]>('webhook', 'list', '--limit', '1000');
+      const listed = await usherJson<Listed[]>(settings, ['webhook', 'list', '--limit', '1000']);
       return listed.every(({ status }) => status !== 'PENDING') ? listed : null;
     });
   }, 120_000);

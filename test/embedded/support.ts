@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { openEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
+import { BUILT } from '../support/process.js';
 
-const BUILT = resolve('node_modules/.cache/usher-test/database/embedded');
+const EMBEDDED = join(BUILT, 'src/database/embedded');
 
 /** Temporary folders of one spec file; `clean` removes them all. */
 export class Folders {
@@ -49,9 +50,9 @@ export class Child {
   readonly #exit: Promise<unknown>;
 
   constructor(script: string, ...args: string[]) {
-    const prelude = `import { openEmbeddedPostgres } from '${BUILT}/embedded-postgres.js';\nimport pg from 'pg';\n`;
+    const prelude = `import { openEmbeddedPostgres } from '${EMBEDDED}/embedded-postgres.js';\nimport pg from 'pg';\n`;
     const options = ['--input-type=module', '--eval', prelude + script, '--', ...args];
-    this.#process = spawn(process.execPath, options, { cwd: BUILT, stdio: ['pipe', 'pipe', 'inherit'] });
+    this.#process = spawn(process.execPath, options, { cwd: EMBEDDED, stdio: ['pipe', 'pipe', 'inherit'] });
     if (!this.#process.stdout) throw new Error('the child has no output');
     this.#lines = createInterface({ input: this.#process.stdout })[Symbol.asyncIterator]();
     this.#exit = once(this.#process, 'exit');

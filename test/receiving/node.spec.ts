@@ -7,7 +7,7 @@ import { randomAlphanumeric } from '../../src/core/alphanumeric.js';
 import { signNotification } from '../../src/core/signature.js';
 import { codeBelow } from '../support/documentation.js';
 import { eventually } from '../support/eventually.js';
-import { freePort, newFolder } from '../support/process.js';
+import { BUILT, freePort, newFolder } from '../support/process.js';
 import { type TestClient, TestUsher } from '../support/usher.js';
 
 const DOCUMENT = 'docs/receiving.md';
@@ -29,7 +29,7 @@ function project(code: string): string {
   mkdirSync(join(folder, 'node_modules/usher'), { recursive: true });
   for (const name of ['express', 'fastify', '@nestjs', 'reflect-metadata'])
     symlinkSync(resolve('node_modules', name), join(folder, 'node_modules', name));
-  symlinkSync(resolve('node_modules/.cache/usher-test'), join(folder, 'node_modules/usher/built'));
+  symlinkSync(join(BUILT, 'src'), join(folder, 'node_modules/usher/built'));
   const exports = { './receiver': './built/receiver/index.js' };
   writeFileSync(join(folder, 'node_modules/usher/package.json'), JSON.stringify({ type: 'module', exports }));
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');

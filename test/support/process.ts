@@ -6,8 +6,11 @@ import { join, resolve } from 'node:path';
 import type { Settings } from './backend.js';
 import { eventually } from './eventually.js';
 
-const BUILT = resolve('node_modules/.cache/usher-test');
-export const CLI = join(BUILT, 'cli.js');
+/** The code under test, compiled (test/runner/build.mjs). */
+export const BUILT = resolve('node_modules/.cache/usher-test');
+/** What lives for a second is done before PGlite is compiled for speed. */
+const NODE_OPTIONS = ['--liftoff-only'];
+export const CLI = join(BUILT, 'bin/cli.js');
 
 export interface Ended {
   code: number | null;
@@ -26,7 +29,10 @@ export class UsherProcess {
   constructor(entry: 'main.js' | 'cli.js', args: string[], settings: Settings, nodeOptions: string[] = []) {
     const { PATH = '', HOME = '' } = process.env;
     const env = { PATH, HOME, PORT: '0', ...settings };
-    this.child = spawn(process.execPath, [...nodeOptions, join(BUILT, entry), ...args], { env, cwd: newFolder() });
+    this.child = spawn(process.execPath, [...NODE_OPTIONS, ...nodeOptions, join(BUILT, 'bin', entry), ...args], {
+      env,
+      cwd: newFolder(),
+    });
     // A command that reads nothing may have ended before it is written to.
     this.child.stdin?.on('error', () => undefined);
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => void (this.stdout += text));

@@ -1,0 +1,80 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { transformFileSync } from '@swc/core';
+import * as esbuild from 'esbuild';
+
+export const ROOT = join(import.meta.dirname, '../..');
+/** `src` and `test` as they stand now; below node_modules, so that their imports resolve. */
+export const BUILT = join(ROOT, 'node_modules/.cache/usher-test');
+
+/** Compiles the code under test and the tests: neither they nor the processes they start ever run a stale build. */
+export async function build() {
+  rmSync(BUILT, { recursive: true, force: true });
+  for (const folder of ['src', 'test']) compile(folder);
+  write('package.json', '{ "type": "module" }');
+  write('node_modules/@jest/globals/package.json', '{ "type": "module", "exports": "./index.js" }');
+  write('node_modules/@jest/globals/index.js', GLOBALS);
+  await bundle();
+}
+
+/**
+ * What processes start from: in few files, for they start by the hundred, and 2,000 modules take longer to find than
+ * to run. The packed tarball, whose modules are apart, has a test of its own (test/package.mjs).
+ */
+async function bundle() {
+  await esbuild.build({
+    entryPoints: ['cli.js', 'main.js'].map((entry) => join(BUILT, 'src', entry)),
+    outdir: join(BUILT, 'bin'),
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    keepNames: true,
+    sourcemap: 'inline',
+    logLevel: 'error',
+    banner: { js: COMMON_JS },
+    plugins: [{ name: 'leave-out', setup: leaveOut }],
+  });
+  await esbuild.stop();
+}
+
+/** Packages that read files of their own, and those that others ask for in vain, are not bundled. */
+function leaveOut(build) {
+  build.onResolve({ filter: /^[^./]/ }, async ({ path, resolveDir, importer, kind, pluginData }) => {
+    if (pluginData === 'asked') return undefined;
+    if (/^(@electric-sql\/pglite|@bull-board\/|@fastify\/static|pino-pretty)/.test(path)) return { external: true };
+    const found = await build.resolve(path, { resolveDir, importer, kind, pluginData: 'asked' });
+    return found.errors.length > 0 ? { external: true } : found;
+  });
+}
+
+const COMMON_JS = `
+import { createRequire as createRequireOfBundle } from 'node:module';
+import { fileURLToPath as pathOfBundle } from 'node:url';
+const require = createRequireOfBundle(import.meta.url);
+const __filename = pathOfBundle(import.meta.url);
+const __dirname = import.meta.dirname;
+`;
+
+function compile(folder) {
+  for (const source of readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })) {
+    if (!source.endsWith('.ts')) continue;
+    const { code } = transformFileSync(join(ROOT, folder, source), { configFile: join(ROOT, '.swcrc') });
+    write(join(folder, source.replace(/ts$/, 'js')), code);
+  }
+}
+
+function write(file, text) {
+  const target = join(BUILT, file);
+  mkdirSync(dirname(target), { recursive: true });
+  writeFileSync(target, text);
+}
+
+/** What tests import from @jest/globals, which itself works in Jest's sandbox alone. */
+const GLOBALS = `
+import { ModuleMocker } from 'jest-mock';
+export { afterAll, afterEach, beforeAll, beforeEach, describe, it, test } from 'jest-circus';
+export { jestExpect as expect } from '@jest/expect';
+export const jest = new ModuleMocker(globalThis);
+`;
