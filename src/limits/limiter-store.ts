@@ -8,7 +8,7 @@ import { producerOptions } from '../queue/redis-connection.js';
 import { BoundedMemory } from './bounded-memory.js';
 
 /** A limit waits no longer than this for its store before it counts in memory. */
-const PATIENCE_MS = 2_000;
+const PATIENCE_MS = 5_000;
 const POOL = 4;
 
 export interface CounterOptions {
