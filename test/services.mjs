@@ -19,6 +19,8 @@ const WITHOUT_BACKEND = [
   'cli',
   'signals',
   'docs',
+  'receiving',
+  'logs',
 ].map((folder) => `test/${folder}/`);
 
 function answers(url) {

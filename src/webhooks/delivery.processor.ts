@@ -14,6 +14,7 @@ import { startWorker } from '../queue/start-worker.js';
 import type { DeliveryJob } from './delivery.queue.js';
 import { WEBHOOK_QUEUE } from './delivery.queue.js';
 import { HostShares } from './host-shares.js';
+import { PutOffs } from './put-offs.js';
 import { Delivery, type DeliveryResult } from './delivery.js';
 
 /** A charged failure with attempts left; BullMQ retries the job when the row is due. */
@@ -37,13 +38,15 @@ export class DeliveryProcessor extends WorkerHost implements OnApplicationBootst
   private isRunning = false;
 
   private readonly shares: HostShares;
+  private readonly putOffs: PutOffs;
 
   constructor(
     private readonly delivery: Delivery,
-    @Inject(CONFIG) private readonly config: Config,
+    @Inject(CONFIG) config: Config,
   ) {
     super();
     this.shares = new HostShares(config.webhookConcurrency);
+    this.putOffs = new PutOffs(config.retry.minIntervalMs);
   }
 
   async onApplicationBootstrap(): Promise<void> {
@@ -57,8 +60,9 @@ export class DeliveryProcessor extends WorkerHost implements OnApplicationBootst
   }
 
   async process(job: Job<DeliveryJob>, token?: string): Promise<void> {
-    const result = await this.shares.within(hostOf(job), () => this.attempt(webhookOf(job)));
-    if (result === null) return this.putOff(job, this.pause(), token);
+    const host = hostOf(job);
+    const result = await this.shares.within(host, () => this.attempt(webhookOf(job)));
+    if (result === null) return this.putOff(job, this.putOffs.next(host), token);
     switch (result.kind) {
       case 'over':
         return;
@@ -95,13 +99,8 @@ export class DeliveryProcessor extends WorkerHost implements OnApplicationBootst
     });
   }
 
-  /** One to three minimum intervals, drawn, so that those turned away together do not come back together. */
-  private pause(): number {
-    return Math.max(LEAST_BACKOFF_MS, this.config.retry.minIntervalMs * (1 + 2 * Math.random()));
-  }
-
   private async putOff(job: Job<DeliveryJob>, inMs: number, token?: string): Promise<never> {
-    await job.moveToDelayed(Date.now() + Math.ceil(inMs), token);
+    await job.moveToDelayed(Date.now() + Math.max(LEAST_BACKOFF_MS, Math.ceil(inMs)), token);
     throw new DelayedError();
   }
 

@@ -3,6 +3,7 @@ import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/
 import type { BulkJobOptions, Job, Queue } from 'bullmq';
 import type { Config } from '../config.js';
 import { CONFIG } from '../config.module.js';
+import { LONGEST_PUT_OFF } from './put-offs.js';
 import type { Webhook } from './webhook.entity.js';
 
 /** The queue's name in Redis and on the dashboard. */
@@ -20,6 +21,9 @@ export interface DeliveryJob {
 
 /** For signing, recording and clocks that differ. */
 const MARGIN_MS = 10_000;
+
+/** What became of the job of a row that is overdue. */
+export type Revival = 'missing' | 'alive' | 'restarted';
 
 export type Deliverable = Pick<Webhook, 'id' | 'referenceId' | 'clientId' | 'notifyUrl'>;
 
@@ -62,7 +66,7 @@ export class DeliveryQueue implements OnApplicationShutdown {
   }
 
   /** Whether an overdue webhook's job still runs or soon will; one that is finished is let run again, with all its tries. */
-  async revive(webhookId: string): Promise<'missing' | 'alive' | 'restarted'> {
+  async revive(webhookId: string): Promise<Revival> {
     const job = await this.queue.getJob(webhookId);
     if (!job) return 'missing';
     // Only of finished jobs: to find out where a waiting one stands takes Redis a walk over all that wait.
@@ -77,7 +81,8 @@ export class DeliveryQueue implements OnApplicationShutdown {
   /** That we ever give a job: until a lease is over, or while its host is slow. */
   private get longestDelayMs(): number {
     const { retryEveryMs, timeoutMs, minIntervalMs } = this.config.retry;
-    return retryEveryMs + timeoutMs + 3 * minIntervalMs + MARGIN_MS;
+    const lease = retryEveryMs + timeoutMs + minIntervalMs;
+    return Math.max(lease, LONGEST_PUT_OFF * minIntervalMs) + MARGIN_MS;
   }
 
   private get jobOptions(): BulkJobOptions {

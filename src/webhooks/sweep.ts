@@ -6,10 +6,12 @@ import { CONFIG } from '../config.module.js';
 import { databaseNow } from '../database/sql.js';
 import { failExhausted } from './claim.store.js';
 import { DeliveryEvents } from './delivery-events.js';
-import { type Deliverable, DeliveryQueue } from './delivery.queue.js';
+import { type Deliverable, DeliveryQueue, type Revival } from './delivery.queue.js';
 import { Webhook } from './webhook.entity.js';
 
 const PAGE = 500;
+/** So many jobs are asked for at once: 500 answers in one piece would keep this process's deliveries waiting. */
+const AT_ONCE = 10;
 /** A row this late should have had its job run. */
 const OVERDUE_MS = 10_000;
 
@@ -61,9 +63,18 @@ export class Sweep {
       now,
     );
     this.events.cutOff(failed);
-    const states = await Promise.all(rows.map(({ id }) => this.queue.revive(id)));
+    const states = await this.reviveJobs(rows);
     const missing = rows.filter((_, index) => states[index] === 'missing');
     await this.queue.add(missing.map((row) => ({ webhook: row, delayMs: (row.nextAttemptAt ?? now) - now })));
     return missing.length + states.filter((state) => state === 'restarted').length;
+  }
+
+  private async reviveJobs(rows: Row[]): Promise<Revival[]> {
+    const states: Revival[] = [];
+    for (let from = 0; from < rows.length; from += AT_ONCE) {
+      const some = rows.slice(from, from + AT_ONCE);
+      states.push(...(await Promise.all(some.map(({ id }) => this.queue.revive(id)))));
+    }
+    return states;
   }
 }

@@ -5,8 +5,6 @@ import { relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { BUILT, ROOT } from './build.mjs';
 
-const { jest } = await import(`${BUILT}/node_modules/@jest/globals/index.js`);
-
 process.on('unhandledRejection', (error) => getState().unhandledErrors.push(error));
 
 /** Runs one test file, as the build has it, with Jest's own describe, test and hooks. */
@@ -19,6 +17,7 @@ export async function runFile({ path, rootDir, testTimeout = 5_000, testNamePatt
   const start = Date.now();
   await import(pathToFileURL(`${BUILT}/${relative(ROOT, path).replace(/ts$/, 'js')}`));
   const { testResults, unhandledErrors } = await run();
+  const { jest } = await import(`${BUILT}/node_modules/@jest/globals/index.js`);
   jest.restoreAllMocks();
   const end = Date.now();
   const results = testResults.map(assertionResult);
