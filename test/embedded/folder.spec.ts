@@ -152,6 +152,10 @@ describe('a folder that cannot be used says why in one line:', () => {
     expect(await refusal(join(file, 'data'))).toContain('cannot be used (ENOTDIR)');
   });
 
+  test('the kernel keeps its parent', async () => {
+    expect(await refusal('/proc/nope/data')).toContain('cannot be used (ENOENT)');
+  });
+
   test('it is open to others and holds their files', async () => {
     const folder = await folders.empty();
     await writeFile(join(folder, 'diary'), '');

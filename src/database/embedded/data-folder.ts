@@ -1,12 +1,12 @@
 import { access, chmod, constants, mkdir, readdir, realpath, stat } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { StartUpError } from '../../core/start-up-error.js';
 
 /** The folder's real path, ready for a database: ours alone (mode 0700), and writable. */
 export async function prepareFolder(folder: string): Promise<string> {
   try {
-    await mkdir(resolve(folder), { recursive: true, mode: 0o700 });
+    await make(resolve(folder));
     await access(folder, constants.R_OK | constants.W_OK | constants.X_OK);
     const path = await realpath(folder);
     await closeToOthers(path);
@@ -18,6 +18,16 @@ export async function prepareFolder(folder: string): Promise<string> {
       `The data folder ${folder} cannot be used (${code}): make it a folder that this user may write to, or choose another one`,
     );
   }
+}
+
+/** Level by level: Node's own `recursive` never ends below a folder that takes no folders, as /proc is. */
+async function make(folder: string): Promise<void> {
+  if (existsSync(folder)) return;
+  if (dirname(folder) !== folder) await make(dirname(folder));
+  await mkdir(folder, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    // Another process was quicker.
+    if (error.code !== 'EEXIST') throw error;
+  });
 }
 
 export class UnusableFolderError extends StartUpError {}
