@@ -5,6 +5,9 @@ import { getQueueToken } from '@nestjs/bullmq';
 import type { INestApplicationContext } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import type { FastifyInstance } from 'fastify';
+import type { Config } from '../config.js';
+import { CONFIG } from '../config.module.js';
+import { SANDBOX_PRODUCER } from '../orders/sandbox-operator.js';
 import { PURGE_PRODUCER } from '../purge/purge.schedule.js';
 import { WEBHOOK_PRODUCER } from '../webhooks/delivery.queue.js';
 import { RETRY_RUN_PRODUCER } from '../webhooks/retry-run.js';
@@ -15,9 +18,14 @@ const PATH = '/ops/queues';
 export function mountDashboard(app: INestApplicationContext, server: FastifyInstance): void {
   const adapter = new FastifyAdapter();
   adapter.setBasePath(PATH);
-  const queues = [WEBHOOK_PRODUCER, RETRY_RUN_PRODUCER, PURGE_PRODUCER].map((name) =>
-    app.get<Queue>(getQueueToken(name), { strict: false }),
-  );
-  createBullBoard({ queues: queues.map((queue) => new BullMQAdapter(queue)), serverAdapter: adapter });
+  const { environment } = app.get<Config>(CONFIG, { strict: false });
+  const producers = [WEBHOOK_PRODUCER, RETRY_RUN_PRODUCER, PURGE_PRODUCER];
+  if (environment === 'sandbox') producers.push(SANDBOX_PRODUCER);
+  const queues = producers.map((name) => app.get<Queue>(getQueueToken(name), { strict: false }));
+  createBullBoard({
+    queues: queues.map((queue) => new BullMQAdapter(queue)),
+    serverAdapter: adapter,
+    options: { uiConfig: { boardTitle: 'Usher', miscLinks: [{ text: 'Deliveries today', url: '/ops' }] } },
+  });
   server.register(adapter.registerPlugin() as Parameters<FastifyInstance['register']>[0], { prefix: PATH });
 }

@@ -69,12 +69,14 @@ describe('with the operator’s credentials', () => {
     const script = `/ops/queues/${file}`;
     expect((await usher.request('GET', script, OPERATOR)).status).toBe(200);
     expect((await usher.request('GET', script, {})).status).toBe(401);
+    expect(page.body.text).toContain('"url":"/ops"');
   });
 
   test('the API shows every queue', async () => {
     const { status, body } = await usher.request('GET', '/ops/queues/api/queues', OPERATOR);
     expect(status).toBe(200);
-    expect((body.queues as { name: string }[]).map(({ name }) => name)).toEqual(['webhook', 'retry-run', 'purge']);
+    const names = (body.queues as { name: string }[]).map(({ name }) => name);
+    expect(names).toEqual(['webhook', 'retry-run', 'purge', 'sandbox-operator']);
   });
 
   test('a queue can be paused and resumed', async () => {
@@ -94,7 +96,8 @@ describe('with the operator’s credentials', () => {
       expect(answer).toMatch(/^HTTP\/1\.1 403 /);
     }
     const { body } = await usher.request('GET', '/ops/queues/api/queues', OPERATOR);
-    expect((body.queues as { isPaused: boolean }[]).map(({ isPaused }) => isPaused)).toEqual([false, false, false]);
+    const paused = (body.queues as { isPaused: boolean }[]).filter(({ isPaused }) => isPaused);
+    expect(paused).toEqual([]);
   });
 
   test('a write of its own page is taken', async () => {

@@ -1,7 +1,8 @@
 // Plants one fault after the other in a copy of the delivery code and shows that the simulation catches each.
-// npm run simulate:mutations
+// npm run simulate:mutations              all of them
+// npm run simulate:mutations -- no lease    those with these words in their name
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -41,8 +42,8 @@ const MUTATIONS = [
   [
     'no live key',
     'webhook.recorder.ts',
-    'liveKey: `${request.eventType}:${request.referenceId}`',
-    'liveKey: `${request.referenceId}:${Math.random()}`',
+    '`${eventType}:${referenceId}`',
+    '`${eventType}:${referenceId}:${Math.random()}`',
   ],
   [
     'a resend without the interval',
@@ -78,7 +79,12 @@ const MUTATIONS = [
   ],
 ];
 
-const results = MUTATIONS.map((mutation) => {
+const wanted = MUTATIONS.filter(([name]) => name.includes(process.argv.slice(2).join(' ')));
+for (const [name, file, from] of MUTATIONS) {
+  const path = join(ROOT, 'src/webhooks', file);
+  if (!readFileSync(path, 'utf8').includes(from)) throw new Error(`${name}: ${path} no longer holds ${from}`);
+}
+const results = wanted.map((mutation) => {
   const caught = isCaught(mutation);
   console.log(`${caught ? 'caught ' : 'MISSED '} ${mutation[0]}`);
   return caught;
@@ -93,7 +99,8 @@ function isCaught([name, file, from, to]) {
     for (const folder of ['src', 'test', 'dist']) cpSync(join(ROOT, folder), join(copy, folder), { recursive: true });
     for (const file of ['package.json', 'tsconfig.json']) cpSync(join(ROOT, file), join(copy, file));
     symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-    plant(join(copy, 'src/webhooks', file), from, to, name);
+    const path = join(copy, 'src/webhooks', file);
+    writeFileSync(path, readFileSync(path, 'utf8').replace(from, to));
     const simulate = [
       '--no-warnings',
       '--import',
@@ -114,11 +121,4 @@ function isCaught([name, file, from, to]) {
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }
-}
-
-function plant(path, from, to, name) {
-  mkdirSync(join(path, '..'), { recursive: true });
-  const source = readFileSync(path, 'utf8');
-  if (!source.includes(from)) throw new Error(`${name}: ${path} no longer holds ${from}`);
-  writeFileSync(path, source.replace(from, to));
 }
