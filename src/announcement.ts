@@ -11,6 +11,8 @@ export function announcement(config: Config, { url, firstClient }: Started) {
     ...{ environment, role, url, dashboard: `${url}/ops/queues` },
     database: placeOf(config.database),
     queue: placeOf(config.queue),
+    // Whoever authenticates to the proxy is nobody else's business.
+    webhookProxy: config.webhookProxy && `${config.webhookProxy.protocol}//${config.webhookProxy.host}`,
     unsafeDefaults,
     firstClient: firstClient && { client_id: firstClient.id, client_secret: firstClient.secret },
   };
@@ -18,14 +20,13 @@ export function announcement(config: Config, { url, firstClient }: Started) {
 
 /** The same for people. */
 export function told(config: Config, started: Started): string {
-  const { environment, role, url, dashboard, database, queue, unsafeDefaults, firstClient } = announcement(
-    config,
-    started,
-  );
+  const { environment, role, url, dashboard, database, queue, webhookProxy, unsafeDefaults, firstClient } =
+    announcement(config, started);
   const lines = [
     `Usher ${environment} (${role}) at ${url}, dashboard at ${dashboard}`,
     `Database ${database}, queue ${queue === 'embedded' || queue === database ? 'in it' : queue}.`,
   ];
+  if (webhookProxy !== null) lines.push(`Deliveries leave through the proxy ${webhookProxy}.`);
   if (unsafeDefaults.length > 0) lines.push(`For this machine only: ${unsafeDefaults.join(', ')}.`);
   if (firstClient) {
     lines.push('A first client, whose secret is shown this once:');

@@ -23,6 +23,15 @@ describe('a server that has started says in a few lines', () => {
     ]);
   });
 
+  test('that deliveries leave through a proxy, and not as whom', () => {
+    const config = loadConfig({ WEBHOOK_PROXY: 'http://cinema:hunter2@proxy.example:3128' });
+    expect(told(config, started).split('\n')[2]).toBe('Deliveries leave through the proxy http://proxy.example:3128.');
+    const { webhookProxy, ...others } = announcement(config, started);
+    expect(webhookProxy).toBe('http://proxy.example:3128');
+    expect(told(config, started) + JSON.stringify(others)).not.toMatch(/hunter2|cinema/);
+    expect(announcement(loadConfig({}), started).webhookProxy).toBeNull();
+  });
+
   test.each([
     [
       'mysql://usher:hunter2@db/usher',
