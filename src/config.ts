@@ -4,6 +4,7 @@ import { parameterFault } from './core/address-parameters.js';
 import type { Environment } from './core/identifier.js';
 import type { RetryPolicy } from './core/retry-schedule.js';
 import { type MasterKey, parseMasterKeys } from './core/master-key.js';
+import { readEgressProxy } from './core/egress-proxy.js';
 import { type LimitSettings, readLimitSettings } from './core/limit-settings.js';
 import { misspeltNames } from './core/misspelling.js';
 import { StartUpError } from './core/start-up-error.js';
@@ -40,6 +41,8 @@ export interface Config extends LimitSettings {
   /** How long finished orders, bodies and attempts are kept. */
   retentionMs: number;
   allowPrivateHosts: boolean;
+  /** What deliveries leave through, with its credentials; null: they leave directly. */
+  webhookProxy: URL | null;
   accessTokenSeconds: number;
   refreshTokenSeconds: number;
   logLevel: LogLevel;
@@ -57,7 +60,7 @@ const NAMES = [
   ...['DATABASE_URL', 'DATABASE_POOL', 'QUEUE_URL', 'QUEUE_PREFIX'],
   ...['OPS_USER', 'OPS_PASSWORD', 'INTERNAL_USER', 'INTERNAL_PASSWORD'],
   ...['WEBHOOK_TIMEOUT', 'WEBHOOK_RETRY_EVERY', 'WEBHOOK_RETRY_MIN_INTERVAL', 'WEBHOOK_MAX_ATTEMPTS'],
-  ...['WEBHOOK_CONCURRENCY', 'WEBHOOK_RETENTION', 'WEBHOOK_ALLOW_PRIVATE_HOSTS'],
+  ...['WEBHOOK_CONCURRENCY', 'WEBHOOK_RETENTION', 'WEBHOOK_ALLOW_PRIVATE_HOSTS', 'WEBHOOK_PROXY'],
   ...['ACCESS_TOKEN_LIFETIME', 'REFRESH_TOKEN_LIFETIME'],
   ...['TOKEN_RATE_LIMIT', 'AUTH_FAILURE_LIMIT', 'TRUST_PROXY'],
 ] as const;
@@ -137,6 +140,7 @@ function readConfig(read: SettingReader): Config {
     retentionMs: read.duration('WEBHOOK_RETENTION', '90d', DAY_MS, 3_650 * DAY_MS),
     allowPrivateHosts:
       read.flag('WEBHOOK_ALLOW_PRIVATE_HOSTS') ?? (privateMachine && onlyHere(true, 'private Notify URLs')),
+    webhookProxy: readEgressProxy(read),
     accessTokenSeconds: Math.floor(read.duration('ACCESS_TOKEN_LIFETIME', '60d', 1_000, 3_650 * DAY_MS) / 1_000),
     refreshTokenSeconds: Math.floor(read.duration('REFRESH_TOKEN_LIFETIME', '365d', 1_000, 3_650 * DAY_MS) / 1_000),
     ...readLimitSettings(read),

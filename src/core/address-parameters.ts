@@ -23,6 +23,16 @@ export function parameterFault(kind: keyof typeof PARAMETERS, { hostname, search
   return null;
 }
 
+const ENCRYPTED = ['REQUIRED', 'VERIFY_IDENTITY', 'no-verify', 'verify-full'];
+const THIS_MACHINE = /^(localhost|127\..*|\[::1\])?$/;
+
+/** Whether what is sent to this address can be read on its way. A socket and a loopback address have no way. */
+export function isUnencrypted({ protocol, hostname, searchParams }: URL): boolean {
+  const mode = searchParams.get('ssl-mode') ?? searchParams.get('sslmode') ?? '';
+  if (protocol === 'rediss:' || ENCRYPTED.includes(mode)) return false;
+  return !THIS_MACHINE.test(hostname) && !searchParams.has('host');
+}
+
 function told(kind: keyof typeof PARAMETERS): string {
   const names = Object.keys(PARAMETERS[kind]);
   return names.length === 0 ? 'it takes none (TLS is rediss://)' : `it takes ${names.join(', ')}`;

@@ -2,6 +2,7 @@ import type { Dispatcher } from 'undici';
 import { BlockedAddressError } from './guarded-connector.js';
 import type { Outcome, Progress, Verdict } from './outcome.js';
 import type { Applicant, ReceiverConnection, ReceiverConnections } from './receiver-connections.js';
+import { ProxyError } from './proxy-tunnel.js';
 import { ResponseSnippet, contentEncoding } from './response-snippet.js';
 import { isOurs, unreachableReason } from './unreachable-reason.js';
 
@@ -88,6 +89,7 @@ export class DeliveryExchange implements Applicant, Dispatcher.DispatchHandler {
     if (this.status > 0) this.answered(false);
     else if (error instanceof BlockedAddressError) this.blocked(error.address);
     else if (isOurs(error)) this.fail(error);
+    else if (error instanceof ProxyError) this.unreachable(error.message);
     else this.unreachable(unreachableReason(error, this.progress.phase));
   }
 

@@ -5,6 +5,7 @@ import type { LookupFunction, Socket, TcpNetConnectOpts } from 'node:net';
 import { buildConnector } from 'undici';
 import { isAllowedAddress } from '../core/notify-url.js';
 import type { Progress } from './outcome.js';
+import { ProxyTunnel } from './proxy-tunnel.js';
 
 export type HostLookup = (hostname: string) => Promise<readonly LookupAddress[]>;
 
@@ -14,6 +15,8 @@ export interface GuardOptions {
   lookup?: HostLookup;
   /** PEM certificates of the authorities to trust in place of Node's own. */
   certificateAuthorities?: string[];
+  /** Leads to every receiver; http or https, with its credentials. Its own address is not judged. */
+  proxy?: URL | null;
   openSocket?: (options: TcpNetConnectOpts) => Socket;
 }
 
@@ -21,6 +24,8 @@ export interface GuardOptions {
 export interface Dial {
   progress: Progress;
   socket: Socket | null;
+  /** Nobody waits for the connection any more. */
+  isOver: boolean;
 }
 
 export class BlockedAddressError extends Error {
@@ -41,17 +46,22 @@ const NEXT_ADDRESS_AFTER_MS = 1000;
 /**
  * Makes undici connectors that refuse an address which may not be sent to: written in the URL, among the answers of DNS
  * (one such answer refuses all), or found at the other end of the socket, before TLS begins and before anything is sent.
+ * With a proxy all this is judged here too, but for the last: at the other end of the socket is the proxy.
  */
 export class GuardedConnector {
   private readonly lookup: HostLookup;
   private readonly openSocket: (options: TcpNetConnectOpts) => Socket;
   private readonly secure: buildConnector.connector;
+  private readonly tunnel: ProxyTunnel | null;
 
   constructor(private readonly options: GuardOptions) {
     this.lookup = options.lookup ?? ((hostname) => resolve(hostname, { all: true }));
     this.openSocket = options.openSocket ?? openTcp;
     // The sender has one deadline of its own, hence no connect timeout here.
     this.secure = buildConnector({ timeout: 0, ca: options.certificateAuthorities });
+    this.tunnel = options.proxy
+      ? new ProxyTunnel(options.proxy, this.openSocket, options.certificateAuthorities)
+      : null;
   }
 
   connectorFor(dial: Dial): buildConnector.connector {
@@ -68,6 +78,11 @@ export class GuardedConnector {
     dial.progress.phase = 'dns';
     dial.progress.address = null;
     if (isIP(target.hostname) !== 0) this.admit([target.hostname], dial);
+    if (this.tunnel === null) this.openDirectly(dial, target, callback);
+    else this.openThrough(this.tunnel, dial, target, callback);
+  }
+
+  private openDirectly(dial: Dial, target: buildConnector.Options, callback: buildConnector.Callback): void {
     const socket = this.openSocket(this.socketOptions(dial, target));
     dial.socket = socket;
     const fail = (error: Error): void => callback(error, null);
@@ -80,10 +95,30 @@ export class GuardedConnector {
     });
   }
 
+  /** The proxy is told an address that was judged, never the name, which it could resolve to another. */
+  private openThrough(
+    tunnel: ProxyTunnel,
+    dial: Dial,
+    target: buildConnector.Options,
+    callback: buildConnector.Callback,
+  ): void {
+    this.addressesOf(target.hostname, dial)
+      .then((addresses) => tunnel.open(addresses, portOf(target), dial))
+      .then(
+        (socket) => this.encrypt(dial, target, socket, callback),
+        (error: Error) => callback(error, null),
+      );
+  }
+
+  private async addressesOf(hostname: string, dial: Dial): Promise<string[]> {
+    if (isIP(hostname) !== 0) return [hostname];
+    return (await this.vet(hostname, dial)).map(({ address }) => address);
+  }
+
   private socketOptions(dial: Dial, target: buildConnector.Options): TcpNetConnectOpts {
     return {
       host: target.hostname,
-      port: Number(target.port || (target.protocol === 'https:' ? 443 : 80)),
+      port: portOf(target),
       lookup: this.vettedLookup(dial),
       noDelay: true,
       autoSelectFamily: true,
@@ -131,6 +166,10 @@ export class GuardedConnector {
       return;
     }
     dial.progress.address = address;
+    this.encrypt(dial, target, socket, callback);
+  }
+
+  private encrypt(dial: Dial, target: buildConnector.Options, socket: Socket, callback: buildConnector.Callback): void {
     if (target.protocol !== 'https:') {
       callback(null, socket);
       return;
@@ -139,3 +178,6 @@ export class GuardedConnector {
     this.secure({ ...target, httpSocket: socket }, callback);
   }
 }
+
+const portOf = ({ port, protocol }: buildConnector.Options): number =>
+  Number(port || (protocol === 'https:' ? 443 : 80));

@@ -8,7 +8,7 @@ export function errorOf(outcome: Outcome): string | null {
     case 'refused':
       return `the receiver answered ${outcome.status}`;
     case 'timed-out':
-      return `no answer in time (reached: ${outcome.phase})`;
+      return `no answer ${outcome.awaitsProxy ? 'of the proxy ' : ''}in time (reached: ${outcome.phase})`;
     case 'unreachable':
       return outcome.reason;
     case 'blocked':

@@ -6,6 +6,8 @@ export interface AttemptFacts {
   /** The address connected to or tried last, or the one refused. */
   address: string | null;
   phase: Phase;
+  /** Whether the proxy had yet to open the way to the address. */
+  awaitsProxy?: boolean;
   /** The beginning of the response body as printable text, at most 1 KiB of UTF-8; '' if there is none. */
   snippet: string;
 }
@@ -25,4 +27,5 @@ export type Outcome = Verdict & AttemptFacts;
 export interface Progress {
   phase: Phase;
   address: string | null;
+  awaitsProxy?: boolean;
 }

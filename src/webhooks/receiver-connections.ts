@@ -11,7 +11,7 @@ const REQUESTS_PER_CONNECTION = 1_000;
 /** One HTTP/1.1 connection, used by one attempt at a time, so that all that happens on it belongs to that attempt. */
 export class ReceiverConnection {
   readonly client: Client;
-  private readonly dial: Dial = { progress: { phase: 'dns', address: null }, socket: null };
+  private readonly dial: Dial = { progress: { phase: 'dns', address: null }, socket: null, isOver: false };
   private address: string | null = null;
 
   constructor(
@@ -40,6 +40,7 @@ export class ReceiverConnection {
   }
 
   destroy(): void {
+    this.dial.isOver = true;
     this.dial.socket?.destroy();
     void this.client.destroy();
   }

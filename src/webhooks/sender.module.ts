@@ -3,8 +3,8 @@ import type { Config } from '../config.js';
 import { CONFIG } from '../config.module.js';
 import { NotificationSender } from './notification-sender.js';
 
-const createSender = ({ retry, allowPrivateHosts }: Config): NotificationSender =>
-  new NotificationSender({ timeoutMs: retry.timeoutMs, allowPrivateHosts });
+const createSender = ({ retry, allowPrivateHosts, webhookProxy }: Config): NotificationSender =>
+  new NotificationSender({ timeoutMs: retry.timeoutMs, allowPrivateHosts, proxy: webhookProxy });
 
 /** The one sender of a process: of deliveries, and of tests. */
 @Module({

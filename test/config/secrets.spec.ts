@@ -20,6 +20,15 @@ describe('no secret appears in a fault:', () => {
     { DATABASE_URL: 'mysql://root:a@hunter2@h' },
     { DATABASE_URL: 'oracle://h/usher?user=x&password=hunter2' },
     { QUEUE_URL: 'amqp://:hunter2@h' },
+    { WEBHOOK_PROXY: 'socks5://u:hunter2@proxy:1080' },
+    { WEBHOOK_PROXY: 'u:hunter2@proxy:3128' },
+    { WEBHOOK_PROXY: 'http://u:hunter2@proxy:3128/path' },
+    { WEBHOOK_PROXY: 'http://u:12/hunter2@proxy' },
+    { WEBHOOK_PROXY: 'http://u:12?hunter2@proxy' },
+    { WEBHOOK_PROXY: 'http://u:12#hunter2@proxy' },
+    { WEBHOOK_PROXY: 'http://u:hunter2%@proxy' },
+    { WEBHOOK_PROXY: 'http://a%3Ab:hunter2@proxy' },
+    { WEBHOOK_PROXY: 'http://u:hunter2@' },
     { USHER_AUTH_URL: 'ftp://u:hunter2@h' },
   ];
   test('what is no secret stays readable', () => {

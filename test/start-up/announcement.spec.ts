@@ -9,6 +9,24 @@ const servers: Settings = {
   ...{ OPS_USER: 'ops', OPS_PASSWORD: 'operator-secret', USHER_ENV: 'production', USHER_ROLE: 'worker' },
 };
 
+describe('a connection that others can read is told', () => {
+  const unencrypted = (DATABASE_URL: string, QUEUE_URL = ''): string[] =>
+    announcement(loadConfig({ ...servers, DATABASE_URL, QUEUE_URL }), started).unencrypted;
+
+  test.each([
+    ['mysql://u:p@db/usher', 'redis://queue', ['database', 'queue']],
+    ['mysql://u:p@db/usher?ssl-mode=DISABLED', 'rediss://queue', ['database']],
+    ['mysql://u:p@db/usher?ssl-mode=VERIFY_IDENTITY', 'redis://queue', ['queue']],
+    ['postgres://u:p@db/usher?sslmode=disable', '', ['database']],
+    ['postgres://u:p@db/usher?sslmode=verify-full', '', []],
+    ['mysql://u:p@127.0.0.1/usher', 'redis://localhost', []],
+    ['postgres://u:p@[::1]/usher', '', []],
+    ['postgres://u:p@localhost/usher?host=%2Frun%2Fpostgresql', '', []],
+  ])('%s with %s: %j', (database, queue, told) => {
+    expect(unencrypted(database, queue)).toEqual(told);
+  });
+});
+
 describe('a server that has started says in a few lines', () => {
   test('environment, role, address, dashboard, backends, what holds on this machine only, and its first client', () => {
     const config = loadConfig({ DATABASE_URL: 'embedded:/var/data' });
@@ -23,6 +41,15 @@ describe('a server that has started says in a few lines', () => {
     ]);
   });
 
+  test('that deliveries leave through a proxy, and not as whom', () => {
+    const config = loadConfig({ WEBHOOK_PROXY: 'http://cinema:hunter2@proxy.example:3128' });
+    expect(told(config, started).split('\n')[2]).toBe('Deliveries leave through the proxy http://proxy.example:3128.');
+    const { webhookProxy, ...others } = announcement(config, started);
+    expect(webhookProxy).toBe('http://proxy.example:3128');
+    expect(told(config, started) + JSON.stringify(others)).not.toMatch(/hunter2|cinema/);
+    expect(announcement(loadConfig({}), started).webhookProxy).toBeNull();
+  });
+
   test.each([
     [
       'mysql://usher:hunter2@db/usher',
@@ -34,7 +61,7 @@ describe('a server that has started says in a few lines', () => {
   ])('no password of %s and %s', (DATABASE_URL, QUEUE_URL, database, queue) => {
     const config = loadConfig({ ...servers, DATABASE_URL, QUEUE_URL });
     expect(told(config, started)).toBe(
-      `Usher production (worker) at ${started.url}, dashboard at ${started.url}/ops/queues\nDatabase ${database}, queue ${queue}.\n`,
+      `Usher production (worker) at ${started.url}, dashboard at ${started.url}/ops/queues\nDatabase ${database}, queue ${queue}.\nNot encrypted: the connection to the database.\n`,
     );
     expect(JSON.stringify(announcement(config, started))).not.toMatch(/hunter2|operator-secret|AQEB/);
   });

@@ -1,0 +1,98 @@
+import { createServer } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, Server } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import { connect } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { TLSSocket } from 'node:tls';
+import type { Certificate } from '../sender/receivers.js';
+
+interface Asked {
+  method: string;
+  target: string;
+  headers: IncomingHttpHeaders;
+}
+
+/** A forward proxy that knows CONNECT alone and keeps what it was asked. Whatever the address, the way leads to this machine. */
+export class ConnectProxy {
+  readonly asked: Asked[] = [];
+  /** The names that TLS to the proxy asked for. */
+  readonly servernames: unknown[] = [];
+  /** What it answers to a target; without an answer it opens the way, `hang` is silence. */
+  answerTo: (target: string) => string | undefined = () => undefined;
+
+  private readonly sockets = new Set<Duplex>();
+
+  private constructor(private readonly server: Server) {
+    server.on('connection', (socket: Duplex) => this.keep(socket));
+    server.on('connect', (request, socket) => this.connect(request, socket));
+    server.on('request', (request, response) => {
+      this.note(request);
+      response.writeHead(405).end();
+    });
+  }
+
+  static async start(certificate?: Certificate): Promise<ConnectProxy> {
+    const server = certificate ? createSecureServer(certificate) : createServer();
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return new ConnectProxy(server);
+  }
+
+  /** As WEBHOOK_PROXY has it; `user` with or without `:password`. */
+  url(user = '', host = '127.0.0.1'): URL {
+    const scheme = this.server instanceof createSecureServer().constructor ? 'https' : 'http';
+    return new URL(`${scheme}://${user && `${user}@`}${host}:${(this.server.address() as AddressInfo).port}`);
+  }
+
+  get targets(): string[] {
+    return this.asked.map(({ target }) => target);
+  }
+
+  /** One for a way that is not open yet, two for one that is. */
+  get openSockets(): number {
+    return this.sockets.size;
+  }
+
+  closeWays(): void {
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  close(): void {
+    this.closeWays();
+    this.server.close();
+  }
+
+  private connect(request: IncomingMessage, near: Duplex): void {
+    this.note(request);
+    this.keep(near);
+    if (near instanceof TLSSocket) this.servernames.push((near as { servername?: unknown }).servername);
+    const answer = this.answerTo(request.url ?? '');
+    if (answer !== undefined) {
+      // Who asked is the one to hang up.
+      near.resume().on('end', () => near.end());
+      if (answer !== 'hang') near.write(answer);
+      return;
+    }
+    const far = connect(Number(request.url?.split(':').at(-1)), '127.0.0.1');
+    this.keep(far);
+    far.on('error', () => near.end('HTTP/1.1 502 Bad Gateway\r\n\r\n'));
+    far.on('connect', () => {
+      near.write('HTTP/1.1 200 Connection established\r\nVia: 1.1 proxy\r\n\r\n');
+      near.pipe(far).pipe(near);
+    });
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const)
+      one.on('close', () => other.destroy());
+  }
+
+  private note({ method = '', url = '', headers }: IncomingMessage): void {
+    this.asked.push({ method, target: url, headers });
+  }
+
+  private keep(socket: Duplex): void {
+    this.sockets.add(socket);
+    socket.on('error', () => undefined).on('close', () => this.sockets.delete(socket));
+  }
+}
