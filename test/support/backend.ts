@@ -29,6 +29,7 @@ const SERVICE_SETTINGS: Settings = {
   INTERNAL_USER: 'internal',
   INTERNAL_PASSWORD: 'internal',
   WEBHOOK_ALLOW_PRIVATE_HOSTS: 'true',
+  DATABASE_POOL: '5',
 };
 
 export async function createBackend(): Promise<Backend> {
