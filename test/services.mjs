@@ -7,9 +7,8 @@ const SERVICES = {
   TEST_REDIS_URL: 'redis://127.0.0.1:6379',
   TEST_POSTGRES_URL: 'postgres://postgres@127.0.0.1:5432',
 };
-const BACKENDS = ['mariadb', 'postgres'];
-/** Each with a process or two of Usher's, each of which holds some 25 of the 100 connections that Postgres has. */
-const MAX_WORKERS = '3';
+/** With how many test files at once: Usher holds up to 25 connections a process, and Postgres has 100. */
+const BACKENDS = { mariadb: '4', postgres: '2' };
 /** Folders whose tests know no backend, or only the embedded one; `npm test` runs them. */
 const WITHOUT_BACKEND = [
   'embedded',
@@ -41,9 +40,9 @@ for (const [name, fallback] of Object.entries(SERVICES)) {
   process.exit(1);
 }
 
-for (const backend of BACKENDS) {
+for (const [backend, maxWorkers] of Object.entries(BACKENDS)) {
   console.log(`\nBehaviour tests on ${backend}`);
-  const jest = ['node_modules/jest/bin/jest.js', '--maxWorkers', MAX_WORKERS];
+  const jest = ['node_modules/jest/bin/jest.js', '--maxWorkers', maxWorkers];
   const selection = ['--testPathIgnorePatterns', '/node_modules/', ...WITHOUT_BACKEND, '--', ...process.argv.slice(2)];
   // `npm test` sends all 10,000; what the database makes of them shows in fewer.
   const env = { TEST_FUZZ_REQUESTS: '2000', ...process.env, TEST_BACKEND: backend };
