@@ -10,7 +10,7 @@ import { type Deliverable, DeliveryQueue, type Revival } from './delivery.queue.
 import { Webhook } from './webhook.entity.js';
 
 const PAGE = 500;
-/** So many jobs are asked for at once: 500 answers in one piece would keep this process's deliveries waiting. */
+/** So many jobs are asked for at once, and their answers come between this process's deliveries. */
 const AT_ONCE = 10;
 /** A row this late should have had its job run. */
 const OVERDUE_MS = 10_000;

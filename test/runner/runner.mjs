@@ -5,7 +5,7 @@ const LONGEST = ['/simulation/', '/start-up/faults', '/signals/', '/keys/', '/cl
 
 /**
  * Runs test files in Node's own modules, many files a process. Jest's own runner gives each file a sandbox that loads
- * Nest, TypeORM and BullMQ anew: most of the time of a run, for an isolation that no file here needs.
+ * Nest, TypeORM and BullMQ anew, for an isolation that no file here needs.
  */
 export default class SharedModulesRunner {
   #config;
