@@ -40,7 +40,8 @@ export function told(config: Config, started: Started): string {
 
 /** Which servers are talked to over the network in clear text. */
 function unencrypted({ database, queue }: Config): string[] {
-  const places = { database, queue: queue.kind === 'redis' ? queue : {} };
+  const isInDatabase = 'url' in queue && 'url' in database && queue.url === database.url;
+  const places = { database, queue: isInDatabase ? {} : queue };
   return Object.entries(places).flatMap(([name, place]) => ('url' in place && isUnencrypted(place.url) ? name : []));
 }
 

@@ -45,6 +45,8 @@ export interface Config extends LimitSettings {
   webhookProxy: URL | null;
   accessTokenSeconds: number;
   refreshTokenSeconds: number;
+  /** How long it says that it is not ready before it closes its port. */
+  shutdownDelayMs: number;
   logLevel: LogLevel;
   /** Of commands: silent unless LOG_LEVEL says otherwise. */
   commandLogLevel: LogLevel;
@@ -62,7 +64,7 @@ const NAMES = [
   ...['WEBHOOK_TIMEOUT', 'WEBHOOK_RETRY_EVERY', 'WEBHOOK_RETRY_MIN_INTERVAL', 'WEBHOOK_MAX_ATTEMPTS'],
   ...['WEBHOOK_CONCURRENCY', 'WEBHOOK_RETENTION', 'WEBHOOK_ALLOW_PRIVATE_HOSTS', 'WEBHOOK_PROXY'],
   ...['ACCESS_TOKEN_LIFETIME', 'REFRESH_TOKEN_LIFETIME'],
-  ...['TOKEN_RATE_LIMIT', 'AUTH_FAILURE_LIMIT', 'TRUST_PROXY'],
+  ...['TOKEN_RATE_LIMIT', 'AUTH_FAILURE_LIMIT', 'TRUST_PROXY', 'SHUTDOWN_DELAY'],
 ] as const;
 
 /** Specification 8; production takes no other. */
@@ -144,6 +146,7 @@ function readConfig(read: SettingReader): Config {
     accessTokenSeconds: Math.floor(read.duration('ACCESS_TOKEN_LIFETIME', '60d', 1_000, 3_650 * DAY_MS) / 1_000),
     refreshTokenSeconds: Math.floor(read.duration('REFRESH_TOKEN_LIFETIME', '365d', 1_000, 3_650 * DAY_MS) / 1_000),
     ...readLimitSettings(read),
+    shutdownDelayMs: read.duration('SHUTDOWN_DELAY', '0s', 0, 600_000),
     logLevel: read.choice('LOG_LEVEL', LOG_LEVELS, 'info'),
     commandLogLevel: read.optional('LOG_LEVEL') === null ? 'silent' : read.choice('LOG_LEVEL', LOG_LEVELS, 'silent'),
     unsafeDefaults,

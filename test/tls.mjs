@@ -1,7 +1,6 @@
 /**
  * Starts MariaDB, Postgres and Redis that take nothing but TLS, on ports of their own in a temporary folder, and has
- * Usher's commands speak to each: with the authority known, unknown, and under a name that the certificate lacks.
- * And a Redis Cluster, which is refused. Run it by hand: `npm run test:tls`. Needs the servers' programs and openssl.
+ * Usher's commands speak to each: with the authority known, unknown, and under a name that the certificate lacks. Run it by hand: `npm run test:tls`. Needs the servers' programs and openssl.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
@@ -19,12 +18,7 @@ const servers = [];
 
 try {
   makeCertificates();
-  const [mysql, postgres, redis, cluster] = await Promise.all([
-    startMariadb(),
-    startPostgres(),
-    startRedis(),
-    startCluster(),
-  ]);
+  const [mysql, postgres, redis] = await Promise.all([startMariadb(), startPostgres(), startRedis()]);
   const both = { QUEUE_URL: `rediss://localhost:${redis}` };
   const mysqlAt = (host, mode) => `mysql://usher:usher@${host}:${mysql}/usher${mode ? `?ssl-mode=${mode}` : ''}`;
   const postgresAt = (host, mode) =>
@@ -53,7 +47,6 @@ try {
   const beside = { DATABASE_URL: mysqlAt('localhost', 'VERIFY_IDENTITY') };
   fails('Redis without TLS', { ...beside, QUEUE_URL: `redis://localhost:${redis}` }, /cannot open/);
   fails('Redis under another name', { ...beside, QUEUE_URL: `rediss://127.0.0.2:${redis}` }, /altnames/i);
-  fails('a Redis Cluster', { ...beside, QUEUE_URL: `redis://localhost:${cluster}` }, /part of a cluster/);
 } finally {
   for (const server of servers) server.kill('SIGKILL');
   await pause(500);
@@ -174,23 +167,6 @@ async function startRedis() {
   ];
   const rest = ['--port', '0', '--tls-port', String(port), '--bind', '*', '--protected-mode', 'no', '--dir', folder];
   start('redis-server', [...rest, ...tls, '--tls-ca-cert-file', inside('ca.pem'), '--save', '']);
-  return answering(port);
-}
-
-async function startCluster() {
-  const port = await freePort();
-  mkdirSync(inside('cluster'));
-  const rest = [
-    '--dir',
-    inside('cluster'),
-    '--save',
-    '',
-    '--cluster-enabled',
-    'yes',
-    '--cluster-port',
-    String(await freePort()),
-  ];
-  start('redis-server', ['--port', String(port), '--bind', '127.0.0.1', ...rest]);
   return answering(port);
 }
 

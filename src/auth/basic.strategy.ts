@@ -6,18 +6,21 @@ import type { Client } from '../clients/client.entity.js';
 import { ClientSecrets } from '../clients/client-secrets.js';
 import { parseBasicHeader } from '../core/basic-credentials.js';
 
+/** `basic` is left to a strategy of the application that Usher is part of. */
+const NAME = 'usher-basic';
+
 /**
  * HTTP Basic for API clients (specification 5.2). The header is parsed here: passport-http splits the pair at every
  * colon, so that `secret:anything` would pass, and takes any scheme that contains "basic".
  */
 @Injectable()
-export class BasicStrategy extends PassportStrategy(PassportBasicStrategy, 'basic') {
+export class BasicStrategy extends PassportStrategy(PassportBasicStrategy, NAME) {
   constructor(private readonly secrets: ClientSecrets) {
     super();
   }
 
   override authenticate(request: { headers: { authorization?: string } }): void {
-    // Passport adds these to the strategy for each request.
+    // Passport writes these into the strategy for each request, the next of which may come before this one's answer.
     const { success, fail, error } = this as object as StrategyCreatedStatic;
     this.identify(request.headers.authorization).then((client) => (client ? success(client) : fail(401)), error);
   }

@@ -1,10 +1,10 @@
-import { Redis } from 'ioredis';
 import pg from 'pg';
 import { type RateLimiterAbstract, RateLimiterPostgres, RateLimiterRedis } from 'rate-limiter-flexible';
 import type { Config } from '../config.js';
 import { postgresSchema } from '../queue/queue-backend.js';
 import { LIMIT_TABLE } from '../queue/limit-table.js';
-import { producerOptions } from '../queue/redis-connection.js';
+import type { QueueConnections } from '../queue/queue-connections.js';
+import { connectRedis, FAILS_FAST, type RedisServer } from '../queue/redis-connection.js';
 import { BoundedMemory } from './bounded-memory.js';
 
 /** A limit waits no longer than this for its store before it counts in memory. */
@@ -23,21 +23,20 @@ export interface LimiterStore {
   close(): Promise<void>;
 }
 
-export function openLimiterStore(config: Config): Promise<LimiterStore> | LimiterStore {
-  const { queue, queuePrefix } = config;
-  if (queue.kind === 'redis') return redisStore(queue.url);
+export function openLimiterStore(
+  { queue, queuePrefix }: Config,
+  { redis }: QueueConnections,
+): Promise<LimiterStore> | LimiterStore {
+  if (redis) return redisStore(redis);
   if (queue.kind === 'postgres') return postgresStore(queue.url, queuePrefix);
   return { counter: (options) => new BoundedMemory(options), close: () => Promise.resolve() };
 }
 
-async function redisStore(url: URL): Promise<LimiterStore> {
-  const redis = new Redis({ ...producerOptions(url), commandTimeout: PATIENCE_MS, lazyConnect: true });
-  // It reconnects for ever; meanwhile its commands fail at once.
-  redis.on('error', () => undefined);
-  await redis.connect().catch(() => undefined);
+async function redisStore(server: RedisServer): Promise<LimiterStore> {
+  const redis = await connectRedis(server, { ...FAILS_FAST, commandTimeout: PATIENCE_MS });
   return {
     counter: (options) => new RateLimiterRedis({ ...options, storeClient: redis }),
-    close: () => Promise.resolve(redis.disconnect()),
+    close: async () => redis.disconnect(),
   };
 }
 

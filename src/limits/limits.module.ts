@@ -2,6 +2,7 @@ import { Global, Inject, Injectable, Module, type OnApplicationShutdown } from '
 import type { Config } from '../config.js';
 import { CONFIG } from '../config.module.js';
 import type { Rate } from '../core/rate.js';
+import { QUEUE_CONNECTIONS } from '../queue/queue.module.js';
 import { BoundedMemory } from './bounded-memory.js';
 import { Limiter } from './limiter.js';
 import { type LimiterStore, openLimiterStore } from './limiter-store.js';
@@ -29,7 +30,7 @@ export class Limits implements OnApplicationShutdown {
 
 @Global()
 @Module({
-  providers: [{ provide: LIMITER_STORE, useFactory: openLimiterStore, inject: [CONFIG] }, Limits],
+  providers: [{ provide: LIMITER_STORE, useFactory: openLimiterStore, inject: [CONFIG, QUEUE_CONNECTIONS] }, Limits],
   exports: [Limits],
 })
 export class LimitsModule {}

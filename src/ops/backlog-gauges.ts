@@ -39,10 +39,10 @@ export class BacklogGauges {
 function addQueueGauges(backlog: Backlog, registers: Registry[]): void {
   new Gauge({
     name: 'usher_queue_up',
-    help: '1 where the queue answered in time, else 0.',
+    help: '1 where the queue answered in time and takes jobs, else 0.',
     registers,
     collect: async function () {
-      this.set((await backlog.queues.get()) ? 1 : 0);
+      this.set((await backlog.isQueueUp.get()) ? 1 : 0);
     },
   });
   new Gauge({

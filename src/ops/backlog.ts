@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { InjectQueue } from '@nestjs/bullmq';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { JobType, Queue } from 'bullmq';
@@ -7,6 +7,8 @@ import { PURGE_PRODUCER } from '../purge/purge.schedule.js';
 import { nowExpression } from '../database/sql.js';
 import { WEBHOOK_PRODUCER } from '../webhooks/delivery.queue.js';
 import { RETRY_RUN_PRODUCER } from '../webhooks/retry-run.js';
+import type { QueueConnections } from '../queue/queue-connections.js';
+import { QUEUE_CONNECTIONS } from '../queue/queue.module.js';
 import { Reading } from './reading.js';
 
 /** Pending webhooks whose next attempt could be made now. */
@@ -34,15 +36,19 @@ const PAUSED = 'paused' as JobType;
 export class Backlog {
   readonly due: Reading<Due>;
   readonly queues: Reading<QueueDepth[]>;
+  /** That the queue takes jobs. */
+  readonly isQueueUp: Reading<true>;
 
   constructor(
     @InjectDataSource() dataSource: DataSource,
     @InjectQueue(WEBHOOK_PRODUCER) deliveries: Queue,
     @InjectQueue(RETRY_RUN_PRODUCER) retryRuns: Queue,
     @InjectQueue(PURGE_PRODUCER) purges: Queue,
+    @Inject(QUEUE_CONNECTIONS) connections: QueueConnections,
   ) {
     this.due = new Reading(() => dueNow(dataSource));
     this.queues = new Reading(() => Promise.all([deliveries, retryRuns, purges].map(depthOf)));
+    this.isQueueUp = new Reading(() => connections.probe().then(() => true));
   }
 }
 

@@ -1,8 +1,11 @@
-import { Controller, Get, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type BeforeApplicationShutdown, Controller, Get, Inject, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { InjectQueue } from '@nestjs/bullmq';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
+import type { Config } from '../config.js';
+import { CONFIG } from '../config.module.js';
 import { pendingMigrations } from '../database/migrator.js';
 import { Problem } from '../http/problem.js';
 import { WEBHOOK_PRODUCER } from '../webhooks/delivery.queue.js';
@@ -11,18 +14,24 @@ import { inTime } from './reading.js';
 const PATIENCE_MS = 3_000;
 
 @Controller('health')
-export class HealthController implements OnModuleDestroy {
+export class HealthController implements OnModuleDestroy, BeforeApplicationShutdown {
   private readonly logger = new Logger('health');
   private isClosing = false;
 
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
     @InjectQueue(WEBHOOK_PRODUCER) private readonly queue: Queue,
+    @Inject(CONFIG) private readonly config: Config,
   ) {}
 
   /** The first step of closing: whoever spreads requests takes this process out while it still answers. */
   onModuleDestroy(): void {
     this.isClosing = true;
+  }
+
+  /** The port is open until every hook of this kind is done. */
+  async beforeApplicationShutdown(): Promise<void> {
+    await pause(this.config.shutdownDelayMs);
   }
 
   /** The process answers. */

@@ -7,16 +7,21 @@ import { unreachable } from '../database/unreachable.js';
 import { createLimitTable } from './limit-table.js';
 import { PatientPool } from './patient-pool.js';
 import { postgresSchema } from './queue-backend.js';
-import { checkRedis, producerOptions, workerOptions } from './redis-connection.js';
+import { checkRedis, connectRedis, FAILS_FAST, type RedisServer, WAITS } from './redis-connection.js';
 
 const FAIL_FAST_MS = 2_000;
 const PRODUCER_POOL = 4;
 const WORKER_POOL = 12;
+const PROBE_KEPT_MS = 10_000;
 
 /** How this process reaches the queue: to add jobs (fails fast) and to work on them (waits). */
 export interface QueueConnections {
   producer: ConnectionOptions;
   worker: ConnectionOptions;
+  /** Null: the queue lies in a database. */
+  redis: RedisServer | null;
+  /** Rejects while the queue takes no jobs, or gives no answer. */
+  probe(): Promise<unknown>;
   close(): Promise<void>;
 }
 
@@ -26,14 +31,7 @@ export async function openQueueConnections(
   embedded: EmbeddedPostgres | null,
 ): Promise<QueueConnections> {
   const { queue } = config;
-  if (queue.kind === 'redis') {
-    await checkRedis(queue.url);
-    return {
-      producer: producerOptions(queue.url),
-      worker: workerOptions(queue.url),
-      close: () => Promise.resolve(),
-    };
-  }
+  if (queue.kind === 'redis') return openRedis(config, await checkRedis(queue.url));
   const pools = openPools(config, embedded);
   try {
     await checkPostgres(config, pools.worker);
@@ -42,6 +40,14 @@ export async function openQueueConnections(
     throw error;
   }
   return pools as unknown as QueueConnections;
+}
+
+async function openRedis({ queuePrefix }: Config, redis: RedisServer): Promise<QueueConnections> {
+  const [producer, worker] = await Promise.all([connectRedis(redis, FAILS_FAST), connectRedis(redis, WAITS)]);
+  // A write: a Redis whose memory is full still reads.
+  const probe = () => producer.set(`${queuePrefix}:probe`, '', 'PX', PROBE_KEPT_MS);
+  const close = async (): Promise<void> => [producer, worker].forEach((connection) => connection.disconnect());
+  return { producer, worker, redis, probe, close };
 }
 
 /** The queue's tables on Postgres; Redis needs none. */
@@ -75,8 +81,9 @@ function openPools({ queue, queuePrefix }: Config, embedded: EmbeddedPostgres | 
   const worker = new PatientPool({ ...options, max: WORKER_POOL });
   // A pool replaces a connection that drops; without a listener the drop would end the process.
   for (const pool of [producer, worker]) pool.on('error', () => undefined);
+  const probe = () => producer.query('SELECT 1');
   const close = async (): Promise<void> => void (await Promise.all([producer.end(), worker.end()]));
-  return { producer, worker, close };
+  return { producer, worker, redis: null, probe, close };
 }
 
 async function checkPostgres(config: Config, pool: pg.Pool): Promise<void> {

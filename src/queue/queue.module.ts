@@ -10,7 +10,8 @@ import { openQueueConnections, type QueueConnections } from './queue-connections
 export const PRODUCER = 'usher-producer';
 export const WORKER = 'usher-worker';
 
-const QUEUE_CONNECTIONS = Symbol('QueueConnections');
+/** Injection token of {@link QueueConnections}. */
+export const QUEUE_CONNECTIONS = Symbol('QueueConnections');
 
 @Global()
 @Module({
@@ -25,6 +26,10 @@ class QueueConnectionsModule implements OnApplicationShutdown {
   }
 }
 
+/** In braces a Redis Cluster puts all keys of a prefix on one node, where a script may touch them together. */
+const keyPrefix = ({ queue, queuePrefix }: Config): string =>
+  queue.kind === 'redis' ? `{${queuePrefix}}` : queuePrefix;
+
 @Module({})
 export class QueueModule {
   static forRoot(): DynamicModule {
@@ -38,7 +43,7 @@ export class QueueModule {
           inject,
           useFactory: (config: Config, { producer }: QueueConnections) => ({
             connection: producer,
-            prefix: config.queuePrefix,
+            prefix: keyPrefix(config),
             // Together they make a queue fail fast and recover while Redis is away; the first alone breaks it for ever.
             skipWaitingForReady: true,
             skipVersionCheck: true,
@@ -48,7 +53,7 @@ export class QueueModule {
           inject,
           useFactory: (config: Config, { worker }: QueueConnections) => ({
             connection: worker,
-            prefix: config.queuePrefix,
+            prefix: keyPrefix(config),
           }),
         }),
       ],

@@ -73,6 +73,7 @@ describe('a good value is taken', () => {
     ['WEBHOOK_PROXY', 'https://u:p%40@10.0.0.1', (config) => config.webhookProxy?.href, 'https://u:p%40@10.0.0.1/'],
     ['ACCESS_TOKEN_LIFETIME', '24h', (config) => config.accessTokenSeconds, 86_400],
     ['REFRESH_TOKEN_LIFETIME', '3650d', (config) => config.refreshTokenSeconds, 315_360_000],
+    ['SHUTDOWN_DELAY', '15s', (config) => config.shutdownDelayMs, 15_000],
     ['LOG_LEVEL', 'silent', (config) => config.logLevel, 'silent'],
     ['DATABASE_URL', 'embedded:/tmp/x', (config) => config.database, { kind: 'embedded', folder: '/tmp/x' }],
     [
@@ -129,6 +130,7 @@ describe('an impossible value is refused with what to write:', () => {
     ['WEBHOOK_PROXY', 'http://a%3Ab:p@proxy', 'a colon in its user'],
     ['ACCESS_TOKEN_LIFETIME', '999ms', 'a duration from 1s to 3650d'],
     ['REFRESH_TOKEN_LIFETIME', '1y', 'a duration like'],
+    ['SHUTDOWN_DELAY', '11m', 'a duration from 0ms to 10m'],
     ['USHER_MASTER_KEYS', 'k1:c2hvcnQ=', '32 bytes a key'],
     ['USHER_MASTER_KEYS', `${KEY},${KEY}`, '32 bytes a key'],
     ['DATABASE_URL', 'embedded:', 'names no folder'],

@@ -15,7 +15,7 @@ export const answers =
 
 /** Receivers, proxies, and senders that go through a proxy with the guard as production has it. */
 export class BehindProxy extends Receivers {
-  readonly certificate: Certificate = selfSigned('DNS:receiver.test,DNS:localhost');
+  readonly certificate: Certificate = selfSigned(['receiver.test', 'localhost']);
   private readonly proxies: ConnectProxy[] = [];
 
   async proxy(scheme = 'http'): Promise<ConnectProxy> {

@@ -1,12 +1,10 @@
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { generateKeyPairSync } from 'node:crypto';
 import { createServer as createHttpServer } from 'node:http';
 import type { RequestListener } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import { createServer as createTcpServer } from 'node:net';
+import { createServer as createTcpServer, isIP } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import forge from 'node-forge';
 import { NotificationSender } from '../../src/webhooks/notification-sender.js';
 import type { SenderOptions, SignedRequest } from '../../src/webhooks/notification-sender.js';
 
@@ -91,19 +89,27 @@ export function flood(socket: Socket, bytes: string | Buffer): void {
   pour();
 }
 
-/** A certificate of its own authority, for names such as `DNS:receiver.test` or `IP:127.0.0.1`. */
-export function selfSigned(subjectAltName: string, days = 2): Certificate {
-  const folder = mkdtempSync(join(tmpdir(), 'usher-certificate-'));
-  const openssl = (command: string): Buffer =>
-    execFileSync('openssl', command.split(' '), { cwd: folder, stdio: 'pipe' });
-  try {
-    writeFileSync(join(folder, 'extensions'), `subjectAltName=${subjectAltName}`);
-    openssl(
-      'req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=receiver -keyout key -out request',
-    );
-    openssl(`x509 -req -in request -signkey key -days ${days} -extfile extensions -out certificate`);
-    return { key: readFileSync(join(folder, 'key'), 'utf8'), cert: readFileSync(join(folder, 'certificate'), 'utf8') };
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+const DAY_MS = 86_400_000;
+/** As X.509 counts the kinds of names. */
+const [DNS_NAME, IP_ADDRESS] = [2, 7];
+
+/** A certificate of its own authority, for host names and IP addresses. */
+export function selfSigned(names: string[], days = 2): Certificate {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', {
+    modulusLength: 2048,
+    publicKeyEncoding: { type: 'spki', format: 'pem' },
+    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  });
+  const certificate = forge.pki.createCertificate();
+  certificate.publicKey = forge.pki.publicKeyFromPem(publicKey);
+  certificate.serialNumber = '01';
+  certificate.validity.notBefore = new Date(Date.now() - 2 * DAY_MS);
+  certificate.validity.notAfter = new Date(Date.now() + days * DAY_MS);
+  const subject = [{ name: 'commonName', value: 'receiver' }];
+  certificate.setSubject(subject);
+  certificate.setIssuer(subject);
+  const altNames = names.map((name) => (isIP(name) ? { type: IP_ADDRESS, ip: name } : { type: DNS_NAME, value: name }));
+  certificate.setExtensions([{ name: 'subjectAltName', altNames }]);
+  certificate.sign(forge.pki.privateKeyFromPem(privateKey), forge.md.sha256.create());
+  return { key: privateKey, cert: forge.pki.certificateToPem(certificate) };
 }

@@ -11,8 +11,8 @@ afterEach(() => receivers.close());
 let good: Certificate;
 let expired: Certificate;
 beforeAll(() => {
-  good = selfSigned('DNS:receiver.test,IP:127.0.0.1');
-  expired = selfSigned('DNS:receiver.test', -1);
+  good = selfSigned(['receiver.test', '127.0.0.1']);
+  expired = selfSigned(['receiver.test'], -1);
 });
 
 function post(

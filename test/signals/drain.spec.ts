@@ -84,6 +84,15 @@ test('a second signal ends it at once, with another code than 0', async () => {
   release();
 });
 
+test('SHUTDOWN_DELAY keeps the port open while it is not ready, so that a balancer takes it out first', async () => {
+  const server = await startServer({ ...backend.settings, SHUTDOWN_DELAY: '5s' });
+  server.child.kill('SIGTERM');
+  await server.printed(/finishing what is under way/);
+  expect((await fetch(`${server.url}/health/ready`)).status).toBe(503);
+  expect((await fetch(`${server.url}/health/live`)).status).toBe(200);
+  expect((await server.ended).code).toBe(0);
+});
+
 describe('a first start', () => {
   if (BACKEND !== 'embedded') {
     test('on a database server makes no client: the operator does', async () => {

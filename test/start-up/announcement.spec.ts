@@ -17,6 +17,7 @@ describe('a connection that others can read is told', () => {
     ['mysql://u:p@db/usher', 'redis://queue', ['database', 'queue']],
     ['mysql://u:p@db/usher?ssl-mode=DISABLED', 'rediss://queue', ['database']],
     ['mysql://u:p@db/usher?ssl-mode=VERIFY_IDENTITY', 'redis://queue', ['queue']],
+    ['mysql://u:p@127.0.0.1/usher', 'postgres://u:p@queue/usher', ['queue']],
     ['postgres://u:p@db/usher?sslmode=disable', '', ['database']],
     ['postgres://u:p@db/usher?sslmode=verify-full', '', []],
     ['mysql://u:p@127.0.0.1/usher', 'redis://localhost', []],

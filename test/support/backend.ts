@@ -61,7 +61,7 @@ async function mariadb(name: string): Promise<Backend> {
   };
   const drop = async (): Promise<void> => {
     await mysql(`DROP DATABASE ${name}`);
-    await dropKeys(`${queuePrefix}:*`);
+    await dropKeys(`*${queuePrefix}*`);
   };
   return { settings, drop };
 }

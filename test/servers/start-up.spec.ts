@@ -1,7 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { checkRedis } from '../../src/queue/redis-connection.js';
 import {
   BACKEND,
   type Backend,
@@ -11,8 +8,8 @@ import {
   REDIS_URL,
   type Settings,
 } from '../support/backend.js';
-import { eventually } from '../support/eventually.js';
-import { failedStart, freePort, newFolder, usher } from '../support/process.js';
+import { failedStart, freePort, usher } from '../support/process.js';
+import { OwnRedis } from './redis.js';
 
 const KEYS: Settings = {
   USHER_MASTER_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
@@ -36,21 +33,6 @@ const closed = (url: string, port: number, path = ''): string => {
 };
 
 const hidden = (url: string): string => url.replace('hunter2', '***');
-
-async function startRedis(...options: string[]): Promise<{ url: string; child: ChildProcess }> {
-  const port = await freePort();
-  const args = ['--port', String(port), '--save', '', '--dir', newFolder(), ...options];
-  const child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  let output = '';
-  child.stdout.on('data', (text) => void (output += String(text)));
-  await eventually('Redis is ready', () => output.includes('Ready to accept connections'));
-  return { url: `redis://127.0.0.1:${port}`, child };
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  child.kill();
-  await once(child, 'exit');
-}
 
 if (BACKEND === 'mariadb') {
   let backend: Backend;
@@ -107,20 +89,28 @@ if (BACKEND === 'mariadb') {
     });
 
     test('evicts keys', async () => {
-      const { url, child } = await startRedis('--maxmemory-policy', 'allkeys-lru');
+      const redis = await OwnRedis.start('--maxmemory-policy', 'allkeys-lru');
       const wanted =
         'QUEUE_URL: this Redis evicts keys (maxmemory-policy allkeys-lru); set it to noeviction, or jobs get lost';
-      await expectRefusal(withQueue(url), wanted);
-      await stop(child);
+      await expectRefusal(withQueue(redis.url), wanted);
+      await redis.stop();
     });
 
     test('wants another password', async () => {
-      const { url, child } = await startRedis('--requirepass', 'sesame');
+      const redis = await OwnRedis.start('--requirepass', 'sesame');
+      const { url } = redis;
       const wrong = url.replace('//', '//:hunter2@');
       const refused = 'WRONGPASS invalid username-password pair or user is disabled.';
       await expectRefusal(withQueue(wrong), `cannot open ${hidden(wrong)}: ${refused}; correct QUEUE_URL`);
       await expectRefusal(withQueue(url), `cannot open ${url}: NOAUTH Authentication required.; correct QUEUE_URL`);
-      await stop(child);
+      await redis.stop();
+    });
+
+    test('is a cluster that lacks slots', async () => {
+      const redis = await OwnRedis.start('--cluster-enabled', 'yes', '--cluster-port', String(await freePort()));
+      const wanted = 'QUEUE_URL: this Redis Cluster is down (see CLUSTER INFO); mend it, then start again';
+      await expectRefusal(withQueue(redis.url), wanted);
+      await redis.stop();
     });
   });
 }
@@ -154,19 +144,3 @@ if (BACKEND === 'postgres') {
     });
   });
 }
-
-test('a Redis that evicts keys is refused, one that does not is taken', async () => {
-  const [evicting, keeping] = await Promise.all([startRedis('--maxmemory-policy', 'volatile-lru'), startRedis()]);
-  await expect(checkRedis(new URL(evicting.url))).rejects.toThrow(
-    'QUEUE_URL: this Redis evicts keys (maxmemory-policy volatile-lru); set it to noeviction, or jobs get lost',
-  );
-  await checkRedis(new URL(keeping.url));
-  await Promise.all([stop(evicting.child), stop(keeping.child)]);
-});
-
-test('a Redis Cluster is refused', async () => {
-  const busPort = String(await freePort());
-  const { url, child } = await startRedis('--cluster-enabled', 'yes', '--cluster-port', busPort);
-  await expect(checkRedis(new URL(url))).rejects.toThrow('QUEUE_URL: this Redis is part of a cluster');
-  await stop(child);
-});

@@ -1,0 +1,63 @@
+import 'reflect-metadata';
+import { Controller, Get, Injectable, Module, UseGuards } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { AuthGuard, PassportStrategy } from '@nestjs/passport';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { BasicStrategy } from 'passport-http';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { basic, type TestClient, TestUsher } from '../support/usher.js';
+
+/** As an application may have it: Passport's own name for it, and users of its own. */
+@Injectable()
+class StaffStrategy extends PassportStrategy(BasicStrategy) {
+  validate(user: string, password: string): string | null {
+    return user === 'staff' && password === 'popcorn' ? user : null;
+  }
+}
+
+@Controller('rota')
+@UseGuards(AuthGuard('basic'))
+class RotaController {
+  @Get()
+  rota(): string[] {
+    return [];
+  }
+}
+
+@Module({ providers: [StaffStrategy], controllers: [RotaController] })
+class StaffModule {}
+
+const STAFF = basic('staff', 'popcorn');
+
+let staff: NestFastifyApplication;
+let first: TestUsher;
+let second: TestUsher;
+let clientOfFirst: TestClient;
+let clientOfSecond: TestClient;
+
+beforeAll(async () => {
+  first = await TestUsher.start();
+  staff = await NestFactory.create<NestFastifyApplication>(StaffModule, new FastifyAdapter(), { logger: false });
+  await staff.listen(0, '127.0.0.1');
+  second = await TestUsher.start();
+  clientOfFirst = await first.client();
+  clientOfSecond = await second.client();
+});
+afterAll(async () => {
+  await Promise.all([first.stop(), second.stop(), staff.close()]);
+});
+
+const tokenFrom = async (usher: TestUsher, authorization: string): Promise<number> =>
+  (await usher.request('POST', '/auth/token', { authorization }, { grant_type: 'client_credentials' })).status;
+
+const rotaFor = async (authorization: string): Promise<number> =>
+  (await fetch(`${await staff.getUrl()}/rota`, { headers: { authorization } })).status;
+
+test('a Basic strategy of the application’s own and that of each Usher let in their own, whoever came last', async () => {
+  expect(await tokenFrom(first, clientOfFirst.basic)).toBe(200);
+  expect(await tokenFrom(second, clientOfSecond.basic)).toBe(200);
+  expect(await rotaFor(STAFF)).toBe(200);
+  for (const stranger of [STAFF, clientOfSecond.basic]) expect(await tokenFrom(first, stranger)).toBe(401);
+  for (const stranger of [STAFF, clientOfFirst.basic]) expect(await tokenFrom(second, stranger)).toBe(401);
+  for (const stranger of [clientOfFirst.basic, clientOfSecond.basic]) expect(await rotaFor(stranger)).toBe(401);
+});

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { eventually } from '../support/eventually.js';
+import { answer, TestReceiver } from '../support/receiver.js';
+import { basic, type TestClient, TestUsher } from '../support/usher.js';
+import { type OwnRedis, startCluster } from './redis.js';
+
+let nodes: OwnRedis[];
+let usher: TestUsher;
+let receiver: TestReceiver;
+let client: TestClient;
+
+beforeAll(async () => {
+  nodes = await startCluster(3);
+  usher = await TestUsher.start({ QUEUE_URL: nodes[0]!.url, AUTH_FAILURE_LIMIT: '3/m' });
+  receiver = await TestReceiver.start();
+  client = await usher.client(receiver.url);
+});
+afterAll(async () => {
+  await usher.stop();
+  receiver.close();
+  await Promise.all(nodes.map((node) => node.stop()));
+});
+
+const operator = { authorization: basic('ops', 'ops') };
+
+test('notifications are delivered and retried by way of a Redis Cluster', async () => {
+  const first = await client.completedOrder();
+  expect((await usher.webhook(first, 'SUCCESS')).attempts).toBe(1);
+  receiver.behaviour = (response, _, nth) => void response.writeHead(nth === 1 ? 500 : 200).end();
+  const second = await client.completedOrder();
+  expect((await usher.webhook(second, 'SUCCESS')).attempts).toBe(2);
+});
+
+test('what a cluster forgot is brought back by the retry run', async () => {
+  receiver.behaviour = answer(200);
+  await usher.queue.pause();
+  const key = await client.completedOrder();
+  const { id } = await usher.webhook(key, 'PENDING');
+  await eventually('its job is there', () => usher.queue.getJob(id));
+  await Promise.all(nodes.map((node) => node.command('FLUSHALL')));
+  expect((await usher.webhook(key, 'SUCCESS')).attempts).toBe(1);
+});
+
+test('guesses are counted in it, the pages of the operator read it', async () => {
+  const wrong = { authorization: basic(client.id, 'wrong') };
+  const guess = async () => (await usher.request('POST', '/auth/token', wrong, {})).status;
+  expect([await guess(), await guess(), await guess(), await guess()]).toEqual([401, 401, 401, 429]);
+  const { body } = await usher.request('GET', '/ops/metrics', operator);
+  expect(body.text).toContain('usher_queue_up 1');
+  const page = await usher.request('GET', '/ops/queues/api/queues', operator);
+  expect(page.status).toBe(200);
+});
+
+test('the loss of every node and their return loses no notification', async () => {
+  await Promise.all(nodes.map((node) => node.stop()));
+  const key = await client.completedOrder();
+  expect(await usher.webhook(key, 'PENDING')).toMatchObject({ attempts: 0 });
+  await Promise.all(nodes.map((node) => node.start()));
+  expect((await usher.webhook(key, 'SUCCESS')).attempts).toBe(1);
+});
