@@ -2,8 +2,8 @@ export default {
   runner: '<rootDir>/test/runner/runner.mjs',
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.spec.ts'],
-  // They start and stop servers: `npm run test:services` runs them.
-  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/servers/'],
+  // They need programs beside Node: `npm run test:services` and `npm run test:documents` run them.
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/servers/', '<rootDir>/test/documents/'],
   globalSetup: '<rootDir>/test/runner/global-setup.mjs',
   globalTeardown: '<rootDir>/test/runner/global-teardown.mjs',
   reporters: ['default', '<rootDir>/test/runner/total-reporter.mjs'],

@@ -20,6 +20,7 @@ const WITHOUT_BACKEND = [
   'cli',
   'signals',
   'docs',
+  'documents',
   'receiving',
   'logs',
 ].map((folder) => `test/${folder}/`);

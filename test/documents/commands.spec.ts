@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { CLI } from '../support/process.js';
@@ -83,15 +83,4 @@ describe('every command of the document is run, and answers what it says:', () =
     expect(here).not.toBe('');
     await usher.webhook(newest!.referenceId, 'SUCCESS');
   });
-});
-
-test('links between documents lead somewhere', () => {
-  const files = readdirSync('docs', { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'));
-  const documents = ['README.md', ...files.map((name) => join('docs', name))];
-  const broken = documents.flatMap((document) =>
-    [...readFileSync(document, 'utf8').matchAll(/\]\((?!https?:)([^)#]+)/g)]
-      .map(([, link = '']) => join(dirname(document), link))
-      .filter((path) => !existsSync(path)),
-  );
-  expect(broken).toEqual([]);
 });

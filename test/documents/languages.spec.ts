@@ -115,7 +115,7 @@ describe.each(LANGUAGES.filter(isInstalled))(
     test('takes what is genuine and refuses what is not', () => {
       const folder = newFolder();
       writeFileSync(join(folder, receiver), prelude + codeBelow(DOCUMENT, heading));
-      copyFileSync(join('test/receiving/drivers', driver), join(folder, driver));
+      copyFileSync(join('test/documents/drivers', driver), join(folder, driver));
       if (build) execFileSync(build[0]!, build.slice(1), { cwd: folder });
       const input = `${cases()
         .map(([, given]) => lineOf(given))
