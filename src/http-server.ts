@@ -17,6 +17,7 @@ import { observeRequests } from './http/request-log.js';
 import { methodsOf, recordRoutes } from './http/routes.js';
 import { NestLogger } from './logger.js';
 import { mountDashboard } from './ops/dashboard.js';
+import { Drain } from './ops/drain.js';
 import { operatorRefusal } from './ops/operator-access.js';
 
 const BODY_LIMIT_BYTES = 16 * 1_024;
@@ -54,6 +55,8 @@ function createAdapter({ trustProxy }: Config): FastifyAdapter {
     bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
     trustProxy: trusted(trustProxy),
+    // What is asked on a connection that is open yet is answered.
+    return503OnClosing: false,
     genReqId: requestIdOf,
     // checkHost() answers for a missing Host, with a body.
     http: { maxHeaderSize: HEADER_LIMIT_BYTES, requireHostHeader: false },
@@ -74,6 +77,11 @@ const server = (app: NestFastifyApplication): FastifyInstance =>
 /** Before the body is read: who may come in at all. */
 function addHooks(app: NestFastifyApplication, config: Config): void {
   const gate = isApi(config) ? app.get(ClientGate, { strict: false }) : null;
+  const drain = app.get(Drain, { strict: false });
+  // Node itself would keep the connection of a request that was under way for as long as its client likes.
+  server(app).addHook('onSend', async (_, reply) => {
+    if (drain.hasBegun) reply.header('connection', 'close');
+  });
   server(app).addHook('onRequest', async (request, reply) => {
     checkHost(request);
     const refusal = operatorRefusal(request, config.operator);

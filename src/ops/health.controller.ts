@@ -1,38 +1,25 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import { type BeforeApplicationShutdown, Controller, Get, Inject, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { Controller, Get, Logger } from '@nestjs/common';
 import { InjectQueue } from '@nestjs/bullmq';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
-import type { Config } from '../config.js';
-import { CONFIG } from '../config.module.js';
 import { pendingMigrations } from '../database/migrator.js';
 import { Problem } from '../http/problem.js';
 import { WEBHOOK_PRODUCER } from '../webhooks/delivery.queue.js';
+import { Drain } from './drain.js';
 import { inTime } from './reading.js';
 
 const PATIENCE_MS = 3_000;
 
 @Controller('health')
-export class HealthController implements OnModuleDestroy, BeforeApplicationShutdown {
+export class HealthController {
   private readonly logger = new Logger('health');
-  private isClosing = false;
 
   constructor(
     @InjectDataSource() private readonly dataSource: DataSource,
     @InjectQueue(WEBHOOK_PRODUCER) private readonly queue: Queue,
-    @Inject(CONFIG) private readonly config: Config,
+    private readonly drain: Drain,
   ) {}
-
-  /** The first step of closing: whoever spreads requests takes this process out while it still answers. */
-  onModuleDestroy(): void {
-    this.isClosing = true;
-  }
-
-  /** The port is open until every hook of this kind is done. */
-  async beforeApplicationShutdown(): Promise<void> {
-    await pause(this.config.shutdownDelayMs);
-  }
 
   /** The process answers. */
   @Get('live')
@@ -43,7 +30,7 @@ export class HealthController implements OnModuleDestroy, BeforeApplicationShutd
   /** Database and queue answer, no migration is missing, and it is not closing; else 503 that names what is not ready. */
   @Get('ready')
   async ready(): Promise<{ status: 'ok' }> {
-    if (this.isClosing) throw notReady('it is shutting down');
+    if (this.drain.hasBegun) throw notReady('it is shutting down');
     const checks = { database: this.database(), queue: this.queue.getJob('health-check') };
     const faults = await Promise.all(Object.entries(checks).map(([name, check]) => this.faultOf(name, check)));
     const found = faults.filter((fault) => fault !== null);

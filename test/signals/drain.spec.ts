@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import { Agent, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http';
 import { type Backend, BACKEND, createBackend } from '../support/backend.js';
-import { newFolder, startServer, usher } from '../support/process.js';
+import { eventually } from '../support/eventually.js';
+import { newFolder, startServer, usher, usherJson } from '../support/process.js';
 import { TestReceiver } from '../support/receiver.js';
 import { basic, COMPLETION, NEW_ORDER } from '../support/usher.js';
 
@@ -82,6 +84,25 @@ test('a second signal ends it at once, with another code than 0', async () => {
   expect((await server.ended).code).toBe(130);
   expect(await statusOf(key)).toEqual([['PENDING', 1]]);
   release();
+});
+
+test('a request under way is answered, and its answer is the last on its connection', async () => {
+  const client = await usherJson<Record<string, string>>(backend.settings, ['client', 'create', '--name', 'B']);
+  const server = await startServer(backend.settings);
+  const request = httpRequest(`${server.url}/auth/token`, { method: 'POST', agent: new Agent({ keepAlive: true }) });
+  request.setHeader('authorization', basic(client.client_id!, client.client_secret!));
+  request.setHeader('content-type', 'application/x-www-form-urlencoded');
+  request.setHeader('content-length', 29);
+  request.flushHeaders();
+  await new Promise((sent) => request.write('grant_type=', sent));
+  await eventually('the server reads it', async () => (await fetch(`${server.url}/health/live`)).ok);
+  server.child.kill('SIGTERM');
+  await server.printed(/finishing what is under way/);
+  const answered = once(request, 'response') as Promise<[IncomingMessage]>;
+  request.end('client_credentials');
+  const [{ statusCode, headers }] = await answered;
+  expect([statusCode, headers.connection]).toEqual([200, 'close']);
+  expect((await server.ended).code).toBe(0);
 });
 
 test('SHUTDOWN_DELAY keeps the port open while it is not ready, so that a balancer takes it out first', async () => {
