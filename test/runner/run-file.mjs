@@ -17,6 +17,7 @@ export async function runFile({ path, rootDir, testTimeout = 5_000, testNamePatt
   const start = Date.now();
   await import(pathToFileURL(`${BUILT}/${relative(ROOT, path).replace(/ts$/, 'js')}`));
   const { testResults, unhandledErrors } = await run();
+  if (testResults.length === 0) unhandledErrors.push('Error: this file has no test');
   const { jest } = await import(`${BUILT}/node_modules/@jest/globals/index.js`);
   jest.restoreAllMocks();
   const end = Date.now();
