@@ -21,6 +21,8 @@ export class Evidence {
   readonly arrivals: Map<string, Arrival[]>;
   /** When a webhook's SUCCESS was recorded. */
   readonly successAt: Map<string, number>;
+  /** When it was recorded as FAILED. */
+  readonly failedAt: Map<string, number>;
   private readonly attemptRows: Map<string, AttemptRow>;
 
   constructor(readonly observed: Observed) {
@@ -29,8 +31,12 @@ export class Evidence {
     this.attempts = groupBy(inOrder, ({ webhook }) => webhook);
     this.arrivals = groupBy(arrivals, ({ webhook }) => webhook);
     this.attemptRows = new Map(tables.attempts.map((row) => [`${row.webhook} ${row.number}`, row]));
-    const successes = tables.changes.filter(({ before, after }) => after === 'SUCCESS' && before !== after);
-    this.successAt = new Map(successes.map(({ webhook, at }) => [webhook, at]));
+    const changedTo = (status: string): Map<string, number> => {
+      const changes = tables.changes.filter(({ before, after }) => after === status && before !== after);
+      return new Map(changes.map(({ webhook, at }) => [webhook, at]));
+    };
+    this.successAt = changedTo('SUCCESS');
+    this.failedAt = changedTo('FAILED');
   }
 
   rowOf({ webhook, attempt }: Arrival): AttemptRow | undefined {

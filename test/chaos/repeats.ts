@@ -4,7 +4,7 @@ import { LIMITS, SHORTEST_LEASE_MS } from './limits.js';
 
 export const REASONS = {
   'cut-off': 'the 2xx was never recorded: a crash or an outage cut its attempt off',
-  'recorded-late': 'the 2xx was recorded after the repeat began: a pause or an outage outlasted its claim',
+  'recorded-late': 'the 2xx was recorded too late: a pause or an outage outlasted its claim',
   'answered-late': 'the 2xx came after the timeout',
 } as const;
 export type Reason = keyof typeof REASONS;
@@ -22,7 +22,9 @@ export function repeats(evidence: Evidence): Repeat[] {
     arrivals.flatMap((arrival, index) => {
       const before = arrivals.slice(0, index).filter((earlier) => wasTakenBefore(earlier, arrival.at));
       if (before.length === 0) return [];
-      const reasons = before.map((earlier) => whyIgnored(evidence, earlier, arrival));
+      const reasons = before.map((earlier) =>
+        whyIgnored(evidence, earlier, evidence.rowOf(arrival)?.startedAt ?? arrival.at),
+      );
       const reason = reasons.includes(null) ? null : (reasons[0] as Reason);
       return [{ webhook: arrival.webhook, attempt: arrival.attempt, reason }];
     }),
@@ -34,7 +36,7 @@ export function wronglyFailed(evidence: Evidence): Repeat[] {
   const failed = evidence.observed.tables.webhooks.filter(({ status }) => status === 'FAILED');
   return failed.flatMap(({ id }) => {
     const taken = (evidence.arrivals.get(id) ?? []).filter(({ status }) => isSuccess(status));
-    const reasons = taken.map((arrival) => whyIgnored(evidence, arrival, undefined));
+    const reasons = taken.map((arrival) => whyIgnored(evidence, arrival, evidence.failedAt.get(id) ?? 0));
     if (reasons.length === 0) return [];
     return [
       { webhook: id, attempt: taken[0]?.attempt ?? 0, reason: reasons.includes(null) ? null : (reasons[0] as Reason) },
@@ -45,11 +47,10 @@ export function wronglyFailed(evidence: Evidence): Repeat[] {
 const wasTakenBefore = ({ status, answeredAt }: Arrival, at: number): boolean =>
   isSuccess(status) && answeredAt !== null && answeredAt < at;
 
-/** Why an answer of 2xx did not end the webhook before the next attempt began; without a next one, at all. */
-function whyIgnored(evidence: Evidence, taken: Arrival, next: Arrival | undefined): Reason | null {
+/** Why an answer of 2xx did not end the webhook before its next attempt began, or it ended FAILED, at `nextAt`. */
+function whyIgnored(evidence: Evidence, taken: Arrival, nextAt: number): Reason | null {
   const row = evidence.rowOf(taken);
   if (!row) return null;
-  const nextAt = next ? (evidence.rowOf(next)?.startedAt ?? next.at) : Infinity;
   const isDisturbed = evidence.wasDisturbed(row.startedAt, nextAt) && nextAt - row.startedAt >= SHORTEST_LEASE_MS;
   if (row.durationMs === null) return isDisturbed ? 'cut-off' : null;
   const wasLate = (taken.answeredAt ?? 0) - row.startedAt >= LIMITS.timeoutMs;

@@ -40,7 +40,7 @@ function repeatLines(evidence: Evidence): Line[] {
   return [
     figure('repeats after a 2xx', found.length),
     ...(Object.keys(REASONS) as Reason[]).map(because),
-    figure('FAILED after a 2xx that was not recorded', failed.filter(({ reason }) => reason !== null).length),
+    figure('FAILED after a 2xx that was not recorded in time', failed.filter(({ reason }) => reason !== null).length),
     rule('repeats after a 2xx, unexplained', unexplained(found)),
     rule('FAILED after a 2xx, unexplained', unexplained(failed)),
   ];
