@@ -11,7 +11,7 @@ export type HostLookup = (hostname: string) => Promise<readonly LookupAddress[]>
 
 export interface GuardOptions {
   allowPrivateHosts: boolean;
-  /** Default: the operating system's resolver. Asked once for every connection, never cached. */
+  /** Default: the operating system's resolver. Its answers are never cached. */
   lookup?: HostLookup;
   /** PEM certificates of the authorities to trust in place of Node's own. */
   certificateAuthorities?: string[];
@@ -50,6 +50,7 @@ const NEXT_ADDRESS_AFTER_MS = 1000;
  */
 export class GuardedConnector {
   private readonly lookup: HostLookup;
+  private readonly lookupsUnderWay = new Map<string, ReturnType<HostLookup>>();
   private readonly openSocket: (options: TcpNetConnectOpts) => Socket;
   private readonly secure: buildConnector.connector;
   private readonly tunnel: ProxyTunnel | null;
@@ -137,7 +138,7 @@ export class GuardedConnector {
   }
 
   private async vet(hostname: string, dial: Dial): Promise<LookupAddress[]> {
-    const answers = await this.lookup(hostname);
+    const answers = await this.answersFor(hostname);
     const addresses = answers.map(({ address, family }) => ({ address, family }));
     if (addresses.length === 0) throw new NoAddressError(`${hostname} has no address`);
     this.admit(
@@ -145,6 +146,15 @@ export class GuardedConnector {
       dial,
     );
     return addresses;
+  }
+
+  /** The resolver has few threads: connections that ask for a name at the same time take one of them together. */
+  private answersFor(hostname: string): ReturnType<HostLookup> {
+    const underWay = this.lookupsUnderWay.get(hostname);
+    if (underWay) return underWay;
+    const asked = this.lookup(hostname).finally(() => this.lookupsUnderWay.delete(hostname));
+    this.lookupsUnderWay.set(hostname, asked);
+    return asked;
   }
 
   private admit(addresses: readonly string[], dial: Dial): void {

@@ -3,6 +3,7 @@ import type { LookupAddress } from 'node:dns';
 import { Socket, connect } from 'node:net';
 import type { TcpNetConnectOpts } from 'node:net';
 import type { HostLookup } from '../../src/webhooks/guarded-connector.js';
+import { eventually } from '../support/eventually.js';
 import { Receivers, notification } from './receivers.js';
 
 const receivers = new Receivers();
@@ -102,6 +103,18 @@ describe('every answer of DNS is judged', () => {
     expect((await sender.send(notification(url))).kind).toBe('delivered');
     expect(lookup).toHaveBeenCalledTimes(1);
     expect(await sender.send(notification(url))).toMatchObject({ kind: 'blocked', address: '169.254.169.254' });
+  });
+
+  test('connections that need a name at the same time share one question', async () => {
+    const asked: ((addresses: LookupAddress[]) => void)[] = [];
+    const lookup: HostLookup = () => new Promise((resolve) => asked.push(resolve));
+    const port = await receivers.http((_request, response) => response.end());
+    const sender = receivers.sender({ lookup });
+    const sends = [1, 2, 3].map(() => sender.send(notification(`http://receiver.test:${port}/`)));
+    await eventually('the name is asked for', () => asked.length > 0);
+    for (const answer of asked) answer([toAnswer('127.0.0.1')]);
+    for (const outcome of await Promise.all(sends)) expect(outcome.kind).toBe('delivered');
+    expect(asked).toHaveLength(1);
   });
 
   test('the addresses judged are the addresses used, whatever the resolver does to its answer later', async () => {
