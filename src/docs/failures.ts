@@ -17,7 +17,7 @@ const NO_HOST: Failure = { status: 400, detail: 'the Host header is missing' };
 const UNAVAILABLE: Failure = { status: 503, detail: 'the service is busy or starting; try again' };
 
 const UNREADABLE_BODY: Failure[] = [
-  { status: 400, detail: 'the body is not valid JSON, or the request is malformed' },
+  { status: 400, detail: 'the body is not valid JSON in UTF-8, or the request is malformed' },
   { status: 413, detail: 'the body has more than 16 KiB' },
   { status: 415, detail: 'send Content-Type: application/json' },
 ];

@@ -62,7 +62,7 @@ export class ErrorFilter implements ExceptionFilter {
 }
 
 const MESSAGES: Record<number, [title: string, detail: string]> = {
-  400: ['Bad Request', 'the body is not valid JSON, or the request is malformed'],
+  400: ['Bad Request', 'the body is not valid JSON in UTF-8, or the request is malformed'],
   413: ['Content Too Large', 'the body has more than 16 KiB'],
   414: ['URI Too Long', 'the address is too long'],
   415: ['Unsupported Media Type', 'send Content-Type: application/json'],
