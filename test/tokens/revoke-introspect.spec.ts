@@ -166,6 +166,15 @@ describe('the metadata', () => {
       await exchange(usher.running.url, `GET ${PATH} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`),
     );
 
+  test("behind a proxy names what that was asked for, and no other scheme than HTTP's", async () => {
+    const behind = await TestUsher.start({ TRUST_PROXY: '1' });
+    const asked = (proto: string): Promise<Answer> =>
+      behind.request('GET', PATH, { 'x-forwarded-host': 'auth.example.com:443', 'x-forwarded-proto': proto });
+    expect((await asked('https')).body).toMatchObject({ issuer: 'https://auth.example.com' });
+    for (const proto of ['javascript', 'https://elsewhere.example/']) expect((await asked(proto)).status).toBe(400);
+    await behind.stop();
+  });
+
   test('names the public address where that is set', async () => {
     const published = await TestUsher.start({ USHER_AUTH_URL: 'https://auth.example.com/v1/' });
     const { body } = await published.request('GET', PATH, {});
