@@ -5,6 +5,9 @@ import { CONFIG } from '../config.module.js';
 import { type ServerMetadata, serverMetadata } from '../core/server-metadata.js';
 import { notFound, Problem } from '../http/problem.js';
 
+/** A scheme, a name or an address, and maybe a port: nothing that a parser would read as more than that. */
+const ADDRESS = /^https?:\/\/(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d*)?$/i;
+
 /** RFC 8414: where the endpoints are and what they take. */
 @Controller('.well-known/oauth-authorization-server')
 export class MetadataController {
@@ -19,7 +22,7 @@ export class MetadataController {
   private ownAddress({ protocol, host }: FastifyRequest): string {
     if (this.config.environment === 'production') throw notFound('USHER_AUTH_URL is not set');
     const address = `${protocol}://${host}`;
-    if (!URL.canParse(address) || new URL(address).origin !== address.toLowerCase())
+    if (!ADDRESS.test(address) || !URL.canParse(address))
       throw new Problem(400, 'Bad Request', 'the Host header is malformed');
     return new URL(address).origin;
   }

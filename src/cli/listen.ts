@@ -20,7 +20,7 @@ const DEFAULT_PORT = 4000;
 
 export function addListen(program: Command): void {
   command(program, 'listen', 'a receiver on this machine: prints each notification and whether its signature holds')
-    .requiredOption('--secret <secret>', 'the client secret')
+    .requiredOption('--secret <secret>', 'the client secret', notEmpty)
     .option('--port <port>', 'where to listen', whole(0, 65_535), DEFAULT_PORT)
     .option('--forward-to <url>', 'hand each request on to a receiver of yours, and answer what it answers', httpUrl)
     .option('--status <code>', 'what to answer', whole(200, 599))
@@ -57,6 +57,12 @@ function verdictOf({ webhookId, attempt, notification, fault }: Received): strin
   const kind = notification.eventType + (notification.test ? ' (test)' : '');
   const order = `${kind}  ${key}  ${status}  ${totalAmount} ${currencyCode}`;
   return `${green('signature holds')}  ${order}  webhook ${webhookId} attempt ${attempt}`;
+}
+
+/** As a shell leaves `--secret "$CLIENT_SECRET"` where that is not set. */
+function notEmpty(text: string): string {
+  if (text === '') throw new InvalidArgumentError('It is empty.');
+  return text;
 }
 
 const whole =

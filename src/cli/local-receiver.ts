@@ -44,8 +44,8 @@ export async function startLocalReceiver(options: ReceiverOptions): Promise<Loca
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(options.port, '127.0.0.1', resolve);
   }).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EADDRINUSE') throw error;
-    throw new StartUpError(`port ${options.port} is taken; choose another with --port`);
+    const why = { EADDRINUSE: 'is taken', EACCES: 'is not open to this user' }[error.code ?? ''];
+    throw why === undefined ? error : new StartUpError(`port ${options.port} ${why}; choose another with --port`);
   });
   const { port } = server.address() as AddressInfo;
   const close = (): void => {

@@ -25,9 +25,9 @@ export function parseBasicHeader(header: string | undefined): BasicCredentials[]
 
 /** Whether a Basic header carries exactly this user and password; in constant time. Nobody has the credentials `null`. */
 export function hasCredentials(header: string | undefined, wanted: { user: string; password: string } | null): boolean {
-  const [given] = parseBasicHeader(header);
   return (
-    given !== undefined && wanted !== null && isSame(given.id, wanted.user) && isSame(given.secret, wanted.password)
+    wanted !== null &&
+    parseBasicHeader(header).some(({ id, secret }) => isSame(id, wanted.user) && isSame(secret, wanted.password))
   );
 }
 

@@ -17,6 +17,9 @@ export function newId(environment: Environment, nowMs: number): string {
   return LETTER[environment] + nowMs.toString(36).padStart(TIME_WIDTH, '0') + randomAlphanumeric(RANDOM_WIDTH);
 }
 
+/** The form of {@link newId}'s ids. No database is asked for other text: Postgres refuses NUL, MySQL passes over spaces. */
+export const ID = /^[A-Za-z0-9]{22}$/;
+
 /** The order's public key: standard Base64 of `MovieOrder:<id>` (specification 2.3). */
 export function orderKey(orderId: string): string {
   return Buffer.from(`MovieOrder:${orderId}`).toString('base64');

@@ -100,9 +100,9 @@ export class SettingReader {
     const value = this.optional(name);
     if (value === null) return null;
     const url = parseUrl(value);
-    return url && /^https?:$/.test(url.protocol)
+    return url && /^https?:$/.test(url.protocol) && isPlain(url)
       ? value.replace(/\/+$/, '')
-      : this.bad(name, hidePassword(value), 'an http:// or https:// address', null);
+      : this.bad(name, hidePassword(value), 'an http:// or https:// address, with a path at most', null);
   }
 
   location<const K extends string, T>(
@@ -134,6 +134,9 @@ export function hidePassword(url: string): string {
     .replace(/^((?:[a-z][a-z0-9+.-]*:\/\/)?[^/:@]*):[^]*@/i, '$1:***@')
     .replace(/([?&][a-z]*password=)[^&]*/gi, '$1***');
 }
+
+/** RFC 8414 §2: what paths are added to has no query and no fragment; nor has what everybody is told credentials. */
+const isPlain = ({ username, password, href }: URL): boolean => username + password === '' && !/[?#]/.test(href);
 
 /** What to write instead, where a parser would read something else than was meant; or null. */
 function flawOf({ hostname, hash, username, password, pathname, searchParams }: URL): string | null {

@@ -41,5 +41,5 @@ export function checkBodyCredentials(body: Parameters, clientId: string): void {
   }
 }
 
-/** RFC 6749 §3.2: a parameter without a value is as good as left out. */
-const isGiven = (value: unknown): boolean => value !== undefined && value !== '';
+/** RFC 6749 §3.2: a parameter without a value is as good as left out. So is a null, as serializers write for what is not set. */
+const isGiven = (value: unknown): boolean => value !== undefined && value !== null && value !== '';

@@ -13,11 +13,14 @@ const MALFORMED_OAUTH: Failure[] = [
   { status: 503, code: 'temporarily_unavailable', detail: 'the service is busy or starting; try again' },
 ];
 
-const NO_HOST: Failure = { status: 400, detail: 'the Host header is missing' };
+const HOST: Failure[] = [
+  { status: 400, detail: 'the Host header is missing' },
+  { status: 400, detail: 'send one Host header' },
+];
 const UNAVAILABLE: Failure = { status: 503, detail: 'the service is busy or starting; try again' };
 
 const UNREADABLE_BODY: Failure[] = [
-  { status: 400, detail: 'the body is not valid JSON, or the request is malformed' },
+  { status: 400, detail: 'the body is not valid JSON in UTF-8, or the request is malformed' },
   { status: 413, detail: 'the body has more than 16 KiB' },
   { status: 415, detail: 'send Content-Type: application/json' },
 ];
@@ -37,7 +40,7 @@ export function failuresOf({ oauth, security, body, failures = [] }: Operation):
   const refused = security.flatMap((scheme) => (scheme === 'basic' ? [] : UNAUTHORIZED[scheme]));
   return [
     ...failures,
-    NO_HOST,
+    ...HOST,
     ...(body ? UNREADABLE_BODY : []),
     ...refused,
     ...(security.length > 0 ? [UNAVAILABLE] : []),

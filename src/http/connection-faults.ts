@@ -70,8 +70,10 @@ export function answerBadAddress(_: Error, request: FastifyRequest, reply: Fasti
     .send(JSON.stringify({ type: 'about:blank', title: 'Bad Request', status: 400, detail: why }));
 }
 
-/** RFC 9112 §3.2; Node's own refusal has no body. */
+/** RFC 9112 §3.2; Node's own refusal of none has no body, and of two it reads the first. */
 export function checkHost({ raw }: FastifyRequest): void {
-  if (raw.httpVersion === '1.1' && raw.headers.host === undefined)
+  const hosts = raw.headersDistinct.host ?? [];
+  if (hosts.length > 1) throw new Problem(400, 'Bad Request', 'send one Host header');
+  if (raw.httpVersion === '1.1' && hosts.length === 0)
     throw new Problem(400, 'Bad Request', 'the Host header is missing');
 }

@@ -3,10 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { OAuthError } from '../core/oauth-error.js';
 import { isDatabaseDown } from '../database/sql.js';
 import { NO_STORE, pathOf, speaksOAuth } from './oauth-route.js';
-import { notFound, Problem } from './problem.js';
+import { notFound, Problem, unavailable } from './problem.js';
 
 export const BASIC_CHALLENGE = 'Basic realm="usher", charset="UTF-8"';
-const RETRY_AFTER_S = '5';
 
 /** What a response is made of, whatever was thrown. The cause of a 5xx goes to the log, never to the client. */
 @Catch()
@@ -45,7 +44,7 @@ export class ErrorFilter implements ExceptionFilter {
   private problemOf(error: unknown, { url, method }: FastifyRequest): Problem {
     if (error instanceof Problem) return error;
     if (error instanceof OAuthError) return ofOAuth(error);
-    if (isDatabaseDown(error)) return unavailable();
+    if (isDatabaseDown(error)) return unavailable('the service is busy or starting; try again');
     const status = statusOf(error);
     if (status === 404) return this.unknownRoute(method, pathOf(url));
     return MESSAGES[status]
@@ -62,16 +61,11 @@ export class ErrorFilter implements ExceptionFilter {
 }
 
 const MESSAGES: Record<number, [title: string, detail: string]> = {
-  400: ['Bad Request', 'the body is not valid JSON, or the request is malformed'],
+  400: ['Bad Request', 'the body is not valid JSON in UTF-8, or the request is malformed'],
   413: ['Content Too Large', 'the body has more than 16 KiB'],
   414: ['URI Too Long', 'the address is too long'],
   415: ['Unsupported Media Type', 'send Content-Type: application/json'],
 };
-
-const unavailable = (): Problem =>
-  new Problem(503, 'Service Unavailable', 'the service is busy or starting; try again').with({
-    'Retry-After': RETRY_AFTER_S,
-  });
 
 function statusOf(error: unknown): number {
   if (error instanceof HttpException) return error.getStatus();

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
 import { bodyEncoding } from '../core/media-type.js';
@@ -20,7 +21,9 @@ export function readBodies(app: NestFastifyApplication, bodyLimit: number): void
   const parseJson = server.getDefaultJsonParser('error', 'error') as unknown as JsonParser;
   app.useBodyParser('application/json', { bodyLimit }, (request: FastifyRequest, body: Buffer, done: Done) => {
     if (oauthRoute(request)) done(null, parseJsonParameters(body));
-    else parseJson(request, body.toString(), done);
+    else if (body.length === 0) done(null);
+    else if (isUtf8(body)) parseJson(request, body.toString(), done);
+    else throw new Problem(400, 'Bad Request', 'the body is not in UTF-8');
   });
   app.useBodyParser(FORM, { bodyLimit }, (request: FastifyRequest, body: Buffer, done: Done) => {
     if (!oauthRoute(request) && !isFormRoute(request)) throw new Problem(415, 'Unsupported Media Type', 'send JSON');

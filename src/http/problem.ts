@@ -1,3 +1,5 @@
+const RETRY_AFTER_S = '5';
+
 /** An error for the client as RFC 9457 problem details. `detail` is meant to be read by the integrator. */
 export class Problem extends Error {
   constructor(
@@ -31,6 +33,10 @@ export class Problem extends Error {
 export const notFound = (what: string): Problem => new Problem(404, 'Not Found', what);
 export const conflict = (why: string): Problem => new Problem(409, 'Conflict', why);
 export const unprocessable = (why: string): Problem => new Problem(422, 'Unprocessable Content', why);
+
+/** Something of ours is away; `why` says what, and no more. */
+export const unavailable = (why: string): Problem =>
+  new Problem(503, 'Service Unavailable', why).with({ 'Retry-After': RETRY_AFTER_S });
 
 /** `challenge` is the WWW-Authenticate header that a 401 owes. */
 export const unauthorized = (why: string, challenge: string): Problem =>

@@ -4,7 +4,7 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import type { Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
 import { pendingMigrations } from '../database/migrator.js';
-import { Problem } from '../http/problem.js';
+import { unavailable } from '../http/problem.js';
 import { WEBHOOK_PRODUCER } from '../webhooks/delivery.queue.js';
 import { Drain } from './drain.js';
 import { inTime } from './reading.js';
@@ -30,11 +30,11 @@ export class HealthController {
   /** Database and queue answer, no migration is missing, and it is not closing; else 503 that names what is not ready. */
   @Get('ready')
   async ready(): Promise<{ status: 'ok' }> {
-    if (this.drain.hasBegun) throw notReady('it is shutting down');
+    if (this.drain.hasBegun) throw unavailable('it is shutting down');
     const checks = { database: this.database(), queue: this.queue.getJob('health-check') };
     const faults = await Promise.all(Object.entries(checks).map(([name, check]) => this.faultOf(name, check)));
     const found = faults.filter((fault) => fault !== null);
-    if (found.length > 0) throw notReady(found.join('; '));
+    if (found.length > 0) throw unavailable(found.join('; '));
     return { status: 'ok' };
   }
 
@@ -53,5 +53,3 @@ export class HealthController {
     }
   }
 }
-
-const notReady = (why: string): Problem => new Problem(503, 'Service Unavailable', why).with({ 'Retry-After': '5' });

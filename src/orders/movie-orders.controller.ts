@@ -49,13 +49,14 @@ export class SandboxOrdersController {
     @RequestId() requestId: string,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<OrderView> {
-    await this.orders.get(client, key);
+    const { status } = await this.orders.get(client, key);
     const { delay, twice = false, ...completion } = validated(SandboxCompletion, body);
     const delayMs = delay === undefined ? 0 : (parseDuration(delay) ?? 0);
+    const isLater = delayMs > 0 && status === 'PENDING';
     const job = { key, completion, twice, requestId };
-    if (delayMs > 0) await this.operator.completeIn(delayMs, job);
+    if (isLater) await this.operator.completeIn(delayMs, job);
     else await this.operator.complete(job);
-    reply.status(delayMs > 0 ? 202 : 200);
+    reply.status(isLater ? 202 : 200);
     return this.orders.get(client, key);
   }
 }

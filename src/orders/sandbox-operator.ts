@@ -1,6 +1,7 @@
 import { InjectQueue, Processor, WorkerHost } from '@nestjs/bullmq';
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Job, Queue } from 'bullmq';
+import { unavailable } from '../http/problem.js';
 import { WORKER } from '../queue/queue.module.js';
 import { startWorker } from '../queue/start-worker.js';
 import type { Completion } from './movie-order.js';
@@ -19,6 +20,8 @@ interface CompletionJob {
 /** The cinema operator of the sandbox, who takes their time. */
 @Injectable()
 export class SandboxOperator {
+  private readonly logger = new Logger('sandbox-operator');
+
   constructor(
     @InjectQueue(SANDBOX_PRODUCER) private readonly queue: Queue<CompletionJob>,
     private readonly orders: OrdersService,
@@ -30,9 +33,13 @@ export class SandboxOperator {
     if (twice) await this.orders.complete(key, completion, requestId);
   }
 
-  /** The same later; a sandbox whose queue is lost forgets it. */
+  /** The same later; a sandbox whose queue is lost forgets it. 503 where the queue is away. */
   async completeIn(delayMs: number, job: CompletionJob): Promise<void> {
-    await this.queue.add('complete', job, { delay: delayMs, removeOnComplete: true, removeOnFail: { count: 100 } });
+    const options = { delay: delayMs, removeOnComplete: true, removeOnFail: { count: 100 } };
+    await this.queue.add('complete', job, options).catch((error: Error) => {
+      this.logger.warn(`the queue took no job (${error.message})`);
+      throw unavailable('the service is busy or starting; try again');
+    });
   }
 }
 

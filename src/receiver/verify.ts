@@ -72,10 +72,13 @@ function required(headers: VerifyOptions['headers'], name: string, form: RegExp,
 }
 
 export function header(headers: VerifyOptions['headers'], name: string): string | undefined {
-  if (headers instanceof Headers) return headers.get(name) ?? undefined;
+  if (isFetchHeaders(headers)) return headers.get(name) ?? undefined;
   const found = Object.entries(headers).find(([key]) => key.toLowerCase() === name.toLowerCase())?.[1];
   return Array.isArray(found) ? found[0] : found;
 }
+
+/** Whoever's they are: a framework may have a class of its own. */
+const isFetchHeaders = (headers: VerifyOptions['headers']): headers is Headers => typeof headers.get === 'function';
 
 /** In constant time for texts of equal length; all signatures have the same. */
 function isSame(given: string, wanted: string): boolean {

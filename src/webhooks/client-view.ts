@@ -1,20 +1,21 @@
 import { z } from 'zod';
+import { ID } from '../core/identifier.js';
 import { isPublicAddress } from '../core/notify-url.js';
 import { named } from '../http/operation.js';
-import { AttemptView, WebhookView } from './webhook-view.js';
+import { AttemptView, ReferenceId, WebhookView } from './webhook-view.js';
 
 const moment = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time like 2026-01-01T00:00:00Z' });
 
 /** The query of `GET /webhooks`. */
 export const WebhookQuery = z.object({
   status: z.enum(['PENDING', 'SUCCESS', 'FAILED']).optional(),
-  reference: z.string().optional().meta({ description: 'The `key` of an order.' }),
+  reference: ReferenceId.optional().meta({ description: 'The `key` of an order.' }),
   createdAfter: moment.optional().meta({ description: 'Made at this moment or later.' }),
   createdBefore: moment.optional().meta({ description: 'Made before this moment.' }),
   limit: z.coerce.number().int().min(1).max(100).default(50).meta({ description: 'How many a page has.' }),
   cursor: z
     .string()
-    .regex(/^[A-Za-z0-9]{22}$/, 'must be the nextCursor of an earlier page')
+    .regex(ID, 'must be the nextCursor of an earlier page')
     .optional()
     .meta({ description: 'The `nextCursor` of the page before.' }),
 });

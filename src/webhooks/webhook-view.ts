@@ -2,6 +2,11 @@ import { z } from 'zod';
 import { moment, named } from '../http/operation.js';
 import type { Webhook, WebhookAttempt } from './webhook.entity.js';
 
+/** Printable ASCII: what deduplication compares must not depend on a collation. */
+export const ReferenceId = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,191}$/, 'must be 1 to 191 printable ASCII characters without spaces');
+
 /** A webhook as operators see it. */
 export const WebhookView = z.object({
   id: z.string(),

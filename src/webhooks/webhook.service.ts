@@ -3,6 +3,7 @@ import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
 import { type DataSource, type EntityManager, Repository } from 'typeorm';
 import { z } from 'zod';
 import { ClientsService } from '../clients/clients.service.js';
+import { ID } from '../core/identifier.js';
 import { NOTIFY_ORDER_COMPLETION, notificationBody } from '../core/notification.js';
 import { inTransaction } from '../database/sql.js';
 import { REQUEST_ID } from '../http/request-id.js';
@@ -10,14 +11,13 @@ import { conflict, notFound, unprocessable } from '../http/problem.js';
 import { validated } from '../http/validated.js';
 import { Webhook, WebhookAttempt, type WebhookStatus } from './webhook.entity.js';
 import { WebhookRecorder } from './webhook.recorder.js';
-import { type AttemptView, attemptView, type WebhookView, webhookView } from './webhook-view.js';
+import { type AttemptView, attemptView, ReferenceId, type WebhookView, webhookView } from './webhook-view.js';
 
 /** `text` columns take 65,535 bytes. */
 const BODY_LIMIT = 65_535;
 
 export const NotifyRequest = z.object({
-  /** Printable ASCII: what deduplication compares must not depend on a collation. */
-  referenceId: z.string().regex(/^[\x21-\x7e]{1,191}$/, 'must be 1 to 191 printable ASCII characters without spaces'),
+  referenceId: ReferenceId,
   clientId: z.string().min(1),
   notifyUrl: z.string().optional(),
   data: z.record(z.string(), z.unknown()),
@@ -107,7 +107,7 @@ export class WebhookService {
   }
 
   private async get(manager: EntityManager, id: string): Promise<Webhook> {
-    const webhook = await manager.findOneBy(Webhook, { id });
+    const webhook = ID.test(id) ? await manager.findOneBy(Webhook, { id }) : null;
     if (!webhook) throw notFound(`there is no webhook ${id.slice(0, 64)}`);
     return webhook;
   }

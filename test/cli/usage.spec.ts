@@ -21,6 +21,7 @@ const WRONG: [args: string[], wanted: string][] = [
   [['webhook', 'resend', 'a', '--since', '1h'], '--client and --since go with --all-failed'],
   [['webhook', 'resend', '--all-failed', '--since', 'noon'], 'It must be a duration like 24h, or a time like'],
   [['listen'], "required option '--secret <secret>' not specified"],
+  [['listen', '--secret', ''], 'It is empty.'],
   [['listen', '--secret', 'x', '--port', '65536'], 'It must be a whole number from 0 to 65535.'],
   [['listen', '--secret', 'x', '--status', '100'], 'It must be a whole number from 200 to 599.'],
   [['listen', '--secret', 'x', '--forward-to', 'here'], 'It must be a URL like http://127.0.0.1:8080/notify.'],

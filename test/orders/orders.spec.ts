@@ -138,6 +138,20 @@ describe('an order', () => {
   });
 });
 
+test('a body that is not in UTF-8 is a 400, and completes nothing with characters lost', async () => {
+  const key = await client.order();
+  const response = await fetch(`${usher.running.url}/internal/movie-orders/${key}/complete`, {
+    method: 'POST',
+    headers: { authorization: basic('order-service', 'let me in'), 'content-type': 'application/json' },
+    body: Buffer.from(JSON.stringify({ ...COMPLETION, bookingId: 'Café' }), 'latin1'),
+  });
+  expect({ status: response.status, body: await response.json() }).toMatchObject({
+    status: 400,
+    body: { detail: 'the body is not valid JSON in UTF-8, or the request is malformed' },
+  });
+  expect((await client.call('GET', `/movie-orders/${key}`)).body.status).toBe('PENDING');
+});
+
 describe('the internal route', () => {
   const complete = (key: string, authorization?: string) =>
     usher.request(

@@ -26,6 +26,12 @@ test('the operator completes an order after a delay', async () => {
   expect(waited).toBeGreaterThanOrEqual(300);
 });
 
+test('an order that is completed waits for no delay: equal values are 200, others 409', async () => {
+  const key = await client.completedOrder();
+  expect((await client.complete(key, { ...COMPLETION, delay: '10m' })).status).toBe(200);
+  expect((await client.complete(key, { ...COMPLETION, bookingId: 'BK-2', delay: '10m' })).status).toBe(409);
+});
+
 test.each([{}, { delay: '1ms' }])('the operator confirms an order twice %j, and it is notified once', async (how) => {
   const key = await client.order();
   await client.complete(key, { ...COMPLETION, ...how, twice: true });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { BACKEND, POSTGRES_URL, REDIS_URL } from '../support/backend.js';
 import { TestReceiver } from '../support/receiver.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
-import { type TestClient, TestUsher } from '../support/usher.js';
+import { COMPLETION, type TestClient, TestUsher } from '../support/usher.js';
 
 const SERVER = BACKEND === 'postgres' ? POSTGRES_URL : REDIS_URL;
 
@@ -58,6 +58,16 @@ test('an order is completed while the queue is away, and a retry run delivers it
   const next = await client.completedOrder();
   expect((await usher.webhook(next, 'SUCCESS')).attempts).toBe(1);
 });
+
+if (BACKEND !== 'embedded') {
+  test('a completion to come, which the queue alone would keep, is 503 while that is away', async () => {
+    const key = await client.order();
+    proxy.cut();
+    const { status, headers } = await client.complete(key, { ...COMPLETION, delay: '1s' });
+    expect({ status, retryAfter: headers.get('retry-after') }).toEqual({ status: 503, retryAfter: '5' });
+    await back();
+  });
+}
 
 test('attempts that end while the queue is away are recorded, and go on once it is back', async () => {
   let goOn = (): void => undefined;

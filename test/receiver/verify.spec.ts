@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { Headers as OtherHeaders } from 'undici';
 import { signNotification } from '../../src/core/signature.js';
 import { InvalidNotificationError, verifyNotification, type VerifyOptions } from '../../src/receiver/index.js';
 
@@ -51,6 +52,7 @@ describe('a genuine notification holds', () => {
   test.each<[form: string, headers: VerifyOptions['headers']]>([
     ['Node’s', { 'x-timestamp': TIMESTAMP, 'x-nonce-str': NONCE, 'x-signature': SIGNATURE, host: 'localhost' }],
     ['of Fetch', new Headers(HEADERS)],
+    ['of another Fetch than Node’s', new OtherHeaders(HEADERS)],
     ['in capitals', { 'X-TIMESTAMP': TIMESTAMP, 'X-NONCE-STR': NONCE, 'X-SIGNATURE': SIGNATURE }],
     ['in arrays', { 'X-Timestamp': [TIMESTAMP], 'X-Nonce-Str': [NONCE], 'X-Signature': [SIGNATURE] }],
     [

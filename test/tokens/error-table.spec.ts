@@ -222,6 +222,11 @@ test.each([1, null, true, [], {}, ['client_credentials']])(
   },
 );
 
+test('a parameter that is null is as good as left out', async () => {
+  const nothing = { scope: null, client_id: null, client_secret: null, refresh_token: null };
+  expect((await client.token({ grant_type: 'client_credentials', ...nothing })).status).toBe(200);
+});
+
 test.each(['/auth', '/auth/', '/auth/nothing', '/auth/token/', '/auth/token/x', '/auth//token'])(
   'there is nothing at %s',
   async (path) => expectOAuthError(await post(client, path, { type: JSON_TYPE, body: '{}' }), 404, 'invalid_request'),

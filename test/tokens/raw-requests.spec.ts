@@ -36,6 +36,7 @@ const INPUTS: [name: string, status: number, request: string][] = [
   ['HTTP/1.0 without Host', 200, raw(['POST /auth/token HTTP/1.0', 'AUTH', TYPE, lengthOf(BODY)], BODY)],
   ['an absolute-form target of elsewhere', 404, raw(['POST http://x/other HTTP/1.1', HOST, CLOSE, lengthOf('')])],
   ['another expectation', 417, sized(BODY, 'Expect: bananas')],
+  ['two Hosts', 400, sized(BODY, 'host: elsewhere')],
   ['no Host', 400, raw([LINE, 'AUTH', TYPE, CLOSE, lengthOf(BODY)], BODY)],
   ['Content-Length beside Transfer-Encoding', 400, chunked(`${chunk(BODY)}0\r\n\r\n`, lengthOf(BODY))],
   ['Transfer-Encoding beside Content-Length', 400, sized(BODY, 'Transfer-Encoding: chunked')],

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { digestToken, generateToken } from '../../src/core/token.js';
 import { type Answer, basic, type TestClient, TestUsher } from '../support/usher.js';
-import { dataSource, encoded, ENCODINGS, expectOAuthError, post } from './support.js';
+import { dataSource, encoded, ENCODINGS, exchange, expectOAuthError, firstAnswer, post } from './support.js';
 
 const INTERNAL = basic('internal', 'internal');
 
@@ -110,7 +110,8 @@ describe('introspecting', () => {
 
   test('tells the internal credential of everybody’s tokens, on this route alone', async () => {
     const { access } = await pair(other);
-    expect(await introspect(client, access, INTERNAL)).toMatchObject({ active: true, client_id: other.id });
+    for (const authorization of [INTERNAL, basic('%69nternal', 'intern%61l')])
+      expect(await introspect(client, access, authorization)).toMatchObject({ active: true, client_id: other.id });
     const wrong = await post(client, '/auth/introspect', encoded('form', { token: access }), basic('internal', 'x'));
     expectOAuthError(wrong, 401, 'invalid_client');
     const elsewhere = await post(client, '/auth/revoke', encoded('form', { token: access }), INTERNAL);
@@ -145,6 +146,33 @@ describe('the metadata', () => {
       token_endpoint_auth_methods_supported: ['client_secret_basic'],
       response_types_supported: [],
     });
+  });
+
+  test.each([
+    ['usher.example:80', 'http://usher.example'],
+    ['USHER.example:8080', 'http://usher.example:8080'],
+    ['[0:0:0:0:0:0:0:1]:3000', 'http://[::1]:3000'],
+  ])('of a request to Host %s has the issuer %s', async (host, issuer) => {
+    expect((await askedAt(host)).body).toMatchObject({ issuer });
+  });
+
+  test.each(['a/b', 'user@usher.example', 'usher.example?x', 'a b', 'usher.example:port', ''])(
+    'believes no Host %j',
+    async (host) => expect((await askedAt(host)).status).toBe(400),
+  );
+
+  const askedAt = async (host: string): Promise<Answer> =>
+    firstAnswer(
+      await exchange(usher.running.url, `GET ${PATH} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`),
+    );
+
+  test("behind a proxy names what that was asked for, and no other scheme than HTTP's", async () => {
+    const behind = await TestUsher.start({ TRUST_PROXY: '1' });
+    const asked = (proto: string): Promise<Answer> =>
+      behind.request('GET', PATH, { 'x-forwarded-host': 'auth.example.com:443', 'x-forwarded-proto': proto });
+    expect((await asked('https')).body).toMatchObject({ issuer: 'https://auth.example.com' });
+    for (const proto of ['javascript', 'https://elsewhere.example/']) expect((await asked(proto)).status).toBe(400);
+    await behind.stop();
   });
 
   test('names the public address where that is set', async () => {

@@ -74,6 +74,14 @@ describe('POST /webhooks/test', () => {
     });
   });
 
+  test('needs no body, also where its type is named', async () => {
+    const client = await usher.client(receiver.url);
+    const authorization = `Bearer ${String((await client.token()).body.access_token)}`;
+    const headers = { authorization, 'content-type': 'application/json' };
+    expect((await usher.request('POST', '/webhooks/test', headers, '')).status).toBe(200);
+    expect((await usher.request('POST', '/webhooks/s0000000000000000000000/resend', headers, '')).status).toBe(404);
+  });
+
   test('refuses a Notify URL that registration would refuse, and none at all', async () => {
     const client = await usher.client();
     const metadata = await client.call('POST', '/webhooks/test', { notifyUrl: 'http://169.254.169.254/latest' });
