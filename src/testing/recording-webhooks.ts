@@ -62,7 +62,7 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
 
 /** In the place of WebhookModule: whoever injects WebhookService gets {@link RecordingWebhooks}. */
 @Module({
-  imports: [EventEmitterModule.forRoot()],
+  imports: [EventEmitterModule.forRoot({ global: false })],
   providers: [RecordingWebhooks, { provide: WebhookService, useExisting: RecordingWebhooks }],
   exports: [RecordingWebhooks, WebhookService],
 })
