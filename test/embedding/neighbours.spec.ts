@@ -3,8 +3,10 @@ import { BullModule } from '@nestjs/bullmq';
 import { type DynamicModule, Global, type INestApplicationContext, Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
+import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
+import { DataSource } from 'typeorm';
 import {
   ClientsModule,
   ClientsService,
@@ -32,6 +34,24 @@ afterEach(async () => {
   for (const backend of backends.splice(0)) await backend.drop();
 });
 afterAll(() => receiver.close());
+
+/** Settings of a database that nobody has asked anything yet. */
+const NOWHERE = {
+  DATABASE_URL: 'postgres://127.0.0.1:1/none',
+  USHER_MASTER_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
+  OPS_USER: 'ops',
+  OPS_PASSWORD: 'ops',
+};
+
+/** Never connected: what matters is who is given it. */
+const shop = new DataSource({ type: 'postgres' });
+
+const dataSourceNamed = (name?: string): DynamicModule =>
+  TypeOrmModule.forRootAsync({
+    ...(name !== undefined && { name }),
+    useFactory: () => ({ type: 'postgres', manualInitialization: true }),
+    dataSourceFactory: () => Promise.resolve(shop),
+  });
 
 async function settings(more: Record<string, string> = {}): Promise<Config> {
   const backend = await createBackend();
@@ -69,6 +89,25 @@ describe('an application', () => {
     const manual = BullModule.forRoot({ connection: {}, extraOptions: { manualRegistration: true } });
     const application = await start(await settings(), manual);
     expect(application.get(DeliveryProcessor, { strict: false }).worker?.isRunning()).toBe(true);
+  });
+
+  test('may have a data source of its own, under a name', async () => {
+    const application = await start(await settings({ USHER_ROLE: 'api' }), dataSourceNamed('shop'));
+    expect(application.get(getDataSourceToken('shop'))).toBe(shop);
+    expect(await application.get(ClientsService, { strict: false }).list()).toEqual([]);
+  });
+
+  test('with a second default data source, before or behind Usher’s, does not start and says what to do', async () => {
+    const usher = UsherModule.forRoot(loadConfig(NOWHERE));
+    for (const imports of [
+      [usher, dataSourceNamed()],
+      [dataSourceNamed(), usher],
+    ]) {
+      @Module({ imports })
+      class ShopModule {}
+      const starting = NestFactory.createApplicationContext(ShopModule, { logger: false, abortOnError: false });
+      await expect(starting).rejects.toThrow('give yours a name');
+    }
   });
 
   test('is given the emitter of its own options', async () => {
