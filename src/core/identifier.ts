@@ -17,6 +17,9 @@ export function newId(environment: Environment, nowMs: number): string {
   return LETTER[environment] + nowMs.toString(36).padStart(TIME_WIDTH, '0') + randomAlphanumeric(RANDOM_WIDTH);
 }
 
+/** Whether a text can be one of these ids. What else comes in as one is not asked for: Postgres takes no U+0000. */
+export const isId = (text: string): boolean => /^[A-Za-z0-9]{22}$/.test(text);
+
 /** The order's public key: standard Base64 of `MovieOrder:<id>` (specification 2.3). */
 export function orderKey(orderId: string): string {
   return Buffer.from(`MovieOrder:${orderId}`).toString('base64');

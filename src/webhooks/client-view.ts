@@ -8,7 +8,11 @@ const moment = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time l
 /** The query of `GET /webhooks`. */
 export const WebhookQuery = z.object({
   status: z.enum(['PENDING', 'SUCCESS', 'FAILED']).optional(),
-  reference: z.string().optional().meta({ description: 'The `key` of an order.' }),
+  reference: z
+    .string()
+    .regex(/^\P{Cc}*$/u, 'must not contain control characters')
+    .optional()
+    .meta({ description: 'The `key` of an order.' }),
   createdAfter: moment.optional().meta({ description: 'Made at this moment or later.' }),
   createdBefore: moment.optional().meta({ description: 'Made before this moment.' }),
   limit: z.coerce.number().int().min(1).max(100).default(50).meta({ description: 'How many a page has.' }),

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type FindOptionsWhere, LessThan, MoreThanOrEqual, And, Repository, type FindOperator } from 'typeorm';
+import { isId } from '../core/identifier.js';
 import { notFound } from '../http/problem.js';
 import { validated } from '../http/validated.js';
 import {
@@ -47,7 +48,8 @@ export class ClientWebhooks {
   }
 
   private async own(clientId: string, id: string): Promise<void> {
-    if (!(await this.webhooks.existsBy({ id, clientId }))) throw notFound(`there is no webhook ${id.slice(0, 64)}`);
+    if (!isId(id) || !(await this.webhooks.existsBy({ id, clientId })))
+      throw notFound(`there is no webhook ${id.slice(0, 64)}`);
   }
 }
 

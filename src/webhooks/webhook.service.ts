@@ -3,6 +3,7 @@ import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
 import { type DataSource, type EntityManager, Repository } from 'typeorm';
 import { z } from 'zod';
 import { ClientsService } from '../clients/clients.service.js';
+import { isId } from '../core/identifier.js';
 import { NOTIFY_ORDER_COMPLETION, notificationBody } from '../core/notification.js';
 import { inTransaction } from '../database/sql.js';
 import { REQUEST_ID } from '../http/request-id.js';
@@ -107,7 +108,7 @@ export class WebhookService {
   }
 
   private async get(manager: EntityManager, id: string): Promise<Webhook> {
-    const webhook = await manager.findOneBy(Webhook, { id });
+    const webhook = isId(id) ? await manager.findOneBy(Webhook, { id }) : null;
     if (!webhook) throw notFound(`there is no webhook ${id.slice(0, 64)}`);
     return webhook;
   }

@@ -80,15 +80,15 @@ describe('a client', () => {
     expect((await page(client, `?createdBefore=${after}`)).data.map(({ id }) => id)).not.toContain(webhook.id);
   });
 
-  test.each(['?limit=0', '?limit=101', '?limit=x', '?status=DONE', '?cursor=x', '?createdAfter=yesterday'])(
-    'is told which part of %s is wrong',
-    async (query) => {
-      const { status, headers, body } = await client.call('GET', `/webhooks${query}`);
-      expect(status).toBe(400);
-      expect(headers.get('content-type')).toContain('application/problem+json');
-      expect(body.errors).toMatchObject([{ field: query.slice(1).split('=')[0] }]);
-    },
-  );
+  test.each([
+    ...['?limit=0', '?limit=101', '?limit=x', '?status=DONE', '?reference=%00', '?cursor=x'],
+    '?createdAfter=yesterday',
+  ])('is told which part of %s is wrong', async (query) => {
+    const { status, headers, body } = await client.call('GET', `/webhooks${query}`);
+    expect(status).toBe(400);
+    expect(headers.get('content-type')).toContain('application/problem+json');
+    expect(body.errors).toMatchObject([{ field: query.slice(1).split('=')[0] }]);
+  });
 
   test('reads the attempts of its own webhook, but not what a private address answered', async () => {
     receiver.behaviour = (response) => void response.writeHead(500).end('inner secret');
@@ -116,6 +116,13 @@ describe('a client', () => {
       const missing = await client.call(method, `/webhooks/${unknown}${path}`);
       expect(foreign.status).toBe(404);
       expect(JSON.stringify(foreign.body).replaceAll(id, unknown)).toBe(JSON.stringify(missing.body));
+    }
+  });
+
+  test('gets a 404 for what cannot be an id', async () => {
+    for (const id of ['%00', '%20', 'x'.repeat(90)]) {
+      expect((await client.call('GET', `/webhooks/${id}`)).status).toBe(404);
+      expect((await client.call('POST', `/webhooks/${id}/resend`)).status).toBe(404);
     }
   });
 
