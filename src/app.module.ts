@@ -1,5 +1,4 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { EventEmitterModule } from '@nestjs/event-emitter';
 import { AuditModule } from './audit/audit.module.js';
 import { AuthRoutesModule } from './auth/auth.module.js';
 import { PurgeModule, PurgeWorkerModule } from './purge/purge.module.js';
@@ -18,7 +17,7 @@ import { WebhookRoutesModule } from './webhooks/webhook-routes.module.js';
 import { WebhookModule, WebhookWorkerModule } from './webhooks/webhook.module.js';
 
 /**
- * What every module stands on: configuration, database, queue, events; and, where the role has them, the workers that
+ * What every module stands on: configuration, database, queue; and, where the role has them, the workers that
  * deliver. An application of its own imports it beside OrdersModule and WebhookModule.
  */
 @Module({})
@@ -31,10 +30,9 @@ export class UsherModule {
         ConfigModule.forRoot(config),
         DatabaseModule.forRoot(use),
         QueueModule.forRoot(),
-        EventEmitterModule.forRoot(),
         AuditModule,
         MetricsModule,
-        ...(delivers ? [WebhookWorkerModule.forRoot(config), PurgeWorkerModule] : []),
+        ...(delivers ? [WebhookWorkerModule, PurgeWorkerModule] : []),
       ],
     };
   }

@@ -1,9 +1,10 @@
 import { isIP } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { Counter, Registry } from 'prom-client';
+import { Counter } from 'prom-client';
 import { AuditLog } from '../audit/audit.module.js';
 import { oauthRoute } from '../http/oauth-route.js';
+import { MetricsRegistry } from '../metrics/metrics.module.js';
 import type { AdmittedRequest } from './client-gate.js';
 
 interface TokenSubject {
@@ -19,7 +20,7 @@ export class TokenEvents {
 
   constructor(
     private readonly audit: AuditLog,
-    registry: Registry,
+    registry: MetricsRegistry,
   ) {
     const registers = [registry];
     this.issues = new Counter({

@@ -1,8 +1,17 @@
-import { type DynamicModule, Inject, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import {
+  type DynamicModule,
+  Inject,
+  Injectable,
+  Module,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { Config } from '../config.js';
 import { CONFIG } from '../config.module.js';
+import { StartUpError } from '../core/start-up-error.js';
 import { AfterCommit } from './after-commit.js';
 import { dataSourceOptions, openDataSource } from './data-source-options.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/embedded-postgres.js';
@@ -28,7 +37,19 @@ class EmbeddedPostgresModule {
   }
 }
 
-@Module({ providers: [AfterCommit], exports: [AfterCommit] })
+/** Of two default data sources Nest gives every module the same one: Usher's rows, or the application's, would go astray. */
+@Injectable()
+class OneDefaultDataSource {
+  constructor(modules: ModulesContainer) {
+    const holders = [...modules.values()].filter(({ isGlobal, providers }) => isGlobal && providers.has(DataSource));
+    if (holders.length < 2) return;
+    throw new StartUpError(
+      'there is a default TypeORM data source beside Usher’s: give yours a name, or keep your tables in Usher’s',
+    );
+  }
+}
+
+@Module({ providers: [OneDefaultDataSource, AfterCommit], exports: [AfterCommit] })
 export class DatabaseModule implements OnModuleInit, OnApplicationShutdown {
   constructor(
     @Inject(getDataSourceToken()) private readonly dataSource: DataSource,

@@ -2,7 +2,7 @@ import { Global, Inject, Injectable, Module, type OnApplicationShutdown } from '
 import type { Config } from '../config.js';
 import { CONFIG } from '../config.module.js';
 import type { Rate } from '../core/rate.js';
-import { QUEUE_CONNECTIONS } from '../queue/queue.module.js';
+import { QUEUE_CONNECTIONS } from '../queue/queue-connections.js';
 import { BoundedMemory } from './bounded-memory.js';
 import { Limiter } from './limiter.js';
 import { type LimiterStore, openLimiterStore } from './limiter-store.js';

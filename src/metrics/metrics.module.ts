@@ -1,7 +1,10 @@
-import { Global, Module } from '@nestjs/common';
+import { Global, Injectable, Module } from '@nestjs/common';
 import { Registry } from 'prom-client';
 
-/** Usher's metrics in a registry of their own: an application that holds Usher may have others beside them. */
+/** Usher's metrics: an application that holds Usher may have a `Registry` with others beside them. */
+@Injectable()
+export class MetricsRegistry extends Registry {}
+
 @Global()
-@Module({ providers: [{ provide: Registry, useFactory: () => new Registry() }], exports: [Registry] })
+@Module({ providers: [MetricsRegistry], exports: [MetricsRegistry] })
 export class MetricsModule {}

@@ -1,11 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { Gauge, Registry } from 'prom-client';
+import { Gauge, type Registry } from 'prom-client';
+import { MetricsRegistry } from '../metrics/metrics.module.js';
 import { Backlog } from './backlog.js';
 
 /** The backlog as gauges. While the database or the queue does not answer its gauges are left out and its `_up` is 0. */
 @Injectable()
 export class BacklogGauges {
-  constructor(backlog: Backlog, registry: Registry) {
+  constructor(backlog: Backlog, registry: MetricsRegistry) {
     const registers = [registry];
     new Gauge({
       name: 'usher_database_up',

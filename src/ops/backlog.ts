@@ -7,8 +7,7 @@ import { PURGE_PRODUCER } from '../purge/purge.schedule.js';
 import { nowExpression } from '../database/sql.js';
 import { WEBHOOK_PRODUCER } from '../webhooks/delivery.queue.js';
 import { RETRY_RUN_PRODUCER } from '../webhooks/retry-run.js';
-import type { QueueConnections } from '../queue/queue-connections.js';
-import { QUEUE_CONNECTIONS } from '../queue/queue.module.js';
+import { QUEUE_CONNECTIONS, type QueueConnections } from '../queue/queue-connections.js';
 import { Reading } from './reading.js';
 
 /** Pending webhooks whose next attempt could be made now. */

@@ -1,14 +1,15 @@
 import { Controller, Get, Header, Inject } from '@nestjs/common';
-import { collectDefaultMetrics, Gauge, prometheusContentType, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, prometheusContentType } from 'prom-client';
 import type { Config } from '../config.js';
 import { CONFIG } from '../config.module.js';
 import { VERSION } from '../core/version.js';
+import { MetricsRegistry } from '../metrics/metrics.module.js';
 
 /** For Prometheus; below /ops, so for the operator alone. */
 @Controller('ops/metrics')
 export class MetricsController {
   constructor(
-    private readonly registry: Registry,
+    private readonly registry: MetricsRegistry,
     @Inject(CONFIG) { environment, role }: Config,
   ) {
     collectDefaultMetrics({ register: registry });

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { EventEmitterModule } from '@nestjs/event-emitter';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ClientsModule } from '../clients/clients.module.js';
 import { CompletionEvents } from './completion-events.js';
@@ -8,7 +9,12 @@ import { OrdersService } from './orders.service.js';
 
 /** Create, get and complete movie orders; emits `OrderCompleted`. */
 @Module({
-  imports: [ClientsModule, TypeOrmModule.forFeature([MovieOrder, IdempotencyKey])],
+  // Not global: an application with an emitter of its own is not to be given this one. All listeners are heard by both.
+  imports: [
+    ClientsModule,
+    EventEmitterModule.forRoot({ global: false }),
+    TypeOrmModule.forFeature([MovieOrder, IdempotencyKey]),
+  ],
   providers: [OrdersService, CompletionEvents],
   exports: [OrdersService],
 })

@@ -1,9 +1,8 @@
-import { InjectQueue, Processor, WorkerHost } from '@nestjs/bullmq';
+import { InjectQueue } from '@nestjs/bullmq';
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
-import type { Job, Queue } from 'bullmq';
+import type { Job, Queue, Worker } from 'bullmq';
 import { unavailable } from '../http/problem.js';
-import { WORKER } from '../queue/queue.module.js';
-import { startWorker } from '../queue/start-worker.js';
+import { Workers } from '../queue/workers.js';
 import type { Completion } from './movie-order.js';
 import { OrdersService } from './orders.service.js';
 
@@ -45,22 +44,21 @@ export class SandboxOperator {
 
 /** In workers: orders whose delay is over. */
 @Injectable()
-@Processor({ name: SANDBOX_QUEUE, configKey: WORKER }, { autorun: false, lockDuration: 90_000, runRetryDelay: 2_000 })
-export class SandboxOperatorProcessor extends WorkerHost implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class SandboxOperatorProcessor implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger('sandbox-operator');
-  private isRunning = false;
+  private worker: Worker<CompletionJob> | undefined;
 
-  constructor(private readonly operator: SandboxOperator) {
-    super();
-  }
+  constructor(
+    private readonly operator: SandboxOperator,
+    private readonly workers: Workers,
+  ) {}
 
   async onApplicationBootstrap(): Promise<void> {
-    await startWorker(this.worker, this.logger);
-    this.isRunning = true;
+    this.worker = await this.workers.start(SANDBOX_QUEUE, this.process.bind(this), this.logger);
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    if (this.isRunning) await this.worker.close();
+    await this.worker?.close();
   }
 
   async process({ data }: Job<CompletionJob>): Promise<void> {

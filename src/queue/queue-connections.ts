@@ -14,6 +14,9 @@ const PRODUCER_POOL = 4;
 const WORKER_POOL = 12;
 const PROBE_KEPT_MS = 10_000;
 
+/** Injection token of {@link QueueConnections}. */
+export const QUEUE_CONNECTIONS = Symbol('QueueConnections');
+
 /** How this process reaches the queue: to add jobs (fails fast) and to work on them (waits). */
 export interface QueueConnections {
   producer: ConnectionOptions;
@@ -24,6 +27,10 @@ export interface QueueConnections {
   probe(): Promise<unknown>;
   close(): Promise<void>;
 }
+
+/** In braces a Redis Cluster puts all keys of a prefix on one node, where a script may touch them together. */
+export const keyPrefix = ({ queue, queuePrefix }: Config): string =>
+  queue.kind === 'redis' ? `{${queuePrefix}}` : queuePrefix;
 
 /** Checks the queue's server and opens what this process needs of it. */
 export async function openQueueConnections(

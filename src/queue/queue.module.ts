@@ -4,19 +4,19 @@ import type { Config } from '../config.js';
 import { CONFIG } from '../config.module.js';
 import { EMBEDDED_POSTGRES } from '../database/database.module.js';
 import { serveBothBackends } from './queue-backend.js';
-import { openQueueConnections, type QueueConnections } from './queue-connections.js';
+import { keyPrefix, openQueueConnections, QUEUE_CONNECTIONS, type QueueConnections } from './queue-connections.js';
+import { Workers } from './workers.js';
 
-/** Shared configurations of @nestjs/bullmq: queues that add jobs take the one, processors the other. */
+/** Shared configuration of @nestjs/bullmq for queues that add jobs. */
 export const PRODUCER = 'usher-producer';
-export const WORKER = 'usher-worker';
-
-/** Injection token of {@link QueueConnections}. */
-export const QUEUE_CONNECTIONS = Symbol('QueueConnections');
 
 @Global()
 @Module({
-  providers: [{ provide: QUEUE_CONNECTIONS, useFactory: openQueueConnections, inject: [CONFIG, EMBEDDED_POSTGRES] }],
-  exports: [QUEUE_CONNECTIONS],
+  providers: [
+    { provide: QUEUE_CONNECTIONS, useFactory: openQueueConnections, inject: [CONFIG, EMBEDDED_POSTGRES] },
+    Workers,
+  ],
+  exports: [QUEUE_CONNECTIONS, Workers],
 })
 class QueueConnectionsModule implements OnApplicationShutdown {
   constructor(@Inject(QUEUE_CONNECTIONS) private readonly connections: QueueConnections) {}
@@ -26,34 +26,22 @@ class QueueConnectionsModule implements OnApplicationShutdown {
   }
 }
 
-/** In braces a Redis Cluster puts all keys of a prefix on one node, where a script may touch them together. */
-const keyPrefix = ({ queue, queuePrefix }: Config): string =>
-  queue.kind === 'redis' ? `{${queuePrefix}}` : queuePrefix;
-
 @Module({})
 export class QueueModule {
   static forRoot(): DynamicModule {
     serveBothBackends();
-    const inject = [CONFIG, QUEUE_CONNECTIONS];
     return {
       module: QueueModule,
       imports: [
         QueueConnectionsModule,
         BullModule.forRootAsync(PRODUCER, {
-          inject,
+          inject: [CONFIG, QUEUE_CONNECTIONS],
           useFactory: (config: Config, { producer }: QueueConnections) => ({
             connection: producer,
             prefix: keyPrefix(config),
             // Together they make a queue fail fast and recover while Redis is away; the first alone breaks it for ever.
             skipWaitingForReady: true,
             skipVersionCheck: true,
-          }),
-        }),
-        BullModule.forRootAsync(WORKER, {
-          inject,
-          useFactory: (config: Config, { worker }: QueueConnections) => ({
-            connection: worker,
-            prefix: keyPrefix(config),
           }),
         }),
       ],

@@ -38,10 +38,6 @@ export class SlotQueue {
     }, mark - now);
   }
 
-  get isStarted(): boolean {
-    return this.timer !== undefined;
-  }
-
   stop(): void {
     clearTimeout(this.timer);
   }

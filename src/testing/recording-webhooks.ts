@@ -4,6 +4,7 @@ import type { EntityManager } from 'typeorm';
 import { newId } from '../core/identifier.js';
 import { NOTIFY_ORDER_COMPLETION } from '../core/notification.js';
 import { validated } from '../http/validated.js';
+import { OnOrderCompleted, type OrderCompleted } from '../orders/order-completed.event.js';
 import { type FinalStatus, WebhookEnded } from '../webhooks/webhook-ended.event.js';
 import { NotifyRequest, WebhookService } from '../webhooks/webhook.service.js';
 import type { WebhookView } from '../webhooks/webhook-view.js';
@@ -28,6 +29,13 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
       ({ referenceId, status }) => referenceId === checked.referenceId && status !== 'FAILED',
     );
     return Promise.resolve(live ?? this.add(checked));
+  }
+
+  /** An order of OrdersModule asks for its notification. */
+  @OnOrderCompleted()
+  async noteCompletion({ order, clientId, notifyUrl, manager }: OrderCompleted): Promise<void> {
+    const data = { ...order };
+    await this.notify({ referenceId: order.key, clientId, data, ...(notifyUrl !== null && { notifyUrl }) }, manager);
   }
 
   /** Newest first. */
@@ -62,7 +70,7 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
 
 /** In the place of WebhookModule: whoever injects WebhookService gets {@link RecordingWebhooks}. */
 @Module({
-  imports: [EventEmitterModule.forRoot()],
+  imports: [EventEmitterModule.forRoot({ global: false })],
   providers: [RecordingWebhooks, { provide: WebhookService, useExisting: RecordingWebhooks }],
   exports: [RecordingWebhooks, WebhookService],
 })

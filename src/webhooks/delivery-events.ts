@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { Counter, Histogram, Registry } from 'prom-client';
+import { Counter, Histogram } from 'prom-client';
+import { MetricsRegistry } from '../metrics/metrics.module.js';
 import type { FinishedAttempt, Standing } from './outcome.store.js';
 import { lineOf } from './outcome-line.js';
 import type { Verdict } from './outcome.js';
@@ -21,7 +22,7 @@ export class DeliveryEvents {
   private readonly latency: Histogram;
 
   constructor(
-    registry: Registry,
+    registry: MetricsRegistry,
     private readonly endings: WebhookEndings,
   ) {
     const registers = [registry];

@@ -1,4 +1,3 @@
-import { Processor, WorkerHost } from '@nestjs/bullmq';
 import {
   type BeforeApplicationShutdown,
   Inject,
@@ -6,11 +5,10 @@ import {
   Logger,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
-import { DelayedError, type Job, UnrecoverableError, type WorkerOptions } from 'bullmq';
+import { DelayedError, type Job, UnrecoverableError, type Worker } from 'bullmq';
 import type { Config } from '../config.js';
 import { CONFIG } from '../config.module.js';
-import { WORKER } from '../queue/queue.module.js';
-import { startWorker } from '../queue/start-worker.js';
+import { Workers } from '../queue/workers.js';
 import type { DeliveryJob } from './delivery.queue.js';
 import { WEBHOOK_QUEUE } from './delivery.queue.js';
 import { HostShares } from './host-shares.js';
@@ -33,30 +31,31 @@ const RETRY_PRIORITY = 10;
 
 /** Turns the result of a delivery into what BullMQ does with the job next. The row decides, BullMQ's own count informs. */
 @Injectable()
-export class DeliveryProcessor extends WorkerHost implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class DeliveryProcessor implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(DeliveryProcessor.name);
-  private isRunning = false;
+  /** Once it runs. */
+  worker: Worker<DeliveryJob> | undefined;
 
   private readonly shares: HostShares;
   private readonly putOffs: PutOffs;
 
   constructor(
     private readonly delivery: Delivery,
-    @Inject(CONFIG) config: Config,
+    @Inject(CONFIG) private readonly config: Config,
+    private readonly workers: Workers,
   ) {
-    super();
     this.shares = new HostShares(config.webhookConcurrency);
     this.putOffs = new PutOffs(config.retry.minIntervalMs);
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    await startWorker(this.worker, this.logger);
-    this.isRunning = true;
+    const process = this.process.bind(this);
+    this.worker = await this.workers.start(WEBHOOK_QUEUE, process, this.logger, workerOptions(this.config));
   }
 
   /** Takes no more jobs, and lets the sends under way end and be recorded. */
   async beforeApplicationShutdown(): Promise<void> {
-    if (this.isRunning) await this.worker.close();
+    await this.worker?.close();
   }
 
   async process(job: Job<DeliveryJob>, token?: string): Promise<void> {
@@ -121,23 +120,15 @@ export function backoffStrategy(_attemptsMade: number, _type: string | undefined
 }
 
 /** A lock three times the HTTP timeout: neither a slow receiver nor a clock a minute off makes a live job look stalled. */
-function workerOptions({ retry, webhookConcurrency }: Config): Omit<WorkerOptions, 'connection'> {
+function workerOptions({ retry, webhookConcurrency }: Config) {
   const lockDuration = Math.max(3 * retry.timeoutMs, 10_000);
   return {
-    autorun: false,
     concurrency: webhookConcurrency,
     lockDuration,
     lockRenewTime: Math.ceil(lockDuration / 6),
     stalledInterval: Math.ceil(lockDuration / 3),
     // Without end: the row decides how often a webhook is tried, and 32 bits are all that Postgres takes.
     maxStalledCount: 2 ** 31 - 1,
-    runRetryDelay: 2_000,
     settings: { backoffStrategy },
   };
-}
-
-/** Worker options depend on the configuration, so the decorator is applied when that is known. */
-export function deliveryProcessor(config: Config): typeof DeliveryProcessor {
-  Processor({ name: WEBHOOK_QUEUE, configKey: WORKER }, workerOptions(config))(DeliveryProcessor);
-  return DeliveryProcessor;
 }

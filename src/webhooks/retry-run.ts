@@ -1,4 +1,4 @@
-import { InjectQueue, Processor, WorkerHost } from '@nestjs/bullmq';
+import { InjectQueue } from '@nestjs/bullmq';
 import {
   type BeforeApplicationShutdown,
   Inject,
@@ -6,12 +6,11 @@ import {
   Logger,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
-import type { Job, Queue } from 'bullmq';
+import type { Job, Queue, Worker } from 'bullmq';
 import type { Config } from '../config.js';
 import { CONFIG } from '../config.module.js';
-import { WORKER } from '../queue/queue.module.js';
-import { startWorker } from '../queue/start-worker.js';
 import { type SlotJob, SlotQueue } from '../queue/slot-queue.js';
+import { Workers } from '../queue/workers.js';
 import { Sweep } from './sweep.js';
 
 export const RETRY_RUN_QUEUE = 'retry-run';
@@ -19,30 +18,30 @@ export const RETRY_RUN_PRODUCER = 'usher-retry-run-producer';
 
 /** The retry run (specification 8), one at each mark of the clock. */
 @Injectable()
-@Processor({ name: RETRY_RUN_QUEUE, configKey: WORKER }, { autorun: false, lockDuration: 90_000, runRetryDelay: 2_000 })
-export class RetryRun extends WorkerHost implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(RetryRun.name);
   private readonly slots: SlotQueue;
+  private worker: Worker<SlotJob> | undefined;
 
   constructor(
     @InjectQueue(RETRY_RUN_PRODUCER) queue: Queue<SlotJob>,
     private readonly sweep: Sweep,
     @Inject(CONFIG) config: Config,
+    private readonly workers: Workers,
   ) {
-    super();
     this.slots = new SlotQueue(queue, config.retry.retryEveryMs, 'retry run');
   }
 
   async onApplicationBootstrap(): Promise<void> {
+    const process = this.process.bind(this);
+    this.worker = await this.workers.start(RETRY_RUN_QUEUE, process, this.logger);
     this.worker.on('failed', (_, error) => this.logger.warn(`this mark's retry run failed: ${error.message}`));
-    await startWorker(this.worker, this.logger);
     this.slots.start();
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    if (!this.slots.isStarted) return; // the start failed before there was a worker
     this.slots.stop();
-    await this.worker.close();
+    await this.worker?.close();
   }
 
   async process({ data: { slot } }: Job<SlotJob>): Promise<void> {

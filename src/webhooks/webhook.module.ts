@@ -1,14 +1,14 @@
 import { BullModule, InjectQueue } from '@nestjs/bullmq';
-import { type DynamicModule, Module } from '@nestjs/common';
+import { Module } from '@nestjs/common';
+import { EventEmitterModule } from '@nestjs/event-emitter';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import type { Queue } from 'bullmq';
 import { ClientsModule } from '../clients/clients.module.js';
-import type { Config } from '../config.js';
 import { logErrors } from '../queue/log-errors.js';
 import { PRODUCER } from '../queue/queue.module.js';
 import { ClaimStore } from './claim.store.js';
 import { Delivery } from './delivery.js';
-import { deliveryProcessor } from './delivery.processor.js';
+import { DeliveryProcessor } from './delivery.processor.js';
 import { DeliveryEvents } from './delivery-events.js';
 import { DeliveryQueue, WEBHOOK_PRODUCER, WEBHOOK_QUEUE } from './delivery.queue.js';
 import { MassResend } from './mass-resend.js';
@@ -44,16 +44,11 @@ export class WebhookModule {
 }
 
 /** The processors that deliver what {@link WebhookModule} recorded. */
-@Module({})
-export class WebhookWorkerModule {
-  static forRoot(config: Config): DynamicModule {
-    return {
-      module: WebhookWorkerModule,
-      imports: [WebhookModule, SenderModule],
-      providers: [
-        ...[DeliveryEvents, WebhookEndings],
-        ...[ClaimStore, OutcomeStore, SigningSecrets, Delivery, deliveryProcessor(config), Sweep, RetryRun],
-      ],
-    };
-  }
-}
+@Module({
+  imports: [WebhookModule, SenderModule, EventEmitterModule.forRoot({ global: false })],
+  providers: [
+    ...[DeliveryEvents, WebhookEndings],
+    ...[ClaimStore, OutcomeStore, SigningSecrets, Delivery, DeliveryProcessor, Sweep, RetryRun],
+  ],
+})
+export class WebhookWorkerModule {}

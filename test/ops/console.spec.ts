@@ -96,8 +96,10 @@ describe('/ops/webhooks/:id', () => {
   });
 
   test('is 404 where there is none', async () => {
-    expect((await usher.request('GET', '/ops/webhooks/none', OPERATOR)).status).toBe(404);
-    expect((await pressResend('none')).status).toBe(404);
+    for (const id of ['none', '%00', '%F0%9F%98%80']) {
+      expect((await usher.request('GET', `/ops/webhooks/${id}`, OPERATOR)).status).toBe(404);
+      expect((await pressResend(id)).status).toBe(404);
+    }
   });
 
   test('a FAILED one is sent again by its button, once', async () => {

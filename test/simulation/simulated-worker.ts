@@ -11,6 +11,7 @@ import type { NotificationSender, SignedRequest } from '../../src/webhooks/notif
 import type { Outcome } from '../../src/webhooks/outcome.js';
 import { OutcomeStore, type Standing } from '../../src/webhooks/outcome.store.js';
 import { RetryRun } from '../../src/webhooks/retry-run.js';
+import type { Workers } from '../../src/queue/workers.js';
 import type { SigningSecrets } from '../../src/webhooks/signing-secrets.js';
 import { Sweep } from '../../src/webhooks/sweep.js';
 import { Webhook } from '../../src/webhooks/webhook.entity.js';
@@ -71,9 +72,11 @@ export class SimulatedWorker implements Owner {
       steps as unknown as NotificationSender,
       events,
     );
-    this.processor = new DeliveryProcessor(delivery, config);
+    // The model of a queue hands jobs out itself.
+    const workers = {} as Workers;
+    this.processor = new DeliveryProcessor(delivery, config, workers);
     const webhooks: Repository<Webhook> = dataSource.getRepository(Webhook);
-    this.retryRun = new RetryRun(queue as never, new Sweep(webhooks, deliveryQueue, config, events), config);
+    this.retryRun = new RetryRun(queue as never, new Sweep(webhooks, deliveryQueue, config, events), config, workers);
   }
 
   /** Notes when each SUCCESS stood in the table: an attempt that began before may end after it. */

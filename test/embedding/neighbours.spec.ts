@@ -1,0 +1,158 @@
+import 'reflect-metadata';
+import { BullModule } from '@nestjs/bullmq';
+import { type DynamicModule, Global, type INestApplicationContext, Injectable, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
+import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { DataSource } from 'typeorm';
+import {
+  ClientsModule,
+  ClientsService,
+  type Config,
+  loadConfig,
+  UsherModule,
+  WebhookModule,
+  WebhookService,
+} from '../../src/index.js';
+import { QUEUE_CONNECTIONS, type QueueConnections } from '../../src/queue/queue-connections.js';
+import { DeliveryProcessor } from '../../src/webhooks/delivery.processor.js';
+import { type Backend, createBackend } from '../support/backend.js';
+import { TestReceiver } from '../support/receiver.js';
+import { SHORT_TIMES } from '../support/usher.js';
+
+let receiver: TestReceiver;
+const open: INestApplicationContext[] = [];
+const backends: Backend[] = [];
+
+beforeAll(async () => {
+  receiver = await TestReceiver.start();
+});
+afterEach(async () => {
+  for (const application of open.splice(0)) await application.close();
+  for (const backend of backends.splice(0)) await backend.drop();
+});
+afterAll(() => receiver.close());
+
+/** Settings of a database that nobody has asked anything yet. */
+const NOWHERE = {
+  DATABASE_URL: 'postgres://127.0.0.1:1/none',
+  USHER_MASTER_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
+  OPS_USER: 'ops',
+  OPS_PASSWORD: 'ops',
+};
+
+/** Never connected: what matters is who is given it. */
+const shop = new DataSource({ type: 'postgres' });
+
+const dataSourceNamed = (name?: string): DynamicModule =>
+  TypeOrmModule.forRootAsync({
+    ...(name !== undefined && { name }),
+    useFactory: () => ({ type: 'postgres', manualInitialization: true }),
+    dataSourceFactory: () => Promise.resolve(shop),
+  });
+
+async function settings(more: Record<string, string> = {}): Promise<Config> {
+  const backend = await createBackend();
+  backends.push(backend);
+  return loadConfig({ ...SHORT_TIMES, ...backend.settings, ...more });
+}
+
+/** Usher and then what the application has beside it. */
+async function start(config: Config, ...imports: (DynamicModule | (new () => object))[]) {
+  @Module({ imports: [UsherModule.forRoot(config), ClientsModule, WebhookModule, ...imports] })
+  class CinemaModule {}
+  const application = await NestFactory.createApplicationContext(CinemaModule, { logger: false, abortOnError: false });
+  open.push(application);
+  return application;
+}
+
+const queueNamed = (name: string): DynamicModule =>
+  BullModule.registerQueueAsync({
+    name,
+    inject: [QUEUE_CONNECTIONS],
+    useFactory: ({ worker }: QueueConnections) => ({ connection: worker, prefix: 'cinema' }),
+  });
+
+describe('an application', () => {
+  test('may name queues of its own as Usher names its: deliveries are made from Usher’s', async () => {
+    const names = ['webhook', 'retry-run', 'purge', 'sandbox-operator'];
+    const application = await start(await settings(), ...names.map(queueNamed));
+    const { client } = await application.get(ClientsService, { strict: false }).create('Aggregator', receiver.url);
+    const webhooks = application.get(WebhookService, { strict: false });
+    await webhooks.notify({ referenceId: 'Neighbour-1', clientId: client.id, data: { key: 'Neighbour-1' } });
+    await receiver.waitFor('Neighbour-1');
+  });
+
+  test('may start its workers when it likes; Usher’s run from the start', async () => {
+    const manual = BullModule.forRoot({ connection: {}, extraOptions: { manualRegistration: true } });
+    const application = await start(await settings(), manual);
+    expect(application.get(DeliveryProcessor, { strict: false }).worker?.isRunning()).toBe(true);
+  });
+
+  test('may have a data source of its own, under a name', async () => {
+    const application = await start(await settings({ USHER_ROLE: 'api' }), dataSourceNamed('shop'));
+    expect(application.get(getDataSourceToken('shop'))).toBe(shop);
+    expect(await application.get(ClientsService, { strict: false }).list()).toEqual([]);
+  });
+
+  test('with a second default data source, before or behind Usher’s, does not start and says what to do', async () => {
+    const usher = UsherModule.forRoot(loadConfig(NOWHERE));
+    for (const imports of [
+      [usher, dataSourceNamed()],
+      [dataSourceNamed(), usher],
+    ]) {
+      @Module({ imports })
+      class ShopModule {}
+      const starting = NestFactory.createApplicationContext(ShopModule, { logger: false, abortOnError: false });
+      await expect(starting).rejects.toThrow('give yours a name');
+    }
+  });
+
+  test('is given the emitter of its own options', async () => {
+    @Injectable()
+    class Foyer {
+      readonly heard: string[] = [];
+
+      constructor(readonly emitter: EventEmitter2) {}
+
+      @OnEvent('doors.*')
+      note(what: string): void {
+        this.heard.push(what);
+      }
+    }
+    @Module({ providers: [Foyer] })
+    class FoyerModule {}
+    const config = await settings({ USHER_ROLE: 'api' });
+    const application = await start(config, EventEmitterModule.forRoot({ wildcard: true }), FoyerModule);
+    const foyer = application.get(Foyer, { strict: false });
+    await foyer.emitter.emitAsync('doors.opened', 'opened');
+    expect(foyer.heard).toEqual(['opened']);
+  });
+
+  test('is given the metrics registry of its own', async () => {
+    const registry = new Registry();
+    @Global()
+    @Module({ providers: [{ provide: Registry, useValue: registry }], exports: [Registry] })
+    class OwnMetricsModule {}
+    @Injectable()
+    class Till {
+      constructor(readonly registry: Registry) {}
+    }
+    @Module({ providers: [Till] })
+    class TillModule {}
+    const application = await start(await settings(), OwnMetricsModule, TillModule);
+    expect(application.get(Till, { strict: false }).registry).toBe(registry);
+    expect(registry.getMetricsAsArray()).toEqual([]);
+  });
+});
+
+test('two Ushers of a process keep their own settings, also where both were made before either started', async () => {
+  const configs = await Promise.all(['11', '22'].map((most) => settings({ WEBHOOK_CONCURRENCY: most })));
+  const modules = configs.map((config) => UsherModule.forRoot(config));
+  for (const module of modules)
+    open.push(await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false }));
+  const concurrencies = open.map((one) => one.get(DeliveryProcessor, { strict: false }).worker?.concurrency);
+  expect(concurrencies).toEqual([11, 22]);
+});

@@ -1,0 +1,47 @@
+import 'reflect-metadata';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import {
+  ClientsModule,
+  ClientsService,
+  loadConfig,
+  OrdersModule,
+  OrdersService,
+  UsherModule,
+  WebhookModule,
+  WebhookService,
+} from '../../src/index.js';
+import { RecordingWebhookModule, RecordingWebhooks } from '../../src/testing/index.js';
+import { type Backend, createBackend } from '../support/backend.js';
+import { COMPLETION, NEW_ORDER } from '../support/usher.js';
+
+let backend: Backend;
+let application: TestingModule;
+
+beforeAll(async () => {
+  backend = await createBackend();
+  const usher = UsherModule.forRoot(loadConfig({ ...backend.settings, USHER_ROLE: 'api' }));
+  application = await Test.createTestingModule({ imports: [usher, ClientsModule, OrdersModule, WebhookModule] })
+    .overrideModule(WebhookModule)
+    .useModule(RecordingWebhookModule)
+    .compile();
+  await application.init();
+});
+afterAll(async () => {
+  await application.close();
+  await backend.drop();
+});
+
+test('the test double in the place of WebhookModule also takes the notifications of OrdersModule', async () => {
+  const [clients, orders] = [application.get(ClientsService), application.get(OrdersService)];
+  const { client } = await clients.create('Aggregator', 'https://partner.example/notify');
+  const { key } = await orders.create(client, NEW_ORDER);
+  await orders.complete(key, COMPLETION);
+  const recorded = application.get(RecordingWebhooks, { strict: false });
+  expect(recorded.requests).toEqual([
+    expect.objectContaining({ referenceId: key, clientId: client.id, data: expect.objectContaining({ key }) }),
+  ]);
+  await recorded.end(key, 'SUCCESS');
+  const webhooks = application.get<RecordingWebhooks>(WebhookService, { strict: false });
+  expect(await webhooks.find(key)).toEqual([expect.objectContaining({ referenceId: key, status: 'SUCCESS' })]);
+});
