@@ -22,9 +22,9 @@ export const speaksOAuth = (request: FastifyRequest): boolean =>
 
 export const isBelowAuth = (path: string): boolean => /^\/auth(\/|$)/.test(path);
 
-/** The path of a request target, decoded where it can be. */
+/** The path of a request target, be it in absolute form (RFC 9112 §3.2.2), decoded where it can be. */
 export function pathOf(target: string): string {
-  const path = target.split('?')[0] ?? '';
+  const path = target.replace(/^https?:\/\/[^/?]*/i, '').split('?')[0] ?? '';
   try {
     return decodeURIComponent(path);
   } catch {

@@ -35,6 +35,11 @@ const INPUTS: [name: string, status: number, request: string][] = [
   ['white space around JSON', 200, sized(` \r\n\t${BODY}\n`)],
   ['HTTP/1.0 without Host', 200, raw(['POST /auth/token HTTP/1.0', 'AUTH', TYPE, lengthOf(BODY)], BODY)],
   ['an absolute-form target of elsewhere', 404, raw(['POST http://x/other HTTP/1.1', HOST, CLOSE, lengthOf('')])],
+  [
+    'an absolute-form target with a method it does not take',
+    405,
+    raw(['GET http://x/auth/token HTTP/1.1', HOST, CLOSE]),
+  ],
   ['another expectation', 417, sized(BODY, 'Expect: bananas')],
   ['two Hosts', 400, sized(BODY, 'host: elsewhere')],
   ['no Host', 400, raw([LINE, 'AUTH', TYPE, CLOSE, lengthOf(BODY)], BODY)],
