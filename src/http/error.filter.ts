@@ -26,7 +26,7 @@ export class ErrorFilter implements ExceptionFilter {
     const request = http.getRequest<FastifyRequest>();
     const reply = http.getResponse<FastifyReply>();
     const problem = this.problemOf(error, request);
-    if (problem.status >= 500)
+    if (problem.getStatus() >= 500)
       this.logger.error({
         requestId: request.id,
         error: error instanceof Error ? (error.stack ?? error.message) : String(error),
@@ -37,7 +37,7 @@ export class ErrorFilter implements ExceptionFilter {
 
   private answerOAuth(request: FastifyRequest, reply: FastifyReply, error: unknown, problem: Problem): void {
     const code = oauthCode(error, problem);
-    if (problem.status < 500) this.refused(request, code);
+    if (problem.getStatus() < 500) this.refused(request, code);
     sendOAuth(reply, code, problem);
   }
 
@@ -78,22 +78,25 @@ function ofOAuth({ status, code, description, retryAfter }: OAuthError): Problem
   return retryAfter === undefined ? problem : problem.with({ 'Retry-After': String(retryAfter) });
 }
 
-function oauthCode(error: unknown, { status }: Problem): string {
+function oauthCode(error: unknown, problem: Problem): string {
   if (error instanceof OAuthError) return error.code;
-  return status >= 500 ? 'temporarily_unavailable' : 'invalid_request';
+  return problem.getStatus() >= 500 ? 'temporarily_unavailable' : 'invalid_request';
 }
 
 /** RFC 6749 §5.2. */
 function sendOAuth(reply: FastifyReply, code: string, problem: Problem): void {
-  if (problem.status === 401) reply.header('WWW-Authenticate', BASIC_CHALLENGE);
+  const status = problem.getStatus();
+  if (status === 401) reply.header('WWW-Authenticate', BASIC_CHALLENGE);
   reply
     .headers({ ...problem.headers, ...NO_STORE })
-    .status(problem.status)
+    .status(status)
     .send({ error: code, error_description: problem.detail });
 }
 
 /** RFC 9457. */
-export function sendProblem(reply: FastifyReply, { status, title, detail, errors, headers }: Problem): void {
+export function sendProblem(reply: FastifyReply, problem: Problem): void {
+  const status = problem.getStatus();
+  const { title, detail, errors, headers } = problem;
   reply
     .headers(headers)
     .status(status)

@@ -1,24 +1,21 @@
+import { HttpException } from '@nestjs/common';
+
 const RETRY_AFTER_S = '5';
 
-/** An error for the client as RFC 9457 problem details. `detail` is meant to be read by the integrator. */
-export class Problem extends Error {
+/**
+ * An error for the client as RFC 9457 problem details. `detail` is meant to be read by the integrator. In an application
+ * that lacks Usher's error filter it is one of Nest's own kind, to Nest and to the application's filters.
+ */
+export class Problem extends HttpException {
   constructor(
-    readonly status: number,
+    status: number,
     readonly title: string,
     readonly detail: string,
     /** Faults of single fields: where, and what is wrong. */
     readonly errors?: { field: string; message: string }[],
   ) {
-    super(`${title}: ${detail}`);
-  }
-
-  /** With these two Nest answers rightly in an application that lacks Usher's error filter, too. */
-  get statusCode(): number {
-    return this.status;
-  }
-
-  get expose(): boolean {
-    return this.status < 500;
+    super({ statusCode: status, error: title, message: detail, ...(errors && { errors }) }, status);
+    this.message = `${title}: ${detail}`;
   }
 
   /** Headers of the response. */

@@ -48,8 +48,8 @@ export class ConsoleController {
       const resent = await this.webhooks.resend(id, requestId);
       reply.redirect(`/ops/webhooks/${resent.id}`, 303);
     } catch (error) {
-      if (!(error instanceof Problem) || error.status !== 409) throw error;
-      await this.tell(id, reply, error.status, error.detail);
+      if (!(error instanceof Problem) || error.getStatus() !== 409) throw error;
+      await this.tell(id, reply, error.getStatus(), error.detail);
     }
   }
 

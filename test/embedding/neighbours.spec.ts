@@ -1,13 +1,31 @@
 import 'reflect-metadata';
 import { BullModule } from '@nestjs/bullmq';
-import { type DynamicModule, Global, type INestApplicationContext, Injectable, Module } from '@nestjs/common';
+import {
+  type ArgumentsHost,
+  Catch,
+  Controller,
+  type DynamicModule,
+  type ExceptionFilter,
+  Get,
+  Global,
+  HttpException,
+  type INestApplicationContext,
+  Injectable,
+  type LoggerService,
+  Module,
+  UseGuards,
+} from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { EventEmitter2, EventEmitterModule, OnEvent } from '@nestjs/event-emitter';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import type { FastifyReply } from 'fastify';
 import { Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
 import {
+  AuthModule,
+  BearerGuard,
   ClientsModule,
   ClientsService,
   type Config,
@@ -75,7 +93,55 @@ const queueNamed = (name: string): DynamicModule =>
     useFactory: ({ worker }: QueueConnections) => ({ connection: worker, prefix: 'cinema' }),
   });
 
+@Controller('seats')
+@UseGuards(BearerGuard)
+class SeatsController {
+  @Get()
+  seats(): string[] {
+    return [];
+  }
+}
+
+/** As Nest's own documentation has it. */
+@Catch()
+class EveryFilter implements ExceptionFilter {
+  catch(error: unknown, host: ArgumentsHost): void {
+    const status = error instanceof HttpException ? error.getStatus() : 500;
+    host.switchToHttp().getResponse<FastifyReply>().status(status).send({ from: 'the filter' });
+  }
+}
+
+async function seats(logger: LoggerService): Promise<NestFastifyApplication> {
+  const imports = [UsherModule.forRoot(await settings({ USHER_ROLE: 'api' })), AuthModule];
+  @Module({ imports, controllers: [SeatsController] })
+  class SeatsModule {}
+  const options = { logger, abortOnError: false };
+  const application = await NestFactory.create<NestFastifyApplication>(SeatsModule, new FastifyAdapter(), options);
+  open.push(application);
+  return application;
+}
+
 describe('an application', () => {
+  test('is told of a refusal by an exception of Nest’s own, which its filters know and nobody logs as a fault', async () => {
+    const faults: unknown[] = [];
+    const quiet = (): void => undefined;
+    const application = await seats({ log: quiet, warn: quiet, error: (...told: unknown[]) => faults.push(told) });
+    await application.init();
+    const { statusCode, body } = await application.inject('/seats');
+    expect(statusCode).toBe(401);
+    expect(JSON.parse(body)).toMatchObject({ statusCode: 401, error: 'Unauthorized' });
+    expect(faults).toEqual([]);
+  });
+
+  test('that answers every error itself answers a refusal with its status', async () => {
+    const application = await seats({ log: () => undefined, warn: () => undefined, error: () => undefined });
+    application.useGlobalFilters(new EveryFilter());
+    await application.init();
+    const { statusCode, headers, body } = await application.inject('/seats');
+    expect([statusCode, JSON.parse(body)]).toEqual([401, { from: 'the filter' }]);
+    expect(headers['www-authenticate']).toBe('Bearer realm="usher"');
+  });
+
   test('may name queues of its own as Usher names its: deliveries are made from Usher’s', async () => {
     const names = ['webhook', 'retry-run', 'purge', 'sandbox-operator'];
     const application = await start(await settings(), ...names.map(queueNamed));
