@@ -1,8 +1,8 @@
 import { InjectQueue } from '@nestjs/bullmq';
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
-import type { Job, Queue, Worker } from 'bullmq';
+import type { Job, Queue } from 'bullmq';
 import { unavailable } from '../http/problem.js';
-import { Workers } from '../queue/workers.js';
+import { type RunningWorker, Workers } from '../queue/workers.js';
 import type { Completion } from './movie-order.js';
 import { OrdersService } from './orders.service.js';
 
@@ -46,7 +46,7 @@ export class SandboxOperator {
 @Injectable()
 export class SandboxOperatorProcessor implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger('sandbox-operator');
-  private worker: Worker<CompletionJob> | undefined;
+  private running: RunningWorker<CompletionJob> | undefined;
 
   constructor(
     private readonly operator: SandboxOperator,
@@ -54,11 +54,11 @@ export class SandboxOperatorProcessor implements OnApplicationBootstrap, BeforeA
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
-    this.worker = await this.workers.start(SANDBOX_QUEUE, this.process.bind(this), this.logger);
+    this.running = await this.workers.start(SANDBOX_QUEUE, this.process.bind(this), this.logger);
   }
 
   async beforeApplicationShutdown(): Promise<void> {
-    await this.worker?.close();
+    await this.running?.close();
   }
 
   async process({ data }: Job<CompletionJob>): Promise<void> {

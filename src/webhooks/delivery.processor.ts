@@ -5,10 +5,10 @@ import {
   Logger,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
-import { DelayedError, type Job, UnrecoverableError, type Worker } from 'bullmq';
+import { DelayedError, type Job, UnrecoverableError } from 'bullmq';
 import type { Config } from '../config.js';
 import { CONFIG } from '../config.module.js';
-import { Workers } from '../queue/workers.js';
+import { type RunningWorker, Workers } from '../queue/workers.js';
 import type { DeliveryJob } from './delivery.queue.js';
 import { WEBHOOK_QUEUE } from './delivery.queue.js';
 import { HostShares } from './host-shares.js';
@@ -34,7 +34,7 @@ const RETRY_PRIORITY = 10;
 export class DeliveryProcessor implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(DeliveryProcessor.name);
   /** Once it runs. */
-  worker: Worker<DeliveryJob> | undefined;
+  running: RunningWorker<DeliveryJob> | undefined;
 
   private readonly shares: HostShares;
   private readonly putOffs: PutOffs;
@@ -50,12 +50,12 @@ export class DeliveryProcessor implements OnApplicationBootstrap, BeforeApplicat
 
   async onApplicationBootstrap(): Promise<void> {
     const process = this.process.bind(this);
-    this.worker = await this.workers.start(WEBHOOK_QUEUE, process, this.logger, workerOptions(this.config));
+    this.running = await this.workers.start(WEBHOOK_QUEUE, process, this.logger, workerOptions(this.config));
   }
 
   /** Takes no more jobs, and lets the sends under way end and be recorded. */
   async beforeApplicationShutdown(): Promise<void> {
-    await this.worker?.close();
+    await this.running?.close();
   }
 
   async process(job: Job<DeliveryJob>, token?: string): Promise<void> {

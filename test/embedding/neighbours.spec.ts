@@ -154,7 +154,7 @@ describe('an application', () => {
   test('may start its workers when it likes; Usher’s run from the start', async () => {
     const manual = BullModule.forRoot({ connection: {}, extraOptions: { manualRegistration: true } });
     const application = await start(await settings(), manual);
-    expect(application.get(DeliveryProcessor, { strict: false }).worker?.isRunning()).toBe(true);
+    expect(application.get(DeliveryProcessor, { strict: false }).running?.worker.isRunning()).toBe(true);
   });
 
   test('may have a data source of its own, under a name', async () => {
@@ -219,6 +219,6 @@ test('two Ushers of a process keep their own settings, also where both were made
   const modules = configs.map((config) => UsherModule.forRoot(config));
   for (const module of modules)
     open.push(await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false }));
-  const concurrencies = open.map((one) => one.get(DeliveryProcessor, { strict: false }).worker?.concurrency);
+  const concurrencies = open.map((one) => one.get(DeliveryProcessor, { strict: false }).running?.worker.concurrency);
   expect(concurrencies).toEqual([11, 22]);
 });

@@ -20,7 +20,7 @@ beforeAll(async () => {
   usher = await TestUsher.start();
   receiver = await TestReceiver.start();
   client = await usher.client(receiver.url);
-  worker = usher.running.app.get(DeliveryProcessor, { strict: false }).worker!;
+  worker = usher.running.app.get(DeliveryProcessor, { strict: false }).running!.worker;
   hand = new Worker(worker.name, null, { ...worker.opts, autorun: false });
 });
 afterEach(async () => {
