@@ -44,7 +44,7 @@ export class ErrorFilter implements ExceptionFilter {
   private problemOf(error: unknown, { url, method }: FastifyRequest): Problem {
     if (error instanceof Problem) return error;
     if (error instanceof OAuthError) return ofOAuth(error);
-    if (isDatabaseDown(error)) return unavailable('the service is busy or starting; try again');
+    if (isDatabaseDown(error)) return unavailable();
     const status = statusOf(error);
     if (status === 404) return this.unknownRoute(method, pathOf(url));
     return MESSAGES[status]

@@ -32,7 +32,7 @@ export const conflict = (why: string): Problem => new Problem(409, 'Conflict', w
 export const unprocessable = (why: string): Problem => new Problem(422, 'Unprocessable Content', why);
 
 /** Something of ours is away; `why` says what, and no more. */
-export const unavailable = (why: string): Problem =>
+export const unavailable = (why = 'the service is busy or starting; try again'): Problem =>
   new Problem(503, 'Service Unavailable', why).with({ 'Retry-After': RETRY_AFTER_S });
 
 /** `challenge` is the WWW-Authenticate header that a 401 owes. */

@@ -1,8 +1,8 @@
 import { InjectQueue } from '@nestjs/bullmq';
-import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Job, Queue } from 'bullmq';
 import { unavailable } from '../http/problem.js';
-import { type RunningWorker, Workers } from '../queue/workers.js';
+import { Workers } from '../queue/workers.js';
 import type { Completion } from './movie-order.js';
 import { OrdersService } from './orders.service.js';
 
@@ -37,16 +37,15 @@ export class SandboxOperator {
     const options = { delay: delayMs, removeOnComplete: true, removeOnFail: { count: 100 } };
     await this.queue.add('complete', job, options).catch((error: Error) => {
       this.logger.warn(`the queue took no job (${error.message})`);
-      throw unavailable('the service is busy or starting; try again');
+      throw unavailable();
     });
   }
 }
 
 /** In workers: orders whose delay is over. */
 @Injectable()
-export class SandboxOperatorProcessor implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class SandboxOperatorProcessor implements OnApplicationBootstrap {
   private readonly logger = new Logger('sandbox-operator');
-  private running: RunningWorker<CompletionJob> | undefined;
 
   constructor(
     private readonly operator: SandboxOperator,
@@ -54,11 +53,7 @@ export class SandboxOperatorProcessor implements OnApplicationBootstrap, BeforeA
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
-    this.running = await this.workers.start(SANDBOX_QUEUE, this.process.bind(this), this.logger);
-  }
-
-  async beforeApplicationShutdown(): Promise<void> {
-    await this.running?.close();
+    await this.workers.start(SANDBOX_QUEUE, this.process.bind(this), this.logger);
   }
 
   async process({ data }: Job<CompletionJob>): Promise<void> {

@@ -2,7 +2,7 @@ import { InjectQueue } from '@nestjs/bullmq';
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import { type SlotJob, SlotQueue } from '../queue/slot-queue.js';
-import { type RunningWorker, Workers } from '../queue/workers.js';
+import { Workers } from '../queue/workers.js';
 import { Purge } from './purge.js';
 
 export const PURGE_QUEUE = 'purge';
@@ -16,7 +16,6 @@ export class PurgeSchedule implements OnApplicationBootstrap, BeforeApplicationS
   private readonly logger = new Logger('purge');
   private readonly slots: SlotQueue;
   private readonly ending = new AbortController();
-  private running: RunningWorker<SlotJob> | undefined;
 
   constructor(
     @InjectQueue(PURGE_PRODUCER) queue: Queue<SlotJob>,
@@ -27,14 +26,13 @@ export class PurgeSchedule implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    this.running = await this.workers.start(PURGE_QUEUE, this.process.bind(this), this.logger);
+    await this.workers.start(PURGE_QUEUE, this.process.bind(this), this.logger);
     this.slots.start();
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
+  beforeApplicationShutdown(): void {
     this.slots.stop();
     this.ending.abort();
-    await this.running?.close();
   }
 
   async process(): Promise<void> {

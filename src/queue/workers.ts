@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Inject, Injectable, type Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { type BeforeApplicationShutdown, Inject, Injectable, type Logger } from '@nestjs/common';
 import { type Job, Worker, type WorkerOptions } from 'bullmq';
 import type { Config } from '../config.js';
 import { CONFIG } from '../config.module.js';
@@ -58,8 +58,8 @@ export class RunningWorker<T = unknown> {
  * the name: of the host's own `webhook`, say.
  */
 @Injectable()
-export class Workers implements OnApplicationShutdown {
-  private readonly all: RunningWorker[] = [];
+export class Workers implements BeforeApplicationShutdown {
+  readonly all: RunningWorker[] = [];
 
   constructor(
     @Inject(CONFIG) private readonly config: Config,
@@ -70,7 +70,7 @@ export class Workers implements OnApplicationShutdown {
    * One that runs, its connection being ready: on Postgres BullMQ remembers a first connection that failed, and a worker
    * that ran by then would spin on that failure for ever.
    */
-  async start<T>(queue: string, process: Process<T>, logger: Logger, options: Options = {}): Promise<RunningWorker<T>> {
+  async start<T>(queue: string, process: Process<T>, logger: Logger, options: Options = {}): Promise<Worker<T>> {
     const { worker: connection, probe } = this.connections;
     const ours = { connection, prefix: keyPrefix(this.config), autorun: false, runRetryDelay: 2_000 };
     const running = new RunningWorker<T>(queue, process, { lockDuration: LOCK_MS, ...options, ...ours }, probe);
@@ -79,11 +79,11 @@ export class Workers implements OnApplicationShutdown {
     worker.on('error', (error) => logger.warn(`queue: ${error.message}`));
     await worker.waitUntilReady();
     worker.run().catch((error: unknown) => logger.fatal(`this worker has stopped: ${String(error)}`));
-    return running;
+    return worker;
   }
 
-  /** Also one whose start failed. */
-  async onApplicationShutdown(): Promise<void> {
+  /** Also one whose start failed. Global, hence after whatever those who started them do at this step. */
+  async beforeApplicationShutdown(): Promise<void> {
     await Promise.all(this.all.map((running) => running.close()));
   }
 }

@@ -1,14 +1,8 @@
-import {
-  type BeforeApplicationShutdown,
-  Inject,
-  Injectable,
-  Logger,
-  type OnApplicationBootstrap,
-} from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { DelayedError, type Job, UnrecoverableError } from 'bullmq';
 import type { Config } from '../config.js';
 import { CONFIG } from '../config.module.js';
-import { type RunningWorker, Workers } from '../queue/workers.js';
+import { Workers } from '../queue/workers.js';
 import type { DeliveryJob } from './delivery.queue.js';
 import { WEBHOOK_QUEUE } from './delivery.queue.js';
 import { HostShares } from './host-shares.js';
@@ -31,10 +25,8 @@ const RETRY_PRIORITY = 10;
 
 /** Turns the result of a delivery into what BullMQ does with the job next. The row decides, BullMQ's own count informs. */
 @Injectable()
-export class DeliveryProcessor implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class DeliveryProcessor implements OnApplicationBootstrap {
   private readonly logger = new Logger(DeliveryProcessor.name);
-  /** Once it runs. */
-  running: RunningWorker<DeliveryJob> | undefined;
 
   private readonly shares: HostShares;
   private readonly putOffs: PutOffs;
@@ -50,12 +42,7 @@ export class DeliveryProcessor implements OnApplicationBootstrap, BeforeApplicat
 
   async onApplicationBootstrap(): Promise<void> {
     const process = this.process.bind(this);
-    this.running = await this.workers.start(WEBHOOK_QUEUE, process, this.logger, workerOptions(this.config));
-  }
-
-  /** Takes no more jobs, and lets the sends under way end and be recorded. */
-  async beforeApplicationShutdown(): Promise<void> {
-    await this.running?.close();
+    await this.workers.start(WEBHOOK_QUEUE, process, this.logger, workerOptions(this.config));
   }
 
   async process(job: Job<DeliveryJob>, token?: string): Promise<void> {

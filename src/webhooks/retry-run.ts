@@ -10,7 +10,7 @@ import type { Job, Queue } from 'bullmq';
 import type { Config } from '../config.js';
 import { CONFIG } from '../config.module.js';
 import { type SlotJob, SlotQueue } from '../queue/slot-queue.js';
-import { type RunningWorker, Workers } from '../queue/workers.js';
+import { Workers } from '../queue/workers.js';
 import { Sweep } from './sweep.js';
 
 export const RETRY_RUN_QUEUE = 'retry-run';
@@ -21,7 +21,6 @@ export const RETRY_RUN_PRODUCER = 'usher-retry-run-producer';
 export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(RetryRun.name);
   private readonly slots: SlotQueue;
-  private running: RunningWorker<SlotJob> | undefined;
 
   constructor(
     @InjectQueue(RETRY_RUN_PRODUCER) queue: Queue<SlotJob>,
@@ -34,14 +33,13 @@ export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdo
 
   async onApplicationBootstrap(): Promise<void> {
     const process = this.process.bind(this);
-    this.running = await this.workers.start(RETRY_RUN_QUEUE, process, this.logger);
-    this.running.worker.on('failed', (_, error) => this.logger.warn(`this mark's retry run failed: ${error.message}`));
+    const worker = await this.workers.start(RETRY_RUN_QUEUE, process, this.logger);
+    worker.on('failed', (_, error) => this.logger.warn(`this mark's retry run failed: ${error.message}`));
     this.slots.start();
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
+  beforeApplicationShutdown(): void {
     this.slots.stop();
-    await this.running?.close();
   }
 
   async process({ data: { slot } }: Job<SlotJob>): Promise<void> {

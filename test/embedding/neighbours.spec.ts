@@ -35,7 +35,8 @@ import {
   WebhookService,
 } from '../../src/index.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../src/queue/queue-connections.js';
-import { DeliveryProcessor } from '../../src/webhooks/delivery.processor.js';
+import { Workers } from '../../src/queue/workers.js';
+import { WEBHOOK_QUEUE } from '../../src/webhooks/delivery.queue.js';
 import { type Backend, createBackend } from '../support/backend.js';
 import { TestReceiver } from '../support/receiver.js';
 import { SHORT_TIMES } from '../support/usher.js';
@@ -121,6 +122,9 @@ async function seats(logger: LoggerService): Promise<NestFastifyApplication> {
   return application;
 }
 
+const workerOf = (application: INestApplicationContext) =>
+  application.get(Workers, { strict: false }).all.find(({ worker }) => worker.name === WEBHOOK_QUEUE)?.worker;
+
 describe('an application', () => {
   test('is told of a refusal by an exception of Nest’s own, which its filters know and nobody logs as a fault', async () => {
     const faults: unknown[] = [];
@@ -154,7 +158,7 @@ describe('an application', () => {
   test('may start its workers when it likes; Usher’s run from the start', async () => {
     const manual = BullModule.forRoot({ connection: {}, extraOptions: { manualRegistration: true } });
     const application = await start(await settings(), manual);
-    expect(application.get(DeliveryProcessor, { strict: false }).running?.worker.isRunning()).toBe(true);
+    expect(workerOf(application)?.isRunning()).toBe(true);
   });
 
   test('may have a data source of its own, under a name', async () => {
@@ -219,6 +223,6 @@ test('two Ushers of a process keep their own settings, also where both were made
   const modules = configs.map((config) => UsherModule.forRoot(config));
   for (const module of modules)
     open.push(await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false }));
-  const concurrencies = open.map((one) => one.get(DeliveryProcessor, { strict: false }).running?.worker.concurrency);
+  const concurrencies = open.map((one) => workerOf(one)?.concurrency);
   expect(concurrencies).toEqual([11, 22]);
 });

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Job, UnrecoverableError, Worker } from 'bullmq';
 import { ClaimStore } from '../../src/webhooks/claim.store.js';
-import { DeliveryProcessor } from '../../src/webhooks/delivery.processor.js';
+import { Workers } from '../../src/queue/workers.js';
+import { WEBHOOK_QUEUE } from '../../src/webhooks/delivery.queue.js';
 import { Webhook } from '../../src/webhooks/webhook.entity.js';
 import { eventually } from '../support/eventually.js';
 import { answer, TestReceiver } from '../support/receiver.js';
@@ -20,7 +21,8 @@ beforeAll(async () => {
   usher = await TestUsher.start();
   receiver = await TestReceiver.start();
   client = await usher.client(receiver.url);
-  worker = usher.running.app.get(DeliveryProcessor, { strict: false }).running!.worker;
+  const { all } = usher.running.app.get(Workers, { strict: false });
+  worker = all.find((one) => one.worker.name === WEBHOOK_QUEUE)!.worker;
   hand = new Worker(worker.name, null, { ...worker.opts, autorun: false });
 });
 afterEach(async () => {
