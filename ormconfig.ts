@@ -1,7 +1,7 @@
 import { DataSource } from 'typeorm';
-import { AccessToken, Grant } from './src/auth/grant.entity.js';
+import { AccessToken, Grant } from './src/auth/tokens/grant.entity.js';
 import { Client, ClientSecret } from './src/clients/client.entity.js';
-import { loadConfig } from './src/config.js';
+import { loadConfig } from './src/server/settings/settings.js';
 import { dataSourceOptions } from './src/database/data-source-options.js';
 import { openEmbeddedPostgres } from './src/database/embedded/embedded-postgres.js';
 import { IdempotencyKey } from './src/orders/idempotency-key.entity.js';

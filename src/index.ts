@@ -1,10 +1,10 @@
-export { UsherModule } from './app.module.js';
+export { UsherModule } from './usher.module.js';
 export { AuthModule } from './auth/auth.module.js';
-export { BearerGuard, CurrentClient } from './auth/bearer.guard.js';
+export { BearerGuard, CurrentClient } from './auth/bearer/bearer.guard.js';
 export { Client } from './clients/client.entity.js';
 export { ClientsModule } from './clients/clients.module.js';
 export { ClientsService } from './clients/clients.service.js';
-export { type Config, ConfigError, loadConfig } from './config.js';
+export { type Config, ConfigError, loadConfig } from './server/settings/settings.js';
 export { Problem } from './http/problem.js';
 export type { Completion, NewOrder, OrderView } from './orders/movie-order.js';
 export { OnOrderCompleted, OrderCompleted } from './orders/order-completed.event.js';

@@ -1,5 +1,5 @@
-import { outliveReaders } from './fault.js';
-import { runServer } from './run-server.js';
+import { outliveReaders } from './server/fault.js';
+import { runServer } from './server/serve.js';
 
 outliveReaders();
 await runServer();

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { KeysRotated } from '../clients/key-rotation.js';
+import type { KeysRotated } from '../clients/keys/key-rotation.js';
 import { command, group, withServices } from './command.js';
 import { print } from './output.js';
 import { startProgress } from './progress.js';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type Command, InvalidArgumentError } from 'commander';
-import { parseDuration } from '../core/duration.js';
+import { parseDuration } from '../values/duration.js';
 import { dim, green, red } from './colour.js';
 import { command } from './command.js';
 import { type Received, startLocalReceiver } from './local-receiver.js';

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { StartUpError } from '../core/start-up-error.js';
+import { StartUpError } from '../values/start-up-error.js';
 import { diagnose, type Diagnosis, type Notification, verifyNotification } from '../receiver/index.js';
 import { forward } from './forward.js';
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { loadConfig } from '../config.js';
+import { loadConfig } from '../server/settings/settings.js';
 import { command } from './command.js';
 import { print } from './output.js';
 
@@ -8,7 +8,7 @@ export function addMigrate(program: Command): void {
 }
 
 async function run({ json }: { json?: boolean }): Promise<void> {
-  const { migrate } = await import('../migrate.js');
+  const { migrate } = await import('../server/migrate.js');
   const done = await migrate(loadConfig());
   print(json, { migrations: done }, done.length > 0 ? `Done: ${done.join(', ')}` : 'Nothing to do: it is up to date.');
 }

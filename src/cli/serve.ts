@@ -3,6 +3,6 @@ import { command } from './command.js';
 
 export function addServe(program: Command): void {
   command(program, 'serve', 'run the service, in the role that USHER_ROLE names').action(
-    async (options: { json?: boolean }) => (await import('../run-server.js')).runServer(options),
+    async (options: { json?: boolean }) => (await import('../server/serve.js')).runServer(options),
   );
 }

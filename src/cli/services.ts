@@ -1,11 +1,11 @@
 import { NestFactory } from '@nestjs/core';
-import { AppModule } from '../app.module.js';
-import { Purge } from '../purge/purge.js';
+import { ServerModule } from '../server/server.module.js';
+import { Purge } from '../retention/purge.js';
 import { ClientsService } from '../clients/clients.service.js';
-import { KeyRotation } from '../clients/key-rotation.js';
-import { SecretRotation } from '../clients/secret-rotation.js';
-import { loadConfig } from '../config.js';
-import { createLogger, NestLogger } from '../logger.js';
+import { KeyRotation } from '../clients/keys/key-rotation.js';
+import { SecretRotation } from '../clients/secrets/secret-rotation.js';
+import { loadConfig } from '../server/settings/settings.js';
+import { createLogger, NestLogger } from '../server/logger.js';
 import { OrdersService } from '../orders/orders.service.js';
 import { MassResend } from '../webhooks/mass-resend.js';
 import { WebhookService } from '../webhooks/webhook.service.js';
@@ -16,7 +16,10 @@ export type Services = Awaited<ReturnType<typeof openServices>>;
 export async function openServices() {
   const config = loadConfig();
   const logger = new NestLogger(createLogger({ ...config, logLevel: config.commandLogLevel }, 'stderr'));
-  const app = await NestFactory.createApplicationContext(AppModule.forCommand(config), { logger, abortOnError: false });
+  const app = await NestFactory.createApplicationContext(ServerModule.forCommand(config), {
+    logger,
+    abortOnError: false,
+  });
   const get = <T>(service: new (...injected: never[]) => T): T => app.get<T>(service, { strict: false });
   return {
     clients: get(ClientsService),

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { parseDuration } from '../core/duration.js';
+import { parseDuration } from '../values/duration.js';
 import { command, withServices } from './command.js';
 import { fields, print } from './output.js';
 import { startProgress } from './progress.js';

@@ -1,5 +1,4 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
-import type { GrantType } from '../core/token-request.js';
 import {
   CLIENT_ID_LENGTH,
   longText,
@@ -8,6 +7,8 @@ import {
   text,
   wholeNumber,
 } from '../database/columns.js';
+
+export type GrantType = 'client_credentials' | 'refresh_token';
 
 const spaceSeparated = {
   to: (grants: GrantType[]) => grants.join(' '),

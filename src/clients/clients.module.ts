@@ -1,32 +1,34 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import type { Config } from '../config.js';
-import { CONFIG } from '../config.module.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { EMBEDDED_POSTGRES } from '../database/database.module.js';
-import { ClientSecrets } from './client-secrets.js';
+import { ClientSecrets } from './secrets/client-secrets.js';
 import { Client, ClientSecret } from './client.entity.js';
 import { ClientsService } from './clients.service.js';
-import { KeyFile } from './key-file.js';
-import { KeyRing } from './key-ring.js';
-import { KEY_FILE, KeyRotation } from './key-rotation.js';
-import { KeyCheck } from './key-usage.js';
-import { SecretRotation } from './secret-rotation.js';
-import { Vault } from './vault.js';
+import { KeyFile } from './keys/key-file.js';
+import { KeyRing } from './keys/key-ring.js';
+import { parseMasterKeys } from './keys/master-key.js';
+import { KEY_FILE, KeyRotation } from './keys/key-rotation.js';
+import { KeyCheck } from './keys/key-check.js';
+import { SecretRotation } from './secrets/secret-rotation.js';
+import { Vault } from './secrets/vault.js';
 
-function openKeyFile({ masterKeys, database }: Config): KeyFile | null {
+function openKeyFile({ masterKeys, database }: ResolvedOptions): KeyFile | null {
   return masterKeys === null && database.kind === 'embedded' ? new KeyFile(database.folder) : null;
 }
 
-function openKeyRing({ masterKeys }: Config, file: KeyFile | null): KeyRing {
-  return file ? new KeyRing(file.path, () => file.read()) : new KeyRing('USHER_MASTER_KEYS', () => masterKeys ?? []);
+function openKeyRing({ masterKeys }: ResolvedOptions, file: KeyFile | null): KeyRing {
+  return file
+    ? new KeyRing(file.path, () => file.read())
+    : new KeyRing('USHER_MASTER_KEYS', () => parseMasterKeys(masterKeys ?? '') ?? []);
 }
 
 @Module({
   imports: [TypeOrmModule.forFeature([Client, ClientSecret])],
   providers: [
     // The key file lies in the embedded database's folder: it must be open (and locked) first.
-    { provide: KEY_FILE, useFactory: openKeyFile, inject: [CONFIG, EMBEDDED_POSTGRES] },
-    { provide: KeyRing, useFactory: openKeyRing, inject: [CONFIG, KEY_FILE] },
+    { provide: KEY_FILE, useFactory: openKeyFile, inject: [USHER_OPTIONS, EMBEDDED_POSTGRES] },
+    { provide: KeyRing, useFactory: openKeyRing, inject: [USHER_OPTIONS, KEY_FILE] },
     { provide: Vault, useFactory: (keys: KeyRing) => new Vault(keys), inject: [KeyRing] },
     ...[ClientsService, ClientSecrets, SecretRotation, KeyRotation, KeyCheck],
   ],

@@ -2,16 +2,15 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
 import { type DataSource, Repository } from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
-import type { Config } from '../config.js';
-import { CONFIG } from '../config.module.js';
-import { type ClientCredentials, credentialFault, newCredentials } from '../core/client-credentials.js';
-import { newId } from '../core/identifier.js';
-import { checkNotifyUrl, NotifyUrlError } from '../core/notify-url.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
+import { type ClientCredentials, credentialFault, newCredentials } from './client-credentials.js';
+import { newId } from '../values/identifier.js';
+import { checkNotifyUrl, NotifyUrlError } from '../values/notify-url.js';
 import { databaseNow, inTransaction, isDuplicate } from '../database/sql.js';
 import { Problem, unprocessable } from '../http/problem.js';
 import { ClientError, UnknownClientError } from './client-error.js';
 import { Client, CLIENT_NAME_MOST, ClientSecret } from './client.entity.js';
-import { Vault } from './vault.js';
+import { Vault } from './secrets/vault.js';
 
 const NAME = new RegExp(`^(?=.*\\S)\\P{Cc}{1,${CLIENT_NAME_MOST}}$`, 'u');
 
@@ -23,7 +22,7 @@ export class ClientsService {
     @InjectRepository(Client) private readonly clients: Repository<Client>,
     private readonly vault: Vault,
     private readonly audit: AuditLog,
-    @Inject(CONFIG) private readonly config: Config,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
   /** A new client and its secret, which is shown this once and only kept sealed. */
@@ -65,7 +64,7 @@ export class ClientsService {
 
   /** Refuses a Notify URL that deliveries would refuse (NotifyUrlError says why). */
   checkNotifyUrl(url: string): void {
-    const { allowPrivateHosts, environment } = this.config;
+    const { allowPrivateHosts, environment } = this.options;
     checkNotifyUrl(url, { allowPrivateHosts, httpsOnly: environment === 'production' });
   }
 
@@ -109,7 +108,7 @@ export class ClientsService {
         disabledAt: null,
       });
       await manager.insert(Client, client);
-      const id = newId(this.config.environment, createdAt);
+      const id = newId(this.options.environment, createdAt);
       const sealed = this.vault.seal(secret, client.id);
       await manager.insert(ClientSecret, { id, clientId: client.id, ...sealed, createdAt, expiresAt: null });
       return client;

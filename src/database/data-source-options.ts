@@ -1,13 +1,12 @@
 import { createConnection } from 'mysql2/promise';
 import { DataSource, type DataSourceOptions } from 'typeorm';
-import type { Config } from '../config.js';
-import { StartUpError } from '../core/start-up-error.js';
+import type { ResolvedOptions } from '../usher.options.js';
+import { StartUpError, unreachable } from '../values/start-up-error.js';
 import type { EmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { Initial1767225600000 } from './migrations/1767225600000-initial.js';
-import { mysqlTls } from './mysql-tls.js';
-import { mysqlSocket, pgSocket, silenceLimit } from './silent-connections.js';
 import { isDatabaseDown } from './sql.js';
-import { unreachable } from './unreachable.js';
+import { connect, Socket } from 'node:net';
+import type { RetryPolicy } from '../values/retry-schedule.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
@@ -23,7 +22,7 @@ export type DatabaseTask = 'service' | 'migration';
 
 /** What TypeORM needs for the configured database; `embedded` is the opened one where that is an embedded one. */
 export async function dataSourceOptions(
-  config: Config,
+  config: ResolvedOptions,
   embedded: EmbeddedPostgres | null,
   task: DatabaseTask,
 ): Promise<DataSourceOptions> {
@@ -52,7 +51,7 @@ export async function dataSourceOptions(
 }
 
 /** An initialised data source; a StartUpError where the server does not let us in. */
-export async function openDataSource(options: DataSourceOptions, { database }: Config): Promise<DataSource> {
+export async function openDataSource(options: DataSourceOptions, { database }: ResolvedOptions): Promise<DataSource> {
   try {
     return await new DataSource(options).initialize();
   } catch (error) {
@@ -102,4 +101,36 @@ function checkedDialect(version: string): 'mysql' | 'mariadb' {
   if (!enough)
     throw new StartUpError(`DATABASE_URL: the server is ${version}; Usher needs MySQL 8 or MariaDB 10.6 (SKIP LOCKED)`);
   return dialect;
+}
+
+/** mysql2 by itself checks who signed a certificate, and not whose it is. Authorities beyond Node's: NODE_EXTRA_CA_CERTS. */
+const TLS: Record<string, { ssl?: { verifyIdentity?: boolean; rejectUnauthorized: boolean } }> = {
+  REQUIRED: { ssl: { rejectUnauthorized: false } },
+  VERIFY_IDENTITY: { ssl: { rejectUnauthorized: true, verifyIdentity: true } },
+};
+
+/** By the `ssl-mode` of a mysql:// address; without one nothing is encrypted. */
+export const mysqlTls = ({ searchParams }: URL) => TLS[searchParams.get('ssl-mode') ?? ''] ?? {};
+
+const LEAST_MS = 10_000;
+
+/**
+ * After how long a database that says nothing counts as gone: its host died, or a firewall forgot the connection. Without
+ * a limit of ours the kernel's applies, a quarter of an hour, and a batch of claims hangs that long.
+ */
+export const silenceLimit = ({ timeoutMs }: RetryPolicy): number => Math.max(LEAST_MS, 2 * timeoutMs);
+
+/** A socket factory for pg, which connects it itself. */
+export const pgSocket = (limitMs: number) => (): Socket => limited(new Socket(), limitMs);
+
+/** A socket factory for mysql2. */
+export const mysqlSocket =
+  (limitMs: number) =>
+  ({ config }: { config: { host: string; port: number } }): Socket =>
+    limited(connect(config.port, config.host).setNoDelay(true), limitMs);
+
+function limited(socket: Socket, limitMs: number): Socket {
+  const silent = (): Socket =>
+    socket.destroy(Object.assign(new Error(`no answer for ${limitMs} ms`), { code: 'ETIMEDOUT' }));
+  return socket.setTimeout(limitMs, silent);
 }

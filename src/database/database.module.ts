@@ -9,9 +9,8 @@ import {
 import { ModulesContainer } from '@nestjs/core';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { DataSource, type DataSourceOptions } from 'typeorm';
-import type { Config } from '../config.js';
-import { CONFIG } from '../config.module.js';
-import { StartUpError } from '../core/start-up-error.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
+import { StartUpError } from '../values/start-up-error.js';
 import { AfterCommit } from './after-commit.js';
 import { dataSourceOptions, openDataSource } from './data-source-options.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/embedded-postgres.js';
@@ -26,12 +25,12 @@ export type DatabaseUse = 'serve' | 'command';
 @Module({})
 class EmbeddedPostgresModule {
   static forRoot(use: DatabaseUse): DynamicModule {
-    const open = ({ database }: Config): Promise<EmbeddedPostgres> | null =>
+    const open = ({ database }: ResolvedOptions): Promise<EmbeddedPostgres> | null =>
       database.kind === 'embedded' ? openEmbeddedPostgres(database.folder, use === 'serve' ? 'own' : 'join') : null;
     return {
       module: EmbeddedPostgresModule,
       global: true,
-      providers: [{ provide: EMBEDDED_POSTGRES, useFactory: open, inject: [CONFIG] }],
+      providers: [{ provide: EMBEDDED_POSTGRES, useFactory: open, inject: [USHER_OPTIONS] }],
       exports: [EMBEDDED_POSTGRES],
     };
   }
@@ -54,7 +53,7 @@ export class DatabaseModule implements OnModuleInit, OnApplicationShutdown {
   constructor(
     @Inject(getDataSourceToken()) private readonly dataSource: DataSource,
     @Inject(EMBEDDED_POSTGRES) private readonly embedded: EmbeddedPostgres | null,
-    @Inject(CONFIG) private readonly config: Config,
+    @Inject(USHER_OPTIONS) private readonly config: ResolvedOptions,
   ) {}
 
   static forRoot(use: DatabaseUse): DynamicModule {
@@ -64,8 +63,8 @@ export class DatabaseModule implements OnModuleInit, OnApplicationShutdown {
       imports: [
         EmbeddedPostgresModule.forRoot(use),
         TypeOrmModule.forRootAsync({
-          inject: [CONFIG, EMBEDDED_POSTGRES],
-          useFactory: async (config: Config, embedded: EmbeddedPostgres | null) => ({
+          inject: [USHER_OPTIONS, EMBEDDED_POSTGRES],
+          useFactory: async (config: ResolvedOptions, embedded: EmbeddedPostgres | null) => ({
             ...(await dataSourceOptions(config, embedded, 'service')),
             usher: config,
             autoLoadEntities: true,
@@ -73,7 +72,7 @@ export class DatabaseModule implements OnModuleInit, OnApplicationShutdown {
           }),
           // It is handed our options, but no configuration beside them.
           dataSourceFactory: (options) => {
-            const { usher, ...rest } = options as DataSourceOptions & { usher: Config };
+            const { usher, ...rest } = options as DataSourceOptions & { usher: ResolvedOptions };
             return openDataSource(rest as DataSourceOptions, usher);
           },
         }),

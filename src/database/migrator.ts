@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
-import type { DatabaseLocation } from '../config.js';
-import { StartUpError } from '../core/start-up-error.js';
+import type { DatabaseLocation } from '../usher.options.js';
+import { StartUpError } from '../values/start-up-error.js';
 
 /** Names of the migrations that the database lacks. */
 export async function pendingMigrations(dataSource: DataSource): Promise<string[]> {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { OAuthErrorCode } from '../core/oauth-error.js';
+import type { OAuthErrorCode } from './oauth-error.js';
 
 /** Schemas with a name of their own in the OpenAPI document. Ours alone: a host application may name its own alike. */
 export const named = z.registry<{ id: string }>();

@@ -1,4 +1,5 @@
 import { HttpException } from '@nestjs/common';
+import type { z } from 'zod';
 
 const RETRY_AFTER_S = '5';
 
@@ -38,3 +39,11 @@ export const unavailable = (why = 'the service is busy or starting; try again'):
 /** `challenge` is the WWW-Authenticate header that a 401 owes. */
 export const unauthorized = (why: string, challenge: string): Problem =>
   new Problem(401, 'Unauthorized', why).with({ 'WWW-Authenticate': challenge });
+
+/** `input` as the schema has it, or a 400 that names every field at fault. */
+export function validated<T>(schema: z.ZodType<T>, input: unknown): T {
+  const result = schema.safeParse(input);
+  if (result.success) return result.data;
+  const errors = result.error.issues.map(({ path, message }) => ({ field: path.join('.') || 'body', message }));
+  throw new Problem(400, 'Bad Request', errors.map(({ field, message }) => `${field}: ${message}`).join('; '), errors);
+}

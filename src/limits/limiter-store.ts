@@ -1,11 +1,14 @@
 import pg from 'pg';
-import { type RateLimiterAbstract, RateLimiterPostgres, RateLimiterRedis } from 'rate-limiter-flexible';
-import type { Config } from '../config.js';
-import { postgresSchema } from '../queue/queue-backend.js';
-import { LIMIT_TABLE } from '../queue/limit-table.js';
+import {
+  type RateLimiterAbstract,
+  RateLimiterPostgres,
+  RateLimiterRedis,
+  RateLimiterMemory,
+} from 'rate-limiter-flexible';
+import type { ResolvedOptions } from '../usher.options.js';
+import { postgresSchema, LIMIT_TABLE } from '../queue/postgres-backend.js';
 import type { QueueConnections } from '../queue/queue-connections.js';
 import { connectRedis, FAILS_FAST, type RedisServer } from '../queue/redis-connection.js';
-import { BoundedMemory } from './bounded-memory.js';
 
 /** A limit waits no longer than this for its store before it counts in memory. */
 const PATIENCE_MS = 5_000;
@@ -24,7 +27,7 @@ export interface LimiterStore {
 }
 
 export function openLimiterStore(
-  { queue, queuePrefix }: Config,
+  { queue, queuePrefix }: ResolvedOptions,
   { redis }: QueueConnections,
 ): Promise<LimiterStore> | LimiterStore {
   if (redis) return redisStore(redis);
@@ -54,4 +57,29 @@ function postgresStore(url: URL, queuePrefix: string): LimiterStore {
     counter: (options) => new RateLimiterPostgres({ ...options, ...table, storeClient: pool }),
     close: () => pool.end(),
   };
+}
+
+const MOST_KEYS = 50_000;
+
+/** Counts in this process's memory, of the most recent keys alone: nobody can grow it by making keys up. */
+export class BoundedMemory extends RateLimiterMemory {
+  /** Oldest use first. */
+  private readonly keys = new Set<string>();
+
+  override penalty(key: string, points?: number): ReturnType<RateLimiterMemory['penalty']> {
+    this.remember(key);
+    return super.penalty(key, points);
+  }
+
+  private remember(key: string): void {
+    this.keys.delete(key);
+    this.keys.add(key);
+    if (this.keys.size > MOST_KEYS) this.forgetOldest();
+  }
+
+  private forgetOldest(): void {
+    const [oldest = ''] = this.keys;
+    this.keys.delete(oldest);
+    void this.delete(oldest);
+  }
 }

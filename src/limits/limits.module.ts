@@ -1,11 +1,9 @@
 import { Global, Inject, Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
-import type { Config } from '../config.js';
-import { CONFIG } from '../config.module.js';
-import type { Rate } from '../core/rate.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
+import type { Rate } from '../values/duration.js';
 import { QUEUE_CONNECTIONS } from '../queue/queue-connections.js';
-import { BoundedMemory } from './bounded-memory.js';
+import { BoundedMemory, type LimiterStore, openLimiterStore } from './limiter-store.js';
 import { Limiter } from './limiter.js';
-import { type LimiterStore, openLimiterStore } from './limiter-store.js';
 
 const LIMITER_STORE = Symbol('LimiterStore');
 
@@ -14,7 +12,7 @@ const LIMITER_STORE = Symbol('LimiterStore');
 export class Limits implements OnApplicationShutdown {
   constructor(
     @Inject(LIMITER_STORE) private readonly store: LimiterStore,
-    @Inject(CONFIG) private readonly config: Config,
+    @Inject(USHER_OPTIONS) private readonly config: ResolvedOptions,
   ) {}
 
   limiter(name: string, { count, seconds }: Rate): Limiter {
@@ -30,7 +28,10 @@ export class Limits implements OnApplicationShutdown {
 
 @Global()
 @Module({
-  providers: [{ provide: LIMITER_STORE, useFactory: openLimiterStore, inject: [CONFIG, QUEUE_CONNECTIONS] }, Limits],
+  providers: [
+    { provide: LIMITER_STORE, useFactory: openLimiterStore, inject: [USHER_OPTIONS, QUEUE_CONNECTIONS] },
+    Limits,
+  ],
   exports: [Limits],
 })
 export class LimitsModule {}

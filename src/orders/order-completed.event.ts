@@ -1,6 +1,8 @@
-import { OnEvent } from '@nestjs/event-emitter';
+import { OnEvent, EventEmitter2, EventEmitterReadinessWatcher } from '@nestjs/event-emitter';
 import type { EntityManager } from 'typeorm';
-import type { CompletedOrderData } from '../core/notification.js';
+import type { CompletedOrderData } from '../protocol/notification.js';
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
+import { StartUpError } from '../values/start-up-error.js';
 
 /**
  * Emitted inside the transaction that completes an order. What a listener writes with `manager` commits with the order,
@@ -22,3 +24,24 @@ export class OrderCompleted {
 
 /** Subscribes a method to {@link OrderCompleted}. A plain `@OnEvent` would log what the method throws and carry on. */
 export const OnOrderCompleted = (): MethodDecorator => OnEvent(OrderCompleted.NAME, { suppressErrors: false });
+
+/** Emits {@link OrderCompleted}, and sees to it that somebody listens: without, notifications would vanish silently. */
+@Injectable()
+export class CompletionEvents implements OnApplicationBootstrap {
+  constructor(
+    private readonly emitter: EventEmitter2,
+    private readonly readiness: EventEmitterReadinessWatcher,
+  ) {}
+
+  async onApplicationBootstrap(): Promise<void> {
+    await this.readiness.waitUntilReady();
+    if (this.emitter.listenerCount(OrderCompleted.NAME) === 0) {
+      throw new StartUpError(`nobody listens to ${OrderCompleted.NAME}: import WebhookModule beside OrdersModule`);
+    }
+  }
+
+  /** Waits for the listeners; rejects when one does. */
+  async emit(event: OrderCompleted): Promise<void> {
+    await this.emitter.emitAsync(OrderCompleted.NAME, event);
+  }
+}

@@ -1,19 +1,16 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { CompletionEvents } from './completion-events.js';
+import { CompletionEvents, OrderCompleted } from './order-completed.event.js';
 import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
 import { type DataSource, type EntityManager, Repository } from 'typeorm';
 import type { Client } from '../clients/client.entity.js';
 import { ClientsService } from '../clients/clients.service.js';
-import type { Config } from '../config.js';
-import { CONFIG } from '../config.module.js';
-import { newId, orderIdOf } from '../core/identifier.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
+import { newId, orderIdOf } from '../values/identifier.js';
 import { databaseNow, inTransaction } from '../database/sql.js';
-import { conflict, notFound, type Problem } from '../http/problem.js';
-import { validated } from '../http/validated.js';
+import { conflict, notFound, type Problem, validated } from '../http/problem.js';
 import { checkIdempotencyKey, takeIdempotencyKey } from './idempotency.js';
 import { Completion, NewOrder, notificationData, type OrderView, viewOf } from './movie-order.js';
 import { MovieOrder } from './movie-order.entity.js';
-import { OrderCompleted } from './order-completed.event.js';
 
 /** Creates and completes movie orders. Keys are those of specification 2.3; errors are problems of http/problem.ts. */
 @Injectable()
@@ -23,7 +20,7 @@ export class OrdersService {
     @InjectRepository(MovieOrder) private readonly orders: Repository<MovieOrder>,
     private readonly clients: ClientsService,
     private readonly events: CompletionEvents,
-    @Inject(CONFIG) private readonly config: Config,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
   /**
@@ -77,7 +74,7 @@ export class OrdersService {
   private newOrder(client: Client, request: NewOrder, now: number): MovieOrder {
     return this.orders.create({
       ...request,
-      id: newId(this.config.environment, now),
+      id: newId(this.options.environment, now),
       clientId: client.id,
       status: 'PENDING',
       notifyUrl: request.notifyUrl ?? null,

@@ -1,12 +1,9 @@
 import { assertSchemaCompatibility, type ConnectionOptions, runMigrations, SchemaMigrationRequiredError } from 'bullmq';
 import pg from 'pg';
-import type { Config } from '../config.js';
-import { StartUpError } from '../core/start-up-error.js';
+import type { ResolvedOptions } from '../usher.options.js';
+import { StartUpError, unreachable } from '../values/start-up-error.js';
 import type { EmbeddedPostgres } from '../database/embedded/embedded-postgres.js';
-import { unreachable } from '../database/unreachable.js';
-import { createLimitTable } from './limit-table.js';
-import { PatientPool } from './patient-pool.js';
-import { postgresSchema } from './queue-backend.js';
+import { createLimitTable, PatientPool, postgresSchema } from './postgres-backend.js';
 import { checkRedis, connectRedis, FAILS_FAST, type RedisServer, WAITS } from './redis-connection.js';
 
 const FAIL_FAST_MS = 2_000;
@@ -29,12 +26,12 @@ export interface QueueConnections {
 }
 
 /** In braces a Redis Cluster puts all keys of a prefix on one node, where a script may touch them together. */
-export const keyPrefix = ({ queue, queuePrefix }: Config): string =>
+export const keyPrefix = ({ queue, queuePrefix }: ResolvedOptions): string =>
   queue.kind === 'redis' ? `{${queuePrefix}}` : queuePrefix;
 
 /** Checks the queue's server and opens what this process needs of it. */
 export async function openQueueConnections(
-  config: Config,
+  config: ResolvedOptions,
   embedded: EmbeddedPostgres | null,
 ): Promise<QueueConnections> {
   const { queue } = config;
@@ -49,7 +46,7 @@ export async function openQueueConnections(
   return pools as unknown as QueueConnections;
 }
 
-async function openRedis({ queuePrefix }: Config, redis: RedisServer): Promise<QueueConnections> {
+async function openRedis({ queuePrefix }: ResolvedOptions, redis: RedisServer): Promise<QueueConnections> {
   const [producer, worker] = await Promise.all([connectRedis(redis, FAILS_FAST), connectRedis(redis, WAITS)]);
   // A write: a Redis whose memory is full still reads.
   const probe = () => producer.set(`${queuePrefix}:probe`, '', 'PX', PROBE_KEPT_MS);
@@ -58,7 +55,7 @@ async function openRedis({ queuePrefix }: Config, redis: RedisServer): Promise<Q
 }
 
 /** The queue's tables on Postgres; Redis needs none. */
-export async function migrateQueue(config: Config, embedded: EmbeddedPostgres | null): Promise<void> {
+export async function migrateQueue(config: ResolvedOptions, embedded: EmbeddedPostgres | null): Promise<void> {
   if (config.queue.kind === 'redis') return;
   const { worker, close } = openPools(config, embedded);
   try {
@@ -70,13 +67,13 @@ export async function migrateQueue(config: Config, embedded: EmbeddedPostgres | 
   }
 }
 
-async function createTables(client: pg.PoolClient, { queue, queuePrefix }: Config): Promise<void> {
+async function createTables(client: pg.PoolClient, { queue, queuePrefix }: ResolvedOptions): Promise<void> {
   const schema = postgresSchema(queuePrefix);
   await runMigrations(client, schema);
   if (queue.kind === 'postgres') await createLimitTable(client, schema);
 }
 
-function openPools({ queue, queuePrefix }: Config, embedded: EmbeddedPostgres | null) {
+function openPools({ queue, queuePrefix }: ResolvedOptions, embedded: EmbeddedPostgres | null) {
   const address = queue.kind === 'postgres' ? { connectionString: queue.url.href } : embedded?.connection;
   const options = { ...address, options: `-c search_path=${postgresSchema(queuePrefix)}`, keepAlive: true };
   const producer = new pg.Pool({
@@ -93,7 +90,7 @@ function openPools({ queue, queuePrefix }: Config, embedded: EmbeddedPostgres | 
   return { producer, worker, redis: null, probe, close };
 }
 
-async function checkPostgres(config: Config, pool: pg.Pool): Promise<void> {
+async function checkPostgres(config: ResolvedOptions, pool: pg.Pool): Promise<void> {
   const { queue, queuePrefix } = config;
   const schema = postgresSchema(queuePrefix);
   try {
@@ -107,7 +104,7 @@ async function checkPostgres(config: Config, pool: pg.Pool): Promise<void> {
 }
 
 /** Without a QUEUE_URL the queue lies in the database. */
-const settingOf = ({ queue, database }: Config): string =>
+const settingOf = ({ queue, database }: ResolvedOptions): string =>
   queue.kind === 'postgres' && database.kind === 'postgres' && queue.url === database.url
     ? 'DATABASE_URL'
     : 'QUEUE_URL';

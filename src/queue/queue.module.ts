@@ -1,11 +1,11 @@
 import { BullModule } from '@nestjs/bullmq';
-import { type DynamicModule, Global, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
-import type { Config } from '../config.js';
-import { CONFIG } from '../config.module.js';
+import { type DynamicModule, Global, Inject, Module, type OnApplicationShutdown, Logger } from '@nestjs/common';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { EMBEDDED_POSTGRES } from '../database/database.module.js';
-import { serveBothBackends } from './queue-backend.js';
+import { serveBothBackends } from './postgres-backend.js';
 import { keyPrefix, openQueueConnections, QUEUE_CONNECTIONS, type QueueConnections } from './queue-connections.js';
 import { Workers } from './workers.js';
+import type { Queue } from 'bullmq';
 
 /** Shared configuration of @nestjs/bullmq for queues that add jobs. */
 export const PRODUCER = 'usher-producer';
@@ -13,7 +13,7 @@ export const PRODUCER = 'usher-producer';
 @Global()
 @Module({
   providers: [
-    { provide: QUEUE_CONNECTIONS, useFactory: openQueueConnections, inject: [CONFIG, EMBEDDED_POSTGRES] },
+    { provide: QUEUE_CONNECTIONS, useFactory: openQueueConnections, inject: [USHER_OPTIONS, EMBEDDED_POSTGRES] },
     Workers,
   ],
   exports: [QUEUE_CONNECTIONS, Workers],
@@ -35,10 +35,10 @@ export class QueueModule {
       imports: [
         QueueConnectionsModule,
         BullModule.forRootAsync(PRODUCER, {
-          inject: [CONFIG, QUEUE_CONNECTIONS],
-          useFactory: (config: Config, { producer }: QueueConnections) => ({
+          inject: [USHER_OPTIONS, QUEUE_CONNECTIONS],
+          useFactory: (options: ResolvedOptions, { producer }: QueueConnections) => ({
             connection: producer,
-            prefix: keyPrefix(config),
+            prefix: keyPrefix(options),
             // Together they make a queue fail fast and recover while Redis is away; the first alone breaks it for ever.
             skipWaitingForReady: true,
             skipVersionCheck: true,
@@ -47,4 +47,10 @@ export class QueueModule {
       ],
     };
   }
+}
+
+/** Without a listener BullMQ prints a lost connection past the log. */
+export function logErrors(queue: Queue): void {
+  const logger = new Logger('queue');
+  queue.on('error', (error) => logger.warn(`${queue.name}: ${error.message}`));
 }

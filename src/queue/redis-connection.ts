@@ -1,6 +1,5 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import { StartUpError } from '../core/start-up-error.js';
-import { unreachable } from '../database/unreachable.js';
+import { StartUpError, unreachable } from '../values/start-up-error.js';
 
 const RECONNECT_AT_MOST_EVERY_MS = 2_000;
 const CONNECT_TIMEOUT_MS = 5_000;

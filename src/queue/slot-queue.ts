@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { Job, Queue } from 'bullmq';
-import { nextMark } from '../core/slot.js';
+import { nextMark } from '../values/retry-schedule.js';
 
 export interface SlotJob {
   slot: number;

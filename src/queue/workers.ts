@@ -1,8 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type BeforeApplicationShutdown, Inject, Injectable, type Logger } from '@nestjs/common';
 import { type Job, Worker, type WorkerOptions } from 'bullmq';
-import type { Config } from '../config.js';
-import { CONFIG } from '../config.module.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { keyPrefix, QUEUE_CONNECTIONS, type QueueConnections } from './queue-connections.js';
 
 type Process<T> = (job: Job<T>, token?: string) => Promise<void>;
@@ -62,7 +61,7 @@ export class Workers implements BeforeApplicationShutdown {
   readonly all: RunningWorker[] = [];
 
   constructor(
-    @Inject(CONFIG) private readonly config: Config,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
     @Inject(QUEUE_CONNECTIONS) private readonly connections: QueueConnections,
   ) {}
 
@@ -72,7 +71,7 @@ export class Workers implements BeforeApplicationShutdown {
    */
   async start<T>(queue: string, process: Process<T>, logger: Logger, options: Options = {}): Promise<Worker<T>> {
     const { worker: connection, probe } = this.connections;
-    const ours = { connection, prefix: keyPrefix(this.config), autorun: false, runRetryDelay: 2_000 };
+    const ours = { connection, prefix: keyPrefix(this.options), autorun: false, runRetryDelay: 2_000 };
     const running = new RunningWorker<T>(queue, process, { lockDuration: LOCK_MS, ...options, ...ours }, probe);
     this.all.push(running as RunningWorker);
     const { worker } = running;

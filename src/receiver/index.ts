@@ -1,4 +1,4 @@
-export type { CompletedOrderData } from '../core/notification.js';
+export type { CompletedOrderData } from '../protocol/notification.js';
 export { diagnose, type Diagnosis, type DifferingStep } from './diagnosis.js';
 export type { Notification } from './notification.js';
 export { NonceMemory, type ReplayMemory, verifyOnce } from './replay.js';

@@ -1,4 +1,4 @@
-import type { CompletedOrderData } from '../core/notification.js';
+import type { CompletedOrderData } from '../protocol/notification.js';
 
 /** The body of a notification (specification 2.3). Deduplicate on `data.key`: the same order may be told twice. */
 export interface Notification {

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import { signNotification } from '../core/signature.js';
+import { signNotification } from '../protocol/signature.js';
 import type { Notification } from './notification.js';
 
 export interface VerifyOptions {

@@ -1,5 +1,5 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { TokenService } from '../auth/token.service.js';
+import { TokenService } from '../auth/tokens/token.service.js';
 import { ClientsService } from '../clients/clients.service.js';
 
 /** A real access token of a client, for requests to routes behind BearerGuard; the application imports AuthModule. */

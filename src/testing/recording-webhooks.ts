@@ -1,9 +1,9 @@
 import { Injectable, Module, Optional } from '@nestjs/common';
 import { EventEmitter2, EventEmitterModule } from '@nestjs/event-emitter';
 import type { EntityManager } from 'typeorm';
-import { newId } from '../core/identifier.js';
-import { NOTIFY_ORDER_COMPLETION } from '../core/notification.js';
-import { validated } from '../http/validated.js';
+import { newId } from '../values/identifier.js';
+import { NOTIFY_ORDER_COMPLETION } from '../protocol/notification.js';
+import { validated } from '../http/problem.js';
 import { OnOrderCompleted, type OrderCompleted } from '../orders/order-completed.event.js';
 import { type FinalStatus, WebhookEnded } from '../webhooks/webhook-ended.event.js';
 import { NotifyRequest, WebhookService } from '../webhooks/webhook.service.js';

@@ -11,7 +11,7 @@ import {
 } from 'typeorm';
 import { Problem } from '../http/problem.js';
 import { Webhook } from './webhook.entity.js';
-import { liveKeyOf } from './webhook.recorder.js';
+import { liveKeyOf } from './record/webhook.recorder.js';
 import { WebhookService } from './webhook.service.js';
 
 export interface MassResendOptions {

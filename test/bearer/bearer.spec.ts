@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import { AccessTokens } from '../../src/auth/access-tokens.js';
-import { AccessToken, Grant } from '../../src/auth/grant.entity.js';
-import { digestToken, generateToken } from '../../src/core/token.js';
+import { AccessTokens } from '../../src/auth/bearer/access-tokens.js';
+import { AccessToken, Grant } from '../../src/auth/tokens/grant.entity.js';
+import { digestToken, generateToken } from '../../src/auth/tokens/token.js';
 import { eventually } from '../support/eventually.js';
 import { type TestClient, TestUsher } from '../support/usher.js';
 

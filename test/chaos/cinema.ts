@@ -14,7 +14,7 @@ import { OwnMariadb, OwnRedis } from './services.js';
 const usher = (await import(new URL('../../dist/index.js', import.meta.url).href)) as typeof Usher;
 const { migrate } = (await import(
   new URL('../../dist/migrate.js', import.meta.url).href
-)) as typeof import('../../src/migrate.js');
+)) as typeof import('../../src/server/migrate.js');
 
 const ORDER = { currencyCode: 'MYR', totalAmount: 4200, bookingAmount: 200, payableAmount: 4300 };
 const COMPLETION = { bookingId: 'BK-1', transactionId: 'TX-1' };

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { faultLine } from '../../src/fault.js';
+import { faultLine } from '../../src/server/fault.js';
 import { CLI, usher, UsherProcess } from '../support/process.js';
 
 const WRONG: [args: string[], wanted: string][] = [

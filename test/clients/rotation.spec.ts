@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import { SecretRotation } from '../../src/clients/secret-rotation.js';
+import { SecretRotation } from '../../src/clients/secrets/secret-rotation.js';
 import { databaseNow } from '../../src/database/sql.js';
 import { verifyNotification } from '../../src/receiver/index.js';
 import { usher as run, usherJson } from '../support/process.js';

@@ -1,4 +1,4 @@
-import { ConfigError, loadConfig } from '../../src/config.js';
+import { ConfigError, loadConfig } from '../../src/server/settings/settings.js';
 import type { Settings } from '../support/backend.js';
 
 export function faultsOf(settings: Settings): string[] {

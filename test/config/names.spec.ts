@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { loadConfig } from '../../src/config.js';
+import { loadConfig } from '../../src/server/settings/settings.js';
 
 describe('a misspelt setting is an error that names the right one:', () => {
   test.each([

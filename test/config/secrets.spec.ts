@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { hidePassword } from '../../src/core/setting-reader.js';
+import { hidePassword } from '../../src/values/start-up-error.js';
 import type { Settings } from '../support/backend.js';
 import { faultsOf } from './faults.js';
 

@@ -1,5 +1,6 @@
+import { parseMasterKeys } from '../../src/clients/keys/master-key.js';
 import { describe, expect, test } from '@jest/globals';
-import { type Config, ConfigError, loadConfig } from '../../src/config.js';
+import { type Config, ConfigError, loadConfig } from '../../src/server/settings/settings.js';
 import type { Settings } from '../support/backend.js';
 import { faultsOf } from './faults.js';
 
@@ -79,7 +80,7 @@ describe('a good value is taken', () => {
     [
       'USHER_MASTER_KEYS',
       `${KEY}, k0:${'A'.repeat(43)}=`,
-      (config) => config.masterKeys?.map(({ id }) => id),
+      (config) => parseMasterKeys(config.masterKeys ?? '')?.map(({ id }) => id),
       ['k1', 'k0'],
     ],
   ];

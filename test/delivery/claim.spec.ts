@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { EventEmitter2 } from '@nestjs/event-emitter';
 import { Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
-import { CONFIG } from '../../src/config.module.js';
-import { ClaimStore } from '../../src/webhooks/claim.store.js';
-import { DeliveryEvents } from '../../src/webhooks/delivery-events.js';
-import { WebhookEndings } from '../../src/webhooks/webhook-endings.js';
+import { USHER_OPTIONS } from '../../src/usher.options.js';
+import { ClaimStore } from '../../src/webhooks/deliver/claim.store.js';
+import { DeliveryEvents } from '../../src/webhooks/deliver/delivery-events.js';
+import { WebhookEndings } from '../../src/webhooks/webhook-ended.event.js';
 import { TestUsher } from '../support/usher.js';
 
 let usher: TestUsher;
@@ -23,7 +23,7 @@ test('of two that claim the same webhook at the same moment one alone may send',
   const { app } = usher.running;
   const store = new ClaimStore(
     app.get(DataSource),
-    app.get(CONFIG),
+    app.get(USHER_OPTIONS),
     new DeliveryEvents(new Registry(), new WebhookEndings(new EventEmitter2())),
   );
   const answers = await store.claim([webhook!.id, webhook!.id]);

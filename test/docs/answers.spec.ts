@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { RefreshRequest, TokenRequest, TokenStatusRequest } from '../../src/auth/token.schemas.js';
-import { type OpenApiDocument, operationsOf } from '../../src/docs/document.js';
-import { Notification, NotificationHeaders } from '../../src/webhooks/notification.schema.js';
+import { RefreshRequest, TokenRequest, TokenStatusRequest } from '../../src/auth/tokens/token.schemas.js';
+import { type OpenApiDocument, operationsOf } from '../../src/server/openapi/document.js';
+import { Notification, NotificationHeaders } from '../../src/webhooks/api/notification.schema.js';
 import { answer, TestReceiver } from '../support/receiver.js';
 import { type Answer, NEW_ORDER, type TestClient, TestUsher } from '../support/usher.js';
 

@@ -3,7 +3,7 @@ import { symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { orderIdOf } from '../../src/core/identifier.js';
+import { orderIdOf } from '../../src/values/identifier.js';
 import { newFolder } from '../support/process.js';
 import { TestUsher } from '../support/usher.js';
 

@@ -3,8 +3,8 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import type { FastifyInstance } from 'fastify';
-import { openApiDocument, operationsOf, type OpenApiDocument } from '../../src/docs/document.js';
-import { routesOf } from '../../src/http/routes.js';
+import { openApiDocument, operationsOf, type OpenApiDocument } from '../../src/server/openapi/document.js';
+import { routesOf } from '../../src/server/routes.js';
 import { TestUsher } from '../support/usher.js';
 
 let usher: TestUsher;

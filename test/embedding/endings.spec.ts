@@ -6,7 +6,7 @@ import { getDataSourceToken } from '@nestjs/typeorm';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 import type { DataSource } from 'typeorm';
-import { CONFIG } from '../../src/config.module.js';
+import { USHER_OPTIONS } from '../../src/usher.options.js';
 import {
   ClientsModule,
   ClientsService,
@@ -17,10 +17,10 @@ import {
   WebhookModule,
   WebhookService,
 } from '../../src/index.js';
-import { ClaimStore } from '../../src/webhooks/claim.store.js';
-import { DeliveryEvents } from '../../src/webhooks/delivery-events.js';
+import { ClaimStore } from '../../src/webhooks/deliver/claim.store.js';
+import { DeliveryEvents } from '../../src/webhooks/deliver/delivery-events.js';
 import { Webhook } from '../../src/webhooks/webhook.entity.js';
-import { WebhookEndings } from '../../src/webhooks/webhook-endings.js';
+import { WebhookEndings } from '../../src/webhooks/webhook-ended.event.js';
 import { type Backend, createBackend } from '../support/backend.js';
 import { eventually } from '../support/eventually.js';
 import { answer, TestReceiver } from '../support/receiver.js';
@@ -115,7 +115,7 @@ describe('the end of a webhook is told to the application', () => {
     await dataSource.manager.update(Webhook, { id }, { status: 'PENDING', attempts: 2, nextAttemptAt: 1 });
     const endings = new WebhookEndings(application.get(EventEmitter2));
     const events = new DeliveryEvents(new Registry(), endings);
-    await new ClaimStore(dataSource, application.get(CONFIG), events).claim([id]);
+    await new ClaimStore(dataSource, application.get(USHER_OPTIONS), events).claim([id]);
     await endings.onApplicationShutdown();
     expect(ledger.of(referenceId)[1]).toEqual(new WebhookEnded(id, referenceId, clientId, 'FAILED', 2, null));
   });

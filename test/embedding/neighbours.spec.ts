@@ -36,7 +36,7 @@ import {
 } from '../../src/index.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../src/queue/queue-connections.js';
 import { Workers } from '../../src/queue/workers.js';
-import { WEBHOOK_QUEUE } from '../../src/webhooks/delivery.queue.js';
+import { WEBHOOK_QUEUE } from '../../src/webhooks/queue/delivery.queue.js';
 import { type Backend, createBackend } from '../support/backend.js';
 import { TestReceiver } from '../support/receiver.js';
 import { SHORT_TIMES } from '../support/usher.js';

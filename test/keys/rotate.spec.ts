@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { ClientSecret } from '../../src/clients/client.entity.js';
-import { KeyRotation } from '../../src/clients/key-rotation.js';
+import { KeyRotation } from '../../src/clients/keys/key-rotation.js';
 import { verifyNotification } from '../../src/receiver/index.js';
 import { BACKEND, type Settings } from '../support/backend.js';
 import { usher as run, usherJson } from '../support/process.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { createLogger } from '../../src/logger.js';
+import { createLogger } from '../../src/server/logger.js';
 import { eventually } from '../support/eventually.js';
 import { answer, TestReceiver } from '../support/receiver.js';
 import { basic, COMPLETION, NEW_ORDER, type TestClient, TestUsher } from '../support/usher.js';

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { newId } from '../../src/core/identifier.js';
+import { newId } from '../../src/values/identifier.js';
 
 test('ids sort by the time they were made at, byte by byte and under a linguistic collation', () => {
   const start = Date.UTC(2026, 0, 1);

@@ -3,12 +3,12 @@ import { expect, test } from '@jest/globals';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { Queue } from 'bullmq';
-import { AppModule } from '../../src/app.module.js';
+import { ServerModule } from '../../src/server/server.module.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
-import { loadConfig } from '../../src/config.js';
+import { loadConfig } from '../../src/server/settings/settings.js';
 import { OrdersService } from '../../src/orders/orders.service.js';
-import { serve } from '../../src/serve.js';
-import { WEBHOOK_PRODUCER } from '../../src/webhooks/delivery.queue.js';
+import { serve } from '../../src/server/serve.js';
+import { WEBHOOK_PRODUCER } from '../../src/webhooks/queue/delivery.queue.js';
 import { WebhookService } from '../../src/webhooks/webhook.service.js';
 import { createBackend } from '../support/backend.js';
 import { COMPLETION, NEW_ORDER } from '../support/usher.js';
@@ -17,7 +17,7 @@ test('an application that closes right after a completion has added its job', as
   const backend = await createBackend();
   // Without a worker, nothing but the completion adds a job.
   const config = loadConfig({ PORT: '0', LOG_LEVEL: 'silent', USHER_ROLE: 'api', ...backend.settings });
-  const app = await NestFactory.createApplicationContext(AppModule.forCommand(config), { logger: false });
+  const app = await NestFactory.createApplicationContext(ServerModule.forCommand(config), { logger: false });
   const { client } = await service(app, ClientsService).create('A client', 'http://127.0.0.1:4999/notify');
   const { key } = await service(app, OrdersService).create(client, NEW_ORDER);
   await service(app, OrdersService).complete(key, COMPLETION);

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Job, UnrecoverableError, Worker } from 'bullmq';
-import { ClaimStore } from '../../src/webhooks/claim.store.js';
+import { ClaimStore } from '../../src/webhooks/deliver/claim.store.js';
 import { Workers } from '../../src/queue/workers.js';
-import { WEBHOOK_QUEUE } from '../../src/webhooks/delivery.queue.js';
+import { WEBHOOK_QUEUE } from '../../src/webhooks/queue/delivery.queue.js';
 import { Webhook } from '../../src/webhooks/webhook.entity.js';
 import { eventually } from '../support/eventually.js';
 import { answer, TestReceiver } from '../support/receiver.js';

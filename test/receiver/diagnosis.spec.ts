@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { expect, test } from '@jest/globals';
-import { signNotification } from '../../src/core/signature.js';
+import { signNotification } from '../../src/protocol/signature.js';
 import { diagnose, type DifferingStep, type VerifyOptions } from '../../src/receiver/index.js';
 
 const SECRET = 'secret';

@@ -1,7 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { signNotification } from '../../src/core/signature.js';
-import type { InvalidNotificationError } from '../../src/receiver/index.js';
-import { NonceMemory, verifyOnce } from '../../src/receiver/index.js';
+import { signNotification } from '../../src/protocol/signature.js';
+import { type InvalidNotificationError, NonceMemory, verifyOnce } from '../../src/receiver/index.js';
 
 const SECRET = 'secret';
 const SIGNED_AT = 1_767_225_600;

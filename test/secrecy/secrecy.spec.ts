@@ -6,11 +6,11 @@ import { expect, test } from '@jest/globals';
 import type { Queue } from 'bullmq';
 import { randomBytes } from 'node:crypto';
 import type { DataSource } from 'typeorm';
-import { AppModule } from '../../src/app.module.js';
-import { PURGE_PRODUCER } from '../../src/purge/purge.schedule.js';
-import { loadConfig } from '../../src/config.js';
-import { WEBHOOK_PRODUCER } from '../../src/webhooks/delivery.queue.js';
-import { RETRY_RUN_PRODUCER } from '../../src/webhooks/retry-run.js';
+import { ServerModule } from '../../src/server/server.module.js';
+import { PURGE_PRODUCER } from '../../src/retention/purge.schedule.js';
+import { loadConfig } from '../../src/server/settings/settings.js';
+import { WEBHOOK_PRODUCER } from '../../src/webhooks/queue/delivery.queue.js';
+import { RETRY_RUN_PRODUCER } from '../../src/webhooks/queue/retry-run.js';
 import { createBackend, type Settings } from '../support/backend.js';
 import { startServer, type ServerProcess, usher as run, usherJson } from '../support/process.js';
 import { answer, TestReceiver } from '../support/receiver.js';
@@ -101,7 +101,7 @@ test('no secret, token or master key is in plain text in the database, the queue
   const receiver = await TestReceiver.start();
   const server = await startServer(settings);
   const app = await NestFactory.createApplicationContext(
-    AppModule.forCommand(loadConfig({ ...settings, LOG_LEVEL: 'silent' })),
+    ServerModule.forCommand(loadConfig({ ...settings, LOG_LEVEL: 'silent' })),
     { logger: false },
   );
   try {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { addressKind, isAllowedAddress, isPublicAddress } from '../../src/core/notify-url.js';
-import type { AddressKind } from '../../src/core/notify-url.js';
+import { addressKind, isAllowedAddress, isPublicAddress, type AddressKind } from '../../src/values/notify-url.js';
 
 const KINDS: Record<AddressKind, string[]> = {
   public: [

@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns';
-import type { HostLookup } from '../../src/webhooks/guarded-connector.js';
-import type { NotificationSender, Outcome, SenderOptions } from '../../src/webhooks/notification-sender.js';
+import type { HostLookup } from '../../src/webhooks/transport/guarded-connector.js';
+import type { NotificationSender, Outcome, SenderOptions } from '../../src/webhooks/transport/notification-sender.js';
 import { ConnectProxy } from '../support/connect-proxy.js';
 import { type Certificate, notification, Receivers, selfSigned } from './receivers.js';
 

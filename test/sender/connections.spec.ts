@@ -1,11 +1,10 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { DeliveryExchange } from '../../src/webhooks/delivery-exchange.js';
-import { GuardedConnector } from '../../src/webhooks/guarded-connector.js';
-import type { NotificationSender } from '../../src/webhooks/notification-sender.js';
-import { ReceiverConnections } from '../../src/webhooks/receiver-connections.js';
-import type { ReceiverConnection } from '../../src/webhooks/receiver-connections.js';
+import { DeliveryExchange } from '../../src/webhooks/transport/delivery-exchange.js';
+import { GuardedConnector } from '../../src/webhooks/transport/guarded-connector.js';
+import type { NotificationSender } from '../../src/webhooks/transport/notification-sender.js';
+import { ReceiverConnections, type ReceiverConnection } from '../../src/webhooks/transport/receiver-connections.js';
 import { Receivers, notification } from './receivers.js';
 
 const receivers = new Receivers();

@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { LookupAddress } from 'node:dns';
-import { Socket, connect } from 'node:net';
-import type { TcpNetConnectOpts } from 'node:net';
-import type { HostLookup } from '../../src/webhooks/guarded-connector.js';
+import { Socket, connect, type TcpNetConnectOpts } from 'node:net';
+import type { HostLookup } from '../../src/webhooks/transport/guarded-connector.js';
 import { eventually } from '../support/eventually.js';
 import { Receivers, notification } from './receivers.js';
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Socket } from 'node:net';
-import { errorOf } from '../../src/webhooks/outcome-line.js';
+import { errorOf } from '../../src/webhooks/transport/outcome.js';
 import { BehindProxy, PUBLIC } from './behind-proxy.js';
 import { drip, flood } from './receivers.js';
 

@@ -1,12 +1,13 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { createServer as createHttpServer } from 'node:http';
-import type { RequestListener } from 'node:http';
+import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
-import { createServer as createTcpServer, isIP } from 'node:net';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import { createServer as createTcpServer, isIP, type AddressInfo, type Server, type Socket } from 'node:net';
 import forge from 'node-forge';
-import { NotificationSender } from '../../src/webhooks/notification-sender.js';
-import type { SenderOptions, SignedRequest } from '../../src/webhooks/notification-sender.js';
+import {
+  NotificationSender,
+  type SenderOptions,
+  type SignedRequest,
+} from '../../src/webhooks/transport/notification-sender.js';
 
 export interface Certificate {
   key: string;

@@ -1,9 +1,8 @@
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import type { Outcome } from '../../src/webhooks/notification-sender.js';
-import { Receivers, notification, selfSigned } from './receivers.js';
-import type { Certificate } from './receivers.js';
+import type { Outcome } from '../../src/webhooks/transport/notification-sender.js';
+import { Receivers, notification, selfSigned, type Certificate } from './receivers.js';
 
 const receivers = new Receivers();
 afterEach(() => receivers.close());

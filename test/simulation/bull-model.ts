@@ -1,5 +1,5 @@
 import { DelayedError, UnrecoverableError } from 'bullmq';
-import type { DeliveryJob } from '../../src/webhooks/delivery.queue.js';
+import type { DeliveryJob } from '../../src/webhooks/queue/delivery.queue.js';
 import type { VirtualTime } from './virtual-time.js';
 
 /** The lock that the worker asks for: three times the timeout. */

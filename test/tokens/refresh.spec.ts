@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { digestToken, generateToken } from '../../src/core/token.js';
+import { digestToken, generateToken } from '../../src/auth/tokens/token.js';
 import { type TestClient, TestUsher } from '../support/usher.js';
 import { dataSource, expectOAuthError } from './support.js';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { digestToken, generateToken } from '../../src/core/token.js';
+import { digestToken, generateToken } from '../../src/auth/tokens/token.js';
 import { type Answer, basic, type TestClient, TestUsher } from '../support/usher.js';
 import { dataSource, encoded, ENCODINGS, exchange, expectOAuthError, firstAnswer, post } from './support.js';
 

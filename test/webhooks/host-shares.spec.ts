@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { HostShares } from '../../src/webhooks/host-shares.js';
+import { HostShares } from '../../src/webhooks/queue/host-shares.js';
 import { eventually } from '../support/eventually.js';
 
 const SLOTS = 16;

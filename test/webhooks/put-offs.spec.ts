@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { LONGEST_PUT_OFF, PutOffs } from '../../src/webhooks/put-offs.js';
+import { LONGEST_PUT_OFF, PutOffs } from '../../src/webhooks/queue/host-shares.js';
 
 const INTERVAL = 30_000;
 const take = (putOffs: PutOffs, count: number, host = 'slow.example'): number[] =>

@@ -1,7 +1,7 @@
 import { access, chmod, constants, mkdir, readdir, realpath, stat } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { StartUpError } from '../../core/start-up-error.js';
+import { StartUpError } from '../../values/start-up-error.js';
 
 /** The folder's real path, ready for a database: ours alone (mode 0700), and writable. */
 export async function prepareFolder(folder: string): Promise<string> {

@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { PGlite } from '@electric-sql/pglite';
-import { StartUpError } from '../../core/start-up-error.js';
+import { StartUpError } from '../../values/start-up-error.js';
 import { prepareFolder, UnusableFolderError } from './data-folder.js';
 import { FolderLock } from './folder-lock.js';
 import { Multiplexer } from './multiplexer.js';

@@ -1,0 +1,45 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { type DataSource, type EntityManager, IsNull } from 'typeorm';
+import { Client } from '../../clients/client.entity.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import type { Parameters } from '../../http/oauth-parameters.js';
+import { checkBodyCredentials, requiredText } from './token-request.js';
+import { databaseNow } from '../../database/sql.js';
+import { findIssuedToken, type IssuedToken } from './issued-tokens.js';
+import type { Introspection } from './token.schemas.js';
+
+const INACTIVE: Introspection = { active: false };
+
+@Injectable()
+export class IntrospectionService {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
+  ) {}
+
+  /** What a token is good for. A client sees its own tokens, the internal credential (`null`) everybody's. */
+  async introspect(caller: Client | null, parameters: Parameters): Promise<Introspection> {
+    checkBodyCredentials(parameters, caller?.id ?? this.options.internal?.user ?? '');
+    const token = requiredText(parameters, 'token');
+    const { manager } = this.dataSource;
+    const found = await findIssuedToken(manager, token);
+    if (!found || (caller && found.row.clientId !== caller.id)) return INACTIVE;
+    return (await isActive(manager, found)) ? described(found) : INACTIVE;
+  }
+}
+
+async function isActive(manager: EntityManager, { row }: IssuedToken): Promise<boolean> {
+  if (row.expiresAt <= (await databaseNow(manager))) return false;
+  return manager.existsBy(Client, { id: row.clientId, disabledAt: IsNull() });
+}
+
+function described({ kind, row }: IssuedToken): Introspection {
+  return {
+    active: true,
+    client_id: row.clientId,
+    ...(kind === 'access' && { token_type: 'Bearer' as const }),
+    exp: Math.floor(row.expiresAt / 1_000),
+    iat: Math.floor(row.createdAt / 1_000),
+  };
+}

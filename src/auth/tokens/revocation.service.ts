@@ -1,0 +1,48 @@
+import { Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
+import { AuditLog } from '../../audit/audit.module.js';
+import type { Client } from '../../clients/client.entity.js';
+import type { Parameters } from '../../http/oauth-parameters.js';
+import { checkBodyCredentials, requiredText } from './token-request.js';
+import { inTransaction } from '../../database/sql.js';
+import { AccessTokens } from '../bearer/access-tokens.js';
+import { AccessToken, Grant } from './grant.entity.js';
+import { findIssuedToken, type IssuedToken } from './issued-tokens.js';
+
+/** RFC 7009. A token tells its kind itself, so that token_type_hint is not needed. */
+@Injectable()
+export class RevocationService {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly audit: AuditLog,
+    private readonly accessTokens: AccessTokens,
+  ) {}
+
+  /** Ends a token of this client; with a refresh token all that came of it. Any other token is left alone, silently. */
+  async revoke(client: Client, parameters: Parameters): Promise<void> {
+    checkBodyCredentials(parameters, client.id);
+    const token = requiredText(parameters, 'token');
+    const revoked = await inTransaction(this.dataSource, async (manager) => {
+      const found = await findIssuedToken(manager, token, true);
+      const own = found?.row.clientId === client.id ? found : null;
+      if (own) await remove(manager, own);
+      return own;
+    });
+    if (!revoked) return;
+    if (revoked.kind === 'access') this.accessTokens.forget(token);
+    else this.accessTokens.forgetGrant(revoked.row.id);
+    this.audit.record('token.revoked', { client: client.id, kind: revoked.kind, grant: grantOf(revoked) });
+  }
+}
+
+async function remove(manager: EntityManager, token: IssuedToken): Promise<void> {
+  if (token.kind === 'access') {
+    await manager.delete(AccessToken, { digest: token.row.digest });
+    return;
+  }
+  await manager.delete(AccessToken, { grantId: token.row.id });
+  await manager.delete(Grant, { id: token.row.id });
+}
+
+const grantOf = ({ kind, row }: IssuedToken): string => (kind === 'access' ? row.grantId : row.id);

@@ -1,0 +1,22 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { OAuthError } from '../../http/oauth-error.js';
+import type { Limiter } from '../../limits/limiter.js';
+import { Limits } from '../../limits/limits.module.js';
+
+/** How many tokens a client may request, issued and refreshed together. */
+@Injectable()
+export class TokenLimit {
+  private readonly limiter: Limiter | null;
+
+  constructor(limits: Limits, @Inject(USHER_OPTIONS) { tokenRateLimit }: ResolvedOptions) {
+    this.limiter = tokenRateLimit && limits.limiter('tokens', tokenRateLimit);
+  }
+
+  /** Counts a request; throws where it is one too many. */
+  async count(clientId: string): Promise<void> {
+    const wait = this.limiter ? await this.limiter.count(clientId) : 0;
+    if (wait > 0)
+      throw new OAuthError('slow_down', 'too many token requests; use the token you have until it expires', 429, wait);
+  }
+}

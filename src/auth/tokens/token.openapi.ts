@@ -1,0 +1,139 @@
+import { serverMetadata } from '../metadata/server-metadata.js';
+import type { Failure, Operation } from '../../http/operation.js';
+import {
+  Introspection,
+  Metadata,
+  RefreshRequest,
+  TokenRequest,
+  TokenResponse,
+  TokenStatusRequest,
+} from './token.schemas.js';
+
+const RANDOM = 'Q4nYp0sVb7TzX2cLw9KfGd3RhJm6EuA1iOoN8xSvBqC';
+
+const TOKENS: TokenResponse = {
+  access_token: `usher_sandbox_access_${RANDOM}`,
+  expires_in: 5_184_000,
+  refresh_token: `usher_sandbox_refresh_${RANDOM}`,
+  refresh_token_expires_in: 31_536_000,
+  token_type: 'Bearer',
+};
+
+const INVALID_SCOPE: Failure = {
+  status: 400,
+  code: 'invalid_scope',
+  detail: 'no scopes are defined; leave scope out',
+};
+const SLOW_DOWN: Failure = {
+  status: 429,
+  code: 'slow_down',
+  detail: 'too many token requests; use the token you have until it expires',
+};
+
+const unauthorizedClient = (grantType: string): Failure => ({
+  status: 400,
+  code: 'unauthorized_client',
+  detail: `this client may not use grant_type ${grantType}`,
+});
+const unsupported = (detail: string): Failure => ({ status: 400, code: 'unsupported_grant_type', detail });
+const missing = (name: string): Failure => ({ status: 400, code: 'invalid_request', detail: `${name} is missing` });
+
+const oauth = { oauth: true, tag: 'Tokens', method: 'post' } as const;
+
+export const TOKEN_OPERATIONS: Operation[] = [
+  {
+    ...oauth,
+    id: 'requestToken',
+    path: '/auth/token',
+    summary: 'Request an access token',
+    description: 'Exchanges the client id and secret for an access token and a refresh token (specification 4.1).',
+    security: ['basic'],
+    body: { schema: TokenRequest, example: { grant_type: 'client_credentials' } },
+    answers: { 200: { description: 'The tokens.', schema: TokenResponse, example: TOKENS } },
+    failures: [
+      missing('grant_type'),
+      unsupported('this endpoint takes grant_type client_credentials'),
+      unauthorizedClient('client_credentials'),
+      INVALID_SCOPE,
+      SLOW_DOWN,
+    ],
+  },
+  {
+    ...oauth,
+    id: 'refreshToken',
+    path: '/auth/refresh',
+    summary: 'Refresh the access token',
+    description:
+      'A new access token; the refresh token stays the same and its lifetime starts anew (specification 4.2). ' +
+      'Earlier access tokens stay good, so a lost answer locks nobody out.',
+    security: ['basic'],
+    body: {
+      schema: RefreshRequest,
+      example: { grant_type: 'refresh_token', refresh_token: TOKENS.refresh_token },
+    },
+    answers: { 200: { description: 'The tokens.', schema: TokenResponse, example: TOKENS } },
+    failures: [
+      missing('refresh_token'),
+      unsupported('this endpoint takes grant_type refresh_token'),
+      unauthorizedClient('refresh_token'),
+      {
+        status: 400,
+        code: 'invalid_grant',
+        detail: 'the refresh token is unknown, expired or revoked; request a new one at POST /auth/token',
+      },
+      INVALID_SCOPE,
+      SLOW_DOWN,
+    ],
+  },
+  {
+    ...oauth,
+    id: 'revokeToken',
+    path: '/auth/revoke',
+    summary: 'Revoke a token',
+    description: 'RFC 7009. With a refresh token all access tokens that came of it end too.',
+    security: ['basic'],
+    body: { schema: TokenStatusRequest, example: { token: TOKENS.access_token } },
+    answers: { 200: { description: 'It is not good any more, whether there was such a token or not.' } },
+    failures: [missing('token')],
+  },
+  {
+    ...oauth,
+    id: 'introspectToken',
+    path: '/auth/introspect',
+    summary: 'Ask whether a token is good',
+    description: 'RFC 7662. A client sees its own tokens, the internal credential everybody’s.',
+    security: ['basic', 'internal'],
+    body: { schema: TokenStatusRequest, example: { token: TOKENS.access_token } },
+    answers: {
+      200: {
+        description: 'What the token is good for.',
+        schema: Introspection,
+        example: {
+          active: true,
+          client_id: 'b8E7BDVoa1df1jDrbYlF',
+          token_type: 'Bearer',
+          exp: 1_772_409_600,
+          iat: 1_767_225_600,
+        },
+      },
+    },
+    failures: [missing('token')],
+  },
+  {
+    id: 'getServerMetadata',
+    method: 'get',
+    path: '/.well-known/oauth-authorization-server',
+    tag: 'Tokens',
+    summary: 'Where the token endpoints are',
+    description: 'RFC 8414.',
+    security: [],
+    answers: {
+      200: {
+        description: 'The addresses and what they take.',
+        schema: Metadata,
+        example: serverMetadata('https://sandbox.usher.example'),
+      },
+    },
+    failures: [{ status: 404, detail: 'USHER_AUTH_URL is not set' }],
+  },
+];

@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import type { ServerMetadata } from '../metadata/server-metadata.js';
+import { named } from '../../http/operation.js';
+
+// OAuth refuses by code and in an order (core/token-request.ts); a test holds these schemas against what it takes.
+const token = z.string().min(1).meta({ description: 'An access or a refresh token.' });
+
+export const TokenRequest = z
+  .object({ grant_type: z.literal('client_credentials') })
+  .describe('Specification 2.2.')
+  .register(named, { id: 'TokenRequest' });
+
+export const RefreshRequest = z
+  .object({
+    grant_type: z.literal('refresh_token'),
+    refresh_token: z.string().min(1).meta({ description: 'From the token endpoint.' }),
+  })
+  .describe('Specification 2.2.')
+  .register(named, { id: 'RefreshRequest' });
+
+export const TokenStatusRequest = z
+  .object({
+    token,
+    token_type_hint: z.string().optional().meta({ description: 'Not needed: a token tells its kind.' }),
+  })
+  .register(named, { id: 'TokenStatusRequest' });
+
+/** Specification 2.1, in its order. */
+export const TokenResponse = z
+  .object({
+    access_token: z.string().meta({ description: 'Opens protected resources.' }),
+    expires_in: z.int().meta({ description: 'Lifetime of the access token in seconds.' }),
+    refresh_token: z.string().meta({ description: 'Requests a new access token; it stays the same at every refresh.' }),
+    refresh_token_expires_in: z.int().meta({ description: 'Lifetime of the refresh token in seconds, from now.' }),
+    token_type: z.literal('Bearer'),
+  })
+  .describe('Specification 2.1.')
+  .register(named, { id: 'TokenResponse' });
+export type TokenResponse = z.infer<typeof TokenResponse>;
+
+const Inactive = z.object({ active: z.literal(false) });
+const Active = z.object({
+  active: z.literal(true),
+  client_id: z.string(),
+  token_type: z.literal('Bearer').optional().meta({ description: 'Of access tokens.' }),
+  exp: z.int().meta({ description: 'Seconds since 1970.' }),
+  iat: z.int().meta({ description: 'Seconds since 1970.' }),
+});
+
+/** RFC 7662 §2.2, its members alone; times in seconds since 1970. Nothing is told of a token that is not active. */
+export const Introspection = z
+  .union([Inactive, Active])
+  .describe('RFC 7662 section 2.2.')
+  .register(named, { id: 'Introspection' });
+export type Introspection = z.infer<typeof Introspection>;
+
+export const Metadata = z
+  .object({
+    issuer: z.string(),
+    token_endpoint: z.string(),
+    refresh_endpoint: z.string(),
+    revocation_endpoint: z.string(),
+    introspection_endpoint: z.string(),
+    grant_types_supported: z.array(z.string()),
+    response_types_supported: z.array(z.string()),
+    token_endpoint_auth_methods_supported: z.array(z.string()),
+    revocation_endpoint_auth_methods_supported: z.array(z.string()),
+    introspection_endpoint_auth_methods_supported: z.array(z.string()),
+    service_documentation: z.string(),
+  })
+  .describe('RFC 8414 section 2.')
+  .register(named, { id: 'ServerMetadata' }) satisfies z.ZodType<ServerMetadata>;

@@ -1,0 +1,50 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
+import { StartUpError } from '../../values/start-up-error.js';
+import { ClientSecret } from '../client.entity.js';
+import { KeyRing } from './key-ring.js';
+import { Vault } from '../secrets/vault.js';
+
+/** How many client secrets each master key seals, by key id. */
+export async function keyUsage(manager: EntityManager): Promise<Map<string, number>> {
+  const rows = await manager
+    .createQueryBuilder(ClientSecret, 'secret')
+    .select('secret.keyId', 'id')
+    .addSelect('COUNT(*)', 'count')
+    .groupBy('secret.keyId')
+    .getRawMany<{ id: string; count: string | number }>();
+  return new Map(rows.map(({ id, count }) => [id, Number(count)]));
+}
+
+/** Keeps Usher from starting with a master key missing or changed: clients could not log in, nor be notified. */
+@Injectable()
+export class KeyCheck implements OnModuleInit {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    private readonly keys: KeyRing,
+    private readonly vault: Vault,
+  ) {}
+
+  async onModuleInit(): Promise<void> {
+    const { manager } = this.dataSource;
+    for (const [keyId, count] of await keyUsage(manager)) {
+      const sample = await manager.findOneBy(ClientSecret, { keyId });
+      if (sample && !this.canOpen(sample)) throw new StartUpError(this.fault(keyId, count));
+    }
+  }
+
+  private canOpen(secret: ClientSecret): boolean {
+    try {
+      return this.vault.open(secret, secret.clientId).length > 0;
+    } catch {
+      return false;
+    }
+  }
+
+  private fault(keyId: string, count: number): string {
+    const { place } = this.keys;
+    const why = this.keys.find(keyId) ? `which is another one in ${place}` : `which ${place} lacks`;
+    return `${count} client secret(s) are sealed with master key "${keyId}", ${why}; put that key back, behind the first`;
+  }
+}

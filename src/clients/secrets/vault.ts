@@ -1,0 +1,59 @@
+import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { KeyRing } from '../keys/key-ring.js';
+
+/** A client secret at rest: a digest to check it by, and the secret itself, sealed, to sign with. */
+export interface SealedSecret {
+  keyId: string;
+  /** HMAC-SHA-256 in base64url. */
+  digest: string;
+  /** Base64 of nonce, AES-256-GCM ciphertext and tag. */
+  sealed: string;
+}
+
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** Digests and seals client secrets under the master keys. Pure but for randomness; knows no table. */
+export class Vault {
+  constructor(private readonly keys: KeyRing) {}
+
+  seal(secret: string, clientId: string): SealedSecret {
+    const { id, digestKey, sealingKey } = this.keys.sealing();
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv('aes-256-gcm', sealingKey, nonce).setAAD(associatedData(clientId, id));
+    const sealed = Buffer.concat([nonce, cipher.update(secret, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+    return { keyId: id, digest: digestOf(secret, digestKey).toString('base64url'), sealed: sealed.toString('base64') };
+  }
+
+  /** The secret itself; throws where its master key is not configured or the row was tampered with. */
+  open({ keyId, sealed }: SealedSecret, clientId: string): string {
+    const key = this.keys.find(keyId);
+    if (!key) throw new Error(`${this.keys.place} lacks master key ${keyId}`);
+    const bytes = Buffer.from(sealed, 'base64');
+    const decipher = createDecipheriv('aes-256-gcm', key.sealingKey, bytes.subarray(0, NONCE_BYTES))
+      .setAAD(associatedData(clientId, keyId))
+      .setAuthTag(bytes.subarray(-TAG_BYTES));
+    return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString('utf8');
+  }
+
+  /** In constant time. With no stored secret at all it does the work of one, so that an unknown client costs the same. */
+  matches(secret: string, stored: SealedSecret[]): boolean {
+    const candidates = stored.length > 0 ? stored : [NOBODYS_SECRET];
+    return candidates.map((candidate) => this.matchesOne(secret, candidate)).includes(true);
+  }
+
+  private matchesOne(secret: string, { keyId, digest }: SealedSecret): boolean {
+    const key = keyId === '' ? undefined : this.keys.find(keyId);
+    const given = digestOf(secret, (key ?? this.keys.any()).digestKey);
+    const wanted = Buffer.from(digest, 'base64url');
+    return (
+      timingSafeEqual(given, wanted.length === given.length ? wanted : Buffer.alloc(given.length)) && key !== undefined
+    );
+  }
+}
+
+const NOBODYS_SECRET: SealedSecret = { keyId: '', digest: Buffer.alloc(32).toString('base64url'), sealed: '' };
+
+const digestOf = (secret: string, key: Buffer): Buffer => createHmac('sha256', key).update(secret).digest();
+
+const associatedData = (clientId: string, keyId: string): Buffer => Buffer.from(JSON.stringify([clientId, keyId]));

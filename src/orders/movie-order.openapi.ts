@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import type { Environment } from '../values/identifier.js';
+import type { Failure, Operation } from '../http/operation.js';
+import { Completion, IdempotencyKeyHeader, NewOrder, OrderView, SandboxCompletion } from './movie-order.js';
+
+const KEY = 'TW92aWVPcmRlcjpzMGtUM2FWYjlRNHhMMm1OOHBSN2NZ';
+
+const NEW_ORDER: NewOrder = {
+  currencyCode: 'MYR',
+  totalAmount: 4200,
+  bookingAmount: 200,
+  payableAmount: 4300,
+  notifyUrl: 'https://partner.example/notify',
+};
+const PENDING: OrderView = {
+  key: KEY,
+  status: 'PENDING',
+  ...NEW_ORDER,
+  createdAt: '2026-01-01T00:00:00.000Z',
+  lastUpdatedAt: '2026-01-01T00:00:00.000Z',
+};
+const COMPLETION: Completion = { bookingId: 'BK-1', transactionId: 'TX-1', qrCode: 'QR-1' };
+const COMPLETED: OrderView = {
+  ...PENDING,
+  status: 'COMPLETED',
+  ...COMPLETION,
+  lastUpdatedAt: '2026-01-01T00:00:05.000Z',
+};
+
+const UNKNOWN: Failure = { status: 404, detail: `there is no order ${KEY}` };
+const COMPLETED_OTHERWISE: Failure = { status: 409, detail: 'the order is completed already, with other values' };
+const EMPTY_BOOKING: Failure = { status: 400, detail: 'bookingId: must not be empty' };
+
+const path = z.object({ key: z.string().meta({ description: 'The order’s `key`.', example: KEY }) });
+const tag = 'Movie orders';
+
+const ORDER_OPERATIONS: Operation[] = [
+  {
+    id: 'createMovieOrder',
+    method: 'post',
+    path: '/movie-orders',
+    tag,
+    summary: 'Create a movie order',
+    description: 'Once the cinema operator completes it, its Notify URL gets a NOTIFY_ORDER_COMPLETION notification.',
+    security: ['bearer'],
+    parameters: {
+      header: z.object({
+        'Idempotency-Key': IdempotencyKeyHeader.optional().meta({
+          description: 'For 24 hours a repeated request with the same key answers with the first one’s order.',
+        }),
+      }),
+    },
+    body: { schema: NewOrder, example: NEW_ORDER },
+    answers: { 201: { description: 'The order.', schema: OrderView, example: PENDING } },
+    failures: [
+      { status: 400, detail: 'currencyCode: must be an ISO 4217 code like MYR' },
+      {
+        status: 422,
+        detail: 'notifyUrl is missing and the client has none registered; send one, or have the operator set it',
+      },
+      { status: 422, detail: 'this Idempotency-Key was used for another request' },
+    ],
+  },
+  {
+    id: 'getMovieOrder',
+    method: 'get',
+    path: '/movie-orders/{key}',
+    tag,
+    summary: 'Get a movie order',
+    description: 'One of the client’s own; another client’s looks like one that does not exist.',
+    security: ['bearer'],
+    parameters: { path },
+    answers: { 200: { description: 'The order.', schema: OrderView, example: COMPLETED } },
+    failures: [UNKNOWN],
+  },
+  {
+    id: 'completeMovieOrder',
+    method: 'post',
+    path: '/internal/movie-orders/{key}/complete',
+    tag,
+    summary: 'Complete an order, for an order service in another process',
+    description: 'Idempotent for equal values.',
+    security: ['internal'],
+    parameters: { path },
+    body: { schema: Completion, example: COMPLETION },
+    answers: { 200: { description: 'The order.', schema: OrderView, example: COMPLETED } },
+    failures: [EMPTY_BOOKING, UNKNOWN, COMPLETED_OTHERWISE],
+  },
+];
+
+const SANDBOX_OPERATIONS: Operation[] = [
+  {
+    id: 'completeSandboxOrder',
+    method: 'post',
+    path: '/sandbox/movie-orders/{key}/complete',
+    tag,
+    summary: 'Play the cinema operator (sandbox only)',
+    description: 'Completes an order of the client’s own, now or after a delay. Idempotent for equal values.',
+    security: ['bearer'],
+    parameters: { path },
+    body: { schema: SandboxCompletion, example: { ...COMPLETION, delay: '30s', twice: true } },
+    answers: {
+      200: { description: 'The order.', schema: OrderView, example: COMPLETED },
+      202: { description: 'The order as it is; it is completed after the delay.', schema: OrderView, example: PENDING },
+    },
+    failures: [EMPTY_BOOKING, UNKNOWN, COMPLETED_OTHERWISE],
+  },
+];
+
+export const orderOperations = (environment: Environment): Operation[] => [
+  ...ORDER_OPERATIONS,
+  ...(environment === 'sandbox' ? SANDBOX_OPERATIONS : []),
+];

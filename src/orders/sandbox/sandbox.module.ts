@@ -1,0 +1,35 @@
+import { BullModule, InjectQueue } from '@nestjs/bullmq';
+import { Module } from '@nestjs/common';
+import type { Queue } from 'bullmq';
+import { AuthModule } from '../../auth/auth.module.js';
+import { logErrors, PRODUCER } from '../../queue/queue.module.js';
+import { OrdersModule } from '../orders.module.js';
+import { SANDBOX_PRODUCER, SANDBOX_QUEUE, SandboxOperator, SandboxOperatorProcessor } from './sandbox-operator.js';
+import { SandboxOrdersController } from './sandbox-orders.controller.js';
+
+/** Plays the cinema operator. Only a sandbox imports it. */
+@Module({
+  imports: [
+    OrdersModule,
+    BullModule.registerQueueAsync({
+      name: SANDBOX_PRODUCER,
+      configKey: PRODUCER,
+      useFactory: () => ({ name: SANDBOX_QUEUE }),
+    }),
+  ],
+  providers: [SandboxOperator],
+  exports: [SandboxOperator],
+})
+class SandboxOperatorModule {
+  constructor(@InjectQueue(SANDBOX_PRODUCER) queue: Queue) {
+    logErrors(queue);
+  }
+}
+
+/** The REST route with which a client completes its own orders. */
+@Module({ imports: [AuthModule, SandboxOperatorModule], controllers: [SandboxOrdersController] })
+export class SandboxRoutesModule {}
+
+/** Completes the orders whose delay is over. */
+@Module({ imports: [SandboxOperatorModule], providers: [SandboxOperatorProcessor] })
+export class SandboxWorkerModule {}

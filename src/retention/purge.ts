@@ -1,0 +1,87 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
+import { databaseNow, inTransaction } from '../database/sql.js';
+import { EXPIRING_ROWS, type ExpiredRow, type ExpiringRows } from './expired-rows.js';
+
+/** How many rows of each kind. */
+export type Purged = Record<ExpiringRows['kind'], number>;
+
+interface PurgeOptions {
+  onProgress?: (done: number, total: number) => void;
+  /** Ends the purge early, between two batches. */
+  signal?: AbortSignal;
+}
+
+const BATCH = 500;
+
+/**
+ * Deletes what has expired, oldest first, in short transactions that pass over rows others hold: nothing waits for it.
+ * Of ended webhooks it takes the body and the attempts.
+ */
+@Injectable()
+export class Purge {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
+  ) {}
+
+  /** Up to what has expired by now. */
+  async run({ onProgress, signal }: PurgeOptions = {}): Promise<Purged> {
+    const now = await databaseNow(this.dataSource.manager);
+    const total = onProgress ? await this.count(now) : 0;
+    const purged: Purged = { accessTokens: 0, grants: 0, idempotencyKeys: 0, orders: 0, webhooks: 0 };
+    let done = 0;
+    for (const rows of EXPIRING_ROWS) {
+      for await (const count of this.batches(rows, now, signal)) {
+        purged[rows.kind] += count;
+        done += count;
+        onProgress?.(done, Math.max(done, total));
+      }
+    }
+    return purged;
+  }
+
+  private async count(now: number): Promise<number> {
+    const { manager } = this.dataSource;
+    const counts = EXPIRING_ROWS.map(async (rows) => {
+      const [row] = await manager.sql<[{ count: string | number }]>`
+        SELECT COUNT(*) AS ${() => quoted(manager, 'count')} FROM ${() => rows.table}
+        WHERE ${() => conditionOf(rows)} AND ${() => rows.moment} <= ${rows.until(now, this.options)}`;
+      return Number(row.count);
+    });
+    return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+  }
+
+  /** The size of each batch that was erased. */
+  private async *batches(rows: ExpiringRows, now: number, signal: AbortSignal | undefined): AsyncGenerator<number> {
+    const until = rows.until(now, this.options);
+    for (let from = 0; !signal?.aborted;) {
+      const batch = await inTransaction(this.dataSource, async (manager) => {
+        const expired = await lockBatch(manager, rows, from, until);
+        if (expired.length > 0) await rows.erase(manager, expired, now);
+        return expired;
+      });
+      yield batch.length;
+      if (batch.length < BATCH) break;
+      // What lies before was erased or is being erased by another purge: the index is not walked from its start again.
+      from = Number(batch.at(-1)?.moment);
+    }
+  }
+}
+
+function lockBatch(manager: EntityManager, rows: ExpiringRows, from: number, until: number): Promise<ExpiredRow[]> {
+  const { table, key, index, moment } = rows;
+  // MySQL would rather scan the table where most of it has expired, and lock all of it on the way.
+  const byIndex = manager.dataSource.options.type === 'postgres' ? '' : `FORCE INDEX (${index})`;
+  return manager.sql`
+    SELECT ${() => key.join(', ')}, ${() => moment} AS ${() => quoted(manager, 'moment')}
+    FROM ${() => table} ${() => byIndex}
+    WHERE ${() => conditionOf(rows)} AND ${() => moment} >= ${from} AND ${() => moment} <= ${until}
+    ORDER BY ${() => moment} LIMIT ${() => String(BATCH)} FOR UPDATE SKIP LOCKED`;
+}
+
+const conditionOf = ({ condition }: ExpiringRows): string => condition ?? '1 = 1';
+
+const quoted = (manager: EntityManager, name: string): string => manager.dataSource.driver.escape(name);

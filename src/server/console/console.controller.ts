@@ -1,0 +1,71 @@
+import { Controller, Get, Param, Post, Query, Res } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import type { FastifyReply } from 'fastify';
+import { FORM_ROUTE } from '../request-bodies.js';
+import { Problem } from '../../http/problem.js';
+import { RequestId } from '../../http/request-id.js';
+import { WebhookService } from '../../webhooks/webhook.service.js';
+import { Activity } from './activity.js';
+import { Backlog } from '../health/backlog.js';
+import { html } from '../../http/html.js';
+import { overview, webhookTable } from './overview-page.js';
+import { type Page, page, PAGE_HEADERS } from './page.js';
+import { story } from './story-page.js';
+
+/** The operator's pages; who may see them and write through them is decided before, see operator-access.ts. */
+@Controller('ops')
+export class ConsoleController {
+  constructor(
+    private readonly webhooks: WebhookService,
+    private readonly activity: Activity,
+    private readonly backlog: Backlog,
+  ) {}
+
+  @Get()
+  async home(@Query('q') given: unknown, @Res() reply: FastifyReply): Promise<void> {
+    const query = typeof given === 'string' ? given.trim() : '';
+    if (query !== '') return this.found(query, reply);
+    const [happened, due, queues] = await Promise.all([
+      this.activity.lately.get(),
+      this.backlog.due.get(),
+      this.backlog.queues.get(),
+    ]);
+    const down = html`<p class="note" role="alert">The database does not answer.</p>`;
+    const body = html`${happened && due ? null : down}${overview({ happened, due, queues })}`;
+    send(reply, 200, { title: 'Deliveries', body });
+  }
+
+  @Get('webhooks/:id')
+  async show(@Param('id') id: string, @Res() reply: FastifyReply): Promise<void> {
+    await this.tell(id, reply, 200);
+  }
+
+  /** Answers with a redirect, so that reloading the page does not ask again. */
+  @Post('webhooks/:id/resend')
+  @RouteConfig(FORM_ROUTE)
+  async resend(@Param('id') id: string, @RequestId() requestId: string, @Res() reply: FastifyReply): Promise<void> {
+    try {
+      const resent = await this.webhooks.resend(id, requestId);
+      reply.redirect(`/ops/webhooks/${resent.id}`, 303);
+    } catch (error) {
+      if (!(error instanceof Problem) || error.getStatus() !== 409) throw error;
+      await this.tell(id, reply, error.getStatus(), error.detail);
+    }
+  }
+
+  private async tell(id: string, reply: FastifyReply, status: number, refusal?: string): Promise<void> {
+    const shown = await this.webhooks.show(id);
+    const body = story({ ...shown, ...(refusal !== undefined && { refusal }) });
+    send(reply, status, { title: shown.webhook.status, body });
+  }
+
+  private async found(query: string, reply: FastifyReply): Promise<void> {
+    const body = html`<h2>Found</h2>
+      ${webhookTable(await this.activity.search(query), 'No webhook has this id, this order or this client.')}`;
+    send(reply, 200, { title: 'Search', query, body });
+  }
+}
+
+function send(reply: FastifyReply, status: number, content: Page): void {
+  reply.status(status).headers(PAGE_HEADERS).send(page(content));
+}

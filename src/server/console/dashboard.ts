@@ -1,0 +1,30 @@
+import { createBullBoard } from '@bull-board/api';
+import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
+import { FastifyAdapter } from '@bull-board/fastify';
+import { getQueueToken } from '@nestjs/bullmq';
+import type { INestApplicationContext } from '@nestjs/common';
+import type { Queue } from 'bullmq';
+import type { FastifyInstance } from 'fastify';
+import { type Config, SERVER_CONFIG } from '../settings/settings.js';
+import { SANDBOX_PRODUCER } from '../../orders/sandbox/sandbox-operator.js';
+import { PURGE_PRODUCER } from '../../retention/purge.schedule.js';
+import { WEBHOOK_PRODUCER } from '../../webhooks/queue/delivery.queue.js';
+import { RETRY_RUN_PRODUCER } from '../../webhooks/queue/retry-run.js';
+
+const PATH = '/ops/queues';
+
+/** Bull Board over all queues. Its own option would guard the page alone: see access.ts for who may come in. */
+export function mountDashboard(app: INestApplicationContext, server: FastifyInstance): void {
+  const adapter = new FastifyAdapter();
+  adapter.setBasePath(PATH);
+  const { environment } = app.get<Config>(SERVER_CONFIG, { strict: false });
+  const producers = [WEBHOOK_PRODUCER, RETRY_RUN_PRODUCER, PURGE_PRODUCER];
+  if (environment === 'sandbox') producers.push(SANDBOX_PRODUCER);
+  const queues = producers.map((name) => app.get<Queue>(getQueueToken(name), { strict: false }));
+  createBullBoard({
+    queues: queues.map((queue) => new BullMQAdapter(queue)),
+    serverAdapter: adapter,
+    options: { uiConfig: { boardTitle: 'Usher', miscLinks: [{ text: 'Deliveries today', url: '/ops' }] } },
+  });
+  server.register(adapter.registerPlugin() as Parameters<FastifyInstance['register']>[0], { prefix: PATH });
+}

@@ -1,0 +1,41 @@
+import type { FastifyRequest } from 'fastify';
+import type { Credentials } from '../../usher.options.js';
+import { hasCredentials } from '../../http/basic-credentials.js';
+import { Problem, unauthorized } from '../../http/problem.js';
+
+const CHALLENGE = 'Basic realm="usher ops", charset="UTF-8"';
+const READING = ['GET', 'HEAD', 'OPTIONS'];
+
+/**
+ * For every request, before anything else: at and below /ops only the operator, and writes only from its own pages.
+ * Answers with what to refuse the request with, or null.
+ */
+export function operatorRefusal(request: FastifyRequest, operator: Credentials): Problem | null {
+  if (!isBelowOps(request)) return null;
+  if (!hasCredentials(request.headers.authorization, operator)) {
+    return unauthorized('send OPS_USER and OPS_PASSWORD by HTTP Basic', CHALLENGE);
+  }
+  if (READING.includes(request.method) || !isFromElsewhere(request)) return null;
+  return new Problem(403, 'Forbidden', 'this request was made by a page of another site');
+}
+
+/** By the route that Fastify matched, however the path was spelt, and by the path itself where none did. */
+function isBelowOps({ routeOptions, url }: FastifyRequest): boolean {
+  const path = url.split('?')[0] ?? '';
+  return [routeOptions.url ?? '', path, decoded(path)].some((spelling) => /^\/+ops(\/|$)/i.test(spelling));
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
+
+function isFromElsewhere({ headers }: FastifyRequest): boolean {
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') return true;
+  const { origin, host } = headers;
+  return origin !== undefined && (!URL.canParse(origin) || new URL(origin).host !== host);
+}

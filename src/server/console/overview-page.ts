@@ -1,0 +1,118 @@
+import type { WebhookView } from '../../webhooks/webhook-view.js';
+import type { Happened, Receiver } from './activity.js';
+import { attemptsChart } from './attempts-chart.js';
+import type { Due, QueueDepth } from '../health/backlog.js';
+import { type Html, html } from '../../http/html.js';
+
+const SHOWN = 5;
+
+export interface Overview {
+  happened: Happened | null;
+  due: Due | null;
+  queues: QueueDepth[] | null;
+}
+
+export function overview({ happened, due, queues }: Overview): Html {
+  return html`<h2>Today (UTC)</h2>
+    <dl class="tiles">
+      ${tile('Delivered', happened?.today.SUCCESS, 'good')} ${tile('Failed', happened?.today.FAILED, 'bad')}
+      ${tile('Under way', happened?.today.PENDING)} ${tile('Due now', due?.count)}
+      ${tile('Oldest due for', due && `${Math.round(due.oldestAgeMs / 1_000)} s`)}
+    </dl>
+    ${happened && activity(happened)}
+    <h2>Queues</h2>
+    ${queues ? depths(queues) : html`<p class="note">The queue does not answer.</p>`}`;
+}
+
+const tile = (name: string, value: string | number | null | undefined, kind = ''): Html =>
+  html`<div>
+    <dt>${name}</dt>
+    <dd class="${kind}">${value ?? '–'}</dd>
+  </div>`;
+
+function activity({ receivers, parts, failed }: Happened): Html {
+  const failing = receivers.filter(({ failures }) => failures > 0).sort((a, b) => b.failures - a.failures);
+  const slowest = [...receivers].sort((a, b) => b.averageMs - a.averageMs);
+  return html`<h2>Attempts</h2>
+    ${attemptsChart(parts)}
+    <h2>Failed in the last 24 hours</h2>
+    ${webhookTable(failed, 'None.')}
+    <h2>Most failing receivers</h2>
+    ${receiverTable(failing)}
+    <h2>Slowest receivers</h2>
+    ${receiverTable(slowest)}`;
+}
+
+function receiverTable(receivers: Receiver[]): Html {
+  if (receivers.length === 0) return html`<p class="dim">None.</p>`;
+  const rows = receivers.slice(0, SHOWN).map(
+    ({ origin, attempts, failures, averageMs }) =>
+      html`<tr>
+        <td>${origin}</td>
+        <td class="n">${attempts}</td>
+        <td class="n">${failures}</td>
+        <td class="n">${averageMs} ms</td>
+      </tr>`,
+  );
+  return html`<div class="wide">
+    <table>
+      <tr>
+        <th>receiver</th>
+        <th class="n">attempts</th>
+        <th class="n">failed</th>
+        <th class="n">average</th>
+      </tr>
+      ${rows}
+    </table>
+  </div>`;
+}
+
+export function webhookTable(webhooks: WebhookView[], none: string): Html {
+  if (webhooks.length === 0) return html`<p class="dim">${none}</p>`;
+  const rows = webhooks.map(
+    ({ id, referenceId, clientId, status, attempts, createdAt }) =>
+      html`<tr>
+        <td><a href="/ops/webhooks/${id}">${id}</a></td>
+        <td class="${status}">${status}</td>
+        <td class="n">${attempts}</td>
+        <td>${createdAt}</td>
+        <td>${referenceId}</td>
+        <td>${clientId}</td>
+      </tr>`,
+  );
+  return html`<div class="wide">
+    <table>
+      <tr>
+        <th>webhook</th>
+        <th>status</th>
+        <th class="n">attempts</th>
+        <th>created</th>
+        <th>order</th>
+        <th>client</th>
+      </tr>
+      ${rows}
+    </table>
+  </div>`;
+}
+
+function depths(queues: QueueDepth[]): Html {
+  const states = Object.keys(queues[0]?.jobs ?? {});
+  const rows = queues.map(
+    ({ queue, isPaused, jobs }) =>
+      html`<tr>
+        <td>
+          <a href="/ops/queues/queue/${queue}">${queue}</a>${isPaused ? html` <span class="bad">paused</span>` : null}
+        </td>
+        ${states.map((state) => html`<td class="n">${jobs[state] ?? 0}</td>`)}
+      </tr>`,
+  );
+  return html`<div class="wide">
+    <table>
+      <tr>
+        <th>queue</th>
+        ${states.map((state) => html`<th class="n">${state}</th>`)}
+      </tr>
+      ${rows}
+    </table>
+  </div>`;
+}

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import { Html, html } from '../../http/html.js';
+
+const STYLE = `
+:root{color-scheme:light dark;--line:#8884;--good:#2a8f4f;--bad:#cc3d3d;--soft:#8882}
+*{box-sizing:border-box}
+body{margin:0 auto;max-width:70rem;padding:1rem;font:1rem/1.45 system-ui,sans-serif}
+h1{font-size:1.3rem;margin:0}h2{font-size:1.05rem;margin:1.6rem 0 .5rem}
+header{display:flex;flex-wrap:wrap;gap:.4rem 1.2rem;align-items:baseline}
+form.search{display:flex;gap:.5rem;margin:1rem 0}
+input{flex:1;min-width:0;font:inherit;padding:.5rem}button{font:inherit;padding:.5rem 1rem;cursor:pointer}
+dl.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(8.5rem,1fr));gap:.6rem;margin:0}
+dl.tiles div{background:var(--soft);border-radius:.5rem;padding:.6rem .8rem}
+dt{font-size:.85rem;opacity:.75}dd{margin:0;overflow-wrap:anywhere}dl.tiles dd{font-size:1.5rem}
+dl.facts{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margin:0}
+div.wide{overflow-x:auto}
+table{border-collapse:collapse;width:100%}th,td{font-size:.9rem;text-align:left;padding:.35rem .7rem .35rem 0;border-top:1px solid var(--line)}
+th{font-weight:600}td.n,th.n{text-align:right}
+ol.story{list-style:none;padding:0 0 0 1rem;margin:0;border-left:3px solid var(--line)}
+ol.story li{margin:0 0 1rem}ol.story p{margin:.1rem 0}
+pre{background:var(--soft);padding:.6rem;border-radius:.5rem;white-space:pre-wrap;overflow-wrap:anywhere;margin:.4rem 0}
+.SUCCESS,.good{color:var(--good)}.FAILED,.bad{color:var(--bad)}.dim{opacity:.7}
+svg{width:100%;height:auto;display:block;border-bottom:1px solid var(--line)}p.axis{display:flex;justify-content:space-between;margin:.2rem 0}svg .good{fill:var(--good)}svg .bad{fill:var(--bad)}
+.note{border-left:4px solid var(--bad);padding:.5rem .8rem;background:var(--soft)}
+`;
+
+/** As it is hashed, byte for byte. */
+const STYLE_TAG = new Html(`<style>${STYLE}</style>`);
+const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
+
+/** Nothing but this page's own style is loaded or run, whatever a receiver's answer has in it. */
+export const PAGE_HEADERS = {
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+  'X-Content-Type-Options': 'nosniff',
+  // Under no-referrer a form's Origin would be null, which the check of writes refuses.
+  'Referrer-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+};
+
+export interface Page {
+  title: string;
+  /** What was searched for, shown again. */
+  query?: string;
+  body: Html;
+}
+
+export function page({ title, query = '', body }: Page): string {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <title>${title} · Usher</title>
+        ${STYLE_TAG}
+      </head>
+      <body>
+        <header>
+          <h1><a href="/ops">Usher</a></h1>
+          <a href="/ops/queues">Queues</a><a href="/ops/metrics">Metrics</a>
+        </header>
+        <form class="search" action="/ops" method="get">
+          <input name="q" value="${query}" placeholder="Order key, client id or webhook id" aria-label="Search" />
+          <button>Search</button>
+        </form>
+        ${body}
+      </body>
+    </html>`.text;
+}

@@ -1,0 +1,80 @@
+import type { AttemptView, WebhookView } from '../../webhooks/webhook-view.js';
+import { type Html, html } from '../../http/html.js';
+
+export interface Story {
+  webhook: WebhookView;
+  attempts: AttemptView[];
+  /** Why what was asked for was not done. */
+  refusal?: string;
+}
+
+/** A webhook's attempts as a timeline, and a button where it may be sent again. */
+export function story({ webhook, attempts, refusal }: Story): Html {
+  const { id, referenceId, clientId, notifyUrl, status, createdAt, nextAttemptAt, finishedAt, resendOf } = webhook;
+  return html`${refusal === undefined ? null : html`<p class="note" role="alert">${refusal}</p>`}
+    <h2>Webhook ${id}: <span class="${status}">${status}</span></h2>
+    <dl class="facts">
+      <dt>order</dt>
+      <dd><a href="/ops?q=${encodeURIComponent(referenceId)}">${referenceId}</a></dd>
+      <dt>client</dt>
+      <dd><a href="/ops?q=${encodeURIComponent(clientId)}">${clientId}</a></dd>
+      <dt>Notify URL</dt>
+      <dd>${notifyUrl}</dd>
+      <dt>created</dt>
+      <dd>${createdAt}</dd>
+      ${
+        nextAttemptAt === null
+          ? null
+          : html`<dt>next attempt</dt>
+              <dd>${nextAttemptAt}</dd>`
+      }
+      ${
+        finishedAt === null
+          ? null
+          : html`<dt>ended</dt>
+              <dd>${finishedAt}</dd>`
+      }
+      ${
+        resendOf === null
+          ? null
+          : html`<dt>resend of</dt>
+              <dd><a href="/ops/webhooks/${resendOf}">${resendOf}</a></dd>`
+      }
+    </dl>
+    ${
+      status === 'FAILED'
+        ? html`<form method="post" action="/ops/webhooks/${id}/resend">
+            <p><button>Send it again</button></p>
+          </form>`
+        : null
+    }
+    <h2>Attempts</h2>
+    ${
+      attempts.length === 0
+        ? html`<p class="dim">None yet.</p>`
+        : html`<ol class="story">
+            ${attempts.map((one) => attempt(one, status))}
+          </ol>`
+    }`;
+}
+
+function attempt(attempt: AttemptView, status: WebhookView['status']): Html {
+  const { number, startedAt, durationMs, phase, address, responseStatus, error, responseSnippet } = attempt;
+  const unknown = status === 'PENDING' ? 'under way, or cut off' : 'cut off';
+  const verdict = durationMs === null ? unknown : (error ?? 'delivered');
+  return html`<li>
+    <p><strong>${number}</strong> <time>${startedAt}</time></p>
+    <p class="${error === null && durationMs !== null ? 'good' : 'bad'}">${verdict}</p>
+    <p class="dim">
+      ${[
+        responseStatus === null ? null : `status ${responseStatus}`,
+        durationMs === null ? null : `${durationMs} ms`,
+        phase === null ? null : `reached ${phase}`,
+        address,
+      ]
+        .filter((fact) => fact !== null)
+        .join(' · ')}
+    </p>
+    ${responseSnippet === null ? null : html`<pre>${responseSnippet}</pre>`}
+  </li>`;
+}

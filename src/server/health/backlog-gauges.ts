@@ -1,0 +1,75 @@
+import { Injectable } from '@nestjs/common';
+import { Gauge, type Registry } from 'prom-client';
+import { MetricsRegistry } from '../../metrics/metrics.module.js';
+import { Backlog } from './backlog.js';
+
+/** The backlog as gauges. While the database or the queue does not answer its gauges are left out and its `_up` is 0. */
+@Injectable()
+export class BacklogGauges {
+  constructor(backlog: Backlog, registry: MetricsRegistry) {
+    const registers = [registry];
+    new Gauge({
+      name: 'usher_database_up',
+      help: '1 where the database answered in time, else 0.',
+      registers,
+      collect: async function () {
+        this.set((await backlog.due.get()) ? 1 : 0);
+      },
+    });
+    new Gauge({
+      name: 'usher_webhooks_due',
+      help: 'Pending webhooks whose next attempt could be made now, counted up to 100000.',
+      registers,
+      collect: async function () {
+        setOrLeaveOut(this, (await backlog.due.get())?.count);
+      },
+    });
+    new Gauge({
+      name: 'usher_webhooks_oldest_due_age_seconds',
+      help: 'How long the oldest of them has been due; 0 where there is none.',
+      registers,
+      collect: async function () {
+        const due = await backlog.due.get();
+        setOrLeaveOut(this, due && due.oldestAgeMs / 1_000);
+      },
+    });
+    addQueueGauges(backlog, registers);
+  }
+}
+
+function addQueueGauges(backlog: Backlog, registers: Registry[]): void {
+  new Gauge({
+    name: 'usher_queue_up',
+    help: '1 where the queue answered in time and takes jobs, else 0.',
+    registers,
+    collect: async function () {
+      this.set((await backlog.isQueueUp.get()) ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: 'usher_queue_jobs',
+    help: 'Jobs in a queue, by state.',
+    labelNames: ['queue', 'state'],
+    registers,
+    collect: async function () {
+      this.reset();
+      for (const { queue, jobs } of (await backlog.queues.get()) ?? [])
+        for (const [state, count] of Object.entries(jobs)) this.set({ queue, state }, count);
+    },
+  });
+  new Gauge({
+    name: 'usher_queue_paused',
+    help: '1 where somebody paused the queue.',
+    labelNames: ['queue'],
+    registers,
+    collect: async function () {
+      this.reset();
+      for (const { queue, isPaused } of (await backlog.queues.get()) ?? []) this.set({ queue }, isPaused ? 1 : 0);
+    },
+  });
+}
+
+function setOrLeaveOut(gauge: Gauge, value: number | null | undefined): void {
+  if (value === null || value === undefined) gauge.remove();
+  else gauge.set(value);
+}

@@ -1,0 +1,68 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectQueue } from '@nestjs/bullmq';
+import { InjectDataSource } from '@nestjs/typeorm';
+import type { JobType, Queue } from 'bullmq';
+import type { DataSource } from 'typeorm';
+import { PURGE_PRODUCER } from '../../retention/purge.schedule.js';
+import { nowExpression } from '../../database/sql.js';
+import { WEBHOOK_PRODUCER } from '../../webhooks/queue/delivery.queue.js';
+import { RETRY_RUN_PRODUCER } from '../../webhooks/queue/retry-run.js';
+import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-connections.js';
+import { Reading } from './reading.js';
+
+/** Pending webhooks whose next attempt could be made now. */
+export interface Due {
+  /** At most {@link DUE_COUNTED}: what is beyond is not counted. */
+  count: number;
+  /** How long the oldest has been due. */
+  oldestAgeMs: number;
+}
+
+export interface QueueDepth {
+  queue: string;
+  isPaused: boolean;
+  jobs: Record<string, number>;
+}
+
+const DUE_COUNTED = 100_000;
+/** Not the completed ones, whose number says nothing: they are kept for a while and thrown away. */
+const STATES: JobType[] = ['waiting', 'prioritized', 'active', 'delayed', 'failed'];
+/** Of a paused queue Postgres calls so what Redis calls waiting; the type knows Redis alone. */
+const PAUSED = 'paused' as JobType;
+
+/** What waits, in the database and in the queues. Null: no answer in time. */
+@Injectable()
+export class Backlog {
+  readonly due: Reading<Due>;
+  readonly queues: Reading<QueueDepth[]>;
+  /** That the queue takes jobs. */
+  readonly isQueueUp: Reading<true>;
+
+  constructor(
+    @InjectDataSource() dataSource: DataSource,
+    @InjectQueue(WEBHOOK_PRODUCER) deliveries: Queue,
+    @InjectQueue(RETRY_RUN_PRODUCER) retryRuns: Queue,
+    @InjectQueue(PURGE_PRODUCER) purges: Queue,
+    @Inject(QUEUE_CONNECTIONS) connections: QueueConnections,
+  ) {
+    this.due = new Reading(() => dueNow(dataSource));
+    this.queues = new Reading(() => Promise.all([deliveries, retryRuns, purges].map(depthOf)));
+    this.isQueueUp = new Reading(() => connections.probe().then(() => true));
+  }
+}
+
+/** Of the index usher_webhook_due alone. */
+async function dueNow({ manager }: DataSource): Promise<Due> {
+  const now = nowExpression(manager.dataSource);
+  const [row] = await manager.sql<{ count: string; age: string | null }[]>`
+    SELECT COUNT(*) AS count, ${() => now} - MIN(next_attempt_at) AS age FROM (
+      SELECT next_attempt_at FROM usher_webhook WHERE status = 'PENDING' AND next_attempt_at <= ${() => now}
+      ORDER BY next_attempt_at LIMIT ${() => String(DUE_COUNTED)}) AS due`;
+  return { count: Number(row?.count), oldestAgeMs: Number(row?.age ?? 0) };
+}
+
+async function depthOf(queue: Queue): Promise<QueueDepth> {
+  const [counts, isPaused] = await Promise.all([queue.getJobCounts(...STATES, PAUSED), queue.isPaused()]);
+  const { waiting = 0, paused = 0, ...others } = counts;
+  return { queue: queue.name, isPaused, jobs: { waiting: waiting + paused, ...others } };
+}

@@ -1,0 +1,28 @@
+import { Controller, Get, Header, Inject } from '@nestjs/common';
+import { collectDefaultMetrics, Gauge, prometheusContentType } from 'prom-client';
+import { type Config, SERVER_CONFIG } from '../settings/settings.js';
+import { VERSION } from '../../values/version.js';
+import { MetricsRegistry } from '../../metrics/metrics.module.js';
+
+/** For Prometheus; below /ops, so for the operator alone. */
+@Controller('ops/metrics')
+export class MetricsController {
+  constructor(
+    private readonly registry: MetricsRegistry,
+    @Inject(SERVER_CONFIG) { environment, role }: Config,
+  ) {
+    collectDefaultMetrics({ register: registry });
+    new Gauge({
+      name: 'usher_build_info',
+      help: 'Always 1; its labels say what runs.',
+      labelNames: ['version', 'environment', 'role'],
+      registers: [registry],
+    }).set({ version: VERSION, environment, role }, 1);
+  }
+
+  @Get()
+  @Header('Content-Type', prometheusContentType)
+  metrics(): Promise<string> {
+    return this.registry.metrics();
+  }
+}

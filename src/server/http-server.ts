@@ -1,0 +1,99 @@
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { ServerModule } from './server.module.js';
+import { ClientGate } from '../auth/client-authentication/client-gate.js';
+import { TokenEvents } from '../auth/tokens/token-events.js';
+import type { Config } from './settings/settings.js';
+import type { TrustedProxies } from './settings/trusted-proxies.js';
+import { answerBadAddress, answerConnectionFault, answerExpectations, checkHost } from './connection-faults.js';
+import { ErrorFilter, sendProblem } from '../http/error.filter.js';
+import { checkMediaType, readBodies } from './request-bodies.js';
+import { oauthRoute } from '../http/oauth-route.js';
+import { requestIdOf } from '../http/request-id.js';
+import { observeRequests } from './request-log.js';
+import { methodsOf, recordRoutes } from './routes.js';
+import { NestLogger } from './logger.js';
+import { MetricsRegistry } from '../metrics/metrics.module.js';
+import { mountDashboard } from './console/dashboard.js';
+import { Drain } from './health/drain.js';
+import { operatorRefusal } from './console/operator-access.js';
+
+const BODY_LIMIT_BYTES = 16 * 1_024;
+const HEADER_LIMIT_BYTES = 16 * 1_024;
+/** From the first byte of a request to its last. */
+const REQUEST_TIMEOUT_MS = 30_000;
+
+/** The application with its HTTP side, ready to listen. */
+export async function createHttpApplication(config: Config, logger: Logger): Promise<NestFastifyApplication> {
+  const adapter = createAdapter(config);
+  const routes = recordRoutes(adapter.getInstance() as unknown as FastifyInstance);
+  const app = await NestFactory.create<NestFastifyApplication>(ServerModule.forRole(config), adapter, {
+    abortOnError: false,
+    logger: new NestLogger(logger),
+  });
+  const tokens = isApi(config) ? app.get(TokenEvents, { strict: false }) : null;
+  app.useGlobalFilters(
+    new ErrorFilter(
+      (path) => methodsOf(routes, path),
+      (request, error) => tokens?.refused(request, error),
+    ),
+  );
+  readBodies(app, BODY_LIMIT_BYTES);
+  answerExpectations(server(app).server);
+  observeRequests(server(app), app.get(MetricsRegistry, { strict: false }));
+  addHooks(app, config);
+  mountDashboard(app, server(app));
+  return app;
+}
+
+const isApi = ({ role }: Config): boolean => role !== 'worker';
+
+function createAdapter({ trustProxy }: Config): FastifyAdapter {
+  return new FastifyAdapter({
+    bodyLimit: BODY_LIMIT_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    trustProxy: trusted(trustProxy),
+    // What is asked on a connection that is open yet is answered.
+    return503OnClosing: false,
+    genReqId: requestIdOf,
+    // checkHost() answers for a missing Host, with a body.
+    http: { maxHeaderSize: HEADER_LIMIT_BYTES, requireHostHeader: false },
+    clientErrorHandler: answerConnectionFault,
+    frameworkErrors: answerBadAddress,
+  });
+}
+
+/** Fastify takes a number of hops, as such, for nobody. */
+function trusted(proxies: TrustedProxies): false | string[] | ((address: string, hop: number) => boolean) {
+  if (proxies === null) return false;
+  return 'addresses' in proxies ? proxies.addresses : (_, hop) => hop < proxies.hops;
+}
+
+const server = (app: NestFastifyApplication): FastifyInstance =>
+  app.getHttpAdapter().getInstance() as unknown as FastifyInstance;
+
+/** Before the body is read: who may come in at all. */
+function addHooks(app: NestFastifyApplication, config: Config): void {
+  const gate = isApi(config) ? app.get(ClientGate, { strict: false }) : null;
+  const drain = app.get(Drain, { strict: false });
+  // Node itself would keep the connection of a request that was under way for as long as its client likes.
+  server(app).addHook('onSend', async (_, reply) => {
+    if (drain.hasBegun) reply.header('connection', 'close');
+  });
+  server(app).addHook('onRequest', async (request, reply) => {
+    checkHost(request);
+    const refusal = operatorRefusal(request, config.operator);
+    if (refusal) {
+      // Thrown, it would reach Bull Board's own error handler, which makes a 500 of it.
+      sendProblem(reply, refusal);
+      return reply;
+    }
+    const route = oauthRoute(request);
+    if (!gate || !route) return undefined;
+    await gate.admit(request, reply, route);
+    checkMediaType(request);
+    return undefined;
+  });
+}

@@ -1,0 +1,100 @@
+import type { LoggerService } from '@nestjs/common';
+import { destination, type DestinationStream, type Logger, pino } from 'pino';
+import pretty from 'pino-pretty';
+import type { Config } from './settings/settings.js';
+
+/** Fields whose values never reach a log, however deep they lie. */
+const SECRET_FIELDS = new Set([
+  ...['authorization', 'cookie', 'set-cookie', 'secret', 'client_secret', 'password'],
+  ...['access_token', 'refresh_token'],
+]);
+const DEEPEST = 5;
+
+/**
+ * JSON lines; on a terminal, but in production, in a form for people. A command logs to standard error: standard output
+ * is for its answer.
+ */
+export function createLogger(
+  { logLevel, environment }: Pick<Config, 'logLevel' | 'environment'>,
+  output: 'stdout' | 'stderr' | DestinationStream = 'stdout',
+): Logger {
+  const options = {
+    ...{ level: logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    // pino's own redaction would make a line ten times as dear.
+    formatters: { log: (fields: object) => redacted(fields, 1) },
+  };
+  if (typeof output !== 'string') return pino(options, output);
+  const { fd, isTTY } = process[output];
+  return pino(options, isTTY && environment !== 'production' ? forPeople(fd) : destination({ dest: fd, sync: true }));
+}
+
+function redacted(fields: object, depth: number): Record<string, unknown> {
+  const all: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields))
+    all[name] = SECRET_FIELDS.has(name.toLowerCase()) ? '[Redacted]' : shown(value, depth);
+  return all;
+}
+
+function shown(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null || value instanceof Date || value instanceof Error) return value;
+  if (depth === DEEPEST) return '[Deeper]';
+  return Array.isArray(value) ? value.map((one) => shown(one, depth + 1)) : redacted(value, depth + 1);
+}
+
+const forPeople = (fd: number): DestinationStream =>
+  pretty({
+    destination: fd,
+    colorize: true,
+    translateTime: 'SYS:HH:MM:ss',
+    ignore: 'context',
+    messageFormat: '{context}: {msg}',
+  });
+
+/** Nest's own lines and ours in one log. An object is logged as fields, a text as the message. */
+export class NestLogger implements LoggerService {
+  constructor(private readonly logger: Logger) {}
+
+  log(message: unknown, ...rest: unknown[]): void {
+    this.write('info', message, rest);
+  }
+
+  error(message: unknown, ...rest: unknown[]): void {
+    this.write('error', message, rest);
+  }
+
+  warn(message: unknown, ...rest: unknown[]): void {
+    this.write('warn', message, rest);
+  }
+
+  debug(message: unknown, ...rest: unknown[]): void {
+    this.write('debug', message, rest);
+  }
+
+  verbose(message: unknown, ...rest: unknown[]): void {
+    this.write('trace', message, rest);
+  }
+
+  fatal(message: unknown, ...rest: unknown[]): void {
+    this.write('fatal', message, rest);
+  }
+
+  private write(
+    level: 'info' | 'error' | 'warn' | 'debug' | 'trace' | 'fatal',
+    message: unknown,
+    rest: unknown[],
+  ): void {
+    const context = rest.at(-1);
+    const shown = isForDebugging(level, String(context)) ? 'debug' : level;
+    if (message instanceof Error) this.logger[shown](message.stack ?? message.message);
+    else if (typeof message === 'object' && message !== null) this.logger[shown]({ context, ...message });
+    else this.logger[shown]({ context }, String(message));
+  }
+}
+
+/** Nest tells of every module and route at start, and of errors that it then throws on to us. */
+function isForDebugging(level: string, context: string): boolean {
+  if (level === 'info') return NEST_CONTEXTS.has(context);
+  return level === 'error' && ['ExceptionHandler', 'NestApplication'].includes(context);
+}
+
+const NEST_CONTEXTS = new Set(['NestFactory', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer', 'NestApplication']);

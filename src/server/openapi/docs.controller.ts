@@ -1,0 +1,31 @@
+import { Controller, Get, Header, Inject, Module } from '@nestjs/common';
+import { type Config, SERVER_CONFIG } from '../settings/settings.js';
+import { type OpenApiDocument, openApiDocument } from './document.js';
+import { documentationPage, PAGE_POLICY } from './page.js';
+
+/** What integrators read before they write. */
+@Controller('docs')
+export class DocsController {
+  private readonly document: OpenApiDocument;
+  private readonly html: string;
+
+  constructor(@Inject(SERVER_CONFIG) { environment, authUrl }: Config) {
+    this.document = openApiDocument(environment, authUrl);
+    this.html = documentationPage(this.document);
+  }
+
+  @Get()
+  @Header('Content-Type', 'text/html; charset=utf-8')
+  @Header('Content-Security-Policy', PAGE_POLICY)
+  page(): string {
+    return this.html;
+  }
+
+  @Get('openapi.json')
+  openapi(): OpenApiDocument {
+    return this.document;
+  }
+}
+
+@Module({ controllers: [DocsController] })
+export class DocsModule {}

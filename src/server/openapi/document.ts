@@ -1,0 +1,106 @@
+import { TOKEN_OPERATIONS } from '../../auth/tokens/token.openapi.js';
+import type { Environment } from '../../values/identifier.js';
+import { NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
+import { VERSION } from '../../values/version.js';
+import type { Operation } from '../../http/operation.js';
+import { HEALTH_OPERATIONS } from '../health/health.openapi.js';
+import { orderOperations } from '../../orders/movie-order.openapi.js';
+import { NOTIFICATION_EXAMPLE, Notification, NotificationHeaders } from '../../webhooks/api/notification.schema.js';
+import { WEBHOOK_OPERATIONS } from '../../webhooks/api/webhook.openapi.js';
+import { DOCS_OPERATIONS } from './docs.openapi.js';
+import { type OperationObject, operationObject, parametersOf } from './operation-object.js';
+import { componentSchemas, type JsonSchema, schemaRef } from './schemas.js';
+
+const TAGS = [
+  { name: 'Tokens', description: 'Exchange client credentials for tokens. Errors are those of RFC 6749 section 5.2.' },
+  { name: 'Movie orders', description: 'Create orders whose completion is notified. Errors are problem details.' },
+  { name: 'Webhooks', description: 'What became of the notifications. Errors are problem details.' },
+  { name: 'Service', description: 'Whether it runs, and what it can do.' },
+];
+
+const SECURITY_SCHEMES = {
+  basic: { type: 'http', scheme: 'basic', description: 'The client id and the client secret.' },
+  bearer: { type: 'http', scheme: 'bearer', description: 'An access token.' },
+  internal: { type: 'http', scheme: 'basic', description: 'INTERNAL_USER and INTERNAL_PASSWORD of the deployment.' },
+};
+
+export const NOTIFICATION: Operation = {
+  id: 'notifyOrderCompletion',
+  method: 'post',
+  path: '{notify_url}',
+  tag: 'Webhooks',
+  summary: 'An order has been completed',
+  description:
+    'Sent to the order’s Notify URL (specification 4.3). Verify X-Signature over the raw body, answer 2xx at once and ' +
+    'work afterwards; anything else, or nothing within 30 seconds, is tried again, five times in all.',
+  security: [],
+  parameters: { header: NotificationHeaders },
+  body: { schema: Notification, example: NOTIFICATION_EXAMPLE },
+  answers: { 200: { description: 'Taken. Any 2xx will do.' } },
+};
+
+export interface OpenApiDocument {
+  openapi: string;
+  info: { title: string; version: string; description: string };
+  servers: { url: string; description: string }[];
+  tags: typeof TAGS;
+  paths: Record<string, Record<string, OperationObject>>;
+  webhooks: Record<string, Record<string, OperationObject>>;
+  components: { schemas: Record<string, JsonSchema>; securitySchemes: typeof SECURITY_SCHEMES };
+}
+
+/** The operations that a deployment of this environment has. */
+export const operationsOf = (environment: Environment): Operation[] => [
+  ...TOKEN_OPERATIONS,
+  ...orderOperations(environment),
+  ...WEBHOOK_OPERATIONS,
+  ...HEALTH_OPERATIONS,
+  ...DOCS_OPERATIONS,
+];
+
+/** OpenAPI 3.1. `authUrl`: the public base address; null: the one that the document was fetched from. */
+export function openApiDocument(environment: Environment, authUrl: string | null): OpenApiDocument {
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Usher',
+      version: VERSION,
+      description:
+        'The door of a cinema’s open API: an OAuth token service, and signed notifications of completed orders.',
+    },
+    servers: [{ url: authUrl ?? '/', description: `The ${environment} environment.` }],
+    tags: TAGS,
+    paths: pathsOf(operationsOf(environment)),
+    webhooks: { [NOTIFY_ORDER_COMPLETION]: { post: notificationObject() } },
+    components: { schemas: componentSchemas(), securitySchemes: SECURITY_SCHEMES },
+  };
+}
+
+function pathsOf(operations: Operation[]): OpenApiDocument['paths'] {
+  const paths: OpenApiDocument['paths'] = {};
+  for (const operation of operations) {
+    paths[operation.path] = { ...paths[operation.path], [operation.method]: operationObject(operation) };
+  }
+  return paths;
+}
+
+/** The receiver answers it, so that none of our errors are in it. */
+function notificationObject(): OperationObject {
+  const { id, tag, summary, description, body } = NOTIFICATION;
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    description,
+    security: [],
+    parameters: parametersOf(NOTIFICATION),
+    requestBody: {
+      required: true,
+      content: { 'application/json': { schema: schemaRef(Notification), example: body?.example } },
+    },
+    responses: {
+      '2XX': { description: 'Taken; it is not sent again.' },
+      '4XX': { description: 'Like every other answer: tried again.' },
+    },
+  };
+}

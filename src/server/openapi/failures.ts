@@ -1,0 +1,48 @@
+import type { Failure, Operation } from '../../http/operation.js';
+
+const MALFORMED_OAUTH: Failure[] = [
+  { status: 400, code: 'invalid_request', detail: 'the body is not valid JSON' },
+  { status: 401, code: 'invalid_client', detail: 'the client id or the client secret is not right' },
+  { status: 413, code: 'invalid_request', detail: 'the body has more than 16 KiB' },
+  {
+    status: 415,
+    code: 'invalid_request',
+    detail: 'send Content-Type: application/json or application/x-www-form-urlencoded, in UTF-8, not compressed',
+  },
+  { status: 429, code: 'slow_down', detail: 'too many failed authentications; try again later' },
+  { status: 503, code: 'temporarily_unavailable', detail: 'the service is busy or starting; try again' },
+];
+
+const HOST: Failure[] = [
+  { status: 400, detail: 'the Host header is missing' },
+  { status: 400, detail: 'send one Host header' },
+];
+const UNAVAILABLE: Failure = { status: 503, detail: 'the service is busy or starting; try again' };
+
+const UNREADABLE_BODY: Failure[] = [
+  { status: 400, detail: 'the body is not valid JSON in UTF-8, or the request is malformed' },
+  { status: 413, detail: 'the body has more than 16 KiB' },
+  { status: 415, detail: 'send Content-Type: application/json' },
+];
+
+const UNAUTHORIZED: Record<'bearer' | 'internal', Failure[]> = {
+  bearer: [
+    { status: 401, detail: 'an access token is missing: send Authorization: Bearer <access_token>' },
+    { status: 401, detail: 'the access token is unknown, expired or revoked' },
+    { status: 401, detail: 'this token is of the sandbox environment; this is production' },
+  ],
+  internal: [{ status: 401, detail: 'send INTERNAL_USER and INTERNAL_PASSWORD by HTTP Basic' }],
+};
+
+/** Every error that an operation can answer: its own, and those of its kind. */
+export function failuresOf({ oauth, security, body, failures = [] }: Operation): Failure[] {
+  if (oauth) return [...failures, ...MALFORMED_OAUTH];
+  const refused = security.flatMap((scheme) => (scheme === 'basic' ? [] : UNAUTHORIZED[scheme]));
+  return [
+    ...failures,
+    ...HOST,
+    ...(body ? UNREADABLE_BODY : []),
+    ...refused,
+    ...(security.length > 0 ? [UNAVAILABLE] : []),
+  ];
+}

@@ -1,0 +1,133 @@
+import { type Answer, type Failure, OAuthErrorBody, type Operation, ProblemBody } from '../../http/operation.js';
+import { STATUS_CODES } from 'node:http';
+import { failuresOf } from './failures.js';
+import { type JsonSchema, propertiesOf, schemaRef } from './schemas.js';
+
+export interface Parameter {
+  in: 'path' | 'query' | 'header';
+  name: string;
+  required: boolean;
+  description?: string;
+  example?: unknown;
+  schema: JsonSchema;
+}
+
+export interface MediaType {
+  schema: JsonSchema;
+  example?: unknown;
+  examples?: Record<string, { value: unknown }>;
+}
+
+export interface Response {
+  description: string;
+  headers?: Record<string, { description: string; schema: JsonSchema }>;
+  content?: Record<string, MediaType>;
+}
+
+export interface OperationObject {
+  operationId: string;
+  tags: string[];
+  summary: string;
+  description: string | undefined;
+  security: Record<string, string[]>[];
+  parameters: Parameter[];
+  requestBody?: { required: boolean; content: Record<string, MediaType> };
+  responses: Record<string, Response>;
+}
+
+/** How the document tells an operation. */
+export function operationObject(operation: Operation): OperationObject {
+  const { id, tag, summary, description, security, body, answers, oauth } = operation;
+  const successes = Object.entries(answers).map(([status, answer]) => [status, successResponse(answer, oauth)]);
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    description,
+    security: security.map((scheme) => ({ [scheme]: [] })),
+    parameters: parametersOf(operation),
+    ...(body && { requestBody: { required: !body.optional, content: requestContent(body, oauth) } }),
+    responses: { ...(Object.fromEntries(successes) as Record<string, Response>), ...failureResponses(operation) },
+  };
+}
+
+export function parametersOf({ parameters = {} }: Operation): Parameter[] {
+  const places = [
+    ['path', parameters.path],
+    ['query', parameters.query],
+    ['header', parameters.header],
+  ] as const;
+  return places.flatMap(([place, schema]) =>
+    schema ? propertiesOf(schema).map((property) => parameter(place, property)) : [],
+  );
+}
+
+function parameter(place: Parameter['in'], property: ReturnType<typeof propertiesOf>[number]): Parameter {
+  const { name, required, schema } = property;
+  const { description, example, ...rest } = schema;
+  return { in: place, name, required, description, ...(example !== undefined && { example }), schema: rest };
+}
+
+/** The contract has JSON; OAuth's own form bodies are read as well. */
+function requestContent({ schema, example }: NonNullable<Operation['body']>, oauth = false): Record<string, MediaType> {
+  const content = { schema: schemaRef(schema), example };
+  return { 'application/json': content, ...(oauth && { 'application/x-www-form-urlencoded': content }) };
+}
+
+function successResponse(
+  { description, schema, example, mediaType = 'application/json' }: Answer,
+  oauth = false,
+): Response {
+  return {
+    description,
+    headers: { ...requestIdHeader(), ...(oauth && { 'Cache-Control': header('Always `no-store`.') }) },
+    ...(schema && {
+      content: { [mediaType]: { schema: schemaRef(schema), ...(example !== undefined && { example }) } },
+    }),
+  };
+}
+
+function failureResponses(operation: Operation): Record<string, Response> {
+  const failures = failuresOf(operation);
+  const statuses = [...new Set(failures.map(({ status }) => status))].sort((one, other) => one - other);
+  const responses = statuses.map(
+    (status) => [status, failures.filter((failure) => failure.status === status)] as const,
+  );
+  return Object.fromEntries(responses.map(([status, alike]) => [status, failureResponse(status, alike)]));
+}
+
+function failureResponse(status: number, failures: Failure[]): Response {
+  const isOAuth = failures.some(({ code }) => code !== undefined);
+  const schema = schemaRef(isOAuth ? OAuthErrorBody : ProblemBody);
+  const examples = Object.fromEntries(
+    failures.map((failure, index) => [`example${index + 1}`, { value: bodyOf(failure) }]),
+  );
+  return {
+    description: STATUS_CODES[status] ?? '',
+    headers: { ...requestIdHeader(), ...headersOf(status) },
+    content: { [isOAuth ? 'application/json' : 'application/problem+json']: { schema, examples } },
+  };
+}
+
+function bodyOf({ status, code, detail }: Failure): object {
+  if (code) return { error: code, error_description: detail };
+  const title = TITLES[status] ?? STATUS_CODES[status];
+  return { type: 'about:blank', title, status, detail };
+}
+
+/** Where Node's names are older than RFC 9110's. */
+const TITLES: Record<number, string> = { 413: 'Content Too Large', 422: 'Unprocessable Content' };
+
+const requestIdHeader = () => ({
+  'X-Request-Id': header(
+    'The request’s own `X-Request-Id` where it has 1 to 64 of A-Z, a-z, 0-9, `.`, `_` and `-`, else a new one.',
+  ),
+});
+
+function headersOf(status: number): Response['headers'] {
+  if (status === 401) return { 'WWW-Authenticate': header('The scheme to authenticate with.') };
+  if (status === 429 || status === 503) return { 'Retry-After': header('Seconds to wait.') };
+  return {};
+}
+
+const header = (description: string) => ({ description, schema: { type: 'string' as const } });

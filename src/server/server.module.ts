@@ -1,0 +1,41 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { AuthRoutesModule } from '../auth/auth.module.js';
+import { ClientsModule } from '../clients/clients.module.js';
+import { OrderRoutesModule } from '../orders/order-routes.module.js';
+import { OrdersModule } from '../orders/orders.module.js';
+import { SandboxRoutesModule, SandboxWorkerModule } from '../orders/sandbox/sandbox.module.js';
+import { PurgeModule } from '../retention/purge.module.js';
+import { UsherModule } from '../usher.module.js';
+import { WebhookRoutesModule } from '../webhooks/api/webhook-routes.module.js';
+import { WebhookModule } from '../webhooks/webhook.module.js';
+import { OpsModule } from './console/ops.module.js';
+import { DocsModule } from './openapi/docs.controller.js';
+import { type Config, SERVER_CONFIG } from './settings/settings.js';
+
+/** The modules of the server, by its role. */
+@Module({})
+export class ServerModule {
+  static forRole(config: Config): DynamicModule {
+    const isSandbox = config.environment === 'sandbox';
+    const api = [AuthRoutesModule, OrderRoutesModule, WebhookRoutesModule, DocsModule];
+    return {
+      module: ServerModule,
+      global: true,
+      imports: [
+        ...[UsherModule.forRoot(config), ClientsModule, WebhookModule, PurgeModule, OpsModule],
+        ...(config.role === 'worker' ? [] : [...api, ...(isSandbox ? [SandboxRoutesModule] : [])]),
+        ...(config.role !== 'api' && isSandbox ? [SandboxWorkerModule] : []),
+      ],
+      providers: [{ provide: SERVER_CONFIG, useValue: config }],
+      exports: [SERVER_CONFIG],
+    };
+  }
+
+  /** For the command line: everything except routes and workers. It also runs beside a server. */
+  static forCommand(config: Config): DynamicModule {
+    return {
+      module: ServerModule,
+      imports: [UsherModule.forRoot(config, 'command'), ClientsModule, OrdersModule, WebhookModule, PurgeModule],
+    };
+  }
+}

@@ -1,0 +1,224 @@
+import { isIP } from 'node:net';
+import { resolve } from 'node:path';
+import type { Credentials, DatabaseLocation, QueueLocation, ResolvedOptions } from '../../usher.options.js';
+import { parameterFault } from '../../values/connection-url.js';
+import type { Environment } from '../../values/identifier.js';
+import type { RetryPolicy } from '../../values/retry-schedule.js';
+import { parseMasterKeys } from '../../clients/keys/master-key.js';
+import { misspeltNames } from './misspelling.js';
+import { StartUpError } from '../../values/start-up-error.js';
+import { SettingReader } from './setting-reader.js';
+import type { TrustedProxies } from './trusted-proxies.js';
+
+export type Role = 'all' | 'api' | 'worker';
+
+/** Injects the {@link Config}. */
+export const SERVER_CONFIG = Symbol('ServerConfig');
+
+/** Everything the server can be told, checked. Times in milliseconds unless the name says seconds. */
+export interface Config extends ResolvedOptions {
+  role: Role;
+  port: number;
+  host: string;
+  operator: Credentials;
+  trustProxy: TrustedProxies;
+  /** How long it answers "not ready" before it closes its port. */
+  shutdownDelayMs: number;
+  logLevel: LogLevel;
+  /** Of commands: silent unless LOG_LEVEL is set. */
+  commandLogLevel: LogLevel;
+  /** Defaults that are safe on this machine alone; start-up names them. */
+  unsafeDefaults: string[];
+}
+
+const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** Specification 8; production takes no other. */
+const SPECIFIED_RETRY: RetryPolicy = {
+  timeoutMs: 30_000,
+  retryEveryMs: 120_000,
+  minIntervalMs: 30_000,
+  maxAttempts: 5,
+};
+const DAY_MS = 86_400_000;
+
+/** Every fault of the configuration at once, one line each. */
+export class ConfigError extends StartUpError {
+  constructor(readonly faults: string[]) {
+    super(
+      `The configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`,
+    );
+  }
+}
+
+export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
+  const read = new SettingReader(environment);
+  const config = readConfig(read);
+  if (config.environment === 'production') refuseInProduction(config, read);
+  const faults = [...misspeltNames(environment, read.names), ...read.faults];
+  if (faults.length > 0) throw new ConfigError(faults);
+  return config;
+}
+
+function readConfig(read: SettingReader): Config {
+  const environment = read.choice('USHER_ENV', ['sandbox', 'production'], 'sandbox');
+  const role = read.choice('USHER_ROLE', ['all', 'api', 'worker'], 'all');
+  const database = readDatabase(read);
+  const host = read.text('HOST', '127.0.0.1');
+  const privateMachine = database.kind === 'embedded' && isLoopback(host) && environment === 'sandbox';
+  const why = environment === 'production' ? 'in production' : exposure(database, host);
+  const unsafeDefaults: string[] = [];
+  const onlyHere = <T>(value: T, what: string): T => {
+    unsafeDefaults.push(what);
+    return value;
+  };
+  return {
+    environment,
+    role,
+    deliver: role !== 'api',
+    port: read.integer('PORT', 3000, 0, 65_535),
+    host,
+    authUrl: read.httpUrl('USHER_AUTH_URL'),
+    database,
+    queue: readQueue(read, database),
+    databasePool: read.integer('DATABASE_POOL', 10, 1, 1_000),
+    queuePrefix: read.identifier('QUEUE_PREFIX', `usher-${environment}`),
+    masterKeys:
+      readMasterKeys(read) ?? (privateMachine ? onlyHere(null, 'a generated master key') : missingKeys(read, why)),
+    operator:
+      read.credentials('OPS_USER', 'OPS_PASSWORD') ??
+      (privateMachine
+        ? onlyHere({ user: 'ops', password: 'ops' }, 'operator credentials ops:ops')
+        : read.missing(
+            `OPS_USER and OPS_PASSWORD`,
+            `the operator’s credentials for /ops`,
+            { user: '', password: '' },
+            why,
+          )),
+    internal:
+      read.credentials('INTERNAL_USER', 'INTERNAL_PASSWORD') ??
+      (privateMachine
+        ? onlyHere({ user: 'internal', password: 'internal' }, 'internal credentials internal:internal')
+        : null),
+    retry: {
+      timeoutMs: read.duration('WEBHOOK_TIMEOUT', '30s', 1),
+      retryEveryMs: read.duration('WEBHOOK_RETRY_EVERY', '2m', 100),
+      minIntervalMs: read.duration('WEBHOOK_RETRY_MIN_INTERVAL', '30s', 0),
+      maxAttempts: read.integer('WEBHOOK_MAX_ATTEMPTS', 5, 1, 5),
+    },
+    webhookConcurrency: read.integer('WEBHOOK_CONCURRENCY', 256, 1, 10_000),
+    retentionMs: read.duration('WEBHOOK_RETENTION', '90d', DAY_MS, 3_650 * DAY_MS),
+    allowPrivateHosts:
+      read.flag('WEBHOOK_ALLOW_PRIVATE_HOSTS') ?? (privateMachine && onlyHere(true, 'private Notify URLs')),
+    webhookProxy: readEgressProxy(read),
+    accessTokenSeconds: Math.floor(read.duration('ACCESS_TOKEN_LIFETIME', '60d', 1_000, 3_650 * DAY_MS) / 1_000),
+    refreshTokenSeconds: Math.floor(read.duration('REFRESH_TOKEN_LIFETIME', '365d', 1_000, 3_650 * DAY_MS) / 1_000),
+    authFailureLimit: read.rate('AUTH_FAILURE_LIMIT', '20/m'),
+    tokenRateLimit: read.text('TOKEN_RATE_LIMIT', '') === 'off' ? null : read.rate('TOKEN_RATE_LIMIT', '600/m'),
+    trustProxy: read.trustedProxies('TRUST_PROXY'),
+    shutdownDelayMs: read.duration('SHUTDOWN_DELAY', '0s', 0, 600_000),
+    logLevel: read.choice('LOG_LEVEL', LOG_LEVELS, 'info'),
+    commandLogLevel: read.optional('LOG_LEVEL') === null ? 'silent' : read.choice('LOG_LEVEL', LOG_LEVELS, 'silent'),
+    unsafeDefaults,
+  };
+}
+
+const MASTER_KEYS_FORM = 'id:base64[,id:base64…] with 32 bytes a key, e.g. k1:$(openssl rand -base64 32)';
+
+function readMasterKeys(read: SettingReader): string | null {
+  const value = read.optional('USHER_MASTER_KEYS');
+  if (value !== null && !parseMasterKeys(value))
+    read.fault(`USHER_MASTER_KEYS is not possible; write ${MASTER_KEYS_FORM}`);
+  return value;
+}
+
+const missingKeys = (read: SettingReader, why: string): null =>
+  read.missing('USHER_MASTER_KEYS', MASTER_KEYS_FORM, null, why);
+
+/** Why the defaults for this machine alone do not hold. */
+const exposure = ({ kind }: DatabaseLocation, host: string): string =>
+  kind === 'embedded' ? `with HOST=${host}` : 'with a database server';
+
+/** Stands in for a DATABASE_URL at fault, so that what any server needs is asked for at once. */
+const SOME_SERVER: DatabaseLocation = { kind: 'postgres', url: new URL('postgres://unknown/unknown') };
+
+function readDatabase(read: SettingReader): DatabaseLocation {
+  const value = read.text('DATABASE_URL', 'embedded:./data');
+  if (value.startsWith('embedded:')) {
+    const folder = value.slice('embedded:'.length);
+    if (folder === '') read.fault('DATABASE_URL=embedded: names no folder; write embedded:./data');
+    return { kind: 'embedded', folder: resolve(folder) };
+  }
+  const schemes = {
+    'mysql:': 'mysql',
+    'mariadb:': 'mysql',
+    'postgres:': 'postgres',
+    'postgresql:': 'postgres',
+  } as const;
+  const example = 'embedded:./data, mysql://user:password@host:3306/name or postgres://…';
+  const location = read.location('DATABASE_URL', value, schemes, example, SOME_SERVER);
+  checkParameters(read, 'DATABASE_URL', location);
+  if (location.kind !== 'embedded' && location.url.pathname.length < 2)
+    read.fault('DATABASE_URL names no database; end it with one, like /usher');
+  return location;
+}
+
+function readQueue(read: SettingReader, database: DatabaseLocation): QueueLocation {
+  const value = read.optional('QUEUE_URL');
+  if (value === null || value.startsWith('embedded:')) {
+    if (database.kind === 'embedded') return { kind: 'embedded' };
+    if (value === null && database.kind === 'postgres') return { kind: 'postgres', url: database.url };
+    return read.missing('QUEUE_URL', 'redis://host:6379 or postgres://…', { kind: 'embedded' });
+  }
+  const schemes = {
+    'redis:': 'redis',
+    'rediss:': 'redis',
+    'postgres:': 'postgres',
+    'postgresql:': 'postgres',
+  } as const;
+  const example = 'redis://host:6379, rediss://… or postgres://…';
+  const location: QueueLocation = read.location('QUEUE_URL', value, schemes, example, { kind: 'embedded' });
+  checkParameters(read, 'QUEUE_URL', location);
+  if (location.kind === 'redis' && !/^\/?\d{0,4}$/.test(location.url.pathname))
+    read.fault('QUEUE_URL: a database of Redis is a number, like redis://host:6379/0');
+  return location;
+}
+
+function checkParameters(read: SettingReader, name: string, location: DatabaseLocation | QueueLocation): void {
+  const fault = location.kind === 'embedded' ? null : parameterFault(location.kind, location.url);
+  if (fault !== null) read.fault(`${name}: ${fault}`);
+}
+
+function refuseInProduction(config: Config, read: SettingReader): void {
+  if (config.database.kind === 'embedded')
+    read.fault('DATABASE_URL: production needs mysql:// or postgres://; the embedded database is for the sandbox');
+  if (config.allowPrivateHosts)
+    read.fault('WEBHOOK_ALLOW_PRIVATE_HOSTS: production never delivers to private addresses; leave it out');
+  const differs = (Object.keys(SPECIFIED_RETRY) as (keyof RetryPolicy)[]).some(
+    (key) => config.retry[key] !== SPECIFIED_RETRY[key],
+  );
+  if (differs)
+    read.fault(
+      'WEBHOOK_TIMEOUT, WEBHOOK_RETRY_* and WEBHOOK_MAX_ATTEMPTS: production keeps the specified 30s, 2m, 30s and 5; leave them out',
+    );
+}
+
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+
+const PROXY_EXAMPLE = 'http://proxy.example:3128 or https://user:password@proxy.example:3129';
+
+/** The proxy that deliveries leave through, with its credentials; null: they leave directly. */
+function readEgressProxy(read: SettingReader): URL | null {
+  const value = read.optional('WEBHOOK_PROXY');
+  if (value === null) return null;
+  const proxy = read.location('WEBHOOK_PROXY', value, { 'http:': 'http', 'https:': 'https' }, PROXY_EXAMPLE, null);
+  if (proxy === null) return null;
+  const { pathname, search, username } = proxy.url;
+  if (pathname !== '/' || search !== '')
+    read.fault('WEBHOOK_PROXY has a path; end it after host and port, and write a / in a password as %2F, a ? as %3F');
+  if (/%3a/i.test(username))
+    read.fault('WEBHOOK_PROXY has a colon in its user, which no proxy can be told; use another user');
+  return proxy.url;
+}

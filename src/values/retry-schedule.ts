@@ -1,0 +1,28 @@
+/** Specification 8, in milliseconds. */
+export interface RetryPolicy {
+  timeoutMs: number;
+  retryEveryMs: number;
+  minIntervalMs: number;
+  maxAttempts: number;
+}
+
+/** What an attempt may take beyond its timeout (signing, recording) before it counts as cut off. */
+const RECORDING_MARGIN_MS = 10_000;
+
+/** The first retry run at or after `timeMs`. Runs stand on whole multiples of the period since 1970: every even minute. */
+export function retryRunAt(policy: RetryPolicy, timeMs: number): number {
+  return Math.ceil(timeMs / policy.retryEveryMs) * policy.retryEveryMs;
+}
+
+/** When a webhook whose attempt failed is due again, or null where that was the last attempt. */
+export function nextAttemptAt(policy: RetryPolicy, attemptNumber: number, endedAtMs: number): number | null {
+  return attemptNumber >= policy.maxAttempts ? null : retryRunAt(policy, endedAtMs + policy.minIntervalMs);
+}
+
+/** Until when a claim holds: a run so late that even an attempt that timed out is a full interval in the past. */
+export function leaseUntil(policy: RetryPolicy, claimedAtMs: number): number {
+  return retryRunAt(policy, claimedAtMs + policy.timeoutMs + RECORDING_MARGIN_MS + policy.minIntervalMs);
+}
+
+/** The first mark after `nowMs`; marks stand on whole multiples of the period since 1970. */
+export const nextMark = (everyMs: number, nowMs: number): number => (Math.floor(nowMs / everyMs) + 1) * everyMs;

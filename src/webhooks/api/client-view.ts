@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { ID } from '../../values/identifier.js';
+import { isPublicAddress } from '../../values/notify-url.js';
+import { named } from '../../http/operation.js';
+import { AttemptView, ReferenceId, WebhookView } from '../webhook-view.js';
+
+const moment = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time like 2026-01-01T00:00:00Z' });
+
+/** The query of `GET /webhooks`. */
+export const WebhookQuery = z.object({
+  status: z.enum(['PENDING', 'SUCCESS', 'FAILED']).optional(),
+  reference: ReferenceId.optional().meta({ description: 'The `key` of an order.' }),
+  createdAfter: moment.optional().meta({ description: 'Made at this moment or later.' }),
+  createdBefore: moment.optional().meta({ description: 'Made before this moment.' }),
+  limit: z.coerce.number().int().min(1).max(100).default(50).meta({ description: 'How many a page has.' }),
+  cursor: z
+    .string()
+    .regex(ID, 'must be the nextCursor of an earlier page')
+    .optional()
+    .meta({ description: 'The `nextCursor` of the page before.' }),
+});
+export type WebhookQuery = z.infer<typeof WebhookQuery>;
+
+/** A webhook as its own client sees it. */
+export const ClientWebhook = WebhookView.omit({ clientId: true }).register(named, { id: 'Webhook' });
+export type ClientWebhook = z.infer<typeof ClientWebhook>;
+
+/** With its attempts instead of their number. */
+export const WebhookStory = ClientWebhook.extend({ attempts: z.array(AttemptView) }).register(named, {
+  id: 'WebhookStory',
+});
+export type WebhookStory = z.infer<typeof WebhookStory>;
+
+export const WebhookPage = z
+  .object({
+    data: z.array(ClientWebhook).meta({ description: 'Newest first.' }),
+    nextCursor: z
+      .string()
+      .nullable()
+      .meta({ description: 'Give it as `cursor` to get the next page; null: this is the last one.' }),
+  })
+  .register(named, { id: 'WebhookPage' });
+export type WebhookPage = z.infer<typeof WebhookPage>;
+
+export const clientView = ({ clientId: _, ...view }: WebhookView): ClientWebhook => view;
+
+type Findings = Pick<AttemptView, 'address' | 'error' | 'responseSnippet'>;
+
+/** What a private address answered, and which one it is, may be an inner service's secret, not the client's own. */
+export function withoutPrivateAnswer<T extends Findings>(attempt: T): T {
+  const { address, error } = attempt;
+  if (address !== null && isPublicAddress(address)) return attempt;
+  const told = address === null ? error : (error?.replaceAll(address, '(private)') ?? null);
+  return { ...attempt, address: null, error: told, responseSnippet: null };
+}

@@ -1,0 +1,68 @@
+import { Injectable } from '@nestjs/common';
+import { InjectRepository } from '@nestjs/typeorm';
+import { type FindOptionsWhere, LessThan, MoreThanOrEqual, And, Repository, type FindOperator } from 'typeorm';
+import { ID } from '../../values/identifier.js';
+import { notFound, validated } from '../../http/problem.js';
+import {
+  type ClientWebhook,
+  clientView,
+  type WebhookPage,
+  WebhookQuery,
+  type WebhookStory,
+  withoutPrivateAnswer,
+} from './client-view.js';
+import { Webhook } from '../webhook.entity.js';
+import { WebhookService } from '../webhook.service.js';
+import { webhookView } from '../webhook-view.js';
+
+/** A client's own webhooks; another client's look like ones that do not exist. */
+@Injectable()
+export class ClientWebhooks {
+  constructor(
+    @InjectRepository(Webhook) private readonly webhooks: Repository<Webhook>,
+    private readonly service: WebhookService,
+  ) {}
+
+  /** Newest first. Ids sort by time, so a page stays what it is while new webhooks arrive. */
+  async page(clientId: string, query: unknown): Promise<WebhookPage> {
+    const { limit, ...filter } = validated(WebhookQuery, query);
+    const rows = await this.webhooks.find({
+      where: conditions(clientId, filter),
+      order: { id: 'DESC' },
+      take: limit + 1,
+    });
+    const data = rows.slice(0, limit).map((row) => clientView(webhookView(row)));
+    return { data, nextCursor: rows.length > limit ? (data.at(-1)?.id ?? null) : null };
+  }
+
+  async show(clientId: string, id: string): Promise<WebhookStory> {
+    await this.own(clientId, id);
+    const { webhook, attempts } = await this.service.show(id);
+    return { ...clientView(webhook), attempts: attempts.map(withoutPrivateAnswer) };
+  }
+
+  async resend(clientId: string, id: string, requestId: string): Promise<ClientWebhook> {
+    await this.own(clientId, id);
+    return clientView(await this.service.resend(id, requestId));
+  }
+
+  private async own(clientId: string, id: string): Promise<void> {
+    const isOwn = ID.test(id) && (await this.webhooks.existsBy({ id, clientId }));
+    if (!isOwn) throw notFound(`there is no webhook ${id.slice(0, 64)}`);
+  }
+}
+
+function conditions(clientId: string, query: Omit<WebhookQuery, 'limit'>): FindOptionsWhere<Webhook> {
+  const { status, reference, createdAfter, createdBefore, cursor } = query;
+  const times = [
+    ...(createdAfter ? [MoreThanOrEqual(Date.parse(createdAfter))] : []),
+    ...(createdBefore ? [LessThan(Date.parse(createdBefore))] : []),
+  ] satisfies FindOperator<number>[];
+  return {
+    clientId,
+    ...(status && { status }),
+    ...(reference !== undefined && { referenceId: reference }),
+    ...(times.length > 0 && { createdAt: And(...times) }),
+    ...(cursor && { id: LessThan(cursor) }),
+  };
+}

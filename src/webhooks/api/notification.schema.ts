@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { type CompletedOrderData, NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
+import { moment, named } from '../../http/operation.js';
+
+const cents = z.int().meta({ description: 'An amount in cents.' });
+
+const CompletedOrder = z
+  .object({
+    key: z.string().meta({ description: 'The order’s unique identifier, Base64. Deduplicate on it.' }),
+    bookingId: z.string().meta({ description: 'The booking reference of the cinema operator.' }),
+    transactionId: z.string().meta({ description: 'The payment transaction.' }),
+    currencyCode: z.string().meta({ description: 'ISO 4217.' }),
+    totalAmount: cents,
+    bookingAmount: cents,
+    payableAmount: cents,
+    status: z.string().meta({ description: '`COMPLETED` when confirmed with the operator.' }),
+    qrCode: z.string().optional().meta({ description: 'For cinema entry, where the operator issued one.' }),
+    createdAt: moment,
+    lastUpdatedAt: moment,
+  })
+  .register(named, { id: 'CompletedOrder' }) satisfies z.ZodType<CompletedOrderData>;
+
+/** The body of a notification: specification 2.3. */
+export const Notification = z
+  .object({
+    eventType: z.literal(NOTIFY_ORDER_COMPLETION),
+    test: z.literal(true).optional().meta({ description: 'Only in a sample that POST /webhooks/test asked for.' }),
+    data: CompletedOrder,
+  })
+  .describe('Specification 2.3.')
+  .register(named, { id: 'Notification' });
+export type Notification = z.infer<typeof Notification>;
+
+const signature = z.string().regex(/^[0-9a-f]{64}$/);
+
+/** Its headers: specification 6.2, and ours. */
+export const NotificationHeaders = z.object({
+  'X-Timestamp': z
+    .string()
+    .regex(/^\d{10}$/)
+    .meta({ description: 'Seconds since 1970 at signing.', example: '1767225600' }),
+  'X-Nonce-Str': z
+    .string()
+    .regex(/^[A-Za-z0-9]{32}$/)
+    .meta({ description: 'Random; no two attempts have the same.', example: 'aZ09bY18cX27dW36eV45fU54gT63hS72' }),
+  'X-Signature': signature.meta({
+    description:
+      'Hex HMAC-SHA256, keyed with the client secret, over X-Timestamp, X-Nonce-Str and the Base64 of the raw body.',
+    example: '52ffabb36d5e7257f7a6da26a20ce87676cdd25fcc61695cd3515fba9974cf9f',
+  }),
+  'X-Signature-Next': signature.optional().meta({
+    description: 'While the secret is being changed: the same, keyed with the new one.',
+  }),
+  'X-Webhook-Id': z.string().meta({ description: 'The same at every attempt.', example: 's0kT3aVb9Rm5Wc7Zp1Qx4L' }),
+  'X-Webhook-Attempt': z.string().regex(/^\d+$/).meta({ description: 'Counts from 1.', example: '1' }),
+  'X-Webhook-Test': z.literal('true').optional().meta({ description: 'Only of a sample, which the body says too.' }),
+});
+
+export const NOTIFICATION_EXAMPLE: Notification = {
+  eventType: NOTIFY_ORDER_COMPLETION,
+  data: {
+    key: 'TW92aWVPcmRlcjpzMGtUM2FWYjlRNHhMMm1OOHBSN2NZ',
+    bookingId: 'BK-1',
+    transactionId: 'TX-1',
+    currencyCode: 'MYR',
+    totalAmount: 4200,
+    bookingAmount: 200,
+    payableAmount: 4300,
+    status: 'COMPLETED',
+    qrCode: 'QR-1',
+    createdAt: '2026-01-01T00:00:00.000Z',
+    lastUpdatedAt: '2026-01-01T00:00:05.000Z',
+  },
+};

@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import { NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
+import type { Failure, Operation } from '../../http/operation.js';
+import { ClientWebhook, WebhookPage, WebhookQuery, WebhookStory } from './client-view.js';
+import { TestRequest, TestResult } from './test-notifications.js';
+
+const KEY = 'TW92aWVPcmRlcjpzMGtUM2FWYjlRNHhMMm1OOHBSN2NZ';
+const ID = 's0kT3aVb9Rm5Wc7Zp1Qx4L';
+
+const FAILED: ClientWebhook = {
+  id: ID,
+  referenceId: KEY,
+  eventType: NOTIFY_ORDER_COMPLETION,
+  notifyUrl: 'https://partner.example/notify',
+  status: 'FAILED',
+  attempts: 5,
+  nextAttemptAt: null,
+  createdAt: '2026-01-01T00:00:05.000Z',
+  finishedAt: '2026-01-01T00:10:00.412Z',
+  resendOf: null,
+};
+const RESENT: ClientWebhook = {
+  ...FAILED,
+  id: 's0kT4bWc0Sn6Xd8Aq2Ry5M',
+  status: 'PENDING',
+  attempts: 0,
+  nextAttemptAt: '2026-01-01T01:00:00.000Z',
+  createdAt: '2026-01-01T01:00:00.000Z',
+  finishedAt: null,
+  resendOf: ID,
+};
+const STORY: WebhookStory = {
+  ...FAILED,
+  attempts: [
+    {
+      number: 1,
+      startedAt: '2026-01-01T00:00:05.013Z',
+      durationMs: 212,
+      phase: 'body',
+      address: '93.184.215.14',
+      responseStatus: 500,
+      error: 'the receiver answered 500',
+      responseSnippet: 'Internal Server Error',
+    },
+  ],
+};
+
+const TEST_RESULT: TestResult = {
+  id: 's0kT5cXd1To7Ye9Br3Sz6N',
+  notifyUrl: 'https://partner.example/notify',
+  outcome: 'refused',
+  responseStatus: 401,
+  durationMs: 87,
+  phase: 'body',
+  address: '93.184.215.14',
+  error: 'the receiver answered 401',
+  responseSnippet: 'Unauthorized',
+};
+
+const UNKNOWN: Failure = { status: 404, detail: `there is no webhook ${ID}` };
+const path = z.object({ id: z.string().meta({ description: 'The webhook’s `id`.', example: ID }) });
+const tag = 'Webhooks';
+
+export const WEBHOOK_OPERATIONS: Operation[] = [
+  {
+    id: 'listWebhooks',
+    method: 'get',
+    path: '/webhooks',
+    tag,
+    summary: 'List notifications',
+    description: 'The client’s own, newest first. A page stays what it is while new ones arrive.',
+    security: ['bearer'],
+    parameters: { query: WebhookQuery },
+    answers: {
+      200: { description: 'A page.', schema: WebhookPage, example: { data: [FAILED], nextCursor: null } },
+    },
+    failures: [{ status: 400, detail: 'cursor: must be the nextCursor of an earlier page' }],
+  },
+  {
+    id: 'getWebhook',
+    method: 'get',
+    path: '/webhooks/{id}',
+    tag,
+    summary: 'Get a notification with its attempts',
+    description: 'One of the client’s own; another client’s looks like one that does not exist.',
+    security: ['bearer'],
+    parameters: { path },
+    answers: { 200: { description: 'The notification.', schema: WebhookStory, example: STORY } },
+    failures: [UNKNOWN],
+  },
+  {
+    id: 'testWebhook',
+    method: 'post',
+    path: '/webhooks/test',
+    tag,
+    summary: 'Send a sample notification',
+    description:
+      'Signed and sent like a real one, and answered with what the receiver did. The body says `"test": true`, a header ' +
+      '`X-Webhook-Test: true`; its order does not exist, and it is sent once and never listed. Ten a minute.',
+    security: ['bearer'],
+    body: { schema: TestRequest, example: { notifyUrl: 'https://partner.example/notify' }, optional: true },
+    answers: { 200: { description: 'What the receiver did.', schema: TestResult, example: TEST_RESULT } },
+    failures: [
+      { status: 400, detail: 'notifyUrl: The Notify URL must start with https://.' },
+      {
+        status: 422,
+        detail: 'notifyUrl is missing and the client has none registered; send one, or have the operator set it',
+      },
+      { status: 429, detail: 'only 10 tests a minute are sent' },
+    ],
+  },
+  {
+    id: 'resendWebhook',
+    method: 'post',
+    path: '/webhooks/{id}/resend',
+    tag,
+    summary: 'Send a FAILED notification again',
+    description: 'As a webhook of its own. One that was delivered is never sent again (specification 6.3).',
+    security: ['bearer'],
+    parameters: { path },
+    answers: { 201: { description: 'The new webhook.', schema: ClientWebhook, example: RESENT } },
+    failures: [UNKNOWN, { status: 409, detail: `webhook ${ID} is SUCCESS; only a FAILED one can be sent again` }],
+  },
+];

@@ -1,0 +1,44 @@
+import { Body, Controller, Get, HttpCode, Param, Post, Query, UseGuards } from '@nestjs/common';
+import { BearerGuard, CurrentClient } from '../../auth/bearer/bearer.guard.js';
+import type { Client } from '../../clients/client.entity.js';
+import type { ClientWebhook, WebhookPage, WebhookStory } from './client-view.js';
+import { RequestId } from '../../http/request-id.js';
+import { ClientWebhooks } from './client-webhooks.js';
+import { type TestResult, TestNotifications } from './test-notifications.js';
+
+/** What became of a client's notifications. */
+@Controller('webhooks')
+@UseGuards(BearerGuard)
+export class WebhooksController {
+  constructor(
+    private readonly webhooks: ClientWebhooks,
+    private readonly tests: TestNotifications,
+  ) {}
+
+  @Get()
+  page(@CurrentClient() client: Client, @Query() query: unknown): Promise<WebhookPage> {
+    return this.webhooks.page(client.id, query);
+  }
+
+  @Get(':id')
+  show(@CurrentClient() client: Client, @Param('id') id: string): Promise<WebhookStory> {
+    return this.webhooks.show(client.id, id);
+  }
+
+  /** 200 whatever the receiver did: the result tells. */
+  @Post('test')
+  @HttpCode(200)
+  test(@CurrentClient() client: Client, @Body() body: unknown): Promise<TestResult> {
+    return this.tests.send(client, body);
+  }
+
+  /** A FAILED one alone: specification 6.3. */
+  @Post(':id/resend')
+  resend(
+    @CurrentClient() client: Client,
+    @Param('id') id: string,
+    @RequestId() requestId: string,
+  ): Promise<ClientWebhook> {
+    return this.webhooks.resend(client.id, id, requestId);
+  }
+}

@@ -1,0 +1,91 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Counter, Histogram } from 'prom-client';
+import { MetricsRegistry } from '../../metrics/metrics.module.js';
+import type { FinishedAttempt, Standing } from './attempt.js';
+import { lineOf, type Verdict } from '../transport/outcome.js';
+import { type EndedWebhook, WebhookEndings } from '../webhook-ended.event.js';
+
+const OUTCOMES: Verdict['kind'][] = ['delivered', 'refused', 'timed-out', 'unreachable', 'blocked'];
+/** Up to the specified timeout of 30 s and a little over it. */
+const ATTEMPT_BUCKETS_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 35];
+/** From a quick first attempt to a fifth, whatever the retry runs between them. */
+const LATENCY_BUCKETS_S = [0.05, 0.1, 0.25, 0.5, 1, 5, 30, 60, 120, 180, 300, 600, 1_200];
+
+/** What happens to deliveries: each event's canonical log line and its metrics, and word of it to the application. */
+@Injectable()
+export class DeliveryEvents {
+  private readonly logger = new Logger('delivery');
+  private readonly attempts: Counter<'outcome'>;
+  private readonly durations: Histogram<'outcome'>;
+  private readonly finished: Counter<'status'>;
+  private readonly latency: Histogram;
+
+  constructor(
+    registry: MetricsRegistry,
+    private readonly endings: WebhookEndings,
+  ) {
+    const registers = [registry];
+    this.attempts = new Counter({
+      name: 'usher_delivery_attempts_total',
+      help: 'Delivery attempts that ended, by outcome.',
+      labelNames: ['outcome'],
+      registers,
+    });
+    this.durations = new Histogram({
+      name: 'usher_delivery_attempt_duration_seconds',
+      help: 'How long delivery attempts took, by outcome.',
+      labelNames: ['outcome'],
+      buckets: ATTEMPT_BUCKETS_S,
+      registers,
+    });
+    this.finished = new Counter({
+      name: 'usher_webhooks_finished_total',
+      help: 'Webhooks that ended, by their last status.',
+      labelNames: ['status'],
+      registers,
+    });
+    this.latency = new Histogram({
+      name: 'usher_delivery_latency_seconds',
+      help: 'From the completion of an order to the end of the attempt that delivered it; resends left out.',
+      buckets: LATENCY_BUCKETS_S,
+      registers,
+    });
+    for (const outcome of OUTCOMES) this.attempts.inc({ outcome }, 0);
+    for (const status of ['SUCCESS', 'FAILED']) this.finished.inc({ status }, 0);
+  }
+
+  /** `standing`: where the webhook stands now. */
+  attemptEnded({ claim: { webhook, attempt }, outcome, endedAt }: FinishedAttempt, { status, isNews }: Standing): void {
+    this.logger.log({
+      webhook: webhook.id,
+      reference: webhook.referenceId,
+      client: webhook.clientId,
+      attempt,
+      outcome: lineOf(outcome),
+      durationMs: Math.round(outcome.durationMs),
+      phase: outcome.phase,
+      address: outcome.address,
+      status,
+      requestId: webhook.requestId,
+    });
+    const { kind } = outcome;
+    this.attempts.inc({ outcome: kind });
+    this.durations.observe({ outcome: kind }, outcome.durationMs / 1_000);
+    if (status !== 'PENDING' && isNews) {
+      this.finished.inc({ status });
+      this.endings.tell(status, [{ ...webhook, attempts: attempt }]);
+    }
+    const isFirst = kind === 'delivered' && webhook.resendOf === null;
+    if (isFirst) this.latency.observe(Math.max(0, endedAt - webhook.createdAt) / 1_000);
+  }
+
+  /** Webhooks that ended FAILED because their last attempt never came back. */
+  cutOff(webhooks: EndedWebhook[]): void {
+    if (webhooks.length === 0) return;
+    this.logger.warn(
+      `${webhooks.length} webhook(s) ended FAILED: the process that made the last attempt ended with it`,
+    );
+    this.finished.inc({ status: 'FAILED' }, webhooks.length);
+    this.endings.tell('FAILED', webhooks);
+  }
+}

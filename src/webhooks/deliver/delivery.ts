@@ -1,0 +1,106 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Batcher } from './batcher.js';
+import type { Claim, ClaimAnswer, FinishedAttempt, Standing } from './attempt.js';
+import { ClaimStore } from './claim.store.js';
+import { NotificationSender, type SignedRequest } from '../transport/notification-sender.js';
+import { DeliveryEvents } from './delivery-events.js';
+import { type Outcome, lineOf } from '../transport/outcome.js';
+import { OutcomeStore } from './outcome.store.js';
+import { signedRequest, SigningSecrets } from './signing.js';
+
+export type DeliveryResult =
+  | { kind: 'over' }
+  | { kind: 'delivered'; line: string; attempt: number }
+  /** No attempt was made; try again in so many milliseconds. */
+  | { kind: 'put-off'; inMs: number }
+  | { kind: 'failed'; line: string; attempt: number; dueInMs: number }
+  | { kind: 'failed-for-good'; line: string; attempt: number };
+
+/** A process that slept longer than this between claim and send gives the claim back: its lease may run out under it. */
+const STALE_CLAIM_MS = 5_000;
+const RECORD_AGAIN_MS = 1_000;
+
+/** One attempt of one webhook: claim → sign → send → record. */
+@Injectable()
+export class Delivery {
+  private readonly logger = new Logger(Delivery.name);
+  private readonly claims: Batcher<string, ClaimAnswer>;
+  private readonly records: Batcher<FinishedAttempt, Standing>;
+
+  constructor(
+    private readonly claimStore: ClaimStore,
+    outcomeStore: OutcomeStore,
+    private readonly secrets: SigningSecrets,
+    private readonly sender: NotificationSender,
+    private readonly events: DeliveryEvents,
+  ) {
+    this.claims = new Batcher((ids) => claimStore.claim(ids));
+    this.records = new Batcher((finished) => outcomeStore.record(finished));
+  }
+
+  async attempt(webhookId: string): Promise<DeliveryResult> {
+    const answer = await this.claims.run(webhookId);
+    if (answer.kind === 'over') return answer;
+    if (answer.kind === 'not-due') return { kind: 'put-off', inMs: answer.inMs };
+    const { claim } = answer;
+    const request = await this.sign(claim);
+    if (request === null || performance.now() - claim.at.monotonicMs > STALE_CLAIM_MS) return this.giveBack(claim);
+    return this.send(claim, request);
+  }
+
+  /** Null where the secret cannot be opened: that is our fault, not the receiver's. */
+  private async sign({ webhook, attempt }: Claim): Promise<SignedRequest | null> {
+    try {
+      const secret = await this.secrets.of(webhook.clientId);
+      const { id, notifyUrl: url, body } = webhook;
+      return signedRequest(secret, { id, attempt, url, body: Buffer.from(body) });
+    } catch (error) {
+      this.logger.error(`webhook ${webhook.id} cannot be signed: ${(error as Error).message}`);
+      return null;
+    }
+  }
+
+  private async giveBack(claim: Claim): Promise<DeliveryResult> {
+    await this.untilStored(claim, () => this.claimStore.giveBack(claim));
+    return { kind: 'put-off', inMs: RECORD_AGAIN_MS };
+  }
+
+  private async send(claim: Claim, request: SignedRequest): Promise<DeliveryResult> {
+    const outcome = await this.post(claim, request);
+    if (outcome === null) return this.giveBack(claim);
+    const endedMonotonicMs = performance.now();
+    const endedAt = Math.ceil(claim.at.databaseMs + endedMonotonicMs - claim.at.monotonicMs);
+    const told = { line: lineOf(outcome), attempt: claim.attempt };
+    const standing = await this.untilStored(claim, () => this.records.run({ claim, outcome, endedAt }));
+    this.events.attemptEnded({ claim, outcome, endedAt }, standing);
+    if (outcome.kind === 'delivered') return { kind: 'delivered', ...told };
+    if (standing.status === 'SUCCESS') return { kind: 'over' };
+    if (standing.status === 'FAILED') return { kind: 'failed-for-good', ...told };
+    const sinceEnd = performance.now() - endedMonotonicMs;
+    return { kind: 'failed', ...told, dueInMs: (standing.nextAttemptAt ?? endedAt) - endedAt - sinceEnd };
+  }
+
+  /** Null where this process could not even open a socket. */
+  private async post({ webhook }: Claim, request: SignedRequest): Promise<Outcome | null> {
+    try {
+      return await this.sender.send(request);
+    } catch (error) {
+      this.logger.error(`webhook ${webhook.id} cannot be sent: ${(error as Error).message}`);
+      return null;
+    }
+  }
+
+  /** While the process lives it does not give up: an outcome that is not recorded may be repeated. */
+  private async untilStored<T>({ webhook }: Claim, store: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await store();
+      } catch (error) {
+        this.logger.error(
+          `webhook ${webhook.id}: recording its attempt failed, trying again: ${(error as Error).message}`,
+        );
+        await new Promise((resolve) => setTimeout(resolve, RECORD_AGAIN_MS));
+      }
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { InjectDataSource } from '@nestjs/typeorm';
+import { type DataSource, type EntityManager, In } from 'typeorm';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { nextAttemptAt } from '../../values/retry-schedule.js';
+import { inTransaction } from '../../database/sql.js';
+import type { Claim, FinishedAttempt, Standing } from './attempt.js';
+import { type Outcome, errorOf } from '../transport/outcome.js';
+import { Webhook, WebhookAttempt } from '../webhook.entity.js';
+
+/** Records how attempts ended, sets of them at once. */
+@Injectable()
+export class OutcomeStore {
+  constructor(
+    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
+  ) {}
+
+  /** Answers in the order of `finished`. */
+  record(finished: FinishedAttempt[]): Promise<Standing[]> {
+    return inTransaction(this.dataSource, async (manager) => {
+      await this.recordSuccesses(manager, finished);
+      await this.recordFailures(manager, finished);
+      await finishAttempts(manager, finished);
+      return this.standings(manager, finished);
+    });
+  }
+
+  /** A success counts whichever attempt brought it: the receiver has the notification. */
+  private async recordSuccesses(manager: EntityManager, finished: FinishedAttempt[]): Promise<void> {
+    const delivered = sortedById(finished.filter(({ outcome }) => outcome.kind === 'delivered'));
+    const [first] = delivered;
+    if (!first) return;
+    await manager.update(
+      Webhook,
+      { id: In(delivered.map(idOf)), status: 'PENDING' },
+      { status: 'SUCCESS', nextAttemptAt: null, finishedAt: first.endedAt },
+    );
+  }
+
+  /** A failure counts only while its attempt is the last one claimed. Equal changes share a statement. */
+  private async recordFailures(manager: EntityManager, finished: FinishedAttempt[]): Promise<void> {
+    const failed = sortedById(finished.filter(({ outcome }) => outcome.kind !== 'delivered'));
+    const groups = new Map<string, FinishedAttempt[]>();
+    for (const one of failed) {
+      const change = `${one.claim.attempt} ${this.dueAfter(one.claim, one.endedAt)}`;
+      groups.set(change, [...(groups.get(change) ?? []), one]);
+    }
+    for (const group of groups.values()) await this.recordGroup(manager, group);
+  }
+
+  private async recordGroup(manager: EntityManager, group: FinishedAttempt[]): Promise<void> {
+    const [first] = group;
+    if (!first) return;
+    const { claim, endedAt } = first;
+    const due = this.dueAfter(claim, endedAt);
+    await manager.update(
+      Webhook,
+      { id: In(group.map(idOf)), status: 'PENDING', attempts: claim.attempt },
+      due === null
+        ? { status: 'FAILED', liveKey: null, nextAttemptAt: null, finishedAt: endedAt }
+        : { nextAttemptAt: due },
+    );
+  }
+
+  private async standings(manager: EntityManager, finished: FinishedAttempt[]): Promise<Standing[]> {
+    const rows = await manager.find(Webhook, {
+      select: { id: true, status: true, nextAttemptAt: true, finishedAt: true },
+      where: { id: In(finished.map(idOf)) },
+    });
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    const endings = new Set<number | null>(finished.map(({ endedAt }) => endedAt));
+    const told = new Set<string>();
+    return finished.map((one) => {
+      const row = byId.get(idOf(one));
+      if (!row) return { status: 'FAILED', nextAttemptAt: null, isNews: false };
+      // Two attempts of one webhook may be recorded together: one of them has the news.
+      const isNews = endings.has(row.finishedAt) && !told.has(row.id);
+      told.add(row.id);
+      return { status: row.status, nextAttemptAt: row.nextAttemptAt, isNews };
+    });
+  }
+
+  private dueAfter(claim: Claim, endedAt: number): number | null {
+    return nextAttemptAt(this.options.retry, claim.attempt, endedAt);
+  }
+}
+
+/** The attempts' rows exist since the claim; one statement fills them all in. */
+async function finishAttempts(manager: EntityManager, finished: FinishedAttempt[]): Promise<void> {
+  const rows = sortedById(finished).map(({ claim, outcome }) => ({
+    webhookId: claim.webhook.id,
+    number: claim.attempt,
+    startedAt: claim.at.databaseMs,
+    durationMs: Math.round(outcome.durationMs),
+    phase: outcome.phase,
+    address: outcome.address,
+    responseStatus: 'status' in outcome ? outcome.status : null,
+    error: errorOf(outcome),
+    responseSnippet: outcome.snippet || null,
+  }));
+  await manager
+    .createQueryBuilder()
+    .insert()
+    .into(WebhookAttempt)
+    .values(rows)
+    .orUpdate(
+      ['duration_ms', 'phase', 'address', 'response_status', 'error', 'response_snippet'],
+      ['webhook_id', 'number'],
+    )
+    .updateEntity(false)
+    .execute();
+}
+
+const idOf = ({ claim }: FinishedAttempt): string => claim.webhook.id;
+
+const sortedById = (finished: FinishedAttempt[]): FinishedAttempt[] =>
+  [...finished].sort((left, right) => (idOf(left) < idOf(right) ? -1 : 1));

@@ -1,0 +1,57 @@
+import { Injectable } from '@nestjs/common';
+import { ClientSecrets, type SigningPair } from '../../clients/secrets/client-secrets.js';
+import { Batcher } from './batcher.js';
+import { randomAlphanumeric } from '../../values/identifier.js';
+import { NONCE_LENGTH, signatures } from '../../protocol/signature.js';
+import { VERSION } from '../../values/version.js';
+import type { SignedRequest } from '../transport/notification-sender.js';
+
+export interface SigningSecret {
+  /** Makes X-Signature. */
+  current: string;
+  /** Makes X-Signature-Next, while a rotation overlaps. */
+  next: string | null;
+}
+
+/** The secrets that sign notifications. Deliveries of the same moment share a query. */
+@Injectable()
+export class SigningSecrets {
+  private readonly lookups: Batcher<string, SigningPair | undefined>;
+
+  constructor(private readonly secrets: ClientSecrets) {
+    this.lookups = new Batcher(async (clientIds) => {
+      const found = await secrets.signingPairs([...new Set(clientIds)]);
+      return clientIds.map((id) => found.get(id));
+    });
+  }
+
+  /** Throws where the client has no valid secret, or its master key is missing. */
+  async of(clientId: string): Promise<SigningSecret> {
+    const pair = await this.lookups.run(clientId);
+    if (!pair) throw new Error(`client ${clientId} has no secret`);
+    return { current: this.secrets.open(pair.current), next: pair.next && this.secrets.open(pair.next) };
+  }
+}
+
+export interface Unsigned {
+  id: string;
+  attempt: number;
+  url: string;
+  body: Buffer;
+}
+
+/** Signed now, with a fresh timestamp and nonce (specification 6.2). */
+export function signedRequest(secret: SigningSecret, { id, attempt, url, body }: Unsigned): SignedRequest {
+  const timestamp = String(Math.floor(Date.now() / 1_000));
+  const nonce = randomAlphanumeric(NONCE_LENGTH);
+  const headers = {
+    'Content-Type': 'application/json',
+    'User-Agent': `Usher/${VERSION}`,
+    'X-Timestamp': timestamp,
+    'X-Nonce-Str': nonce,
+    ...signatures(secret, timestamp, nonce, body),
+    'X-Webhook-Id': id,
+    'X-Webhook-Attempt': String(attempt),
+  };
+  return { url, headers, body };
+}

@@ -1,0 +1,50 @@
+import { InjectQueue } from '@nestjs/bullmq';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import type { Job, Queue } from 'bullmq';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { type SlotJob, SlotQueue } from '../../queue/slot-queue.js';
+import { Workers } from '../../queue/workers.js';
+import { Sweep } from './sweep.js';
+
+export const RETRY_RUN_QUEUE = 'retry-run';
+export const RETRY_RUN_PRODUCER = 'usher-retry-run-producer';
+
+/** The retry run (specification 8), one at each mark of the clock. */
+@Injectable()
+export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger(RetryRun.name);
+  private readonly slots: SlotQueue;
+
+  constructor(
+    @InjectQueue(RETRY_RUN_PRODUCER) queue: Queue<SlotJob>,
+    private readonly sweep: Sweep,
+    @Inject(USHER_OPTIONS) options: ResolvedOptions,
+    private readonly workers: Workers,
+  ) {
+    this.slots = new SlotQueue(queue, options.retry.retryEveryMs, 'retry run');
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    const process = this.process.bind(this);
+    const worker = await this.workers.start(RETRY_RUN_QUEUE, process, this.logger);
+    worker.on('failed', (_, error) => this.logger.warn(`this mark's retry run failed: ${error.message}`));
+    this.slots.start();
+  }
+
+  beforeApplicationShutdown(): void {
+    this.slots.stop();
+  }
+
+  async process({ data: { slot } }: Job<SlotJob>): Promise<void> {
+    const previous = await this.slots.job(slot - 1);
+    if (!previous)
+      this.logger.warn('the queue has no memory of the previous retry run: every pending webhook gets its job again');
+    await this.sweep.run(previous ? 'overdue' : 'all');
+  }
+}

@@ -1,0 +1,23 @@
+import { Injectable } from '@nestjs/common';
+import { NOTIFY_ORDER_COMPLETION, notificationBody } from '../../protocol/notification.js';
+import { OnOrderCompleted, type OrderCompleted } from '../../orders/order-completed.event.js';
+import { WebhookRecorder } from './webhook.recorder.js';
+
+/** Writes the webhook in the order's own transaction: either both are there or neither. */
+@Injectable()
+export class OrderCompletedListener {
+  constructor(private readonly recorder: WebhookRecorder) {}
+
+  @OnOrderCompleted()
+  async record({ order, clientId, notifyUrl, manager, requestId }: OrderCompleted): Promise<void> {
+    await this.recorder.record(manager, {
+      referenceId: order.key,
+      eventType: NOTIFY_ORDER_COMPLETION,
+      clientId,
+      notifyUrl,
+      body: notificationBody(NOTIFY_ORDER_COMPLETION, order),
+      resendOf: null,
+      requestId,
+    });
+  }
+}

@@ -1,0 +1,114 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { type EntityManager, Not } from 'typeorm';
+import { Client } from '../../clients/client.entity.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { newId } from '../../values/identifier.js';
+import { AfterCommit } from '../../database/after-commit.js';
+import { databaseNow } from '../../database/sql.js';
+import { notFound, unprocessable } from '../../http/problem.js';
+import { DeliveryQueue } from '../queue/delivery.queue.js';
+import { Webhook } from '../webhook.entity.js';
+
+export interface NewWebhook {
+  referenceId: string;
+  eventType: string;
+  clientId: string;
+  /** Null: the client's registered one. */
+  notifyUrl: string | null;
+  body: string;
+  resendOf: string | null;
+  requestId: string | null;
+}
+
+/** Writes webhooks in the caller's transaction and wakes the workers after its commit. */
+@Injectable()
+export class WebhookRecorder {
+  constructor(
+    private readonly afterCommit: AfterCommit,
+    private readonly queue: DeliveryQueue,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
+  ) {}
+
+  /**
+   * The live webhook of this reference and event: a new one, or the earlier one that is PENDING or SUCCESS
+   * (specification 6.3). The unique live key decides races.
+   */
+  async record(manager: EntityManager, request: NewWebhook): Promise<{ webhook: Webhook; isNew: boolean }> {
+    const row = await this.newRow(manager, request);
+    await manager
+      .createQueryBuilder()
+      .insert()
+      .into(Webhook)
+      .values(row)
+      // Changes nothing: it makes the loser of a race wait for the winner and then see it.
+      .orUpdate(['live_key'], ['live_key'])
+      .updateEntity(false)
+      .execute();
+    const webhook = await liveWebhook(manager, row.liveKey);
+    const isNew = webhook.id === row.id;
+    if (isNew) await this.schedule(manager, webhook);
+    return { webhook, isNew };
+  }
+
+  /**
+   * At once, but never within the minimum interval after the last attempt of an earlier webhook that FAILED. Looked up
+   * with the new row in place: from there on no other webhook of this reference makes an attempt.
+   */
+  private async schedule(manager: EntityManager, webhook: Webhook): Promise<void> {
+    const { id, createdAt } = webhook;
+    const lastAttemptAt = await lastFailure(manager, webhook);
+    const earliest = lastAttemptAt === null ? createdAt : lastAttemptAt + this.options.retry.minIntervalMs;
+    const nextAttemptAt = Math.max(createdAt, earliest);
+    if (nextAttemptAt > createdAt) await manager.update(Webhook, { id }, { nextAttemptAt });
+    webhook.nextAttemptAt = nextAttemptAt;
+    this.afterCommit.do(manager, () => this.queue.wake(webhook, nextAttemptAt - createdAt));
+  }
+
+  private async newRow(manager: EntityManager, { notifyUrl, ...request }: NewWebhook) {
+    const client = await clientOf(manager, request.clientId);
+    const now = await databaseNow(manager);
+    return {
+      ...request,
+      id: newId(this.options.environment, now),
+      liveKey: liveKeyOf(request),
+      notifyUrl: notifyUrl ?? registeredUrl(client),
+      usesClientUrl: notifyUrl === null,
+      status: 'PENDING' as const,
+      attempts: 0,
+      nextAttemptAt: now,
+      createdAt: now,
+      finishedAt: null,
+    };
+  }
+}
+
+/** What at most one live webhook has. */
+export const liveKeyOf = ({ eventType, referenceId }: Pick<Webhook, 'eventType' | 'referenceId'>): string =>
+  `${eventType}:${referenceId}`;
+
+/** Locking, because a caller's transaction may be REPEATABLE READ, and must see the winner that committed since it began. */
+const liveWebhook = (manager: EntityManager, liveKey: string): Promise<Webhook> =>
+  manager.findOneOrFail(Webhook, { where: { liveKey }, lock: { mode: 'pessimistic_write' } });
+
+/** When the last attempt of an earlier webhook of this reference failed, or null. Not locking: gap locks would block others. */
+async function lastFailure(manager: EntityManager, { id, referenceId, eventType, createdAt }: Webhook) {
+  const earlier = await manager.findOne(Webhook, {
+    select: { id: true, finishedAt: true },
+    where: { referenceId, eventType, id: Not(id) },
+    order: { id: 'DESC' },
+  });
+  // One that still looks live, in a REPEATABLE READ transaction, has failed since that began: at the latest now.
+  return earlier ? (earlier.finishedAt ?? createdAt) : null;
+}
+
+async function clientOf(manager: EntityManager, id: string): Promise<Client> {
+  const client = await manager.findOneBy(Client, { id });
+  if (!client) throw notFound(`there is no client ${id}`);
+  return client;
+}
+
+function registeredUrl({ id, notifyUrl }: Client): string {
+  if (notifyUrl === null)
+    throw unprocessable(`client ${id} has no Notify URL; set one with "usher client set-notify-url"`);
+  return notifyUrl;
+}

@@ -1,0 +1,140 @@
+import { Client } from 'undici';
+import type { GuardedConnector } from './guarded-connector.js';
+import type { Dial } from './proxy-tunnel.js';
+import type { Progress } from './outcome.js';
+
+const IDLE_MS = 4_000;
+const IDLE_CONNECTIONS_MAX = 256;
+const RESPONSE_HEADERS_MAX_BYTES = 16 * 1024;
+// A receiver that moves to another address is found again by a new connection, even under steady load.
+const REQUESTS_PER_CONNECTION = 1_000;
+
+/** One HTTP/1.1 connection, used by one attempt at a time, so that all that happens on it belongs to that attempt. */
+export class ReceiverConnection {
+  readonly client: Client;
+  private readonly dial: Dial = { progress: { phase: 'dns', address: null }, socket: null, isOver: false };
+  private address: string | null = null;
+
+  constructor(
+    readonly origin: string,
+    connector: GuardedConnector,
+    onDisconnect: (connection: ReceiverConnection) => void,
+  ) {
+    this.client = new Client(origin, {
+      connect: connector.connectorFor(this.dial),
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      maxHeaderSize: RESPONSE_HEADERS_MAX_BYTES,
+      maxRequestsPerClient: REQUESTS_PER_CONNECTION,
+      keepAliveTimeout: IDLE_MS,
+      // A receiver's Keep-Alive header may shorten this time, not lengthen it.
+      keepAliveMaxTimeout: IDLE_MS,
+    });
+    this.client.on('connect', () => (this.address = this.dial.progress.address));
+    this.client.on('disconnect', () => onDisconnect(this));
+  }
+
+  /** From here on the connection tells this attempt how far it came. */
+  leaseTo(progress: Progress): void {
+    progress.address = this.address;
+    this.dial.progress = progress;
+  }
+
+  destroy(): void {
+    this.dial.isOver = true;
+    this.dial.socket?.destroy();
+    void this.client.destroy();
+  }
+}
+
+export interface Applicant {
+  progress: Progress;
+  start(connection: ReceiverConnection): void;
+}
+
+/** Keep-alive connections by origin, the most recently used first, and at most `perOrigin` of them in use. */
+export class ReceiverConnections {
+  private readonly idle: ReceiverConnection[] = [];
+  private readonly inUse = new Map<string, number>();
+  private readonly waiting = new Map<string, Applicant[]>();
+
+  constructor(
+    private readonly connector: GuardedConnector,
+    private readonly perOrigin = Infinity,
+  ) {}
+
+  take(origin: string, applicant: Applicant): void {
+    const waiting = this.waiting.get(origin);
+    if (waiting === undefined && this.hasRoom(origin)) this.lend(origin, applicant);
+    else this.waiting.set(origin, [...(waiting ?? []), applicant]);
+  }
+
+  withdraw(origin: string, applicant: Applicant): void {
+    this.setWaiting(
+      origin,
+      (this.waiting.get(origin) ?? []).filter((other) => other !== applicant),
+    );
+  }
+
+  giveBack(connection: ReceiverConnection, reusable: boolean): void {
+    if (reusable) this.keep(connection);
+    else connection.destroy();
+    this.countDown(connection.origin);
+    // undici finishes with the response that is being handed out before the next request may go onto its connection.
+    queueMicrotask(() => this.startNext(connection.origin));
+  }
+
+  closeIdle(): void {
+    for (const connection of this.idle.splice(0)) connection.destroy();
+  }
+
+  private open(origin: string): ReceiverConnection {
+    return new ReceiverConnection(origin, this.connector, (connection) => this.forget(connection));
+  }
+
+  private lend(origin: string, applicant: Applicant): void {
+    this.inUse.set(origin, (this.inUse.get(origin) ?? 0) + 1);
+    const connection = this.idleFor(origin) ?? this.open(origin);
+    connection.leaseTo(applicant.progress);
+    applicant.start(connection);
+  }
+
+  private hasRoom(origin: string): boolean {
+    return (this.inUse.get(origin) ?? 0) < this.perOrigin;
+  }
+
+  private idleFor(origin: string): ReceiverConnection | undefined {
+    const index = this.idle.findLastIndex((connection) => connection.origin === origin);
+    return index < 0 ? undefined : this.idle.splice(index, 1)[0];
+  }
+
+  private keep(connection: ReceiverConnection): void {
+    this.idle.push(connection);
+    if (this.idle.length > IDLE_CONNECTIONS_MAX) this.idle.shift()?.destroy();
+  }
+
+  private forget(connection: ReceiverConnection): void {
+    const index = this.idle.indexOf(connection);
+    if (index < 0) return;
+    this.idle.splice(index, 1);
+    connection.destroy();
+  }
+
+  private countDown(origin: string): void {
+    const left = (this.inUse.get(origin) ?? 0) - 1;
+    if (left > 0) this.inUse.set(origin, left);
+    else this.inUse.delete(origin);
+  }
+
+  private startNext(origin: string): void {
+    const [next, ...others] = this.waiting.get(origin) ?? [];
+    if (next === undefined || !this.hasRoom(origin)) return;
+    this.setWaiting(origin, others);
+    this.lend(origin, next);
+  }
+
+  private setWaiting(origin: string, applicants: Applicant[]): void {
+    if (applicants.length > 0) this.waiting.set(origin, applicants);
+    else this.waiting.delete(origin);
+  }
+}
