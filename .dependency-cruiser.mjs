@@ -1,55 +1,81 @@
-/** Imports go one way: core ← config ← database ← queue ← limits ← clients ← auth ← orders, webhooks ← purge ← ops ← docs, cli ← app. */
-const layers = [
-  ['core'],
-  ['config'],
-  ['audit', 'metrics', 'http', 'database'],
-  ['queue'],
-  ['limits'],
-  ['clients'],
+/**
+ * The layers of src, the top one first. A file imports from its own layer and from those below it, never from one above.
+ * docs/design.md describes the rooms.
+ */
+const LAYERS = [
+  ['main', 'cli', 'index', 'testing'],
+  ['server'],
+  ['usher\\.module'],
+  ['retention'],
+  ['webhooks'],
+  ['orders'],
   ['auth'],
-  ['orders', 'webhooks'],
-  ['purge'],
-  ['ops'],
-  ['docs'],
-  ['app', 'http-server', 'logger', 'migrate', 'serve', 'fault'],
-  ['cli', 'run-server', 'announcement', 'main', 'index', 'testing'],
+  ['clients'],
+  ['http', 'audit', 'metrics'],
+  ['limits'],
+  ['queue'],
+  ['database'],
+  ['usher\\.options'],
+  ['protocol', 'values'],
 ];
 
-const path = (rooms) => `^src/(${rooms.join('|')})(/|\\.)`;
+const inside = (names) => `^src/(${names.join('|')})(/|\\.)`;
+const nameOf = (layer) => layer.join('-and-').replaceAll('\\', '');
 
-const oneWay = layers.slice(0, -1).map((rooms, level) => ({
-  name: `${rooms.join('-and-')}-looks-inwards-only`,
+const downwards = LAYERS.slice(1).map((layer, index) => ({
+  name: `${nameOf(layer)}-imports-nothing-above-it`,
   severity: 'error',
-  from: { path: path(rooms) },
-  to: { path: path(layers.slice(level + 1).flat()) },
+  from: { path: inside(layer) },
+  to: { path: inside(LAYERS.slice(0, index + 1).flat()) },
 }));
+
+const WITHOUT_FRAMEWORK = '^src/(protocol|values|receiver|webhooks/transport)/';
 
 export default {
   forbidden: [
+    { name: 'no-circle', severity: 'error', from: {}, to: { circular: true } },
+    ...downwards,
     {
-      name: 'no-cycles',
+      name: 'server-is-imported-by-the-entrances-alone',
       severity: 'error',
-      from: {},
-      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
-    },
-    ...oneWay,
-    {
-      name: 'core-and-receiver-need-only-node',
-      severity: 'error',
-      from: { path: '^src/(core|receiver)/' },
-      to: { pathNot: '^src/(core|receiver)/', dependencyTypesNot: ['core'] },
+      from: { pathNot: '^src/(server|cli)/|^src/(main|cli|index)\\.ts$' },
+      to: { path: '^src/server/' },
     },
     {
-      name: 'webhooks-hear-orders-only-through-the-event',
+      name: 'cli-is-imported-by-its-entrance-alone',
+      severity: 'error',
+      from: { pathNot: '^src/cli(/|\\.ts$)' },
+      to: { path: '^src/cli/' },
+    },
+    {
+      name: 'protocol-and-values-and-receiver-need-only-node',
+      severity: 'error',
+      from: { path: '^src/(protocol|values|receiver)/' },
+      to: { pathNot: '^src/(protocol|values|receiver)/', dependencyTypesNot: ['core'] },
+    },
+    {
+      name: 'transport-needs-only-undici-and-values',
+      severity: 'error',
+      from: { path: '^src/webhooks/transport/' },
+      to: { pathNot: '^src/(values|webhooks/transport)/|^node_modules/undici/', dependencyTypesNot: ['core'] },
+    },
+    {
+      name: 'no-nest-and-no-typeorm-in-protocol-and-transport',
+      severity: 'error',
+      from: { path: WITHOUT_FRAMEWORK },
+      to: { path: '(^|/)node_modules/(@nestjs|typeorm|bullmq)/' },
+    },
+    {
+      name: 'webhooks-know-orders-by-their-event-alone',
       severity: 'error',
       from: { path: '^src/webhooks/' },
       to: { path: '^src/orders/', pathNot: '^src/orders/order-completed\\.event\\.ts$' },
     },
     {
-      name: 'orders-do-not-know-webhooks',
+      name: 'the-embedded-database-is-imported-by-its-index-alone',
       severity: 'error',
-      from: { path: '^src/orders/' },
-      to: { path: '^src/webhooks/' },
+      from: { pathNot: '^src/database/embedded/' },
+      to: { path: '^src/database/embedded/', pathNot: '^src/database/embedded/index\\.ts$' },
     },
     {
       name: 'no-orphans',

@@ -13,7 +13,7 @@ import { OwnMariadb, OwnRedis } from './services.js';
 /** As built: tsx leaves out the metadata that dependency injection needs. */
 const usher = (await import(new URL('../../dist/index.js', import.meta.url).href)) as typeof Usher;
 const { migrate } = (await import(
-  new URL('../../dist/migrate.js', import.meta.url).href
+  new URL('../../dist/server/migrate.js', import.meta.url).href
 )) as typeof import('../../src/server/migrate.js');
 
 const ORDER = { currencyCode: 'MYR', totalAmount: 4200, bookingAmount: 200, payableAmount: 4300 };

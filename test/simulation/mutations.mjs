@@ -12,68 +12,68 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** What is broken, where, and how: [name, file, from, to]. */
 const MUTATIONS = [
-  ['a claim without the due time', 'claim.store.ts', 'AND next_attempt_at <= ${() => now}', ''],
+  ['a claim without the due time', 'webhooks/deliver/claim.store.ts', 'AND next_attempt_at <= ${() => now}', ''],
   [
     'a claim without the attempt limit',
-    'claim.store.ts',
+    'webhooks/deliver/claim.store.ts',
     'AND attempts < ${maxAttempts}',
     'AND attempts < ${maxAttempts + 9}',
   ],
-  ['no lease', 'claim.store.ts', 'leaseUntil(this.config.retry, databaseMs)', 'databaseMs'],
+  ['no lease', 'webhooks/deliver/claim.store.ts', 'leaseUntil(this.options.retry, databaseMs)', 'databaseMs'],
   [
     'a lease without the interval',
-    '../core/retry-schedule.ts',
+    'values/retry-schedule.ts',
     'claimedAtMs + policy.timeoutMs + RECORDING_MARGIN_MS + policy.minIntervalMs',
     'claimedAtMs + 1',
   ],
-  ['no minimum interval', '../core/retry-schedule.ts', 'endedAtMs + policy.minIntervalMs', 'endedAtMs'],
+  ['no minimum interval', 'values/retry-schedule.ts', 'endedAtMs + policy.minIntervalMs', 'endedAtMs'],
   [
     'retries between the retry runs',
-    '../core/retry-schedule.ts',
+    'values/retry-schedule.ts',
     'Math.ceil(timeMs / policy.retryEveryMs) * policy.retryEveryMs',
     'timeMs',
   ],
   [
     'a claim that went stale is sent',
-    'delivery.ts',
+    'webhooks/deliver/delivery.ts',
     'const STALE_CLAIM_MS = 5_000',
     'const STALE_CLAIM_MS = 5_000_000',
   ],
   [
     'no live key',
-    'webhook.recorder.ts',
+    'webhooks/record/webhook.recorder.ts',
     '`${eventType}:${referenceId}`',
     '`${eventType}:${referenceId}:${Math.random()}`',
   ],
   [
     'a resend without the interval',
-    'webhook.recorder.ts',
-    'lastAttemptAt + this.config.retry.minIntervalMs',
+    'webhooks/record/webhook.recorder.ts',
+    'lastAttemptAt + this.options.retry.minIntervalMs',
     'lastAttemptAt',
   ],
-  ['a success that is not recorded', 'outcome.store.ts', "status: 'SUCCESS'", "status: 'PENDING'"],
+  ['a success that is not recorded', 'webhooks/deliver/outcome.store.ts', "status: 'SUCCESS'", "status: 'PENDING'"],
   [
     'a failure of an earlier attempt counts',
-    'outcome.store.ts',
+    'webhooks/deliver/outcome.store.ts',
     "status: 'PENDING', attempts: claim.attempt }",
     "status: 'PENDING' }",
   ],
   [
     'one attempt too few',
-    '../core/retry-schedule.ts',
+    'values/retry-schedule.ts',
     'attemptNumber >= policy.maxAttempts',
     'attemptNumber >= policy.maxAttempts - 1',
   ],
   [
     'a job added inside the transaction',
-    'webhook.recorder.ts',
+    'webhooks/record/webhook.recorder.ts',
     'this.afterCommit.do(manager, () => this.queue.wake(webhook, nextAttemptAt - createdAt))',
     'this.queue.wake(webhook, nextAttemptAt - createdAt)',
   ],
-  ['no sweep', 'sweep.ts', 'let revived = 0;', 'let revived = 0; if (extent) return;'],
+  ['no sweep', 'webhooks/queue/sweep.ts', 'let revived = 0;', 'let revived = 0; if (extent) return;'],
   [
     'exhausted rows stay pending',
-    'claim.store.ts',
+    'webhooks/deliver/claim.store.ts',
     "{ status: 'FAILED', liveKey: null, nextAttemptAt: null, finishedAt: now }",
     "{ status: 'PENDING' }",
   ],
@@ -81,7 +81,7 @@ const MUTATIONS = [
 
 const wanted = MUTATIONS.filter(([name]) => name.includes(process.argv.slice(2).join(' ')));
 for (const [name, file, from] of MUTATIONS) {
-  const path = join(ROOT, 'src/webhooks', file);
+  const path = join(ROOT, 'src', file);
   if (!readFileSync(path, 'utf8').includes(from)) throw new Error(`${name}: ${path} no longer holds ${from}`);
 }
 const results = wanted.map((mutation) => {
@@ -99,7 +99,7 @@ function isCaught([name, file, from, to]) {
     for (const folder of ['src', 'test', 'dist']) cpSync(join(ROOT, folder), join(copy, folder), { recursive: true });
     for (const file of ['package.json', 'tsconfig.json']) cpSync(join(ROOT, file), join(copy, file));
     symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-    const path = join(copy, 'src/webhooks', file);
+    const path = join(copy, 'src', file);
     writeFileSync(path, readFileSync(path, 'utf8').replace(from, to));
     const simulate = [
       '--no-warnings',

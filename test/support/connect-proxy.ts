@@ -1,11 +1,9 @@
-import { createServer } from 'node:http';
-import type { IncomingHttpHeaders, IncomingMessage, Server } from 'node:http';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
-import { connect } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
-import type { Certificate } from '../sender/receivers.js';
+import type { Certificate } from '../webhooks/transport/receivers.js';
 
 interface Asked {
   method: string;

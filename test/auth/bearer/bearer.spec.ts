@@ -1,0 +1,135 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { getDataSourceToken } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
+import { AccessTokens } from '../../../src/auth/bearer/access-tokens.js';
+import { AccessToken, Grant } from '../../../src/auth/tokens/grant.entity.js';
+import { digestToken, generateToken } from '../../../src/auth/tokens/token.js';
+import { eventually } from '../../support/eventually.js';
+import { type TestClient, TestUsher } from '../../support/usher.js';
+
+const NOTIFY_URL = 'http://127.0.0.1:9009/notify';
+
+let usher: TestUsher;
+let dataSource: DataSource;
+let statements: string[] = [];
+
+beforeAll(async () => {
+  usher = await TestUsher.start();
+  dataSource = usher.running.app.get<DataSource>(getDataSourceToken());
+  dataSource.logger = { ...SILENT, logQuery: (sql) => void statements.push(sql) };
+});
+afterEach(() => {
+  statements = [];
+});
+afterAll(() => usher.stop());
+
+const SILENT = {
+  logQuery: (_: string) => undefined,
+  logQueryError: () => undefined,
+  logQuerySlow: () => undefined,
+  logSchemaBuild: () => undefined,
+  logMigration: () => undefined,
+  log: () => undefined,
+};
+
+async function tokenOf(client: TestClient): Promise<string> {
+  return String((await client.token()).body.access_token);
+}
+
+/** 404: let in; 401: not. */
+const statusOf = async (token: string): Promise<number> =>
+  (await usher.request('GET', '/movie-orders/none', { authorization: `Bearer ${token}` })).status;
+
+const lookups = (): number => statements.filter((sql) => sql.includes('usher_access_token')).length;
+
+test('a good token is looked up once in one statement, however often it is used', async () => {
+  const token = await tokenOf(await usher.client(NOTIFY_URL));
+  statements = [];
+  for (let use = 0; use < 5; use += 1) expect(await statusOf(token)).toBe(404);
+  expect(lookups()).toBe(1);
+});
+
+test('a bad token is looked up every time: once it is good it is let in', async () => {
+  const token = await tokenOf(await usher.client(NOTIFY_URL));
+  const where = { digest: digestToken(token) };
+  const row = await dataSource.manager.findOneByOrFail(AccessToken, where);
+  await dataSource.manager.delete(AccessToken, where);
+  expect(await statusOf(token)).toBe(401);
+  await dataSource.manager.insert(AccessToken, row);
+  expect(await statusOf(token)).toBe(404);
+});
+
+test('a disabled client is refused though its token was in use, and let in again when it is enabled', async () => {
+  const client = await usher.client(NOTIFY_URL);
+  const token = await tokenOf(client);
+  expect(await statusOf(token)).toBe(404);
+  await usher.clients.setDisabled(client.id, true);
+  await eventually('the token is refused', async () => (await statusOf(token)) === 401);
+  await usher.clients.setDisabled(client.id, false);
+  expect(await statusOf(token)).toBe(404);
+});
+
+test('a forgotten token acts at once in this process', async () => {
+  const tokens = usher.running.app.get(AccessTokens, { strict: false });
+  const token = await tokenOf(await usher.client(NOTIFY_URL));
+  expect(await statusOf(token)).toBe(404);
+  await dataSource.manager.delete(AccessToken, { digest: digestToken(token) });
+  tokens.forget(token);
+  expect(await statusOf(token)).toBe(401);
+});
+
+test('a forgotten grant takes all its access tokens with it', async () => {
+  const tokens = usher.running.app.get(AccessTokens, { strict: false });
+  const client = await usher.client(NOTIFY_URL);
+  const { body } = await client.token();
+  const issued = [body.access_token, (await client.refresh(body.refresh_token)).body.access_token].map(String);
+  for (const token of issued) expect(await statusOf(token)).toBe(404);
+  const { grantId } = await dataSource.manager.findOneByOrFail(AccessToken, { digest: digestToken(issued[0]!) });
+  await dataSource.manager.delete(AccessToken, { grantId });
+  tokens.forgetGrant(grantId);
+  for (const token of issued) expect(await statusOf(token)).toBe(401);
+});
+
+test('a token revoked while it was being looked up is not remembered', async () => {
+  const tokens = usher.running.app.get(AccessTokens, { strict: false });
+  const token = await tokenOf(await usher.client(NOTIFY_URL));
+  const lookUp = tokens.clientOf(token);
+  tokens.forget(token);
+  await lookUp;
+  statements = [];
+  await tokens.clientOf(token);
+  expect(lookups()).toBe(1);
+});
+
+test('an access token works until it expires, though its grant is gone', async () => {
+  const token = await tokenOf(await usher.client(NOTIFY_URL));
+  const { grantId } = await dataSource.manager.findOneByOrFail(AccessToken, { digest: digestToken(token) });
+  await dataSource.manager.delete(Grant, { id: grantId });
+  expect(await statusOf(token)).toBe(404);
+});
+
+test('a token is not remembered beyond its expiry', async () => {
+  const token = await tokenOf(await usher.client(NOTIFY_URL));
+  const soon = { expiresAt: () => 'expires_at - 5184000000 + 500' };
+  await dataSource.manager.update(AccessToken, { digest: digestToken(token) }, soon);
+  await eventually('it is refused', async () => (await statusOf(token)) === 401);
+  const tokens = usher.running.app.get(AccessTokens, { strict: false });
+  expect(await tokens.clientOf(token)).toBeNull();
+});
+
+test('a client that was given a Notify URL just now can create orders without one', async () => {
+  const client = await usher.client(null);
+  expect(await statusOf(await tokenOf(client))).toBe(404);
+  expect((await client.call('GET', '/movie-orders/none')).status).toBe(404);
+  await usher.clients.setNotifyUrl(client.id, NOTIFY_URL);
+  expect(await client.order()).toBeTruthy();
+});
+
+test('a token of the other environment is told so', async () => {
+  const authorization = `Bearer ${generateToken('access', 'production')}`;
+  const { status, headers, body } = await usher.request('GET', '/webhooks', { authorization });
+  expect(status).toBe(401);
+  const told = 'this token is of the production environment; this is sandbox';
+  expect(body.detail).toBe(told);
+  expect(headers.get('www-authenticate')).toContain(`error="invalid_token", error_description="${told}"`);
+});

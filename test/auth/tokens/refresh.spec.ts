@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { digestToken, generateToken } from '../../../src/auth/tokens/token.js';
+import { type TestClient, TestUsher } from '../../support/usher.js';
+import { dataSource, expectOAuthError } from './support.js';
+
+const HOUR_MS = 3_600_000;
+const LIFETIME_MS = 31_536_000_000;
+
+let usher: TestUsher;
+let client: TestClient;
+let token: string;
+
+beforeAll(async () => {
+  usher = await TestUsher.start();
+  client = await usher.client();
+});
+afterAll(() => usher.stop());
+
+async function freshToken(): Promise<string> {
+  token = String((await client.token()).body.refresh_token);
+  return token;
+}
+
+/** Time goes by for the token alone: its expiry comes nearer. */
+const age = (ms: number): Promise<unknown> =>
+  dataSource(usher).query(
+    `UPDATE usher_grant SET expires_at = expires_at - ${ms} WHERE refresh_digest = '${digestToken(token)}'`,
+  );
+
+async function expiry(): Promise<number> {
+  const rows = await dataSource(usher).query<{ expires_at: string }[]>(
+    `SELECT expires_at FROM usher_grant WHERE refresh_digest = '${digestToken(token)}'`,
+  );
+  return Number(rows[0]?.expires_at);
+}
+
+describe('a refresh token', () => {
+  test('survives fifty refreshes at once, each of which brings an access token of its own', async () => {
+    await freshToken();
+    await age(2 * HOUR_MS);
+    const answers = await Promise.all(Array.from({ length: 50 }, () => client.refresh(token)));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect(new Set(answers.map(({ body }) => body.access_token)).size).toBe(50);
+    expect(new Set(answers.map(({ body }) => body.refresh_token))).toEqual(new Set([token]));
+  });
+
+  test('is answered with the five members of a token response, and leaves earlier access tokens good', async () => {
+    const first = (await client.token()).body;
+    const { body } = await client.refresh(first.refresh_token);
+    expect(body).toEqual({
+      access_token: expect.stringMatching(/^usher_sandbox_access_[A-Za-z0-9]{43}$/),
+      expires_in: 5_184_000,
+      refresh_token: first.refresh_token,
+      refresh_token_expires_in: 31_536_000,
+      token_type: 'Bearer',
+    });
+    const orders = { authorization: `Bearer ${String(first.access_token)}` };
+    expect((await usher.request('GET', '/movie-orders/x', orders)).status).toBe(404);
+  });
+
+  test('is promised a full lifetime at each use, and written only once an hour', async () => {
+    await freshToken();
+    const issued = await expiry();
+    await age(HOUR_MS - 60_000);
+    await client.refresh(token);
+    expect(await expiry()).toBe(issued - HOUR_MS + 60_000);
+    expect(await expiry()).toBeGreaterThanOrEqual(Date.now() + LIFETIME_MS - 60_000);
+    await age(120_000);
+    await client.refresh(token);
+    expect(await expiry()).toBeGreaterThanOrEqual(issued);
+  });
+
+  test('slides from its last day, too', async () => {
+    await freshToken();
+    const issued = await expiry();
+    await age(LIFETIME_MS);
+    expect((await client.refresh(token)).status).toBe(200);
+    expect(await expiry()).toBeGreaterThanOrEqual(issued);
+  });
+});
+
+test('expired, revoked, foreign, made-up and garbage refresh tokens are refused with one body', async () => {
+  const other = await usher.client();
+  const foreign = (await other.token()).body;
+  const expired = await freshToken();
+  await age(LIFETIME_MS + HOUR_MS + 1_000);
+  const revoked = String((await client.token()).body.refresh_token);
+  await usher.request('POST', '/auth/revoke', { authorization: client.basic }, { token: revoked });
+  const bad = [expired, revoked, foreign.refresh_token, generateToken('refresh', 'sandbox'), foreign.access_token];
+  const answers = await Promise.all([...bad, 'garbage', '\0', 'é'].map((one) => client.refresh(one)));
+  for (const answer of answers) expectOAuthError(answer, 400, 'invalid_grant');
+  expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
+});
+
+test('a token of the other environment is told so', async () => {
+  const answer = await client.refresh(generateToken('refresh', 'production'));
+  expectOAuthError(answer, 400, 'invalid_grant');
+  expect(answer.body.error_description).toMatch(/production environment.*this is sandbox/);
+});
+
+test('a disabled client can do nothing with what it has, and an enabled one can again', async () => {
+  const one = await usher.client();
+  const { body } = await one.token();
+  await usher.clients.setDisabled(one.id, true);
+  expectOAuthError(await one.token(), 401, 'invalid_client');
+  expectOAuthError(await one.refresh(body.refresh_token), 401, 'invalid_client');
+  await usher.clients.setDisabled(one.id, false);
+  expect((await one.refresh(body.refresh_token)).status).toBe(200);
+});

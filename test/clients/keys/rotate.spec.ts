@@ -1,0 +1,157 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { getDataSourceToken } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
+import { ClientSecret } from '../../../src/clients/client.entity.js';
+import { KeyRotation } from '../../../src/clients/keys/key-rotation.js';
+import { verifyNotification } from '../../../src/receiver/index.js';
+import { BACKEND, type Settings } from '../../support/backend.js';
+import { usher as run, usherJson } from '../../support/process.js';
+import { TestReceiver } from '../../support/receiver.js';
+import { type TestClient, TestUsher } from '../../support/usher.js';
+
+const key = (id: string): string => `${id}:${randomBytes(32).toString('base64')}`;
+const [OLD, NEW] = [key('old'), key('new')];
+const BOTH: Settings = { USHER_MASTER_KEYS: `${OLD},${NEW}` };
+const NEW_FIRST: Settings = { USHER_MASTER_KEYS: `${NEW},${OLD}` };
+
+const dataSourceOf = (usher: TestUsher): DataSource => usher.running.app.get<DataSource>(getDataSourceToken());
+
+const keyIds = async (usher: TestUsher): Promise<string[]> => {
+  const secrets = await dataSourceOf(usher).manager.find(ClientSecret);
+  return [...new Set(secrets.map(({ keyId }) => keyId))];
+};
+
+const statusOf = async (client: TestClient): Promise<number> => (await client.token()).status;
+
+describe('keys rotate with USHER_MASTER_KEYS', () => {
+  let usher: TestUsher;
+  let receiver: TestReceiver;
+  let settings: Settings;
+
+  beforeAll(async () => {
+    usher = await TestUsher.start(BOTH);
+    receiver = await TestReceiver.start();
+    settings = { ...usher.settings, ...NEW_FIRST };
+  });
+  afterAll(async () => {
+    await usher.stop();
+    receiver.close();
+  });
+
+  test('seals every secret with the first key, while clients authenticate and are notified', async () => {
+    const client = await usher.client(receiver.url);
+    for (let made = 0; made < 250; made += 1) await usher.clients.create(`Client ${made}`, null);
+    let isRotating = true;
+    const rotation = usherJson<object>(settings, ['keys', 'rotate']).finally(() => (isRotating = false));
+    const statuses = new Set<number>();
+    while (isRotating) statuses.add(await statusOf(client));
+    const total = await dataSourceOf(usher).manager.count(ClientSecret);
+    expect(await rotation).toEqual({ rotated: total, total, key_id: 'new', remaining: 0 });
+    expect([...statuses, await statusOf(client)].every((status) => status === 200)).toBe(true);
+    expect(await keyIds(usher)).toEqual(['new']);
+    const [arrival] = await receiver.waitFor(await client.completedOrder());
+    expect(verifyNotification({ ...arrival!, secret: client.secret }).eventType).toBe('NOTIFY_ORDER_COMPLETION');
+  });
+
+  test('a second time has nothing to do', async () => {
+    const total = await dataSourceOf(usher).manager.count(ClientSecret);
+    const { USHER_MASTER_KEYS: _, ...others } = settings;
+    const onlyFirst = { ...others, ...NEW_FIRST };
+    await usherJson(onlyFirst, ['keys', 'rotate']);
+    expect(await usherJson<object>(onlyFirst, ['keys', 'rotate'])).toEqual({
+      rotated: 0,
+      total,
+      key_id: 'new',
+      remaining: 0,
+    });
+  });
+
+  test('away from a terminal it shows lines, and says when the other keys can go', async () => {
+    await usher.clients.create('One more', null);
+    const { code, stdout, stderr } = await run(settings, ['keys', 'rotate']);
+    expect([code, stderr]).toEqual([0, 'Sealing 1/1\n']);
+    expect(stdout).toMatch(/^1 of \d+ .*\n.*can be taken out of USHER_MASTER_KEYS\.\n$/);
+  });
+
+  test('an interrupted one is brought to its end by the next', async () => {
+    for (let made = 0; made < 150; made += 1) await usher.clients.create(`Client ${made}`, null);
+    const rotation = usher.running.app.get(KeyRotation, { strict: false });
+    await usherJson(settings, ['keys', 'rotate']);
+    const interrupted = rotation.run(() => {
+      throw new Error('interrupted');
+    });
+    await expect(interrupted).rejects.toThrow('interrupted');
+    expect(await keyIds(usher)).toEqual(expect.arrayContaining(['new', 'old']));
+    await usherJson(settings, ['keys', 'rotate']);
+    expect(await keyIds(usher)).toEqual(['new']);
+  });
+
+  test('the old key is not needed afterwards, and a missing one is named with the number of its secrets', async () => {
+    await usherJson(settings, ['keys', 'rotate']);
+    const total = await dataSourceOf(usher).manager.count(ClientSecret);
+    expect(await usherJson<unknown[]>({ ...settings, USHER_MASTER_KEYS: NEW }, ['client', 'list'])).toHaveLength(total);
+    const { code, stdout, stderr } = await run({ ...settings, USHER_MASTER_KEYS: OLD }, ['client', 'list']);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toBe(
+      `usher: ${total} client secret(s) are sealed with master key "new", which USHER_MASTER_KEYS lacks; put that key back, behind the first\n`,
+    );
+  });
+});
+
+const onlyEmbedded = BACKEND === 'embedded' ? describe : () => undefined;
+
+onlyEmbedded('keys rotate with the key file of an embedded database', () => {
+  let usher: TestUsher;
+  let file: string;
+
+  beforeAll(async () => {
+    usher = await TestUsher.start();
+    file = join(usher.settings.DATABASE_URL!.replace('embedded:', ''), 'master-key');
+  });
+  afterAll(() => usher.stop());
+
+  const entries = (): string[] => readFileSync(file, 'utf8').trim().split(',');
+
+  test('a running server goes on authenticating, seals with the new key, and the old one is gone', async () => {
+    const client = await usher.client();
+    const before = entries();
+    await usherJson(usher.settings, ['keys', 'rotate']);
+    expect(await statusOf(client)).toBe(200);
+    expect(entries()).toHaveLength(1);
+    expect(entries()).not.toEqual(before);
+    const later = await usher.client();
+    expect(await keyIds(usher)).toEqual([entries()[0]!.split(':')[0]]);
+    expect([await statusOf(client), await statusOf(later)]).toEqual([200, 200]);
+  });
+
+  test('the file stays readable by its owner alone, and no draft is left', async () => {
+    await usherJson(usher.settings, ['keys', 'rotate']);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect(existsSync(`${file}.lock`)).toBe(false);
+  });
+
+  test('two at the same moment lose no secret', async () => {
+    const clients = [await usher.client(), await usher.client()];
+    await Promise.all([1, 2].map(() => usherJson(usher.settings, ['keys', 'rotate'])));
+    for (const client of clients) expect(await statusOf(client)).toBe(200);
+    expect(await usherJson<unknown[]>(usher.settings, ['client', 'list'])).not.toHaveLength(0);
+  });
+
+  test('an interrupted one keeps both keys, and the next ends it without a third', async () => {
+    const client = await usher.client();
+    const rotation = usher.running.app.get(KeyRotation, { strict: false });
+    const interrupted = rotation.run(() => {
+      throw new Error('interrupted');
+    });
+    await expect(interrupted).rejects.toThrow('interrupted');
+    expect(entries()).toHaveLength(2);
+    expect(await statusOf(client)).toBe(200);
+    const [newest] = entries();
+    await usherJson(usher.settings, ['keys', 'rotate']);
+    expect(entries()).toEqual([newest]);
+    expect(await statusOf(client)).toBe(200);
+  });
+});

@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { DataSource, type DataSourceOptions } from 'typeorm';
+import { AccessToken, Grant } from '../../../src/auth/tokens/grant.entity.js';
+import { Client, ClientSecret } from '../../../src/clients/client.entity.js';
+import { loadConfig } from '../../../src/server/settings/settings.js';
+import { dataSourceOptions } from '../../../src/database/data-source-options.js';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../../src/database/embedded/embedded-postgres.js';
+import { pendingMigrations } from '../../../src/database/migrator.js';
+import { MovieOrder } from '../../../src/orders/movie-order.entity.js';
+import { Webhook, WebhookAttempt } from '../../../src/webhooks/webhook.entity.js';
+import { type Backend, createBackend } from '../../support/backend.js';
+
+const entities = [Client, ClientSecret, Grant, AccessToken, MovieOrder, Webhook, WebhookAttempt];
+
+let backend: Backend;
+let embedded: EmbeddedPostgres | null;
+let dataSource: DataSource;
+
+beforeAll(async () => {
+  backend = await createBackend();
+  const config = loadConfig(backend.settings);
+  embedded = config.database.kind === 'embedded' ? await openEmbeddedPostgres(config.database.folder, 'own') : null;
+  const options = { ...(await dataSourceOptions(config, embedded, 'migration')), entities } as DataSourceOptions;
+  dataSource = await new DataSource(options).initialize();
+});
+afterAll(async () => {
+  await dataSource.destroy();
+  await embedded?.close();
+  await backend.drop();
+});
+
+const differences = async (): Promise<string[]> =>
+  (await dataSource.driver.createSchemaBuilder().log()).upQueries.map(({ query }) => query);
+
+/** Of the entities' tables, those that exist. */
+async function tables(): Promise<string[]> {
+  const runner = dataSource.createQueryRunner();
+  const names = dataSource.entityMetadatas.map(({ tableName }) => tableName);
+  const found = await Promise.all(names.map((name) => runner.hasTable(name)));
+  await runner.release();
+  return names.filter((_, index) => found[index]);
+}
+
+describe('the migrations', () => {
+  test('make exactly what the entities say', async () => {
+    expect(await differences()).toEqual([]);
+  });
+
+  test('go down to nothing and up again', async () => {
+    expect(await tables()).toHaveLength(entities.length);
+    for (const _ of dataSource.migrations) await dataSource.undoLastMigration();
+    expect(await tables()).toEqual([]);
+    expect(await pendingMigrations(dataSource)).toHaveLength(dataSource.migrations.length);
+    await dataSource.runMigrations();
+    expect(await pendingMigrations(dataSource)).toEqual([]);
+    expect(await differences()).toEqual([]);
+  });
+});

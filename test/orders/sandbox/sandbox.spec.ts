@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { TestReceiver } from '../../support/receiver.js';
+import { COMPLETION, type TestClient, TestUsher } from '../../support/usher.js';
+
+let usher: TestUsher;
+let receiver: TestReceiver;
+let client: TestClient;
+beforeAll(async () => {
+  usher = await TestUsher.start();
+  receiver = await TestReceiver.start();
+  client = await usher.client(receiver.url);
+});
+afterAll(async () => {
+  await usher.stop();
+  receiver.close();
+});
+
+test('the operator completes an order after a delay', async () => {
+  const key = await client.order();
+  const { status, body } = await client.complete(key, { ...COMPLETION, delay: '300ms' });
+  expect([status, body.status]).toEqual([202, 'PENDING']);
+  await receiver.waitFor(key);
+  const { body: order } = await client.call('GET', `/movie-orders/${key}`);
+  expect(order).toMatchObject({ status: 'COMPLETED', ...COMPLETION });
+  const waited = Date.parse(String(order.lastUpdatedAt)) - Date.parse(String(order.createdAt));
+  expect(waited).toBeGreaterThanOrEqual(300);
+});
+
+test('an order that is completed waits for no delay: equal values are 200, others 409', async () => {
+  const key = await client.completedOrder();
+  expect((await client.complete(key, { ...COMPLETION, delay: '10m' })).status).toBe(200);
+  expect((await client.complete(key, { ...COMPLETION, bookingId: 'BK-2', delay: '10m' })).status).toBe(409);
+});
+
+test.each([{}, { delay: '1ms' }])('the operator confirms an order twice %j, and it is notified once', async (how) => {
+  const key = await client.order();
+  await client.complete(key, { ...COMPLETION, ...how, twice: true });
+  await usher.webhook(key, 'SUCCESS');
+  expect(await usher.webhooks.find(key)).toHaveLength(1);
+  expect(receiver.of(key)).toHaveLength(1);
+});
+
+test.each([{ delay: 'soon' }, { delay: '11m' }, { delay: 30 }, { twice: 'yes' }])(
+  '%j is a fault of that field',
+  async (how) => {
+    const { status, body } = await client.complete(await client.order(), { ...COMPLETION, ...how });
+    expect(status).toBe(400);
+    expect(body.errors).toMatchObject([{ field: Object.keys(how)[0] }]);
+  },
+);
+
+test('another client’s order is not there for the operator either', async () => {
+  const key = await client.order();
+  expect((await (await usher.client()).complete(key, { ...COMPLETION, delay: '1ms' })).status).toBe(404);
+});

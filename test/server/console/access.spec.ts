@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { connect } from 'node:net';
+import { TestReceiver } from '../../support/receiver.js';
+import { basic, TestUsher } from '../../support/usher.js';
+
+const OPERATOR = { authorization: basic('ops', 'ops') };
+const PASSWORD_PAYLOAD = { bookingId: 'BK-CONFIDENTIAL', transactionId: 'TX-CONFIDENTIAL', qrCode: 'QR-CONFIDENTIAL' };
+
+let usher: TestUsher;
+beforeAll(async () => {
+  usher = await TestUsher.start({ OPS_USER: 'ops', OPS_PASSWORD: 'ops' });
+});
+afterAll(() => usher.stop());
+
+/** One request with its target exactly as written; no client may tidy it up. Resolves to the response's text. */
+async function raw(method: string, target: string, headers: Record<string, string> = {}): Promise<string> {
+  const { hostname, port } = new URL(usher.running.url);
+  const socket = connect(Number(port), hostname);
+  const lines = Object.entries({ host: 'localhost', connection: 'close', ...headers }).map(
+    ([k, v]) => `${k}: ${v}\r\n`,
+  );
+  socket.write(`${method} ${target} HTTP/1.1\r\n${lines.join('')}\r\n`);
+  return Buffer.concat(await socket.toArray()).toString();
+}
+
+const PAGES = [
+  ...['/ops', '/ops/', '/ops/queues', '/ops/queues/', '/ops/queues/api/queues', '/ops/queues/queue/webhook'],
+  ...['/ops/queues/static/js/main.js', '/ops/queues/static/../api/queues', '/ops/metrics', '/ops/nothing/here'],
+];
+const SPELLINGS = [
+  ...['/%6fps/queues', '/%6F%70%73/queues/api/queues', '/o%70s%2Fqueues', '//ops/queues', '///ops//queues/api/queues'],
+  ...['/OPS/queues', '/Ops/Queues/api/queues', '/ops?x', '/ops/queues?activeQueue=webhook', '/ops%'],
+  ...['http://localhost/ops/queues', 'http://elsewhere/ops/queues/api/queues'],
+];
+
+describe('without the operator’s credentials', () => {
+  test.each([...PAGES, ...SPELLINGS])('GET %s is answered 401 with a challenge', async (target) => {
+    const answer = await raw('GET', target);
+    if (target === '/ops%') expect(answer).toMatch(/^HTTP\/1\.1 40[01] /);
+    else
+      expect(answer).toMatch(/^HTTP\/1\.1 401 [^]*\r\nwww-authenticate: Basic realm="usher ops", charset="UTF-8"\r\n/i);
+    expect(answer).not.toContain('retry-run');
+  });
+
+  test.each(['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s is answered 401 too', async (method) => {
+    for (const target of ['/ops', '/ops/queues', '/ops/queues/api/queues', '/ops/queues/api/queues/webhook/pause'])
+      expect(await raw(method, target)).toMatch(/^HTTP\/1\.1 401 /);
+  });
+
+  test.each([
+    ['another password', basic('ops', 'other')],
+    ['another user', basic('root', 'ops')],
+    ['a token', 'Bearer ops:ops'],
+    ['nothing in them', 'Basic '],
+  ])('%s does not help', async (_, authorization) => {
+    expect((await usher.request('GET', '/ops/queues', { authorization })).status).toBe(401);
+  });
+
+  test('an address that only begins like it is not guarded, and not there', async () => {
+    expect(await raw('GET', '/opsis')).toMatch(/^HTTP\/1\.1 404 /);
+  });
+});
+
+describe('with the operator’s credentials', () => {
+  test('the page and its static files are served', async () => {
+    const page = await usher.request('GET', '/ops/queues', OPERATOR);
+    expect(page.status).toBe(200);
+    const [, file = ''] = /src="(?:\/ops\/queues\/)?(static\/[^"]+\.js)"/.exec(String(page.body.text)) ?? [];
+    const script = `/ops/queues/${file}`;
+    expect((await usher.request('GET', script, OPERATOR)).status).toBe(200);
+    expect((await usher.request('GET', script, {})).status).toBe(401);
+    expect(page.body.text).toContain('"url":"/ops"');
+  });
+
+  test('the API shows every queue', async () => {
+    const { status, body } = await usher.request('GET', '/ops/queues/api/queues', OPERATOR);
+    expect(status).toBe(200);
+    const names = (body.queues as { name: string }[]).map(({ name }) => name);
+    expect(names).toEqual(['webhook', 'retry-run', 'purge', 'sandbox-operator']);
+  });
+
+  test('a queue can be paused and resumed', async () => {
+    for (const action of ['pause', 'resume'])
+      expect((await usher.request('PUT', `/ops/queues/api/queues/retry-run/${action}`, OPERATOR)).status).toBe(200);
+  });
+
+  test.each([
+    ['Sec-Fetch-Site: cross-site', { 'sec-fetch-site': 'cross-site' }],
+    ['Sec-Fetch-Site: same-site', { 'sec-fetch-site': 'same-site' }],
+    ['the Origin of another host', { origin: 'https://evil.example' }],
+    ['the Origin of another port', { origin: 'http://127.0.0.1:1' }],
+    ['Origin: null', { origin: 'null' }],
+  ])('a write with %s is refused', async (_, headers) => {
+    for (const method of ['PUT', 'POST', 'DELETE']) {
+      const answer = await raw(method, '/ops/queues/api/queues/webhook/pause', { ...OPERATOR, ...headers });
+      expect(answer).toMatch(/^HTTP\/1\.1 403 /);
+    }
+    const { body } = await usher.request('GET', '/ops/queues/api/queues', OPERATOR);
+    const paused = (body.queues as { isPaused: boolean }[]).map(({ isPaused }) => isPaused);
+    expect(paused).toEqual([false, false, false, false]);
+  });
+
+  test('a write of its own page is taken', async () => {
+    const headers = { ...OPERATOR, origin: usher.running.url, 'sec-fetch-site': 'same-origin' };
+    expect((await usher.request('PUT', '/ops/queues/api/queues/retry-run/pause', headers)).status).toBe(200);
+    expect((await usher.request('PUT', '/ops/queues/api/queues/retry-run/resume', headers)).status).toBe(200);
+  });
+
+  test('a job shows identifiers only: no payload, no secret', async () => {
+    const receiver = await TestReceiver.start();
+    const client = await usher.client(receiver.url);
+    const key = await client.order();
+    await client.complete(key, PASSWORD_PAYLOAD);
+    const { id } = await usher.webhook(key, 'SUCCESS');
+    const { status, body } = await usher.request('GET', `/ops/queues/api/queues/webhook/${id}`, OPERATOR);
+    expect(status).toBe(200);
+    const { data } = body.job as { data: unknown };
+    expect(data).toEqual({ webhook: id, reference: key, client: client.id, host: new URL(receiver.url).host });
+    expect(JSON.stringify(body)).not.toContain('CONFIDENTIAL');
+    expect(JSON.stringify(body)).not.toContain(client.secret);
+    receiver.close();
+  });
+});

@@ -1,0 +1,72 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { join } from 'node:path';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { answer, TestReceiver } from '../../support/receiver.js';
+import { TestUsher } from '../../support/usher.js';
+
+const QUIET = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
+const PHONE = { width: 390, height: 844 };
+const DESKTOP = { width: 1100, height: 800 };
+/** Where pictures go; docs/ when they are made anew for it. */
+const PICTURES = process.env.PICTURES ?? process.env.USHER_TEST_FOLDER ?? '';
+
+let usher: TestUsher;
+let receiver: TestReceiver;
+let browser: Browser;
+beforeAll(async () => {
+  usher = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '3' });
+  receiver = await TestReceiver.start();
+  const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
+  browser = await chromium.launch({ executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu', ...QUIET] });
+});
+afterAll(async () => {
+  await browser.close();
+  await usher.stop();
+  receiver.close();
+});
+
+const isTooWide = (page: Page): Promise<boolean> =>
+  page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth');
+
+test('an operator logs in, finds a failed webhook, reads why, sends it again and sees it succeed, without JavaScript', async () => {
+  receiver.behaviour = (response) => void response.writeHead(503).end('{"error":"the <b>kitchen</b> is closed"}');
+  const client = await usher.client(receiver.url);
+  const key = await client.completedOrder();
+  const failed = await usher.webhook(key, 'FAILED');
+  receiver.behaviour = answer(200);
+  for (let n = 0; n < 3; n += 1) await usher.webhook(await client.completedOrder(), 'SUCCESS');
+
+  const stranger = await browser.newPage();
+  expect((await stranger.goto(`${usher.running.url}/ops`).catch(() => null))?.status() ?? 401).toBe(401);
+  const context = await browser.newContext({
+    httpCredentials: { username: 'ops', password: 'ops' },
+    javaScriptEnabled: false,
+    viewport: DESKTOP,
+  });
+  const page = await context.newPage();
+  const faults: string[] = [];
+  page.on('console', (message) => faults.push(message.text()));
+  await page.goto(`${usher.running.url}/ops`);
+  await page.screenshot({ path: join(PICTURES, 'ops.png') });
+  await page.setViewportSize(PHONE);
+  await page.screenshot({ path: join(PICTURES, 'ops-phone.png') });
+  expect(await isTooWide(page)).toBe(false);
+
+  await page.getByRole('textbox').fill(key);
+  await page.getByRole('button', { name: 'Search' }).click();
+  await page.getByRole('link', { name: failed.id }).click();
+  await page.getByText('the <b>kitchen</b> is closed').first().waitFor();
+  expect(await page.getByText('the receiver answered 503').count()).toBe(3);
+  await page.screenshot({ path: join(PICTURES, 'ops-webhook-phone.png') });
+  expect(await isTooWide(page)).toBe(false);
+
+  await page.getByRole('button', { name: 'Send it again' }).click();
+  await page.waitForURL(/\/ops\/webhooks\/(?!.*resend)/);
+  expect(page.url()).not.toContain(failed.id);
+  await usher.webhook(key, 'SUCCESS');
+  await page.reload();
+  await page.getByText('SUCCESS').waitFor();
+  await page.getByText('delivered').waitFor();
+  expect(receiver.of(key)).toHaveLength(4);
+  expect(faults).toEqual([]);
+});

@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createHash } from 'node:crypto';
+import { answer, TestReceiver } from '../../support/receiver.js';
+import { basic, type TestClient, TestUsher } from '../../support/usher.js';
+
+const OPERATOR = { authorization: basic('ops', 'ops') };
+const FORM = { ...OPERATOR, 'content-type': 'application/x-www-form-urlencoded' };
+const HOSTILE = '<script>alert("1")</script><img src=x onerror=alert(\'2\')>';
+
+let usher: TestUsher;
+let receiver: TestReceiver;
+let client: TestClient;
+beforeAll(async () => {
+  usher = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '2' });
+  receiver = await TestReceiver.start();
+  client = await usher.client(`${receiver.url}?q=<b>'"`);
+});
+afterAll(async () => {
+  await usher.stop();
+  receiver.close();
+});
+
+async function get(path: string): Promise<string> {
+  const { status, body } = await usher.request('GET', path, OPERATOR);
+  expect({ path, status }).toEqual({ path, status: 200 });
+  return String(body.text);
+}
+
+async function failedWebhook() {
+  receiver.behaviour = (response) => void response.writeHead(500).end(HOSTILE);
+  const webhook = await usher.webhook(await client.completedOrder(), 'FAILED');
+  receiver.behaviour = answer(200);
+  return webhook;
+}
+
+/** The resend button, as a browser sends it. */
+async function pressResend(id: string, headers: Record<string, string> = {}) {
+  const response = await fetch(`${usher.running.url}/ops/webhooks/${id}/resend`, {
+    method: 'POST',
+    headers: { ...FORM, origin: usher.running.url, 'sec-fetch-site': 'same-origin', ...headers },
+    body: '',
+    redirect: 'manual',
+  });
+  return { status: response.status, location: response.headers.get('location'), text: await response.text() };
+}
+
+describe('/ops', () => {
+  test('shows today’s outcomes, the receivers, the attempts, the queues and what failed', async () => {
+    const { id } = await failedWebhook();
+    await usher.webhook(await client.completedOrder(), 'SUCCESS');
+    const text = await get('/ops');
+    expect(text).toMatch(/Delivered<\/dt>\s*<dd class="good">1</);
+    expect(text).toMatch(/Failed<\/dt>\s*<dd class="bad">1</);
+    const row = `<td>${new URL(receiver.url).origin}</td>\\s*<td class="n">3</td>\\s*<td class="n">2</td>`;
+    expect(text.match(new RegExp(row, 'g'))).toHaveLength(2);
+    expect(text).toContain('<title>1 delivered, 2 failed</title>');
+    expect(text).toContain(`<a href="/ops/webhooks/${id}">`);
+    for (const queue of ['webhook', 'retry-run', 'purge']) expect(text).toContain(`/ops/queues/queue/${queue}"`);
+  });
+
+  test('finds webhooks by order, client and id, and nothing by anything else', async () => {
+    const { id, referenceId } = await failedWebhook();
+    for (const query of [id, referenceId, client.id, ` ${id} `])
+      expect(await get(`/ops?q=${encodeURIComponent(query)}`)).toContain(`href="/ops/webhooks/${id}"`);
+    for (const query of ['none', HOSTILE, '\0', '%', "' OR 1=1 --", 'é'.repeat(300)])
+      expect(await get(`/ops?q=${encodeURIComponent(query)}`)).toContain('No webhook has this id');
+    expect(await get('/ops?q=a&q=b')).toContain('Today');
+  });
+
+  test('runs no script, loads nothing and shows nothing that came from outside as HTML', async () => {
+    const { id } = await failedWebhook();
+    for (const path of ['/ops', `/ops/webhooks/${id}`, `/ops?q=${encodeURIComponent(`">${HOSTILE}`)}`]) {
+      const { headers, body } = await usher.request('GET', path, OPERATOR);
+      const text = String(body.text);
+      expect(text).not.toMatch(/<script|<img|<b>/i);
+      const [, style = ''] = /<style>([^]*?)<\/style>/.exec(text) ?? [];
+      const hash = createHash('sha256').update(style).digest('base64');
+      const policy = headers.get('content-security-policy') ?? '';
+      expect(policy).toContain(`default-src 'none'; style-src 'sha256-${hash}'; form-action 'self'`);
+      expect(text).not.toMatch(/ style="/);
+      expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
+    }
+  });
+});
+
+describe('/ops/webhooks/:id', () => {
+  test('tells every attempt: when, how far, where, what was answered', async () => {
+    const { id, log } = await failedWebhook();
+    const text = await get(`/ops/webhooks/${id}`);
+    for (const { startedAt, address } of log) {
+      expect(text).toContain(`<time>${startedAt}</time>`);
+      expect(text).toMatch(new RegExp(`status 500 · \\d+ ms · reached body · ${address}`));
+    }
+    expect(text.match(/the receiver answered 500/g)).toHaveLength(2);
+    expect(text).toContain('&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;');
+  });
+
+  test('is 404 where there is none', async () => {
+    for (const id of ['none', '%00', '%F0%9F%98%80']) {
+      expect((await usher.request('GET', `/ops/webhooks/${id}`, OPERATOR)).status).toBe(404);
+      expect((await pressResend(id)).status).toBe(404);
+    }
+  });
+
+  test('a FAILED one is sent again by its button, once', async () => {
+    const { id, referenceId } = await failedWebhook();
+    expect(await get(`/ops/webhooks/${id}`)).toContain(`action="/ops/webhooks/${id}/resend"`);
+    expect((await pressResend(id, { origin: 'https://elsewhere.example' })).status).toBe(403);
+    expect((await pressResend(id, { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
+    const { status, location } = await pressResend(id);
+    expect(status).toBe(303);
+    const resent = await usher.webhook(referenceId, 'SUCCESS');
+    expect(location).toBe(`/ops/webhooks/${resent.id}`);
+    const shown = await get(location!);
+    expect(shown).toContain(`<a href="/ops/webhooks/${id}">`);
+    expect(shown).not.toContain('<button>Send it again');
+    const again = await pressResend(id);
+    expect(again.status).toBe(409);
+    expect(again.text).toContain('of the same reference is SUCCESS already');
+    expect(receiver.of(referenceId)).toHaveLength(3);
+  });
+});

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { connect } from 'node:net';
+import { recordRoutes, type Recorded } from '../../support/routes.js';
+import { basic, TestUsher } from '../../support/usher.js';
+
+const READING = ['GET', 'HEAD', 'OPTIONS'];
+const AUTHORIZATION = `authorization: ${basic('ops', 'ops')}\r\n`;
+
+let usher: TestUsher;
+let routes: Recorded[];
+beforeAll(async () => {
+  const recorded = recordRoutes(jest, FastifyAdapter);
+  usher = await TestUsher.start();
+  routes = recorded.filter(({ url }) => /^\/ops(\/|$)/.test(url));
+});
+afterAll(() => usher.stop());
+
+/** The status of a request whose target is sent exactly as written. */
+async function statusOf(method: string, target: string, headers: string): Promise<string> {
+  const { hostname, port } = new URL(usher.running.url);
+  const socket = connect(Number(port), hostname);
+  socket.write(`${method} ${target} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n${headers}\r\n`);
+  return Buffer.concat(await socket.toArray())
+    .toString('latin1')
+    .slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length);
+}
+
+/** A path of the route, as it may be spelt: plain, and so that only decoding or a lenient router finds it. */
+function spellings(url: string): string[] {
+  const path = url.replace(/:[^/]+/g, 'one').replace('*', 'some/file.js');
+  const below = path.slice('/ops'.length);
+  const encoded = [...path].map((char) => (char === '/' ? char : `%${char.charCodeAt(0).toString(16)}`)).join('');
+  const slashes = path.replaceAll('/', '%2f').replace('%2f', '/');
+  return [
+    ...[
+      path,
+      `${path}/`,
+      `${path}?a=b`,
+      `/ops${below || '/'};a=b`,
+      `/%6fps${below}`,
+      `/%6F%50s${below}`,
+      encoded,
+      slashes,
+    ],
+    ...[`/${path}`, `/OPS${below}`, path.toUpperCase(), `http://localhost${path}`],
+  ];
+}
+
+test('every route at and below /ops, however it is spelt, is 401 without credentials', async () => {
+  expect(routes.map(({ url }) => url)).toEqual(expect.arrayContaining(['/ops/metrics', '/ops/queues/api/queues']));
+  expect(routes.length).toBeGreaterThan(40);
+  for (const { method, url } of routes) {
+    const answers = await Promise.all(
+      spellings(url).map(async (target) => ({ method, target, status: await statusOf(method, target, '') })),
+    );
+    expect(answers.filter(({ status }) => status !== '401')).toEqual([]);
+  }
+});
+
+test('every route that writes is 403 for a page of another site, however it is spelt', async () => {
+  const writing = routes.filter(({ method }) => !READING.includes(method));
+  expect(writing.length).toBeGreaterThan(15);
+  for (const { method, url } of writing) {
+    for (const foreign of ['sec-fetch-site: cross-site\r\n', 'origin: https://elsewhere.example\r\n']) {
+      const answers = await Promise.all(
+        spellings(url).map(async (target) => ({
+          ...{ method, target, foreign },
+          status: await statusOf(method, target, AUTHORIZATION + foreign),
+        })),
+      );
+      expect(answers.filter(({ status }) => status !== '403')).toEqual([]);
+    }
+  }
+});

@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import type { FastifyInstance } from 'fastify';
+import { openApiDocument, operationsOf, type OpenApiDocument } from '../../../src/server/openapi/document.js';
+import { routesOf } from '../../../src/server/routes.js';
+import { TestUsher } from '../../support/usher.js';
+
+let usher: TestUsher;
+let document: OpenApiDocument;
+
+beforeAll(async () => {
+  usher = await TestUsher.start();
+  document = (await usher.request('GET', '/docs/openapi.json', {})).body as unknown as OpenApiDocument;
+});
+afterAll(() => usher.stop());
+
+/** HEAD comes with every GET, and what is below /ops is Bull Board's and the operator's. */
+function ownRoutes(): string[] {
+  const instance = usher.running.app.getHttpAdapter().getInstance() as unknown as FastifyInstance;
+  return routesOf(instance)
+    .filter(({ method, url }) => method !== 'HEAD' && !/^\/ops(\/|$)/.test(url))
+    .map(({ method, url }) => `${method} ${url.replace(/:(\w+)/g, '{$1}')}`);
+}
+
+const documented = ({ paths }: OpenApiDocument): string[] =>
+  Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+
+describe('the OpenAPI document', () => {
+  test('has every route of the application, and no other', () => {
+    expect(documented(document).sort()).toEqual(ownRoutes().sort());
+  });
+
+  test('is valid OpenAPI 3.1', async () => {
+    const validator = new Validator();
+    expect(await validator.validate({ ...document })).toEqual({ valid: true });
+    expect(validator.version).toBe('3.1');
+  });
+
+  test('lints clean, its examples against its schemas among others', async () => {
+    const config = await createConfig({
+      extends: ['recommended'],
+      // The package has no licence to name, and a sandbox may well be on this machine.
+      rules: {
+        'info-license': 'off',
+        'no-invalid-media-type-examples': 'error',
+        'no-invalid-parameter-examples': 'error',
+      },
+    });
+    const problems = await lintFromString({ source: JSON.stringify(document), config });
+    expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([]);
+  });
+
+  test('tells the notification under webhooks, with the headers of specification 6.2', () => {
+    const notification = document.webhooks.NOTIFY_ORDER_COMPLETION?.post;
+    expect(notification?.parameters.map(({ in: place, name }) => `${place} ${name}`)).toEqual(
+      expect.arrayContaining(['header X-Timestamp', 'header X-Nonce-Str', 'header X-Signature']),
+    );
+    expect(notification?.requestBody?.content['application/json']?.schema).toEqual({
+      $ref: '#/components/schemas/Notification',
+    });
+  });
+
+  test('has an example of every body, answer and error', () => {
+    const contents = Object.values(document.paths)
+      .flatMap((methods) => Object.values(methods))
+      .filter(({ operationId }) => !['getDocument', 'getDocumentation'].includes(operationId))
+      .flatMap(({ requestBody, responses }) => [
+        requestBody?.content ?? {},
+        ...Object.values(responses).map(({ content = {} }) => content),
+      ])
+      .flatMap((content) => Object.values(content));
+    expect(contents.length).toBeGreaterThan(50);
+    for (const { example, examples } of contents) expect(example ?? Object.values(examples ?? {})[0]).toBeDefined();
+  });
+
+  test('of production has the same operations but those of the sandbox', () => {
+    const inSandbox = operationsOf('sandbox').map(({ path }) => path);
+    const inProduction = documented(openApiDocument('production', 'https://usher.example'));
+    expect(inProduction.map((operation) => operation.split(' ')[1])).toEqual(
+      inSandbox.filter((path) => !path.startsWith('/sandbox/')),
+    );
+  });
+});
+
+describe('the page at /docs', () => {
+  test('tells every operation and needs nothing from elsewhere', async () => {
+    const { status, headers, body } = await usher.request('GET', '/docs', {});
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(headers.get('content-security-policy')).toContain("default-src 'none'");
+    const text = String(body.text);
+    for (const { id } of operationsOf('sandbox')) expect(text).toContain(`<h3 id="${id}">`);
+    expect(text).toContain('<h3 id="notifyOrderCompletion">');
+    const [, style = ''] = /<style>([^]*?)<\/style>/.exec(text) ?? [];
+    const digest = createHash('sha256').update(style).digest('base64');
+    expect(headers.get('content-security-policy')).toContain(`style-src 'sha256-${digest}'`);
+    expect(text).not.toMatch(/<script|src=|href="http|@import|url\(/);
+  });
+});

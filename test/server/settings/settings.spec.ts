@@ -1,0 +1,235 @@
+import { parseMasterKeys } from '../../../src/clients/keys/master-key.js';
+import { describe, expect, test } from '@jest/globals';
+import { type Config, ConfigError, loadConfig } from '../../../src/server/settings/settings.js';
+import type { Settings } from '../../support/backend.js';
+import { faultsOf } from './faults.js';
+
+const KEY = `k1:${Buffer.alloc(32, 1).toString('base64')}`;
+const SERVER: Settings = {
+  DATABASE_URL: 'mysql://usher:pw@db:3306/usher',
+  QUEUE_URL: 'redis://queue:6379',
+  USHER_MASTER_KEYS: KEY,
+  OPS_USER: 'ops',
+  OPS_PASSWORD: 'a password',
+};
+
+describe('without any setting', () => {
+  const config = loadConfig({});
+
+  test('everything is as the specification and this machine want it', () => {
+    expect(config).toMatchObject({
+      environment: 'sandbox',
+      role: 'all',
+      port: 3000,
+      host: '127.0.0.1',
+      authUrl: null,
+      database: { kind: 'embedded', folder: `${process.cwd()}/data` },
+      queue: { kind: 'embedded' },
+      databasePool: 10,
+      queuePrefix: 'usher-sandbox',
+      masterKeys: null,
+      operator: { user: 'ops', password: 'ops' },
+      internal: { user: 'internal', password: 'internal' },
+      retry: { timeoutMs: 30_000, retryEveryMs: 120_000, minIntervalMs: 30_000, maxAttempts: 5 },
+      webhookConcurrency: 256,
+      allowPrivateHosts: true,
+      webhookProxy: null,
+      accessTokenSeconds: 5_184_000,
+      refreshTokenSeconds: 31_536_000,
+      logLevel: 'info',
+    });
+  });
+
+  test('what is unsafe beyond this machine is said aloud', () => {
+    expect(config.unsafeDefaults).toEqual([
+      'a generated master key',
+      'operator credentials ops:ops',
+      'internal credentials internal:internal',
+      'private Notify URLs',
+    ]);
+  });
+
+  test('an empty text counts as absent, as compose files leave it', () => {
+    expect(loadConfig({ PORT: '', DATABASE_URL: '', OPS_USER: '', OPS_PASSWORD: '' })).toEqual(config);
+  });
+});
+
+describe('a good value is taken', () => {
+  const taken: [name: string, value: string, seen: (config: Config) => unknown, wanted: unknown][] = [
+    ['PORT', '0', (config) => config.port, 0],
+    ['PORT', '65535', (config) => config.port, 65_535],
+    ['HOST', '::1', (config) => config.host, '::1'],
+    ['HOST', '127.8.8.8', (config) => config.host, '127.8.8.8'],
+    ['USHER_ROLE', 'worker', (config) => config.role, 'worker'],
+    ['USHER_AUTH_URL', 'https://auth.example/base//', (config) => config.authUrl, 'https://auth.example/base'],
+    ['QUEUE_PREFIX', 'Cinema_2', (config) => config.queuePrefix, 'Cinema_2'],
+    ['DATABASE_POOL', '1', (config) => config.databasePool, 1],
+    ['WEBHOOK_TIMEOUT', '500ms', (config) => config.retry.timeoutMs, 500],
+    ['WEBHOOK_RETRY_EVERY', '2m', (config) => config.retry.retryEveryMs, 120_000],
+    ['WEBHOOK_RETRY_MIN_INTERVAL', '0s', (config) => config.retry.minIntervalMs, 0],
+    ['WEBHOOK_MAX_ATTEMPTS', '1', (config) => config.retry.maxAttempts, 1],
+    ['WEBHOOK_CONCURRENCY', '10000', (config) => config.webhookConcurrency, 10_000],
+    ['WEBHOOK_ALLOW_PRIVATE_HOSTS', 'No', (config) => config.allowPrivateHosts, false],
+    ['WEBHOOK_PROXY', 'http://proxy:3128', (config) => config.webhookProxy, new URL('http://proxy:3128')],
+    ['WEBHOOK_PROXY', 'https://u:p%40@10.0.0.1', (config) => config.webhookProxy?.href, 'https://u:p%40@10.0.0.1/'],
+    ['ACCESS_TOKEN_LIFETIME', '24h', (config) => config.accessTokenSeconds, 86_400],
+    ['REFRESH_TOKEN_LIFETIME', '3650d', (config) => config.refreshTokenSeconds, 315_360_000],
+    ['SHUTDOWN_DELAY', '15s', (config) => config.shutdownDelayMs, 15_000],
+    ['LOG_LEVEL', 'silent', (config) => config.logLevel, 'silent'],
+    ['DATABASE_URL', 'embedded:/tmp/x', (config) => config.database, { kind: 'embedded', folder: '/tmp/x' }],
+    [
+      'USHER_MASTER_KEYS',
+      `${KEY}, k0:${'A'.repeat(43)}=`,
+      (config) => parseMasterKeys(config.masterKeys ?? '')?.map(({ id }) => id),
+      ['k1', 'k0'],
+    ],
+  ];
+  test.each(taken)('%s=%s', (name, value, seen, wanted) => {
+    expect(seen(loadConfig({ [name]: value }))).toEqual(wanted);
+  });
+
+  const queues: [database: string, queue: string | undefined, kind: string][] = [
+    ['mariadb://u@h/usher', 'rediss://h:6380/2', 'redis'],
+    ['postgresql://u@h/usher', undefined, 'postgres'],
+    ['postgres://u@h/usher', 'redis://h', 'redis'],
+    ['postgres:///usher?host=/run/postgresql', undefined, 'postgres'],
+    ['mysql://u@h/usher', 'postgres://h/queue', 'postgres'],
+  ];
+  test.each(queues)('DATABASE_URL=%s with QUEUE_URL=%s has its queue on %s', (database, queue, kind) => {
+    const config = loadConfig({ ...SERVER, DATABASE_URL: database, QUEUE_URL: queue ?? '' });
+    expect(config.queue.kind).toBe(kind);
+  });
+});
+
+describe('an impossible value is refused with what to write:', () => {
+  const refused: [name: string, value: string, wanted: string][] = [
+    ['PORT', 'abc', 'PORT=abc is not possible; write a whole number from 0 to 65535'],
+    ['PORT', '65536', 'a whole number from 0 to 65535'],
+    ['PORT', '-1', 'a whole number'],
+    ['PORT', '3000.5', 'a whole number'],
+    ['PORT', '0x10', 'a whole number'],
+    ['USHER_ENV', 'staging', 'one of sandbox, production'],
+    ['USHER_ROLE', 'All', 'one of all, api, worker'],
+    ['LOG_LEVEL', 'loud', 'one of silent, fatal, error, warn, info, debug, trace'],
+    ['USHER_AUTH_URL', 'auth.example', 'an http:// or https:// address'],
+    ['USHER_AUTH_URL', 'https://auth.example/?env=sandbox', 'with a path at most'],
+    ['USHER_AUTH_URL', 'https://auth.example/#', 'with a path at most'],
+    ['USHER_AUTH_URL', 'https://user@auth.example', 'with a path at most'],
+    ['QUEUE_PREFIX', 'a:b', 'up to 40 letters, digits, - or _'],
+    ['DATABASE_POOL', '0', 'a whole number from 1 to 1000'],
+    ['WEBHOOK_TIMEOUT', '30', 'a duration like 500ms, 30s, 2m, 24h or 60d'],
+    ['WEBHOOK_TIMEOUT', '0s', 'a duration from 1ms to 24d'],
+    ['WEBHOOK_TIMEOUT', '25d', 'a duration from 1ms to 24d'],
+    ['WEBHOOK_RETRY_EVERY', '1ms', 'a duration from 100ms to 24d'],
+    ['WEBHOOK_RETRY_MIN_INTERVAL', '-1s', 'a duration like'],
+    ['WEBHOOK_MAX_ATTEMPTS', '6', 'a whole number from 1 to 5'],
+    ['WEBHOOK_CONCURRENCY', '0', 'a whole number from 1 to 10000'],
+    ['WEBHOOK_ALLOW_PRIVATE_HOSTS', 'maybe', 'true or false'],
+    ['WEBHOOK_PROXY', 'proxy.example:3128', 'write something like http://proxy.example:3128'],
+    ['WEBHOOK_PROXY', 'socks5://proxy:1080', 'write something like http://proxy.example:3128'],
+    ['WEBHOOK_PROXY', 'http://proxy:3128/path', 'has a path; end it after host and port'],
+    ['WEBHOOK_PROXY', 'http://proxy:3128?x', 'has a path; end it after host and port'],
+    ['WEBHOOK_PROXY', 'http://u:12#4@proxy', 'a # in a password as %23'],
+    ['WEBHOOK_PROXY', 'http://u:100%@proxy', 'a % in a password as %25'],
+    ['WEBHOOK_PROXY', 'http://a%3Ab:p@proxy', 'a colon in its user'],
+    ['ACCESS_TOKEN_LIFETIME', '999ms', 'a duration from 1s to 3650d'],
+    ['REFRESH_TOKEN_LIFETIME', '1y', 'a duration like'],
+    ['SHUTDOWN_DELAY', '11m', 'a duration from 0ms to 10m'],
+    ['USHER_MASTER_KEYS', 'k1:c2hvcnQ=', '32 bytes a key'],
+    ['USHER_MASTER_KEYS', `${KEY},${KEY}`, '32 bytes a key'],
+    ['DATABASE_URL', 'embedded:', 'names no folder'],
+    ['OPS_USER', 'ops', 'OPS_PASSWORD must be set: it goes with OPS_USER'],
+    ['INTERNAL_PASSWORD', 'pw', 'INTERNAL_USER must be set: it goes with INTERNAL_PASSWORD'],
+  ];
+  test.each(refused)('%s=%s', (name, value, wanted) => {
+    const faults = faultsOf({ [name]: value });
+    expect(faults).toEqual([expect.stringContaining(wanted)]);
+    expect(faults[0]).toContain(name);
+  });
+
+  const refusedUrls: [settings: Settings, wanted: string][] = [
+    [{ DATABASE_URL: 'oracle://h/usher' }, 'write something like embedded:./data, mysql://'],
+    [{ DATABASE_URL: './data' }, 'write something like embedded:./data'],
+    [{ DATABASE_URL: 'mysql://root@h:3306/' }, 'names no database'],
+    [{ DATABASE_URL: 'postgres://h' }, 'names no database'],
+    [{ DATABASE_URL: 'mysql:///usher' }, 'a host after the ://'],
+    [{ DATABASE_URL: 'mysql://u:12#4@h/usher' }, 'a # in a password as %23'],
+    [{ DATABASE_URL: 'mysql://u:100%@h/usher' }, 'a % in a password as %25'],
+    [{ DATABASE_URL: 'mysql://h/usher?tls=1' }, 'DATABASE_URL: ?tls is not known for mysql; it takes ssl-mode'],
+    [{ DATABASE_URL: 'mysql://h/usher?ssl-mode=verify' }, 'write DISABLED, REQUIRED, VERIFY_IDENTITY'],
+    [{ DATABASE_URL: 'mysql://10.0.0.1/usher?ssl-mode=VERIFY_IDENTITY' }, 'the server’s name in place of its address'],
+    [{ DATABASE_URL: 'postgres://h/usher?sslmode=require' }, 'write disable, no-verify, verify-full'],
+    [{ QUEUE_URL: 'redis://h?tls=true' }, 'it takes none (TLS is rediss://)'],
+    [{ QUEUE_URL: 'amqp://h' }, 'redis://host:6379'],
+    [{ QUEUE_URL: 'redis://h/abc' }, 'a database of Redis is a number'],
+    [{ QUEUE_URL: '' }, 'QUEUE_URL must be set'],
+    [{ QUEUE_URL: 'embedded:' }, 'QUEUE_URL must be set'],
+  ];
+  test.each(refusedUrls)('%j', (settings, wanted) => {
+    expect(faultsOf({ ...SERVER, ...settings })).toEqual([expect.stringContaining(wanted)]);
+  });
+});
+
+test('all faults are listed at once, one line each', () => {
+  const settings = {
+    PORT: 'abc',
+    LOG_LEVEL: 'a\nb',
+    WEBHOOK_TIMEOUTS: '3s',
+    DATABASE_URL: 'oracle://h/x',
+    HOST: '0.0.0.0',
+  };
+  const faults = faultsOf(settings);
+  expect(faults.map((fault) => fault.split(/[ =]/)[0]).sort()).toEqual(
+    ['DATABASE_URL', 'LOG_LEVEL', 'OPS_USER', 'PORT', 'USHER_MASTER_KEYS', 'WEBHOOK_TIMEOUTS'].sort(),
+  );
+  for (const fault of faults) expect(fault).not.toContain('\n');
+  expect(new ConfigError(faults).message.split('\n')).toHaveLength(1 + faults.length);
+});
+
+describe('beyond this machine', () => {
+  const exposed: [settings: Settings, why: string][] = [
+    [{ HOST: '0.0.0.0' }, 'with HOST=0.0.0.0'],
+    [{ HOST: '10.0.0.1' }, 'with HOST=10.0.0.1'],
+    [{ DATABASE_URL: 'postgres://u@127.0.0.1/usher' }, 'with a database server'],
+    [{ DATABASE_URL: SERVER.DATABASE_URL!, QUEUE_URL: SERVER.QUEUE_URL! }, 'with a database server'],
+  ];
+  test.each(exposed)('%j needs master keys and operator credentials of its own', (settings, why) => {
+    expect(faultsOf(settings)).toEqual([
+      expect.stringContaining(`USHER_MASTER_KEYS must be set ${why}: id:base64`),
+      expect.stringContaining(`OPS_USER and OPS_PASSWORD must be set ${why}: `),
+    ]);
+  });
+
+  test('nobody is internal and private Notify URLs are refused unless they are set', () => {
+    expect(loadConfig(SERVER)).toMatchObject({ internal: null, allowPrivateHosts: false, unsafeDefaults: [] });
+  });
+
+  test('production refuses the embedded database, private hosts and other retry times, all at once', () => {
+    const settings = { USHER_ENV: 'production', WEBHOOK_ALLOW_PRIVATE_HOSTS: 'true', WEBHOOK_TIMEOUT: '29s' };
+    expect(faultsOf(settings)).toEqual([
+      expect.stringContaining('USHER_MASTER_KEYS must be set in production'),
+      expect.stringContaining('OPS_USER and OPS_PASSWORD must be set in production'),
+      expect.stringMatching(/^DATABASE_URL: production needs mysql:\/\/ or postgres:\/\//),
+      expect.stringMatching(/^WEBHOOK_ALLOW_PRIVATE_HOSTS: production never/),
+      expect.stringContaining('production keeps the specified 30s, 2m, 30s and 5'),
+    ]);
+  });
+
+  test.each([
+    ['WEBHOOK_RETRY_EVERY', '1m'],
+    ['WEBHOOK_RETRY_MIN_INTERVAL', '31s'],
+    ['WEBHOOK_MAX_ATTEMPTS', '4'],
+  ])('production refuses %s=%s', (name, value) => {
+    expect(faultsOf({ ...SERVER, USHER_ENV: 'production', [name]: value })).toHaveLength(1);
+  });
+
+  test('production takes the specified times written out, and its own queue prefix', () => {
+    const config = loadConfig({
+      ...SERVER,
+      USHER_ENV: 'production',
+      WEBHOOK_TIMEOUT: '30s',
+      WEBHOOK_RETRY_EVERY: '120s',
+    });
+    expect(config.queuePrefix).toBe('usher-production');
+  });
+});

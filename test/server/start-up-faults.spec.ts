@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { randomBytes } from 'node:crypto';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { type Backend, BACKEND, createBackend } from '../support/backend.js';
+import { type Ended, failedStart, startServer, usher } from '../support/process.js';
+
+/** Exit 1, nothing but one line on standard error, and no stack in it. */
+function expectOneLine({ code, stdout, stderr }: Ended, ...wanted: (string | RegExp)[]): void {
+  for (const part of wanted) expect(stderr).toMatch(part);
+  expect(stderr).toMatch(/^usher: [^\n]+\n$/);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+}
+
+const KEYS = { USHER_MASTER_KEYS: `k:${randomBytes(32).toString('base64')}`, OPS_USER: 'o', OPS_PASSWORD: 'p' };
+
+let backend: Backend;
+const folderOf = ({ settings }: Backend): string => settings.DATABASE_URL!.slice('embedded:'.length);
+
+beforeAll(async () => {
+  backend = await createBackend();
+});
+afterAll(() => backend.drop());
+
+describe('a configuration with faults', () => {
+  test('is told with all of them, a line each', async () => {
+    const { code, stdout, stderr } = await failedStart({ PORT: 'abc', WEBHOOK_TIMEOUTS: '3s', OPS_PASWORD: 'hunter2' });
+    expect(stderr.split('\n')).toEqual([
+      'usher: The configuration has 3 faults:',
+      '  - WEBHOOK_TIMEOUTS is not a setting; did you mean WEBHOOK_TIMEOUT?',
+      '  - OPS_PASWORD is not a setting; did you mean OPS_PASSWORD?',
+      '  - PORT=abc is not possible; write a whole number from 0 to 65535',
+      '',
+    ]);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  });
+});
+
+describe('an address to listen on', () => {
+  let taken: Server;
+  beforeAll(async () => {
+    taken = createServer().listen(0, '127.0.0.1');
+    await new Promise((listening) => taken.once('listening', listening));
+  });
+  afterAll(() => void taken.close());
+
+  test('that is taken', async () => {
+    const port = String((taken.address() as AddressInfo).port);
+    const ended = await failedStart({ ...backend.settings, PORT: port });
+    expectOneLine(ended, `port ${port} on 127.0.0.1 is taken; stop what listens there or set PORT`);
+    // The one showing of the first client's secret is not used up by a start that failed.
+    const { stdout } = await usher(backend.settings, ['client', 'list', '--json']);
+    expect(JSON.parse(stdout)).toEqual([]);
+  });
+
+  test('that is none of this machine', async () => {
+    const own = await createBackend();
+    const ended = await failedStart({ ...KEYS, ...own.settings, HOST: '192.0.2.1' });
+    expectOneLine(ended, '192.0.2.1 is no address of this machine; correct HOST');
+    await own.drop();
+  });
+});
+
+test('master keys that lack the one client secrets are sealed with', async () => {
+  const own = await createBackend();
+  const keys = (id: string): string => `${id}:${randomBytes(32).toString('base64')}`;
+  const first = keys('first');
+  await usher({ ...own.settings, USHER_MASTER_KEYS: first }, ['client', 'create', '--name', 'A']);
+  const without = await failedStart({ ...own.settings, USHER_MASTER_KEYS: keys('second') });
+  expectOneLine(without, 'sealed with master key "first", which USHER_MASTER_KEYS lacks; put that key back');
+  const another = await failedStart({ ...own.settings, USHER_MASTER_KEYS: keys('first') });
+  expectOneLine(another, 'sealed with master key "first", which is another one in USHER_MASTER_KEYS');
+  const server = await startServer({ ...own.settings, USHER_MASTER_KEYS: `${keys('second')},${first}` });
+  expect((await server.end()).code).toBe(0);
+  await own.drop();
+});
+
+if (BACKEND === 'embedded') {
+  describe('a data folder', () => {
+    test('that another server has: it names the process', async () => {
+      const server = await startServer(backend.settings);
+      const ended = await failedStart(backend.settings);
+      expectOneLine(ended, `is in use by process ${server.child.pid}: close it there first, or choose another folder`);
+      await server.end();
+    });
+
+    test('that cannot be made', async () => {
+      const file = join(folderOf(backend), '..', `file-${randomBytes(4).toString('hex')}`);
+      await writeFile(file, '');
+      const ended = await failedStart({ DATABASE_URL: `embedded:${file}/data` });
+      expectOneLine(ended, 'cannot be used (ENOTDIR): make it a folder that this user may write to');
+    });
+
+    test('with a damaged key file; commands say the same and end', async () => {
+      const own = await createBackend();
+      await writeFile(join(folderOf(own), 'master-key'), 'k1:junk');
+      for (const ended of [await failedStart(own.settings), await usher(own.settings, ['client', 'list'])])
+        expectOneLine(ended, 'master-key is damaged; put its backup back, or set USHER_MASTER_KEYS');
+      await own.drop();
+    });
+
+    test('whose key file was lost after a client was made', async () => {
+      const own = await createBackend();
+      await usher(own.settings, ['client', 'create', '--name', 'A']);
+      await rm(join(folderOf(own), 'master-key'));
+      expectOneLine(
+        await failedStart(own.settings),
+        /sealed with master key "\w+", which \S+master-key lacks; put that key back/,
+      );
+      await own.drop();
+    });
+
+    test('whose key file may not be read says so', async () => {
+      const own = await createBackend();
+      await usher(own.settings, ['client', 'create', '--name', 'A']);
+      await rm(join(folderOf(own), 'master-key'));
+      // A folder cannot be read as a file, not even by root.
+      await mkdir(join(folderOf(own), 'master-key'));
+      expectOneLine(await failedStart(own.settings), 'master-key cannot be read (EISDIR)');
+      await own.drop();
+    });
+  });
+}

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { answer, TestReceiver } from '../../support/receiver.js';
+import { COMPLETION, type TestClient, TestUsher } from '../../support/usher.js';
+
+let usher: TestUsher;
+let receiver: TestReceiver;
+let client: TestClient;
+let other: TestClient;
+
+beforeAll(async () => {
+  usher = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '1' });
+  receiver = await TestReceiver.start();
+  client = await usher.client(receiver.url);
+  other = await usher.client(receiver.url);
+});
+afterAll(async () => {
+  await usher.stop();
+  receiver.close();
+});
+
+interface Page {
+  data: { id: string; referenceId: string; status: string }[];
+  nextCursor: string | null;
+}
+
+async function page(of: TestClient, query = ''): Promise<Page> {
+  const { status, body } = await of.call('GET', `/webhooks${query}`);
+  expect(status).toBe(200);
+  return body as unknown as Page;
+}
+
+async function allPages(
+  of: TestClient,
+  limit: number,
+  between: () => Promise<unknown> = () => Promise.resolve(),
+): Promise<string[]> {
+  const found: string[] = [];
+  for (let cursor: string | null = ''; cursor !== null;) {
+    const { data, nextCursor } = await page(of, `?limit=${limit}${cursor && `&cursor=${cursor}`}`);
+    found.push(...data.map(({ referenceId }) => referenceId));
+    cursor = nextCursor;
+    await between();
+  }
+  return found;
+}
+
+describe('a client', () => {
+  test('sees exactly its own webhooks, newest first, over pages that stay stable while new ones arrive', async () => {
+    const mine: string[] = [];
+    for (let i = 0; i < 12; i += 1) {
+      mine.unshift(await client.completedOrder());
+      await other.completedOrder();
+    }
+    expect(await allPages(client, 5, () => client.completedOrder())).toEqual(mine);
+  });
+
+  test('of two sees its 100 of 200 webhooks, and their ids are not guessable', async () => {
+    const pair = [await usher.client(receiver.url), await usher.client(receiver.url)];
+    const created = await Promise.all(
+      pair.map((one) => Promise.all(Array.from({ length: 100 }, () => one.completedOrder()))),
+    );
+    for (const [index, one] of pair.entries()) {
+      expect((await allPages(one, 30)).sort()).toEqual(created[index]?.sort());
+    }
+    const { data } = await page(pair[0]!, '?limit=100');
+    // After the letter of the environment and the time: 13 random characters.
+    expect(new Set(data.map(({ id }) => id.slice(9))).size).toBe(100);
+    expect(data.every(({ id }) => /^s[A-Za-z0-9]{21}$/.test(id))).toBe(true);
+  });
+
+  test('filters by status, reference and time', async () => {
+    const key = await client.completedOrder();
+    const webhook = await usher.webhook(key, 'SUCCESS');
+    expect((await page(client, `?reference=${encodeURIComponent(key)}`)).data.map(({ id }) => id)).toEqual([
+      webhook.id,
+    ]);
+    expect((await page(client, `?reference=${encodeURIComponent(key)}&status=FAILED`)).data).toEqual([]);
+    const after = encodeURIComponent(webhook.createdAt);
+    expect((await page(client, `?createdAfter=${after}`)).data.map(({ id }) => id)).toContain(webhook.id);
+    expect((await page(client, `?createdBefore=${after}`)).data.map(({ id }) => id)).not.toContain(webhook.id);
+  });
+
+  test.each([
+    '?limit=0',
+    '?limit=101',
+    '?limit=x',
+    '?status=DONE',
+    '?cursor=x',
+    '?createdAfter=yesterday',
+    '?reference=%00',
+  ])('is told which part of %s is wrong', async (query) => {
+    const { status, headers, body } = await client.call('GET', `/webhooks${query}`);
+    expect(status).toBe(400);
+    expect(headers.get('content-type')).toContain('application/problem+json');
+    expect(body.errors).toMatchObject([{ field: query.slice(1).split('=')[0] }]);
+  });
+
+  test('reads the attempts of its own webhook, but not what a private address answered', async () => {
+    receiver.behaviour = (response) => void response.writeHead(500).end('inner secret');
+    const key = await client.completedOrder();
+    const { id } = await usher.webhook(key, 'FAILED');
+    const { status, body } = await client.call('GET', `/webhooks/${id}`);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      id,
+      referenceId: key,
+      attempts: [{ number: 1, responseStatus: 500, address: null, responseSnippet: null }],
+    });
+    expect(body).not.toHaveProperty('clientId');
+    receiver.behaviour = answer(200);
+  });
+
+  test('cannot tell another client’s webhook from one that does not exist', async () => {
+    const { id } = await usher.webhook(await other.completedOrder(), 'SUCCESS');
+    const unknown = id.slice(0, -5) + 'zzzzz';
+    for (const [method, path] of [
+      ['GET', ''],
+      ['POST', '/resend'],
+    ] as const) {
+      const foreign = await client.call(method, `/webhooks/${id}${path}`);
+      const missing = await client.call(method, `/webhooks/${unknown}${path}`);
+      expect(foreign.status).toBe(404);
+      expect(JSON.stringify(foreign.body).replaceAll(id, unknown)).toBe(JSON.stringify(missing.body));
+    }
+  });
+
+  test.each(['%00', 'a%00b', '%F0%9F%8E%AC', 'x'.repeat(90)])('finds no webhook %s', async (id) => {
+    expect((await client.call('GET', `/webhooks/${id}`)).status).toBe(404);
+    expect((await client.call('POST', `/webhooks/${id}/resend`)).status).toBe(404);
+  });
+
+  test('resends a FAILED webhook once, and no other', async () => {
+    receiver.behaviour = answer(500);
+    const key = await client.order();
+    await client.complete(key, COMPLETION);
+    const failed = await usher.webhook(key, 'FAILED');
+    receiver.behaviour = answer(200);
+    const { status, body } = await client.call('POST', `/webhooks/${failed.id}/resend`);
+    expect(status).toBe(201);
+    expect(body).toMatchObject({ resendOf: failed.id, referenceId: key });
+    const resent = await usher.webhook(key, 'SUCCESS');
+    expect(resent.id).toBe(body.id);
+    for (const id of [failed.id, resent.id]) {
+      expect((await client.call('POST', `/webhooks/${id}/resend`)).status).toBe(409);
+    }
+  });
+});

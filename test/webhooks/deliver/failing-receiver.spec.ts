@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import {
+  answer,
+  type Behaviour,
+  endless,
+  hang,
+  late,
+  redirectTo,
+  reset,
+  TestReceiver,
+} from '../../support/receiver.js';
+import { type TestClient, TestUsher } from '../../support/usher.js';
+
+const MIN_INTERVAL_MS = 500;
+const RETRY_EVERY_MS = 1_000;
+
+let usher: TestUsher;
+let client: TestClient;
+let bystander: TestReceiver;
+const receivers: TestReceiver[] = [];
+
+beforeAll(async () => {
+  usher = await TestUsher.start();
+  client = await usher.client();
+  bystander = await receiverThat(answer(200));
+});
+afterAll(async () => {
+  await usher.stop();
+  for (const receiver of receivers) receiver.close();
+});
+
+async function receiverThat(behaviour: Behaviour): Promise<TestReceiver> {
+  const receiver = await TestReceiver.start();
+  receiver.behaviour = behaviour;
+  receivers.push(receiver);
+  return receiver;
+}
+
+async function notified(behaviour: Behaviour) {
+  const receiver = await receiverThat(behaviour);
+  return { receiver, key: await client.completedOrder({ notifyUrl: receiver.url }) };
+}
+
+/** The first retry run at or after the minimum interval has passed (specification 8). */
+const earliestAfter = (ms: number): number => Math.ceil((ms + MIN_INTERVAL_MS) / RETRY_EVERY_MS) * RETRY_EVERY_MS;
+
+function expectSpacing(moments: number[]): void {
+  for (const [index, moment] of moments.slice(1).entries()) {
+    expect(moment).toBeGreaterThanOrEqual(earliestAfter(moments[index]!));
+  }
+}
+
+describe('a receiver that never takes the notification gets five attempts, spaced, and the webhook ends FAILED', () => {
+  const cases: [name: string, behaviour: () => Behaviour, logged: object][] = [
+    ['answers 500', () => answer(500), { responseStatus: 500, error: 'the receiver answered 500', phase: 'body' }],
+    ['answers 404', () => answer(404), { responseStatus: 404, error: 'the receiver answered 404', phase: 'body' }],
+    ['redirects', () => redirectTo(bystander.url), { responseStatus: 302, error: 'the receiver answered 302' }],
+    ['resets the connection', () => reset, { responseStatus: null, error: 'connection reset', phase: 'headers' }],
+    ['hangs', () => hang, { responseStatus: null, error: 'no answer in time (reached: headers)', phase: 'headers' }],
+    [
+      'answers 200 too late',
+      () => late(1_300),
+      { responseStatus: null, error: 'no answer in time (reached: headers)' },
+    ],
+  ];
+
+  test.concurrent.each(cases)('one that %s', async (_name, behaviour, logged) => {
+    const { receiver, key } = await notified(behaviour());
+    const webhook = await usher.webhook(key, 'FAILED');
+    expect(webhook).toMatchObject({ attempts: 5, nextAttemptAt: null, finishedAt: expect.any(String) });
+    expect(webhook.log).toHaveLength(5);
+    for (const [index, attempt] of webhook.log.entries()) {
+      expect(attempt).toMatchObject({ number: index + 1, durationMs: expect.any(Number), ...logged });
+    }
+    expect(receiver.of(key)).toHaveLength(5);
+    expectSpacing(receiver.of(key).map(({ at }) => at));
+  });
+
+  test.concurrent('one that refuses the connection', async () => {
+    const closed = await receiverThat(answer(200));
+    const notifyUrl = closed.url;
+    closed.close();
+    const key = await client.completedOrder({ notifyUrl });
+    const { log, attempts } = await usher.webhook(key, 'FAILED');
+    expect(attempts).toBe(5);
+    expectSpacing(log.map(({ startedAt }) => Date.parse(startedAt)));
+    for (const attempt of log) {
+      expect(attempt).toMatchObject({ responseStatus: null, error: 'connection refused', phase: 'connect' });
+    }
+  });
+});
+
+test('a redirect is not followed', async () => {
+  const { key } = await notified(redirectTo(bystander.url));
+  await usher.webhook(key, 'FAILED');
+  expect(bystander.of(key)).toHaveLength(0);
+});
+
+test('an attempt that timed out lasted the whole timeout', async () => {
+  const { key, receiver } = await notified((response, arrival, nth) =>
+    (nth === 1 ? hang : answer(200))(response, arrival, nth),
+  );
+  const { log } = await usher.webhook(key, 'SUCCESS');
+  expect(log.map(({ responseStatus }) => responseStatus)).toEqual([null, 200]);
+  expect(log[0]!.durationMs).toBeGreaterThanOrEqual(1_000);
+  expect(receiver.of(key)[1]!.at).toBeGreaterThanOrEqual(earliestAfter(receiver.of(key)[0]!.at + 1_000));
+});
+
+test('200 and a body without end is SUCCESS at once', async () => {
+  const { key, receiver } = await notified(endless);
+  const { attempts, log } = await usher.webhook(key, 'SUCCESS');
+  expect(attempts).toBe(1);
+  expect(log[0]).toMatchObject({ number: 1, responseStatus: 200, error: null, phase: 'body' });
+  expect(log[0]!.responseSnippet).toMatch(/^x{1024}$/);
+  expect(receiver.of(key)).toHaveLength(1);
+});
+
+test('a receiver that fails twice and then answers 204 is notified a third time and never again', async () => {
+  const { key, receiver } = await notified((response, arrival, nth) =>
+    answer(nth < 3 ? 500 : 204)(response, arrival, nth),
+  );
+  const { attempts, log } = await usher.webhook(key, 'SUCCESS');
+  expect(attempts).toBe(3);
+  expect(log.map(({ responseStatus }) => responseStatus)).toEqual([500, 500, 204]);
+  // Another order that takes as many retry runs outlives every wake-up that could be left of the first.
+  await usher.webhook((await notified(answer(500))).key, 'FAILED');
+  expect(receiver.of(key)).toHaveLength(3);
+});
+
+test('the first attempt does not wait for a retry run', async () => {
+  const usherWithRareRuns = await TestUsher.start({ WEBHOOK_RETRY_EVERY: '24h' });
+  try {
+    const hurried = await usherWithRareRuns.client((await receiverThat(answer(200))).url);
+    const key = await hurried.completedOrder();
+    expect((await usherWithRareRuns.webhook(key, 'SUCCESS')).attempts).toBe(1);
+  } finally {
+    await usherWithRareRuns.stop();
+  }
+});

@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { TestReceiver } from '../../support/receiver.js';
+import { COMPLETION, type TestClient, TestUsher } from '../../support/usher.js';
+
+let usher: TestUsher;
+let receiver: TestReceiver;
+let client: TestClient;
+
+beforeAll(async () => {
+  usher = await TestUsher.start();
+  receiver = await TestReceiver.start();
+  client = await usher.client(receiver.url);
+});
+afterAll(async () => {
+  await usher.stop();
+  receiver.close();
+});
+
+describe('an order completed again with equal values', () => {
+  test('answers the same and is notified once', async () => {
+    const key = await client.order();
+    const first = await client.complete(key);
+    await usher.webhook(key, 'SUCCESS');
+    const second = await client.complete(key);
+    expect(second).toMatchObject({ status: 200, body: first.body });
+    expect(await usher.webhooks.find(key)).toHaveLength(1);
+    expect(receiver.of(key)).toHaveLength(1);
+  });
+
+  test('twenty times at once answers all the same and is notified once', async () => {
+    const key = await client.order();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => client.complete(key)));
+    for (const { status, body } of answers) expect({ status, body }).toEqual({ status: 200, body: answers[0]!.body });
+    await usher.webhook(key, 'SUCCESS');
+    expect(await usher.webhooks.find(key)).toHaveLength(1);
+    expect(receiver.of(key)).toHaveLength(1);
+  });
+});
+
+describe('an order completed again with other values', () => {
+  test.each([
+    ['bookingId', { ...COMPLETION, bookingId: 'BK-2' }],
+    ['transactionId', { ...COMPLETION, transactionId: 'tx-1' }],
+    ['qrCode', { ...COMPLETION, qrCode: 'QR-2' }],
+    ['no qrCode', { bookingId: COMPLETION.bookingId, transactionId: COMPLETION.transactionId }],
+  ])('is refused with 409 and stays as it was: %s', async (_name, other) => {
+    const key = await client.completedOrder();
+    expect((await client.complete(key, other)).status).toBe(409);
+    expect((await client.call('GET', `/movie-orders/${key}`)).body).toMatchObject(COMPLETION);
+    expect(await usher.webhooks.find(key)).toHaveLength(1);
+  });
+
+  test('at once: one of them wins, and only its values are sent', async () => {
+    const key = await client.order();
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => client.complete(key, { ...COMPLETION, bookingId: `BK-${index}` })),
+    );
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array<number>(9).fill(409)]);
+    const winner = answers.find(({ status }) => status === 200)!.body.bookingId;
+    const [arrival] = await receiver.waitFor(key);
+    expect(JSON.parse(arrival!.rawBody.toString())).toMatchObject({ data: { bookingId: winner } });
+  });
+});

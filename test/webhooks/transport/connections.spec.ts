@@ -1,0 +1,233 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { DeliveryExchange } from '../../../src/webhooks/transport/delivery-exchange.js';
+import { GuardedConnector } from '../../../src/webhooks/transport/guarded-connector.js';
+import type { NotificationSender } from '../../../src/webhooks/transport/notification-sender.js';
+import { ReceiverConnections, type ReceiverConnection } from '../../../src/webhooks/transport/receiver-connections.js';
+import { Receivers, notification } from './receivers.js';
+
+const receivers = new Receivers();
+afterEach(() => receivers.close());
+
+const NO_CONTENT = 'HTTP/1.1 204 No Content\r\n\r\n';
+
+interface RawReceiver {
+  port: number;
+  connections: () => number;
+  requests: () => number;
+}
+
+/** Calls `answer` with the socket and the number of the request, counted over all connections. */
+async function counting(answer: (socket: Socket, request: number) => void): Promise<RawReceiver> {
+  let [connections, requests] = [0, 0];
+  const port = await receivers.raw((socket) => {
+    connections += 1;
+    socket.on('data', () => {
+      requests += 1;
+      answer(socket, requests);
+    });
+  });
+  return { port, connections: () => connections, requests: () => requests };
+}
+
+describe('a connection', () => {
+  test('is used again for the next notification to the same origin', async () => {
+    const receiver = await counting((socket) => socket.write(NO_CONTENT));
+    const sender = receivers.sender();
+    const address = '127.0.0.1';
+    for (let sent = 0; sent < 3; sent += 1) {
+      const outcome = await sender.send(notification(`http://127.0.0.1:${receiver.port}/`));
+      expect(outcome).toMatchObject({ kind: 'delivered', address, phase: 'body' });
+    }
+    expect(receiver.connections()).toBe(1);
+  });
+
+  test('carries one notification at a time', async () => {
+    const waiting: Socket[] = [];
+    const receiver = await counting((socket) => {
+      waiting.push(socket);
+      if (waiting.length === 3) for (const other of waiting) other.write(NO_CONTENT);
+    });
+    const sender = receivers.sender();
+    const url = `http://127.0.0.1:${receiver.port}/`;
+    await Promise.all([1, 2, 3].map(() => sender.send(notification(url))));
+    expect(receiver.connections()).toBe(3);
+  });
+
+  test('that the receiver closed while it was idle is replaced', async () => {
+    let closed: () => void;
+    const gone = new Promise<void>((resolve) => (closed = resolve));
+    const receiver = await counting((socket, request) => {
+      socket.on('close', () => closed());
+      if (request === 1) socket.end(NO_CONTENT);
+      else socket.write(NO_CONTENT);
+    });
+    const sender = receivers.sender();
+    const url = `http://127.0.0.1:${receiver.port}/`;
+    await sender.send(notification(url));
+    await gone;
+    expect((await sender.send(notification(url))).kind).toBe('delivered');
+    expect(receiver.connections()).toBe(2);
+  });
+
+  test.each([
+    ['closes', (socket: Socket): unknown => socket.end()],
+    ['resets', (socket: Socket): unknown => socket.resetAndDestroy()],
+  ])('that the receiver %s on its second request is not sent to again', async (_name, leave) => {
+    const receiver = await counting(
+      (socket, request) => void (request === 1 ? socket.write(NO_CONTENT) : leave(socket)),
+    );
+    const sender = receivers.sender();
+    const url = `http://127.0.0.1:${receiver.port}/`;
+    await sender.send(notification(url));
+    const outcome = await sender.send(notification(url));
+    expect(outcome).toMatchObject({ kind: 'unreachable', phase: 'headers', address: '127.0.0.1' });
+    expect([receiver.requests(), receiver.connections()]).toEqual([2, 1]);
+  });
+
+  test('is not kept after a body that was not read to its end', async () => {
+    const receiver = await counting((socket, request) => {
+      socket.write(
+        request === 1 ? `HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n${'x'.repeat(70_000)}` : NO_CONTENT,
+      );
+    });
+    const sender = receivers.sender();
+    const url = `http://127.0.0.1:${receiver.port}/`;
+    expect((await sender.send(notification(url))).kind).toBe('delivered');
+    expect(await sender.send(notification(url))).toMatchObject({ kind: 'delivered', status: 204 });
+    expect(receiver.connections()).toBe(2);
+  });
+
+  test('is closed after a few idle seconds, whatever the receiver offers', async () => {
+    let closed: () => void;
+    const gone = new Promise<void>((resolve) => (closed = resolve));
+    const receiver = await counting((socket) => {
+      socket.on('close', () => closed());
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\nKeep-Alive: timeout=3600\r\n\r\n');
+    });
+    await receivers.sender().send(notification(`http://127.0.0.1:${receiver.port}/`));
+    await gone;
+  });
+});
+
+describe('a limit of connections to one origin', () => {
+  /** Holds every answer back until it is told how many may go. */
+  async function holding(): Promise<{
+    port: number;
+    held: ServerResponse[];
+    arrival: (count: number) => Promise<void>;
+  }> {
+    const held: ServerResponse[] = [];
+    let check: () => void = () => undefined;
+    const port = await receivers.http((_request: IncomingMessage, response) => {
+      held.push(response);
+      check();
+    });
+    const arrival = (count: number): Promise<void> =>
+      new Promise((resolve) => {
+        check = () => (held.length >= count ? resolve() : undefined);
+        check();
+      });
+    return { port, held, arrival };
+  }
+
+  test('lets the others wait their turn', async () => {
+    const { port, held, arrival } = await holding();
+    const sender = receivers.sender({ connectionsPerHost: 2 });
+    const order: number[] = [];
+    const sending = [0, 1, 2, 3, 4].map(async (turn) => {
+      const outcome = await sender.send(notification(`http://127.0.0.1:${port}/${turn}`));
+      order.push(turn);
+      return outcome.kind;
+    });
+    await arrival(2);
+    for (let answered = 0; answered < 5; answered += 1) {
+      await arrival(answered + 1);
+      expect(held.length - answered).toBeLessThanOrEqual(2);
+      held[answered]?.end();
+      await sending[answered];
+    }
+    expect(await Promise.all(sending)).toEqual(Array(5).fill('delivered'));
+    expect(order).toEqual([0, 1, 2, 3, 4]);
+  });
+
+  test('makes who waits too long time out without ever being sent', async () => {
+    const receiver = await counting((socket) => socket.write(NO_CONTENT));
+    const url = new URL(`http://127.0.0.1:${receiver.port}/`);
+    const connections = new ReceiverConnections(new GuardedConnector({ allowPrivateHosts: true }), 1);
+    const holder = await new Promise<ReceiverConnection>((start) => {
+      connections.take(url.origin, { progress: { phase: 'connect', address: null }, start });
+    });
+    const late = new DeliveryExchange({ url, headers: {}, body: Buffer.from('{}') }, connections, 50);
+    expect(await late.run()).toMatchObject({ kind: 'timed-out', phase: 'connect', address: null });
+    connections.giveBack(holder, true);
+    const next = new DeliveryExchange({ url, headers: {}, body: Buffer.from('{}') }, connections, 20_000);
+    expect((await next.run()).kind).toBe('delivered');
+    connections.closeIdle();
+    expect(receiver.requests()).toBe(1);
+  });
+
+  test('is free again when those who held it have timed out', async () => {
+    const port = await receivers.http((request, response) => void (request.url === '/prompt' && response.end()));
+    const sender = receivers.sender({ connectionsPerHost: 1, timeoutMs: 300 });
+    const silent = await Promise.all([1, 2].map(() => sender.send(notification(`http://127.0.0.1:${port}/silent`))));
+    expect(silent.map(({ kind }) => kind)).toEqual(['timed-out', 'timed-out']);
+    expect((await sender.send(notification(`http://127.0.0.1:${port}/prompt`))).kind).toBe('delivered');
+  });
+
+  test('holds for each origin alone', async () => {
+    const first = await holding();
+    const second = await counting((socket) => socket.write(NO_CONTENT));
+    const sender = receivers.sender({ connectionsPerHost: 1 });
+    const slow = sender.send(notification(`http://127.0.0.1:${first.port}/`));
+    await first.arrival(1);
+    expect((await sender.send(notification(`http://127.0.0.1:${second.port}/`))).kind).toBe('delivered');
+    first.held[0]?.end();
+    expect((await slow).kind).toBe('delivered');
+  });
+});
+
+describe('closing', () => {
+  test('waits for what is under way and sends nothing more', async () => {
+    let answer: () => void = () => undefined;
+    let arrived: () => void;
+    const arrival = new Promise<void>((resolve) => (arrived = resolve));
+    const receiver = await counting((socket) => {
+      answer = () => socket.write(NO_CONTENT);
+      arrived();
+    });
+    const sender = receivers.sender();
+    const order: string[] = [];
+    const sending = sender.send(notification(`http://127.0.0.1:${receiver.port}/`)).then(() => order.push('sent'));
+    await arrival;
+    const closing = sender.close().then(() => order.push('closed'));
+    await expect(sender.send(notification(`http://127.0.0.1:${receiver.port}/`))).rejects.toThrow('closed');
+    answer();
+    await Promise.all([sending, closing]);
+    expect(order).toEqual(['sent', 'closed']);
+    expect(receiver.requests()).toBe(1);
+  });
+
+  test('closes idle connections before their time', async () => {
+    const ended: string[] = [];
+    let firstEnd: () => void;
+    const oneEnded = new Promise<void>((resolve) => (firstEnd = resolve));
+    const idle = async (name: string): Promise<NotificationSender> => {
+      const receiver = await counting((socket) => {
+        socket.write(NO_CONTENT);
+        socket.on('close', () => {
+          ended.push(name);
+          firstEnd();
+        });
+      });
+      const sender = receivers.sender();
+      await sender.send(notification(`http://127.0.0.1:${receiver.port}/`));
+      return sender;
+    };
+    await idle('left alone');
+    await (await idle('closed')).close();
+    await oneEnded;
+    expect(ended).toEqual(['closed']);
+  });
+});

@@ -1,0 +1,42 @@
+import { afterEach, expect, test } from '@jest/globals';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { Receivers, notification } from './receivers.js';
+
+const receivers = new Receivers();
+let receiver: ChildProcess;
+afterEach(async () => {
+  receiver.kill();
+  await receivers.close();
+});
+
+const ANSWERS_AT_ONCE = `
+  let count = 0;
+  const server = require('node:http').createServer((request, response) => response.end(String((count += 1))));
+  server.listen(0, '127.0.0.1', () => process.send(server.address().port));
+`;
+
+test('an answer that came in time counts, though this process was paused past the deadline', async () => {
+  receiver = spawn(process.execPath, ['-e', ANSWERS_AT_ONCE], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  const [port] = (await once(receiver, 'message')) as [number];
+  const sender = receivers.sender({ timeoutMs: 300 });
+  await sender.send(notification(`http://127.0.0.1:${port}/`));
+
+  const sending = sender.send(notification(`http://127.0.0.1:${port}/`));
+  // Two turns of the event loop put the request onto the connection that is already there.
+  for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 900);
+  expect(await sending).toMatchObject({ kind: 'delivered', status: 200 });
+});
+
+test('nothing is sent by a process that was paused past the deadline while it connected', async () => {
+  receiver = spawn(process.execPath, ['-e', ANSWERS_AT_ONCE], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  const [port] = (await once(receiver, 'message')) as [number];
+  const sender = receivers.sender({ timeoutMs: 300 });
+
+  const sending = sender.send(notification(`http://127.0.0.1:${port}/`));
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 900);
+  expect(await sending).toMatchObject({ kind: 'timed-out' });
+  const later = await sender.send(notification(`http://127.0.0.1:${port}/`));
+  expect(later.snippet).toBe('1');
+});

@@ -1,0 +1,110 @@
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import type { Outcome } from '../../../src/webhooks/transport/notification-sender.js';
+import { Receivers, notification, selfSigned, type Certificate } from './receivers.js';
+
+const receivers = new Receivers();
+afterEach(() => receivers.close());
+
+let good: Certificate;
+let expired: Certificate;
+beforeAll(() => {
+  good = selfSigned(['receiver.test', '127.0.0.1']);
+  expired = selfSigned(['receiver.test'], -1);
+});
+
+function post(
+  port: number,
+  options: Parameters<Receivers['sender']>[0] = {},
+  host = 'receiver.test',
+): Promise<Outcome> {
+  const lookup = (): Promise<{ address: string; family: number }[]> =>
+    Promise.resolve([{ address: '127.0.0.1', family: 4 }]);
+  return receivers.sender({ lookup, ...options }).send(notification(`https://${host}:${port}/`));
+}
+
+describe('a certificate', () => {
+  const receiver = (certificate: Certificate): Promise<number> =>
+    receivers.https(certificate, (_request, response) => response.end('ok'));
+
+  test.each(['receiver.test', '127.0.0.1'])('that is trusted and names %s is delivered to', async (host) => {
+    const outcome = await post(await receiver(good), { certificateAuthorities: [good.cert] }, host);
+    expect(outcome).toMatchObject({ kind: 'delivered', status: 200, address: '127.0.0.1', phase: 'body' });
+  });
+
+  test('that is self-signed is unreachable', async () => {
+    const reason = 'certificate is self-signed';
+    expect(await post(await receiver(good))).toMatchObject({ kind: 'unreachable', phase: 'tls', reason });
+  });
+
+  test('that has expired is unreachable', async () => {
+    const outcome = await post(await receiver(expired), { certificateAuthorities: [expired.cert] });
+    expect(outcome).toMatchObject({ kind: 'unreachable', phase: 'tls', reason: 'certificate has expired' });
+  });
+
+  test('for another host is unreachable', async () => {
+    const outcome = await post(await receiver(good), { certificateAuthorities: [good.cert] }, 'other.test');
+    expect(outcome).toMatchObject({ kind: 'unreachable', phase: 'tls', reason: 'certificate is for another host' });
+  });
+
+  test('is checked against the name in the URL, which is also the name asked for', async () => {
+    const asked: unknown[] = [];
+    const port = await receivers.https(good, (request, response) => {
+      asked.push((request.socket as TLSSocket & { servername: unknown }).servername);
+      response.end();
+    });
+    await post(port, { certificateAuthorities: [good.cert] });
+    expect(asked).toEqual(['receiver.test']);
+  });
+});
+
+describe('a TLS handshake', () => {
+  test('with a receiver that speaks plain HTTP fails', async () => {
+    const port = await receivers.http((_request, response) => response.end());
+    expect(await post(port)).toMatchObject({ kind: 'unreachable', phase: 'tls' });
+  });
+
+  test('with a receiver that speaks neither fails', async () => {
+    const port = await receivers.answering('SSH-2.0-OpenSSH_9.2p1\r\n');
+    expect(await post(port)).toMatchObject({ kind: 'unreachable', phase: 'tls', reason: 'no TLS on this port' });
+  });
+
+  test.each([
+    ['closes', (socket: Socket): unknown => socket.end()],
+    ['resets', (socket: Socket): unknown => socket.resetAndDestroy()],
+  ])('that the receiver %s is unreachable', async (_name, leave) => {
+    const port = await receivers.raw((socket) => socket.once('data', () => leave(socket)));
+    const reason = 'connection closed during the TLS handshake';
+    expect(await post(port)).toMatchObject({ kind: 'unreachable', phase: 'tls', reason });
+  });
+
+  test('that the receiver never answers times out in that phase, and the connection is destroyed', async () => {
+    let gone: () => void;
+    const closed = new Promise<void>((resolve) => (gone = resolve));
+    const port = await receivers.raw((socket) => socket.resume().on('close', () => gone()));
+    expect(await post(port, { timeoutMs: 300 })).toMatchObject({
+      kind: 'timed-out',
+      phase: 'tls',
+      address: '127.0.0.1',
+    });
+    await closed;
+  });
+
+  test('is not repeated for the next notification', async () => {
+    const sockets = new Set<unknown>();
+    const port = await receivers.https(good, (request, response) => {
+      sockets.add(request.socket);
+      response.end();
+    });
+    const sender = receivers.sender({ certificateAuthorities: [good.cert] });
+    for (let sent = 0; sent < 3; sent += 1) await sender.send(notification(`https://127.0.0.1:${port}/`));
+    expect(sockets.size).toBe(1);
+  });
+});
+
+test('a silent receiver over TLS times out waiting for headers', async () => {
+  const port = await receivers.https(good, () => undefined);
+  const outcome = await post(port, { certificateAuthorities: [good.cert], timeoutMs: 500 });
+  expect(outcome).toMatchObject({ kind: 'timed-out', phase: 'headers' });
+});
