@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
-import { outliveReaders, reportFault } from './server/fault.js';
 import { addClientCommands } from './cli/client.js';
 import { addDemo } from './cli/demo.js';
 import { addHelp } from './cli/help.js';
@@ -11,6 +10,7 @@ import { addOrderCommands } from './cli/order.js';
 import { addPurge } from './cli/purge.js';
 import { addServe } from './cli/serve.js';
 import { addWebhookCommands } from './cli/webhook.js';
+import { outliveReaders, reportFault } from './server/fault.js';
 import { VERSION } from './values/version.js';
 
 const program = new Command('usher')

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import type { Client } from '../clients/client.entity.js';
-import { ClientError } from '../clients/client-error.js';
 import { credentialWarning } from '../clients/client-credentials.js';
+import { ClientError } from '../clients/client-error.js';
+import type { Client } from '../clients/client.entity.js';
 import { command, withServices } from './command.js';
 import { fields, print } from './output.js';
 import { readSecret } from './secret-input.js';

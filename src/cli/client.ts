@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import type { Client } from '../clients/client.entity.js';
 import type { ClientsService } from '../clients/clients.service.js';
-import { command, group, withServices } from './command.js';
 import { addClientCreate } from './client-create.js';
 import { addClientSecretCommands } from './client-secret.js';
+import { command, group, withServices } from './command.js';
 import { fields, print, table } from './output.js';
 
 type Options = { json?: boolean };

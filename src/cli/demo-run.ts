@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { ClientsService } from '../clients/clients.service.js';
-import type { Config } from '../server/settings/settings.js';
 import { type Running, serve } from '../server/serve.js';
+import type { Config } from '../server/settings/settings.js';
 import { type LocalReceiver, type Received, type ReceiverOptions, startLocalReceiver } from './local-receiver.js';
 
 type Step = [title: string, run: () => Promise<string>];

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { StartUpError } from '../values/start-up-error.js';
 import { diagnose, type Diagnosis, type Notification, verifyNotification } from '../receiver/index.js';
+import { StartUpError } from '../values/start-up-error.js';
 import { forward } from './forward.js';
 
 export interface ReceiverOptions {

@@ -1,12 +1,12 @@
 import { NestFactory } from '@nestjs/core';
-import { ServerModule } from '../server/server.module.js';
-import { Purge } from '../retention/purge.js';
 import { ClientsService } from '../clients/clients.service.js';
 import { KeyRotation } from '../clients/keys/key-rotation.js';
 import { SecretRotation } from '../clients/secrets/secret-rotation.js';
-import { loadConfig } from '../server/settings/settings.js';
-import { createLogger, NestLogger } from '../server/logger.js';
 import { OrdersService } from '../orders/orders.service.js';
+import { Purge } from '../retention/purge.js';
+import { createLogger, NestLogger } from '../server/logger.js';
+import { ServerModule } from '../server/server.module.js';
+import { loadConfig } from '../server/settings/settings.js';
 import { MassResend } from '../webhooks/mass-resend.js';
 import { WebhookService } from '../webhooks/webhook.service.js';
 

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { WebhookStatus } from '../webhooks/webhook.entity.js';
 import type { AttemptView, WebhookView } from '../webhooks/webhook-view.js';
+import type { WebhookStatus } from '../webhooks/webhook.entity.js';
 import { command, group, withServices } from './command.js';
 import { fields, print, table } from './output.js';
 import { addResend } from './webhook-resend.js';

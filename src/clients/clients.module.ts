@@ -1,15 +1,15 @@
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { EMBEDDED_POSTGRES } from '../database/database.module.js';
-import { ClientSecrets } from './secrets/client-secrets.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { Client, ClientSecret } from './client.entity.js';
 import { ClientsService } from './clients.service.js';
+import { KeyCheck } from './keys/key-check.js';
 import { KeyFile } from './keys/key-file.js';
 import { KeyRing } from './keys/key-ring.js';
-import { parseMasterKeys } from './keys/master-key.js';
 import { KEY_FILE, KeyRotation } from './keys/key-rotation.js';
-import { KeyCheck } from './keys/key-check.js';
+import { parseMasterKeys } from './keys/master-key.js';
+import { ClientSecrets } from './secrets/client-secrets.js';
 import { SecretRotation } from './secrets/secret-rotation.js';
 import { Vault } from './secrets/vault.js';
 

@@ -1,12 +1,13 @@
+import { connect, Socket } from 'node:net';
 import { createConnection } from 'mysql2/promise';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { ResolvedOptions } from '../usher.options.js';
+import { socketHost } from '../values/connection-url.js';
+import type { RetryPolicy } from '../values/retry-schedule.js';
 import { StartUpError, unreachable } from '../values/start-up-error.js';
 import type { EmbeddedPostgres } from './embedded/embedded-postgres.js';
 import { Initial1767225600000 } from './migrations/1767225600000-initial.js';
 import { isDatabaseDown } from './sql.js';
-import { connect, Socket } from 'node:net';
-import type { RetryPolicy } from '../values/retry-schedule.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
@@ -62,7 +63,7 @@ export async function openDataSource(options: DataSourceOptions, { database }: R
 
 function mysqlConnection(url: URL) {
   return {
-    host: url.hostname.replace(/^\[|\]$/g, ''),
+    host: socketHost(url),
     port: Number(url.port || 3306),
     ...(url.username && { username: decodeURIComponent(url.username) }),
     ...(url.password && { password: decodeURIComponent(url.password) }),

@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import { formDecode } from './oauth-parameters.js';
 
 export interface BasicCredentials {
   id: string;
@@ -55,5 +56,3 @@ function formDecodePair({ id, secret }: BasicCredentials): BasicCredentials | nu
     return null;
   }
 }
-
-const formDecode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '));

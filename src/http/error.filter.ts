@@ -1,7 +1,7 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { OAuthError } from './oauth-error.js';
 import { isDatabaseDown } from '../database/sql.js';
+import { OAuthError } from './oauth-error.js';
 import { NO_STORE, pathOf, speaksOAuth } from './oauth-route.js';
 import { notFound, Problem, unavailable } from './problem.js';
 

@@ -47,7 +47,8 @@ function formPairs(text: string): [string, string][] {
     });
 }
 
-const formDecode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '));
+/** Text of a form (application/x-www-form-urlencoded), decoded; throws URIError where it is malformed. */
+export const formDecode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '));
 
 const decodeUtf8 = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true }).decode(bytes);
 

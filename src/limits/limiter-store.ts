@@ -5,10 +5,10 @@ import {
   RateLimiterRedis,
   RateLimiterMemory,
 } from 'rate-limiter-flexible';
-import type { ResolvedOptions } from '../usher.options.js';
 import { postgresSchema, LIMIT_TABLE } from '../queue/postgres-backend.js';
 import type { QueueConnections } from '../queue/queue-connections.js';
 import { connectRedis, FAILS_FAST, type RedisServer } from '../queue/redis-connection.js';
+import type { ResolvedOptions } from '../usher.options.js';
 
 /** A limit waits no longer than this for its store before it counts in memory. */
 const PATIENCE_MS = 5_000;

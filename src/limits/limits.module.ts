@@ -1,7 +1,7 @@
 import { Global, Inject, Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { QUEUE_CONNECTIONS } from '../queue/queue-connections.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Rate } from '../values/duration.js';
-import { QUEUE_CONNECTIONS } from '../queue/queue-connections.js';
 import { BoundedMemory, type LimiterStore, openLimiterStore } from './limiter-store.js';
 import { Limiter } from './limiter.js';
 

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { type EntityManager, LessThanOrEqual } from 'typeorm';
 import { Problem, unprocessable } from '../http/problem.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
-import { IdempotencyKeyHeader, type NewOrder } from './movie-order.js';
 import type { MovieOrder } from './movie-order.entity.js';
+import { IdempotencyKeyHeader, type NewOrder } from './movie-order.js';
 
 /** So long a key stands for its first request. */
 export const IDEMPOTENCY_MS = 86_400_000;

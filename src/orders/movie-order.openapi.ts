@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Environment } from '../values/identifier.js';
 import type { Failure, Operation } from '../http/operation.js';
+import type { Environment } from '../values/identifier.js';
 import { Completion, IdempotencyKeyHeader, NewOrder, OrderView, SandboxCompletion } from './movie-order.js';
 
 const KEY = 'TW92aWVPcmRlcjpzMGtUM2FWYjlRNHhMMm1OOHBSN2NZ';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { moment, named } from '../http/operation.js';
+import type { CompletedOrderData } from '../protocol/notification.js';
 import { parseDuration } from '../values/duration.js';
 import { orderKey } from '../values/identifier.js';
-import type { CompletedOrderData } from '../protocol/notification.js';
-import { moment, named } from '../http/operation.js';
 import { IDEMPOTENCY_KEY_LENGTH } from './idempotency-key.entity.js';
 import type { MovieOrder } from './movie-order.entity.js';
 

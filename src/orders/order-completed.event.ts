@@ -1,7 +1,7 @@
+import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { OnEvent, EventEmitter2, EventEmitterReadinessWatcher } from '@nestjs/event-emitter';
 import type { EntityManager } from 'typeorm';
 import type { CompletedOrderData } from '../protocol/notification.js';
-import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { StartUpError } from '../values/start-up-error.js';
 
 /**

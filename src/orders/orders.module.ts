@@ -2,9 +2,9 @@ import { Module } from '@nestjs/common';
 import { EventEmitterModule } from '@nestjs/event-emitter';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { ClientsModule } from '../clients/clients.module.js';
-import { CompletionEvents } from './order-completed.event.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 import { MovieOrder } from './movie-order.entity.js';
+import { CompletionEvents } from './order-completed.event.js';
 import { OrdersService } from './orders.service.js';
 
 /** Create, get and complete movie orders; emits `OrderCompleted`. */

@@ -1,16 +1,16 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { CompletionEvents, OrderCompleted } from './order-completed.event.js';
 import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
 import { type DataSource, type EntityManager, Repository } from 'typeorm';
 import type { Client } from '../clients/client.entity.js';
 import { ClientsService } from '../clients/clients.service.js';
-import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
-import { newId, orderIdOf } from '../values/identifier.js';
 import { databaseNow, inTransaction } from '../database/sql.js';
 import { conflict, notFound, type Problem, validated } from '../http/problem.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
+import { newId, orderIdOf } from '../values/identifier.js';
 import { checkIdempotencyKey, takeIdempotencyKey } from './idempotency.js';
-import { Completion, NewOrder, notificationData, type OrderView, viewOf } from './movie-order.js';
 import { MovieOrder } from './movie-order.entity.js';
+import { Completion, NewOrder, notificationData, type OrderView, viewOf } from './movie-order.js';
+import { CompletionEvents, OrderCompleted } from './order-completed.event.js';
 
 /** Creates and completes movie orders. Keys are those of specification 2.3; errors are problems of http/problem.ts. */
 @Injectable()

@@ -1,8 +1,8 @@
 import { assertSchemaCompatibility, type ConnectionOptions, runMigrations, SchemaMigrationRequiredError } from 'bullmq';
 import pg from 'pg';
+import type { EmbeddedPostgres } from '../database/embedded/embedded-postgres.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { StartUpError, unreachable } from '../values/start-up-error.js';
-import type { EmbeddedPostgres } from '../database/embedded/embedded-postgres.js';
 import { createLimitTable, PatientPool, postgresSchema } from './postgres-backend.js';
 import { checkRedis, connectRedis, FAILS_FAST, type RedisServer, WAITS } from './redis-connection.js';
 

@@ -1,11 +1,11 @@
 import { BullModule } from '@nestjs/bullmq';
 import { type DynamicModule, Global, Inject, Module, type OnApplicationShutdown, Logger } from '@nestjs/common';
-import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
+import type { Queue } from 'bullmq';
 import { EMBEDDED_POSTGRES } from '../database/database.module.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { serveBothBackends } from './postgres-backend.js';
 import { keyPrefix, openQueueConnections, QUEUE_CONNECTIONS, type QueueConnections } from './queue-connections.js';
 import { Workers } from './workers.js';
-import type { Queue } from 'bullmq';
 
 /** Shared configuration of @nestjs/bullmq for queues that add jobs. */
 export const PRODUCER = 'usher-producer';

@@ -1,4 +1,5 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { socketHost } from '../values/connection-url.js';
 import { StartUpError, unreachable } from '../values/start-up-error.js';
 
 const RECONNECT_AT_MOST_EVERY_MS = 2_000;
@@ -46,7 +47,7 @@ const pause = (times: number): number => Math.min(times * 100, RECONNECT_AT_MOST
 
 function address(url: URL) {
   return {
-    host: url.hostname.replace(/^\[|\]$/g, ''),
+    host: socketHost(url),
     port: Number(url.port || 6379),
     ...(url.username && { username: decodeURIComponent(url.username) }),
     ...(url.password && { password: decodeURIComponent(url.password) }),

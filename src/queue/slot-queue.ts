@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { Job, Queue } from 'bullmq';
-import { nextMark } from '../values/retry-schedule.js';
+import { runAt } from '../values/retry-schedule.js';
 
 export interface SlotJob {
   slot: number;
@@ -29,7 +29,7 @@ export class SlotQueue {
   /** Adds the job of every mark from now on. */
   start(): void {
     const now = Date.now();
-    const mark = nextMark(this.everyMs, now);
+    const mark = runAt(this.everyMs, now + 1);
     this.timer = setTimeout(() => {
       this.start();
       this.add(mark / this.everyMs).catch((error: unknown) => {

@@ -1,9 +1,9 @@
 import { type EntityManager, In } from 'typeorm';
 import { AccessToken, Grant } from '../auth/tokens/grant.entity.js';
-import type { ResolvedOptions } from '../usher.options.js';
-import { IDEMPOTENCY_MS } from '../orders/idempotency.js';
 import { IdempotencyKey } from '../orders/idempotency-key.entity.js';
+import { IDEMPOTENCY_MS } from '../orders/idempotency.js';
 import { MovieOrder } from '../orders/movie-order.entity.js';
+import type { ResolvedOptions } from '../usher.options.js';
 import { Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
 
 /** A row's primary key by column, and the moment that it is judged by. */

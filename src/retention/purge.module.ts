@@ -2,13 +2,13 @@ import { BullModule, InjectQueue } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import type { Queue } from 'bullmq';
-import { logErrors, PRODUCER } from '../queue/queue.module.js';
 import { AccessToken, Grant } from '../auth/tokens/grant.entity.js';
 import { IdempotencyKey } from '../orders/idempotency-key.entity.js';
 import { MovieOrder } from '../orders/movie-order.entity.js';
+import { logErrors, PRODUCER } from '../queue/queue.module.js';
 import { Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
-import { PURGE_PRODUCER, PURGE_QUEUE, PurgeSchedule } from './purge.schedule.js';
 import { Purge } from './purge.js';
+import { PURGE_PRODUCER, PURGE_QUEUE, PurgeSchedule } from './purge.schedule.js';
 
 /** Deletes what has expired, and what is kept no longer. */
 @Module({

@@ -1,8 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource, EntityManager } from 'typeorm';
-import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { databaseNow, inTransaction } from '../database/sql.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { EXPIRING_ROWS, type ExpiredRow, type ExpiringRows } from './expired-rows.js';
 
 /** How many rows of each kind. */

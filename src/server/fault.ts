@@ -1,8 +1,8 @@
 import { ClientError } from '../clients/client-error.js';
-import { NotifyUrlError } from '../values/notify-url.js';
-import { StartUpError } from '../values/start-up-error.js';
 import { isDatabaseDown } from '../database/sql.js';
 import { Problem } from '../http/problem.js';
+import { NotifyUrlError } from '../values/notify-url.js';
+import { StartUpError } from '../values/start-up-error.js';
 
 const EXPECTED = [StartUpError, ClientError, NotifyUrlError];
 

@@ -1,9 +1,9 @@
 import type { DataSource } from 'typeorm';
-import type { Config } from './settings/settings.js';
 import { dataSourceOptions, openDataSource } from '../database/data-source-options.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../database/embedded/embedded-postgres.js';
 import { pendingMigrations } from '../database/migrator.js';
 import { migrateQueue } from '../queue/queue-connections.js';
+import type { Config } from './settings/settings.js';
 
 /** Brings the database, and a queue on Postgres, up to date; answers with the migrations it ran. */
 export async function migrate(config: Config): Promise<string[]> {

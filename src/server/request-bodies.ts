@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
-import { bodyEncoding, parseFormParameters, parseJsonParameters } from '../http/oauth-parameters.js';
 import { OAuthError } from '../http/oauth-error.js';
+import { bodyEncoding, parseFormParameters, parseJsonParameters } from '../http/oauth-parameters.js';
 import { oauthRoute } from '../http/oauth-route.js';
 import { Problem } from '../http/problem.js';
 

@@ -1,19 +1,15 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { ClientsService } from '../clients/clients.service.js';
-import { type Config, loadConfig } from './settings/settings.js';
 import { StartUpError } from '../values/start-up-error.js';
+import { reportFault } from './fault.js';
 import { createHttpApplication } from './http-server.js';
 import { createLogger } from './logger.js';
-import { announcement, told } from './startup-banner.js';
-import { reportFault } from './fault.js';
+import { type Config, loadConfig } from './settings/settings.js';
+import { announcement, type Started, told } from './startup-banner.js';
 
 /** A server that listens. */
-export interface Running {
+export interface Running extends Started {
   app: NestFastifyApplication;
-  /** Where it listens, e.g. http://127.0.0.1:3000. */
-  url: string;
-  /** The first client of a new sandbox, whose secret is shown this once; null at every later start. */
-  firstClient: { id: string; secret: string } | null;
 }
 
 /** `logger`: another one than on standard output. */

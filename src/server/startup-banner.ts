@@ -1,10 +1,15 @@
 import type { DatabaseLocation, QueueLocation } from '../usher.options.js';
-import type { Config } from './settings/settings.js';
 import { isUnencrypted } from '../values/connection-url.js';
 import { hidePassword } from '../values/start-up-error.js';
-import type { Running } from './serve.js';
+import type { Config } from './settings/settings.js';
 
-type Started = Pick<Running, 'url' | 'firstClient'>;
+/** What a start results in, apart from the application itself. */
+export interface Started {
+  /** Where it listens, e.g. http://127.0.0.1:3000. */
+  url: string;
+  /** The first client of a new sandbox, whose secret is shown only once; null at every later start. */
+  firstClient: { id: string; secret: string } | null;
+}
 
 /** What a server says of itself when it has started, for programs. */
 export function announcement(config: Config, { url, firstClient }: Started) {

@@ -1,13 +1,13 @@
 import { Injectable, Module, Optional } from '@nestjs/common';
 import { EventEmitter2, EventEmitterModule } from '@nestjs/event-emitter';
 import type { EntityManager } from 'typeorm';
-import { newId } from '../values/identifier.js';
-import { NOTIFY_ORDER_COMPLETION } from '../protocol/notification.js';
 import { validated } from '../http/problem.js';
 import { OnOrderCompleted, type OrderCompleted } from '../orders/order-completed.event.js';
+import { NOTIFY_ORDER_COMPLETION } from '../protocol/notification.js';
+import { newId } from '../values/identifier.js';
 import { type FinalStatus, WebhookEnded } from '../webhooks/webhook-ended.event.js';
-import { NotifyRequest, WebhookService } from '../webhooks/webhook.service.js';
 import type { WebhookView } from '../webhooks/webhook-view.js';
+import { NotifyRequest, WebhookService } from '../webhooks/webhook.service.js';
 
 /**
  * Stands in for {@link WebhookService} in tests: checks and remembers what it is asked to notify, and sends nothing. It

@@ -1,5 +1,8 @@
 import { isIP } from 'node:net';
 
+/** The host of a URL as sockets take it: an IPv6 address without its brackets. */
+export const socketHost = ({ hostname }: Pick<URL, 'hostname'>): string => hostname.replace(/^\[|\]$/g, '');
+
 /** What may follow the ? of an address: names, and the values that each can have (any, where none are listed). */
 const PARAMETERS: Record<'mysql' | 'postgres' | 'redis', Record<string, string[]>> = {
   // As MySQL's own clients call them. REQUIRED encrypts and checks nothing.
@@ -18,7 +21,7 @@ export function parameterFault(kind: keyof typeof PARAMETERS, { hostname, search
     if (values.length > 0 && !values.includes(value)) return `${name} is not possible so; write ${values.join(', ')}`;
   }
   // Of an address mysql2 would accept a certificate for `localhost`.
-  if (searchParams.get('ssl-mode') === 'VERIFY_IDENTITY' && isIP(hostname.replace(/^\[|\]$/g, '')) !== 0)
+  if (searchParams.get('ssl-mode') === 'VERIFY_IDENTITY' && isIP(socketHost({ hostname })) !== 0)
     return 'ssl-mode=VERIFY_IDENTITY needs the server’s name in place of its address';
   return null;
 }

@@ -1,4 +1,5 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
+import { socketHost } from './connection-url.js';
 
 export type AddressKind =
   | 'public'
@@ -138,7 +139,7 @@ function refuseHost(url: URL, policy: NotifyUrlPolicy): void {
 }
 
 function hostOf(url: URL): string {
-  return url.hostname.replace(/^\[|\]$/g, '').replace(/\.+$/, '');
+  return socketHost(url).replace(/\.+$/, '');
 }
 
 function kindWithin(address: string, family: 'ipv4' | 'ipv6'): AddressKind {

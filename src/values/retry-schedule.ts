@@ -9,10 +9,11 @@ export interface RetryPolicy {
 /** What an attempt may take beyond its timeout (signing, recording) before it counts as cut off. */
 const RECORDING_MARGIN_MS = 10_000;
 
-/** The first retry run at or after `timeMs`. Runs stand on whole multiples of the period since 1970: every even minute. */
-export function retryRunAt(policy: RetryPolicy, timeMs: number): number {
-  return Math.ceil(timeMs / policy.retryEveryMs) * policy.retryEveryMs;
-}
+/** The first run at or after `timeMs` of what runs at every whole multiple of `everyMs` since 1970. */
+export const runAt = (everyMs: number, timeMs: number): number => Math.ceil(timeMs / everyMs) * everyMs;
+
+/** The first retry run at or after `timeMs`: by default, runs take place every even minute (UTC). */
+export const retryRunAt = ({ retryEveryMs }: RetryPolicy, timeMs: number): number => runAt(retryEveryMs, timeMs);
 
 /** When a webhook whose attempt failed is due again, or null where that was the last attempt. */
 export function nextAttemptAt(policy: RetryPolicy, attemptNumber: number, endedAtMs: number): number | null {
@@ -23,6 +24,3 @@ export function nextAttemptAt(policy: RetryPolicy, attemptNumber: number, endedA
 export function leaseUntil(policy: RetryPolicy, claimedAtMs: number): number {
   return retryRunAt(policy, claimedAtMs + policy.timeoutMs + RECORDING_MARGIN_MS + policy.minIntervalMs);
 }
-
-/** The first mark after `nowMs`; marks stand on whole multiples of the period since 1970. */
-export const nextMark = (everyMs: number, nowMs: number): number => (Math.floor(nowMs / everyMs) + 1) * everyMs;

@@ -10,8 +10,8 @@ import {
   Repository,
 } from 'typeorm';
 import { Problem } from '../http/problem.js';
-import { Webhook } from './webhook.entity.js';
 import { liveKeyOf } from './record/webhook.recorder.js';
+import { Webhook } from './webhook.entity.js';
 import { WebhookService } from './webhook.service.js';
 
 export interface MassResendOptions {

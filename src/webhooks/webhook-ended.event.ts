@@ -1,5 +1,5 @@
-import { OnEvent, EventEmitter2 } from '@nestjs/event-emitter';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { OnEvent, EventEmitter2 } from '@nestjs/event-emitter';
 import type { Webhook } from './webhook.entity.js';
 
 /** Where a webhook can end (specification 3). */

@@ -6,20 +6,20 @@ import type { Queue } from 'bullmq';
 import { ClientsModule } from '../clients/clients.module.js';
 import { logErrors, PRODUCER } from '../queue/queue.module.js';
 import { ClaimStore } from './deliver/claim.store.js';
-import { Delivery } from './deliver/delivery.js';
-import { DeliveryProcessor } from './queue/delivery.processor.js';
 import { DeliveryEvents } from './deliver/delivery-events.js';
-import { DeliveryQueue, WEBHOOK_PRODUCER, WEBHOOK_QUEUE } from './queue/delivery.queue.js';
-import { MassResend } from './mass-resend.js';
-import { OrderCompletedListener } from './record/order-completed.listener.js';
+import { Delivery } from './deliver/delivery.js';
 import { OutcomeStore } from './deliver/outcome.store.js';
-import { RETRY_RUN_PRODUCER, RETRY_RUN_QUEUE, RetryRun } from './queue/retry-run.js';
 import { SenderModule } from './deliver/sender.module.js';
 import { SigningSecrets } from './deliver/signing.js';
+import { MassResend } from './mass-resend.js';
+import { DeliveryProcessor } from './queue/delivery.processor.js';
+import { DeliveryQueue, WEBHOOK_PRODUCER, WEBHOOK_QUEUE } from './queue/delivery.queue.js';
+import { RETRY_RUN_PRODUCER, RETRY_RUN_QUEUE, RetryRun } from './queue/retry-run.js';
 import { Sweep } from './queue/sweep.js';
-import { Webhook, WebhookAttempt } from './webhook.entity.js';
-import { WebhookEndings } from './webhook-ended.event.js';
+import { OrderCompletedListener } from './record/order-completed.listener.js';
 import { WebhookRecorder } from './record/webhook.recorder.js';
+import { WebhookEndings } from './webhook-ended.event.js';
+import { Webhook, WebhookAttempt } from './webhook.entity.js';
 import { WebhookService } from './webhook.service.js';
 
 /** Records notifications and enqueues their delivery. */

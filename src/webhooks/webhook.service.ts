@@ -3,14 +3,14 @@ import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
 import { type DataSource, type EntityManager, Repository } from 'typeorm';
 import { z } from 'zod';
 import { ClientsService } from '../clients/clients.service.js';
-import { ID } from '../values/identifier.js';
-import { NOTIFY_ORDER_COMPLETION, notificationBody } from '../protocol/notification.js';
 import { inTransaction } from '../database/sql.js';
-import { REQUEST_ID } from '../http/request-id.js';
 import { conflict, notFound, unprocessable, validated } from '../http/problem.js';
-import { Webhook, WebhookAttempt, type WebhookStatus } from './webhook.entity.js';
+import { REQUEST_ID } from '../http/request-id.js';
+import { NOTIFY_ORDER_COMPLETION, notificationBody } from '../protocol/notification.js';
+import { ID } from '../values/identifier.js';
 import { WebhookRecorder } from './record/webhook.recorder.js';
 import { type AttemptView, attemptView, ReferenceId, type WebhookView, webhookView } from './webhook-view.js';
+import { Webhook, WebhookAttempt, type WebhookStatus } from './webhook.entity.js';
 
 /** `text` columns take 65,535 bytes. */
 const BODY_LIMIT = 65_535;

@@ -1,5 +1,5 @@
-import { LIMITS } from './limits.js';
 import { Random } from '../support/random.js';
+import { LIMITS } from './limits.js';
 
 /** late: 200 after the timeout. endless: 200 and a body without end. */
 export type Answer = 'ok' | 'error' | 'hang' | 'reset' | 'late' | 'endless' | 'redirect';

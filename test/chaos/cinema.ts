@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import type { DynamicModule, INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type * as Usher from '../../src/index.js';
+import { Random } from '../support/random.js';
 import { Fleet } from './fleet.js';
 import { freePort } from './processes.js';
-import { Random } from '../support/random.js';
 import { OwnMariadb, OwnRedis } from './services.js';
 
 /** As built: tsx leaves out the metadata that dependency injection needs. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Random } from '../support/random.js';
 import type { Fleet, Role } from './fleet.js';
 import { LONGEST_LEASE_MS } from './limits.js';
-import type { Random } from '../support/random.js';
 import type { OwnMariadb, OwnRedis } from './services.js';
 
 /** What a fault takes away: a process, the database or the queue. */

@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answers, end, hasEnded, start, waitFor } from './processes.js';
 import type { Random } from '../support/random.js';
+import { answers, end, hasEnded, start, waitFor } from './processes.js';
 
 export const SERVER = 'dist/main.js';
 export type Role = 'api' | 'worker' | 'all';

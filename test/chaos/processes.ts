@@ -3,8 +3,8 @@ import { accessSync, closeSync, constants, openSync } from 'node:fs';
 import { createConnection, createServer } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CannotRun } from './options.js';
 import { Random } from '../support/random.js';
+import { CannotRun } from './options.js';
 
 /** Every process that this run started and that has not ended; none is left behind, however the run ends. */
 const started = new Set<ChildProcess>();

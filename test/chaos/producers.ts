@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Random } from '../support/random.js';
 import { HOST_COUNT } from './behaviour.js';
 import type { Options } from './options.js';
-import { Random } from '../support/random.js';
 
 export interface Credentials {
   id: string;

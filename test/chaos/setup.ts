@@ -3,12 +3,12 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { Random } from '../support/random.js';
 import { bareEnvironment, Fleet, SERVER } from './fleet.js';
 import { TIME_SETTINGS } from './limits.js';
 import { CannotRun, type Options } from './options.js';
 import { freePort } from './processes.js';
 import type { Credentials } from './producers.js';
-import { Random } from '../support/random.js';
 import { OwnMariadb, OwnRedis } from './services.js';
 import { embeddedQuery, JOURNAL, type Query } from './tables.js';
 

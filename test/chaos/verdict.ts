@@ -1,7 +1,7 @@
-import type { AttemptRow } from './tables.js';
 import { Evidence, groupBy, isSuccess, type Observed } from './evidence.js';
 import { LIMITS } from './limits.js';
 import { type Reason, REASONS, type Repeat, repeats, wronglyFailed } from './repeats.js';
+import type { AttemptRow } from './tables.js';
 
 /** One line of the table: a figure, or a rule and what breaks it. */
 export interface Line {

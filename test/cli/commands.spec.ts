@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { eventually } from '../support/eventually.js';
 import { verifyNotification } from '../../src/receiver/index.js';
+import { eventually } from '../support/eventually.js';
 import { freePort, usher as run, UsherProcess } from '../support/process.js';
 import { answer, TestReceiver } from '../support/receiver.js';
 import { TestUsher } from '../support/usher.js';

@@ -1,7 +1,7 @@
-import { describe, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { describe, expect, test } from '@jest/globals';
 import { faultLine } from '../../src/server/fault.js';
 import { CLI, usher, UsherProcess } from '../support/process.js';
 

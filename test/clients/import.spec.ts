@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { ClientError } from '../../src/clients/client-error.js';
 import { credentialFault } from '../../src/clients/client-credentials.js';
+import { ClientError } from '../../src/clients/client-error.js';
 import { usher as run, usherJson } from '../support/process.js';
 import { basic, TestClient, TestUsher } from '../support/usher.js';
 

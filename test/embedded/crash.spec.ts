@@ -1,5 +1,5 @@
-import { afterAll, expect, test } from '@jest/globals';
 import { readdir } from 'node:fs/promises';
+import { afterAll, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { openEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
 import { Child, Folders, until, UNTIL_INPUT_ENDS } from './support.js';

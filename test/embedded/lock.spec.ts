@@ -1,5 +1,5 @@
-import { afterAll, expect, test } from '@jest/globals';
 import { readdir } from 'node:fs/promises';
+import { afterAll, expect, test } from '@jest/globals';
 import { FolderLock } from '../../src/database/embedded/folder-lock.js';
 import { Folders } from './support.js';
 

@@ -1,13 +1,13 @@
+import { randomBytes } from 'node:crypto';
+import { expect, test } from '@jest/globals';
 import { getQueueToken } from '@nestjs/bullmq';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { getDataSourceToken } from '@nestjs/typeorm';
-import { expect, test } from '@jest/globals';
 import type { Queue } from 'bullmq';
-import { randomBytes } from 'node:crypto';
 import type { DataSource } from 'typeorm';
-import { ServerModule } from '../../src/server/server.module.js';
 import { PURGE_PRODUCER } from '../../src/retention/purge.schedule.js';
+import { ServerModule } from '../../src/server/server.module.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
 import { WEBHOOK_PRODUCER } from '../../src/webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_PRODUCER } from '../../src/webhooks/queue/retry-run.js';

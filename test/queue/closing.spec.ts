@@ -1,13 +1,13 @@
-import { getQueueToken } from '@nestjs/bullmq';
 import { expect, test } from '@jest/globals';
+import { getQueueToken } from '@nestjs/bullmq';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { Queue } from 'bullmq';
-import { ServerModule } from '../../src/server/server.module.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
-import { loadConfig } from '../../src/server/settings/settings.js';
 import { OrdersService } from '../../src/orders/orders.service.js';
 import { serve } from '../../src/server/serve.js';
+import { ServerModule } from '../../src/server/server.module.js';
+import { loadConfig } from '../../src/server/settings/settings.js';
 import { WEBHOOK_PRODUCER } from '../../src/webhooks/queue/delivery.queue.js';
 import { WebhookService } from '../../src/webhooks/webhook.service.js';
 import { createBackend } from '../support/backend.js';

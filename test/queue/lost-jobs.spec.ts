@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Job, UnrecoverableError, Worker } from 'bullmq';
-import { ClaimStore } from '../../src/webhooks/deliver/claim.store.js';
 import { Workers } from '../../src/queue/workers.js';
+import { ClaimStore } from '../../src/webhooks/deliver/claim.store.js';
 import { WEBHOOK_QUEUE } from '../../src/webhooks/queue/delivery.queue.js';
 import { Webhook } from '../../src/webhooks/webhook.entity.js';
 import { eventually } from '../support/eventually.js';

@@ -1,10 +1,10 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { transformSync } from '@swc/core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { randomAlphanumeric } from '../../src/values/identifier.js';
+import { transformSync } from '@swc/core';
 import { signNotification } from '../../src/protocol/signature.js';
+import { randomAlphanumeric } from '../../src/values/identifier.js';
 import { codeBelow } from '../support/documentation.js';
 import { eventually } from '../support/eventually.js';
 import { BUILT, freePort, newFolder } from '../support/process.js';

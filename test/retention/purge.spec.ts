@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { getQueueToken } from '@nestjs/bullmq';
 import { getDataSourceToken } from '@nestjs/typeorm';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
 import { AccessToken, Grant } from '../../src/auth/tokens/grant.entity.js';
-import { PURGE_PRODUCER } from '../../src/retention/purge.schedule.js';
-import { Purge } from '../../src/retention/purge.js';
-import { newId } from '../../src/values/identifier.js';
 import { digestToken } from '../../src/auth/tokens/token.js';
-import { usher as run, usherJson } from '../support/process.js';
+import { Purge } from '../../src/retention/purge.js';
+import { PURGE_PRODUCER } from '../../src/retention/purge.schedule.js';
+import { newId } from '../../src/values/identifier.js';
 import { eventually } from '../support/eventually.js';
+import { usher as run, usherJson } from '../support/process.js';
 import { type TestClient, TestUsher } from '../support/usher.js';
 
 const EXPIRED = 10_000;

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { EntityManager } from 'typeorm';
-import { newId, orderIdOf } from '../../src/values/identifier.js';
 import { IdempotencyKey } from '../../src/orders/idempotency-key.entity.js';
 import { MovieOrder } from '../../src/orders/movie-order.entity.js';
 import { Purge, type Purged } from '../../src/retention/purge.js';
 import { PurgeSchedule } from '../../src/retention/purge.schedule.js';
+import { newId, orderIdOf } from '../../src/values/identifier.js';
 import { Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
 import { usherJson } from '../support/process.js';
 import { answer, TestReceiver } from '../support/receiver.js';

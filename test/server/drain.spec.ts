@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { once } from 'node:events';
+import { stat } from 'node:fs/promises';
 import { Agent, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Backend, BACKEND, createBackend } from '../support/backend.js';
 import { eventually } from '../support/eventually.js';
 import { newFolder, startServer, usher, usherJson } from '../support/process.js';

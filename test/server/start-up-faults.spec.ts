@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Backend, BACKEND, createBackend } from '../support/backend.js';
 import { type Ended, failedStart, startServer, usher } from '../support/process.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { announcement, told } from '../../src/server/startup-banner.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
+import { announcement, told } from '../../src/server/startup-banner.js';
 import type { Settings } from '../support/backend.js';
 
 const started = { url: 'http://127.0.0.1:3000', firstClient: null };

@@ -27,12 +27,7 @@ const MUTATIONS = [
     'claimedAtMs + 1',
   ],
   ['no minimum interval', 'values/retry-schedule.ts', 'endedAtMs + policy.minIntervalMs', 'endedAtMs'],
-  [
-    'retries between the retry runs',
-    'values/retry-schedule.ts',
-    'Math.ceil(timeMs / policy.retryEveryMs) * policy.retryEveryMs',
-    'timeMs',
-  ],
+  ['retries between the retry runs', 'values/retry-schedule.ts', 'runAt(retryEveryMs, timeMs)', 'timeMs'],
   [
     'a claim that went stale is sent',
     'webhooks/deliver/delivery.ts',

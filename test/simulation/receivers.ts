@@ -1,5 +1,5 @@
-import type { Outcome } from '../../src/webhooks/transport/outcome.js';
 import type { SignedRequest } from '../../src/webhooks/transport/notification-sender.js';
+import type { Outcome } from '../../src/webhooks/transport/outcome.js';
 import type { Random } from '../support/random.js';
 import type { VirtualTime } from './virtual-time.js';
 

@@ -1,7 +1,7 @@
-import { expect, test } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { appendFileSync, cpSync, symlinkSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { expect, test } from '@jest/globals';
 import { newFolder } from '../support/process.js';
 
 /** The rules that fire over a copy of src with these lines added. */

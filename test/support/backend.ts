@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { createConnection } from 'mysql2/promise';
 import pg from 'pg';
-import { loadConfig } from '../../src/server/settings/settings.js';
 import { migrate } from '../../src/server/migrate.js';
+import { loadConfig } from '../../src/server/settings/settings.js';
 
 /** Which backend the behaviour tests run on: `npm test` the embedded one, `npm run test:services` the others. */
 export const BACKEND = process.env.TEST_BACKEND ?? 'embedded';

@@ -3,12 +3,12 @@ import type { Queue } from 'bullmq';
 import type { DestinationStream } from 'pino';
 import { DataSource } from 'typeorm';
 import { ClientsService } from '../../src/clients/clients.service.js';
-import { loadConfig } from '../../src/server/settings/settings.js';
 import { createLogger } from '../../src/server/logger.js';
 import { type Running, serve } from '../../src/server/serve.js';
+import { loadConfig } from '../../src/server/settings/settings.js';
 import { WEBHOOK_PRODUCER } from '../../src/webhooks/queue/delivery.queue.js';
-import { WebhookService } from '../../src/webhooks/webhook.service.js';
 import type { AttemptView, WebhookView } from '../../src/webhooks/webhook-view.js';
+import { WebhookService } from '../../src/webhooks/webhook.service.js';
 import { type Backend, createBackend, type Settings } from './backend.js';
 import { eventually } from './eventually.js';
 

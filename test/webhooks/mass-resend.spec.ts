@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { newId } from '../../src/values/identifier.js';
 import { NOTIFY_ORDER_COMPLETION } from '../../src/protocol/notification.js';
+import { newId } from '../../src/values/identifier.js';
 import { MassResend } from '../../src/webhooks/mass-resend.js';
 import { Webhook } from '../../src/webhooks/webhook.entity.js';
 import { usherJson } from '../support/process.js';

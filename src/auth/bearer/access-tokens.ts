@@ -3,9 +3,9 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { LRUCache } from 'lru-cache';
 import { Repository } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
-import { digestToken, parseToken } from '../tokens/token.js';
 import { nowExpression } from '../../database/sql.js';
 import { AccessToken } from '../tokens/grant.entity.js';
+import { digestToken, parseToken } from '../tokens/token.js';
 
 interface Good {
   client: Client;

@@ -1,8 +1,8 @@
 import { type CanActivate, createParamDecorator, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { Client } from '../../clients/client.entity.js';
+import { Problem, unauthorized } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { parseToken } from '../tokens/token.js';
-import { Problem, unauthorized } from '../../http/problem.js';
 import { AccessTokens } from './access-tokens.js';
 
 interface BearerRequest {

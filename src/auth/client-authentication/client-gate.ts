@@ -4,10 +4,10 @@ import { InjectRepository } from '@nestjs/typeorm';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Repository } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
-import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { hasCredentials, parseBasicHeader } from '../../http/basic-credentials.js';
 import { OAuthError } from '../../http/oauth-error.js';
 import { NO_STORE, type OAuthRoute } from '../../http/oauth-route.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { BasicGuard } from './basic.strategy.js';
 import { type Attempt, FailureLimit } from './failure-limit.js';
 

@@ -1,9 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { addressGroup } from '../../http/client-address.js';
 import { OAuthError } from '../../http/oauth-error.js';
 import type { Limiter } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 
 /** An address may fail so many times as often with all the client ids it tries as with one. */
 const WIDER = 10;

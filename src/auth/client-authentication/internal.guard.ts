@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
-import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { hasCredentials } from '../../http/basic-credentials.js';
 import { unauthorized } from '../../http/problem.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 
 /** Lets the order service of another process through: INTERNAL_USER and INTERNAL_PASSWORD, by HTTP Basic. */
 @Injectable()

@@ -1,8 +1,8 @@
 import { Controller, Get, Inject, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import { notFound, Problem } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { type ServerMetadata, serverMetadata } from './server-metadata.js';
-import { notFound, Problem } from '../../http/problem.js';
 
 /** A scheme, a name or an address, and maybe a port: nothing that a parser would read as more than that. */
 const ADDRESS = /^https?:\/\/(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d*)?$/i;

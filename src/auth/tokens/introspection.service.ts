@@ -2,11 +2,11 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { type DataSource, type EntityManager, IsNull } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
-import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import type { Parameters } from '../../http/oauth-parameters.js';
-import { checkBodyCredentials, requiredText } from './token-request.js';
 import { databaseNow } from '../../database/sql.js';
+import type { Parameters } from '../../http/oauth-parameters.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { findIssuedToken, type IssuedToken } from './issued-tokens.js';
+import { checkBodyCredentials, requiredText } from './token-request.js';
 import type { Introspection } from './token.schemas.js';
 
 const INACTIVE: Introspection = { active: false };

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
-import { digestToken, parseToken } from './token.js';
 import { AccessToken, Grant } from './grant.entity.js';
+import { digestToken, parseToken } from './token.js';
 
 /** A row of a token, whoever's and however old. */
 export type IssuedToken = { kind: 'access'; row: AccessToken } | { kind: 'refresh'; row: Grant };

@@ -3,12 +3,12 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource, EntityManager } from 'typeorm';
 import { AuditLog } from '../../audit/audit.module.js';
 import type { Client } from '../../clients/client.entity.js';
-import type { Parameters } from '../../http/oauth-parameters.js';
-import { checkBodyCredentials, requiredText } from './token-request.js';
 import { inTransaction } from '../../database/sql.js';
+import type { Parameters } from '../../http/oauth-parameters.js';
 import { AccessTokens } from '../bearer/access-tokens.js';
 import { AccessToken, Grant } from './grant.entity.js';
 import { findIssuedToken, type IssuedToken } from './issued-tokens.js';
+import { checkBodyCredentials, requiredText } from './token-request.js';
 
 /** RFC 7009. A token tells its kind itself, so that token_type_hint is not needed. */
 @Injectable()

@@ -1,8 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { OAuthError } from '../../http/oauth-error.js';
 import type { Limiter } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 
 /** How many tokens a client may request, issued and refreshed together. */
 @Injectable()

@@ -3,10 +3,10 @@ import { RouteConfig } from '@nestjs/platform-fastify';
 import type { Client } from '../../clients/client.entity.js';
 import type { Parameters } from '../../http/oauth-parameters.js';
 import { OAUTH_ROUTE, INTERNAL_OAUTH_ROUTE } from '../../http/oauth-route.js';
-import type { TokenResponse, Introspection } from './token.schemas.js';
-import { TokenService } from './token.service.js';
 import { IntrospectionService } from './introspection.service.js';
 import { RevocationService } from './revocation.service.js';
+import type { TokenResponse, Introspection } from './token.schemas.js';
+import { TokenService } from './token.service.js';
 
 /** What of the request the token endpoints need: the client that ClientGate let in. */
 export interface ClientRequest {

@@ -1,5 +1,5 @@
-import { serverMetadata } from '../metadata/server-metadata.js';
 import type { Failure, Operation } from '../../http/operation.js';
+import { serverMetadata } from '../metadata/server-metadata.js';
 import {
   Introspection,
   Metadata,

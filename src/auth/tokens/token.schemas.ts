@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { ServerMetadata } from '../metadata/server-metadata.js';
 import { named } from '../../http/operation.js';
+import type { ServerMetadata } from '../metadata/server-metadata.js';
 
 // OAuth refuses by code and in an order (core/token-request.ts); a test holds these schemas against what it takes.
 const token = z.string().min(1).meta({ description: 'An access or a refresh token.' });

@@ -2,17 +2,17 @@ import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Client, GrantType } from '../../clients/client.entity.js';
-import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { type Environment, newId } from '../../values/identifier.js';
+import { databaseNow, inTransaction } from '../../database/sql.js';
 import { OAuthError } from '../../http/oauth-error.js';
 import type { Parameters } from '../../http/oauth-parameters.js';
-import { digestToken, generateToken, parseToken } from './token.js';
-import { checkBodyCredentials, checkGrantType, checkScope, requiredText } from './token-request.js';
-import { databaseNow, inTransaction } from '../../database/sql.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { type Environment, newId } from '../../values/identifier.js';
 import { AccessToken, Grant } from './grant.entity.js';
 import { lockGrant } from './issued-tokens.js';
 import { TokenEvents } from './token-events.js';
 import { TokenLimit } from './token-limit.js';
+import { checkBodyCredentials, checkGrantType, checkScope, requiredText } from './token-request.js';
+import { digestToken, generateToken, parseToken } from './token.js';
 import type { TokenResponse } from './token.schemas.js';
 
 const ENDPOINTS: Record<GrantType, string> = {

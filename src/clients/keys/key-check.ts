@@ -3,8 +3,8 @@ import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource, EntityManager } from 'typeorm';
 import { StartUpError } from '../../values/start-up-error.js';
 import { ClientSecret } from '../client.entity.js';
-import { KeyRing } from './key-ring.js';
 import { Vault } from '../secrets/vault.js';
+import { KeyRing } from './key-ring.js';
 
 /** How many client secrets each master key seals, by key id. */
 export async function keyUsage(manager: EntityManager): Promise<Map<string, number>> {

@@ -4,10 +4,10 @@ import { type DataSource, type EntityManager, MoreThan, Not } from 'typeorm';
 import { AuditLog } from '../../audit/audit.module.js';
 import { inTransaction } from '../../database/sql.js';
 import { ClientSecret } from '../client.entity.js';
+import { Vault } from '../secrets/vault.js';
+import { keyUsage } from './key-check.js';
 import type { KeyFile } from './key-file.js';
 import { KeyRing } from './key-ring.js';
-import { keyUsage } from './key-check.js';
-import { Vault } from '../secrets/vault.js';
 
 /** Injects the {@link KeyFile}, or null where USHER_MASTER_KEYS has the keys. */
 export const KEY_FILE = Symbol('KeyFile');

@@ -1,5 +1,5 @@
-import { access, chmod, constants, mkdir, readdir, realpath, stat } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
+import { access, chmod, constants, mkdir, readdir, realpath, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { StartUpError } from '../../values/start-up-error.js';
 

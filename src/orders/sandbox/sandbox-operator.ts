@@ -1,12 +1,10 @@
-import { InjectQueue, BullModule } from '@nestjs/bullmq';
-import { Injectable, Logger, type OnApplicationBootstrap, Module } from '@nestjs/common';
+import { InjectQueue } from '@nestjs/bullmq';
+import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Job, Queue } from 'bullmq';
 import { unavailable } from '../../http/problem.js';
 import { Workers } from '../../queue/workers.js';
 import type { Completion } from '../movie-order.js';
 import { OrdersService } from '../orders.service.js';
-import { logErrors, PRODUCER } from '../../queue/queue.module.js';
-import { OrdersModule } from '../orders.module.js';
 
 export const SANDBOX_QUEUE = 'sandbox-operator';
 export const SANDBOX_PRODUCER = 'usher-sandbox-operator-producer';

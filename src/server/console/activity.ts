@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { type DataSource, type EntityManager, MoreThanOrEqual } from 'typeorm';
 import { databaseNow } from '../../database/sql.js';
-import { Webhook, type WebhookStatus } from '../../webhooks/webhook.entity.js';
 import { type WebhookView, webhookView } from '../../webhooks/webhook-view.js';
+import { Webhook, type WebhookStatus } from '../../webhooks/webhook.entity.js';
 import { Reading } from '../health/reading.js';
 
 export interface Receiver {

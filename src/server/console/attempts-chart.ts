@@ -1,5 +1,5 @@
-import { HOURS, type Part, PARTS } from './activity.js';
 import { type Html, html } from '../../http/html.js';
+import { HOURS, type Part, PARTS } from './activity.js';
 
 const WIDTH = 720;
 const HEIGHT = 120;

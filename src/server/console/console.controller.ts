@@ -1,13 +1,13 @@
 import { Controller, Get, Param, Post, Query, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
-import { FORM_ROUTE } from '../request-bodies.js';
+import { html } from '../../http/html.js';
 import { Problem } from '../../http/problem.js';
 import { RequestId } from '../../http/request-id.js';
 import { WebhookService } from '../../webhooks/webhook.service.js';
-import { Activity } from './activity.js';
 import { Backlog } from '../health/backlog.js';
-import { html } from '../../http/html.js';
+import { FORM_ROUTE } from '../request-bodies.js';
+import { Activity } from './activity.js';
 import { overview, webhookTable } from './overview-page.js';
 import { type Page, page, PAGE_HEADERS } from './page.js';
 import { story } from './story-page.js';

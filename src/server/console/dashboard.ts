@@ -5,11 +5,11 @@ import { getQueueToken } from '@nestjs/bullmq';
 import type { INestApplicationContext } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import type { FastifyInstance } from 'fastify';
-import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 import { SANDBOX_PRODUCER } from '../../orders/sandbox/sandbox-operator.js';
 import { PURGE_PRODUCER } from '../../retention/purge.schedule.js';
 import { WEBHOOK_PRODUCER } from '../../webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_PRODUCER } from '../../webhooks/queue/retry-run.js';
+import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 
 const PATH = '/ops/queues';
 

@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify';
-import type { Credentials } from '../../usher.options.js';
 import { hasCredentials } from '../../http/basic-credentials.js';
+import { pathOf } from '../../http/oauth-route.js';
 import { Problem, unauthorized } from '../../http/problem.js';
+import type { Credentials } from '../../usher.options.js';
 
 const CHALLENGE = 'Basic realm="usher ops", charset="UTF-8"';
 const READING = ['GET', 'HEAD', 'OPTIONS'];
@@ -22,15 +23,7 @@ export function operatorRefusal(request: FastifyRequest, operator: Credentials):
 /** By the route that Fastify matched, however the path was spelt, and by the path itself where none did. */
 function isBelowOps({ routeOptions, url }: FastifyRequest): boolean {
   const path = url.split('?')[0] ?? '';
-  return [routeOptions.url ?? '', path, decoded(path)].some((spelling) => /^\/+ops(\/|$)/i.test(spelling));
-}
-
-function decoded(path: string): string {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path;
-  }
+  return [routeOptions.url ?? '', path, pathOf(url)].some((spelling) => /^\/+ops(\/|$)/i.test(spelling));
 }
 
 function isFromElsewhere({ headers }: FastifyRequest): boolean {

@@ -1,13 +1,13 @@
 import { Module } from '@nestjs/common';
 import { PurgeModule } from '../../retention/purge.module.js';
 import { WebhookModule } from '../../webhooks/webhook.module.js';
-import { Activity } from './activity.js';
-import { Backlog } from '../health/backlog.js';
 import { BacklogGauges } from '../health/backlog-gauges.js';
-import { ConsoleController } from './console.controller.js';
+import { Backlog } from '../health/backlog.js';
 import { Drain } from '../health/drain.js';
 import { HealthController } from '../health/health.controller.js';
 import { MetricsController } from '../health/metrics.controller.js';
+import { Activity } from './activity.js';
+import { ConsoleController } from './console.controller.js';
 
 @Module({
   imports: [WebhookModule, PurgeModule],

@@ -1,8 +1,8 @@
+import { type Html, html } from '../../http/html.js';
 import type { WebhookView } from '../../webhooks/webhook-view.js';
+import type { Due, QueueDepth } from '../health/backlog.js';
 import type { Happened, Receiver } from './activity.js';
 import { attemptsChart } from './attempts-chart.js';
-import type { Due, QueueDepth } from '../health/backlog.js';
-import { type Html, html } from '../../http/html.js';
 
 const SHOWN = 5;
 

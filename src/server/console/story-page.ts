@@ -1,5 +1,5 @@
-import type { AttemptView, WebhookView } from '../../webhooks/webhook-view.js';
 import { type Html, html } from '../../http/html.js';
+import type { AttemptView, WebhookView } from '../../webhooks/webhook-view.js';
 
 export interface Story {
   webhook: WebhookView;

@@ -1,13 +1,13 @@
-import { Inject, Injectable } from '@nestjs/common';
 import { InjectQueue } from '@nestjs/bullmq';
+import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { JobType, Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
-import { PURGE_PRODUCER } from '../../retention/purge.schedule.js';
 import { nowExpression } from '../../database/sql.js';
+import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-connections.js';
+import { PURGE_PRODUCER } from '../../retention/purge.schedule.js';
 import { WEBHOOK_PRODUCER } from '../../webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_PRODUCER } from '../../webhooks/queue/retry-run.js';
-import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-connections.js';
 import { Reading } from './reading.js';
 
 /** Pending webhooks whose next attempt could be made now. */

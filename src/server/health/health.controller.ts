@@ -1,5 +1,5 @@
-import { Controller, Get, Logger } from '@nestjs/common';
 import { InjectQueue } from '@nestjs/bullmq';
+import { Controller, Get, Logger } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';

@@ -1,8 +1,8 @@
 import { Controller, Get, Header, Inject } from '@nestjs/common';
 import { collectDefaultMetrics, Gauge, prometheusContentType } from 'prom-client';
-import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import { VERSION } from '../../values/version.js';
 import { MetricsRegistry } from '../../metrics/metrics.module.js';
+import { VERSION } from '../../values/version.js';
+import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 
 /** For Prometheus; below /ops, so for the operator alone. */
 @Controller('ops/metrics')

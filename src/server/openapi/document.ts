@@ -1,12 +1,12 @@
 import { TOKEN_OPERATIONS } from '../../auth/tokens/token.openapi.js';
-import type { Environment } from '../../values/identifier.js';
-import { NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
-import { VERSION } from '../../values/version.js';
 import type { Operation } from '../../http/operation.js';
-import { HEALTH_OPERATIONS } from '../health/health.openapi.js';
 import { orderOperations } from '../../orders/movie-order.openapi.js';
+import { NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
+import type { Environment } from '../../values/identifier.js';
+import { VERSION } from '../../values/version.js';
 import { NOTIFICATION_EXAMPLE, Notification, NotificationHeaders } from '../../webhooks/api/notification.schema.js';
 import { WEBHOOK_OPERATIONS } from '../../webhooks/api/webhook.openapi.js';
+import { HEALTH_OPERATIONS } from '../health/health.openapi.js';
 import { DOCS_OPERATIONS } from './docs.openapi.js';
 import { type OperationObject, operationObject, parametersOf } from './operation-object.js';
 import { componentSchemas, type JsonSchema, schemaRef } from './schemas.js';

@@ -1,5 +1,5 @@
-import { type Answer, type Failure, OAuthErrorBody, type Operation, ProblemBody } from '../../http/operation.js';
 import { STATUS_CODES } from 'node:http';
+import { type Answer, type Failure, OAuthErrorBody, type Operation, ProblemBody } from '../../http/operation.js';
 import { failuresOf } from './failures.js';
 import { type JsonSchema, propertiesOf, schemaRef } from './schemas.js';
 

@@ -1,5 +1,5 @@
-import { hidePassword } from '../../values/start-up-error.js';
 import { durationText, parseDuration, parseRate, type Rate } from '../../values/duration.js';
+import { hidePassword } from '../../values/start-up-error.js';
 import { parseTrustedProxies, type TrustedProxies } from './trusted-proxies.js';
 
 /** Within the longest delay a timer takes (2^31 - 1 ms, 24.8 days). */

@@ -1,12 +1,11 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { parseMasterKeys } from '../../clients/keys/master-key.js';
 import type { Credentials, DatabaseLocation, QueueLocation, ResolvedOptions } from '../../usher.options.js';
 import { parameterFault } from '../../values/connection-url.js';
-import type { Environment } from '../../values/identifier.js';
 import type { RetryPolicy } from '../../values/retry-schedule.js';
-import { parseMasterKeys } from '../../clients/keys/master-key.js';
-import { misspeltNames } from './misspelling.js';
 import { StartUpError } from '../../values/start-up-error.js';
+import { misspeltNames } from './misspelling.js';
 import { SettingReader } from './setting-reader.js';
 import type { TrustedProxies } from './trusted-proxies.js';
 

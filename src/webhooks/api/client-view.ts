@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { named } from '../../http/operation.js';
 import { ID } from '../../values/identifier.js';
 import { isPublicAddress } from '../../values/notify-url.js';
-import { named } from '../../http/operation.js';
 import { AttemptView, ReferenceId, WebhookView } from '../webhook-view.js';
 
 const moment = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time like 2026-01-01T00:00:00Z' });

@@ -1,8 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { type FindOptionsWhere, LessThan, MoreThanOrEqual, And, Repository, type FindOperator } from 'typeorm';
-import { ID } from '../../values/identifier.js';
 import { notFound, validated } from '../../http/problem.js';
+import { ID } from '../../values/identifier.js';
+import { webhookView } from '../webhook-view.js';
+import { Webhook } from '../webhook.entity.js';
+import { WebhookService } from '../webhook.service.js';
 import {
   type ClientWebhook,
   clientView,
@@ -11,9 +14,6 @@ import {
   type WebhookStory,
   withoutPrivateAnswer,
 } from './client-view.js';
-import { Webhook } from '../webhook.entity.js';
-import { WebhookService } from '../webhook.service.js';
-import { webhookView } from '../webhook-view.js';
 
 /** A client's own webhooks; another client's look like ones that do not exist. */
 @Injectable()

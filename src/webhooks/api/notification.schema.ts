@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type CompletedOrderData, NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
 import { moment, named } from '../../http/operation.js';
+import { type CompletedOrderData, NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
 
 const cents = z.int().meta({ description: 'An amount in cents.' });
 

@@ -1,20 +1,20 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { z } from 'zod';
 import type { Client } from '../../clients/client.entity.js';
 import { ClientsService } from '../../clients/clients.service.js';
-import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { newId, orderKey, type Environment } from '../../values/identifier.js';
-import type { Rate } from '../../values/duration.js';
+import { named } from '../../http/operation.js';
 import { Problem, validated } from '../../http/problem.js';
 import type { Limiter } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
-import { NotificationSender } from '../transport/notification-sender.js';
-import { signedRequest, SigningSecrets } from '../deliver/signing.js';
-import { z } from 'zod';
 import { NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
-import { named } from '../../http/operation.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import type { Rate } from '../../values/duration.js';
+import { newId, orderKey, type Environment } from '../../values/identifier.js';
+import { signedRequest, SigningSecrets } from '../deliver/signing.js';
+import { NotificationSender } from '../transport/notification-sender.js';
+import { type Outcome, errorOf } from '../transport/outcome.js';
 import { withoutPrivateAnswer } from './client-view.js';
 import { NOTIFICATION_EXAMPLE } from './notification.schema.js';
-import { type Outcome, errorOf } from '../transport/outcome.js';
 
 /** Per client: enough to try things out, too little to make others' servers suffer. */
 const TEST_LIMIT: Rate = { count: 10, seconds: 60 };

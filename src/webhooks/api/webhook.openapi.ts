@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
 import type { Failure, Operation } from '../../http/operation.js';
+import { NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
 import { ClientWebhook, WebhookPage, WebhookQuery, WebhookStory } from './client-view.js';
 import { TestRequest, TestResult } from './test-notifications.js';
 

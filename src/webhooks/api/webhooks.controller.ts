@@ -1,8 +1,8 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query, UseGuards } from '@nestjs/common';
 import { BearerGuard, CurrentClient } from '../../auth/bearer/bearer.guard.js';
 import type { Client } from '../../clients/client.entity.js';
-import type { ClientWebhook, WebhookPage, WebhookStory } from './client-view.js';
 import { RequestId } from '../../http/request-id.js';
+import type { ClientWebhook, WebhookPage, WebhookStory } from './client-view.js';
 import { ClientWebhooks } from './client-webhooks.js';
 import { type TestResult, TestNotifications } from './test-notifications.js';
 

@@ -1,13 +1,13 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { type DataSource, type EntityManager, In, LessThanOrEqual, MoreThanOrEqual } from 'typeorm';
+import { databaseNow, inTransaction, nowExpression } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { leaseUntil, retryRunAt } from '../../values/retry-schedule.js';
-import { databaseNow, inTransaction, nowExpression } from '../../database/sql.js';
-import { DeliveryEvents } from './delivery-events.js';
 import type { EndedWebhook } from '../webhook-ended.event.js';
-import type { Claim, ClaimAnswer } from './attempt.js';
 import { Webhook, WebhookAttempt } from '../webhook.entity.js';
+import type { Claim, ClaimAnswer } from './attempt.js';
+import { DeliveryEvents } from './delivery-events.js';
 
 /** A row that another transaction holds is looked at again after this. */
 const LOCKED_MS = 1_000;

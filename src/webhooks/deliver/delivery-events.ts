@@ -1,9 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Counter, Histogram } from 'prom-client';
 import { MetricsRegistry } from '../../metrics/metrics.module.js';
-import type { FinishedAttempt, Standing } from './attempt.js';
 import { lineOf, type Verdict } from '../transport/outcome.js';
 import { type EndedWebhook, WebhookEndings } from '../webhook-ended.event.js';
+import type { FinishedAttempt, Standing } from './attempt.js';
 
 const OUTCOMES: Verdict['kind'][] = ['delivered', 'refused', 'timed-out', 'unreachable', 'blocked'];
 /** Up to the specified timeout of 30 s and a little over it. */

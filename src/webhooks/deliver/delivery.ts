@@ -1,10 +1,10 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { Batcher } from './batcher.js';
-import type { Claim, ClaimAnswer, FinishedAttempt, Standing } from './attempt.js';
-import { ClaimStore } from './claim.store.js';
 import { NotificationSender, type SignedRequest } from '../transport/notification-sender.js';
-import { DeliveryEvents } from './delivery-events.js';
 import { type Outcome, lineOf } from '../transport/outcome.js';
+import type { Claim, ClaimAnswer, FinishedAttempt, Standing } from './attempt.js';
+import { Batcher } from './batcher.js';
+import { ClaimStore } from './claim.store.js';
+import { DeliveryEvents } from './delivery-events.js';
 import { OutcomeStore } from './outcome.store.js';
 import { signedRequest, SigningSecrets } from './signing.js';
 

@@ -1,12 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { type DataSource, type EntityManager, In } from 'typeorm';
+import { inTransaction } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { nextAttemptAt } from '../../values/retry-schedule.js';
-import { inTransaction } from '../../database/sql.js';
-import type { Claim, FinishedAttempt, Standing } from './attempt.js';
-import { type Outcome, errorOf } from '../transport/outcome.js';
+import { errorOf } from '../transport/outcome.js';
 import { Webhook, WebhookAttempt } from '../webhook.entity.js';
+import type { Claim, FinishedAttempt, Standing } from './attempt.js';
 
 /** Records how attempts ended, sets of them at once. */
 @Injectable()

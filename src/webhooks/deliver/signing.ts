@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { ClientSecrets, type SigningPair } from '../../clients/secrets/client-secrets.js';
-import { Batcher } from './batcher.js';
-import { randomAlphanumeric } from '../../values/identifier.js';
 import { NONCE_LENGTH, signatures } from '../../protocol/signature.js';
+import { randomAlphanumeric } from '../../values/identifier.js';
 import { VERSION } from '../../values/version.js';
 import type { SignedRequest } from '../transport/notification-sender.js';
+import { Batcher } from './batcher.js';
 
 export interface SigningSecret {
   /** Makes X-Signature. */

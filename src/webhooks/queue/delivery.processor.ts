@@ -1,10 +1,10 @@
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { DelayedError, type Job, UnrecoverableError } from 'bullmq';
-import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { Workers } from '../../queue/workers.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { Delivery, type DeliveryResult } from '../deliver/delivery.js';
 import { type DeliveryJob, WEBHOOK_QUEUE } from './delivery.queue.js';
 import { HostShares, PutOffs } from './host-shares.js';
-import { Delivery, type DeliveryResult } from '../deliver/delivery.js';
 
 /** A charged failure with attempts left; BullMQ retries the job when the row is due. */
 export class DeliveryFailed extends Error {

@@ -2,8 +2,8 @@ import { InjectQueue } from '@nestjs/bullmq';
 import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { BulkJobOptions, Job, Queue } from 'bullmq';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { LONGEST_PUT_OFF } from './host-shares.js';
 import type { Webhook } from '../webhook.entity.js';
+import { LONGEST_PUT_OFF } from './host-shares.js';
 
 /** The queue's name in Redis and on the dashboard. */
 export const WEBHOOK_QUEUE = 'webhook';

@@ -7,9 +7,9 @@ import {
   type OnApplicationBootstrap,
 } from '@nestjs/common';
 import type { Job, Queue } from 'bullmq';
-import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { type SlotJob, SlotQueue } from '../../queue/slot-queue.js';
 import { Workers } from '../../queue/workers.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { Sweep } from './sweep.js';
 
 export const RETRY_RUN_QUEUE = 'retry-run';

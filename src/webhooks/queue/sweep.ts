@@ -1,12 +1,12 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { LessThanOrEqual, MoreThan, Repository } from 'typeorm';
-import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { databaseNow } from '../../database/sql.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { failExhausted } from '../deliver/claim.store.js';
 import { DeliveryEvents } from '../deliver/delivery-events.js';
-import { type Deliverable, DeliveryQueue, type Revival } from './delivery.queue.js';
 import { Webhook } from '../webhook.entity.js';
+import { type Deliverable, DeliveryQueue, type Revival } from './delivery.queue.js';
 
 const PAGE = 500;
 /** So many jobs are asked for at once, and their answers come between this process's deliveries. */

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { NOTIFY_ORDER_COMPLETION, notificationBody } from '../../protocol/notification.js';
 import { OnOrderCompleted, type OrderCompleted } from '../../orders/order-completed.event.js';
+import { NOTIFY_ORDER_COMPLETION, notificationBody } from '../../protocol/notification.js';
 import { WebhookRecorder } from './webhook.recorder.js';
 
 /** Writes the webhook in the order's own transaction: either both are there or neither. */

@@ -1,11 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type EntityManager, Not } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
-import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { newId } from '../../values/identifier.js';
 import { AfterCommit } from '../../database/after-commit.js';
 import { databaseNow } from '../../database/sql.js';
 import { notFound, unprocessable } from '../../http/problem.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { newId } from '../../values/identifier.js';
 import { DeliveryQueue } from '../queue/delivery.queue.js';
 import { Webhook } from '../webhook.entity.js';
 

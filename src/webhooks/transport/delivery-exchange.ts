@@ -1,8 +1,8 @@
 import type { Dispatcher } from 'undici';
 import { BlockedAddressError } from './guarded-connector.js';
 import type { Outcome, Progress, Verdict } from './outcome.js';
-import type { Applicant, ReceiverConnection, ReceiverConnections } from './receiver-connections.js';
 import { ProxyError } from './proxy-tunnel.js';
+import type { Applicant, ReceiverConnection, ReceiverConnections } from './receiver-connections.js';
 import { ResponseSnippet, contentEncoding } from './response-snippet.js';
 import { isOurs, unreachableReason } from './unreachable-reason.js';
 

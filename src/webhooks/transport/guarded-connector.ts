@@ -1,9 +1,8 @@
-import { lookup as resolve } from 'node:dns/promises';
 import type { LookupAddress } from 'node:dns';
+import { lookup as resolve } from 'node:dns/promises';
 import { connect as openTcp, isIP, type LookupFunction, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { buildConnector } from 'undici';
 import { isAllowedAddress } from '../../values/notify-url.js';
-import type { Progress } from './outcome.js';
 import { type Dial, ProxyTunnel } from './proxy-tunnel.js';
 
 export type HostLookup = (hostname: string) => Promise<readonly LookupAddress[]>;

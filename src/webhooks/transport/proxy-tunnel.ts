@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { isIP, isIPv6, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { connect as openTls } from 'node:tls';
+import { socketHost } from '../../values/connection-url.js';
 import type { Progress } from './outcome.js';
 import { isOurs, unreachableReason } from './unreachable-reason.js';
 
@@ -87,7 +88,7 @@ export class ProxyTunnel {
 
   private openSocket(): Socket {
     const isSecure = this.proxy.protocol === 'https:';
-    const host = this.proxy.hostname.replace(/^\[|\]$/g, '');
+    const host = socketHost(this.proxy);
     const port = Number(this.proxy.port || (isSecure ? 443 : 80));
     const where = { host, port, noDelay: true, autoSelectFamily: true };
     if (!isSecure) return this.openTcp(where);

@@ -1,7 +1,7 @@
 import { Client } from 'undici';
 import type { GuardedConnector } from './guarded-connector.js';
-import type { Dial } from './proxy-tunnel.js';
 import type { Progress } from './outcome.js';
+import type { Dial } from './proxy-tunnel.js';
 
 const IDLE_MS = 4_000;
 const IDLE_CONNECTIONS_MAX = 256;

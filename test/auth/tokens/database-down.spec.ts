@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { loadConfig } from '../../../src/server/settings/settings.js';
+import { ClientsService } from '../../../src/clients/clients.service.js';
 import { EMBEDDED_POSTGRES } from '../../../src/database/database.module.js';
 import type { EmbeddedPostgres } from '../../../src/database/embedded/embedded-postgres.js';
-import { ClientsService } from '../../../src/clients/clients.service.js';
 import { type Running, serve } from '../../../src/server/serve.js';
+import { loadConfig } from '../../../src/server/settings/settings.js';
 import { type Backend, createBackend } from '../../support/backend.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { basic } from '../../support/usher.js';

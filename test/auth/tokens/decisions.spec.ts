@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { loadConfig } from '../../../src/server/settings/settings.js';
 import { addressGroup } from '../../../src/http/client-address.js';
 import { bodyEncoding } from '../../../src/http/oauth-parameters.js';
-import { parseRate } from '../../../src/values/duration.js';
-import { parseTrustedProxies } from '../../../src/server/settings/trusted-proxies.js';
 import { BoundedMemory } from '../../../src/limits/limiter-store.js';
+import { loadConfig } from '../../../src/server/settings/settings.js';
+import { parseTrustedProxies } from '../../../src/server/settings/trusted-proxies.js';
+import { parseRate } from '../../../src/values/duration.js';
 
 test.each([
   ['20/s', { count: 20, seconds: 1 }],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { loadConfig } from '../../../src/server/settings/settings.js';
 import { type Running, serve } from '../../../src/server/serve.js';
+import { loadConfig } from '../../../src/server/settings/settings.js';
 import { BACKEND, type Backend, createBackend } from '../../support/backend.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
 import { type Answer, basic, type TestClient, TestUsher } from '../../support/usher.js';

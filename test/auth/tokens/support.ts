@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
-import type { LoggerService } from '@nestjs/common';
 import { expect } from '@jest/globals';
+import type { LoggerService } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import type { Answer, TestClient, TestUsher } from '../../support/usher.js';
 

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { AccessToken, Grant } from '../../../src/auth/tokens/grant.entity.js';
 import { Client, ClientSecret } from '../../../src/clients/client.entity.js';
-import { loadConfig } from '../../../src/server/settings/settings.js';
 import { dataSourceOptions } from '../../../src/database/data-source-options.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../../src/database/embedded/embedded-postgres.js';
 import { pendingMigrations } from '../../../src/database/migrator.js';
 import { MovieOrder } from '../../../src/orders/movie-order.entity.js';
+import { loadConfig } from '../../../src/server/settings/settings.js';
 import { Webhook, WebhookAttempt } from '../../../src/webhooks/webhook.entity.js';
 import { type Backend, createBackend } from '../../support/backend.js';
 

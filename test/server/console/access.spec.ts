@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { TestReceiver } from '../../support/receiver.js';
 import { basic, TestUsher } from '../../support/usher.js';
 

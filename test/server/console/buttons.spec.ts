@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { eventually } from '../../support/eventually.js';
-import { recordRoutes, type Recorded } from '../../support/routes.js';
-import { answer, type Behaviour, late, TestReceiver } from '../../support/receiver.js';
-import { basic, SHORT_TIMES, type TestClient, TestUsher } from '../../support/usher.js';
 import { Webhook, WebhookAttempt } from '../../../src/webhooks/webhook.entity.js';
+import { eventually } from '../../support/eventually.js';
+import { answer, type Behaviour, late, TestReceiver } from '../../support/receiver.js';
+import { recordRoutes, type Recorded } from '../../support/routes.js';
+import { basic, SHORT_TIMES, type TestClient, TestUsher } from '../../support/usher.js';
 
 const OPERATOR = { authorization: basic('ops', 'ops') };
 const API = '/ops/queues/api/queues';

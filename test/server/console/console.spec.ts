@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createHash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { answer, TestReceiver } from '../../support/receiver.js';
 import { basic, type TestClient, TestUsher } from '../../support/usher.js';
 

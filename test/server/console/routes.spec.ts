@@ -1,6 +1,6 @@
+import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { connect } from 'node:net';
 import { recordRoutes, type Recorded } from '../../support/routes.js';
 import { basic, TestUsher } from '../../support/usher.js';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import type { FastifyInstance } from 'fastify';
 import { openApiDocument, operationsOf, type OpenApiDocument } from '../../../src/server/openapi/document.js';

@@ -1,5 +1,5 @@
-import { parseMasterKeys } from '../../../src/clients/keys/master-key.js';
 import { describe, expect, test } from '@jest/globals';
+import { parseMasterKeys } from '../../../src/clients/keys/master-key.js';
 import { type Config, ConfigError, loadConfig } from '../../../src/server/settings/settings.js';
 import type { Settings } from '../../support/backend.js';
 import { faultsOf } from './faults.js';

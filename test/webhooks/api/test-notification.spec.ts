@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { orderIdOf } from '../../../src/values/identifier.js';
 import { verifyNotification } from '../../../src/receiver/index.js';
+import { orderIdOf } from '../../../src/values/identifier.js';
 import { TestResult } from '../../../src/webhooks/api/test-notifications.js';
 import { answer, hang, TestReceiver } from '../../support/receiver.js';
 import { type TestClient, TestUsher } from '../../support/usher.js';

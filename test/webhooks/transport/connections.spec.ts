@@ -1,6 +1,6 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { DeliveryExchange } from '../../../src/webhooks/transport/delivery-exchange.js';
 import { GuardedConnector } from '../../../src/webhooks/transport/guarded-connector.js';
 import type { NotificationSender } from '../../../src/webhooks/transport/notification-sender.js';

@@ -1,8 +1,8 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
 import type { LookupAddress } from 'node:dns';
 import type { IncomingMessage } from 'node:http';
 import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { eventually } from '../../support/eventually.js';
 import { answers, BehindProxy, PUBLIC, PUBLIC_TOO } from './behind-proxy.js';
 import { notification, type Receivers } from './receivers.js';

@@ -1,6 +1,6 @@
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { LookupAddress } from 'node:dns';
 import { Socket, connect, type TcpNetConnectOpts } from 'node:net';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { HostLookup } from '../../../src/webhooks/transport/guarded-connector.js';
 import { eventually } from '../../support/eventually.js';
 import { Receivers, notification } from './receivers.js';

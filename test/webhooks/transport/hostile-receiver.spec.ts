@@ -1,5 +1,5 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Socket } from 'node:net';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { Receivers, drip, flood, notification } from './receivers.js';
 
 const receivers = new Receivers();

@@ -1,6 +1,6 @@
-import { afterEach, expect, test } from '@jest/globals';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { afterEach, expect, test } from '@jest/globals';
 import { Receivers, notification } from './receivers.js';
 
 const receivers = new Receivers();

@@ -1,5 +1,5 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Socket } from 'node:net';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { errorOf } from '../../../src/webhooks/transport/outcome.js';
 import { BehindProxy, PUBLIC } from './behind-proxy.js';
 import { drip, flood } from './receivers.js';

@@ -1,6 +1,6 @@
-import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Outcome } from '../../../src/webhooks/transport/notification-sender.js';
 import { Receivers, notification, selfSigned, type Certificate } from './receivers.js';
 

@@ -1,6 +1,6 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
 import type { IncomingMessage } from 'node:http';
 import { gzipSync } from 'node:zlib';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { Receivers, notification } from './receivers.js';
 
 const receivers = new Receivers();
