@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import { addClientCommands } from './cli/client.js';
+import { addHelp } from './cli/command.js';
 import { addDemo } from './cli/demo.js';
-import { addHelp } from './cli/help.js';
 import { addKeysCommands } from './cli/keys.js';
 import { addListen } from './cli/listen.js';
 import { addMigrate } from './cli/migrate.js';

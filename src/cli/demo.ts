@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { faultLine } from '../server/fault.js';
 import { loadConfig } from '../server/settings/settings.js';
-import { bold, dim, green, red } from './colour.js';
 import { command } from './command.js';
-import { print } from './output.js';
+import { bold, dim, green, red, print } from './output.js';
 
 const RETRY_EVERY = '2s';
 const RETRY_MIN_INTERVAL = '1s';

@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import { type Command, InvalidArgumentError } from 'commander';
 import { parseDuration } from '../values/duration.js';
-import { dim, green, red } from './colour.js';
 import { command } from './command.js';
 import { type Received, startLocalReceiver } from './local-receiver.js';
-import { fields } from './output.js';
+import { dim, green, red, fields } from './output.js';
 
 interface ListenOptions {
   secret: string;

@@ -1,8 +1,7 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { diagnose, type Diagnosis, type Notification, verifyNotification } from '../receiver/index.js';
 import { StartUpError } from '../values/start-up-error.js';
-import { forward } from './forward.js';
 
 export interface ReceiverOptions {
   /** 0: any free one. */
@@ -85,4 +84,27 @@ function judge(
 ): Pick<Received, 'notification' | 'fault'> {
   const fault = diagnose({ rawBody, headers, secret });
   return { fault, notification: fault ? null : verifyNotification({ rawBody, headers, secret }) };
+}
+
+const PATIENCE_MS = 30_000;
+const BAD_GATEWAY = 502;
+/** Of one connection, not of the message; fetch makes its own. */
+const HOP_BY_HOP = ['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expect', 'upgrade'];
+
+/** Hands a request on as it came, byte for byte, and answers with the status; 502 where nobody answers. */
+export async function forward(to: URL, headers: IncomingHttpHeaders, rawBody: Buffer): Promise<number> {
+  const kept = Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name));
+  try {
+    const response = await fetch(to, {
+      method: 'POST',
+      headers: kept.map(([name, value]) => [name, String(value)] as [string, string]),
+      body: rawBody,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(PATIENCE_MS),
+    });
+    await response.body?.cancel();
+    return response.status;
+  } catch {
+    return BAD_GATEWAY;
+  }
 }

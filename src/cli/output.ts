@@ -1,3 +1,5 @@
+import { styleText } from 'node:util';
+
 /** One JSON document on standard output, or `text` for people. */
 export function print(asJson: boolean | undefined, value: unknown, text: string): void {
   process.stdout.write(asJson ? `${JSON.stringify(value, null, 2)}\n` : `${text}\n`);
@@ -34,3 +36,14 @@ const columnsOf = (text: string): number =>
   (text.match(/[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}\p{Emoji_Presentation}]/gu)?.length ?? 0);
 
 const shown = (value: unknown): string => (value === null || value === undefined ? '-' : String(value));
+
+/** Colours on a terminal, plain text elsewhere. */
+const onTerminal =
+  (format: Parameters<typeof styleText>[0]) =>
+  (text: string): string =>
+    process.stdout.isTTY ? styleText(format, text) : text;
+
+export const green = onTerminal('green');
+export const red = onTerminal('red');
+export const bold = onTerminal('bold');
+export const dim = onTerminal('dim');

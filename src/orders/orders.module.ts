@@ -1,9 +1,11 @@
 import { Module } from '@nestjs/common';
 import { EventEmitterModule } from '@nestjs/event-emitter';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import { AuthModule } from '../auth/auth.module.js';
 import { ClientsModule } from '../clients/clients.module.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 import { MovieOrder } from './movie-order.entity.js';
+import { InternalOrdersController, MovieOrdersController } from './movie-orders.controller.js';
 import { CompletionEvents } from './order-completed.event.js';
 import { OrdersService } from './orders.service.js';
 
@@ -19,3 +21,7 @@ import { OrdersService } from './orders.service.js';
   exports: [OrdersService],
 })
 export class OrdersModule {}
+
+/** The REST routes of movie orders. */
+@Module({ imports: [AuthModule, OrdersModule], controllers: [MovieOrdersController, InternalOrdersController] })
+export class OrderRoutesModule {}

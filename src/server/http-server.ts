@@ -11,14 +11,14 @@ import { MetricsRegistry } from '../metrics/metrics.module.js';
 import { answerBadAddress, answerConnectionFault, answerExpectations, checkHost } from './connection-faults.js';
 import { mountDashboard } from './console/dashboard.js';
 import { operatorRefusal } from './console/operator-access.js';
-import { Drain } from './health/drain.js';
+import { Drain } from './health/health.controller.js';
 import { NestLogger } from './logger.js';
 import { checkMediaType, readBodies } from './request-bodies.js';
 import { observeRequests } from './request-log.js';
 import { methodsOf, recordRoutes } from './routes.js';
 import { ServerModule } from './server.module.js';
+import type { TrustedProxies } from './settings/setting-reader.js';
 import type { Config } from './settings/settings.js';
-import type { TrustedProxies } from './settings/trusted-proxies.js';
 
 const BODY_LIMIT_BYTES = 16 * 1_024;
 const HEADER_LIMIT_BYTES = 16 * 1_024;

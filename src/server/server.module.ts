@@ -1,8 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AuthRoutesModule } from '../auth/auth.module.js';
 import { ClientsModule } from '../clients/clients.module.js';
-import { OrderRoutesModule } from '../orders/order-routes.module.js';
-import { OrdersModule } from '../orders/orders.module.js';
+import { OrderRoutesModule, OrdersModule } from '../orders/orders.module.js';
 import { SandboxRoutesModule, SandboxWorkerModule } from '../orders/sandbox/sandbox.module.js';
 import { PurgeModule } from '../retention/purge.module.js';
 import { UsherModule } from '../usher.module.js';

@@ -1,12 +1,21 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { InjectQueue } from '@nestjs/bullmq';
-import { Controller, Get, Logger } from '@nestjs/common';
+import {
+  Controller,
+  Get,
+  Logger,
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnModuleDestroy,
+} from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
 import { pendingMigrations } from '../../database/migrator.js';
 import { unavailable } from '../../http/problem.js';
 import { WEBHOOK_PRODUCER } from '../../webhooks/queue/delivery.queue.js';
-import { Drain } from './drain.js';
+import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 import { inTime } from './reading.js';
 
 const PATIENCE_MS = 3_000;
@@ -51,5 +60,26 @@ export class HealthController {
       this.logger.warn(`${name}: ${(error as Error).message}`);
       return `the ${name} is not ready`;
     }
+  }
+}
+
+/** The first steps of closing, while the port is open yet: whoever spreads requests is told, and given the time to act. */
+@Injectable()
+export class Drain implements OnModuleDestroy, BeforeApplicationShutdown {
+  private isUnderWay = false;
+
+  constructor(@Inject(SERVER_CONFIG) private readonly config: Config) {}
+
+  /** From here on the process is not ready, and answers are the last on their connections. */
+  get hasBegun(): boolean {
+    return this.isUnderWay;
+  }
+
+  onModuleDestroy(): void {
+    this.isUnderWay = true;
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await pause(this.config.shutdownDelayMs);
   }
 }

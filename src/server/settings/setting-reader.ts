@@ -1,6 +1,6 @@
+import { isIP } from 'node:net';
 import { durationText, parseDuration, parseRate, type Rate } from '../../values/duration.js';
 import { hidePassword } from '../../values/start-up-error.js';
-import { parseTrustedProxies, type TrustedProxies } from './trusted-proxies.js';
 
 /** Within the longest delay a timer takes (2^31 - 1 ms, 24.8 days). */
 const LONGEST_TIMER_MS = 24 * 86_400_000;
@@ -154,3 +154,19 @@ function isDecodable(text: string): boolean {
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ').slice(0, 100);
 
 const parseUrl = (text: string): URL | null => (URL.canParse(text) ? new URL(text) : null);
+
+/** Whose X-Forwarded-For counts: of so many proxies in front, or of proxies at these addresses; null: nobody's. */
+export type TrustedProxies = { hops: number } | { addresses: string[] } | null;
+
+/** `2`, or `10.0.0.1, 192.168.0.0/16, ::1`; `0` is nobody. Undefined where the text is neither. */
+export function parseTrustedProxies(text: string): TrustedProxies | undefined {
+  if (/^\d{1,2}$/.test(text)) return Number(text) === 0 ? null : { hops: Number(text) };
+  const addresses = text.split(',').map((address) => address.trim());
+  return addresses.every(isAddressOrRange) ? { addresses } : undefined;
+}
+
+function isAddressOrRange(text: string): boolean {
+  const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const family = isIP(address);
+  return family !== 0 && Number(bits ?? 0) <= (family === 4 ? 32 : 128);
+}

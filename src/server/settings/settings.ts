@@ -6,8 +6,7 @@ import { parameterFault } from '../../values/connection-url.js';
 import type { RetryPolicy } from '../../values/retry-schedule.js';
 import { StartUpError } from '../../values/start-up-error.js';
 import { misspeltNames } from './misspelling.js';
-import { SettingReader } from './setting-reader.js';
-import type { TrustedProxies } from './trusted-proxies.js';
+import { SettingReader, type TrustedProxies } from './setting-reader.js';
 
 export type Role = 'all' | 'api' | 'worker';
 

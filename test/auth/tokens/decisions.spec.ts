@@ -2,8 +2,8 @@ import { describe, expect, test } from '@jest/globals';
 import { addressGroup } from '../../../src/http/client-address.js';
 import { bodyEncoding } from '../../../src/http/oauth-parameters.js';
 import { BoundedMemory } from '../../../src/limits/limiter-store.js';
+import { parseTrustedProxies } from '../../../src/server/settings/setting-reader.js';
 import { loadConfig } from '../../../src/server/settings/settings.js';
-import { parseTrustedProxies } from '../../../src/server/settings/trusted-proxies.js';
 import { parseRate } from '../../../src/values/duration.js';
 
 test.each([
