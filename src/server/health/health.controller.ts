@@ -18,6 +18,27 @@ import { WEBHOOK_PRODUCER } from '../../webhooks/queue/delivery.queue.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 import { inTime } from './reading.js';
 
+/** The first steps of closing, while the port is open yet: whoever spreads requests is told, and given the time to act. */
+@Injectable()
+export class Drain implements OnModuleDestroy, BeforeApplicationShutdown {
+  private isUnderWay = false;
+
+  constructor(@Inject(SERVER_CONFIG) private readonly config: Config) {}
+
+  /** From here on the process is not ready, and answers are the last on their connections. */
+  get hasBegun(): boolean {
+    return this.isUnderWay;
+  }
+
+  onModuleDestroy(): void {
+    this.isUnderWay = true;
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await pause(this.config.shutdownDelayMs);
+  }
+}
+
 const PATIENCE_MS = 3_000;
 
 @Controller('health')
@@ -60,26 +81,5 @@ export class HealthController {
       this.logger.warn(`${name}: ${(error as Error).message}`);
       return `the ${name} is not ready`;
     }
-  }
-}
-
-/** The first steps of closing, while the port is open yet: whoever spreads requests is told, and given the time to act. */
-@Injectable()
-export class Drain implements OnModuleDestroy, BeforeApplicationShutdown {
-  private isUnderWay = false;
-
-  constructor(@Inject(SERVER_CONFIG) private readonly config: Config) {}
-
-  /** From here on the process is not ready, and answers are the last on their connections. */
-  get hasBegun(): boolean {
-    return this.isUnderWay;
-  }
-
-  onModuleDestroy(): void {
-    this.isUnderWay = true;
-  }
-
-  async beforeApplicationShutdown(): Promise<void> {
-    await pause(this.config.shutdownDelayMs);
   }
 }
