@@ -56,7 +56,7 @@ function checkContents(files, size) {
     typeof entry === 'string' ? [entry] : Object.values(entry),
   );
   for (const path of promised) assert.ok(paths.has(path.replace(/^\.\//, '')), `${path} is missing`);
-  const other = [...paths].filter((path) => !/^(package\.json|README\.md|dist\/.+\.(js|d\.ts))$/.test(path));
+  const other = [...paths].filter((path) => !/^(package\.json|README\.md|LICENSE|dist\/.+\.(js|d\.ts))$/.test(path));
   assert.deepEqual(other, []);
   assert.deepEqual(
     [...paths].filter((path) => /(^|\/)test\/|\.(test|spec)\./.test(path)),
