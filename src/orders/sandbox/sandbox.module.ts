@@ -27,7 +27,7 @@ class SandboxOperatorModule {
 }
 
 /** The REST route with which a client completes its own orders. */
-@Module({ imports: [AuthModule, SandboxOperatorModule], controllers: [SandboxOrdersController] })
+@Module({ imports: [AuthModule, OrdersModule, SandboxOperatorModule], controllers: [SandboxOrdersController] })
 export class SandboxRoutesModule {}
 
 /** Completes the orders whose delay is over. */
