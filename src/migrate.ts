@@ -1,7 +1,7 @@
 import type { DataSource } from 'typeorm';
 import type { Config } from './config.js';
 import { dataSourceOptions, openDataSource } from './database/data-source-options.js';
-import { type EmbeddedPostgres, openEmbeddedPostgres } from './database/embedded/embedded-postgres.js';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from './database/embedded/index.js';
 import { pendingMigrations } from './database/migrator.js';
 import { migrateQueue } from './queue/queue-connections.js';
 

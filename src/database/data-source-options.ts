@@ -2,7 +2,7 @@ import { createConnection } from 'mysql2/promise';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { Config } from '../config.js';
 import { StartUpError } from '../core/start-up-error.js';
-import type { EmbeddedPostgres } from './embedded/embedded-postgres.js';
+import type { EmbeddedPostgres } from './embedded/index.js';
 import { Initial1767225600000 } from './migrations/1767225600000-initial.js';
 import { mysqlTls } from './mysql-tls.js';
 import { mysqlSocket, pgSocket, silenceLimit } from './silent-connections.js';

@@ -14,7 +14,7 @@ import { CONFIG } from '../config.module.js';
 import { StartUpError } from '../core/start-up-error.js';
 import { AfterCommit } from './after-commit.js';
 import { dataSourceOptions, openDataSource } from './data-source-options.js';
-import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/embedded-postgres.js';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/index.js';
 import { bringUpToDate } from './migrator.js';
 
 /** The opened embedded database, or null where DATABASE_URL names a server. */

@@ -2,7 +2,7 @@ import { assertSchemaCompatibility, type ConnectionOptions, runMigrations, Schem
 import pg from 'pg';
 import type { Config } from '../config.js';
 import { StartUpError } from '../core/start-up-error.js';
-import type { EmbeddedPostgres } from '../database/embedded/embedded-postgres.js';
+import type { EmbeddedPostgres } from '../database/embedded/index.js';
 import { unreachable } from '../database/unreachable.js';
 import { createLimitTable } from './limit-table.js';
 import { PatientPool } from './patient-pool.js';

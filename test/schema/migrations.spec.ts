@@ -4,7 +4,7 @@ import { AccessToken, Grant } from '../../src/auth/grant.entity.js';
 import { Client, ClientSecret } from '../../src/clients/client.entity.js';
 import { loadConfig } from '../../src/config.js';
 import { dataSourceOptions } from '../../src/database/data-source-options.js';
-import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/index.js';
 import { pendingMigrations } from '../../src/database/migrator.js';
 import { MovieOrder } from '../../src/orders/movie-order.entity.js';
 import { Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';

@@ -5,7 +5,7 @@ import { loadConfig } from '../../src/config.js';
 import { NOTIFY_ORDER_COMPLETION } from '../../src/core/notification.js';
 import { AfterCommit } from '../../src/database/after-commit.js';
 import { dataSourceOptions } from '../../src/database/data-source-options.js';
-import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/index.js';
 import { inTransaction } from '../../src/database/sql.js';
 import { DeliveryQueue } from '../../src/webhooks/delivery.queue.js';
 import type { SigningSecrets } from '../../src/webhooks/signing-secrets.js';

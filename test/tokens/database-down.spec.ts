@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { loadConfig } from '../../src/config.js';
 import { EMBEDDED_POSTGRES } from '../../src/database/database.module.js';
-import type { EmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
+import type { EmbeddedPostgres } from '../../src/database/embedded/index.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { type Running, serve } from '../../src/serve.js';
 import { type Backend, createBackend } from '../support/backend.js';
