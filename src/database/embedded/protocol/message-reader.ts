@@ -5,7 +5,7 @@ import { ProtocolError } from './messages.js';
 const MAX_STARTUP_BYTES = 10_000;
 const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 
-/** Splits a byte stream into whole messages. It reads only on demand, so a slow owner applies backpressure to the client. */
+/** Splits a byte stream into whole messages. It reads only on demand, which applies backpressure to the client. */
 export class MessageReader {
   readonly #chunks: AsyncIterator<Buffer>;
   #parts: Buffer[] = [];

@@ -34,7 +34,7 @@ function channelName(token: string): string {
 export class Subscriptions<Listener> {
   readonly #listeners = new Map<string, Set<Listener>>();
 
-  /** The session ran the changes itself. Returns the SQL that restores the channels which other listeners still need. */
+  /** The session ran the changes itself. Returns the SQL that restores the channels of other listeners. */
   apply(listener: Listener, changes: readonly SubscriptionChange[]): string[] {
     for (const { listen, channel } of changes) {
       if (listen) this.#add(listener, channel);
