@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream';
-import { ProtocolError } from './protocol-error.js';
+import { ProtocolError } from './messages.js';
 
 /** PostgreSQL's own MAX_STARTUP_PACKET_LENGTH. */
-const STARTUP_LIMIT = 10_000;
-const MESSAGE_LIMIT = 64 * 1024 * 1024;
+const MAX_STARTUP_BYTES = 10_000;
+const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 
-/** Cuts a byte stream into whole messages; reads no further than it is asked for, so that the sender feels it. */
+/** Splits a byte stream into whole messages. It reads only on demand, which applies backpressure to the client. */
 export class MessageReader {
   readonly #chunks: AsyncIterator<Buffer>;
   #parts: Buffer[] = [];
@@ -15,21 +15,22 @@ export class MessageReader {
     this.#chunks = stream.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
   }
 
-  /** A startup, SSL or cancel request; undefined at the end of the stream. */
-  async startup(): Promise<Buffer | undefined> {
+  /** A startup, encryption or cancel request; undefined at the end of the stream. */
+  async nextStartupPacket(): Promise<Buffer | undefined> {
     const header = await this.#peek(4);
     if (!header) return undefined;
     const length = header.readInt32BE(0);
-    if (length < 8 || length > STARTUP_LIMIT) throw new ProtocolError('08P01', 'invalid length of startup packet');
+    if (length < 8 || length > MAX_STARTUP_BYTES) throw new ProtocolError('08P01', 'invalid length of startup packet');
     return this.#take(length);
   }
 
-  async message(): Promise<Buffer | undefined> {
+  /** Undefined at the end of the stream. */
+  async nextMessage(): Promise<Buffer | undefined> {
     const header = await this.#peek(5);
     if (!header) return undefined;
     const length = header.readInt32BE(1);
     if (length < 4) throw new ProtocolError('08P01', 'invalid message length');
-    if (length > MESSAGE_LIMIT) throw new ProtocolError('54000', `message exceeds ${MESSAGE_LIMIT} bytes`);
+    if (length > MAX_MESSAGE_BYTES) throw new ProtocolError('54000', `message exceeds ${MAX_MESSAGE_BYTES} bytes`);
     return this.#take(1 + length);
   }
 
@@ -59,7 +60,7 @@ export class MessageReader {
       const { done, value } = await this.#chunks.next();
       return done ? undefined : value;
     } catch {
-      return undefined; // a stream that broke has ended
+      return undefined; // A broken stream counts as ended.
     }
   }
 }

@@ -1,4 +1,4 @@
-/** A LISTEN or UNLISTEN; the channel '*' stands for all. */
+/** The effect of a LISTEN or UNLISTEN; the channel '*' means all channels. */
 export interface SubscriptionChange {
   readonly listen: boolean;
   readonly channel: string;
@@ -8,6 +8,7 @@ const TOKEN =
   /--[^\n]*|\/\*[^]*?\*\/|\s+|'(?:[^']|'')*'|\$(\w*)\$[^]*?\$\1\$|"(?:[^"]|"")*"|[\p{L}_][\p{L}\p{N}_$]*|[^]/gu;
 const BLANK = /^(?:--|\/\*|\s)/;
 
+/** The LISTEN and UNLISTEN statements in `sql`; comments, strings and function bodies are skipped. */
 export function subscriptionChangesIn(sql: string): SubscriptionChange[] {
   if (!/\b(?:un)?listen\b/i.test(sql)) return [];
   return statementsIn(sql).flatMap(([verb = '', channel, ...rest]) => {
@@ -29,11 +30,11 @@ function channelName(token: string): string {
   return token.startsWith('"') ? token.slice(1, -1).replaceAll('""', '"') : token.toLowerCase();
 }
 
-/** Who listens to which channel of the one session. */
+/** Records which connection listens to which channel of the one session. */
 export class Subscriptions<Listener> {
   readonly #listeners = new Map<string, Set<Listener>>();
 
-  /** Returns the SQL that brings the session, which took every LISTEN and UNLISTEN itself, back in line. */
+  /** The session ran the changes itself. Returns the SQL that restores the channels of other listeners. */
   apply(listener: Listener, changes: readonly SubscriptionChange[]): string[] {
     for (const { listen, channel } of changes) {
       if (listen) this.#add(listener, channel);
@@ -43,8 +44,8 @@ export class Subscriptions<Listener> {
     return [...this.#listeners.keys()].map((channel) => `LISTEN ${quoted(channel)}`);
   }
 
-  /** Returns the SQL that stops what nobody listens to any more. */
-  leave(listener: Listener): string[] {
+  /** Returns the SQL that ends the session's subscriptions without a remaining listener. */
+  removeListener(listener: Listener): string[] {
     const before = [...this.#listeners.keys()];
     this.#remove(listener, '*');
     return before.filter((channel) => !this.#listeners.has(channel)).map((channel) => `UNLISTEN ${quoted(channel)}`);

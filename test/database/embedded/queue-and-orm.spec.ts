@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals
 import { createPostgresBackend, type Job, Queue, runMigrations, Worker } from 'bullmq';
 import pg from 'pg';
 import { DataSource, EntitySchema } from 'typeorm';
-import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../../src/database/embedded/index.js';
 import { Folders } from './support.js';
 
 interface Item {
@@ -69,27 +69,27 @@ describe.each(databases)('for the %s', (role, database) => {
       await pool.end();
     });
 
-    const finished = (count: number): Promise<Job[]> =>
+    const completedJobs = (count: number): Promise<Job[]> =>
       new Promise((resolve) => {
         const jobs: Job[] = [];
-        const note = (job: Job): void => {
+        const collect = (job: Job): void => {
           if (jobs.push(job) === count) resolve(jobs);
         };
-        worker.removeAllListeners('completed').on('completed', note);
+        worker.removeAllListeners('completed').on('completed', collect);
       });
 
     test('runs every job once', async () => {
       work.mockReset().mockResolvedValue('done');
-      const all = finished(100);
+      const all = completedJobs(100);
       await Promise.all(Array.from({ length: 100 }, (_, i) => queue.add('plain', { i })));
       const numbers = (await all).map((job) => job.data.i).sort((a, b) => a - b);
       expect(numbers).toEqual(Array.from({ length: 100 }, (_, i) => i));
       expect(work).toHaveBeenCalledTimes(100);
     });
 
-    test('wakes an idle worker for a delayed job, not before its time', async () => {
+    test('wakes an idle worker for a delayed job when it is due, not earlier', async () => {
       work.mockReset().mockResolvedValue('done');
-      const one = finished(1);
+      const one = completedJobs(1);
       const added = await queue.add('delayed', {}, { delay: 300 });
       const [job] = await one;
       expect(job?.id).toBe(added.id);
@@ -98,7 +98,7 @@ describe.each(databases)('for the %s', (role, database) => {
 
     test('retries a job that failed', async () => {
       work.mockReset().mockRejectedValueOnce(new Error('first')).mockRejectedValueOnce(new Error('second'));
-      const one = finished(1);
+      const one = completedJobs(1);
       await queue.add('retried', {}, { attempts: 5, backoff: { type: 'custom' } });
       const [job] = await one;
       expect(job?.attemptsMade).toBe(3);
@@ -122,7 +122,7 @@ describe.each(databases)('for the %s', (role, database) => {
 
     afterAll(() => orm.destroy());
 
-    test('keeps what a transaction commits and nothing of one that fails', async () => {
+    test('keeps committed rows and none of a transaction that fails', async () => {
       const items = orm.getRepository(ItemEntity);
       await orm.transaction((manager) => manager.getRepository(ItemEntity).insert({ id: 'a', note: 'kept' }));
       const failing = orm.transaction(async (manager) => {

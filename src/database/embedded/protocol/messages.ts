@@ -1,12 +1,23 @@
-/** Messages of PostgreSQL's wire protocol 3.0 (PostgreSQL manual, "Message Formats"). */
+/** Messages of PostgreSQL's frontend/backend protocol 3.0 (PostgreSQL manual, "Message Formats"). */
 
+/** Of the last ReadyForQuery: idle, in a transaction, in a failed transaction. */
 export type TransactionStatus = 'I' | 'T' | 'E';
 
+/** Ends one connection; `code` is the SQLSTATE its client receives. */
+export class ProtocolError extends Error {
+  constructor(
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
 export interface Reply {
-  /** What the client gets: everything but notifications. */
+  /** Everything for the client that sent the batch, without notifications. */
   readonly bytes: Buffer;
   readonly notifications: Buffer[];
-  /** Of the last ReadyForQuery; undefined where there was none. */
+  /** Undefined if the reply holds no ReadyForQuery. */
   readonly status: TransactionStatus | undefined;
   readonly error: string | undefined;
   readonly lastTag: string | undefined;
@@ -21,6 +32,7 @@ export function message(type: string, body: Buffer = Buffer.alloc(0)): Buffer {
   return bytes;
 }
 
+/** Zero-terminated strings, one after the other. */
 export function strings(...texts: string[]): Buffer {
   return Buffer.from(texts.map((text) => `${text}\0`).join(''));
 }
@@ -35,7 +47,7 @@ export function typeOf(bytes: Buffer): string {
   return String.fromCharCode(bytes[0] ?? 0);
 }
 
-/** The zero-terminated string at `start`, and where the next field begins. */
+/** The zero-terminated string at `start`, and the offset of the next field. */
 export function stringAt(bytes: Buffer, start: number): { text: string; next: number } {
   const end = bytes.indexOf(0, start);
   if (end < 0) return { text: bytes.toString('utf8', start), next: bytes.length };
@@ -47,18 +59,12 @@ export const sync = message('S');
 export const parameterStatus = (name: string, value: string): Buffer => message('S', strings(name, value));
 export const readyForQuery = message('Z', Buffer.from('I'));
 
+/** An ErrorResponse of severity FATAL. */
 export function fatal(code: string, text: string): Buffer {
   return message('E', Buffer.concat([strings('SFATAL', 'VFATAL', `C${code}`, `M${text}`), Buffer.from([0])]));
 }
 
-function* messagesIn(bytes: Buffer): Generator<Buffer> {
-  for (let start = 0; start + 5 <= bytes.length;) {
-    const end = start + 1 + bytes.readInt32BE(start + 1);
-    yield bytes.subarray(start, end);
-    start = end;
-  }
-}
-
+/** Splits the backend's bytes into the reply for the client and the notifications, and reads what the owner needs. */
 export function readReply(bytes: Buffer): Reply {
   const notifications: Buffer[] = [];
   const forClient: Buffer[] = [];
@@ -81,6 +87,19 @@ export function readReply(bytes: Buffer): Reply {
   };
 }
 
+/** The channel of a NotificationResponse. */
+export function channelOf(notification: Buffer): string {
+  return stringAt(notification, 9).text;
+}
+
+function* messagesIn(bytes: Buffer): Generator<Buffer> {
+  for (let start = 0; start + 5 <= bytes.length;) {
+    const end = start + 1 + bytes.readInt32BE(start + 1);
+    yield bytes.subarray(start, end);
+    start = end;
+  }
+}
+
 function errorText(response: Buffer): string {
   const fields = response.toString('utf8', 5).split('\0');
   return fields.find((field) => field.startsWith('M'))?.slice(1) ?? 'unknown error';
@@ -90,9 +109,4 @@ function firstColumn(row: Buffer): string | undefined {
   if (row.length < 11) return undefined;
   const length = row.readInt32BE(7);
   return length < 0 ? undefined : row.toString('utf8', 11, 11 + length);
-}
-
-/** The channel of a NotificationResponse. */
-export function channelOf(notification: Buffer): string {
-  return stringAt(notification, 9).text;
 }

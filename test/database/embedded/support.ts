@@ -4,23 +4,23 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { openEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
-import { BUILT } from '../support/process.js';
+import { openEmbeddedPostgres } from '../../../src/database/embedded/index.js';
+import { BUILT } from '../../support/process.js';
 
 const EMBEDDED = join(BUILT, 'src/database/embedded');
 
-/** Temporary folders of one spec file; `clean` removes them all. */
+/** The temporary folders of one spec file; `clean` removes all of them. */
 export class Folders {
-  readonly #made: string[] = [];
+  readonly #created: string[] = [];
   #template: Promise<string> | undefined;
 
   async empty(): Promise<string> {
     const folder = await mkdtemp(join(tmpdir(), 'usher-test-'));
-    this.#made.push(folder);
+    this.#created.push(folder);
     return folder;
   }
 
-  /** A folder that holds a fresh database; the first one is made, the others are copies of it. */
+  /** A folder with an empty database, copied from a template that the first call creates. */
   async initialised(): Promise<string> {
     const folder = await this.empty();
     await this.copyTemplate(folder);
@@ -28,29 +28,29 @@ export class Folders {
   }
 
   async copyTemplate(folder: string): Promise<void> {
-    this.#template ??= this.#makeTemplate();
+    this.#template ??= this.#createTemplate();
     await cp(await this.#template, folder, { recursive: true });
   }
 
   async clean(): Promise<void> {
-    await Promise.all(this.#made.map((folder) => rm(folder, { recursive: true, force: true })));
+    await Promise.all(this.#created.map((folder) => rm(folder, { recursive: true, force: true })));
   }
 
-  async #makeTemplate(): Promise<string> {
+  async #createTemplate(): Promise<string> {
     const folder = await this.empty();
     await (await openEmbeddedPostgres(folder, 'own')).close();
     return folder;
   }
 }
 
-/** A process that runs a script against the build and talks in lines. */
+/** A process that runs a script against the compiled code; the test reads its output line by line. */
 export class Child {
   readonly #process: ChildProcess;
   readonly #lines: AsyncIterator<string>;
   readonly #exit: Promise<unknown>;
 
   constructor(script: string, ...args: string[]) {
-    const prelude = `import { openEmbeddedPostgres } from '${EMBEDDED}/embedded-postgres.js';\nimport pg from 'pg';\n`;
+    const prelude = `import { openEmbeddedPostgres } from '${EMBEDDED}/index.js';\nimport pg from 'pg';\n`;
     const options = ['--input-type=module', '--eval', prelude + script, '--', ...args];
     this.#process = spawn(process.execPath, options, { cwd: EMBEDDED, stdio: ['pipe', 'pipe', 'inherit'] });
     if (!this.#process.stdout) throw new Error('the child has no output');
@@ -62,13 +62,13 @@ export class Child {
     return this.#process.pid ?? 0;
   }
 
-  /** The next line, or undefined when there are no more. */
+  /** The next line of output; undefined at its end. */
   async line(): Promise<string | undefined> {
     const { done, value } = await this.#lines.next();
     return done ? undefined : value;
   }
 
-  /** Lets a child go on that waits for a line of input. */
+  /** Continues a child that waits for a line of input. */
   start(): void {
     this.#process.stdin?.write('go\n');
   }
@@ -78,7 +78,7 @@ export class Child {
     await this.#exit;
   }
 
-  /** Tells the child, which waits for its input to end, that it may close; resolves to its exit code. */
+  /** Ends the child's input and returns its exit code. */
   async finish(): Promise<number | null> {
     this.#process.stdin?.end();
     await this.#exit;
@@ -88,7 +88,7 @@ export class Child {
 
 export const UNTIL_INPUT_ENDS = `await new Promise((r) => process.stdin.on('end', r).resume());`;
 
-/** Asks again, a loop of the event loop apart, until the answer is yes. */
+/** Checks the condition once per iteration of the event loop until it holds. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await condition())) await new Promise((again) => setImmediate(again));
 }

@@ -1,12 +1,13 @@
-import { message, stringAt, strings, typeOf } from './wire.js';
+import { message, stringAt, strings, typeOf } from './messages.js';
 
-/** Gives a connection's named statements names of their own, since all connections share one session's. */
+/** Renames a connection's named statements, because all connections share the names of one session. */
 export class PreparedStatements {
   readonly #names = new Map<string, string>();
   #count = 0;
 
   constructor(private readonly prefix: string) {}
 
+  /** The message with its statement name replaced; the original if it names no statement. */
   rename(original: Buffer): Buffer {
     switch (typeOf(original)) {
       case 'P':
@@ -21,8 +22,8 @@ export class PreparedStatements {
     }
   }
 
-  /** SQL that forgets them all; empty where there are none. */
-  forget(): string[] {
+  /** Returns the SQL that deallocates all of them. */
+  clear(): string[] {
     const names = [...this.#names.values()];
     this.#names.clear();
     return names.map((name) => `DEALLOCATE "${name}"`);

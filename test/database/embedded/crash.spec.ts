@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { afterAll, expect, test } from '@jest/globals';
 import pg from 'pg';
-import { openEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
+import { openEmbeddedPostgres } from '../../../src/database/embedded/index.js';
 import { Child, Folders, until, UNTIL_INPUT_ENDS } from './support.js';
 
 const folders = new Folders();
@@ -9,23 +9,23 @@ const folders = new Folders();
 afterAll(() => folders.clean());
 
 const WRITER = `
-  const it = await openEmbeddedPostgres(process.argv[1], 'own');
-  const pool = new pg.Pool({ ...it.connection, max: 4 });
-  await pool.query('CREATE TABLE IF NOT EXISTS item (n int PRIMARY KEY, twin int)');
+  const database = await openEmbeddedPostgres(process.argv[1], 'own');
+  const pool = new pg.Pool({ ...database.connection, max: 4 });
+  await pool.query('CREATE TABLE IF NOT EXISTS item (n int PRIMARY KEY, copy int)');
   const write = async (first) => {
     for (let n = first; ; n += 4) {
-      const one = await pool.connect();
-      await one.query('BEGIN');
-      await one.query('INSERT INTO item VALUES ($1, NULL)', [n]);
-      await one.query('UPDATE item SET twin = n WHERE n = $1', [n]);
-      await one.query('COMMIT');
-      one.release();
+      const client = await pool.connect();
+      await client.query('BEGIN');
+      await client.query('INSERT INTO item VALUES ($1, NULL)', [n]);
+      await client.query('UPDATE item SET copy = n WHERE n = $1', [n]);
+      await client.query('COMMIT');
+      client.release();
       process.stdout.write(n + '\\n');
     }
   };
   await Promise.all([0, 1, 2, 3].map(write));`;
 
-test('a killed owner leaves the folder free and every acknowledged commit in it', async () => {
+test('after an owner was killed, the folder is free and holds every acknowledged commit', async () => {
   const folder = await folders.initialised();
   const writer = new Child(WRITER, folder);
   const acknowledged = [];
@@ -33,20 +33,21 @@ test('a killed owner leaves the folder free and every acknowledged commit in it'
   await writer.kill();
   const database = await openEmbeddedPostgres(folder, 'own');
   const pool = new pg.Pool(database.connection);
-  const { rows } = await pool.query<{ n: number; twin: number }>('SELECT n, twin FROM item');
+  const { rows } = await pool.query<{ n: number; copy: number }>('SELECT n, copy FROM item');
   await pool.end();
   await database.close();
   const found = new Set(rows.map(({ n }) => n));
   expect(acknowledged.filter((n) => !found.has(n))).toEqual([]);
-  expect(rows.filter(({ n, twin }) => n !== twin)).toEqual([]);
+  expect(rows.filter(({ n, copy }) => n !== copy)).toEqual([]);
   expect(await readdir(folder)).toEqual(['postgres']);
 });
 
-test('a first start that was killed half way does not spoil the folder', async () => {
+test('a first start that was killed leaves the folder usable', async () => {
   const folder = await folders.empty();
   const starter = new Child(`await openEmbeddedPostgres(process.argv[1], 'own');`, folder);
-  const halfWay = async () => (await readdir(folder)).some((name) => name.startsWith('postgres-unfinished-'));
-  await until(halfWay);
+  const hasUnfinishedDatabase = async () =>
+    (await readdir(folder)).some((name) => name.startsWith('postgres-unfinished-'));
+  await until(hasUnfinishedDatabase);
   await starter.kill();
   const database = await openEmbeddedPostgres(folder, 'own');
   await database.close();
@@ -56,12 +57,12 @@ test('a first start that was killed half way does not spoil the folder', async (
 const CONTENDER = `
   console.log('up');
   await new Promise((go) => process.stdin.once('data', go));
-  const it = await openEmbeddedPostgres(process.argv[1], process.argv[2]).catch((error) => ({ role: error.constructor.name }));
-  const one = it.connection && new pg.Client(it.connection);
-  if (one) { await one.connect(); await one.query('INSERT INTO roll VALUES (pg_backend_pid())'); await one.end(); }
-  console.log(it.role);
+  const database = await openEmbeddedPostgres(process.argv[1], process.argv[2]).catch((error) => ({ role: error.constructor.name }));
+  const client = database.connection && new pg.Client(database.connection);
+  if (client) { await client.connect(); await client.query('INSERT INTO opener VALUES (pg_backend_pid())'); await client.end(); }
+  console.log(database.role);
   ${UNTIL_INPUT_ENDS}
-  await it.close?.();`;
+  await database.close?.();`;
 
 async function race(folder: string, mode: 'own' | 'join'): Promise<(string | undefined)[]> {
   const contenders = Array.from({ length: 5 }, () => new Child(CONTENDER, folder, mode));
@@ -72,11 +73,11 @@ async function race(folder: string, mode: 'own' | 'join'): Promise<(string | und
   return roles.sort();
 }
 
-test('of five processes that start at once exactly one is the owner', async () => {
+test('exactly one of five processes that start at once is the owner', async () => {
   const folder = await folders.initialised();
   const database = await openEmbeddedPostgres(folder, 'own');
   const pool = new pg.Pool(database.connection);
-  await pool.query('CREATE TABLE roll (n int)');
+  await pool.query('CREATE TABLE opener (n int)');
   await pool.end();
   await database.close();
   const refused = Array.from({ length: 4 }, () => 'FolderInUseError');

@@ -1,25 +1,30 @@
 import { PGlite } from '@electric-sql/pglite';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
-import { Multiplexer } from '../../src/database/embedded/multiplexer.js';
-import { message, query } from '../../src/database/embedded/wire.js';
+import { message, query } from '../../../src/database/embedded/protocol/messages.js';
+import { Multiplexer } from '../../../src/database/embedded/session/multiplexer.js';
 import { until } from './support.js';
 
 let db: PGlite;
 let multiplexer: Multiplexer;
 const pools: pg.Pool[] = [];
 
-function pool(config: pg.PoolConfig = {}, over = multiplexer): pg.Pool {
-  const made = new pg.Pool({ stream: () => over.stream(), user: 'postgres', database: 'postgres', ...config });
-  made.on('error', () => undefined);
-  pools.push(made);
-  return made;
+function pool(config: pg.PoolConfig = {}, server = multiplexer): pg.Pool {
+  const created = new pg.Pool({
+    stream: () => server.createStream(),
+    user: 'postgres',
+    database: 'postgres',
+    ...config,
+  });
+  created.on('error', () => undefined);
+  pools.push(created);
+  return created;
 }
 
-async function client(config: pg.PoolConfig = {}, over = multiplexer): Promise<pg.PoolClient> {
-  const made = await pool(config, over).connect();
-  made.on('error', () => undefined);
-  return made;
+async function connect(config: pg.PoolConfig = {}, server = multiplexer): Promise<pg.PoolClient> {
+  const created = await pool(config, server).connect();
+  created.on('error', () => undefined);
+  return created;
 }
 
 beforeAll(async () => {
@@ -29,7 +34,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await Promise.all(pools.splice(0).map((made) => made.end()));
+  await Promise.all(pools.splice(0).map((opened) => opened.end()));
   await db.exec('TRUNCATE item');
 });
 
@@ -39,14 +44,14 @@ afterAll(async () => {
 });
 
 async function insertTwiceInTransaction(from: pg.Pool, owner: string, first: number): Promise<void> {
-  const one = await from.connect();
-  await one.query('BEGIN');
-  const before = await one.query('SELECT count(*)::int AS n FROM item');
-  await one.query('INSERT INTO item VALUES ($1, $2)', [first, owner]);
-  await one.query('INSERT INTO item VALUES ($1, $2)', [first + 1, owner]);
-  const after = await one.query('SELECT count(*)::int AS n FROM item');
-  await one.query('COMMIT');
-  one.release();
+  const client = await from.connect();
+  await client.query('BEGIN');
+  const before = await client.query('SELECT count(*)::int AS n FROM item');
+  await client.query('INSERT INTO item VALUES ($1, $2)', [first, owner]);
+  await client.query('INSERT INTO item VALUES ($1, $2)', [first + 1, owner]);
+  const after = await client.query('SELECT count(*)::int AS n FROM item');
+  await client.query('COMMIT');
+  client.release();
   expect(after.rows[0].n).toBe(before.rows[0].n + 2);
 }
 
@@ -58,8 +63,8 @@ describe('transactions', () => {
     expect((await a.query('SELECT count(*)::int AS n FROM item')).rows).toEqual([{ n: 80 }]);
   });
 
-  test('another connection sees nothing before the commit', async () => {
-    const writer = await client();
+  test('are invisible to other connections before their commit', async () => {
+    const writer = await connect();
     await writer.query('BEGIN');
     await writer.query("INSERT INTO item VALUES (1, 'a')");
     const seen = pool().query('SELECT id FROM item');
@@ -69,7 +74,7 @@ describe('transactions', () => {
   });
 
   test('of a dropped connection are rolled back', async () => {
-    const dropped = await client();
+    const dropped = await connect();
     await dropped.query('BEGIN');
     await dropped.query("INSERT INTO item VALUES (1, 'dropped')");
     dropped.release(true);
@@ -77,36 +82,36 @@ describe('transactions', () => {
   });
 
   test('of a destroyed stream are rolled back, even after an error without Sync', async () => {
-    const stream = multiplexer.stream();
-    const answers = collect(stream);
+    const stream = multiplexer.createStream();
+    const replies = collect(stream);
     stream.write(startup());
     stream.write(query("BEGIN; INSERT INTO item VALUES (1, 'gone')"));
-    await until(() => answers().includes('INSERT 0 1'));
+    await until(() => replies().includes('INSERT 0 1'));
     stream.write(Buffer.concat([message('P', Buffer.from('\0selec\0\0\0')), message('H')]));
-    await until(() => answers().includes('syntax error'));
+    await until(() => replies().includes('syntax error'));
     stream.destroy();
     expect((await pool().query('SELECT id FROM item')).rows).toEqual([]);
   });
 
-  test('left idle while others wait are ended with 25P03', async () => {
-    const impatient = await Multiplexer.over(db, 20);
-    const sleeper = await client({}, impatient);
-    const ended = new Promise<Error>((resolve) => sleeper.once('error', resolve));
-    await sleeper.query('BEGIN');
-    await sleeper.query("INSERT INTO item VALUES (1, 'sleeper')");
-    const waiting = pool({}, impatient).query('SELECT id FROM item');
+  test('that are idle while other connections wait are ended with 25P03', async () => {
+    const shortTimeout = await Multiplexer.over(db, 20);
+    const idle = await connect({}, shortTimeout);
+    const ended = new Promise<Error>((resolve) => idle.once('error', resolve));
+    await idle.query('BEGIN');
+    await idle.query("INSERT INTO item VALUES (1, 'idle')");
+    const waiting = pool({}, shortTimeout).query('SELECT id FROM item');
     expect(await ended).toMatchObject({ code: '25P03' });
     expect((await waiting).rows).toEqual([]);
-    sleeper.release(true);
+    idle.release(true);
   });
 });
 
 describe('a connection', () => {
   test('has its own search_path, also after SET', async () => {
     await pool().query('CREATE SCHEMA IF NOT EXISTS usher_sandbox; CREATE SCHEMA IF NOT EXISTS "Odd, name"');
-    const quoted = await client({ options: '-c search_path="usher_sandbox"' });
-    const odd = await client({ options: '-c search_path="Odd,\\ name"' });
-    const plain = await client();
+    const quoted = await connect({ options: '-c search_path="usher_sandbox"' });
+    const odd = await connect({ options: '-c search_path="Odd,\\ name"' });
+    const plain = await connect();
     const path = async (of: pg.PoolClient) => (await of.query('SELECT current_schema AS s')).rows[0].s;
     await plain.query('SET search_path TO pg_catalog');
     expect([await path(quoted), await path(odd), await path(plain)]).toEqual([
@@ -114,64 +119,66 @@ describe('a connection', () => {
       'Odd, name',
       'pg_catalog',
     ]);
-    const later = await client();
+    const later = await connect();
     expect(await path(later)).toBe('public');
-    for (const one of [quoted, odd, plain, later]) one.release();
+    for (const client of [quoted, odd, plain, later]) client.release();
   });
 
   test('is refused with an option that cannot be kept per connection', async () => {
-    await expect(client({ options: '-c work_mem=1MB' })).rejects.toMatchObject({ code: '0A000' });
+    await expect(connect({ options: '-c work_mem=1MB' })).rejects.toMatchObject({ code: '0A000' });
   });
 
   test('has its own prepared statements', async () => {
-    const [a, b] = [await client(), await client()];
+    const [a, b] = [await connect(), await connect()];
     const named = (of: pg.PoolClient, text: string) => of.query({ name: 'same', text, values: [1] });
     for (let round = 0; round < 2; round++) {
       expect((await named(a, 'SELECT $1::int + 1 AS n')).rows).toEqual([{ n: 2 }]);
       expect((await named(b, 'SELECT $1::int + 10 AS n')).rows).toEqual([{ n: 11 }]);
     }
-    for (const one of [a, b]) one.release(true);
+    for (const client of [a, b]) client.release(true);
     await until(async () => (await db.query('SELECT 1 FROM pg_prepared_statements')).rows.length === 0);
   });
 
-  test('goes on after an error, also within a batch', async () => {
-    const one = await client();
-    await expect(one.query('SELECT $1::int / 0', [1])).rejects.toMatchObject({ code: '22012' });
-    expect((await one.query('SELECT $1::int AS n', [7])).rows).toEqual([{ n: 7 }]);
-    one.release();
+  test('continues after an error, also within a batch', async () => {
+    const client = await connect();
+    await expect(client.query('SELECT $1::int / 0', [1])).rejects.toMatchObject({ code: '22012' });
+    expect((await client.query('SELECT $1::int AS n', [7])).rows).toEqual([{ n: 7 }]);
+    client.release();
   });
 
-  test('that tries COPY gets an error and goes on', async () => {
-    const one = await client();
-    await expect(one.query('COPY item FROM STDIN')).rejects.toThrow('takes no COPY data');
-    await expect(one.query({ text: 'COPY item FROM STDIN', values: [] })).rejects.toThrow('takes no COPY data');
-    expect((await one.query('SELECT 1 AS n')).rows).toEqual([{ n: 1 }]);
-    one.release();
+  test('that sends COPY receives an error and continues', async () => {
+    const client = await connect();
+    await expect(client.query('COPY item FROM STDIN')).rejects.toThrow('COPY FROM STDIN is not supported');
+    await expect(client.query({ text: 'COPY item FROM STDIN', values: [] })).rejects.toThrow(
+      'COPY FROM STDIN is not supported',
+    );
+    expect((await client.query('SELECT 1 AS n')).rows).toEqual([{ n: 1 }]);
+    client.release();
   });
 
-  test('that speaks nonsense ends alone', async () => {
-    const nonsense = [message('y'), Buffer.from('Q\x7f\xff\xff\xff', 'latin1'), Buffer.from('Q\0\0\0\x01', 'latin1')];
-    for (const bytes of nonsense) {
-      const stream = multiplexer.stream();
-      const answers = collect(stream);
+  test('that sends an invalid message is ended, and no other', async () => {
+    const invalid = [message('y'), Buffer.from('Q\x7f\xff\xff\xff', 'latin1'), Buffer.from('Q\0\0\0\x01', 'latin1')];
+    for (const bytes of invalid) {
+      const stream = multiplexer.createStream();
+      const replies = collect(stream);
       stream.write(Buffer.concat([startup(), bytes]));
       await until(() => stream.destroyed);
-      expect(answers()).toMatch(/FATAL.*(08P01|54000)/s);
+      expect(replies()).toMatch(/FATAL.*(08P01|54000)/s);
     }
     expect((await pool().query('SELECT 1 AS n')).rows).toEqual([{ n: 1 }]);
   });
 
-  test('that asks for encryption is answered N, and a cancel request nothing', async () => {
-    const stream = multiplexer.stream();
-    const answers = collect(stream);
+  test('that requests encryption receives N; a cancel request receives nothing', async () => {
+    const stream = multiplexer.createStream();
+    const replies = collect(stream);
     stream.write(packet(80877103));
-    await until(() => answers() === 'N');
+    await until(() => replies() === 'N');
     stream.write(packet(80877102, Buffer.alloc(8)));
     await until(() => stream.destroyed);
-    expect(answers()).toBe('N');
+    expect(replies()).toBe('N');
   });
 
-  test('gets large values whole, in both directions', async () => {
+  test('sends and receives values of 3 MB', async () => {
     const text = 'x'.repeat(3_000_000);
     const { rows } = await pool().query('SELECT $1::text AS back', [text]);
     expect(rows[0].back === text).toBe(true);
@@ -179,11 +186,11 @@ describe('a connection', () => {
 });
 
 test('timers run while queries do', async () => {
-  let hasTicked = false;
-  const tick = setTimeout(() => (hasTicked = true), 1);
-  const busy = pool();
-  await until(async () => (await busy.query('SELECT 1')).rows.length === 1 && hasTicked);
-  clearTimeout(tick);
+  let hasFired = false;
+  const timer = setTimeout(() => (hasFired = true), 1);
+  const queries = pool();
+  await until(async () => (await queries.query('SELECT 1')).rows.length === 1 && hasFired);
+  clearTimeout(timer);
 });
 
 function packet(code: number, body = Buffer.alloc(0)): Buffer {

@@ -4,38 +4,37 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { PGlite } from '@electric-sql/pglite';
 import { StartUpError } from '../../values/start-up-error.js';
-import { prepareFolder, UnusableFolderError } from './data-folder.js';
-import { FolderLock } from './folder-lock.js';
-import { Multiplexer } from './multiplexer.js';
-import { openSocketFolder, type SocketFolder } from './socket-folder.js';
-import { startPGlite } from './start-pglite.js';
-import { close, listen } from './unix-socket.js';
+import { prepareFolder, UnusableFolderError } from './folder/data-folder.js';
+import { FolderLock } from './folder/folder-lock.js';
+import { startPGlite } from './folder/start-pglite.js';
+import { close, listen, openSocketFolder, type SocketFolder } from './folder/unix-sockets.js';
+import { Multiplexer } from './session/multiplexer.js';
 
 export class FolderInUseError extends StartUpError {
   constructor(
     readonly folder: string,
     readonly pid: number,
   ) {
-    const who = pid === process.pid ? 'already open in this process' : `in use by process ${pid}`;
-    super(`The data folder ${folder} is ${who}: close it there first, or choose another folder`);
+    const user = pid === process.pid ? 'already open in this process' : `in use by process ${pid}`;
+    super(`The data folder ${folder} is ${user}: close it there first, or choose another folder`);
   }
 }
 
-/** Everything is set, so that the PG* variables of the environment cannot lead elsewhere. */
-const BASICS = { user: 'postgres', database: 'postgres', port: 5432, ssl: false } as const;
+/** Every setting is given, so that the environment's PG* variables cannot redirect a connection. */
+const BASE_OPTIONS = { user: 'postgres', database: 'postgres', port: 5432, ssl: false } as const;
 
-export type EmbeddedConnection = typeof BASICS & ({ readonly stream: () => Duplex } | { readonly host: string });
+export type EmbeddedConnection = typeof BASE_OPTIONS & ({ readonly stream: () => Duplex } | { readonly host: string });
 
 export interface EmbeddedPostgres {
-  /** 'owner' runs PGlite in this process; 'guest' talks to the process that does. */
+  /** 'owner' runs PGlite in this process; 'guest' uses the process that does. */
   readonly role: 'owner' | 'guest';
-  /** For pg.Pool and pg.Client, and TypeORM's `extra`. */
+  /** Options for pg.Pool and pg.Client, and for TypeORM's `extra`. */
   readonly connection: EmbeddedConnection;
-  /** Ends every connection; the owner also ends its guests', closes PGlite and frees the folder. */
+  /** Ends every connection. The owner also disconnects its guests, closes PGlite and releases the folder. */
   close(): Promise<void>;
 }
 
-/** 'own' runs the database here or throws FolderInUseError; 'join' uses the process that runs it, if there is one. */
+/** 'own' runs the database here or throws FolderInUseError; 'join' uses the process that already runs it, if any. */
 export async function openEmbeddedPostgres(folder: string, mode: 'own' | 'join'): Promise<EmbeddedPostgres> {
   const path = await prepareFolder(folder);
   const sockets = await openSocketFolder(path);
@@ -45,37 +44,41 @@ export async function openEmbeddedPostgres(folder: string, mode: 'own' | 'join')
     await sockets.close();
     const { code, syscall } = error as NodeJS.ErrnoException;
     if (syscall !== 'listen') throw error;
-    throw new UnusableFolderError(`The data folder ${path} cannot hold a Unix socket (${code}): choose a local folder`);
+    throw new UnusableFolderError(`The data folder ${path} cannot hold a Unix socket (${code}); choose a local folder`);
   }
 }
 
 async function open(folder: string, sockets: SocketFolder, mode: 'own' | 'join'): Promise<EmbeddedPostgres> {
   for (;;) {
-    const lock = await FolderLock.take(sockets.path);
-    if (lock instanceof FolderLock) return own(folder, sockets, lock);
+    const lock = await FolderLock.acquire(sockets.path);
+    if (lock instanceof FolderLock) return openAsOwner(folder, sockets, lock);
     try {
       if (mode === 'own') throw new FolderInUseError(folder, lock.pid);
-      if (await lock.serves()) return guest(sockets);
-      if (!lock.isGone) throw new FolderInUseError(folder, lock.pid);
+      if (await lock.isServing()) return openAsGuest(sockets);
+      if (!lock.isClosed) throw new FolderInUseError(folder, lock.pid);
     } finally {
       lock.close();
     }
   }
 }
 
-function guest(sockets: SocketFolder): EmbeddedPostgres {
-  return { role: 'guest', connection: { ...BASICS, host: sockets.path }, close: once(() => sockets.close()) };
+function openAsGuest(sockets: SocketFolder): EmbeddedPostgres {
+  return { role: 'guest', connection: { ...BASE_OPTIONS, host: sockets.path }, close: once(() => sockets.close()) };
 }
 
-async function own(folder: string, sockets: SocketFolder, lock: FolderLock): Promise<EmbeddedPostgres> {
+async function openAsOwner(folder: string, sockets: SocketFolder, lock: FolderLock): Promise<EmbeddedPostgres> {
   let db: PGlite | undefined;
   try {
     db = await startPGlite(folder);
     const multiplexer = await Multiplexer.over(db);
     const server = await serve(multiplexer, join(sockets.path, '.s.PGSQL.5432'));
-    lock.serving();
+    lock.announceServing();
     const closeAll = once(() => closeOwner(db as PGlite, multiplexer, server, sockets, lock));
-    return { role: 'owner', connection: { ...BASICS, stream: () => multiplexer.stream() }, close: closeAll };
+    return {
+      role: 'owner',
+      connection: { ...BASE_OPTIONS, stream: () => multiplexer.createStream() },
+      close: closeAll,
+    };
   } catch (error) {
     await db?.close();
     await lock.release();
@@ -84,7 +87,7 @@ async function own(folder: string, sockets: SocketFolder, lock: FolderLock): Pro
 }
 
 async function serve(multiplexer: Multiplexer, path: string): Promise<Server> {
-  await rm(path, { force: true }); // left by a crash
+  await rm(path, { force: true }); // A crashed owner leaves its socket file.
   const server = createServer((socket) => multiplexer.attach(socket));
   await listen(server, path);
   await chmod(path, 0o600);
@@ -103,7 +106,7 @@ async function closeOwner(
   try {
     await db.close();
   } finally {
-    await multiplexer.endStreams();
+    await multiplexer.destroyStreams();
     await serverClosed;
     await lock.release();
     await sockets.close();
