@@ -1,29 +1,108 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import { type DynamicModule, type FactoryProvider, Module, type ModuleMetadata, type Provider, type Type } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
 import { AuditModule } from './audit/audit.module.js';
-import { DatabaseModule, type DatabaseUse } from './database/database.module.js';
+import { AuthenticationModule } from './auth/auth.module.js';
+import { AccessToken, Grant } from './auth/tokens/grant.entity.js';
+import { Client, ClientSecret } from './clients/client.entity.js';
+import { ClientsModule } from './clients/clients.module.js';
+import { DatabaseModule } from './database/database.module.js';
+import { LimitsModule } from './limits/limits.module.js';
 import { MetricsModule } from './metrics/metrics.module.js';
+import { IdempotencyKey } from './orders/idempotency-key.entity.js';
+import { MovieOrder } from './orders/movie-order.entity.js';
 import { QueueModule } from './queue/queue.module.js';
-import { PurgeWorkerModule } from './retention/purge.module.js';
-import { type ResolvedOptions, UsherOptionsModule } from './usher.options.js';
-import { WebhookWorkerModule } from './webhooks/webhook.module.js';
+import { resolveOptions } from './resolve-options.js';
+import { PurgeModule } from './retention/purge.module.js';
+import { type ResolvedOptions, USHER_OPTIONS, type UsherOptions } from './usher.options.js';
+import { StartUpError } from './values/start-up-error.js';
+import { Webhook, WebhookAttempt } from './webhooks/webhook.entity.js';
 
-/**
- * What every other module of Usher needs: options, database, queue, and the workers that deliver. An application imports
- * it beside OrdersModule and WebhookModule.
- */
+/** Usher's entities, for the `entities` of an application's own `DataSource`. */
+export const usherEntities: (new () => object)[] = [
+  Client,
+  ClientSecret,
+  Grant,
+  AccessToken,
+  MovieOrder,
+  IdempotencyKey,
+  Webhook,
+  WebhookAttempt,
+];
+
+/** Makes the options of `forRootAsync({ useClass })` and `({ useExisting })`. */
+export interface UsherOptionsFactory {
+  createUsherOptions(): UsherOptions | Promise<UsherOptions>;
+}
+
+/** As in Nest's other modules: exactly one of `useFactory`, `useClass` and `useExisting`. */
+export interface UsherAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
+  inject?: FactoryProvider['inject'];
+  // The parameters are those that `inject` names.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  useFactory?: (...injected: any[]) => UsherOptions | Promise<UsherOptions>;
+  useClass?: Type<UsherOptionsFactory>;
+  useExisting?: Type<UsherOptionsFactory>;
+}
+
+@Module({})
+class UsherOptionsModule {}
+
+/** What the modules of Usher share: options, database, queue, clients and guards. It is always global; import it once. */
 @Module({})
 export class UsherModule {
-  static forRoot(options: ResolvedOptions, use: DatabaseUse = 'serve'): DynamicModule {
-    return {
-      module: UsherModule,
-      imports: [
-        UsherOptionsModule.forRoot(options),
-        DatabaseModule.forRoot(use),
-        QueueModule.forRoot(),
-        AuditModule,
-        MetricsModule,
-        ...(options.deliver && use === 'serve' ? [WebhookWorkerModule, PurgeWorkerModule] : []),
-      ],
-    };
+  constructor(modules: ModulesContainer) {
+    const imported = [...modules.values()].filter(({ metatype }) => metatype === UsherModule);
+    if (imported.length > 1)
+      throw new StartUpError('UsherModule is imported twice; call forRoot() or forRootAsync() once, in the root module');
   }
+
+  /** @throws UsherOptionsError with every fault of the options */
+  static forRoot(options: UsherOptions): DynamicModule {
+    return this.forResolvedOptions(resolveOptions(options));
+  }
+
+  /** The same with options that are injected or awaited. Faults are thrown when the application starts. */
+  static forRootAsync({ imports = [], ...options }: UsherAsyncOptions): DynamicModule {
+    return assembled(imports, optionsProviders(options));
+  }
+
+  /** For a host that checks its own settings, as the server does. */
+  static forResolvedOptions(options: ResolvedOptions): DynamicModule {
+    return assembled([], [{ provide: USHER_OPTIONS, useValue: options }]);
+  }
+}
+
+function assembled(imports: NonNullable<ModuleMetadata['imports']>, providers: Provider[]): DynamicModule {
+  return {
+    module: UsherModule,
+    global: true,
+    imports: [
+      { module: UsherOptionsModule, global: true, imports, providers, exports: [USHER_OPTIONS] },
+      DatabaseModule.forRoot(usherEntities),
+      QueueModule.forRoot(),
+      AuditModule,
+      MetricsModule,
+      LimitsModule,
+      ClientsModule,
+      AuthenticationModule,
+      PurgeModule,
+    ],
+    exports: [ClientsModule, AuthenticationModule],
+  };
+}
+
+function optionsProviders({ inject = [], useFactory, useClass, useExisting }: UsherAsyncOptions): Provider[] {
+  if (useFactory) {
+    const resolved = async (...injected: unknown[]) => resolveOptions(await useFactory(...injected));
+    return [{ provide: USHER_OPTIONS, useFactory: resolved, inject }];
+  }
+  const factory = useExisting ?? useClass;
+  if (!factory)
+    throw new StartUpError('UsherModule.forRootAsync() needs one of useFactory, useClass and useExisting; pass one');
+  const fromFactory = {
+    provide: USHER_OPTIONS,
+    useFactory: async (made: UsherOptionsFactory) => resolveOptions(await made.createUsherOptions()),
+    inject: [factory],
+  };
+  return useClass ? [useClass, fromFactory] : [fromFactory];
 }

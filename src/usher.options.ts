@@ -1,12 +1,7 @@
-import { type DynamicModule, Module } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
 import type { Rate } from './values/duration.js';
 import type { Environment } from './values/identifier.js';
 import type { RetryPolicy } from './values/retry-schedule.js';
-
-/** Where the tables are: a folder with an embedded Postgres, or a server. */
-export type DatabaseLocation = { kind: 'embedded'; folder: string } | { kind: 'mysql' | 'postgres'; url: URL };
-/** Where the jobs are: in the embedded database, or on a server. */
-export type QueueLocation = { kind: 'embedded' } | { kind: 'redis' | 'postgres'; url: URL };
 
 /** A user and a password of HTTP Basic. */
 export interface Credentials {
@@ -14,47 +9,76 @@ export interface Credentials {
   password: string;
 }
 
-/** Everything the modules of Usher need to know, checked. Times in milliseconds unless the name says seconds. */
+/** What an application tells `UsherModule.forRoot()` or `forRootAsync()`. Everything that is left out has a safe default. */
+export interface UsherOptions {
+  environment: Environment;
+  /**
+   * `id:base64[,id:base64…]` with 32 bytes a key; the first encrypts, all decrypt. Required, except with an `embedded:`
+   * database, which keeps a key file in its folder.
+   */
+  masterKeys?: string;
+  /** The application's own `DataSource`, which Usher neither changes nor migrates; or the address of one that Usher opens. */
+  database: { dataSource: DataSource } | { url: string; pool?: number; join?: boolean };
+  /** Where BullMQ keeps its jobs. `url`: redis://, rediss:// or postgres://; default: the database, where that is Postgres. */
+  queue?: { url?: string; prefix?: string };
+  /** Whether this process delivers notifications; default true. With false it only records them. */
+  deliver?: boolean;
+  /** Where clients reach this application, with its prefix: `https://api.example/v1`. Published in the metadata. */
+  publicUrl?: string;
+  /** Who may complete orders and introspect every token over REST from another process; default: nobody. */
+  internal?: Credentials;
+  /** Default: the specified 30 s, 2 min, 30 s and 5 attempts. Production accepts no other values. */
+  retry?: Partial<RetryPolicy>;
+  /** Deliveries that run at the same time in this process; default 256. */
+  concurrency?: number;
+  /** How long finished orders, bodies and attempts are kept, in milliseconds; default 90 days, at least one day. */
+  retentionMs?: number;
+  /** `allowPrivate`: whether Notify URLs may lead to private addresses; default false, never true in production. */
+  notifyUrls?: { allowPrivate?: boolean };
+  /** The proxy that deliveries go through: `http://user:password@proxy.example:3128`; default: none. */
+  proxy?: string;
+  /** In seconds; default 5184000 (60 days) and 31536000 (365 days). */
+  lifetimes?: { accessToken?: number; refreshToken?: number };
+  /** Rates like `600/m`. `authFailures` per client id and address, default 20/m; `tokens` per client, default 600/m. */
+  limits?: { authFailures?: string; tokens?: string };
+}
+
+/** Where the tables are: the application's own data source, a folder with an embedded Postgres, or a server. */
+export type DatabaseLocation =
+  | { kind: 'host'; dataSource: DataSource }
+  /** `join`: use the process that already runs the database in this folder, if there is one. */
+  | { kind: 'embedded'; folder: string; join: boolean }
+  | { kind: 'mysql' | 'postgres'; url: URL };
+
+/** Where the jobs are: in the database, or on a server. */
+export type QueueLocation = { kind: 'database' } | { kind: 'redis' | 'postgres'; url: URL };
+
+/** The {@link UsherOptions}, checked and with every default in place. Times in milliseconds unless the name says seconds. */
 export interface ResolvedOptions {
   environment: Environment;
-  /** The public base address, `{auth_url}` of the specification. */
-  authUrl: string | null;
+  /** The public base address, `{auth_url}` of the specification, without a slash at its end. */
+  publicUrl: string | null;
   database: DatabaseLocation;
   queue: QueueLocation;
   databasePool: number;
   queuePrefix: string;
-  /** `id:base64[,id:base64…]`; the first encrypts, all decrypt. Null: a key file in the embedded database's folder. */
+  /** Null: a key file in the embedded database's folder. */
   masterKeys: string | null;
-  /** Who may complete orders from another process; null: nobody. */
   internal: Credentials | null;
-  /** Whether this process delivers notifications, or only records them. */
   deliver: boolean;
   retry: RetryPolicy;
-  webhookConcurrency: number;
-  /** How long finished orders, bodies and attempts are kept. */
+  concurrency: number;
   retentionMs: number;
   allowPrivateHosts: boolean;
-  /** The proxy that deliveries go through, with its credentials; null: none. */
-  webhookProxy: URL | null;
+  proxy: URL | null;
   accessTokenSeconds: number;
   refreshTokenSeconds: number;
-  /** Failed client authentications per client id and address. It has no `off`, because imported secrets may be short. */
   authFailureLimit: Rate;
-  /** Tokens issued and refreshed per client; null: unlimited, for a deployment whose gateway limits them. */
+  /** Null: unlimited. */
   tokenRateLimit: Rate | null;
 }
 
-/** Injects the {@link ResolvedOptions}. */
-export const USHER_OPTIONS = Symbol('UsherOptions');
-
-@Module({})
-export class UsherOptionsModule {
-  static forRoot(options: ResolvedOptions): DynamicModule {
-    return {
-      module: UsherOptionsModule,
-      global: true,
-      providers: [{ provide: USHER_OPTIONS, useValue: options }],
-      exports: [USHER_OPTIONS],
-    };
-  }
-}
+/** Injects the {@link ResolvedOptions}. Nest prints the description where the module is missing. */
+export const USHER_OPTIONS = Symbol(
+  'options of Usher: import UsherModule.forRoot() or forRootAsync() in the root module',
+);

@@ -1,14 +1,12 @@
 import { Module } from '@nestjs/common';
-import { TypeOrmModule } from '@nestjs/typeorm';
 import { EMBEDDED_POSTGRES } from '../database/database.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
-import { Client, ClientSecret } from './client.entity.js';
 import { ClientsService } from './clients.service.js';
 import { KeyCheck } from './keys/key-check.js';
 import { KeyFile } from './keys/key-file.js';
 import { KeyRing } from './keys/key-ring.js';
 import { KEY_FILE, KeyRotation } from './keys/key-rotation.js';
-import { parseMasterKeys } from './keys/master-key.js';
+import { parseMasterKeys } from '../values/master-key.js';
 import { ClientSecrets } from './secrets/client-secrets.js';
 import { SecretRotation } from './secrets/secret-rotation.js';
 import { Vault } from './secrets/vault.js';
@@ -24,13 +22,16 @@ function openKeyRing({ masterKeys }: ResolvedOptions, file: KeyFile | null): Key
 }
 
 @Module({
-  imports: [TypeOrmModule.forFeature([Client, ClientSecret])],
   providers: [
     // The key file lies in the embedded database's folder: it must be open (and locked) first.
     { provide: KEY_FILE, useFactory: openKeyFile, inject: [USHER_OPTIONS, EMBEDDED_POSTGRES] },
     { provide: KeyRing, useFactory: openKeyRing, inject: [USHER_OPTIONS, KEY_FILE] },
     { provide: Vault, useFactory: (keys: KeyRing) => new Vault(keys), inject: [KeyRing] },
-    ...[ClientsService, ClientSecrets, SecretRotation, KeyRotation, KeyCheck],
+    ClientsService,
+    ClientSecrets,
+    SecretRotation,
+    KeyRotation,
+    KeyCheck,
   ],
   exports: [ClientsService, ClientSecrets, SecretRotation, KeyRotation],
 })

@@ -1,5 +1,5 @@
+import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
-import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
 import { type DataSource, Repository } from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
 import { databaseNow, inTransaction, isDuplicate } from '../database/sql.js';
@@ -17,13 +17,16 @@ const NAME = new RegExp(`^(?=.*\\S)\\P{Cc}{1,${CLIENT_NAME_MOST}}$`, 'u');
 /** Issues, changes and looks up API clients (specification 5.1: credentials come from the operator). */
 @Injectable()
 export class ClientsService {
+  private readonly clients: Repository<Client>;
+
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
-    @InjectRepository(Client) private readonly clients: Repository<Client>,
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly vault: Vault,
     private readonly audit: AuditLog,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
-  ) {}
+  ) {
+    this.clients = dataSource.getRepository(Client);
+  }
 
   /** A new client and its secret, which is shown this once and only kept sealed. */
   create(name: string, notifyUrl: string | null): Promise<{ client: Client; secret: string }> {

@@ -1,5 +1,5 @@
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { USHER_DATA_SOURCE } from './data-source.js';
+import { Inject, Injectable } from '@nestjs/common';
 import type {
   DataSource,
   EntityManager,
@@ -13,7 +13,7 @@ import type {
 export class AfterCommit implements EntitySubscriberInterface {
   private readonly waiting = new WeakMap<QueryRunner, (() => void)[]>();
 
-  constructor(@InjectDataSource() dataSource: DataSource) {
+  constructor(@Inject(USHER_DATA_SOURCE) dataSource: DataSource) {
     dataSource.subscribers.push(this);
   }
 

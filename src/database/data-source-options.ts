@@ -32,6 +32,7 @@ export async function dataSourceOptions(
   if (database.kind === 'embedded') {
     return { ...COMMON, type: 'postgres', extra: { ...embedded?.connection, max: databasePool } };
   }
+  if (database.kind === 'host') return database.dataSource.options;
   if (database.kind === 'postgres') {
     const extra = {
       connectionString: database.url.href,
@@ -57,7 +58,7 @@ export async function openDataSource(options: DataSourceOptions, { database }: R
     return await new DataSource(options).initialize();
   } catch (error) {
     const isServers = isDatabaseDown(error) || typeof (error as { code?: unknown }).code === 'string';
-    throw isServers && database.kind !== 'embedded' ? unreachable('DATABASE_URL', database.url, error) : error;
+    throw isServers && 'url' in database ? unreachable('DATABASE_URL', database.url, error) : error;
   }
 }
 

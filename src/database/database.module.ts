@@ -1,92 +1,53 @@
-import {
-  type DynamicModule,
-  Inject,
-  Injectable,
-  Module,
-  type OnApplicationShutdown,
-  type OnModuleInit,
-} from '@nestjs/common';
-import { ModulesContainer } from '@nestjs/core';
-import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
-import { DataSource, type DataSourceOptions } from 'typeorm';
+import { type DynamicModule, Inject, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import type { DataSource, EntityTarget } from 'typeorm';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
-import { StartUpError } from '../values/start-up-error.js';
 import { AfterCommit } from './after-commit.js';
 import { dataSourceOptions, openDataSource } from './data-source-options.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/index.js';
 import { bringUpToDate } from './migrator.js';
+import { USHER_DATA_SOURCE } from './data-source.js';
 
-/** The opened embedded database, or null where DATABASE_URL names a server. */
+/** Injects the opened embedded database, or null where there is none. */
 export const EMBEDDED_POSTGRES = Symbol('EmbeddedPostgres');
 
-/** 'serve' runs an embedded database itself; 'command' also works beside a server that does. */
-export type DatabaseUse = 'serve' | 'command';
+const openEmbedded = ({ database }: ResolvedOptions): Promise<EmbeddedPostgres> | null =>
+  database.kind === 'embedded' ? openEmbeddedPostgres(database.folder, database.join ? 'join' : 'own') : null;
 
+/** The data source, the application's own or one that Usher opens beside it, and its migrations. */
 @Module({})
-class EmbeddedPostgresModule {
-  static forRoot(use: DatabaseUse): DynamicModule {
-    const open = ({ database }: ResolvedOptions): Promise<EmbeddedPostgres> | null =>
-      database.kind === 'embedded' ? openEmbeddedPostgres(database.folder, use === 'serve' ? 'own' : 'join') : null;
-    return {
-      module: EmbeddedPostgresModule,
-      global: true,
-      providers: [{ provide: EMBEDDED_POSTGRES, useFactory: open, inject: [USHER_OPTIONS] }],
-      exports: [EMBEDDED_POSTGRES],
-    };
-  }
-}
-
-/** Of two default data sources Nest gives every module the same one: Usher's rows, or the application's, would go astray. */
-@Injectable()
-class OneDefaultDataSource {
-  constructor(modules: ModulesContainer) {
-    const holders = [...modules.values()].filter(({ isGlobal, providers }) => isGlobal && providers.has(DataSource));
-    if (holders.length < 2) return;
-    throw new StartUpError(
-      'there is a default TypeORM data source beside Usher’s: give yours a name, or keep your tables in Usher’s',
-    );
-  }
-}
-
-@Module({ providers: [OneDefaultDataSource, AfterCommit], exports: [AfterCommit] })
 export class DatabaseModule implements OnModuleInit, OnApplicationShutdown {
   constructor(
-    @Inject(getDataSourceToken()) private readonly dataSource: DataSource,
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     @Inject(EMBEDDED_POSTGRES) private readonly embedded: EmbeddedPostgres | null,
-    @Inject(USHER_OPTIONS) private readonly config: ResolvedOptions,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
-  static forRoot(use: DatabaseUse): DynamicModule {
+  /** `entities`: those of a data source that Usher opens itself. */
+  static forRoot(entities: EntityTarget<object>[]): DynamicModule {
+    const open = async (options: ResolvedOptions, embedded: EmbeddedPostgres | null): Promise<DataSource> =>
+      options.database.kind === 'host'
+        ? options.database.dataSource
+        : openDataSource({ ...(await dataSourceOptions(options, embedded, 'service')), entities } as never, options);
     return {
       module: DatabaseModule,
       global: true,
-      imports: [
-        EmbeddedPostgresModule.forRoot(use),
-        TypeOrmModule.forRootAsync({
-          inject: [USHER_OPTIONS, EMBEDDED_POSTGRES],
-          useFactory: async (config: ResolvedOptions, embedded: EmbeddedPostgres | null) => ({
-            ...(await dataSourceOptions(config, embedded, 'service')),
-            usher: config,
-            autoLoadEntities: true,
-            toRetry: () => false,
-          }),
-          // It is handed our options, but no configuration beside them.
-          dataSourceFactory: (options) => {
-            const { usher, ...rest } = options as DataSourceOptions & { usher: ResolvedOptions };
-            return openDataSource(rest as DataSourceOptions, usher);
-          },
-        }),
+      providers: [
+        { provide: EMBEDDED_POSTGRES, useFactory: openEmbedded, inject: [USHER_OPTIONS] },
+        { provide: USHER_DATA_SOURCE, useFactory: open, inject: [USHER_OPTIONS, EMBEDDED_POSTGRES] },
+        AfterCommit,
       ],
+      exports: [EMBEDDED_POSTGRES, USHER_DATA_SOURCE, AfterCommit],
     };
   }
 
-  /** Before any other module's own start: tables first. */
+  /** Runs before the start of any other module, because they need the tables. */
   async onModuleInit(): Promise<void> {
-    await bringUpToDate(this.dataSource, this.config.database);
+    await bringUpToDate(this.dataSource, this.options.database);
   }
 
+  /** The application closes its own data source itself. */
   async onApplicationShutdown(): Promise<void> {
-    if (this.dataSource.isInitialized) await this.dataSource.destroy();
+    if (this.options.database.kind !== 'host' && this.dataSource.isInitialized) await this.dataSource.destroy();
     await this.embedded?.close();
   }
 }

@@ -6,7 +6,7 @@ import {
   RateLimiterMemory,
 } from 'rate-limiter-flexible';
 import { postgresSchema, LIMIT_TABLE } from '../queue/postgres-backend.js';
-import type { QueueConnections } from '../queue/queue-connections.js';
+import { postgresAddress, type QueueConnections } from '../queue/queue-connections.js';
 import { connectRedis, FAILS_FAST, type RedisServer } from '../queue/redis-connection.js';
 import type { ResolvedOptions } from '../usher.options.js';
 
@@ -27,11 +27,12 @@ export interface LimiterStore {
 }
 
 export function openLimiterStore(
-  { queue, queuePrefix }: ResolvedOptions,
+  options: ResolvedOptions,
   { redis }: QueueConnections,
 ): Promise<LimiterStore> | LimiterStore {
   if (redis) return redisStore(redis);
-  if (queue.kind === 'postgres') return postgresStore(queue.url, queuePrefix);
+  const address = postgresAddress(options);
+  if (address) return postgresStore(address, options.queuePrefix);
   return { counter: (options) => new BoundedMemory(options), close: () => Promise.resolve() };
 }
 
@@ -43,9 +44,9 @@ async function redisStore(server: RedisServer): Promise<LimiterStore> {
   };
 }
 
-function postgresStore(url: URL, queuePrefix: string): LimiterStore {
+function postgresStore(address: pg.PoolConfig, queuePrefix: string): LimiterStore {
   const pool = new pg.Pool({
-    connectionString: url.href,
+    ...address,
     max: POOL,
     connectionTimeoutMillis: PATIENCE_MS,
     query_timeout: PATIENCE_MS,

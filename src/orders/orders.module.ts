@@ -1,27 +1,18 @@
 import { Module } from '@nestjs/common';
 import { EventEmitterModule } from '@nestjs/event-emitter';
-import { TypeOrmModule } from '@nestjs/typeorm';
-import { AuthModule } from '../auth/auth.module.js';
-import { ClientsModule } from '../clients/clients.module.js';
-import { IdempotencyKey } from './idempotency-key.entity.js';
-import { MovieOrder } from './movie-order.entity.js';
 import { InternalOrdersController, MovieOrdersController } from './movie-orders.controller.js';
 import { CompletionEvents } from './order-completed.event.js';
 import { OrdersService } from './orders.service.js';
 
 /** Create, get and complete movie orders; emits `OrderCompleted`. */
 @Module({
-  // Not global: an application with an emitter of its own is not to be given this one. All listeners are heard by both.
-  imports: [
-    ClientsModule,
-    EventEmitterModule.forRoot({ global: false }),
-    TypeOrmModule.forFeature([MovieOrder, IdempotencyKey]),
-  ],
+  // Not global: the application keeps its own emitter. Both emitters reach all listeners.
+  imports: [EventEmitterModule.forRoot({ global: false })],
   providers: [OrdersService, CompletionEvents],
   exports: [OrdersService],
 })
 export class OrdersModule {}
 
 /** The REST routes of movie orders. */
-@Module({ imports: [AuthModule, OrdersModule], controllers: [MovieOrdersController, InternalOrdersController] })
+@Module({ imports: [OrdersModule], controllers: [MovieOrdersController, InternalOrdersController] })
 export class OrderRoutesModule {}

@@ -1,5 +1,5 @@
+import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
-import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
 import { type DataSource, type EntityManager, Repository } from 'typeorm';
 import type { Client } from '../clients/client.entity.js';
 import { ClientsService } from '../clients/clients.service.js';
@@ -15,13 +15,16 @@ import { CompletionEvents, OrderCompleted } from './order-completed.event.js';
 /** Creates and completes movie orders. Keys are those of specification 2.3; errors are problems of http/problem.ts. */
 @Injectable()
 export class OrdersService {
+  private readonly orders: Repository<MovieOrder>;
+
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
-    @InjectRepository(MovieOrder) private readonly orders: Repository<MovieOrder>,
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly clients: ClientsService,
     private readonly events: CompletionEvents,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
-  ) {}
+  ) {
+    this.orders = dataSource.getRepository(MovieOrder);
+  }
 
   /**
    * A new PENDING order of the client, `input` being a {@link NewOrder}; 400 for a bad field, 422 without any Notify URL.

@@ -1,5 +1,6 @@
 import { assertSchemaCompatibility, type ConnectionOptions, runMigrations, SchemaMigrationRequiredError } from 'bullmq';
 import pg from 'pg';
+import type { DataSource } from 'typeorm';
 import type { EmbeddedPostgres } from '../database/embedded/index.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { StartUpError, unreachable } from '../values/start-up-error.js';
@@ -61,20 +62,37 @@ export async function migrateQueue(config: ResolvedOptions, embedded: EmbeddedPo
   try {
     await withClient(worker, (client) => createTables(client, config));
   } catch (error) {
-    throw config.queue.kind === 'postgres' ? unreachable(settingOf(config), config.queue.url, error) : error;
+    throw explained(error, config);
   } finally {
     await close();
   }
 }
 
-async function createTables(client: pg.PoolClient, { queue, queuePrefix }: ResolvedOptions): Promise<void> {
+async function createTables(client: pg.PoolClient, { database, queue, queuePrefix }: ResolvedOptions): Promise<void> {
   const schema = postgresSchema(queuePrefix);
   await runMigrations(client, schema);
-  if (queue.kind === 'postgres') await createLimitTable(client, schema);
+  if (database.kind !== 'embedded' || queue.kind === 'postgres') await createLimitTable(client, schema);
 }
 
-function openPools({ queue, queuePrefix }: ResolvedOptions, embedded: EmbeddedPostgres | null) {
-  const address = queue.kind === 'postgres' ? { connectionString: queue.url.href } : embedded?.connection;
+/** How pg reaches the queue where it is on Postgres; null where it is in the embedded database or on Redis. */
+export function postgresAddress({ queue, database }: ResolvedOptions): pg.PoolConfig | null {
+  if (queue.kind === 'postgres') return { connectionString: queue.url.href };
+  if (queue.kind === 'redis') return null;
+  if (database.kind === 'postgres') return { connectionString: database.url.href };
+  return database.kind === 'host' ? addressOf(database.dataSource) : null;
+}
+
+/** The address in the options of the application's own data source. */
+function addressOf({ options }: DataSource): pg.PoolConfig {
+  if (options.type !== 'postgres') throw new StartUpError('queue.url is missing; the data source is not on Postgres');
+  const { url, host, port, username: user, password, database, ssl } = options;
+  const given = { connectionString: url, host, port, user, password, database, ssl } as Record<string, unknown>;
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+}
+
+function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | null) {
+  const { queuePrefix } = config;
+  const address = postgresAddress(config) ?? embedded?.connection;
   const options = { ...address, options: `-c search_path=${postgresSchema(queuePrefix)}`, keepAlive: true };
   const producer = new pg.Pool({
     ...options,
@@ -91,23 +109,24 @@ function openPools({ queue, queuePrefix }: ResolvedOptions, embedded: EmbeddedPo
 }
 
 async function checkPostgres(config: ResolvedOptions, pool: pg.Pool): Promise<void> {
-  const { queue, queuePrefix } = config;
+  const { database, queue, queuePrefix } = config;
   const schema = postgresSchema(queuePrefix);
   try {
-    if (queue.kind === 'embedded') await withClient(pool, (client) => runMigrations(client, schema));
+    if (database.kind === 'embedded' && queue.kind === 'database')
+      await withClient(pool, (client) => runMigrations(client, schema));
     else await withClient(pool, (client) => assertSchemaCompatibility(client, schema));
   } catch (error) {
     if (error instanceof SchemaMigrationRequiredError)
       throw new StartUpError('the queue lacks its tables; run "usher migrate" first');
-    throw queue.kind === 'postgres' ? unreachable(settingOf(config), queue.url, error) : error;
+    throw explained(error, config);
   }
 }
 
-/** Without a QUEUE_URL the queue lies in the database. */
-const settingOf = ({ queue, database }: ResolvedOptions): string =>
-  queue.kind === 'postgres' && database.kind === 'postgres' && queue.url === database.url
-    ? 'DATABASE_URL'
-    : 'QUEUE_URL';
+/** Names the setting to correct. Without a QUEUE_URL the queue is in the database. */
+function explained(error: unknown, { queue, database }: ResolvedOptions): unknown {
+  if (queue.kind !== 'database') return unreachable('QUEUE_URL', queue.url, error);
+  return database.kind === 'postgres' ? unreachable('DATABASE_URL', database.url, error) : error;
+}
 
 async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();

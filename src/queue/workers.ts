@@ -59,11 +59,15 @@ export class RunningWorker<T = unknown> {
 @Injectable()
 export class Workers implements BeforeApplicationShutdown {
   readonly all: RunningWorker[] = [];
+  /** False in a process that only records; it starts no worker. */
+  readonly areEnabled: boolean;
 
   constructor(
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
     @Inject(QUEUE_CONNECTIONS) private readonly connections: QueueConnections,
-  ) {}
+  ) {
+    this.areEnabled = options.deliver;
+  }
 
   /**
    * One that runs, its connection being ready: on Postgres BullMQ remembers a first connection that failed, and a worker

@@ -1,26 +1,20 @@
 import { BullModule, InjectQueue } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
-import { TypeOrmModule } from '@nestjs/typeorm';
 import type { Queue } from 'bullmq';
-import { AccessToken, Grant } from '../auth/tokens/grant.entity.js';
-import { IdempotencyKey } from '../orders/idempotency-key.entity.js';
-import { MovieOrder } from '../orders/movie-order.entity.js';
 import { logErrors, PRODUCER } from '../queue/queue.module.js';
-import { Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
 import { Purge } from './purge.js';
 import { PURGE_PRODUCER, PURGE_QUEUE, PurgeSchedule } from './purge.schedule.js';
 
 /** Deletes what has expired, and what is kept no longer. */
 @Module({
   imports: [
-    TypeOrmModule.forFeature([Grant, AccessToken, MovieOrder, IdempotencyKey, Webhook, WebhookAttempt]),
     BullModule.registerQueueAsync({
       name: PURGE_PRODUCER,
       configKey: PRODUCER,
       useFactory: () => ({ name: PURGE_QUEUE }),
     }),
   ],
-  providers: [Purge],
+  providers: [Purge, PurgeSchedule],
   exports: [Purge, BullModule],
 })
 export class PurgeModule {
@@ -28,7 +22,3 @@ export class PurgeModule {
     logErrors(queue);
   }
 }
-
-/** In workers. */
-@Module({ imports: [PurgeModule], providers: [PurgeSchedule] })
-export class PurgeWorkerModule {}

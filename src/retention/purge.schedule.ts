@@ -26,6 +26,7 @@ export class PurgeSchedule implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   async onApplicationBootstrap(): Promise<void> {
+    if (!this.workers.areEnabled) return;
     await this.workers.start(PURGE_QUEUE, this.process.bind(this), this.logger);
     this.slots.start();
   }

@@ -1,5 +1,5 @@
+import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource, EntityManager } from 'typeorm';
 import { databaseNow, inTransaction } from '../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
@@ -23,7 +23,7 @@ const BATCH = 500;
 @Injectable()
 export class Purge {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 

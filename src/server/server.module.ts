@@ -1,9 +1,8 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { AuthRoutesModule } from '../auth/auth.module.js';
-import { ClientsModule } from '../clients/clients.module.js';
+import { AuthModule } from '../auth/auth.module.js';
+import { AuthMetadataModule } from '../auth/metadata/metadata.module.js';
 import { OrderRoutesModule, OrdersModule } from '../orders/orders.module.js';
 import { SandboxRoutesModule, SandboxWorkerModule } from '../orders/sandbox/sandbox.module.js';
-import { PurgeModule } from '../retention/purge.module.js';
 import { UsherModule } from '../usher.module.js';
 import { WebhookRoutesModule } from '../webhooks/api/webhook-routes.module.js';
 import { WebhookModule } from '../webhooks/webhook.module.js';
@@ -16,12 +15,14 @@ import { type Config, SERVER_CONFIG } from './settings/settings.js';
 export class ServerModule {
   static forRole(config: Config): DynamicModule {
     const isSandbox = config.environment === 'sandbox';
-    const api = [AuthRoutesModule, OrderRoutesModule, WebhookRoutesModule, DocsModule];
+    const api = [AuthModule, AuthMetadataModule, OrderRoutesModule, WebhookRoutesModule, DocsModule];
     return {
       module: ServerModule,
       global: true,
       imports: [
-        ...[UsherModule.forRoot(config), ClientsModule, WebhookModule, PurgeModule, OpsModule],
+        UsherModule.forResolvedOptions(config),
+        WebhookModule,
+        OpsModule,
         ...(config.role === 'worker' ? [] : [...api, ...(isSandbox ? [SandboxRoutesModule] : [])]),
         ...(config.role !== 'api' && isSandbox ? [SandboxWorkerModule] : []),
       ],
@@ -32,9 +33,15 @@ export class ServerModule {
 
   /** For the command line: everything except routes and workers. It also runs beside a server. */
   static forCommand(config: Config): DynamicModule {
+    const { database } = config;
+    const joined = database.kind === 'embedded' ? { ...database, join: true } : database;
     return {
       module: ServerModule,
-      imports: [UsherModule.forRoot(config, 'command'), ClientsModule, OrdersModule, WebhookModule, PurgeModule],
+      imports: [
+        UsherModule.forResolvedOptions({ ...config, database: joined, deliver: false }),
+        OrdersModule,
+        WebhookModule,
+      ],
     };
   }
 }

@@ -17,9 +17,10 @@ export function announcement(config: Config, { url, firstClient }: Started) {
   return {
     ...{ environment, role, url, dashboard: `${url}/ops/queues` },
     database: placeOf(config.database),
-    queue: placeOf(config.queue),
+    queue:
+      config.queue.kind === 'database' && 'url' in config.database ? placeOf(config.database) : placeOf(config.queue),
     // Whoever authenticates to the proxy is nobody else's business.
-    webhookProxy: config.webhookProxy && `${config.webhookProxy.protocol}//${config.webhookProxy.host}`,
+    webhookProxy: config.proxy && `${config.proxy.protocol}//${config.proxy.host}`,
     unencrypted: unencrypted(config),
     unsafeDefaults,
     firstClient: firstClient && { client_id: firstClient.id, client_secret: firstClient.secret },
@@ -46,8 +47,7 @@ export function told(config: Config, started: Started): string {
 
 /** Which servers are talked to over the network in clear text. */
 function unencrypted({ database, queue }: Config): string[] {
-  const isInDatabase = 'url' in queue && 'url' in database && queue.url === database.url;
-  const places = { database, queue: isInDatabase ? {} : queue };
+  const places = { database, queue };
   return Object.entries(places).flatMap(([name, place]) => ('url' in place && isUnencrypted(place.url) ? name : []));
 }
 

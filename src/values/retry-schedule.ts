@@ -6,6 +6,14 @@ export interface RetryPolicy {
   maxAttempts: number;
 }
 
+/** Specification 8; production accepts no other. */
+export const SPECIFIED_RETRY: RetryPolicy = {
+  timeoutMs: 30_000,
+  retryEveryMs: 120_000,
+  minIntervalMs: 30_000,
+  maxAttempts: 5,
+};
+
 /** What an attempt may take beyond its timeout (signing, recording) before it counts as cut off. */
 const RECORDING_MARGIN_MS = 10_000;
 

@@ -1,6 +1,7 @@
-import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
+import { USHER_DATA_SOURCE } from '../database/data-source.js';
+import { Inject, Injectable } from '@nestjs/common';
 import {
+  type DataSource,
   type FindOptionsOrder,
   type FindOptionsWhere,
   In,
@@ -36,10 +37,14 @@ const AT_ONCE = 8;
 /** Sends every FAILED notification anew. Each in a transaction of its own: interrupted, it is run again. */
 @Injectable()
 export class MassResend {
+  private readonly webhooks: Repository<Webhook>;
+
   constructor(
-    @InjectRepository(Webhook) private readonly webhooks: Repository<Webhook>,
+    @Inject(USHER_DATA_SOURCE) dataSource: DataSource,
     private readonly service: WebhookService,
-  ) {}
+  ) {
+    this.webhooks = dataSource.getRepository(Webhook);
+  }
 
   async run({ onProgress, ...which }: MassResendOptions = {}): Promise<Resent> {
     const where = conditions(which);

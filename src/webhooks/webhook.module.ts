@@ -1,15 +1,13 @@
 import { BullModule, InjectQueue } from '@nestjs/bullmq';
-import { Module } from '@nestjs/common';
+import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { EventEmitterModule } from '@nestjs/event-emitter';
-import { TypeOrmModule } from '@nestjs/typeorm';
 import type { Queue } from 'bullmq';
-import { ClientsModule } from '../clients/clients.module.js';
 import { logErrors, PRODUCER } from '../queue/queue.module.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { ClaimStore } from './deliver/claim.store.js';
 import { DeliveryEvents } from './deliver/delivery-events.js';
 import { Delivery } from './deliver/delivery.js';
 import { OutcomeStore } from './deliver/outcome.store.js';
-import { SenderModule } from './deliver/sender.module.js';
 import { SigningSecrets } from './deliver/signing.js';
 import { MassResend } from './mass-resend.js';
 import { DeliveryProcessor } from './queue/delivery.processor.js';
@@ -18,35 +16,52 @@ import { RETRY_RUN_PRODUCER, RETRY_RUN_QUEUE, RetryRun } from './queue/retry-run
 import { Sweep } from './queue/sweep.js';
 import { OrderCompletedListener } from './record/order-completed.listener.js';
 import { WebhookRecorder } from './record/webhook.recorder.js';
+import { NotificationSender } from './transport/notification-sender.js';
 import { WebhookEndings } from './webhook-ended.event.js';
-import { Webhook, WebhookAttempt } from './webhook.entity.js';
 import { WebhookService } from './webhook.service.js';
 
-/** Records notifications and enqueues their delivery. */
+const createSender = ({ retry, allowPrivateHosts, proxy }: ResolvedOptions): NotificationSender =>
+  new NotificationSender({ timeoutMs: retry.timeoutMs, allowPrivateHosts, proxy });
+
+/** Records notifications and enqueues their delivery. Where the options say `deliver`, its workers deliver them. */
 @Module({
   imports: [
-    ClientsModule,
-    TypeOrmModule.forFeature([Webhook, WebhookAttempt]),
+    EventEmitterModule.forRoot({ global: false }),
     BullModule.registerQueueAsync(
       { name: WEBHOOK_PRODUCER, configKey: PRODUCER, useFactory: () => ({ name: WEBHOOK_QUEUE }) },
       { name: RETRY_RUN_PRODUCER, configKey: PRODUCER, useFactory: () => ({ name: RETRY_RUN_QUEUE }) },
     ),
   ],
-  providers: [WebhookRecorder, DeliveryQueue, OrderCompletedListener, WebhookService, MassResend],
-  exports: [WebhookService, DeliveryQueue, ClientsModule, TypeOrmModule, BullModule],
+  providers: [
+    WebhookRecorder,
+    DeliveryQueue,
+    OrderCompletedListener,
+    WebhookService,
+    MassResend,
+    // The one sender of a process: of deliveries, and of test notifications.
+    { provide: NotificationSender, useFactory: createSender, inject: [USHER_OPTIONS] },
+    SigningSecrets,
+    DeliveryEvents,
+    WebhookEndings,
+    ClaimStore,
+    OutcomeStore,
+    Delivery,
+    DeliveryProcessor,
+    Sweep,
+    RetryRun,
+  ],
+  exports: [WebhookService, MassResend, DeliveryQueue, NotificationSender, SigningSecrets, BullModule],
 })
-export class WebhookModule {
-  constructor(@InjectQueue(WEBHOOK_PRODUCER) deliveries: Queue, @InjectQueue(RETRY_RUN_PRODUCER) retryRuns: Queue) {
+export class WebhookModule implements OnApplicationShutdown {
+  constructor(
+    @InjectQueue(WEBHOOK_PRODUCER) deliveries: Queue,
+    @InjectQueue(RETRY_RUN_PRODUCER) retryRuns: Queue,
+    private readonly sender: NotificationSender,
+  ) {
     for (const queue of [deliveries, retryRuns]) logErrors(queue);
   }
-}
 
-/** The processors that deliver what {@link WebhookModule} recorded. */
-@Module({
-  imports: [WebhookModule, SenderModule, EventEmitterModule.forRoot({ global: false })],
-  providers: [
-    ...[DeliveryEvents, WebhookEndings],
-    ...[ClaimStore, OutcomeStore, SigningSecrets, Delivery, DeliveryProcessor, Sweep, RetryRun],
-  ],
-})
-export class WebhookWorkerModule {}
+  async onApplicationShutdown(): Promise<void> {
+    await this.sender.close();
+  }
+}

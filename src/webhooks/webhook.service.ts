@@ -1,5 +1,5 @@
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource, InjectRepository } from '@nestjs/typeorm';
+import { USHER_DATA_SOURCE } from '../database/data-source.js';
+import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, Repository } from 'typeorm';
 import { z } from 'zod';
 import { ClientsService } from '../clients/clients.service.js';
@@ -34,12 +34,15 @@ export interface WebhookFilter {
 /** What other modules and operators do with webhooks. Errors are problems of http/problem.ts. */
 @Injectable()
 export class WebhookService {
+  private readonly webhooks: Repository<Webhook>;
+
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
-    @InjectRepository(Webhook) private readonly webhooks: Repository<Webhook>,
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly recorder: WebhookRecorder,
     private readonly clients: ClientsService,
-  ) {}
+  ) {
+    this.webhooks = dataSource.getRepository(Webhook);
+  }
 
   /**
    * Notifies a client of the completion of an order that lives elsewhere. With `manager` it joins the caller's

@@ -79,7 +79,7 @@ export class Cinema {
 }
 
 function orderService(config: Usher.Config): DynamicModule {
-  const root = usher.UsherModule.forRoot(config);
+  const root = usher.UsherModule.forResolvedOptions(config);
   return { ...root, imports: [...(root.imports ?? []), usher.ClientsModule, usher.OrdersModule, usher.WebhookModule] };
 }
 

@@ -78,7 +78,7 @@ async function settings(more: Record<string, string> = {}): Promise<Config> {
 
 async function cinema(config: Config): Promise<INestApplicationContext> {
   @Module({
-    imports: [UsherModule.forRoot(config), ClientsModule, OrdersModule, WebhookModule],
+    imports: [UsherModule.forResolvedOptions(config), ClientsModule, OrdersModule, WebhookModule],
     providers: [Cinema, Ledger],
   })
   class CinemaModule {}
@@ -119,7 +119,7 @@ describe('an application of its own', () => {
   test('guards routes of its own with BearerGuard and is given no route of ours', async () => {
     const config = await settings();
     @Module({
-      imports: [UsherModule.forRoot(config), AuthModule, OrdersModule, WebhookModule],
+      imports: [UsherModule.forResolvedOptions(config), AuthModule, OrdersModule, WebhookModule],
       controllers: [SeatsController],
     })
     class SeatsModule {}
@@ -148,7 +148,7 @@ describe('an application of its own', () => {
 
   test('with OrdersModule but nobody to notify does not start, and says what is missing', async () => {
     const config = await settings({ USHER_ROLE: 'api' });
-    @Module({ imports: [UsherModule.forRoot(config), OrdersModule] })
+    @Module({ imports: [UsherModule.forResolvedOptions(config), OrdersModule] })
     class SilentModule {}
     const application = await NestFactory.create<NestFastifyApplication>(SilentModule, new FastifyAdapter(), {
       logger: false,

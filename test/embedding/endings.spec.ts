@@ -70,7 +70,7 @@ beforeAll(async () => {
   backend = await createBackend();
   @Module({
     imports: [
-      UsherModule.forRoot(loadConfig({ ...SHORT_TIMES, ...backend.settings, WEBHOOK_MAX_ATTEMPTS: '2' })),
+      UsherModule.forResolvedOptions(loadConfig({ ...SHORT_TIMES, ...backend.settings, WEBHOOK_MAX_ATTEMPTS: '2' })),
       ...[ClientsModule, WebhookModule],
     ],
     providers: [Ledger],

@@ -80,7 +80,7 @@ async function settings(more: Record<string, string> = {}): Promise<Config> {
 
 /** Usher and then what the application has beside it. */
 async function start(config: Config, ...imports: (DynamicModule | (new () => object))[]) {
-  @Module({ imports: [UsherModule.forRoot(config), ClientsModule, WebhookModule, ...imports] })
+  @Module({ imports: [UsherModule.forResolvedOptions(config), ClientsModule, WebhookModule, ...imports] })
   class CinemaModule {}
   const application = await NestFactory.createApplicationContext(CinemaModule, { logger: false, abortOnError: false });
   open.push(application);
@@ -113,7 +113,7 @@ class EveryFilter implements ExceptionFilter {
 }
 
 async function seats(logger: LoggerService): Promise<NestFastifyApplication> {
-  const imports = [UsherModule.forRoot(await settings({ USHER_ROLE: 'api' })), AuthModule];
+  const imports = [UsherModule.forResolvedOptions(await settings({ USHER_ROLE: 'api' })), AuthModule];
   @Module({ imports, controllers: [SeatsController] })
   class SeatsModule {}
   const options = { logger, abortOnError: false };
@@ -168,7 +168,7 @@ describe('an application', () => {
   });
 
   test('with a second default data source, before or behind Usher’s, does not start and says what to do', async () => {
-    const usher = UsherModule.forRoot(loadConfig(NOWHERE));
+    const usher = UsherModule.forResolvedOptions(loadConfig(NOWHERE));
     for (const imports of [
       [usher, dataSourceNamed()],
       [dataSourceNamed(), usher],
@@ -220,7 +220,7 @@ describe('an application', () => {
 
 test('two Ushers of a process keep their own settings, also where both were made before either started', async () => {
   const configs = await Promise.all(['11', '22'].map((most) => settings({ WEBHOOK_CONCURRENCY: most })));
-  const modules = configs.map((config) => UsherModule.forRoot(config));
+  const modules = configs.map((config) => UsherModule.forResolvedOptions(config));
   for (const module of modules)
     open.push(await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false }));
   const concurrencies = open.map((one) => workerOf(one)?.concurrency);

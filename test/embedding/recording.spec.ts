@@ -20,7 +20,7 @@ let application: TestingModule;
 
 beforeAll(async () => {
   backend = await createBackend();
-  const usher = UsherModule.forRoot(loadConfig({ ...backend.settings, USHER_ROLE: 'api' }));
+  const usher = UsherModule.forResolvedOptions(loadConfig({ ...backend.settings, USHER_ROLE: 'api' }));
   application = await Test.createTestingModule({ imports: [usher, ClientsModule, OrdersModule, WebhookModule] })
     .overrideModule(WebhookModule)
     .useModule(RecordingWebhookModule)

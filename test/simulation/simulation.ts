@@ -117,7 +117,7 @@ class Schedule {
     const recordedAt = new Map<string, number>();
     this.world = { time, random, queue, receivers, dataSource, config, deliveryQueue, secrets, recordedAt, ...chances };
     this.recorder = new WebhookRecorder(new AfterCommit(dataSource), deliveryQueue, config);
-    this.service = new WebhookService(dataSource, dataSource.getRepository(Webhook), this.recorder, null as never);
+    this.service = new WebhookService(dataSource, this.recorder, null as never);
   }
 
   async play(): Promise<string[]> {

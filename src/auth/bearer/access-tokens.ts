@@ -1,7 +1,7 @@
-import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { Repository } from 'typeorm';
+import { type DataSource, Repository } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
 import { nowExpression } from '../../database/sql.js';
 import { AccessToken } from '../tokens/grant.entity.js';
@@ -28,7 +28,11 @@ export class AccessTokens {
   private readonly good = new LRUCache<string, Good>({ max: KEPT_MOST, ttl: KEPT_MS, ttlResolution: 0 });
   private forgets = 0;
 
-  constructor(@InjectRepository(Client) private readonly clients: Repository<Client>) {}
+  private readonly clients: Repository<Client>;
+
+  constructor(@Inject(USHER_DATA_SOURCE) dataSource: DataSource) {
+    this.clients = dataSource.getRepository(Client);
+  }
 
   /** Null: unknown, expired, revoked, or its client is disabled. */
   async clientOf(token: string): Promise<Client | null> {

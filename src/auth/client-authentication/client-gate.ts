@@ -1,8 +1,8 @@
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
-import { InjectRepository } from '@nestjs/typeorm';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Repository } from 'typeorm';
+import type { DataSource, Repository } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
 import { hasCredentials, parseBasicHeader } from '../../http/basic-credentials.js';
 import { OAuthError } from '../../http/oauth-error.js';
@@ -22,12 +22,16 @@ export interface AdmittedRequest {
 /** Client authentication (specification 5.2) of the OAuth routes, before the body is read. */
 @Injectable()
 export class ClientGate {
+  private readonly clients: Repository<Client>;
+
   constructor(
     private readonly guard: BasicGuard,
     private readonly failures: FailureLimit,
-    @InjectRepository(Client) private readonly clients: Repository<Client>,
+    @Inject(USHER_DATA_SOURCE) dataSource: DataSource,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
-  ) {}
+  ) {
+    this.clients = dataSource.getRepository(Client);
+  }
 
   /** Throws an {@link OAuthError} where the request may not come in, and notes its client where it may. */
   async admit(request: FastifyRequest & AdmittedRequest, reply: FastifyReply, route: OAuthRoute): Promise<void> {

@@ -14,7 +14,7 @@ export class MetadataController {
 
   @Get()
   metadata(@Req() request: FastifyRequest): ServerMetadata {
-    return serverMetadata(this.options.authUrl ?? this.ownAddress(request));
+    return serverMetadata(this.options.publicUrl ?? this.ownAddress(request));
   }
 
   /** Only the sandbox believes what a request says of the address it was sent to. */

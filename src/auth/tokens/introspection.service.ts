@@ -1,5 +1,5 @@
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { type DataSource, type EntityManager, IsNull } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
 import { databaseNow } from '../../database/sql.js';
@@ -14,7 +14,7 @@ const INACTIVE: Introspection = { active: false };
 @Injectable()
 export class IntrospectionService {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 

@@ -1,5 +1,5 @@
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import { AuditLog } from '../../audit/audit.module.js';
 import type { Client } from '../../clients/client.entity.js';
@@ -14,7 +14,7 @@ import { checkBodyCredentials, requiredText } from './token-request.js';
 @Injectable()
 export class RevocationService {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly audit: AuditLog,
     private readonly accessTokens: AccessTokens,
   ) {}

@@ -1,5 +1,5 @@
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Client, GrantType } from '../../clients/client.entity.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
@@ -26,7 +26,7 @@ const SPARE_MS = 3_600_000;
 @Injectable()
 export class TokenService {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
     private readonly limit: TokenLimit,
     private readonly events: TokenEvents,

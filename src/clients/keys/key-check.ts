@@ -1,5 +1,5 @@
-import { Injectable, type OnModuleInit } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import { StartUpError } from '../../values/start-up-error.js';
 import { ClientSecret } from '../client.entity.js';
@@ -21,7 +21,7 @@ export async function keyUsage(manager: EntityManager): Promise<Map<string, numb
 @Injectable()
 export class KeyCheck implements OnModuleInit {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly keys: KeyRing,
     private readonly vault: Vault,
   ) {}

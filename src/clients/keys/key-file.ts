@@ -3,7 +3,7 @@ import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync }
 import { join } from 'node:path';
 import { randomAlphanumeric } from '../../values/identifier.js';
 import { StartUpError } from '../../values/start-up-error.js';
-import { MASTER_KEY_BYTES, type MasterKey, parseMasterKeys } from './master-key.js';
+import { MASTER_KEY_BYTES, type MasterKey, parseMasterKeys } from '../../values/master-key.js';
 
 /**
  * The master keys of an embedded database: a file in its folder (mode 0600), in the form of USHER_MASTER_KEYS.

@@ -1,4 +1,4 @@
-import type { MasterKey } from './master-key.js';
+import type { MasterKey } from '../../values/master-key.js';
 
 /** The master keys of this process. Those of a key file are read again when it may have changed, see key-file.ts. */
 export class KeyRing {

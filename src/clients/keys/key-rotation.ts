@@ -1,5 +1,5 @@
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { type DataSource, type EntityManager, MoreThan, Not } from 'typeorm';
 import { AuditLog } from '../../audit/audit.module.js';
 import { inTransaction } from '../../database/sql.js';
@@ -37,7 +37,7 @@ const PAGE = 100;
 @Injectable()
 export class KeyRotation {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     @Inject(KEY_FILE) private readonly keyFile: KeyFile | null,
     private readonly keys: KeyRing,
     private readonly vault: Vault,

@@ -1,6 +1,6 @@
-import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
-import { Repository, type SelectQueryBuilder } from 'typeorm';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { Inject, Injectable } from '@nestjs/common';
+import { type DataSource, Repository, type SelectQueryBuilder } from 'typeorm';
 import { nowExpression } from '../../database/sql.js';
 import { Client, ClientSecret } from '../client.entity.js';
 import { Vault } from './vault.js';
@@ -14,10 +14,14 @@ export interface SigningPair {
 /** Reads the secrets of clients that are valid by the database's clock: to check one that was presented, and to sign. */
 @Injectable()
 export class ClientSecrets {
+  private readonly secrets: Repository<ClientSecret>;
+
   constructor(
-    @InjectRepository(ClientSecret) private readonly secrets: Repository<ClientSecret>,
+    @Inject(USHER_DATA_SOURCE) dataSource: DataSource,
     private readonly vault: Vault,
-  ) {}
+  ) {
+    this.secrets = dataSource.getRepository(ClientSecret);
+  }
 
   /** The client whose secret this is, or null: unknown, disabled and wrong are not told apart, nor by their timing. */
   async authenticate(id: string, secret: string): Promise<Client | null> {

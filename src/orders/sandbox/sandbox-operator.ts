@@ -53,6 +53,7 @@ export class SandboxOperatorProcessor implements OnApplicationBootstrap {
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
+    if (!this.workers.areEnabled) return;
     await this.workers.start(SANDBOX_QUEUE, this.process.bind(this), this.logger);
   }
 

@@ -1,7 +1,6 @@
 import { BullModule, InjectQueue } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
 import type { Queue } from 'bullmq';
-import { AuthModule } from '../../auth/auth.module.js';
 import { logErrors, PRODUCER } from '../../queue/queue.module.js';
 import { OrdersModule } from '../orders.module.js';
 import { SANDBOX_PRODUCER, SANDBOX_QUEUE, SandboxOperator, SandboxOperatorProcessor } from './sandbox-operator.js';
@@ -27,7 +26,7 @@ class SandboxOperatorModule {
 }
 
 /** The REST route with which a client completes its own orders. */
-@Module({ imports: [AuthModule, OrdersModule, SandboxOperatorModule], controllers: [SandboxOrdersController] })
+@Module({ imports: [OrdersModule, SandboxOperatorModule], controllers: [SandboxOrdersController] })
 export class SandboxRoutesModule {}
 
 /** Completes the orders whose delay is over. */

@@ -1,5 +1,5 @@
-import { Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, MoreThanOrEqual } from 'typeorm';
 import { databaseNow } from '../../database/sql.js';
 import { type WebhookView, webhookView } from '../../webhooks/webhook-view.js';
@@ -41,7 +41,7 @@ const FOUND = 50;
 export class Activity {
   readonly lately: Reading<Happened>;
 
-  constructor(@InjectDataSource() private readonly dataSource: DataSource) {
+  constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {
     this.lately = new Reading(() => this.read());
   }
 

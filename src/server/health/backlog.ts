@@ -1,6 +1,6 @@
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { InjectQueue } from '@nestjs/bullmq';
 import { Inject, Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import type { JobType, Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
 import { nowExpression } from '../../database/sql.js';
@@ -39,7 +39,7 @@ export class Backlog {
   readonly isQueueUp: Reading<true>;
 
   constructor(
-    @InjectDataSource() dataSource: DataSource,
+    @Inject(USHER_DATA_SOURCE) dataSource: DataSource,
     @InjectQueue(WEBHOOK_PRODUCER) deliveries: Queue,
     @InjectQueue(RETRY_RUN_PRODUCER) retryRuns: Queue,
     @InjectQueue(PURGE_PRODUCER) purges: Queue,

@@ -1,3 +1,4 @@
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { setTimeout as pause } from 'node:timers/promises';
 import { InjectQueue } from '@nestjs/bullmq';
 import {
@@ -9,7 +10,6 @@ import {
   Injectable,
   type OnModuleDestroy,
 } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import type { Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
 import { pendingMigrations } from '../../database/migrator.js';
@@ -46,7 +46,7 @@ export class HealthController {
   private readonly logger = new Logger('health');
 
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     @InjectQueue(WEBHOOK_PRODUCER) private readonly queue: Queue,
     private readonly drain: Drain,
   ) {}

@@ -9,8 +9,8 @@ export class DocsController {
   private readonly document: OpenApiDocument;
   private readonly html: string;
 
-  constructor(@Inject(SERVER_CONFIG) { environment, authUrl }: Config) {
-    this.document = openApiDocument(environment, authUrl);
+  constructor(@Inject(SERVER_CONFIG) { environment, publicUrl }: Config) {
+    this.document = openApiDocument(environment, publicUrl);
     this.html = documentationPage(this.document);
   }
 

@@ -58,8 +58,8 @@ export const operationsOf = (environment: Environment): Operation[] => [
   ...DOCS_OPERATIONS,
 ];
 
-/** OpenAPI 3.1. `authUrl`: the public base address; null: the one that the document was fetched from. */
-export function openApiDocument(environment: Environment, authUrl: string | null): OpenApiDocument {
+/** OpenAPI 3.1. `publicUrl`: the public base address; null: the one that the document was fetched from. */
+export function openApiDocument(environment: Environment, publicUrl: string | null): OpenApiDocument {
   return {
     openapi: '3.1.1',
     info: {
@@ -68,7 +68,7 @@ export function openApiDocument(environment: Environment, authUrl: string | null
       description:
         'The door of a cinema’s open API: an OAuth token service, and signed notifications of completed orders.',
     },
-    servers: [{ url: authUrl ?? '/', description: `The ${environment} environment.` }],
+    servers: [{ url: publicUrl ?? '/', description: `The ${environment} environment.` }],
     tags: TAGS,
     paths: pathsOf(operationsOf(environment)),
     webhooks: { [NOTIFY_ORDER_COMPLETION]: { post: notificationObject() } },

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { parseMasterKeys } from '../../clients/keys/master-key.js';
+import { parseMasterKeys } from '../../values/master-key.js';
 import type { Credentials, DatabaseLocation, QueueLocation, ResolvedOptions } from '../../usher.options.js';
 import { parameterFault } from '../../values/connection-url.js';
-import type { RetryPolicy } from '../../values/retry-schedule.js';
+import { type RetryPolicy, SPECIFIED_RETRY } from '../../values/retry-schedule.js';
 import { StartUpError } from '../../values/start-up-error.js';
 import { misspeltNames } from './misspelling.js';
 import { SettingReader, type TrustedProxies } from './setting-reader.js';
@@ -32,13 +32,6 @@ export interface Config extends ResolvedOptions {
 const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Specification 8; production takes no other. */
-const SPECIFIED_RETRY: RetryPolicy = {
-  timeoutMs: 30_000,
-  retryEveryMs: 120_000,
-  minIntervalMs: 30_000,
-  maxAttempts: 5,
-};
 const DAY_MS = 86_400_000;
 
 /** Every fault of the configuration at once, one line each. */
@@ -77,7 +70,7 @@ function readConfig(read: SettingReader): Config {
     deliver: role !== 'api',
     port: read.integer('PORT', 3000, 0, 65_535),
     host,
-    authUrl: read.httpUrl('USHER_AUTH_URL'),
+    publicUrl: read.httpUrl('USHER_AUTH_URL'),
     database,
     queue: readQueue(read, database),
     databasePool: read.integer('DATABASE_POOL', 10, 1, 1_000),
@@ -105,11 +98,11 @@ function readConfig(read: SettingReader): Config {
       minIntervalMs: read.duration('WEBHOOK_RETRY_MIN_INTERVAL', '30s', 0),
       maxAttempts: read.integer('WEBHOOK_MAX_ATTEMPTS', 5, 1, 5),
     },
-    webhookConcurrency: read.integer('WEBHOOK_CONCURRENCY', 256, 1, 10_000),
+    concurrency: read.integer('WEBHOOK_CONCURRENCY', 256, 1, 10_000),
     retentionMs: read.duration('WEBHOOK_RETENTION', '90d', DAY_MS, 3_650 * DAY_MS),
     allowPrivateHosts:
       read.flag('WEBHOOK_ALLOW_PRIVATE_HOSTS') ?? (privateMachine && onlyHere(true, 'private Notify URLs')),
-    webhookProxy: readEgressProxy(read),
+    proxy: readEgressProxy(read),
     accessTokenSeconds: Math.floor(read.duration('ACCESS_TOKEN_LIFETIME', '60d', 1_000, 3_650 * DAY_MS) / 1_000),
     refreshTokenSeconds: Math.floor(read.duration('REFRESH_TOKEN_LIFETIME', '365d', 1_000, 3_650 * DAY_MS) / 1_000),
     authFailureLimit: read.rate('AUTH_FAILURE_LIMIT', '20/m'),
@@ -146,7 +139,7 @@ function readDatabase(read: SettingReader): DatabaseLocation {
   if (value.startsWith('embedded:')) {
     const folder = value.slice('embedded:'.length);
     if (folder === '') read.fault('DATABASE_URL=embedded: names no folder; write embedded:./data');
-    return { kind: 'embedded', folder: resolve(folder) };
+    return { kind: 'embedded', folder: resolve(folder), join: false };
   }
   const schemes = {
     'mysql:': 'mysql',
@@ -157,7 +150,7 @@ function readDatabase(read: SettingReader): DatabaseLocation {
   const example = 'embedded:./data, mysql://user:password@host:3306/name or postgres://…';
   const location = read.location('DATABASE_URL', value, schemes, example, SOME_SERVER);
   checkParameters(read, 'DATABASE_URL', location);
-  if (location.kind !== 'embedded' && location.url.pathname.length < 2)
+  if ('url' in location && location.url.pathname.length < 2)
     read.fault('DATABASE_URL names no database; end it with one, like /usher');
   return location;
 }
@@ -165,9 +158,9 @@ function readDatabase(read: SettingReader): DatabaseLocation {
 function readQueue(read: SettingReader, database: DatabaseLocation): QueueLocation {
   const value = read.optional('QUEUE_URL');
   if (value === null || value.startsWith('embedded:')) {
-    if (database.kind === 'embedded') return { kind: 'embedded' };
-    if (value === null && database.kind === 'postgres') return { kind: 'postgres', url: database.url };
-    return read.missing('QUEUE_URL', 'redis://host:6379 or postgres://…', { kind: 'embedded' });
+    const canHoldQueue = database.kind === 'embedded' || (value === null && database.kind === 'postgres');
+    if (!canHoldQueue) read.missing('QUEUE_URL', 'redis://host:6379 or postgres://…', null);
+    return { kind: 'database' };
   }
   const schemes = {
     'redis:': 'redis',
@@ -176,7 +169,7 @@ function readQueue(read: SettingReader, database: DatabaseLocation): QueueLocati
     'postgresql:': 'postgres',
   } as const;
   const example = 'redis://host:6379, rediss://… or postgres://…';
-  const location: QueueLocation = read.location('QUEUE_URL', value, schemes, example, { kind: 'embedded' });
+  const location: QueueLocation = read.location('QUEUE_URL', value, schemes, example, { kind: 'database' });
   checkParameters(read, 'QUEUE_URL', location);
   if (location.kind === 'redis' && !/^\/?\d{0,4}$/.test(location.url.pathname))
     read.fault('QUEUE_URL: a database of Redis is a number, like redis://host:6379/0');
@@ -184,7 +177,7 @@ function readQueue(read: SettingReader, database: DatabaseLocation): QueueLocati
 }
 
 function checkParameters(read: SettingReader, name: string, location: DatabaseLocation | QueueLocation): void {
-  const fault = location.kind === 'embedded' ? null : parameterFault(location.kind, location.url);
+  const fault = 'url' in location ? parameterFault(location.kind, location.url) : null;
   if (fault !== null) read.fault(`${name}: ${fault}`);
 }
 

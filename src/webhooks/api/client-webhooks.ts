@@ -1,6 +1,14 @@
-import { Injectable } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
-import { type FindOptionsWhere, LessThan, MoreThanOrEqual, And, Repository, type FindOperator } from 'typeorm';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { Inject, Injectable } from '@nestjs/common';
+import {
+  type DataSource,
+  type FindOptionsWhere,
+  LessThan,
+  MoreThanOrEqual,
+  And,
+  Repository,
+  type FindOperator,
+} from 'typeorm';
 import { notFound, validated } from '../../http/problem.js';
 import { ID } from '../../values/identifier.js';
 import { webhookView } from '../webhook-view.js';
@@ -18,10 +26,14 @@ import {
 /** A client's own webhooks; another client's look like ones that do not exist. */
 @Injectable()
 export class ClientWebhooks {
+  private readonly webhooks: Repository<Webhook>;
+
   constructor(
-    @InjectRepository(Webhook) private readonly webhooks: Repository<Webhook>,
+    @Inject(USHER_DATA_SOURCE) dataSource: DataSource,
     private readonly service: WebhookService,
-  ) {}
+  ) {
+    this.webhooks = dataSource.getRepository(Webhook);
+  }
 
   /** Newest first. Ids sort by time, so a page stays what it is while new webhooks arrive. */
   async page(clientId: string, query: unknown): Promise<WebhookPage> {

@@ -1,7 +1,4 @@
 import { Module } from '@nestjs/common';
-import { AuthModule } from '../../auth/auth.module.js';
-import { SenderModule } from '../deliver/sender.module.js';
-import { SigningSecrets } from '../deliver/signing.js';
 import { WebhookModule } from '../webhook.module.js';
 import { ClientWebhooks } from './client-webhooks.js';
 import { TestNotifications } from './test-notifications.js';
@@ -9,8 +6,8 @@ import { WebhooksController } from './webhooks.controller.js';
 
 /** The REST routes of a client's own webhooks. */
 @Module({
-  imports: [AuthModule, WebhookModule, SenderModule],
+  imports: [WebhookModule],
   controllers: [WebhooksController],
-  providers: [ClientWebhooks, SigningSecrets, TestNotifications],
+  providers: [ClientWebhooks, TestNotifications],
 })
 export class WebhookRoutesModule {}

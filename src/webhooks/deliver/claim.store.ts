@@ -1,5 +1,5 @@
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
-import { InjectDataSource } from '@nestjs/typeorm';
 import { type DataSource, type EntityManager, In, LessThanOrEqual, MoreThanOrEqual } from 'typeorm';
 import { databaseNow, inTransaction, nowExpression } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -16,7 +16,7 @@ const LOCKED_MS = 1_000;
 @Injectable()
 export class ClaimStore {
   constructor(
-    @InjectDataSource() private readonly dataSource: DataSource,
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
     private readonly events: DeliveryEvents,
   ) {}

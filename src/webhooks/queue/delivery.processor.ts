@@ -33,11 +33,12 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
     private readonly workers: Workers,
   ) {
-    this.shares = new HostShares(options.webhookConcurrency);
+    this.shares = new HostShares(options.concurrency);
     this.putOffs = new PutOffs(options.retry.minIntervalMs);
   }
 
   async onApplicationBootstrap(): Promise<void> {
+    if (!this.workers.areEnabled) return;
     const process = this.process.bind(this);
     await this.workers.start(WEBHOOK_QUEUE, process, this.logger, workerOptions(this.options));
   }
@@ -104,10 +105,10 @@ export function backoffStrategy(_attemptsMade: number, _type: string | undefined
 }
 
 /** A lock three times the HTTP timeout: neither a slow receiver nor a clock a minute off makes a live job look stalled. */
-function workerOptions({ retry, webhookConcurrency }: ResolvedOptions) {
+function workerOptions({ retry, concurrency }: ResolvedOptions) {
   const lockDuration = Math.max(3 * retry.timeoutMs, 10_000);
   return {
-    concurrency: webhookConcurrency,
+    concurrency: concurrency,
     lockDuration,
     lockRenewTime: Math.ceil(lockDuration / 6),
     stalledInterval: Math.ceil(lockDuration / 3),

@@ -31,6 +31,7 @@ export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdo
   }
 
   async onApplicationBootstrap(): Promise<void> {
+    if (!this.workers.areEnabled) return;
     const process = this.process.bind(this);
     const worker = await this.workers.start(RETRY_RUN_QUEUE, process, this.logger);
     worker.on('failed', (_, error) => this.logger.warn(`this mark's retry run failed: ${error.message}`));

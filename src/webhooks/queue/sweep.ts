@@ -1,6 +1,6 @@
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { InjectRepository } from '@nestjs/typeorm';
-import { LessThanOrEqual, MoreThan, Repository } from 'typeorm';
+import { type DataSource, LessThanOrEqual, MoreThan, Repository } from 'typeorm';
 import { databaseNow } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { failExhausted } from '../deliver/claim.store.js';
@@ -21,12 +21,16 @@ type Row = Deliverable & { nextAttemptAt: number | null };
 export class Sweep {
   private readonly logger = new Logger(Sweep.name);
 
+  private readonly webhooks: Repository<Webhook>;
+
   constructor(
-    @InjectRepository(Webhook) private readonly webhooks: Repository<Webhook>,
+    @Inject(USHER_DATA_SOURCE) dataSource: DataSource,
     private readonly queue: DeliveryQueue,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
     private readonly events: DeliveryEvents,
-  ) {}
+  ) {
+    this.webhooks = dataSource.getRepository(Webhook);
+  }
 
   /** 'overdue': rows that should have run by now. 'all': every pending row, those of the future with their delay. */
   async run(extent: 'overdue' | 'all'): Promise<void> {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { parseMasterKeys } from '../../../src/clients/keys/master-key.js';
+import { parseMasterKeys } from '../../../src/values/master-key.js';
 import { type Config, ConfigError, loadConfig } from '../../../src/server/settings/settings.js';
 import type { Settings } from '../../support/backend.js';
 import { faultsOf } from './faults.js';
@@ -22,7 +22,7 @@ describe('without any setting', () => {
       role: 'all',
       port: 3000,
       host: '127.0.0.1',
-      authUrl: null,
+      publicUrl: null,
       database: { kind: 'embedded', folder: `${process.cwd()}/data` },
       queue: { kind: 'embedded' },
       databasePool: 10,
@@ -31,9 +31,9 @@ describe('without any setting', () => {
       operator: { user: 'ops', password: 'ops' },
       internal: { user: 'internal', password: 'internal' },
       retry: { timeoutMs: 30_000, retryEveryMs: 120_000, minIntervalMs: 30_000, maxAttempts: 5 },
-      webhookConcurrency: 256,
+      concurrency: 256,
       allowPrivateHosts: true,
-      webhookProxy: null,
+      proxy: null,
       accessTokenSeconds: 5_184_000,
       refreshTokenSeconds: 31_536_000,
       logLevel: 'info',
@@ -61,17 +61,17 @@ describe('a good value is taken', () => {
     ['HOST', '::1', (config) => config.host, '::1'],
     ['HOST', '127.8.8.8', (config) => config.host, '127.8.8.8'],
     ['USHER_ROLE', 'worker', (config) => config.role, 'worker'],
-    ['USHER_AUTH_URL', 'https://auth.example/base//', (config) => config.authUrl, 'https://auth.example/base'],
+    ['USHER_AUTH_URL', 'https://auth.example/base//', (config) => config.publicUrl, 'https://auth.example/base'],
     ['QUEUE_PREFIX', 'Cinema_2', (config) => config.queuePrefix, 'Cinema_2'],
     ['DATABASE_POOL', '1', (config) => config.databasePool, 1],
     ['WEBHOOK_TIMEOUT', '500ms', (config) => config.retry.timeoutMs, 500],
     ['WEBHOOK_RETRY_EVERY', '2m', (config) => config.retry.retryEveryMs, 120_000],
     ['WEBHOOK_RETRY_MIN_INTERVAL', '0s', (config) => config.retry.minIntervalMs, 0],
     ['WEBHOOK_MAX_ATTEMPTS', '1', (config) => config.retry.maxAttempts, 1],
-    ['WEBHOOK_CONCURRENCY', '10000', (config) => config.webhookConcurrency, 10_000],
+    ['WEBHOOK_CONCURRENCY', '10000', (config) => config.concurrency, 10_000],
     ['WEBHOOK_ALLOW_PRIVATE_HOSTS', 'No', (config) => config.allowPrivateHosts, false],
-    ['WEBHOOK_PROXY', 'http://proxy:3128', (config) => config.webhookProxy, new URL('http://proxy:3128')],
-    ['WEBHOOK_PROXY', 'https://u:p%40@10.0.0.1', (config) => config.webhookProxy?.href, 'https://u:p%40@10.0.0.1/'],
+    ['WEBHOOK_PROXY', 'http://proxy:3128', (config) => config.proxy, new URL('http://proxy:3128')],
+    ['WEBHOOK_PROXY', 'https://u:p%40@10.0.0.1', (config) => config.proxy?.href, 'https://u:p%40@10.0.0.1/'],
     ['ACCESS_TOKEN_LIFETIME', '24h', (config) => config.accessTokenSeconds, 86_400],
     ['REFRESH_TOKEN_LIFETIME', '3650d', (config) => config.refreshTokenSeconds, 315_360_000],
     ['SHUTDOWN_DELAY', '15s', (config) => config.shutdownDelayMs, 15_000],

@@ -1,0 +1,12 @@
+import type { DataSource, EntityTarget } from 'typeorm';
+
+/** Injects the `DataSource` that holds Usher's tables: the application's own, or one that Usher opened. */
+export const USHER_DATA_SOURCE = Symbol('DataSource of Usher: import UsherModule.forRoot() or forRootAsync()');
+
+/** The table of an entity as SQL names it, with the schema and the prefix of the data source. */
+export const tableOf = (dataSource: DataSource, entity: EntityTarget<object>): string =>
+  dataSource
+    .getMetadata(entity)
+    .tablePath.split('.')
+    .map((part) => dataSource.driver.escape(part))
+    .join('.');
