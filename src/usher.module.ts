@@ -8,8 +8,8 @@ import { type ResolvedOptions, UsherOptionsModule } from './usher.options.js';
 import { WebhookWorkerModule } from './webhooks/webhook.module.js';
 
 /**
- * What every other module of Usher needs: options, database, queue, and the workers that deliver. An application imports
- * it beside OrdersModule and WebhookModule.
+ * What every other module of Usher needs: options, database, queue and the delivery workers. An application imports it
+ * together with OrdersModule and WebhookModule.
  */
 @Module({})
 export class UsherModule {

@@ -3,44 +3,44 @@ import type { Rate } from './values/duration.js';
 import type { Environment } from './values/identifier.js';
 import type { RetryPolicy } from './values/retry-schedule.js';
 
-/** Where the tables are: a folder with an embedded Postgres, or a server. */
+/** The database: an embedded Postgres in a folder, or a server. */
 export type DatabaseLocation = { kind: 'embedded'; folder: string } | { kind: 'mysql' | 'postgres'; url: URL };
-/** Where the jobs are: in the embedded database, or on a server. */
+/** The job queue: in the embedded database, or on a server. */
 export type QueueLocation = { kind: 'embedded' } | { kind: 'redis' | 'postgres'; url: URL };
 
-/** A user and a password of HTTP Basic. */
+/** User and password for HTTP Basic. */
 export interface Credentials {
   user: string;
   password: string;
 }
 
-/** Everything the modules of Usher need to know, checked. Times in milliseconds unless the name says seconds. */
+/** The validated options of all modules. Times are in milliseconds unless the name says seconds. */
 export interface ResolvedOptions {
   environment: Environment;
-  /** The public base address, `{auth_url}` of the specification. */
+  /** The public base URL, `{auth_url}` in the specification. */
   authUrl: string | null;
   database: DatabaseLocation;
   queue: QueueLocation;
   databasePool: number;
   queuePrefix: string;
-  /** `id:base64[,id:base64…]`; the first encrypts, all decrypt. Null: a key file in the embedded database's folder. */
+  /** `id:base64[,id:base64…]`; the first key encrypts, all keys decrypt. Null: a key file in the embedded database's folder. */
   masterKeys: string | null;
-  /** Who may complete orders from another process; null: nobody. */
+  /** The credentials for completing orders from another process. Null: not possible. */
   internal: Credentials | null;
-  /** Whether this process delivers notifications, or only records them. */
+  /** True: this process delivers notifications. False: it only records them. */
   deliver: boolean;
   retry: RetryPolicy;
   webhookConcurrency: number;
   /** How long finished orders, bodies and attempts are kept. */
   retentionMs: number;
   allowPrivateHosts: boolean;
-  /** The proxy that deliveries go through, with its credentials; null: none. */
+  /** The HTTP proxy for deliveries, with its credentials. Null: no proxy. */
   webhookProxy: URL | null;
   accessTokenSeconds: number;
   refreshTokenSeconds: number;
-  /** Failed client authentications per client id and address. It has no `off`, because imported secrets may be short. */
+  /** Failed client authentications per client id and address. Cannot be off, because imported secrets may be short. */
   authFailureLimit: Rate;
-  /** Tokens issued and refreshed per client; null: unlimited, for a deployment whose gateway limits them. */
+  /** Token requests per client, issued and refreshed. Null: unlimited, for example because a gateway limits them. */
   tokenRateLimit: Rate | null;
 }
 

@@ -7,7 +7,7 @@ import { LimitsModule } from '../limits/limits.module.js';
 import { AccessTokens } from './bearer/access-tokens.js';
 import { BearerGuard } from './bearer/bearer.guard.js';
 import { BasicGuard, BasicStrategy } from './client-authentication/basic.strategy.js';
-import { ClientGate } from './client-authentication/client-gate.js';
+import { ClientAuthentication } from './client-authentication/client-authentication.js';
 import { FailureLimit } from './client-authentication/failure-limit.js';
 import { MetadataController } from './metadata/metadata.controller.js';
 import { AccessToken, Grant } from './tokens/grant.entity.js';
@@ -19,18 +19,18 @@ import { TokenStatusController, TokenController } from './tokens/token.controlle
 import { TokenService } from './tokens/token.service.js';
 
 const ENTITIES = TypeOrmModule.forFeature([Grant, AccessToken, Client]);
-const GATE = [BasicStrategy, BasicGuard, FailureLimit, ClientGate];
+const CLIENT_AUTHENTICATION = [BasicStrategy, BasicGuard, FailureLimit, ClientAuthentication];
 const TOKENS = [TokenEvents, TokenLimit, TokenService, RevocationService, IntrospectionService];
 
-/** What guards need to tell clients apart. */
+/** Client authentication, token services and the bearer guard, without any routes. */
 @Module({
   imports: [PassportModule, ClientsModule, LimitsModule, ENTITIES],
-  providers: [...GATE, ...TOKENS, AccessTokens, BearerGuard],
-  // A module that uses BearerGuard builds it itself and needs what it injects.
+  providers: [...CLIENT_AUTHENTICATION, ...TOKENS, AccessTokens, BearerGuard],
+  // Nest instantiates BearerGuard in each module that uses it, so that module needs the guard's dependencies.
   exports: [BasicGuard, BearerGuard, ...TOKENS, AccessTokens, ENTITIES],
 })
 export class AuthModule {}
 
-/** The token endpoints; they count on the hook of http-server.ts, which authenticates before a body is read. */
+/** The token endpoints. A hook in http-server.ts authenticates the client before the body is read. */
 @Module({ imports: [AuthModule], controllers: [TokenController, TokenStatusController, MetadataController] })
 export class AuthRoutesModule {}

@@ -26,11 +26,15 @@ function openKeyRing({ masterKeys }: ResolvedOptions, file: KeyFile | null): Key
 @Module({
   imports: [TypeOrmModule.forFeature([Client, ClientSecret])],
   providers: [
-    // The key file lies in the embedded database's folder: it must be open (and locked) first.
+    // The key file is in the embedded database's folder, so the database must be open and locked first.
     { provide: KEY_FILE, useFactory: openKeyFile, inject: [USHER_OPTIONS, EMBEDDED_POSTGRES] },
     { provide: KeyRing, useFactory: openKeyRing, inject: [USHER_OPTIONS, KEY_FILE] },
     { provide: Vault, useFactory: (keys: KeyRing) => new Vault(keys), inject: [KeyRing] },
-    ...[ClientsService, ClientSecrets, SecretRotation, KeyRotation, KeyCheck],
+    ClientsService,
+    ClientSecrets,
+    SecretRotation,
+    KeyRotation,
+    KeyCheck,
   ],
   exports: [ClientsService, ClientSecrets, SecretRotation, KeyRotation],
 })

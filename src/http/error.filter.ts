@@ -2,23 +2,23 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isDatabaseDown } from '../database/sql.js';
 import { OAuthError } from './oauth-error.js';
-import { NO_STORE, pathOf, speaksOAuth } from './oauth-route.js';
+import { NO_STORE, pathOf, isOAuthRequest } from './oauth-route.js';
 import { notFound, Problem, unavailable } from './problem.js';
 
 export const BASIC_CHALLENGE = 'Basic realm="usher", charset="UTF-8"';
 
-/** What a response is made of, whatever was thrown. The cause of a 5xx goes to the log, never to the client. */
+/** Turns every thrown error into a response. The cause of a 5xx goes only to the log, never to the client. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger('http');
 
   /**
-   * `allowedMethods` tells which methods a path takes, for the 405 that Fastify does not know; `refused` hears of what
-   * a client was refused over OAuth.
+   * `allowedMethods` returns the methods of a path, because Fastify itself answers 404 instead of 405. `onRefused` is
+   * called for each OAuth request that is rejected with a 4xx.
    */
   constructor(
     private readonly allowedMethods: (path: string) => string[],
-    private readonly refused: (request: FastifyRequest, error: string) => void,
+    private readonly onRefused: (request: FastifyRequest, error: string) => void,
   ) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
@@ -31,39 +31,39 @@ export class ErrorFilter implements ExceptionFilter {
         requestId: request.id,
         error: error instanceof Error ? (error.stack ?? error.message) : String(error),
       });
-    if (speaksOAuth(request)) this.answerOAuth(request, reply, error, problem);
+    if (isOAuthRequest(request)) this.respondOAuth(request, reply, error, problem);
     else sendProblem(reply, problem);
   }
 
-  private answerOAuth(request: FastifyRequest, reply: FastifyReply, error: unknown, problem: Problem): void {
+  private respondOAuth(request: FastifyRequest, reply: FastifyReply, error: unknown, problem: Problem): void {
     const code = oauthCode(error, problem);
-    if (problem.getStatus() < 500) this.refused(request, code);
+    if (problem.getStatus() < 500) this.onRefused(request, code);
     sendOAuth(reply, code, problem);
   }
 
   private problemOf(error: unknown, { url, method }: FastifyRequest): Problem {
     if (error instanceof Problem) return error;
-    if (error instanceof OAuthError) return ofOAuth(error);
+    if (error instanceof OAuthError) return problemFromOAuth(error);
     if (isDatabaseDown(error)) return unavailable();
     const status = statusOf(error);
     if (status === 404) return this.unknownRoute(method, pathOf(url));
     return MESSAGES[status]
       ? new Problem(status, ...MESSAGES[status])
-      : new Problem(500, 'Internal Server Error', 'something went wrong on our side');
+      : new Problem(500, 'Internal Server Error', 'an internal error occurred; try again later');
   }
 
   private unknownRoute(method: string, path: string): Problem {
     const allowed = this.allowedMethods(path);
-    if (allowed.length === 0 || allowed.includes(method)) return notFound('there is nothing at this address');
-    const why = `this address does not take ${method}`;
-    return new Problem(405, 'Method Not Allowed', why).with({ Allow: allowed.join(', ') });
+    if (allowed.length === 0 || allowed.includes(method)) return notFound('this path does not exist');
+    const detail = `${method} is not allowed here; use ${allowed.join(' or ')}`;
+    return new Problem(405, 'Method Not Allowed', detail).with({ Allow: allowed.join(', ') });
   }
 }
 
 const MESSAGES: Record<number, [title: string, detail: string]> = {
   400: ['Bad Request', 'the body is not valid JSON in UTF-8, or the request is malformed'],
-  413: ['Content Too Large', 'the body has more than 16 KiB'],
-  414: ['URI Too Long', 'the address is too long'],
+  413: ['Content Too Large', 'the body is larger than 16 KiB'],
+  414: ['URI Too Long', 'the URL is too long'],
   415: ['Unsupported Media Type', 'send Content-Type: application/json'],
 };
 
@@ -73,7 +73,7 @@ function statusOf(error: unknown): number {
   return typeof statusCode === 'number' ? statusCode : 500;
 }
 
-function ofOAuth({ status, code, description, retryAfter }: OAuthError): Problem {
+function problemFromOAuth({ status, code, description, retryAfter }: OAuthError): Problem {
   const problem = new Problem(status, code, description);
   return retryAfter === undefined ? problem : problem.with({ 'Retry-After': String(retryAfter) });
 }

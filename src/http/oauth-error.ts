@@ -1,4 +1,4 @@
-/** RFC 6749 §5.2 error codes, and `temporarily_unavailable`, `slow_down` for the faults it has no code for. */
+/** The error codes of RFC 6749 §5.2, plus `temporarily_unavailable` (503) and `slow_down` (429). */
 export type OAuthErrorCode =
   | 'invalid_request'
   | 'invalid_client'
@@ -9,13 +9,13 @@ export type OAuthErrorCode =
   | 'slow_down'
   | 'temporarily_unavailable';
 
-/** An answer of the token endpoints: RFC 6749 §5.2. `description` is ASCII and meant for the integrator. */
+/** An error response of the token endpoints (RFC 6749 §5.2). `description` must be ASCII; integrators read it. */
 export class OAuthError extends Error {
   constructor(
     readonly code: OAuthErrorCode,
     readonly description: string,
     readonly status = code === 'invalid_client' ? 401 : 400,
-    /** For the Retry-After header, in seconds. */
+    /** Value of the Retry-After header, in seconds. */
     readonly retryAfter?: number,
   ) {
     super(`${code}: ${description}`);

@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 
-/** Routes that speak OAuth: Basic authentication before the body is read, errors after RFC 6749 §5.2. */
+/** OAuth routes: Basic authentication before the body is read, and errors as in RFC 6749 §5.2. */
 export const OAUTH_ROUTE = { oauth: true, internal: false };
-/** The same, and open to the internal credential too. */
+/** An OAuth route that also accepts the internal credential. */
 export const INTERNAL_OAUTH_ROUTE = { oauth: true, internal: true };
 
 export type OAuthRoute = typeof OAUTH_ROUTE;
@@ -10,19 +10,19 @@ export type OAuthRoute = typeof OAUTH_ROUTE;
 /** RFC 6749 §5.1. */
 export const NO_STORE = { 'Cache-Control': 'no-store', Pragma: 'no-cache' };
 
-/** The matched route where it is one of OAuth, else null. */
+/** The matched route if it is an OAuth route, otherwise null. */
 export function oauthRoute({ routeOptions }: FastifyRequest): OAuthRoute | null {
   const config = routeOptions.config as Partial<OAuthRoute> | undefined;
   return config?.oauth === true ? (config as OAuthRoute) : null;
 }
 
-/** Also an address below /auth that no route has: its callers speak OAuth. */
-export const speaksOAuth = (request: FastifyRequest): boolean =>
-  oauthRoute(request) !== null || isBelowAuth(pathOf(request.url));
+/** True for OAuth routes and for unknown paths below /auth, whose clients expect OAuth errors. */
+export const isOAuthRequest = (request: FastifyRequest): boolean =>
+  oauthRoute(request) !== null || isAuthPath(pathOf(request.url));
 
-export const isBelowAuth = (path: string): boolean => /^\/auth(\/|$)/.test(path);
+export const isAuthPath = (path: string): boolean => /^\/auth(\/|$)/.test(path);
 
-/** The path of a request target, be it in absolute form (RFC 9112 §3.2.2), decoded where it can be. */
+/** The path of a request target, also of an absolute one (RFC 9112 §3.2.2). Decoded if the encoding is valid. */
 export function pathOf(target: string): string {
   const path = target.replace(/^https?:\/\/[^/?]*/i, '').split('?')[0] ?? '';
   try {

@@ -4,10 +4,10 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 
 export const REQUEST_ID_HEADER = 'X-Request-Id';
-/** What a caller may call its request. It goes into the log as it is. */
+/** The allowed format of a client's own request id. The log contains it unchanged. */
 export const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** The caller's own id of its request where it is a sane one, else a new one. */
+/** The X-Request-Id header if its format is allowed, otherwise a new id. */
 export function requestIdOf({ headers }: IncomingMessage): string {
   const given = headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : newRequestId();
@@ -15,7 +15,7 @@ export function requestIdOf({ headers }: IncomingMessage): string {
 
 export const newRequestId = (): string => randomUUID();
 
-/** Injects the id of the request, as it stands in the log and in the answer's header. */
+/** Injects the request id, which is also in the log and in the response header. */
 export const RequestId = createParamDecorator((_: unknown, context: ExecutionContext): string => {
   return context.switchToHttp().getRequest<FastifyRequest>().id;
 });

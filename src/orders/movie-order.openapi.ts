@@ -56,7 +56,7 @@ const ORDER_OPERATIONS: Operation[] = [
       { status: 400, detail: 'currencyCode: must be an ISO 4217 code like MYR' },
       {
         status: 422,
-        detail: 'notifyUrl is missing and the client has none registered; send one, or have the operator set it',
+        detail: 'notifyUrl is missing and the client has no Notify URL; send notifyUrl or ask the operator to set one',
       },
       { status: 422, detail: 'this Idempotency-Key was used for another request' },
     ],

@@ -2,7 +2,7 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { ClientGate } from '../auth/client-authentication/client-gate.js';
+import { ClientAuthentication } from '../auth/client-authentication/client-authentication.js';
 import { TokenEvents } from '../auth/tokens/token-events.js';
 import { ErrorFilter, sendProblem } from '../http/error.filter.js';
 import { oauthRoute } from '../http/oauth-route.js';
@@ -76,7 +76,7 @@ const server = (app: NestFastifyApplication): FastifyInstance =>
 
 /** Before the body is read: who may come in at all. */
 function addHooks(app: NestFastifyApplication, config: Config): void {
-  const gate = isApi(config) ? app.get(ClientGate, { strict: false }) : null;
+  const authentication = isApi(config) ? app.get(ClientAuthentication, { strict: false }) : null;
   const drain = app.get(Drain, { strict: false });
   // Node itself would keep the connection of a request that was under way for as long as its client likes.
   server(app).addHook('onSend', async (_, reply) => {
@@ -91,8 +91,8 @@ function addHooks(app: NestFastifyApplication, config: Config): void {
       return reply;
     }
     const route = oauthRoute(request);
-    if (!gate || !route) return undefined;
-    await gate.admit(request, reply, route);
+    if (!authentication || !route) return undefined;
+    await authentication.authenticate(request, reply, route);
     checkMediaType(request);
     return undefined;
   });

@@ -48,7 +48,7 @@ describe('an id with a colon', () => {
     const { code, stdout, stderr } = await importCommand('a:b', 'secret');
     expect([code, stdout]).toEqual([0, expect.stringContaining('a:b')]);
     expect(stderr).toBe(
-      'usher: note: the id has a colon: it authenticates only form-encoded (RFC 6749, section 2.3.1), as a%3Ab\n',
+      'usher: note: the client id contains a colon; send it form-encoded (RFC 6749, section 2.3.1): a%3Ab\n',
     );
     expect(await statusOf('a%3Ab', 'secret')).toBe(200);
     expect(await statusOf('a:b', 'secret')).toBe(401);
@@ -70,7 +70,7 @@ describe('client create --id --secret-stdin', () => {
   test('refuses a taken id in one line, and leaves its client alone', async () => {
     await usher.clients.import('First', null, { id: 'taken', secret: 'first' });
     const { code, stdout, stderr } = await importCommand('taken', 'second');
-    expect([code, stdout, stderr]).toEqual([1, '', 'usher: there is a client taken already\n']);
+    expect([code, stdout, stderr]).toEqual([1, '', 'usher: client taken already exists\n']);
     expect([await statusOf('taken', 'first'), await statusOf('taken', 'second')]).toEqual([200, 401]);
   });
 
@@ -78,7 +78,7 @@ describe('client create --id --secret-stdin', () => {
     const { code, stderr } = await importCommand('newlines', 'secret\n\n');
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/^usher: the client secret has a control character.*\n$/),
+      expect.stringMatching(/^usher: the client secret contains a control character.*\n$/),
     ]);
   });
 

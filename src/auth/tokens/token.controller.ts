@@ -8,7 +8,7 @@ import { RevocationService } from './revocation.service.js';
 import type { TokenResponse, Introspection } from './token.schemas.js';
 import { TokenService } from './token.service.js';
 
-/** What of the request the token endpoints need: the client that ClientGate let in. */
+/** A request whose client was authenticated by ClientAuthentication. */
 export interface ClientRequest {
   user: Client;
 }
@@ -41,7 +41,7 @@ export class TokenStatusController {
     private readonly introspections: IntrospectionService,
   ) {}
 
-  /** RFC 7009: 200 and nothing else, whether there was such a token or not. */
+  /** RFC 7009: an empty 200, also for an unknown token. */
   @Post('revoke')
   @HttpCode(200)
   @RouteConfig(OAUTH_ROUTE)

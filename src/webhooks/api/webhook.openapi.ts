@@ -104,7 +104,7 @@ export const WEBHOOK_OPERATIONS: Operation[] = [
       { status: 400, detail: 'notifyUrl: The Notify URL must start with https://.' },
       {
         status: 422,
-        detail: 'notifyUrl is missing and the client has none registered; send one, or have the operator set it',
+        detail: 'notifyUrl is missing and the client has no Notify URL; send notifyUrl or ask the operator to set one',
       },
       { status: 429, detail: 'only 10 tests a minute are sent' },
     ],

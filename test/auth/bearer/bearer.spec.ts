@@ -129,7 +129,7 @@ test('a token of the other environment is told so', async () => {
   const authorization = `Bearer ${generateToken('access', 'production')}`;
   const { status, headers, body } = await usher.request('GET', '/webhooks', { authorization });
   expect(status).toBe(401);
-  const told = 'this token is of the production environment; this is sandbox';
+  const told = 'this token is for the production environment; use a sandbox token';
   expect(body.detail).toBe(told);
   expect(headers.get('www-authenticate')).toContain(`error="invalid_token", error_description="${told}"`);
 });

@@ -95,7 +95,7 @@ test('expired, revoked, foreign, made-up and garbage refresh tokens are refused 
 test('a token of the other environment is told so', async () => {
   const answer = await client.refresh(generateToken('refresh', 'production'));
   expectOAuthError(answer, 400, 'invalid_grant');
-  expect(answer.body.error_description).toMatch(/production environment.*this is sandbox/);
+  expect(answer.body.error_description).toMatch(/production environment; use a sandbox token/);
 });
 
 test('a disabled client can do nothing with what it has, and an enabled one can again', async () => {

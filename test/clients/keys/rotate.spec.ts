@@ -96,7 +96,7 @@ describe('keys rotate with USHER_MASTER_KEYS', () => {
     const { code, stdout, stderr } = await run({ ...settings, USHER_MASTER_KEYS: OLD }, ['client', 'list']);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toBe(
-      `usher: ${total} client secret(s) are sealed with master key "new", which USHER_MASTER_KEYS lacks; put that key back, behind the first\n`,
+      `usher: ${total} client secret(s) are encrypted with master key "new", which is missing from USHER_MASTER_KEYS; put that key back after the first key\n`,
     );
   });
 });
