@@ -67,9 +67,13 @@ describe('client', () => {
   });
 
   test('mistakes are told in one line', async () => {
-    expect(await fault('client', 'show', 'nobody')).toBe('there is no client nobody; "usher client list" shows all clients');
+    expect(await fault('client', 'show', 'nobody')).toBe(
+      'there is no client nobody; "usher client list" shows all clients',
+    );
     expect(await fault('client', 'disable', 'nobody')).toContain('there is no client nobody');
-    expect(await fault('client', 'create', '--name', '')).toBe('the name is invalid; use 1 to 200 characters on one line');
+    expect(await fault('client', 'create', '--name', '')).toBe(
+      'the name is invalid; use 1 to 200 characters on one line',
+    );
     expect(await fault('client', 'create', '--name', 'a\nb')).toContain('on one line');
     expect(await fault('client', 'create', '--name', 'x'.repeat(201))).toContain('1 to 200 characters');
     expect(await fault('client', 'create', '--name', 'A', '--notify-url', 'ftp://x')).toMatch(

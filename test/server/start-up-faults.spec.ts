@@ -68,7 +68,10 @@ test('master keys that lack the one client secrets are sealed with', async () =>
   const first = keys('first');
   await usher({ ...own.settings, USHER_MASTER_KEYS: first }, ['client', 'create', '--name', 'A']);
   const without = await failedStart({ ...own.settings, USHER_MASTER_KEYS: keys('second') });
-  expectOneLine(without, 'encrypted with master key "first", which is missing from USHER_MASTER_KEYS; put that key back');
+  expectOneLine(
+    without,
+    'encrypted with master key "first", which is missing from USHER_MASTER_KEYS; put that key back',
+  );
   const another = await failedStart({ ...own.settings, USHER_MASTER_KEYS: keys('first') });
   expectOneLine(another, 'encrypted with master key "first", which differs in USHER_MASTER_KEYS');
   const server = await startServer({ ...own.settings, USHER_MASTER_KEYS: `${keys('second')},${first}` });

@@ -33,7 +33,7 @@ interface Page {
 
 const PAGE_SIZE = 100;
 
-/** Encrypts every client secret with the first master key. The service may run meanwhile; a rotation can be repeated. */
+/** Encrypts every client secret with the first master key. The service can run meanwhile. Safe to repeat. */
 @Injectable()
 export class KeyRotation {
   constructor(

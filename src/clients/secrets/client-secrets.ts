@@ -57,8 +57,8 @@ interface Expiring {
 }
 
 /**
- * Selects the secrets for X-Signature (`current`) and X-Signature-Next (`next`). During the overlap the old secret still
- * makes X-Signature, so receivers can change at any time. Null if there is no valid secret.
+ * Selects the secrets for X-Signature (`current`) and X-Signature-Next (`next`). During the overlap X-Signature is
+ * still made with the old secret, so receivers can change at any time. Null if there is no valid secret.
  */
 export function signers<T extends Expiring>(valid: T[]): { current: T; next: T | null } | null {
   const old = valid.find(({ expiresAt }) => expiresAt !== null);

@@ -16,8 +16,8 @@ beforeAll(async () => {
 });
 afterAll(() => usher.stop());
 
-/** A valid body for each route. */
-const validBody = (path: string): Record<string, string> =>
+/** The parameters of a valid request to each route. */
+const valid = (path: string): Record<string, string> =>
   ({
     '/auth/token': { grant_type: 'client_credentials' },
     '/auth/refresh': { grant_type: 'refresh_token', refresh_token: refreshToken },
@@ -51,36 +51,26 @@ const WRONG_CREDENTIALS: [string, (known: TestClient) => string][] = [
 describe.each(ROUTES)('POST %s', (path) => {
   describe.each(ENCODINGS)('with a %s body', (encoding) => {
     test('answers 200 with no-store, and ignores unknown parameters', async () => {
-      const answer = await post(
-        client,
-        path,
-        encoded(encoding, { ...validBody(path), audience: 'x', __proto__x: 'y' }),
-      );
+      const answer = await post(client, path, encoded(encoding, { ...valid(path), audience: 'x', __proto__x: 'y' }));
       expect(answer.status).toBe(200);
       expect(answer.headers.get('cache-control')).toBe('no-store');
       expect(answer.headers.get('pragma')).toBe('no-cache');
     });
 
     test('accepts charset=utf-8 and the scheme "basic" in lower case', async () => {
-      const { type, body } = encoded(encoding, validBody(path));
+      const { type, body } = encoded(encoding, valid(path));
       const lower = client.basic.replace('Basic', 'basic');
       expect((await post(client, path, { type: `${type}; charset=utf-8`, body }, lower)).status).toBe(200);
       expect((await post(client, path, { type: `${type.toUpperCase()};charset="UTF-8"`, body })).status).toBe(200);
     });
 
     test.each(WRONG_CREDENTIALS)('rejects %s with invalid_client', async (_, header) => {
-      expectOAuthError(
-        await post(client, path, encoded(encoding, validBody(path)), header(client)),
-        401,
-        'invalid_client',
-      );
+      expectOAuthError(await post(client, path, encoded(encoding, valid(path)), header(client)), 401, 'invalid_client');
     });
 
     test('an unknown client, a wrong secret and a disabled client get the same response', async () => {
       const known = [basic(client.id, disabled.secret), basic('x'.repeat(20), client.secret), disabled.basic];
-      const answers = await Promise.all(
-        known.map((one) => post(client, path, encoded(encoding, validBody(path)), one)),
-      );
+      const answers = await Promise.all(known.map((one) => post(client, path, encoded(encoding, valid(path)), one)));
       for (const answer of answers) expectOAuthError(answer, 401, 'invalid_client');
       expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
     });
@@ -101,22 +91,20 @@ describe.each(ROUTES)('POST %s', (path) => {
       ];
       for (const [name, value] of wrong)
         expectOAuthError(
-          await post(client, path, encoded(encoding, { ...validBody(path), [name]: value })),
+          await post(client, path, encoded(encoding, { ...valid(path), [name]: value })),
           400,
           'invalid_request',
         );
-      expect((await post(client, path, encoded(encoding, { ...validBody(path), client_id: client.id }))).status).toBe(
-        200,
-      );
+      expect((await post(client, path, encoded(encoding, { ...valid(path), client_id: client.id }))).status).toBe(200);
     });
 
     test('rejects a body larger than 16 KiB with 413', async () => {
-      const answer = await post(client, path, encoded(encoding, { ...validBody(path), pad: 'x'.repeat(16_384) }));
+      const answer = await post(client, path, encoded(encoding, { ...valid(path), pad: 'x'.repeat(16_384) }));
       expectOAuthError(answer, 413, 'invalid_request');
     });
 
     test('rejects other charsets, other media types, compressed bodies and a missing Content-Type with 415', async () => {
-      const { type, body } = encoded(encoding, validBody(path));
+      const { type, body } = encoded(encoding, valid(path));
       const types = [`${type}; charset=utf-16`, `${type}; charset=latin1`, 'text/plain', 'application/xml', 'json', ''];
       for (const other of types)
         expectOAuthError(await post(client, path, { type: other, body }), 415, 'invalid_request');
@@ -152,16 +140,16 @@ describe.each(ROUTES)('POST %s', (path) => {
     expectOAuthError(await post(client, path, { type: JSON_TYPE, body: deep }), 400, 'invalid_request');
     const body = JSON.stringify({ x: 1 }).replace(
       '"x":1',
-      `"__proto__":${JSON.stringify(validBody(path))},"constructor":{}`,
+      `"__proto__":${JSON.stringify(valid(path))},"constructor":{}`,
     );
     expectOAuthError(await post(client, path, { type: JSON_TYPE, body }), 400, 'invalid_request');
     expect(({} as Record<string, unknown>).grant_type).toBeUndefined();
-    const beside = JSON.stringify(validBody(path)).replace('{', '{"__proto__":{"scope":"x"},');
+    const beside = JSON.stringify(valid(path)).replace('{', '{"__proto__":{"scope":"x"},');
     expect((await post(client, path, { type: JSON_TYPE, body: beside })).status).toBe(200);
   });
 
   test('rejects a duplicate form parameter', async () => {
-    const body = new URLSearchParams(validBody(path)).toString();
+    const body = new URLSearchParams(valid(path)).toString();
     expectOAuthError(await post(client, path, { type: FORM_TYPE, body: `${body}&${body}` }), 400, 'invalid_request');
     expectOAuthError(await post(client, path, { type: FORM_TYPE, body: `${body}&x=1&x=1` }), 400, 'invalid_request');
   });
@@ -195,8 +183,8 @@ describe.each(ENCODINGS)('grant parameters in a %s body', (encoding) => {
   });
 
   test('a scope is rejected unless it is empty', async () => {
-    expectOAuthError(await send('/auth/token', { ...validBody('/auth/token'), scope: 'all' }), 400, 'invalid_scope');
-    expect((await send('/auth/token', { ...validBody('/auth/token'), scope: '' })).status).toBe(200);
+    expectOAuthError(await send('/auth/token', { ...valid('/auth/token'), scope: 'all' }), 400, 'invalid_scope');
+    expect((await send('/auth/token', { ...valid('/auth/token'), scope: '' })).status).toBe(200);
   });
 
   test('a missing or empty refresh_token is an invalid request', async () => {
@@ -215,7 +203,7 @@ describe.each(ENCODINGS)('grant parameters in a %s body', (encoding) => {
   test('a client can use only its own grant types', async () => {
     const limited = await usher.client();
     await dataSource(usher).query(`UPDATE usher_client SET grant_types = 'refresh_token' WHERE id = '${limited.id}'`);
-    const answer = await post(limited, '/auth/token', encoded(encoding, validBody('/auth/token')));
+    const answer = await post(limited, '/auth/token', encoded(encoding, valid('/auth/token')));
     expectOAuthError(answer, 400, 'unauthorized_client');
   });
 });
@@ -250,11 +238,9 @@ test('percent-encoded OAuth paths also get OAuth errors', async () => {
 });
 
 test('form-encoded credentials are accepted', async () => {
-  const formEncoded = basic(
-    client.id,
-    [...client.secret].map((letter) => `%${letter.charCodeAt(0).toString(16)}`).join(''),
-  );
-  expect((await post(client, '/auth/token', encoded('form', validBody('/auth/token')), formEncoded)).status).toBe(200);
+  const secret = [...client.secret].map((letter) => `%${letter.charCodeAt(0).toString(16)}`).join('');
+  const formEncoded = basic(client.id, secret);
+  expect((await post(client, '/auth/token', encoded('form', valid('/auth/token')), formEncoded)).status).toBe(200);
 });
 
 test('only OAuth routes accept form bodies', async () => {
