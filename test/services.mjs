@@ -23,6 +23,7 @@ const WITHOUT_BACKEND = [
   'documents',
   'receiving',
   'logs',
+  'runner',
 ].map((folder) => `test/${folder}/`);
 
 function answers(url) {

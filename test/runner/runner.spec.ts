@@ -31,7 +31,7 @@ beforeAll(async () => {
   }
   [exitCode] = (await ended) as [number];
 });
-afterAll(() => server.close());
+afterAll(() => void server.close());
 
 describe('a file whose process goes on keeps the results of its tests, and the next file has a new process', () => {
   test.each([
