@@ -57,7 +57,7 @@ export default {
       name: 'transport-needs-only-undici-and-values',
       severity: 'error',
       from: { path: '^src/webhooks/transport/' },
-      to: { pathNot: '^src/(values|webhooks/transport)/|^node_modules/undici/', dependencyTypesNot: ['core'] },
+      to: { pathNot: '^src/(values|webhooks/transport)/|(^|/)node_modules/undici/', dependencyTypesNot: ['core'] },
     },
     {
       name: 'no-nest-and-no-typeorm-in-protocol-and-transport',

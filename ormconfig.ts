@@ -3,7 +3,7 @@ import { AccessToken, Grant } from './src/auth/tokens/grant.entity.js';
 import { Client, ClientSecret } from './src/clients/client.entity.js';
 import { loadConfig } from './src/server/settings/settings.js';
 import { dataSourceOptions } from './src/database/data-source-options.js';
-import { openEmbeddedPostgres } from './src/database/embedded/embedded-postgres.js';
+import { openEmbeddedPostgres } from './src/database/embedded/index.js';
 import { IdempotencyKey } from './src/orders/idempotency-key.entity.js';
 import { MovieOrder } from './src/orders/movie-order.entity.js';
 import { Webhook, WebhookAttempt } from './src/webhooks/webhook.entity.js';

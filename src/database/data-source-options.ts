@@ -5,7 +5,7 @@ import type { ResolvedOptions } from '../usher.options.js';
 import { socketHost } from '../values/connection-url.js';
 import type { RetryPolicy } from '../values/retry-schedule.js';
 import { StartUpError, unreachable } from '../values/start-up-error.js';
-import type { EmbeddedPostgres } from './embedded/embedded-postgres.js';
+import type { EmbeddedPostgres } from './embedded/index.js';
 import { Initial1767225600000 } from './migrations/1767225600000-initial.js';
 import { isDatabaseDown } from './sql.js';
 

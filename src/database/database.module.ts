@@ -13,7 +13,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { AfterCommit } from './after-commit.js';
 import { dataSourceOptions, openDataSource } from './data-source-options.js';
-import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/embedded-postgres.js';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/index.js';
 import { bringUpToDate } from './migrator.js';
 
 /** The opened embedded database, or null where DATABASE_URL names a server. */

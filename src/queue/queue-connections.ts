@@ -1,6 +1,6 @@
 import { assertSchemaCompatibility, type ConnectionOptions, runMigrations, SchemaMigrationRequiredError } from 'bullmq';
 import pg from 'pg';
-import type { EmbeddedPostgres } from '../database/embedded/embedded-postgres.js';
+import type { EmbeddedPostgres } from '../database/embedded/index.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { StartUpError, unreachable } from '../values/start-up-error.js';
 import { createLimitTable, PatientPool, postgresSchema } from './postgres-backend.js';

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { dataSourceOptions, openDataSource } from '../database/data-source-options.js';
-import { type EmbeddedPostgres, openEmbeddedPostgres } from '../database/embedded/embedded-postgres.js';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from '../database/embedded/index.js';
 import { pendingMigrations } from '../database/migrator.js';
 import { migrateQueue } from '../queue/queue-connections.js';
 import type { Config } from './settings/settings.js';

@@ -151,7 +151,7 @@ describe('webhook', () => {
     expect(await fault('webhook', 'resend', String(resent.id))).toContain(
       'is SUCCESS; only a FAILED one can be sent again',
     );
-  }, 120_000);
+  });
 
   test('mistakes are told in one line, nothing found is none', async () => {
     expect(await fault('webhook', 'show', 'nonsense')).toBe('there is no webhook nonsense');

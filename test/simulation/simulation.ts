@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { Client } from '../../src/clients/client.entity.js';
 import { AfterCommit } from '../../src/database/after-commit.js';
 import { dataSourceOptions } from '../../src/database/data-source-options.js';
-import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/embedded-postgres.js';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/index.js';
 import { inTransaction } from '../../src/database/sql.js';
 import { NOTIFY_ORDER_COMPLETION } from '../../src/protocol/notification.js';
 import { loadConfig } from '../../src/server/settings/settings.js';

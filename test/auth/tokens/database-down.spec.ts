@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { ClientsService } from '../../../src/clients/clients.service.js';
 import { EMBEDDED_POSTGRES } from '../../../src/database/database.module.js';
-import type { EmbeddedPostgres } from '../../../src/database/embedded/embedded-postgres.js';
+import type { EmbeddedPostgres } from '../../../src/database/embedded/index.js';
 import { type Running, serve } from '../../../src/server/serve.js';
 import { loadConfig } from '../../../src/server/settings/settings.js';
 import { type Backend, createBackend } from '../../support/backend.js';

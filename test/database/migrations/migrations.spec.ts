@@ -3,7 +3,7 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 import { AccessToken, Grant } from '../../../src/auth/tokens/grant.entity.js';
 import { Client, ClientSecret } from '../../../src/clients/client.entity.js';
 import { dataSourceOptions } from '../../../src/database/data-source-options.js';
-import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../../src/database/embedded/embedded-postgres.js';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../../src/database/embedded/index.js';
 import { pendingMigrations } from '../../../src/database/migrator.js';
 import { MovieOrder } from '../../../src/orders/movie-order.entity.js';
 import { loadConfig } from '../../../src/server/settings/settings.js';

@@ -8,7 +8,7 @@ import { type TestClient, TestUsher } from '../../support/usher.js';
 let usher: TestUsher;
 let receiver: TestReceiver;
 beforeAll(async () => {
-  usher = await TestUsher.start({ WEBHOOK_TIMEOUT: '500ms' });
+  usher = await TestUsher.start({ WEBHOOK_TIMEOUT: '2s' });
   receiver = await TestReceiver.start();
 });
 afterAll(async () => {

@@ -5,7 +5,7 @@ import { DeliveryExchange } from '../../../src/webhooks/transport/delivery-excha
 import { GuardedConnector } from '../../../src/webhooks/transport/guarded-connector.js';
 import type { NotificationSender } from '../../../src/webhooks/transport/notification-sender.js';
 import { ReceiverConnections, type ReceiverConnection } from '../../../src/webhooks/transport/receiver-connections.js';
-import { Receivers, notification } from './receivers.js';
+import { Receivers, WAITED_OUT_MS, notification } from './receivers.js';
 
 const receivers = new Receivers();
 afterEach(() => receivers.close());
@@ -170,7 +170,7 @@ describe('a limit of connections to one origin', () => {
 
   test('is free again when those who held it have timed out', async () => {
     const port = await receivers.http((request, response) => void (request.url === '/prompt' && response.end()));
-    const sender = receivers.sender({ connectionsPerHost: 1, timeoutMs: 300 });
+    const sender = receivers.sender({ connectionsPerHost: 1, timeoutMs: WAITED_OUT_MS });
     const silent = await Promise.all([1, 2].map(() => sender.send(notification(`http://127.0.0.1:${port}/silent`))));
     expect(silent.map(({ kind }) => kind)).toEqual(['timed-out', 'timed-out']);
     expect((await sender.send(notification(`http://127.0.0.1:${port}/prompt`))).kind).toBe('delivered');

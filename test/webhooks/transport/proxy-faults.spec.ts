@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { errorOf } from '../../../src/webhooks/transport/outcome.js';
 import { BehindProxy, PUBLIC } from './behind-proxy.js';
-import { drip, flood } from './receivers.js';
+import { WAITED_OUT_MS, drip, flood } from './receivers.js';
 
 const receivers = new BehindProxy();
 afterEach(() => receivers.close());
@@ -83,7 +83,7 @@ describe('a proxy that fails is named in the reason:', () => {
     let closed: () => void;
     const gone = new Promise<void>((resolve) => (closed = resolve));
     const port = await receivers.raw((socket) => speak(socket.on('close', () => closed())));
-    const told = await reasonOf(through(port), { timeoutMs: 300 });
+    const told = await reasonOf(through(port), { timeoutMs: WAITED_OUT_MS });
     expect(told).toBe('timed-out: no answer of the proxy in time (reached: connect)');
     await gone;
   });
@@ -96,7 +96,9 @@ test('a receiver that is silent beyond the proxy is charged itself', async () =>
     ['http', 'headers'],
     ['https', 'tls'],
   ]) {
-    const outcome = await receivers.post(proxy.url(), `${scheme}://receiver.test:${port}/`, { timeoutMs: 300 });
+    const outcome = await receivers.post(proxy.url(), `${scheme}://receiver.test:${port}/`, {
+      timeoutMs: WAITED_OUT_MS,
+    });
     expect(errorOf(outcome)).toBe(`no answer in time (reached: ${phase})`);
   }
 });

@@ -90,6 +90,9 @@ export function flood(socket: Socket, bytes: string | Buffer): void {
   pour();
 }
 
+/** A timeout that a test waits out. What comes before it, such as connecting, holds on a slow machine too. */
+export const WAITED_OUT_MS = 2_000;
+
 const DAY_MS = 86_400_000;
 /** As X.509 counts the kinds of names. */
 const [DNS_NAME, IP_ADDRESS] = [2, 7];

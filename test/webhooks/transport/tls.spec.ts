@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Outcome } from '../../../src/webhooks/transport/notification-sender.js';
-import { Receivers, notification, selfSigned, type Certificate } from './receivers.js';
+import { Receivers, WAITED_OUT_MS, notification, selfSigned, type Certificate } from './receivers.js';
 
 const receivers = new Receivers();
 afterEach(() => receivers.close());
@@ -83,7 +83,7 @@ describe('a TLS handshake', () => {
     let gone: () => void;
     const closed = new Promise<void>((resolve) => (gone = resolve));
     const port = await receivers.raw((socket) => socket.resume().on('close', () => gone()));
-    expect(await post(port, { timeoutMs: 300 })).toMatchObject({
+    expect(await post(port, { timeoutMs: WAITED_OUT_MS })).toMatchObject({
       kind: 'timed-out',
       phase: 'tls',
       address: '127.0.0.1',
@@ -105,6 +105,6 @@ describe('a TLS handshake', () => {
 
 test('a silent receiver over TLS times out waiting for headers', async () => {
   const port = await receivers.https(good, () => undefined);
-  const outcome = await post(port, { certificateAuthorities: [good.cert], timeoutMs: 500 });
+  const outcome = await post(port, { certificateAuthorities: [good.cert], timeoutMs: WAITED_OUT_MS });
   expect(outcome).toMatchObject({ kind: 'timed-out', phase: 'headers' });
 });

@@ -1,0 +1,113 @@
+import { randomBytes } from 'node:crypto';
+import { readdir, rename, rm } from 'node:fs/promises';
+import { createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { LockPeer, type LockState } from './lock-peer.js';
+import { close, listen } from './unix-sockets.js';
+
+const LOCK_NAME = /^lock-\d+-[0-9a-f]{12}\.sock$/;
+const TEMPORARY_NAME = /^new-[0-9a-f]{12}\.sock$/;
+
+/**
+ * A listening Unix socket in the folder. The kernel closes it with its process, so a crashed process holds no lock.
+ * README.md, "The lock", explains why of several contenders exactly one takes it.
+ */
+export class FolderLock {
+  readonly #server: Server;
+  readonly #watchers = new Set<Socket>();
+  #states: LockState[] = ['contending'];
+
+  private constructor(
+    private readonly folder: string,
+    private readonly name: string,
+  ) {
+    this.#server = createServer((socket) => this.#accept(socket));
+  }
+
+  /** Returns the lock, or the peer that holds it. */
+  static async acquire(folder: string): Promise<FolderLock | LockPeer> {
+    for (;;) {
+      const outcome = await FolderLock.#contend(folder);
+      if (outcome) return outcome;
+    }
+  }
+
+  static async #contend(folder: string): Promise<FolderLock | LockPeer | undefined> {
+    const lock = new FolderLock(folder, `lock-${process.pid}-${randomBytes(6).toString('hex')}.sock`);
+    if (!(await lock.#publish())) return undefined;
+    try {
+      return await lock.#resolve(await lock.#findPeers());
+    } catch (error) {
+      await lock.release();
+      throw error;
+    }
+  }
+
+  /** This lock, or the peer that holds it, or undefined if every contender withdrew and has to try again. */
+  async #resolve(peers: readonly LockPeer[]): Promise<FolderLock | LockPeer | undefined> {
+    // The smaller name takes precedence, so contenders never wait for each other in a cycle.
+    const withdraws = peers.some((peer) => peer.name < this.name);
+    if (withdraws) await this.release();
+    const holding = await Promise.all(peers.map((peer) => peer.holdsLock()));
+    const holder = peers[holding.indexOf(true)];
+    for (const peer of peers) if (peer !== holder) peer.close();
+    if (holder || withdraws) {
+      await this.release();
+      return holder;
+    }
+    await this.#take();
+    return this;
+  }
+
+  /** Tells waiting processes that the Postgres socket is open. */
+  announceServing(): void {
+    this.#announce('serving');
+  }
+
+  async release(): Promise<void> {
+    if (!this.#server.listening) return;
+    await rm(join(this.folder, this.name), { force: true });
+    for (const socket of this.#watchers) socket.destroy();
+    await close(this.#server);
+  }
+
+  /** Renames the socket only once it listens, so a lock file that refuses connections always means a dead process. */
+  async #publish(): Promise<boolean> {
+    const temporary = join(this.folder, `new-${randomBytes(6).toString('hex')}.sock`);
+    await listen(this.#server, temporary);
+    try {
+      await rename(temporary, join(this.folder, this.name));
+      return true;
+    } catch (error) {
+      await close(this.#server);
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false; // A new holder removed it.
+      throw error;
+    }
+  }
+
+  async #findPeers(): Promise<LockPeer[]> {
+    const names = (await readdir(this.folder)).filter((name) => LOCK_NAME.test(name) && name !== this.name);
+    const peers = await Promise.all(names.map((name) => LockPeer.connect(this.folder, name)));
+    return peers.filter((peer) => peer !== undefined);
+  }
+
+  /** Also removes temporary sockets that crashed contenders left. */
+  async #take(): Promise<void> {
+    this.#announce('holding');
+    const leftovers = (await readdir(this.folder)).filter((name) => TEMPORARY_NAME.test(name));
+    await Promise.all(leftovers.map((name) => rm(join(this.folder, name), { force: true })));
+  }
+
+  #accept(socket: Socket): void {
+    this.#watchers.add(socket);
+    socket.on('error', () => socket.destroy());
+    socket.on('close', () => this.#watchers.delete(socket));
+    socket.resume();
+    socket.write(this.#states.map((state) => `${state}\n`).join(''));
+  }
+
+  #announce(state: LockState): void {
+    this.#states.push(state);
+    for (const socket of this.#watchers) socket.write(`${state}\n`);
+  }
+}

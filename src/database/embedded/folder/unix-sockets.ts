@@ -1,0 +1,57 @@
+import { once } from 'node:events';
+import { mkdtemp, rm, symlink } from 'node:fs/promises';
+import { connect, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** The size of sun_path without its terminating zero, in bytes. */
+const MAX_PATH_BYTES = process.platform === 'linux' ? 107 : 103;
+/** The longest socket name in the folder, in bytes; see folder-lock.ts. */
+const MAX_NAME_BYTES = 32;
+
+/** A path of the data folder that is short enough for the Unix sockets in it. */
+export interface SocketFolder {
+  readonly path: string;
+  close(): Promise<void>;
+}
+
+/** Uses a temporary symbolic link if the folder's own path is too long. */
+export async function openSocketFolder(folder: string): Promise<SocketFolder> {
+  if (fits(folder)) return { path: folder, close: async () => undefined };
+  const parent = await mkdtemp(join(shortTemporaryFolder(), 'usher-'));
+  const path = join(parent, 'd');
+  await symlink(folder, path);
+  return { path, close: () => rm(parent, { recursive: true, force: true }) };
+}
+
+function shortTemporaryFolder(): string {
+  return fits(join(tmpdir(), 'usher-XXXXXX', 'd')) ? tmpdir() : '/tmp';
+}
+
+function fits(folder: string): boolean {
+  return Buffer.byteLength(folder) + 1 + MAX_NAME_BYTES <= MAX_PATH_BYTES;
+}
+
+export async function listen(server: Server, path: string): Promise<void> {
+  server.listen(path);
+  await once(server, 'listening');
+}
+
+/** 'refused' means that no process listens on the socket file. Any other failure proves nothing and is thrown. */
+export async function connectTo(path: string): Promise<Socket | 'refused' | 'missing'> {
+  const socket = connect(path);
+  try {
+    await once(socket, 'connect');
+    return socket;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ECONNREFUSED') return 'refused';
+    if (code === 'ENOENT') return 'missing';
+    if (code === 'ECONNRESET') return connectTo(path); // The server closed before it accepted this connection.
+    throw error;
+  }
+}
+
+export function close(server: Server): Promise<void> {
+  return new Promise((resolve) => server.close(() => resolve()));
+}

@@ -1,0 +1,119 @@
+import { chmod, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
+import type { PGlite } from '@electric-sql/pglite';
+import { StartUpError } from '../../values/start-up-error.js';
+import { prepareFolder, UnusableFolderError } from './folder/data-folder.js';
+import { FolderLock } from './folder/folder-lock.js';
+import { startPGlite } from './folder/start-pglite.js';
+import { close, listen, openSocketFolder, type SocketFolder } from './folder/unix-sockets.js';
+import { Multiplexer } from './session/multiplexer.js';
+
+export class FolderInUseError extends StartUpError {
+  constructor(
+    readonly folder: string,
+    readonly pid: number,
+  ) {
+    const user = pid === process.pid ? 'already open in this process' : `in use by process ${pid}`;
+    super(`The data folder ${folder} is ${user}: close it there first, or choose another folder`);
+  }
+}
+
+/** Every setting is given, so that the environment's PG* variables cannot redirect a connection. */
+const BASE_OPTIONS = { user: 'postgres', database: 'postgres', port: 5432, ssl: false } as const;
+
+export type EmbeddedConnection = typeof BASE_OPTIONS & ({ readonly stream: () => Duplex } | { readonly host: string });
+
+export interface EmbeddedPostgres {
+  /** 'owner' runs PGlite in this process; 'guest' uses the process that does. */
+  readonly role: 'owner' | 'guest';
+  /** Options for pg.Pool and pg.Client, and for TypeORM's `extra`. */
+  readonly connection: EmbeddedConnection;
+  /** Ends every connection. The owner also disconnects its guests, closes PGlite and releases the folder. */
+  close(): Promise<void>;
+}
+
+/** 'own' runs the database here or throws FolderInUseError; 'join' uses the process that already runs it, if any. */
+export async function openEmbeddedPostgres(folder: string, mode: 'own' | 'join'): Promise<EmbeddedPostgres> {
+  const path = await prepareFolder(folder);
+  const sockets = await openSocketFolder(path);
+  try {
+    return await open(path, sockets, mode);
+  } catch (error) {
+    await sockets.close();
+    const { code, syscall } = error as NodeJS.ErrnoException;
+    if (syscall !== 'listen') throw error;
+    throw new UnusableFolderError(`The data folder ${path} cannot hold a Unix socket (${code}); choose a local folder`);
+  }
+}
+
+async function open(folder: string, sockets: SocketFolder, mode: 'own' | 'join'): Promise<EmbeddedPostgres> {
+  for (;;) {
+    const lock = await FolderLock.acquire(sockets.path);
+    if (lock instanceof FolderLock) return openAsOwner(folder, sockets, lock);
+    try {
+      if (mode === 'own') throw new FolderInUseError(folder, lock.pid);
+      if (await lock.isServing()) return openAsGuest(sockets);
+      if (!lock.isClosed) throw new FolderInUseError(folder, lock.pid);
+    } finally {
+      lock.close();
+    }
+  }
+}
+
+function openAsGuest(sockets: SocketFolder): EmbeddedPostgres {
+  return { role: 'guest', connection: { ...BASE_OPTIONS, host: sockets.path }, close: once(() => sockets.close()) };
+}
+
+async function openAsOwner(folder: string, sockets: SocketFolder, lock: FolderLock): Promise<EmbeddedPostgres> {
+  let db: PGlite | undefined;
+  try {
+    db = await startPGlite(folder);
+    const multiplexer = await Multiplexer.over(db);
+    const server = await serve(multiplexer, join(sockets.path, '.s.PGSQL.5432'));
+    lock.announceServing();
+    const closeAll = once(() => closeOwner(db as PGlite, multiplexer, server, sockets, lock));
+    return {
+      role: 'owner',
+      connection: { ...BASE_OPTIONS, stream: () => multiplexer.createStream() },
+      close: closeAll,
+    };
+  } catch (error) {
+    await db?.close();
+    await lock.release();
+    throw error;
+  }
+}
+
+async function serve(multiplexer: Multiplexer, path: string): Promise<Server> {
+  await rm(path, { force: true }); // A crashed owner leaves its socket file.
+  const server = createServer((socket) => multiplexer.attach(socket));
+  await listen(server, path);
+  await chmod(path, 0o600);
+  return server;
+}
+
+async function closeOwner(
+  db: PGlite,
+  multiplexer: Multiplexer,
+  server: Server,
+  sockets: SocketFolder,
+  lock: FolderLock,
+): Promise<void> {
+  const serverClosed = close(server);
+  await multiplexer.close();
+  try {
+    await db.close();
+  } finally {
+    await multiplexer.destroyStreams();
+    await serverClosed;
+    await lock.release();
+    await sockets.close();
+  }
+}
+
+function once(action: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined;
+  return () => (done ??= action());
+}

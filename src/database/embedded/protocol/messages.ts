@@ -1,0 +1,112 @@
+/** Messages of PostgreSQL's frontend/backend protocol 3.0 (PostgreSQL manual, "Message Formats"). */
+
+/** Of the last ReadyForQuery: idle, in a transaction, in a failed transaction. */
+export type TransactionStatus = 'I' | 'T' | 'E';
+
+/** Ends one connection; `code` is the SQLSTATE its client receives. */
+export class ProtocolError extends Error {
+  constructor(
+    readonly code: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export interface Reply {
+  /** Everything for the client that sent the batch, without notifications. */
+  readonly bytes: Buffer;
+  readonly notifications: Buffer[];
+  /** Undefined if the reply holds no ReadyForQuery. */
+  readonly status: TransactionStatus | undefined;
+  readonly error: string | undefined;
+  readonly lastTag: string | undefined;
+  readonly firstValue: string | undefined;
+}
+
+export function message(type: string, body: Buffer = Buffer.alloc(0)): Buffer {
+  const bytes = Buffer.allocUnsafe(5 + body.length);
+  bytes.write(type, 0, 'latin1');
+  bytes.writeInt32BE(4 + body.length, 1);
+  body.copy(bytes, 5);
+  return bytes;
+}
+
+/** Zero-terminated strings, one after the other. */
+export function strings(...texts: string[]): Buffer {
+  return Buffer.from(texts.map((text) => `${text}\0`).join(''));
+}
+
+export function int32(value: number): Buffer {
+  const bytes = Buffer.allocUnsafe(4);
+  bytes.writeInt32BE(value);
+  return bytes;
+}
+
+export function typeOf(bytes: Buffer): string {
+  return String.fromCharCode(bytes[0] ?? 0);
+}
+
+/** The zero-terminated string at `start`, and the offset of the next field. */
+export function stringAt(bytes: Buffer, start: number): { text: string; next: number } {
+  const end = bytes.indexOf(0, start);
+  if (end < 0) return { text: bytes.toString('utf8', start), next: bytes.length };
+  return { text: bytes.toString('utf8', start, end), next: end + 1 };
+}
+
+export const query = (sql: string): Buffer => message('Q', strings(sql));
+export const sync = message('S');
+export const parameterStatus = (name: string, value: string): Buffer => message('S', strings(name, value));
+export const readyForQuery = message('Z', Buffer.from('I'));
+
+/** An ErrorResponse of severity FATAL. */
+export function fatal(code: string, text: string): Buffer {
+  return message('E', Buffer.concat([strings('SFATAL', 'VFATAL', `C${code}`, `M${text}`), Buffer.from([0])]));
+}
+
+/** Splits the backend's bytes into the reply for the client and the notifications, and reads what the owner needs. */
+export function readReply(bytes: Buffer): Reply {
+  const notifications: Buffer[] = [];
+  const forClient: Buffer[] = [];
+  const found: { status?: TransactionStatus; error?: string; lastTag?: string; firstValue?: string } = {};
+  for (const part of messagesIn(bytes)) {
+    const type = typeOf(part);
+    (type === 'A' ? notifications : forClient).push(part);
+    if (type === 'Z') found.status = String.fromCharCode(part[5] ?? 0) as TransactionStatus;
+    if (type === 'C') found.lastTag = stringAt(part, 5).text;
+    if (type === 'E') found.error ??= errorText(part);
+    if (type === 'D') found.firstValue ??= firstColumn(part);
+  }
+  return {
+    bytes: notifications.length === 0 ? bytes : Buffer.concat(forClient),
+    notifications,
+    status: found.status,
+    error: found.error,
+    lastTag: found.lastTag,
+    firstValue: found.firstValue,
+  };
+}
+
+/** The channel of a NotificationResponse. */
+export function channelOf(notification: Buffer): string {
+  return stringAt(notification, 9).text;
+}
+
+function* messagesIn(bytes: Buffer): Generator<Buffer> {
+  for (let start = 0; start + 5 <= bytes.length;) {
+    const end = start + 1 + bytes.readInt32BE(start + 1);
+    yield bytes.subarray(start, end);
+    start = end;
+  }
+}
+
+function errorText(response: Buffer): string {
+  const fields = response.toString('utf8', 5).split('\0');
+  return fields.find((field) => field.startsWith('M'))?.slice(1) ?? 'unknown error';
+}
+
+function firstColumn(row: Buffer): string | undefined {
+  if (row.length < 11) return undefined;
+  const length = row.readInt32BE(7);
+  return length < 0 ? undefined : row.toString('utf8', 11, 11 + length);
+}

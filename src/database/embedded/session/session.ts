@@ -1,0 +1,49 @@
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import type { PGlite } from '@electric-sql/pglite';
+import { ProtocolError, query, readReply, type Reply } from '../protocol/messages.js';
+
+/** PGlite works in microtasks only; without a pause, timers and sockets would never run. */
+const YIELD_AFTER_MS = 2;
+
+export const DEFAULT_SEARCH_PATH = 'public';
+
+/** PGlite's one session. Only the holder of the session queue may call it. */
+export class Session {
+  #searchPath = DEFAULT_SEARCH_PATH;
+  #busySince = performance.now();
+
+  constructor(private readonly db: Pick<PGlite, 'execProtocolRawStream'>) {}
+
+  async yieldToEventLoop(): Promise<void> {
+    if (performance.now() - this.#busySince < YIELD_AFTER_MS) return;
+    await nextIteration();
+    this.#busySince = performance.now();
+  }
+
+  async execute(bytes: Buffer): Promise<Reply> {
+    const parts: Buffer[] = [];
+    // Copied, because the bytes are a view of PGlite's memory. A database in a folder needs no syncToFs.
+    const onRawData = (part: Uint8Array): void => void parts.push(Buffer.from(part));
+    await this.db.execProtocolRawStream(bytes, { syncToFs: false, onRawData });
+    return readReply(Buffer.concat(parts));
+  }
+
+  /** Runs the statements and returns the first value of the first row. */
+  async queryValue(...statements: string[]): Promise<string> {
+    const reply = await this.execute(query(statements.join(';')));
+    if (reply.error !== undefined) throw new ProtocolError('XX000', reply.error);
+    return reply.firstValue ?? '';
+  }
+
+  async setSearchPath(searchPath: string): Promise<void> {
+    if (searchPath === this.#searchPath) return;
+    await this.queryValue(`SELECT set_config('search_path', '${searchPath.replaceAll("'", "''")}', false)`);
+    this.#searchPath = searchPath;
+  }
+
+  /** Asks the database, because PGlite sends no ParameterStatus when a client changes the setting. */
+  async readSearchPath(): Promise<string> {
+    this.#searchPath = await this.queryValue('SHOW search_path');
+    return this.#searchPath;
+  }
+}
