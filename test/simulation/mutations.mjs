@@ -62,8 +62,8 @@ const MUTATIONS = [
   [
     'a job added inside the transaction',
     'webhooks/record/webhook.recorder.ts',
-    'this.afterCommit.do(manager, () => this.queue.wake(webhook, nextAttemptAt - createdAt))',
-    'this.queue.wake(webhook, nextAttemptAt - createdAt)',
+    'this.afterCommit.do(manager, () => this.queue.enqueue(webhook, nextAttemptAt - createdAt))',
+    'this.queue.enqueue(webhook, nextAttemptAt - createdAt)',
   ],
   ['no sweep', 'webhooks/queue/sweep.ts', 'let revived = 0;', 'let revived = 0; if (extent) return;'],
   [

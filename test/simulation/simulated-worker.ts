@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { type DataSource, In, type Repository } from 'typeorm';
 import type { Workers } from '../../src/queue/workers.js';
 import type { Config } from '../../src/server/settings/settings.js';
-import type { ClaimAnswer, Standing } from '../../src/webhooks/deliver/attempt.js';
+import type { ClaimResult, DeliveryState } from '../../src/webhooks/deliver/attempt.js';
 import { ClaimStore } from '../../src/webhooks/deliver/claim.store.js';
 import { DeliveryEvents } from '../../src/webhooks/deliver/delivery-events.js';
 import { Delivery } from '../../src/webhooks/deliver/delivery.js';
@@ -15,7 +15,7 @@ import { RetryRun } from '../../src/webhooks/queue/retry-run.js';
 import { Sweep } from '../../src/webhooks/queue/sweep.js';
 import type { NotificationSender, SignedRequest } from '../../src/webhooks/transport/notification-sender.js';
 import type { Outcome } from '../../src/webhooks/transport/outcome.js';
-import { WebhookEndings } from '../../src/webhooks/webhook-ended.event.js';
+import { WebhookEndedEmitter } from '../../src/webhooks/webhook-ended.event.js';
 import { Webhook } from '../../src/webhooks/webhook.entity.js';
 import type { Random } from '../support/random.js';
 import type { BullModel, ModelJob, Owner } from './bull-model.js';
@@ -55,14 +55,14 @@ export class SimulatedWorker implements Owner {
     private readonly onCrash: () => void,
   ) {
     const { dataSource, config, deliveryQueue, secrets, queue } = world;
-    const events = new DeliveryEvents(new Registry(), new WebhookEndings(new EventEmitter2()));
+    const events = new DeliveryEvents(new Registry(), new WebhookEndedEmitter(new EventEmitter2()));
     const claims = new ClaimStore(dataSource, config, events);
     const outcomes = new OutcomeStore(dataSource, config);
     const steps = {
-      claim: (ids: string[]): Promise<ClaimAnswer[]> => this.step(() => claims.claim(ids), 'after'),
-      giveBack: (claim: Parameters<ClaimStore['giveBack']>[0]): Promise<void> =>
-        this.step(() => claims.giveBack(claim)),
-      record: (finished: Parameters<OutcomeStore['record']>[0]): Promise<Standing[]> =>
+      claim: (ids: string[]): Promise<ClaimResult[]> => this.step(() => claims.claim(ids), 'after'),
+      release: (claim: Parameters<ClaimStore['release']>[0]): Promise<void> =>
+        this.step(() => claims.release(claim)),
+      record: (finished: Parameters<OutcomeStore['record']>[0]): Promise<DeliveryState[]> =>
         this.step(() => this.record(outcomes, finished), 'before'),
       send: (request: SignedRequest): Promise<Outcome> => this.send(request),
     };
@@ -81,7 +81,7 @@ export class SimulatedWorker implements Owner {
   }
 
   /** Notes when each SUCCESS stood in the table: an attempt that began before may end after it. */
-  private async record(outcomes: OutcomeStore, finished: Parameters<OutcomeStore['record']>[0]): Promise<Standing[]> {
+  private async record(outcomes: OutcomeStore, finished: Parameters<OutcomeStore['record']>[0]): Promise<DeliveryState[]> {
     const { dataSource, time, recordedAt } = this.world;
     const standings = await outcomes.record(finished);
     const ids = finished.map(({ claim }) => claim.webhook.id);

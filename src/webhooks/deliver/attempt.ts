@@ -14,11 +14,11 @@ export interface Claim {
   at: Moment;
 }
 
-export type ClaimAnswer =
+export type ClaimResult =
   | { kind: 'claimed'; claim: Claim }
   | { kind: 'not-due'; inMs: number }
   /** Nothing is left to do: it ended, or the row is gone. */
-  | { kind: 'over' };
+  | { kind: 'ended' };
 
 export interface FinishedAttempt {
   claim: Claim;
@@ -28,9 +28,9 @@ export interface FinishedAttempt {
 }
 
 /** Where a webhook stands after an attempt was recorded. */
-export interface Standing {
+export interface DeliveryState {
   status: WebhookStatus;
   nextAttemptAt: number | null;
   /** Whether it was this attempt that ended it. */
-  isNews: boolean;
+  endedWebhook: boolean;
 }

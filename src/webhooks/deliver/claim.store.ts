@@ -6,7 +6,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { leaseUntil, retryRunAt } from '../../values/retry-schedule.js';
 import type { EndedWebhook } from '../webhook-ended.event.js';
 import { Webhook, WebhookAttempt } from '../webhook.entity.js';
-import type { Claim, ClaimAnswer } from './attempt.js';
+import type { Claim, ClaimResult } from './attempt.js';
 import { DeliveryEvents } from './delivery-events.js';
 
 /** A row that another transaction holds is looked at again after this. */
@@ -22,20 +22,20 @@ export class ClaimStore {
   ) {}
 
   /** Answers in the order of `ids`. A job that BullMQ runs twice may ask twice at once: the first alone has the claim. */
-  async claim(ids: string[]): Promise<ClaimAnswer[]> {
-    const answers = new Map<string, ClaimAnswer>();
+  async claim(ids: string[]): Promise<ClaimResult[]> {
+    const answers = new Map<string, ClaimResult>();
     const failed = await inTransaction(this.dataSource, async (manager) => {
       answers.clear();
       for (const claim of await this.claimDue(manager, ids)) answers.set(claim.webhook.id, { kind: 'claimed', claim });
       const others = ids.filter((id) => !answers.has(id));
       return others.length > 0 ? this.classify(manager, others, answers) : [];
     });
-    this.events.cutOff(failed);
+    this.events.lastAttemptsCutOff(failed);
     return ids.map((id) => takeOnce(answers, id));
   }
 
   /** Undoes a claim whose socket was never opened: not an attempt, due again at the next retry run. */
-  async giveBack({ webhook, attempt }: Claim): Promise<void> {
+  async release({ webhook, attempt }: Claim): Promise<void> {
     await inTransaction(this.dataSource, async (manager) => {
       const nextAttemptAt = retryRunAt(this.options.retry, await databaseNow(manager));
       const held = { id: webhook.id, status: 'PENDING', attempts: attempt } as const;
@@ -81,7 +81,7 @@ export class ClaimStore {
   private async classify(
     manager: EntityManager,
     ids: string[],
-    answers: Map<string, ClaimAnswer>,
+    answers: Map<string, ClaimResult>,
   ): Promise<EndedWebhook[]> {
     const now = await databaseNow(manager);
     const failed = await failExhausted(manager, ids, this.options.retry.maxAttempts, now);
@@ -97,8 +97,8 @@ export class ClaimStore {
 }
 
 /** Asked for twice at a time (BullMQ took a job for stalled) a claim is still given once. */
-function takeOnce(answers: Map<string, ClaimAnswer>, id: string): ClaimAnswer {
-  const answer = answers.get(id) ?? { kind: 'over' };
+function takeOnce(answers: Map<string, ClaimResult>, id: string): ClaimResult {
+  const answer = answers.get(id) ?? { kind: 'ended' };
   if (answer.kind === 'claimed') answers.set(id, { kind: 'not-due', inMs: LOCKED_MS });
   return answer;
 }

@@ -2,8 +2,8 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Counter, Histogram } from 'prom-client';
 import { MetricsRegistry } from '../../metrics/metrics.module.js';
 import { lineOf, type Verdict } from '../transport/outcome.js';
-import { type EndedWebhook, WebhookEndings } from '../webhook-ended.event.js';
-import type { FinishedAttempt, Standing } from './attempt.js';
+import { type EndedWebhook, WebhookEndedEmitter } from '../webhook-ended.event.js';
+import type { FinishedAttempt, DeliveryState } from './attempt.js';
 
 const OUTCOMES: Verdict['kind'][] = ['delivered', 'refused', 'timed-out', 'unreachable', 'blocked'];
 /** Up to the specified timeout of 30 s and a little over it. */
@@ -22,7 +22,7 @@ export class DeliveryEvents {
 
   constructor(
     registry: MetricsRegistry,
-    private readonly endings: WebhookEndings,
+    private readonly endings: WebhookEndedEmitter,
   ) {
     const registers = [registry];
     this.attempts = new Counter({
@@ -55,7 +55,7 @@ export class DeliveryEvents {
   }
 
   /** `standing`: where the webhook stands now. */
-  attemptEnded({ claim: { webhook, attempt }, outcome, endedAt }: FinishedAttempt, { status, isNews }: Standing): void {
+  attemptEnded({ claim: { webhook, attempt }, outcome, endedAt }: FinishedAttempt, { status, endedWebhook }: DeliveryState): void {
     this.logger.log({
       webhook: webhook.id,
       reference: webhook.referenceId,
@@ -71,21 +71,21 @@ export class DeliveryEvents {
     const { kind } = outcome;
     this.attempts.inc({ outcome: kind });
     this.durations.observe({ outcome: kind }, outcome.durationMs / 1_000);
-    if (status !== 'PENDING' && isNews) {
+    if (status !== 'PENDING' && endedWebhook) {
       this.finished.inc({ status });
-      this.endings.tell(status, [{ ...webhook, attempts: attempt }]);
+      this.endings.emitAll(status, [{ ...webhook, attempts: attempt }]);
     }
     const isFirst = kind === 'delivered' && webhook.resendOf === null;
     if (isFirst) this.latency.observe(Math.max(0, endedAt - webhook.createdAt) / 1_000);
   }
 
   /** Webhooks that ended FAILED because their last attempt never came back. */
-  cutOff(webhooks: EndedWebhook[]): void {
+  lastAttemptsCutOff(webhooks: EndedWebhook[]): void {
     if (webhooks.length === 0) return;
     this.logger.warn(
       `${webhooks.length} webhook(s) ended FAILED: the process that made the last attempt ended with it`,
     );
     this.finished.inc({ status: 'FAILED' }, webhooks.length);
-    this.endings.tell('FAILED', webhooks);
+    this.endings.emitAll('FAILED', webhooks);
   }
 }

@@ -6,7 +6,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { nextAttemptAt } from '../../values/retry-schedule.js';
 import { errorOf } from '../transport/outcome.js';
 import { Webhook, WebhookAttempt } from '../webhook.entity.js';
-import type { Claim, FinishedAttempt, Standing } from './attempt.js';
+import type { Claim, FinishedAttempt, DeliveryState } from './attempt.js';
 
 /** Records how attempts ended, sets of them at once. */
 @Injectable()
@@ -17,7 +17,7 @@ export class OutcomeStore {
   ) {}
 
   /** Answers in the order of `finished`. */
-  record(finished: FinishedAttempt[]): Promise<Standing[]> {
+  record(finished: FinishedAttempt[]): Promise<DeliveryState[]> {
     return inTransaction(this.dataSource, async (manager) => {
       await this.recordSuccesses(manager, finished);
       await this.recordFailures(manager, finished);
@@ -63,7 +63,7 @@ export class OutcomeStore {
     );
   }
 
-  private async standings(manager: EntityManager, finished: FinishedAttempt[]): Promise<Standing[]> {
+  private async standings(manager: EntityManager, finished: FinishedAttempt[]): Promise<DeliveryState[]> {
     const rows = await manager.find(Webhook, {
       select: { id: true, status: true, nextAttemptAt: true, finishedAt: true },
       where: { id: In(finished.map(idOf)) },
@@ -73,11 +73,11 @@ export class OutcomeStore {
     const told = new Set<string>();
     return finished.map((one) => {
       const row = byId.get(idOf(one));
-      if (!row) return { status: 'FAILED', nextAttemptAt: null, isNews: false };
+      if (!row) return { status: 'FAILED', nextAttemptAt: null, endedWebhook: false };
       // Two attempts of one webhook may be recorded together: one of them has the news.
-      const isNews = endings.has(row.finishedAt) && !told.has(row.id);
+      const endedWebhook = endings.has(row.finishedAt) && !told.has(row.id);
       told.add(row.id);
-      return { status: row.status, nextAttemptAt: row.nextAttemptAt, isNews };
+      return { status: row.status, nextAttemptAt: row.nextAttemptAt, endedWebhook };
     });
   }
 

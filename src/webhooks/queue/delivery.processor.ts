@@ -4,7 +4,7 @@ import { Workers } from '../../queue/workers.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { Delivery, type DeliveryResult } from '../deliver/delivery.js';
 import { type DeliveryJob, WEBHOOK_QUEUE } from './delivery.queue.js';
-import { HostShares, PutOffs } from './host-shares.js';
+import { HostShares, DeferralSchedule } from './host-shares.js';
 
 /** A charged failure with attempts left; BullMQ retries the job when the row is due. */
 export class DeliveryFailed extends Error {
@@ -26,7 +26,7 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
   private readonly logger = new Logger(DeliveryProcessor.name);
 
   private readonly shares: HostShares;
-  private readonly putOffs: PutOffs;
+  private readonly deferrals: DeferralSchedule;
 
   constructor(
     private readonly delivery: Delivery,
@@ -34,7 +34,7 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
     private readonly workers: Workers,
   ) {
     this.shares = new HostShares(options.webhookConcurrency);
-    this.putOffs = new PutOffs(options.retry.minIntervalMs);
+    this.deferrals = new DeferralSchedule(options.retry.minIntervalMs);
   }
 
   async onApplicationBootstrap(): Promise<void> {
@@ -45,22 +45,22 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
   async process(job: Job<DeliveryJob>, token?: string): Promise<void> {
     const host = hostOf(job);
     const result = await this.shares.within(host, () => this.attempt(webhookOf(job)));
-    if (result === null) return this.putOff(job, this.putOffs.next(host), token);
+    if (result === null) return this.defer(job, this.deferrals.next(host), token);
     switch (result.kind) {
-      case 'over':
+      case 'ended':
         return;
       case 'delivered':
         // Not waited for: the slot is worth more.
         void this.note(job, result);
         return;
-      case 'put-off':
-        return this.putOff(job, result.inMs, token);
-      case 'failed-for-good':
+      case 'deferred':
+        return this.defer(job, result.inMs, token);
+      case 'exhausted':
         await this.note(job, result);
         throw new UnrecoverableError(result.line);
       case 'failed':
         await this.note(job, result);
-        await this.letFirstAttemptsPass(job);
+        await this.lowerPriority(job);
         throw new DeliveryFailed(result.line, result.dueInMs);
     }
   }
@@ -71,7 +71,7 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
       return await this.delivery.attempt(webhookId);
     } catch (error) {
       this.logger.error(`webhook ${webhookId} is put off: ${(error as Error).message}`);
-      return { kind: 'put-off', inMs: 5 * LEAST_BACKOFF_MS };
+      return { kind: 'deferred', inMs: 5 * LEAST_BACKOFF_MS };
     }
   }
 
@@ -82,12 +82,12 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
     });
   }
 
-  private async putOff(job: Job<DeliveryJob>, inMs: number, token?: string): Promise<never> {
+  private async defer(job: Job<DeliveryJob>, inMs: number, token?: string): Promise<never> {
     await job.moveToDelayed(Date.now() + Math.max(LEAST_BACKOFF_MS, Math.ceil(inMs)), token);
     throw new DelayedError();
   }
 
-  private async letFirstAttemptsPass(job: Job<DeliveryJob>): Promise<void> {
+  private async lowerPriority(job: Job<DeliveryJob>): Promise<void> {
     if (job.priority !== RETRY_PRIORITY) await job.changePriority({ priority: RETRY_PRIORITY });
   }
 }

@@ -3,7 +3,7 @@ import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/
 import type { BulkJobOptions, Job, Queue } from 'bullmq';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Webhook } from '../webhook.entity.js';
-import { LONGEST_PUT_OFF } from './host-shares.js';
+import { MAX_DEFERRAL_INTERVALS } from './host-shares.js';
 
 /** The queue's name in Redis and on the dashboard. */
 export const WEBHOOK_QUEUE = 'webhook';
@@ -22,7 +22,7 @@ export interface DeliveryJob {
 const MARGIN_MS = 10_000;
 
 /** What became of the job of a row that is overdue. */
-export type Revival = 'missing' | 'alive' | 'restarted';
+export type RestartResult = 'missing' | 'alive' | 'restarted';
 
 export type Deliverable = Pick<Webhook, 'id' | 'referenceId' | 'clientId' | 'notifyUrl'>;
 
@@ -38,7 +38,7 @@ export class DeliveryQueue implements OnApplicationShutdown {
   ) {}
 
   /** Adds the job without waiting; a queue that is down is logged, never the caller's concern. */
-  wake(webhook: Deliverable, delayMs: number): void {
+  enqueue(webhook: Deliverable, delayMs: number): void {
     const adding = this.add([{ webhook, delayMs }])
       .catch((error: unknown) => {
         this.logger.warn(
@@ -65,7 +65,7 @@ export class DeliveryQueue implements OnApplicationShutdown {
   }
 
   /** Whether an overdue webhook's job still runs or soon will; one that is finished is let run again, with all its tries. */
-  async revive(webhookId: string): Promise<Revival> {
+  async revive(webhookId: string): Promise<RestartResult> {
     const job = await this.queue.getJob(webhookId);
     if (!job) return 'missing';
     // Only of finished jobs: to find out where a waiting one stands takes Redis a walk over all that wait.
@@ -81,7 +81,7 @@ export class DeliveryQueue implements OnApplicationShutdown {
   private get longestDelayMs(): number {
     const { retryEveryMs, timeoutMs, minIntervalMs } = this.options.retry;
     const lease = retryEveryMs + timeoutMs + minIntervalMs;
-    return Math.max(lease, LONGEST_PUT_OFF * minIntervalMs) + MARGIN_MS;
+    return Math.max(lease, MAX_DEFERRAL_INTERVALS * minIntervalMs) + MARGIN_MS;
   }
 
   private get jobOptions(): BulkJobOptions {

@@ -6,7 +6,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { failExhausted } from '../deliver/claim.store.js';
 import { DeliveryEvents } from '../deliver/delivery-events.js';
 import { Webhook } from '../webhook.entity.js';
-import { type Deliverable, DeliveryQueue, type Revival } from './delivery.queue.js';
+import { type Deliverable, DeliveryQueue, type RestartResult } from './delivery.queue.js';
 
 const PAGE = 500;
 /** So many jobs are asked for at once, and their answers come between this process's deliveries. */
@@ -61,15 +61,15 @@ export class Sweep {
       this.options.retry.maxAttempts,
       now,
     );
-    this.events.cutOff(failed);
-    const states = await this.reviveJobs(rows);
+    this.events.lastAttemptsCutOff(failed);
+    const states = await this.restartJobs(rows);
     const missing = rows.filter((_, index) => states[index] === 'missing');
     await this.queue.add(missing.map((row) => ({ webhook: row, delayMs: (row.nextAttemptAt ?? now) - now })));
     return missing.length + states.filter((state) => state === 'restarted').length;
   }
 
-  private async reviveJobs(rows: Row[]): Promise<Revival[]> {
-    const states: Revival[] = [];
+  private async restartJobs(rows: Row[]): Promise<RestartResult[]> {
+    const states: RestartResult[] = [];
     for (let from = 0; from < rows.length; from += AT_ONCE) {
       const some = rows.slice(from, from + AT_ONCE);
       states.push(...(await Promise.all(some.map(({ id }) => this.queue.revive(id)))));

@@ -61,7 +61,7 @@ export class WebhookRecorder {
     const nextAttemptAt = Math.max(createdAt, earliest);
     if (nextAttemptAt > createdAt) await manager.update(Webhook, { id }, { nextAttemptAt });
     webhook.nextAttemptAt = nextAttemptAt;
-    this.afterCommit.do(manager, () => this.queue.wake(webhook, nextAttemptAt - createdAt));
+    this.afterCommit.do(manager, () => this.queue.enqueue(webhook, nextAttemptAt - createdAt));
   }
 
   private async newRow(manager: EntityManager, { notifyUrl, ...request }: NewWebhook) {

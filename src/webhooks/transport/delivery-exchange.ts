@@ -2,9 +2,9 @@ import type { Dispatcher } from 'undici';
 import { BlockedAddressError } from './guarded-connector.js';
 import type { Outcome, Progress, Verdict } from './outcome.js';
 import { ProxyError } from './proxy-tunnel.js';
-import type { Applicant, ReceiverConnection, ReceiverConnections } from './receiver-connections.js';
+import type { ConnectionRequest, ReceiverConnection, ReceiverConnections } from './receiver-connections.js';
 import { ResponseSnippet, contentEncoding } from './response-snippet.js';
-import { isOurs, unreachableReason } from './unreachable-reason.js';
+import { isLocalFault, unreachableReason } from './unreachable-reason.js';
 
 export interface Delivery {
   url: URL;
@@ -17,7 +17,7 @@ const BODY_PATIENCE_MS = 1_000;
 const INFORMATIONAL_RESPONSES_MAX = 16;
 
 /** One POST and its answer. Whatever the receiver or the network does ends in exactly one outcome, within the deadline. */
-export class DeliveryExchange implements Applicant, Dispatcher.DispatchHandler {
+export class DeliveryExchange implements ConnectionRequest, Dispatcher.DispatchHandler {
   readonly progress: Progress = { phase: 'connect', address: null };
   private readonly startedAt = performance.now();
   private connection: ReceiverConnection | null = null;
@@ -88,7 +88,7 @@ export class DeliveryExchange implements Applicant, Dispatcher.DispatchHandler {
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     if (this.status > 0) this.answered(false);
     else if (error instanceof BlockedAddressError) this.blocked(error.address);
-    else if (isOurs(error)) this.fail(error);
+    else if (isLocalFault(error)) this.fail(error);
     else if (error instanceof ProxyError) this.unreachable(error.message);
     else this.unreachable(unreachableReason(error, this.progress.phase));
   }
@@ -140,7 +140,7 @@ export class DeliveryExchange implements Applicant, Dispatcher.DispatchHandler {
     this.settled = true;
     clearTimeout(this.timer);
     if (this.connection === null) this.connections.withdraw(this.delivery.url.origin, this);
-    else this.connections.giveBack(this.connection, reusable);
+    else this.connections.release(this.connection, reusable);
   }
 
   private elapsedMs(): number {

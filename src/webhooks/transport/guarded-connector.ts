@@ -3,7 +3,7 @@ import { lookup as resolve } from 'node:dns/promises';
 import { connect as openTcp, isIP, type LookupFunction, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { buildConnector } from 'undici';
 import { isAllowedAddress } from '../../values/notify-url.js';
-import { type Dial, ProxyTunnel } from './proxy-tunnel.js';
+import { type ConnectionAttempt, ProxyTunnel } from './proxy-tunnel.js';
 
 export type HostLookup = (hostname: string) => Promise<readonly LookupAddress[]>;
 
@@ -55,62 +55,62 @@ export class GuardedConnector {
       : null;
   }
 
-  connectorFor(dial: Dial): buildConnector.connector {
+  connectorFor(attempt: ConnectionAttempt): buildConnector.connector {
     return (target, callback) => {
       try {
-        this.open(dial, target, callback);
+        this.open(attempt, target, callback);
       } catch (error) {
         queueMicrotask(() => callback(error as Error, null));
       }
     };
   }
 
-  private open(dial: Dial, target: buildConnector.Options, callback: buildConnector.Callback): void {
-    dial.progress.phase = 'dns';
-    dial.progress.address = null;
-    if (isIP(target.hostname) !== 0) this.admit([target.hostname], dial);
-    if (this.tunnel === null) this.openDirectly(dial, target, callback);
-    else this.openThrough(this.tunnel, dial, target, callback);
+  private open(attempt: ConnectionAttempt, target: buildConnector.Options, callback: buildConnector.Callback): void {
+    attempt.progress.phase = 'dns';
+    attempt.progress.address = null;
+    if (isIP(target.hostname) !== 0) this.admit([target.hostname], attempt);
+    if (this.tunnel === null) this.openDirectly(attempt, target, callback);
+    else this.openThrough(this.tunnel, attempt, target, callback);
   }
 
-  private openDirectly(dial: Dial, target: buildConnector.Options, callback: buildConnector.Callback): void {
-    const socket = this.openSocket(this.socketOptions(dial, target));
-    dial.socket = socket;
+  private openDirectly(attempt: ConnectionAttempt, target: buildConnector.Options, callback: buildConnector.Callback): void {
+    const socket = this.openSocket(this.socketOptions(attempt, target));
+    attempt.socket = socket;
     const fail = (error: Error): void => callback(error, null);
     socket.once('error', fail);
-    socket.on('connectionAttempt', (address) => (dial.progress.address = address));
+    socket.on('connectionAttempt', (address) => (attempt.progress.address = address));
     socket.once('connect', () => {
       // From here on undici listens for errors; a late one of a refused socket has nobody to tell.
       socket.off('error', fail).on('error', () => undefined);
-      this.handOver(dial, target, socket, callback);
+      this.handOver(attempt, target, socket, callback);
     });
   }
 
   /** The proxy is told an address that was judged, never the name, which it could resolve to another. */
   private openThrough(
     tunnel: ProxyTunnel,
-    dial: Dial,
+    attempt: ConnectionAttempt,
     target: buildConnector.Options,
     callback: buildConnector.Callback,
   ): void {
-    this.addressesOf(target.hostname, dial)
-      .then((addresses) => tunnel.open(addresses, portOf(target), dial))
+    this.addressesOf(target.hostname, attempt)
+      .then((addresses) => tunnel.open(addresses, portOf(target), attempt))
       .then(
-        (socket) => this.encrypt(dial, target, socket, callback),
+        (socket) => this.encrypt(attempt, target, socket, callback),
         (error: Error) => callback(error, null),
       );
   }
 
-  private async addressesOf(hostname: string, dial: Dial): Promise<string[]> {
+  private async addressesOf(hostname: string, attempt: ConnectionAttempt): Promise<string[]> {
     if (isIP(hostname) !== 0) return [hostname];
-    return (await this.vet(hostname, dial)).map(({ address }) => address);
+    return (await this.vet(hostname, attempt)).map(({ address }) => address);
   }
 
-  private socketOptions(dial: Dial, target: buildConnector.Options): TcpNetConnectOpts {
+  private socketOptions(attempt: ConnectionAttempt, target: buildConnector.Options): TcpNetConnectOpts {
     return {
       host: target.hostname,
       port: portOf(target),
-      lookup: this.vettedLookup(dial),
+      lookup: this.vettedLookup(attempt),
       noDelay: true,
       autoSelectFamily: true,
       autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_AFTER_MS,
@@ -118,22 +118,22 @@ export class GuardedConnector {
   }
 
   /** Node connects to nothing but the addresses given here, so the ones judged are the ones used. */
-  private vettedLookup(dial: Dial): LookupFunction {
+  private vettedLookup(attempt: ConnectionAttempt): LookupFunction {
     return (hostname, _options, callback) => {
-      this.vet(hostname, dial).then(
+      this.vet(hostname, attempt).then(
         (addresses) => callback(null, addresses),
         (error: NodeJS.ErrnoException) => callback(error, []),
       );
     };
   }
 
-  private async vet(hostname: string, dial: Dial): Promise<LookupAddress[]> {
+  private async vet(hostname: string, attempt: ConnectionAttempt): Promise<LookupAddress[]> {
     const answers = await this.answersFor(hostname);
     const addresses = answers.map(({ address, family }) => ({ address, family }));
     if (addresses.length === 0) throw new NoAddressError(`${hostname} has no address`);
     this.admit(
       addresses.map(({ address }) => address),
-      dial,
+      attempt,
     );
     return addresses;
   }
@@ -147,14 +147,14 @@ export class GuardedConnector {
     return asked;
   }
 
-  private admit(addresses: readonly string[], dial: Dial): void {
+  private admit(addresses: readonly string[], attempt: ConnectionAttempt): void {
     const refused = addresses.find((address) => !isAllowedAddress(address, this.options.allowPrivateHosts));
     if (refused !== undefined) throw new BlockedAddressError(refused);
-    dial.progress.phase = 'connect';
+    attempt.progress.phase = 'connect';
   }
 
   private handOver(
-    dial: Dial,
+    attempt: ConnectionAttempt,
     target: buildConnector.Options,
     socket: Socket,
     callback: buildConnector.Callback,
@@ -165,16 +165,16 @@ export class GuardedConnector {
       callback(new BlockedAddressError(address), null);
       return;
     }
-    dial.progress.address = address;
-    this.encrypt(dial, target, socket, callback);
+    attempt.progress.address = address;
+    this.encrypt(attempt, target, socket, callback);
   }
 
-  private encrypt(dial: Dial, target: buildConnector.Options, socket: Socket, callback: buildConnector.Callback): void {
+  private encrypt(attempt: ConnectionAttempt, target: buildConnector.Options, socket: Socket, callback: buildConnector.Callback): void {
     if (target.protocol !== 'https:') {
       callback(null, socket);
       return;
     }
-    dial.progress.phase = 'tls';
+    attempt.progress.phase = 'tls';
     this.secure({ ...target, httpSocket: socket }, callback);
   }
 }

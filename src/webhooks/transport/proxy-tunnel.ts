@@ -3,10 +3,10 @@ import { isIP, isIPv6, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { connect as openTls } from 'node:tls';
 import { socketHost } from '../../values/connection-url.js';
 import type { Progress } from './outcome.js';
-import { isOurs, unreachableReason } from './unreachable-reason.js';
+import { isLocalFault, unreachableReason } from './unreachable-reason.js';
 
 /** What a connection shows of itself while it is being made. */
-export interface Dial {
+export interface ConnectionAttempt {
   progress: Progress;
   socket: Socket | null;
   /** Nobody waits for the connection any more. */
@@ -22,7 +22,7 @@ export class ProxyError extends Error {
   constructor(
     message: string,
     /** Whether another address of the receiver may fare better. */
-    readonly isOfAddress = false,
+    readonly canTryNextAddress = false,
   ) {
     super(message);
   }
@@ -47,21 +47,21 @@ export class ProxyTunnel {
    * A socket that leads to the first of the addresses that the proxy can reach.
    * @throws ProxyError, or what this machine ran out of
    */
-  async open([address = '', ...others]: readonly string[], port: number, dial: Dial): Promise<Socket> {
+  async open([address = '', ...others]: readonly string[], port: number, attempt: ConnectionAttempt): Promise<Socket> {
     try {
-      return await this.ask(address, port, dial, others.length > 0);
+      return await this.ask(address, port, attempt, others.length > 0);
     } catch (error) {
-      const isWorthAsking = error instanceof ProxyError && error.isOfAddress && others.length > 0;
+      const isWorthAsking = error instanceof ProxyError && error.canTryNextAddress && others.length > 0;
       if (!isWorthAsking) throw error;
-      return this.open(others, port, dial);
+      return this.open(others, port, attempt);
     }
   }
 
-  private ask(address: string, port: number, dial: Dial, hasOthers: boolean): Promise<Socket> {
-    if (dial.isOver) throw new ProxyError('the attempt is over');
-    Object.assign(dial.progress, { address, awaitsProxy: true });
+  private ask(address: string, port: number, attempt: ConnectionAttempt, hasOthers: boolean): Promise<Socket> {
+    if (attempt.isOver) throw new ProxyError('the attempt is over');
+    Object.assign(attempt.progress, { address, awaitsProxy: true });
     const socket = this.openSocket();
-    dial.socket = socket.on('error', () => undefined);
+    attempt.socket = socket.on('error', () => undefined);
     const receiver = `${isIPv6(address) ? `[${address}]` : address}:${port}`;
     return new Promise((resolve, reject) => {
       const connect = request({
@@ -77,7 +77,7 @@ export class ProxyTunnel {
       connect.once('connect', ({ statusCode = 0 }, _socket, early) => {
         clearTimeout(patience);
         const refusal = refusalOf(statusCode, early);
-        dial.progress.awaitsProxy = refusal !== null;
+        attempt.progress.awaitsProxy = refusal !== null;
         if (refusal === null) return resolve(socket);
         socket.destroy();
         reject(refusal);
@@ -104,7 +104,7 @@ function refusalOf(status: number, early: Buffer): ProxyError | null {
 }
 
 function proxyFault(error: NodeJS.ErrnoException): Error {
-  if (error instanceof ProxyError || isOurs(error)) return error;
+  if (error instanceof ProxyError || isLocalFault(error)) return error;
   return new ProxyError(`the proxy: ${faultOf(error)}`);
 }
 

@@ -1,7 +1,7 @@
 import { Client } from 'undici';
 import type { GuardedConnector } from './guarded-connector.js';
 import type { Progress } from './outcome.js';
-import type { Dial } from './proxy-tunnel.js';
+import type { ConnectionAttempt } from './proxy-tunnel.js';
 
 const IDLE_MS = 4_000;
 const IDLE_CONNECTIONS_MAX = 256;
@@ -12,7 +12,7 @@ const REQUESTS_PER_CONNECTION = 1_000;
 /** One HTTP/1.1 connection, used by one attempt at a time, so that all that happens on it belongs to that attempt. */
 export class ReceiverConnection {
   readonly client: Client;
-  private readonly dial: Dial = { progress: { phase: 'dns', address: null }, socket: null, isOver: false };
+  private readonly attempt: ConnectionAttempt = { progress: { phase: 'dns', address: null }, socket: null, isOver: false };
   private address: string | null = null;
 
   constructor(
@@ -21,7 +21,7 @@ export class ReceiverConnection {
     onDisconnect: (connection: ReceiverConnection) => void,
   ) {
     this.client = new Client(origin, {
-      connect: connector.connectorFor(this.dial),
+      connect: connector.connectorFor(this.attempt),
       headersTimeout: 0,
       bodyTimeout: 0,
       maxHeaderSize: RESPONSE_HEADERS_MAX_BYTES,
@@ -30,24 +30,24 @@ export class ReceiverConnection {
       // A receiver's Keep-Alive header may shorten this time, not lengthen it.
       keepAliveMaxTimeout: IDLE_MS,
     });
-    this.client.on('connect', () => (this.address = this.dial.progress.address));
+    this.client.on('connect', () => (this.address = this.attempt.progress.address));
     this.client.on('disconnect', () => onDisconnect(this));
   }
 
   /** From here on the connection tells this attempt how far it came. */
-  leaseTo(progress: Progress): void {
+  assignTo(progress: Progress): void {
     progress.address = this.address;
-    this.dial.progress = progress;
+    this.attempt.progress = progress;
   }
 
   destroy(): void {
-    this.dial.isOver = true;
-    this.dial.socket?.destroy();
+    this.attempt.isOver = true;
+    this.attempt.socket?.destroy();
     void this.client.destroy();
   }
 }
 
-export interface Applicant {
+export interface ConnectionRequest {
   progress: Progress;
   start(connection: ReceiverConnection): void;
 }
@@ -56,27 +56,27 @@ export interface Applicant {
 export class ReceiverConnections {
   private readonly idle: ReceiverConnection[] = [];
   private readonly inUse = new Map<string, number>();
-  private readonly waiting = new Map<string, Applicant[]>();
+  private readonly waiting = new Map<string, ConnectionRequest[]>();
 
   constructor(
     private readonly connector: GuardedConnector,
     private readonly perOrigin = Infinity,
   ) {}
 
-  take(origin: string, applicant: Applicant): void {
+  take(origin: string, request: ConnectionRequest): void {
     const waiting = this.waiting.get(origin);
-    if (waiting === undefined && this.hasRoom(origin)) this.lend(origin, applicant);
-    else this.waiting.set(origin, [...(waiting ?? []), applicant]);
+    if (waiting === undefined && this.hasRoom(origin)) this.lend(origin, request);
+    else this.waiting.set(origin, [...(waiting ?? []), request]);
   }
 
-  withdraw(origin: string, applicant: Applicant): void {
+  withdraw(origin: string, request: ConnectionRequest): void {
     this.setWaiting(
       origin,
-      (this.waiting.get(origin) ?? []).filter((other) => other !== applicant),
+      (this.waiting.get(origin) ?? []).filter((other) => other !== request),
     );
   }
 
-  giveBack(connection: ReceiverConnection, reusable: boolean): void {
+  release(connection: ReceiverConnection, reusable: boolean): void {
     if (reusable) this.keep(connection);
     else connection.destroy();
     this.countDown(connection.origin);
@@ -92,11 +92,11 @@ export class ReceiverConnections {
     return new ReceiverConnection(origin, this.connector, (connection) => this.forget(connection));
   }
 
-  private lend(origin: string, applicant: Applicant): void {
+  private lend(origin: string, request: ConnectionRequest): void {
     this.inUse.set(origin, (this.inUse.get(origin) ?? 0) + 1);
     const connection = this.idleFor(origin) ?? this.open(origin);
-    connection.leaseTo(applicant.progress);
-    applicant.start(connection);
+    connection.assignTo(request.progress);
+    request.start(connection);
   }
 
   private hasRoom(origin: string): boolean {
@@ -133,8 +133,8 @@ export class ReceiverConnections {
     this.lend(origin, next);
   }
 
-  private setWaiting(origin: string, applicants: Applicant[]): void {
-    if (applicants.length > 0) this.waiting.set(origin, applicants);
+  private setWaiting(origin: string, requests: ConnectionRequest[]): void {
+    if (requests.length > 0) this.waiting.set(origin, requests);
     else this.waiting.delete(origin);
   }
 }

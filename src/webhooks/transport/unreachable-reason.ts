@@ -38,7 +38,7 @@ const OUR_OWN = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
 const PROGRAMMERS = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH']);
 
 /** Errors that no receiver and no network causes, so that nobody is charged with them. */
-export function isOurs(error: Error): boolean {
+export function isLocalFault(error: Error): boolean {
   return OUR_OWN.has(codeOf(error)) || PROGRAMMERS.has(codeOf(error));
 }
 

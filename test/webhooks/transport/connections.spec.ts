@@ -161,7 +161,7 @@ describe('a limit of connections to one origin', () => {
     });
     const late = new DeliveryExchange({ url, headers: {}, body: Buffer.from('{}') }, connections, 50);
     expect(await late.run()).toMatchObject({ kind: 'timed-out', phase: 'connect', address: null });
-    connections.giveBack(holder, true);
+    connections.release(holder, true);
     const next = new DeliveryExchange({ url, headers: {}, body: Buffer.from('{}') }, connections, 20_000);
     expect((await next.run()).kind).toBe('delivered');
     connections.closeIdle();

@@ -20,7 +20,7 @@ import {
 import { ClaimStore } from '../../src/webhooks/deliver/claim.store.js';
 import { DeliveryEvents } from '../../src/webhooks/deliver/delivery-events.js';
 import { Webhook } from '../../src/webhooks/webhook.entity.js';
-import { WebhookEndings } from '../../src/webhooks/webhook-ended.event.js';
+import { WebhookEndedEmitter } from '../../src/webhooks/webhook-ended.event.js';
 import { type Backend, createBackend } from '../support/backend.js';
 import { eventually } from '../support/eventually.js';
 import { answer, TestReceiver } from '../support/receiver.js';
@@ -113,7 +113,7 @@ describe('the end of a webhook is told to the application', () => {
     const dataSource = application.get<DataSource>(getDataSourceToken());
     // As a worker that died during the last attempt leaves it.
     await dataSource.manager.update(Webhook, { id }, { status: 'PENDING', attempts: 2, nextAttemptAt: 1 });
-    const endings = new WebhookEndings(application.get(EventEmitter2));
+    const endings = new WebhookEndedEmitter(application.get(EventEmitter2));
     const events = new DeliveryEvents(new Registry(), endings);
     await new ClaimStore(dataSource, application.get(USHER_OPTIONS), events).claim([id]);
     await endings.onApplicationShutdown();
