@@ -31,7 +31,7 @@ export interface Resent {
 type Failed = Pick<Webhook, 'id' | 'eventType' | 'referenceId'>;
 
 const PAGE = 500;
-const AT_ONCE = 8;
+const CONCURRENCY = 8;
 
 /** Resends every FAILED notification, each in its own transaction. After an interruption it can be run again. */
 @Injectable()
@@ -52,8 +52,8 @@ export class MassResend {
     for await (const page of this.pages(where)) {
       const resendable = await this.withoutLive(page);
       done.skipped += page.length - resendable.length;
-      for (let at = 0; at < resendable.length; at += AT_ONCE) {
-        const results = await Promise.all(resendable.slice(at, at + AT_ONCE).map((failed) => this.resend(failed)));
+      for (let at = 0; at < resendable.length; at += CONCURRENCY) {
+        const results = await Promise.all(resendable.slice(at, at + CONCURRENCY).map((failed) => this.resend(failed)));
         done.resent += results.filter((isResent) => isResent).length;
         done.skipped += results.filter((isResent) => !isResent).length;
         reportProgress();

@@ -143,9 +143,9 @@ describe('webhook', () => {
     expect(await human('webhook', 'list', '--reference', key)).toMatch(
       /^id +referenceId +status +attempts +nextAttemptAt\n/,
     );
-    expect(await fault('webhook', 'resend', id)).toContain('of the same reference is SUCCESS already');
+    expect(await fault('webhook', 'resend', id)).toContain('of the same reference is already SUCCESS');
     expect(await fault('webhook', 'resend', String(resent.id))).toContain(
-      'is SUCCESS; only a FAILED one can be sent again',
+      'is SUCCESS; only a FAILED webhook can be sent again',
     );
   }, 120_000);
 

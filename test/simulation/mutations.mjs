@@ -65,7 +65,7 @@ const MUTATIONS = [
     'this.afterCommit.do(manager, () => this.queue.enqueue(webhook, nextAttemptAt - createdAt))',
     'this.queue.enqueue(webhook, nextAttemptAt - createdAt)',
   ],
-  ['no sweep', 'webhooks/queue/sweep.ts', 'let revived = 0;', 'let revived = 0; if (extent) return;'],
+  ['no sweep', 'webhooks/queue/sweep.ts', 'let restarted = 0;', 'let restarted = 0; if (extent) return;'],
   [
     'exhausted rows stay pending',
     'webhooks/deliver/claim.store.ts',

@@ -83,11 +83,11 @@ export class SimulatedWorker implements Owner {
   /** Notes when each SUCCESS stood in the table: an attempt that began before may end after it. */
   private async record(outcomes: OutcomeStore, finished: Parameters<OutcomeStore['record']>[0]): Promise<DeliveryState[]> {
     const { dataSource, time, recordedAt } = this.world;
-    const standings = await outcomes.record(finished);
+    const states = await outcomes.record(finished);
     const ids = finished.map(({ claim }) => claim.webhook.id);
     const succeeded = await dataSource.getRepository(Webhook).findBy({ id: In(ids), status: 'SUCCESS' });
     for (const { id } of succeeded) if (!recordedAt.has(id)) recordedAt.set(id, time.now);
-    return standings;
+    return states;
   }
 
   crash(): void {

@@ -36,7 +36,7 @@ export class SandboxOperator {
   async completeIn(delayMs: number, job: CompletionJob): Promise<void> {
     const options = { delay: delayMs, removeOnComplete: true, removeOnFail: { count: 100 } };
     await this.queue.add('complete', job, options).catch((error: Error) => {
-      this.logger.warn(`the queue took no job (${error.message})`);
+      this.logger.warn(`the queue did not accept its job (${error.message})`);
       throw unavailable();
     });
   }

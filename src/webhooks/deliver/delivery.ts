@@ -11,14 +11,14 @@ import { signedRequest, SigningSecrets } from './signing.js';
 export type DeliveryResult =
   | { kind: 'ended' }
   | { kind: 'delivered'; line: string; attempt: number }
-  /** No attempt was made; try again in so many milliseconds. */
+  /** No attempt was made; try again after `inMs` milliseconds. */
   | { kind: 'deferred'; inMs: number }
   | { kind: 'failed'; line: string; attempt: number; dueInMs: number }
   | { kind: 'exhausted'; line: string; attempt: number };
 
-/** A process that slept longer than this between claim and send gives the claim back: its lease may run out under it. */
+/** A process paused for longer than this between claim and send releases the claim, because its lease may end. */
 const STALE_CLAIM_MS = 5_000;
-const RECORD_AGAIN_MS = 1_000;
+const RECORD_RETRY_MS = 1_000;
 
 /** One attempt of one webhook: claim → sign → send → record. */
 @Injectable()
@@ -48,7 +48,7 @@ export class Delivery {
     return this.send(claim, request);
   }
 
-  /** Null where the secret cannot be opened: that is our fault, not the receiver's. */
+  /** Null if the secret cannot be decrypted. This is not the receiver's fault, so it does not count as an attempt. */
   private async sign({ webhook, attempt }: Claim): Promise<SignedRequest | null> {
     try {
       const secret = await this.secrets.of(webhook.clientId);
@@ -62,7 +62,7 @@ export class Delivery {
 
   private async release(claim: Claim): Promise<DeliveryResult> {
     await this.retryUntilStored(claim, () => this.claimStore.release(claim));
-    return { kind: 'deferred', inMs: RECORD_AGAIN_MS };
+    return { kind: 'deferred', inMs: RECORD_RETRY_MS };
   }
 
   private async send(claim: Claim, request: SignedRequest): Promise<DeliveryResult> {
@@ -70,17 +70,17 @@ export class Delivery {
     if (outcome === null) return this.release(claim);
     const endedMonotonicMs = performance.now();
     const endedAt = Math.ceil(claim.at.databaseMs + endedMonotonicMs - claim.at.monotonicMs);
-    const told = { line: lineOf(outcome), attempt: claim.attempt };
-    const standing = await this.retryUntilStored(claim, () => this.records.run({ claim, outcome, endedAt }));
-    this.events.attemptEnded({ claim, outcome, endedAt }, standing);
-    if (outcome.kind === 'delivered') return { kind: 'delivered', ...told };
-    if (standing.status === 'SUCCESS') return { kind: 'ended' };
-    if (standing.status === 'FAILED') return { kind: 'exhausted', ...told };
+    const summary = { line: lineOf(outcome), attempt: claim.attempt };
+    const state = await this.retryUntilStored(claim, () => this.records.run({ claim, outcome, endedAt }));
+    this.events.attemptEnded({ claim, outcome, endedAt }, state);
+    if (outcome.kind === 'delivered') return { kind: 'delivered', ...summary };
+    if (state.status === 'SUCCESS') return { kind: 'ended' };
+    if (state.status === 'FAILED') return { kind: 'exhausted', ...summary };
     const sinceEnd = performance.now() - endedMonotonicMs;
-    return { kind: 'failed', ...told, dueInMs: (standing.nextAttemptAt ?? endedAt) - endedAt - sinceEnd };
+    return { kind: 'failed', ...summary, dueInMs: (state.nextAttemptAt ?? endedAt) - endedAt - sinceEnd };
   }
 
-  /** Null where this process could not even open a socket. */
+  /** Null if this process could not open a socket. */
   private async post({ webhook }: Claim, request: SignedRequest): Promise<Outcome | null> {
     try {
       return await this.sender.send(request);
@@ -90,16 +90,16 @@ export class Delivery {
     }
   }
 
-  /** While the process lives it does not give up: an outcome that is not recorded may be repeated. */
+  /** Retries for as long as the process runs, because an attempt whose outcome is not recorded is repeated. */
   private async retryUntilStored<T>({ webhook }: Claim, store: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
         return await store();
       } catch (error) {
         this.logger.error(
-          `webhook ${webhook.id}: recording its attempt failed, trying again: ${(error as Error).message}`,
+          `webhook ${webhook.id}: recording its attempt failed and is tried again: ${(error as Error).message}`,
         );
-        await new Promise((resolve) => setTimeout(resolve, RECORD_AGAIN_MS));
+        await new Promise((resolve) => setTimeout(resolve, RECORD_RETRY_MS));
       }
     }
   }
