@@ -95,7 +95,7 @@ describe('order complete', () => {
       qrCode: 'QR-1',
     });
     const other = ['--booking-id', 'BK-2', '--transaction-id', 'TX-1'];
-    expect(await fault('order', 'complete', key, ...other)).toBe('the order is completed already, with other values');
+    expect(await fault('order', 'complete', key, ...other)).toBe('the order is already completed with other values');
   });
 
   test('mistakes are told in one line', async () => {

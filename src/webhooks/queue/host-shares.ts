@@ -27,7 +27,7 @@ class Host {
   slowRequestsAt(now: number): number {
     let count = 0;
     for (const { at } of this.open) {
-      if (now - at < OLD_MS) break;
+      if (now - at < SLOW_REQUEST_MS) break;
       count += 1;
     }
     return count;

@@ -4,15 +4,19 @@ import type { Progress } from './outcome.js';
 import type { ConnectionAttempt } from './proxy-tunnel.js';
 
 const IDLE_MS = 4_000;
-const IDLE_CONNECTIONS_MAX = 256;
-const RESPONSE_HEADERS_MAX_BYTES = 16 * 1024;
-// A receiver that moves to another address is found again by a new connection, even under steady load.
+const MAX_IDLE_CONNECTIONS = 256;
+const MAX_RESPONSE_HEADER_BYTES = 16 * 1024;
+// Limits the lifetime of a connection, so that a new address of the receiver is used even under constant load.
 const REQUESTS_PER_CONNECTION = 1_000;
 
-/** One HTTP/1.1 connection, used by one attempt at a time, so that all that happens on it belongs to that attempt. */
+/** One HTTP/1.1 connection. One attempt at a time uses it, so every event on it belongs to that attempt. */
 export class ReceiverConnection {
   readonly client: Client;
-  private readonly attempt: ConnectionAttempt = { progress: { phase: 'dns', address: null }, socket: null, isOver: false };
+  private readonly attempt: ConnectionAttempt = {
+    progress: { phase: 'dns', address: null },
+    socket: null,
+    isCancelled: false,
+  };
   private address: string | null = null;
 
   constructor(
@@ -24,29 +28,30 @@ export class ReceiverConnection {
       connect: connector.connectorFor(this.attempt),
       headersTimeout: 0,
       bodyTimeout: 0,
-      maxHeaderSize: RESPONSE_HEADERS_MAX_BYTES,
+      maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
       maxRequestsPerClient: REQUESTS_PER_CONNECTION,
       keepAliveTimeout: IDLE_MS,
-      // A receiver's Keep-Alive header may shorten this time, not lengthen it.
+      // A receiver's Keep-Alive header may shorten this time but not extend it.
       keepAliveMaxTimeout: IDLE_MS,
     });
     this.client.on('connect', () => (this.address = this.attempt.progress.address));
     this.client.on('disconnect', () => onDisconnect(this));
   }
 
-  /** From here on the connection tells this attempt how far it came. */
+  /** From now on the connection reports its progress to this attempt. */
   assignTo(progress: Progress): void {
     progress.address = this.address;
     this.attempt.progress = progress;
   }
 
   destroy(): void {
-    this.attempt.isOver = true;
+    this.attempt.isCancelled = true;
     this.attempt.socket?.destroy();
     void this.client.destroy();
   }
 }
 
+/** An attempt that needs a connection. */
 export interface ConnectionRequest {
   progress: Progress;
   start(connection: ReceiverConnection): void;
@@ -80,7 +85,7 @@ export class ReceiverConnections {
     if (reusable) this.keep(connection);
     else connection.destroy();
     this.countDown(connection.origin);
-    // undici finishes with the response that is being handed out before the next request may go onto its connection.
+    // Deferred, because undici must finish the current response before the connection takes the next request.
     queueMicrotask(() => this.startNext(connection.origin));
   }
 
@@ -110,7 +115,7 @@ export class ReceiverConnections {
 
   private keep(connection: ReceiverConnection): void {
     this.idle.push(connection);
-    if (this.idle.length > IDLE_CONNECTIONS_MAX) this.idle.shift()?.destroy();
+    if (this.idle.length > MAX_IDLE_CONNECTIONS) this.idle.shift()?.destroy();
   }
 
   private forget(connection: ReceiverConnection): void {

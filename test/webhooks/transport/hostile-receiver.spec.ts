@@ -111,11 +111,11 @@ describe('an answer that is not HTTP', () => {
     ['rubbish', '\u0000\u0001\u0002\u0003\r\n\r\n', 'invalid HTTP response'],
     ['two lengths', `${OK}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`, 'invalid HTTP response'],
     ['a length in words', `${OK}Content-Length: two\r\n\r\nab`, 'invalid HTTP response'],
-    ['100 Continue', `HTTP/1.1 100 Continue\r\n\r\n${OK}\r\n`, 'answered 100 Continue, which was not asked for'],
+    ['100 Continue', `HTTP/1.1 100 Continue\r\n\r\n${OK}\r\n`, 'answered 100 Continue, which was not requested'],
     [
       '101 Switching Protocols',
       'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
-      'answered 101 Switching Protocols, which was not asked for',
+      'answered 101 Switching Protocols, which was not requested',
     ],
   ])('%s is unreachable', async (_name, bytes, reason) => {
     expect(await send(await receivers.answering(bytes))).toMatchObject({
