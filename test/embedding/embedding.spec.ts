@@ -155,6 +155,6 @@ describe('an application of its own', () => {
       abortOnError: false,
     });
     open.push(application);
-    await expect(application.init()).rejects.toThrow('import WebhookModule beside OrdersModule');
+    await expect(application.init()).rejects.toThrow('import WebhookModule together with OrdersModule');
   });
 });

@@ -97,7 +97,7 @@ async function lastFailure(manager: EntityManager, { id, referenceId, eventType,
     where: { referenceId, eventType, id: Not(id) },
     order: { id: 'DESC' },
   });
-  // A REPEATABLE READ transaction can still see the earlier webhook as PENDING although it has failed meanwhile.
+  // A REPEATABLE READ transaction can see a failed webhook as still PENDING. It then failed at `createdAt` or before.
   return earlier ? (earlier.finishedAt ?? createdAt) : null;
 }
 
