@@ -101,7 +101,11 @@ const SANDBOX_OPERATIONS: Operation[] = [
     body: { schema: SandboxCompletion, example: { ...COMPLETION, delay: '30s', twice: true } },
     answers: {
       200: { description: 'The order.', schema: OrderView, example: COMPLETED },
-      202: { description: 'The order, still PENDING. It is completed after the delay.', schema: OrderView, example: PENDING },
+      202: {
+        description: 'The order, still PENDING. It is completed after the delay.',
+        schema: OrderView,
+        example: PENDING,
+      },
     },
     failures: [EMPTY_BOOKING, UNKNOWN, OTHER_COMPLETION],
   },

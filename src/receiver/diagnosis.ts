@@ -59,7 +59,11 @@ const KNOWN_MISTAKES: KnownMistake[] = [
     'URL-safe or unpadded Base64 was signed; use standard Base64',
     ({ timestamp, nonce, rawBody, secret }) => hmac(secret, timestamp + nonce + rawBody.toString('base64url')),
   ],
-  ['recipe', 'only the body was signed; sign timestamp, nonce and Base64 of the body', ({ rawBody, secret }) => hmac(secret, rawBody)],
+  [
+    'recipe',
+    'only the body was signed; sign timestamp, nonce and Base64 of the body',
+    ({ rawBody, secret }) => hmac(secret, rawBody),
+  ],
 ];
 
 /** Returns null for a genuine notification, else the step that differs. Options as for {@link verifyNotification}. */
@@ -93,7 +97,10 @@ function differenceOf(options: VerifyOptions): Omit<Diagnosis, 'reason'> {
   const mistake = KNOWN_MISTAKES.find(([, , signature]) => given.includes(signature(signed)));
   if (mistake) return { differs: mistake[0], hint: mistake[1] };
   if (!signed.rawBody.equals(compact(signed.rawBody)))
-    return { differs: 'body', hint: 'the body is not compact JSON as Usher sends it, so it was changed before the verification' };
+    return {
+      differs: 'body',
+      hint: 'the body is not compact JSON as Usher sends it, so it was changed before the verification',
+    };
   return {
     differs: 'secret',
     hint: 'the headers and the body look correct, so most likely the secret is an old one or belongs to another client',

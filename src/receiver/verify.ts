@@ -49,7 +49,10 @@ export function verifyNotification(options: VerifyOptions): Notification {
   const matches = given.map((signature) => isSame(signature ?? '', wanted));
   if (!matches.includes(true)) throw new InvalidNotificationError('wrong-signature', 'the signature does not match');
   if (Math.abs(now / 1_000 - Number(timestamp)) > toleranceSeconds) {
-    throw new InvalidNotificationError('too-old', `X-Timestamp differs from now by more than ${toleranceSeconds} seconds`);
+    throw new InvalidNotificationError(
+      'too-old',
+      `X-Timestamp differs from now by more than ${toleranceSeconds} seconds`,
+    );
   }
   return parse(rawBody);
 }

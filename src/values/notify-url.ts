@@ -122,7 +122,9 @@ function refuseScheme(url: URL, policy: NotifyUrlPolicy): void {
 
 function refusePort(url: URL): void {
   if (url.port !== '' && Number(url.port) < 1024 && url.port !== '80' && url.port !== '443') {
-    throw new NotifyUrlError(`Port ${url.port} is not allowed in a Notify URL; use 80, 443 or a port from 1024 to 65535.`);
+    throw new NotifyUrlError(
+      `Port ${url.port} is not allowed in a Notify URL; use 80, 443 or a port from 1024 to 65535.`,
+    );
   }
 }
 

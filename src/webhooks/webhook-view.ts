@@ -16,7 +16,9 @@ export const WebhookView = z.object({
   notifyUrl: z.string(),
   status: z.enum(['PENDING', 'SUCCESS', 'FAILED']),
   attempts: z.int().meta({ description: 'The number of attempts made.' }),
-  nextAttemptAt: moment.nullable().meta({ description: 'The next attempt is not made before this time. Null after the webhook has ended.' }),
+  nextAttemptAt: moment
+    .nullable()
+    .meta({ description: 'The next attempt is not made before this time. Null after the webhook has ended.' }),
   createdAt: moment,
   finishedAt: moment.nullable(),
   resendOf: z.string().nullable().meta({ description: 'The id of the FAILED webhook that this one sends again.' }),

@@ -49,7 +49,8 @@ export class WebhookService {
     const { referenceId, clientId, notifyUrl = null, data, requestId = null } = validated(NotifyRequest, request);
     if (notifyUrl !== null) this.clients.checkNotifyUrlField(notifyUrl);
     const body = notificationBody(NOTIFY_ORDER_COMPLETION, data);
-    if (Buffer.byteLength(body) > BODY_LIMIT) throw unprocessable(`the notification is too large; use at most ${BODY_LIMIT} bytes`);
+    if (Buffer.byteLength(body) > BODY_LIMIT)
+      throw unprocessable(`the notification is too large; use at most ${BODY_LIMIT} bytes`);
     const webhook = {
       referenceId,
       eventType: NOTIFY_ORDER_COMPLETION,
@@ -93,7 +94,8 @@ export class WebhookService {
       const failed = await this.get(manager, id);
       if (failed.status !== 'FAILED')
         throw conflict(`webhook ${id} is ${failed.status}; only a FAILED webhook can be sent again`);
-      if (failed.purgedAt !== null) throw conflict(`webhook ${id} cannot be sent again: its body was deleted because of its age`);
+      if (failed.purgedAt !== null)
+        throw conflict(`webhook ${id} cannot be sent again: its body was deleted because of its age`);
       const { referenceId, eventType, clientId, body } = failed;
       const notifyUrl = failed.usesClientUrl ? null : failed.notifyUrl;
       const { webhook, isNew } = await this.recorder.record(manager, {
@@ -119,10 +121,14 @@ export class WebhookService {
   private within<T>(manager: EntityManager | undefined, work: (manager: EntityManager) => Promise<T>): Promise<T> {
     if (!manager) return inTransaction(this.dataSource, work);
     if (manager.dataSource !== this.dataSource) {
-      throw new Error('notify() got an entity manager of another data source; pass one of Usher’s data source, or none');
+      throw new Error(
+        'notify() got an entity manager of another data source; pass one of Usher’s data source, or none',
+      );
     }
     if (!manager.queryRunner?.isTransactionActive) {
-      throw new Error('notify() got an entity manager without an open transaction; pass one of an open transaction, or none');
+      throw new Error(
+        'notify() got an entity manager without an open transaction; pass one of an open transaction, or none',
+      );
     }
     return work(manager);
   }

@@ -71,7 +71,8 @@ beforeAll(async () => {
   @Module({
     imports: [
       UsherModule.forRoot(loadConfig({ ...SHORT_TIMES, ...backend.settings, WEBHOOK_MAX_ATTEMPTS: '2' })),
-      ...[ClientsModule, WebhookModule],
+      ClientsModule,
+      WebhookModule,
     ],
     providers: [Ledger],
   })

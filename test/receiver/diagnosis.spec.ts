@@ -14,7 +14,9 @@ const hmac = (message: string): string => createHmac('sha256', SECRET).update(me
 
 function received(change: Partial<VerifyOptions> = {}, headers: Record<string, string> = {}): VerifyOptions {
   return {
-    ...{ rawBody: BODY, secret: SECRET, now: Number(TIMESTAMP) * 1_000 },
+    rawBody: BODY,
+    secret: SECRET,
+    now: Number(TIMESTAMP) * 1_000,
     headers: { 'X-Timestamp': TIMESTAMP, 'X-Nonce-Str': NONCE, 'X-Signature': signed(), ...headers },
     ...change,
   };

@@ -92,7 +92,11 @@ test('an access token outlives its grant, whose refresh token expired', async ()
   });
   await dataSource.manager.update(Grant, { id: grantId }, { expiresAt: 1 });
   expect(await usherJson(usher.settings, ['purge'])).toEqual({
-    ...{ grants: 1, access_tokens: 0, idempotency_keys: 0, orders: 0, webhooks: 0 },
+    grants: 1,
+    access_tokens: 0,
+    idempotency_keys: 0,
+    orders: 0,
+    webhooks: 0,
   });
   const headers = { authorization: `Bearer ${String(body.access_token)}` };
   expect((await usher.request('GET', '/movie-orders/none', headers)).status).toBe(404);

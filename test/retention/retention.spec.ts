@@ -117,8 +117,17 @@ async function insertOld(count: number): Promise<void> {
   await manager.insert(
     Webhook,
     ids.map((id) => ({
-      ...{ ...common, id, referenceId: id, eventType: 'NOTIFY_ORDER_COMPLETION', liveKey: id, body: '{}' },
-      ...{ notifyUrl: receiver.url, usesClientUrl: true, status: 'SUCCESS' as const, attempts: 2, finishedAt: OLD },
+      ...common,
+      id,
+      referenceId: id,
+      eventType: 'NOTIFY_ORDER_COMPLETION',
+      liveKey: id,
+      body: '{}',
+      notifyUrl: receiver.url,
+      usesClientUrl: true,
+      status: 'SUCCESS' as const,
+      attempts: 2,
+      finishedAt: OLD,
     })),
   );
   const attempts = ids.flatMap((webhookId) => [1, 2].map((number) => ({ webhookId, number, startedAt: OLD })));

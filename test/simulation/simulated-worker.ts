@@ -60,8 +60,7 @@ export class SimulatedWorker implements Owner {
     const outcomes = new OutcomeStore(dataSource, config);
     const steps = {
       claim: (ids: string[]): Promise<ClaimResult[]> => this.step(() => claims.claim(ids), 'after'),
-      release: (claim: Parameters<ClaimStore['release']>[0]): Promise<void> =>
-        this.step(() => claims.release(claim)),
+      release: (claim: Parameters<ClaimStore['release']>[0]): Promise<void> => this.step(() => claims.release(claim)),
       record: (finished: Parameters<OutcomeStore['record']>[0]): Promise<DeliveryState[]> =>
         this.step(() => this.record(outcomes, finished), 'before'),
       send: (request: SignedRequest): Promise<Outcome> => this.send(request),
@@ -81,7 +80,10 @@ export class SimulatedWorker implements Owner {
   }
 
   /** Notes when each SUCCESS stood in the table: an attempt that began before may end after it. */
-  private async record(outcomes: OutcomeStore, finished: Parameters<OutcomeStore['record']>[0]): Promise<DeliveryState[]> {
+  private async record(
+    outcomes: OutcomeStore,
+    finished: Parameters<OutcomeStore['record']>[0],
+  ): Promise<DeliveryState[]> {
     const { dataSource, time, recordedAt } = this.world;
     const states = await outcomes.record(finished);
     const ids = finished.map(({ claim }) => claim.webhook.id);

@@ -26,9 +26,19 @@ afterAll(async () => {
 async function failed({ id: clientId }: TestClient, references: string[], hoursAgo = 1): Promise<void> {
   const endedAt = Date.now() - hoursAgo * HOUR_MS;
   const rows = references.map((referenceId) => ({
-    ...{ id: newId('sandbox', endedAt), referenceId, eventType: NOTIFY_ORDER_COMPLETION, liveKey: null, clientId },
-    ...{ notifyUrl: receiver.url, usesClientUrl: true, body: JSON.stringify({ data: { key: referenceId } }) },
-    ...{ status: 'FAILED' as const, attempts: 1, nextAttemptAt: null, createdAt: endedAt, finishedAt: endedAt },
+    id: newId('sandbox', endedAt),
+    referenceId,
+    eventType: NOTIFY_ORDER_COMPLETION,
+    liveKey: null,
+    clientId,
+    notifyUrl: receiver.url,
+    usesClientUrl: true,
+    body: JSON.stringify({ data: { key: referenceId } }),
+    status: 'FAILED' as const,
+    attempts: 1,
+    nextAttemptAt: null,
+    createdAt: endedAt,
+    finishedAt: endedAt,
   }));
   await usher.dataSource.manager.insert(Webhook, rows);
 }

@@ -14,7 +14,10 @@ const CompletedOrder = z
     bookingAmount: cents,
     payableAmount: cents,
     status: z.string().meta({ description: '`COMPLETED` when confirmed with the operator.' }),
-    qrCode: z.string().optional().meta({ description: 'The code for entry to the cinema, if the operator issued one.' }),
+    qrCode: z
+      .string()
+      .optional()
+      .meta({ description: 'The code for entry to the cinema, if the operator issued one.' }),
     createdAt: moment,
     lastUpdatedAt: moment,
   })
@@ -51,9 +54,17 @@ export const NotificationHeaders = z.object({
   'X-Signature-Next': signature.optional().meta({
     description: 'While the secret is being changed: the same signature, made with the new secret.',
   }),
-  'X-Webhook-Id': z.string().meta({ description: 'The same for every attempt of one webhook.', example: 's0kT3aVb9Rm5Wc7Zp1Qx4L' }),
-  'X-Webhook-Attempt': z.string().regex(/^\d+$/).meta({ description: 'The number of the attempt, from 1.', example: '1' }),
-  'X-Webhook-Test': z.literal('true').optional().meta({ description: 'Only in a test notification; its body has `test` as well.' }),
+  'X-Webhook-Id': z
+    .string()
+    .meta({ description: 'The same for every attempt of one webhook.', example: 's0kT3aVb9Rm5Wc7Zp1Qx4L' }),
+  'X-Webhook-Attempt': z
+    .string()
+    .regex(/^\d+$/)
+    .meta({ description: 'The number of the attempt, from 1.', example: '1' }),
+  'X-Webhook-Test': z
+    .literal('true')
+    .optional()
+    .meta({ description: 'Only in a test notification; its body has `test` as well.' }),
 });
 
 export const NOTIFICATION_EXAMPLE: Notification = {

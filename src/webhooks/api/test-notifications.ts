@@ -55,7 +55,11 @@ export class TestNotifications {
   private async checkLimit({ id }: Client): Promise<void> {
     const wait = await this.limiter.count(id);
     if (wait > 0)
-      throw new Problem(429, 'Too Many Requests', `only ${TEST_LIMIT.count} tests a minute are allowed; try again later`).with({
+      throw new Problem(
+        429,
+        'Too Many Requests',
+        `only ${TEST_LIMIT.count} tests a minute are allowed; try again later`,
+      ).with({
         'Retry-After': String(wait),
       });
   }

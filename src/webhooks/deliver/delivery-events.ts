@@ -55,7 +55,10 @@ export class DeliveryEvents {
   }
 
   /** The second argument is the state of the webhook after the attempt. */
-  attemptEnded({ claim: { webhook, attempt }, outcome, endedAt }: FinishedAttempt, { status, endedWebhook }: DeliveryState): void {
+  attemptEnded(
+    { claim: { webhook, attempt }, outcome, endedAt }: FinishedAttempt,
+    { status, endedWebhook }: DeliveryState,
+  ): void {
     this.logger.log({
       webhook: webhook.id,
       reference: webhook.referenceId,
@@ -82,9 +85,7 @@ export class DeliveryEvents {
   /** Webhooks that ended FAILED because a crash cut off their last attempt. */
   lastAttemptsCutOff(webhooks: EndedWebhook[]): void {
     if (webhooks.length === 0) return;
-    this.logger.warn(
-      `${webhooks.length} webhook(s) ended FAILED: the process stopped during their last attempt`,
-    );
+    this.logger.warn(`${webhooks.length} webhook(s) ended FAILED: the process stopped during their last attempt`);
     this.finished.inc({ status: 'FAILED' }, webhooks.length);
     this.endedEmitter.emitAll('FAILED', webhooks);
   }

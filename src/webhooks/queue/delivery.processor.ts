@@ -78,7 +78,9 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
   /** Adds a line to the job's log, which the dashboard shows. */
   private async logToJob(job: Job<DeliveryJob>, { attempt, line }: { attempt: number; line: string }): Promise<void> {
     await job.log(`${new Date().toISOString()} attempt ${attempt}: ${line}`).catch((error: unknown) => {
-      this.logger.debug(`job ${job.id ?? ''}: the log line of this attempt was not written: ${(error as Error).message}`);
+      this.logger.debug(
+        `job ${job.id ?? ''}: the log line of this attempt was not written: ${(error as Error).message}`,
+      );
     });
   }
 

@@ -118,7 +118,10 @@ export class DeferralSchedule {
   next(host: string): number {
     const now = this.now();
     const longest = MAX_DEFERRAL_INTERVALS * this.minIntervalMs;
-    const at = Math.max(now + this.minIntervalMs, (this.last.get(host) ?? 0) + this.minIntervalMs / RETURNS_PER_INTERVAL);
+    const at = Math.max(
+      now + this.minIntervalMs,
+      (this.last.get(host) ?? 0) + this.minIntervalMs / RETURNS_PER_INTERVAL,
+    );
     if (at - now > longest) return longest * (1 - Math.random() / 2);
     this.last.set(host, at);
     return at - now;

@@ -44,7 +44,9 @@ export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdo
   async process({ data: { slot } }: Job<SlotJob>): Promise<void> {
     const previous = await this.runs.job(slot - 1);
     if (!previous)
-      this.logger.warn('the queue does not know the previous retry run; a job is added for every pending webhook that has none');
+      this.logger.warn(
+        'the queue does not know the previous retry run; a job is added for every pending webhook that has none',
+      );
     await this.sweep.run(previous ? 'overdue' : 'all');
   }
 }

@@ -72,7 +72,11 @@ export class GuardedConnector {
     else this.openThroughTunnel(this.tunnel, attempt, target, callback);
   }
 
-  private openDirectly(attempt: ConnectionAttempt, target: buildConnector.Options, callback: buildConnector.Callback): void {
+  private openDirectly(
+    attempt: ConnectionAttempt,
+    target: buildConnector.Options,
+    callback: buildConnector.Callback,
+  ): void {
     const socket = this.openSocket(this.socketOptions(attempt, target));
     attempt.socket = socket;
     const fail = (error: Error): void => callback(error, null);
@@ -168,7 +172,12 @@ export class GuardedConnector {
     this.encrypt(attempt, target, socket, callback);
   }
 
-  private encrypt(attempt: ConnectionAttempt, target: buildConnector.Options, socket: Socket, callback: buildConnector.Callback): void {
+  private encrypt(
+    attempt: ConnectionAttempt,
+    target: buildConnector.Options,
+    socket: Socket,
+    callback: buildConnector.Callback,
+  ): void {
     if (target.protocol !== 'https:') {
       callback(null, socket);
       return;

@@ -35,7 +35,11 @@ const UNDICI_MESSAGES: Readonly<Record<string, string>> = {
 
 // This machine ran out of a resource before a connection was made.
 const RESOURCE_ERRORS = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
-const PROGRAMMING_ERRORS = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH']);
+const PROGRAMMING_ERRORS = new Set([
+  'UND_ERR_INVALID_ARG',
+  'UND_ERR_NOT_SUPPORTED',
+  'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
+]);
 
 /** True for an error of this process or machine. It does not count as an attempt. */
 export function isLocalFault(error: Error): boolean {

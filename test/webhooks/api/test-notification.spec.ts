@@ -54,8 +54,12 @@ describe('POST /webhooks/test', () => {
     receiver.behaviour = (response) => void response.writeHead(401).end('inner secret');
     const told = await result(client, { notifyUrl: `${receiver.url}/other` });
     expect(told).toMatchObject({
-      ...{ notifyUrl: `${receiver.url}/other`, outcome: 'refused', responseStatus: 401, address: null },
-      ...{ error: 'the receiver answered 401', responseSnippet: null },
+      notifyUrl: `${receiver.url}/other`,
+      outcome: 'refused',
+      responseStatus: 401,
+      address: null,
+      error: 'the receiver answered 401',
+      responseSnippet: null,
     });
     receiver.behaviour = answer(200);
   });

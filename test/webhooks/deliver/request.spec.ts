@@ -21,8 +21,17 @@ afterAll(async () => {
 
 const RFC_3339_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 const FIELDS = [
-  ...['key', 'bookingId', 'transactionId', 'currencyCode', 'totalAmount', 'bookingAmount'],
-  ...['payableAmount', 'status', 'qrCode', 'createdAt', 'lastUpdatedAt'],
+  'key',
+  'bookingId',
+  'transactionId',
+  'currencyCode',
+  'totalAmount',
+  'bookingAmount',
+  'payableAmount',
+  'status',
+  'qrCode',
+  'createdAt',
+  'lastUpdatedAt',
 ];
 
 const dataOf = ({ rawBody }: Arrival): Record<string, unknown> =>
