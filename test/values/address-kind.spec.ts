@@ -114,7 +114,7 @@ describe('the kind of an address', () => {
     expect(isAllowedAddress(address, false)).toBe(kind === 'public');
   });
 
-  test('allowing private hosts opens what is private, and nothing link-local, of a cloud’s own, or unclear', () => {
+  test('the setting for private hosts does not allow link-local, metadata or tunnel addresses', () => {
     const opened = Object.entries(KINDS).filter(([, addresses]) => addresses.every((ip) => isAllowedAddress(ip, true)));
     expect(opened.map(([kind]) => kind)).toEqual(['public', 'private', 'shared', 'loopback', 'benchmarking']);
     const shut = Object.entries(KINDS).filter(([, addresses]) => !addresses.some((ip) => isAllowedAddress(ip, true)));

@@ -64,21 +64,21 @@ describe('a Notify URL', () => {
   test.each([
     [`https://example.com/${'a'.repeat(2029)}`, 'at most 2048 characters; this one has 2049'],
     [`https://example.com/${'é'.repeat(1000)}`, 'at most 2048 characters once percent-encoded'],
-    ['https://user:pass@example.com/', 'Take the user name and password out'],
-    ['https://user@example.com/', 'Take the user name and password out'],
-    ['https://:pass@example.com/', 'Take the user name and password out'],
-    ['https://example.com/#part', 'Take the fragment'],
-    ['https://example.com/#', 'Take the fragment'],
+    ['https://user:pass@example.com/', 'Remove the user name and password'],
+    ['https://user@example.com/', 'Remove the user name and password'],
+    ['https://:pass@example.com/', 'Remove the user name and password'],
+    ['https://example.com/#part', 'Remove the fragment'],
+    ['https://example.com/#', 'Remove the fragment'],
     ['https://example.com:0/', 'Port 0 is not allowed'],
     ['https://example.com:22/', 'Port 22 is not allowed'],
     ['https://example.com:025/', 'Port 25 is not allowed'],
-    ['https://example.com:1023/', 'use 80, 443 or a port from 1024 up'],
+    ['https://example.com:1023/', 'use 80, 443 or a port from 1024 to 65535'],
     ['http://example.com/', 'must start with https://'],
-  ])('%s says what to change', (url, message) => {
+  ])('%s is refused with a message that says what to change', (url, message) => {
     expect(refusal(url, STRICT)).toContain(message);
   });
 
-  test('may be http where https is not demanded', () => {
+  test('may be http if https is not required', () => {
     expect(refusal('http://example.com/', PLAIN)).toBe('accepted');
   });
 
@@ -107,7 +107,7 @@ describe('a Notify URL', () => {
     '[fd00::1]',
     '[64:ff9b::10.0.0.1]',
     '198.18.0.1',
-  ])('at the private address %s is refused but where private hosts are allowed', (host) => {
+  ])('at the private address %s is refused unless private hosts are allowed', (host) => {
     expect(refusal(`http://${host}:8080/`, PLAIN)).toContain('which is not allowed; use a public host');
     expect(refusal(`http://${host}:8080/`, SANDBOX)).toBe('accepted');
   });
@@ -134,7 +134,7 @@ describe('a Notify URL', () => {
     '[::]',
     '224.0.0.1',
     '255.255.255.255',
-  ])('at %s is refused always', (host) => {
+  ])('at %s is always refused', (host) => {
     for (const policy of [PLAIN, SANDBOX])
       expect(refusal(`http://${host}:8080/`, policy)).toContain('which is not allowed');
   });
@@ -147,7 +147,7 @@ describe('a Notify URL', () => {
     'localhost.localdomain',
     'ip6-localhost',
     'ip6-loopback',
-  ])('at the name %s is refused but where private hosts are allowed', (host) => {
+  ])('at the name %s is refused unless private hosts are allowed', (host) => {
     expect(refusal(`http://${host}:8080/`, PLAIN)).toContain('points to this machine');
     expect(refusal(`http://${host}:8080/`, SANDBOX)).toBe('accepted');
   });

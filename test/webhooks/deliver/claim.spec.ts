@@ -17,7 +17,7 @@ afterAll(async () => {
   await usher.stop();
 });
 
-test('of two that claim the same webhook at the same moment one alone may send', async () => {
+test('only one of two concurrent claims of the same webhook succeeds', async () => {
   const client = await usher.client('http://127.0.0.1:4000/notify');
   const [webhook] = await usher.webhooks.find(await client.completedOrder());
   const { app } = usher.running;

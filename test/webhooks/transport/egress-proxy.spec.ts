@@ -4,7 +4,7 @@ import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { eventually } from '../../support/eventually.js';
-import { answers, BehindProxy, PUBLIC, PUBLIC_TOO } from './behind-proxy.js';
+import { answers, BehindProxy, PUBLIC, PUBLIC_IPV6 } from './behind-proxy.js';
 import { notification, type Receivers } from './receivers.js';
 
 const receivers = new BehindProxy();
@@ -55,7 +55,7 @@ describe('through a proxy', () => {
   test.each([
     [`http://${PUBLIC}/`, `${PUBLIC}:80`],
     [`https://${PUBLIC}/`, `${PUBLIC}:443`],
-    [`https://[${PUBLIC_TOO}]/`, `[${PUBLIC_TOO}]:443`],
+    [`https://[${PUBLIC_IPV6}]/`, `[${PUBLIC_IPV6}]:443`],
     ['http://receiver.test/', `${PUBLIC}:80`],
   ])('the way to %s is asked for by address and port', async (url, target) => {
     const proxy = await receivers.proxy();
@@ -173,17 +173,17 @@ describe('a receiver of several addresses', () => {
   test('is reached by the first that the proxy can reach', async () => {
     const [proxy, { port }] = [await receivers.proxy(), await receiver('https')];
     proxy.answerTo = (target) => (target.startsWith('[') ? 'HTTP/1.1 503 No road\r\n\r\n' : undefined);
-    const lookup = answers(PUBLIC_TOO, PUBLIC);
+    const lookup = answers(PUBLIC_IPV6, PUBLIC);
     const outcome = await receivers.post(proxy.url(), `https://receiver.test:${port}/`, { lookup });
     expect(outcome).toMatchObject({ kind: 'delivered', address: PUBLIC });
-    expect(proxy.targets).toEqual([`[${PUBLIC_TOO}]:${port}`, `${PUBLIC}:${port}`]);
+    expect(proxy.targets).toEqual([`[${PUBLIC_IPV6}]:${port}`, `${PUBLIC}:${port}`]);
     await eventually('only the way that is used is open', () => proxy.openSockets === 2);
   });
 
   test('is reached though the proxy is silent about the first', async () => {
     const [proxy, { port }] = [await receivers.proxy(), await receiver('http')];
     proxy.answerTo = (target) => (target.startsWith('[') ? 'hang' : undefined);
-    const lookup = answers(PUBLIC_TOO, PUBLIC);
+    const lookup = answers(PUBLIC_IPV6, PUBLIC);
     const outcome = await receivers.post(proxy.url(), `http://receiver.test:${port}/`, { lookup });
     expect(outcome).toMatchObject({ kind: 'delivered', address: PUBLIC });
     await eventually('only the way that is used is open', () => proxy.openSockets === 2);
@@ -192,14 +192,14 @@ describe('a receiver of several addresses', () => {
   test('is unreachable if the proxy refuses all', async () => {
     const proxy = await receivers.proxy();
     proxy.answerTo = (target) => `HTTP/1.1 ${target.startsWith('[') ? 503 : 502} No road\r\n\r\n`;
-    const outcome = await receivers.post(proxy.url(), 'http://receiver.test/', { lookup: answers(PUBLIC_TOO, PUBLIC) });
+    const outcome = await receivers.post(proxy.url(), 'http://receiver.test/', { lookup: answers(PUBLIC_IPV6, PUBLIC) });
     expect(outcome).toMatchObject({ kind: 'unreachable', address: PUBLIC, reason: 'the proxy answered 502' });
   });
 
   test('is asked for once where the proxy refuses Usher itself', async () => {
     const proxy = await receivers.proxy();
     proxy.answerTo = () => 'HTTP/1.1 407 Who are you\r\n\r\n';
-    await receivers.post(proxy.url(), 'http://receiver.test/', { lookup: answers(PUBLIC, PUBLIC_TOO) });
+    await receivers.post(proxy.url(), 'http://receiver.test/', { lookup: answers(PUBLIC, PUBLIC_IPV6) });
     expect(proxy.targets).toHaveLength(1);
   });
 });
