@@ -27,7 +27,12 @@ test('a genuine notification has no diagnosis', () => {
 });
 
 test.each<[what: string, options: VerifyOptions, differs: DifferingStep, hint: RegExp]>([
-  ['a body that was serialized again', received({ rawBody: JSON.stringify(JSON.parse(BODY), null, 2) }), 'body', /serialized again/],
+  [
+    'a body that was serialized again',
+    received({ rawBody: JSON.stringify(JSON.parse(BODY), null, 2) }),
+    'body',
+    /serialized again/,
+  ],
   ['a body that Python serialized', received({ rawBody: BODY.replaceAll('é', '\\u00e9') }), 'body', /serialized again/],
   ['a body with a line end', received({ rawBody: `${BODY}\n` }), 'body', /serialized again|white space/],
   [

@@ -149,7 +149,9 @@ describe('the allowed difference between X-Timestamp and now', () => {
 describe('invalid options of the receiver throw a TypeError:', () => {
   test('a parsed body', () => {
     const rawBody = JSON.parse(BODY) as string;
-    expect(() => verifyNotification(genuine({ rawBody }))).toThrow(/bytes or the text of the received body, not a parsed body/);
+    expect(() => verifyNotification(genuine({ rawBody }))).toThrow(
+      /bytes or the text of the received body, not a parsed body/,
+    );
   });
 
   test.each(['', undefined])('a secret that is %p', (secret) => {

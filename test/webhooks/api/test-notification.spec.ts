@@ -32,7 +32,7 @@ describe('POST /webhooks/test', () => {
   test('sends a signed test to the registered Notify URL and returns the result', async () => {
     const client = await usher.client(receiver.url);
     const { id, ...told } = await result(client);
-    expect(told).toMatchObject({ notifyUrl: receiver.url, outcome: 'delivered', responseStatus: 200, error: null });
+    expect(shown).toMatchObject({ notifyUrl: receiver.url, outcome: 'delivered', responseStatus: 200, error: null });
     const { headers, rawBody } = await arrivalOf(id);
     expect(headers).toMatchObject({ 'x-webhook-test': 'true', 'x-webhook-attempt': '1' });
     const notification = verifyNotification({ rawBody, headers, secret: client.secret });
@@ -52,8 +52,8 @@ describe('POST /webhooks/test', () => {
   test('sends to the Notify URL in the body and hides the response of a private address', async () => {
     const client = await usher.client();
     receiver.behaviour = (response) => void response.writeHead(401).end('inner secret');
-    const result401 = await result(client, { notifyUrl: `${receiver.url}/other` });
-    expect(told).toMatchObject({
+    const shown = await result(client, { notifyUrl: `${receiver.url}/other` });
+    expect(shown).toMatchObject({
       notifyUrl: `${receiver.url}/other`,
       outcome: 'refused',
       responseStatus: 401,

@@ -49,7 +49,9 @@ describe('the reason names the proxy if the proxy fails:', () => {
 
   test('data before the first request', async () => {
     const port = await receivers.answering('HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
-    expect(await reasonOf(through(port))).toBe('unreachable: the proxy sent unexpected data after its answer to CONNECT');
+    expect(await reasonOf(through(port))).toBe(
+      'unreachable: the proxy sent unexpected data after its answer to CONNECT',
+    );
   });
 
   test('a closed port', async () => {

@@ -91,7 +91,7 @@ describe('a TLS handshake', () => {
     await closed;
   });
 
-  test('is reused for the next notification', async () => {
+  test('is not repeated for the next notification', async () => {
     const sockets = new Set<unknown>();
     const port = await receivers.https(good, (request, response) => {
       sockets.add(request.socket);
