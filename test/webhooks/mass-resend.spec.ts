@@ -22,7 +22,7 @@ afterAll(async () => {
   receiver.close();
 });
 
-/** Writes FAILED webhooks of these references that ended so many hours ago. */
+/** Inserts FAILED webhooks of these references that ended `hoursAgo` hours ago. */
 async function failed({ id: clientId }: TestClient, references: string[], hoursAgo = 1): Promise<void> {
   const endedAt = Date.now() - hoursAgo * HOUR_MS;
   const rows = references.map((referenceId) => ({

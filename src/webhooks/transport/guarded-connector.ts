@@ -35,7 +35,7 @@ const NEXT_ADDRESS_AFTER_MS = 1000;
 
 /**
  * Makes undici connectors that refuse forbidden addresses: in the URL, in the DNS answer (one forbidden address refuses
- * all), or at the other end of the socket, before TLS. With a proxy the last check is skipped: the socket ends there.
+ * all), or at the other end of the socket, before TLS. With a proxy the last check is skipped.
  */
 export class GuardedConnector {
   private readonly lookup: HostLookup;

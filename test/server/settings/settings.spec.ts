@@ -156,9 +156,18 @@ describe('an impossible value is refused with what to write:', () => {
     [{ DATABASE_URL: 'mysql://u:12#4@h/usher' }, 'a # in a password as %23'],
     [{ DATABASE_URL: 'mysql://u:100%@h/usher' }, 'a % in a password as %25'],
     [{ DATABASE_URL: 'mysql://h/usher?tls=1' }, 'DATABASE_URL: ?tls is not a parameter of mysql URLs; use ssl-mode'],
-    [{ DATABASE_URL: 'mysql://h/usher?ssl-mode=verify' }, 'ssl-mode=verify is invalid; use DISABLED, REQUIRED, VERIFY_IDENTITY'],
-    [{ DATABASE_URL: 'mysql://10.0.0.1/usher?ssl-mode=VERIFY_IDENTITY' }, 'use the server’s name instead of its IP address'],
-    [{ DATABASE_URL: 'postgres://h/usher?sslmode=require' }, 'sslmode=require is invalid; use disable, no-verify, verify-full'],
+    [
+      { DATABASE_URL: 'mysql://h/usher?ssl-mode=verify' },
+      'ssl-mode=verify is invalid; use DISABLED, REQUIRED, VERIFY_IDENTITY',
+    ],
+    [
+      { DATABASE_URL: 'mysql://10.0.0.1/usher?ssl-mode=VERIFY_IDENTITY' },
+      'use the server’s name instead of its IP address',
+    ],
+    [
+      { DATABASE_URL: 'postgres://h/usher?sslmode=require' },
+      'sslmode=require is invalid; use disable, no-verify, verify-full',
+    ],
     [{ QUEUE_URL: 'redis://h?tls=true' }, 'remove it (for TLS use rediss://)'],
     [{ QUEUE_URL: 'amqp://h' }, 'redis://host:6379'],
     [{ QUEUE_URL: 'redis://h/abc' }, 'a database of Redis is a number'],

@@ -31,8 +31,8 @@ const arrivalOf = async (id: string) => {
 describe('POST /webhooks/test', () => {
   test('sends a signed test to the registered Notify URL and returns the result', async () => {
     const client = await usher.client(receiver.url);
-    const { id, ...told } = await result(client);
-    expect(shown).toMatchObject({ notifyUrl: receiver.url, outcome: 'delivered', responseStatus: 200, error: null });
+    const { id, ...sent } = await result(client);
+    expect(sent).toMatchObject({ notifyUrl: receiver.url, outcome: 'delivered', responseStatus: 200, error: null });
     const { headers, rawBody } = await arrivalOf(id);
     expect(headers).toMatchObject({ 'x-webhook-test': 'true', 'x-webhook-attempt': '1' });
     const notification = verifyNotification({ rawBody, headers, secret: client.secret });
