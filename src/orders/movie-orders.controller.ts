@@ -6,7 +6,7 @@ import { RequestId } from '../http/request-id.js';
 import type { OrderView } from './movie-order.js';
 import { OrdersService } from './orders.service.js';
 
-/** The client's side: create-movie-order. */
+/** The routes with which clients create and read orders. */
 @Controller('movie-orders')
 @UseGuards(BearerGuard)
 export class MovieOrdersController {
@@ -27,7 +27,7 @@ export class MovieOrdersController {
   }
 }
 
-/** For an order service in another process. */
+/** The route with which an order service in another process completes orders. */
 @Controller('internal/movie-orders')
 @UseGuards(InternalGuard)
 export class InternalOrdersController {

@@ -9,9 +9,9 @@ import { InternalOrdersController, MovieOrdersController } from './movie-orders.
 import { CompletionEvents } from './order-completed.event.js';
 import { OrdersService } from './orders.service.js';
 
-/** Create, get and complete movie orders; emits `OrderCompleted`. */
+/** Creates, reads and completes movie orders; emits `OrderCompleted`. */
 @Module({
-  // Not global: an application with an emitter of its own is not to be given this one. All listeners are heard by both.
+  // Not global, so that an application's own EventEmitterModule is not replaced. Listeners get the events of both.
   imports: [
     ClientsModule,
     EventEmitterModule.forRoot({ global: false }),

@@ -10,7 +10,7 @@ import { Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
 import { Purge } from './purge.js';
 import { PURGE_PRODUCER, PURGE_QUEUE, PurgeSchedule } from './purge.schedule.js';
 
-/** Deletes what has expired, and what is kept no longer. */
+/** Deletes expired rows and rows older than the retention time. */
 @Module({
   imports: [
     TypeOrmModule.forFeature([Grant, AccessToken, MovieOrder, IdempotencyKey, Webhook, WebhookAttempt]),
@@ -29,6 +29,6 @@ export class PurgeModule {
   }
 }
 
-/** In workers. */
+/** Runs the purge in workers. */
 @Module({ imports: [PurgeModule], providers: [PurgeSchedule] })
 export class PurgeWorkerModule {}

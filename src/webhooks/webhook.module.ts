@@ -18,7 +18,7 @@ import { RETRY_RUN_PRODUCER, RETRY_RUN_QUEUE, RetryRun } from './queue/retry-run
 import { Sweep } from './queue/sweep.js';
 import { OrderCompletedListener } from './record/order-completed.listener.js';
 import { WebhookRecorder } from './record/webhook.recorder.js';
-import { WebhookEndings } from './webhook-ended.event.js';
+import { WebhookEndedEmitter } from './webhook-ended.event.js';
 import { Webhook, WebhookAttempt } from './webhook.entity.js';
 import { WebhookService } from './webhook.service.js';
 
@@ -41,12 +41,19 @@ export class WebhookModule {
   }
 }
 
-/** The processors that deliver what {@link WebhookModule} recorded. */
+/** The workers that deliver the webhooks recorded by {@link WebhookModule}. */
 @Module({
   imports: [WebhookModule, SenderModule, EventEmitterModule.forRoot({ global: false })],
   providers: [
-    ...[DeliveryEvents, WebhookEndings],
-    ...[ClaimStore, OutcomeStore, SigningSecrets, Delivery, DeliveryProcessor, Sweep, RetryRun],
+    DeliveryEvents,
+    WebhookEndedEmitter,
+    ClaimStore,
+    OutcomeStore,
+    SigningSecrets,
+    Delivery,
+    DeliveryProcessor,
+    Sweep,
+    RetryRun,
   ],
 })
 export class WebhookWorkerModule {}

@@ -99,7 +99,7 @@ describe('order complete', () => {
       qrCode: 'QR-1',
     });
     const other = ['--booking-id', 'BK-2', '--transaction-id', 'TX-1'];
-    expect(await fault('order', 'complete', key, ...other)).toBe('the order is completed already, with other values');
+    expect(await fault('order', 'complete', key, ...other)).toBe('the order is already completed with other values');
   });
 
   test('mistakes are told in one line', async () => {
@@ -147,9 +147,9 @@ describe('webhook', () => {
     expect(await human('webhook', 'list', '--reference', key)).toMatch(
       /^id +referenceId +status +attempts +nextAttemptAt\n/,
     );
-    expect(await fault('webhook', 'resend', id)).toContain('of the same reference is SUCCESS already');
+    expect(await fault('webhook', 'resend', id)).toContain('of the same reference is already SUCCESS');
     expect(await fault('webhook', 'resend', String(resent.id))).toContain(
-      'is SUCCESS; only a FAILED one can be sent again',
+      'is SUCCESS; only a FAILED webhook can be sent again',
     );
   });
 

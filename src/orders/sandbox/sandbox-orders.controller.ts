@@ -9,7 +9,7 @@ import { type OrderView, SandboxCompletion } from '../movie-order.js';
 import { OrdersService } from '../orders.service.js';
 import { SandboxOperator } from './sandbox-operator.js';
 
-/** Sandbox only: plays the cinema operator, for the client's own orders. */
+/** Sandbox only: completes the client's own orders as the cinema operator would. */
 @Controller('sandbox/movie-orders')
 @UseGuards(BearerGuard)
 export class SandboxOrdersController {
@@ -18,7 +18,7 @@ export class SandboxOrdersController {
     private readonly operator: SandboxOperator,
   ) {}
 
-  /** 200 with the order COMPLETED; 202 with the order as it is, where the operator is to take their time. */
+  /** 200 with the COMPLETED order, or 202 with the PENDING order if there is a delay. */
   @Post(':key/complete')
   async complete(
     @CurrentClient() client: Client,

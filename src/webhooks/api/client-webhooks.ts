@@ -12,10 +12,10 @@ import {
   type WebhookPage,
   WebhookQuery,
   type WebhookStory,
-  withoutPrivateAnswer,
+  hidePrivateResponse,
 } from './client-view.js';
 
-/** A client's own webhooks; another client's look like ones that do not exist. */
+/** A client's own webhooks. A webhook of another client is answered like one that does not exist. */
 @Injectable()
 export class ClientWebhooks {
   constructor(
@@ -23,7 +23,7 @@ export class ClientWebhooks {
     private readonly service: WebhookService,
   ) {}
 
-  /** Newest first. Ids sort by time, so a page stays what it is while new webhooks arrive. */
+  /** Newest first. Ids sort by time, so a page does not change when new webhooks arrive. */
   async page(clientId: string, query: unknown): Promise<WebhookPage> {
     const { limit, ...filter } = validated(WebhookQuery, query);
     const rows = await this.webhooks.find({
@@ -36,17 +36,17 @@ export class ClientWebhooks {
   }
 
   async show(clientId: string, id: string): Promise<WebhookStory> {
-    await this.own(clientId, id);
+    await this.checkOwner(clientId, id);
     const { webhook, attempts } = await this.service.show(id);
-    return { ...clientView(webhook), attempts: attempts.map(withoutPrivateAnswer) };
+    return { ...clientView(webhook), attempts: attempts.map(hidePrivateResponse) };
   }
 
   async resend(clientId: string, id: string, requestId: string): Promise<ClientWebhook> {
-    await this.own(clientId, id);
+    await this.checkOwner(clientId, id);
     return clientView(await this.service.resend(id, requestId));
   }
 
-  private async own(clientId: string, id: string): Promise<void> {
+  private async checkOwner(clientId: string, id: string): Promise<void> {
     const isOwn = ID.test(id) && (await this.webhooks.existsBy({ id, clientId }));
     if (!isOwn) throw notFound(`there is no webhook ${id.slice(0, 64)}`);
   }

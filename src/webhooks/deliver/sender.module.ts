@@ -5,7 +5,7 @@ import { NotificationSender } from '../transport/notification-sender.js';
 const createSender = ({ retry, allowPrivateHosts, webhookProxy }: ResolvedOptions): NotificationSender =>
   new NotificationSender({ timeoutMs: retry.timeoutMs, allowPrivateHosts, proxy: webhookProxy });
 
-/** The one sender of a process: of deliveries, and of tests. */
+/** Provides the one sender of a process, for deliveries and for test notifications. */
 @Module({
   providers: [{ provide: NotificationSender, useFactory: createSender, inject: [USHER_OPTIONS] }],
   exports: [NotificationSender],

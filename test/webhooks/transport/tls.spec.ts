@@ -28,7 +28,7 @@ describe('a certificate', () => {
   const receiver = (certificate: Certificate): Promise<number> =>
     receivers.https(certificate, (_request, response) => response.end('ok'));
 
-  test.each(['receiver.test', '127.0.0.1'])('that is trusted and names %s is delivered to', async (host) => {
+  test.each(['receiver.test', '127.0.0.1'])('that is trusted and valid for %s is accepted', async (host) => {
     const outcome = await post(await receiver(good), { certificateAuthorities: [good.cert] }, host);
     expect(outcome).toMatchObject({ kind: 'delivered', status: 200, address: '127.0.0.1', phase: 'body' });
   });
@@ -48,7 +48,7 @@ describe('a certificate', () => {
     expect(outcome).toMatchObject({ kind: 'unreachable', phase: 'tls', reason: 'certificate is for another host' });
   });
 
-  test('is checked against the name in the URL, which is also the name asked for', async () => {
+  test('is checked against the name in the URL, which is also sent as the server name', async () => {
     const asked: unknown[] = [];
     const port = await receivers.https(good, (request, response) => {
       asked.push((request.socket as TLSSocket & { servername: unknown }).servername);
@@ -65,7 +65,7 @@ describe('a TLS handshake', () => {
     expect(await post(port)).toMatchObject({ kind: 'unreachable', phase: 'tls' });
   });
 
-  test('with a receiver that speaks neither fails', async () => {
+  test('with a receiver that speaks neither TLS nor HTTP fails', async () => {
     const port = await receivers.answering('SSH-2.0-OpenSSH_9.2p1\r\n');
     expect(await post(port)).toMatchObject({ kind: 'unreachable', phase: 'tls', reason: 'no TLS on this port' });
   });
