@@ -8,5 +8,4 @@ export default {
   globalTeardown: '<rootDir>/test/runner/global-teardown.mjs',
   reporters: ['default', '<rootDir>/test/runner/total-reporter.mjs'],
   maxWorkers: 4,
-  testTimeout: 180_000,
 };

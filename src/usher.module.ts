@@ -1,4 +1,11 @@
-import { type DynamicModule, type FactoryProvider, Module, type ModuleMetadata, type Provider, type Type } from '@nestjs/common';
+import {
+  type DynamicModule,
+  type FactoryProvider,
+  Module,
+  type ModuleMetadata,
+  type Provider,
+  type Type,
+} from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { AuditModule } from './audit/audit.module.js';
 import { AuthenticationModule } from './auth/auth.module.js';
@@ -53,7 +60,9 @@ export class UsherModule {
   constructor(modules: ModulesContainer) {
     const imported = [...modules.values()].filter(({ metatype }) => metatype === UsherModule);
     if (imported.length > 1)
-      throw new StartUpError('UsherModule is imported twice; call forRoot() or forRootAsync() once, in the root module');
+      throw new StartUpError(
+        'UsherModule is imported twice; call forRoot() or forRootAsync() once, in the root module',
+      );
   }
 
   /** @throws UsherOptionsError with every fault of the options */

@@ -1,6 +1,6 @@
 import { Global, Injectable, Logger, Module } from '@nestjs/common';
 
-/** Who may do what changed, or was asked for. Past tense, subject first. */
+/** Changes of credentials and permissions, and token requests. Names: subject first, past tense. */
 export type AuditEvent =
   | 'token.issued'
   | 'token.refreshed'
@@ -14,7 +14,7 @@ export type AuditEvent =
   | 'secret.rotation-finished'
   | 'keys.rotated';
 
-/** One structured line an event, in the log under the context "audit". Never a secret, never a token. */
+/** Writes one structured log line per event, with the context "audit". Fields must not contain secrets or tokens. */
 @Injectable()
 export class AuditLog {
   private readonly logger = new Logger('audit');

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { KeysRotated } from '../clients/keys/key-rotation.js';
+import type { KeyRotationResult } from '../clients/keys/key-rotation.js';
 import { command, group, withServices } from './command.js';
 import { print } from './output.js';
 import { startProgress } from './progress.js';
@@ -25,7 +25,7 @@ async function rotate({ json }: { json?: boolean }): Promise<void> {
   print(json, { rotated, total, key_id: keyId, remaining }, told(done));
 }
 
-function told({ rotated, total, keyId, remaining, place }: KeysRotated): string {
+function told({ rotated, total, keyId, remaining, place }: KeyRotationResult): string {
   const summary = `${rotated} of ${total} client secret(s) sealed anew with master key "${keyId}".`;
   if (remaining > 0)
     return `${summary}\n${remaining} were sealed with another meanwhile: give every process the new key in front and run this again.`;

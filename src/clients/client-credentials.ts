@@ -5,31 +5,33 @@ export interface ClientCredentials {
   secret: string;
 }
 
-/** In characters of Unicode. */
-export const CLIENT_ID_MOST = 255;
-export const CLIENT_SECRET_MOST = 1_024;
+/** In Unicode characters. */
+export const MAX_CLIENT_ID_LENGTH = 255;
+export const MAX_CLIENT_SECRET_LENGTH = 1_024;
 
 const CONTROL_CHARACTER = /\p{Cc}/u;
-const HALF_CHARACTER = /\p{Cs}/u;
-const OUTER_WHITE_SPACE = /^\s|\s$/u;
+const LONE_SURROGATE = /\p{Cs}/u;
+const SURROUNDING_WHITE_SPACE = /^\s|\s$/u;
 
-/** Why credentials that were issued elsewhere cannot be taken, in one line that shows no secret; null: they can. */
+/** Says why imported credentials are invalid, in one line that does not contain the secret. Null if they are valid. */
 export function credentialFault({ id, secret }: ClientCredentials): string | null {
-  if (OUTER_WHITE_SPACE.test(id)) return 'the client id begins or ends with white space';
-  return textFault('client id', id, CLIENT_ID_MOST) ?? textFault('client secret', secret, CLIENT_SECRET_MOST);
+  if (SURROUNDING_WHITE_SPACE.test(id)) return 'the client id begins or ends with white space';
+  return (
+    textFault('client id', id, MAX_CLIENT_ID_LENGTH) ?? textFault('client secret', secret, MAX_CLIENT_SECRET_LENGTH)
+  );
 }
 
-function textFault(what: string, text: string, most: number): string | null {
-  if (text === '') return `the ${what} is empty`;
-  if ([...text].length > most) return `the ${what} has more than ${most} characters`;
-  if (CONTROL_CHARACTER.test(text)) return `the ${what} has a control character in it, which HTTP Basic cannot carry`;
-  return HALF_CHARACTER.test(text) ? `the ${what} is not well-formed Unicode` : null;
+function textFault(name: string, text: string, maxLength: number): string | null {
+  if (text === '') return `the ${name} is empty`;
+  if ([...text].length > maxLength) return `the ${name} has more than ${maxLength} characters`;
+  if (CONTROL_CHARACTER.test(text)) return `the ${name} contains a control character, which HTTP Basic does not allow`;
+  return LONE_SURROGATE.test(text) ? `the ${name} is not well-formed Unicode` : null;
 }
 
-/** What to know of an id that HTTP Basic carries only form-encoded: it splits the pair at the first colon. */
+/** Warns about a colon in the id. HTTP Basic ends the id at the first colon, so this id must be form-encoded. */
 export function credentialWarning({ id }: Pick<ClientCredentials, 'id'>): string | null {
   if (!id.includes(':')) return null;
-  return `the id has a colon: it authenticates only form-encoded (RFC 6749, section 2.3.1), as ${encodeURIComponent(id)}`;
+  return `the client id contains a colon; send it form-encoded (RFC 6749, section 2.3.1): ${encodeURIComponent(id)}`;
 }
 
 const ID_LENGTH = 20;

@@ -1,8 +1,8 @@
-/** What an operator asked for cannot be done; the message is one line that says why. */
+/** An operator's request cannot be carried out. The message is one line that says why. */
 export class ClientError extends Error {}
 
 export class UnknownClientError extends ClientError {
   constructor(id: string) {
-    super(`there is no client ${id}; "usher client list" shows them`);
+    super(`there is no client ${id}; "usher client list" shows all clients`);
   }
 }

@@ -15,15 +15,15 @@ const spaceSeparated = {
   from: (grants: string) => grants.split(' '),
 };
 
-export const CLIENT_NAME_MOST = 200;
+export const MAX_CLIENT_NAME_LENGTH = 200;
 
-/** An API client. Its secrets are rows of their own, see {@link ClientSecret}. */
+/** An API client. Its secrets are in a separate table, see {@link ClientSecret}. */
 @Entity('usher_client')
 export class Client {
   @PrimaryColumn(text('id', CLIENT_ID_LENGTH))
   id: string;
 
-  @Column(text('name', CLIENT_NAME_MOST))
+  @Column(text('name', MAX_CLIENT_NAME_LENGTH))
   name: string;
 
   @Column({ ...text('notify_url', NOTIFY_URL_LENGTH), nullable: true })
@@ -39,7 +39,7 @@ export class Client {
   disabledAt: number | null;
 }
 
-/** One secret of a client, sealed (vault.ts). While a rotation overlaps there are two. */
+/** One encrypted secret of a client (vault.ts). During the overlap of a rotation a client has two. */
 @Entity('usher_client_secret')
 @Index('usher_client_secret_client', ['clientId'])
 export class ClientSecret {

@@ -1,12 +1,12 @@
 import { Module } from '@nestjs/common';
 import { EMBEDDED_POSTGRES } from '../database/database.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
+import { parseMasterKeys } from '../values/master-key.js';
 import { ClientsService } from './clients.service.js';
 import { KeyCheck } from './keys/key-check.js';
 import { KeyFile } from './keys/key-file.js';
 import { KeyRing } from './keys/key-ring.js';
 import { KEY_FILE, KeyRotation } from './keys/key-rotation.js';
-import { parseMasterKeys } from '../values/master-key.js';
 import { ClientSecrets } from './secrets/client-secrets.js';
 import { SecretRotation } from './secrets/secret-rotation.js';
 import { Vault } from './secrets/vault.js';
@@ -23,7 +23,7 @@ function openKeyRing({ masterKeys }: ResolvedOptions, file: KeyFile | null): Key
 
 @Module({
   providers: [
-    // The key file lies in the embedded database's folder: it must be open (and locked) first.
+    // The key file is in the embedded database's folder, so the database must be open and locked first.
     { provide: KEY_FILE, useFactory: openKeyFile, inject: [USHER_OPTIONS, EMBEDDED_POSTGRES] },
     { provide: KeyRing, useFactory: openKeyRing, inject: [USHER_OPTIONS, KEY_FILE] },
     { provide: Vault, useFactory: (keys: KeyRing) => new Vault(keys), inject: [KeyRing] },

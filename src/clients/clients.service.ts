@@ -1,7 +1,7 @@
-import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, Repository } from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
+import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { databaseNow, inTransaction, isDuplicate } from '../database/sql.js';
 import { Problem, unprocessable } from '../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
@@ -9,12 +9,12 @@ import { newId } from '../values/identifier.js';
 import { checkNotifyUrl, NotifyUrlError } from '../values/notify-url.js';
 import { type ClientCredentials, credentialFault, newCredentials } from './client-credentials.js';
 import { ClientError, UnknownClientError } from './client-error.js';
-import { Client, CLIENT_NAME_MOST, ClientSecret } from './client.entity.js';
+import { Client, MAX_CLIENT_NAME_LENGTH, ClientSecret } from './client.entity.js';
 import { Vault } from './secrets/vault.js';
 
-const NAME = new RegExp(`^(?=.*\\S)\\P{Cc}{1,${CLIENT_NAME_MOST}}$`, 'u');
+const NAME = new RegExp(`^(?=.*\\S)\\P{Cc}{1,${MAX_CLIENT_NAME_LENGTH}}$`, 'u');
 
-/** Issues, changes and looks up API clients (specification 5.1: credentials come from the operator). */
+/** Creates, changes and finds API clients. The operator issues their credentials (specification 5.1). */
 @Injectable()
 export class ClientsService {
   private readonly clients: Repository<Client>;
@@ -28,12 +28,12 @@ export class ClientsService {
     this.clients = dataSource.getRepository(Client);
   }
 
-  /** A new client and its secret, which is shown this once and only kept sealed. */
+  /** Creates a client. The returned secret is stored only encrypted, so show it to the operator now. */
   create(name: string, notifyUrl: string | null): Promise<{ client: Client; secret: string }> {
     return this.add(name, notifyUrl, newCredentials());
   }
 
-  /** A client whose credentials were issued elsewhere; throws {@link ClientError} where they cannot be taken. */
+  /** Creates a client with credentials from another system. Throws {@link ClientError} if they are invalid. */
   async import(name: string, notifyUrl: string | null, credentials: ClientCredentials): Promise<Client> {
     const fault = credentialFault(credentials);
     if (fault !== null) throw new ClientError(fault);
@@ -46,7 +46,7 @@ export class ClientsService {
 
   async get(id: string): Promise<Client> {
     const client = await this.clients.findOneBy({ id });
-    // MySQL finds an id whatever spaces follow it.
+    // MySQL ignores trailing spaces when it compares ids.
     if (client?.id !== id) throw new UnknownClientError(id);
     return client;
   }
@@ -65,13 +65,13 @@ export class ClientsService {
     return client;
   }
 
-  /** Refuses a Notify URL that deliveries would refuse (NotifyUrlError says why). */
+  /** Throws {@link NotifyUrlError} if deliveries to this Notify URL would be rejected. */
   checkNotifyUrl(url: string): void {
     const { allowPrivateHosts, environment } = this.options;
     checkNotifyUrl(url, { allowPrivateHosts, httpsOnly: environment === 'production' });
   }
 
-  /** The same for a request that has it as a field: 400. */
+  /** The same check for the notifyUrl field of a request: answers 400. */
   checkNotifyUrlField(notifyUrl: string): void {
     try {
       this.checkNotifyUrl(notifyUrl);
@@ -82,20 +82,21 @@ export class ClientsService {
     }
   }
 
-  /** 422 where the client has none. */
+  /** Returns the client's Notify URL. Throws 422 if it has none. */
   async registeredNotifyUrl(id: string): Promise<string> {
     const { notifyUrl } = await this.get(id);
     if (notifyUrl !== null) return notifyUrl;
     throw unprocessable(
-      'notifyUrl is missing and the client has none registered; send one, or have the operator set it',
+      'notifyUrl is missing and the client has no Notify URL; send notifyUrl or ask the operator to set one',
     );
   }
 
   private async add(name: string, notifyUrl: string | null, { id, secret }: ClientCredentials) {
-    if (!NAME.test(name)) throw new ClientError(`name: write 1 to ${CLIENT_NAME_MOST} characters, all in one line`);
+    if (!NAME.test(name))
+      throw new ClientError(`the name is invalid; use 1 to ${MAX_CLIENT_NAME_LENGTH} characters on one line`);
     if (notifyUrl !== null) this.checkNotifyUrl(notifyUrl);
     const client = await this.insert({ id, name, notifyUrl }, secret).catch((error: unknown) => {
-      throw isDuplicate(error) ? new ClientError(`there is a client ${id} already`) : error;
+      throw isDuplicate(error) ? new ClientError(`client ${id} already exists`) : error;
     });
     this.audit.record('client.created', { client: id });
     return { client, secret };

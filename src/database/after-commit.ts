@@ -1,4 +1,3 @@
-import { USHER_DATA_SOURCE } from './data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
 import type {
   DataSource,
@@ -7,6 +6,7 @@ import type {
   QueryRunner,
   TransactionCommitEvent,
 } from 'typeorm';
+import { USHER_DATA_SOURCE } from './data-source.js';
 
 /** Work for the moment a transaction has committed, whoever opened it; dropped when it rolls back. */
 @Injectable()

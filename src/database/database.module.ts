@@ -3,9 +3,9 @@ import type { DataSource, EntityTarget } from 'typeorm';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { AfterCommit } from './after-commit.js';
 import { dataSourceOptions, openDataSource } from './data-source-options.js';
+import { USHER_DATA_SOURCE } from './data-source.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/index.js';
 import { bringUpToDate } from './migrator.js';
-import { USHER_DATA_SOURCE } from './data-source.js';
 
 /** Injects the opened embedded database, or null where there is none. */
 export const EMBEDDED_POSTGRES = Symbol('EmbeddedPostgres');

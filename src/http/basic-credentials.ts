@@ -10,8 +10,8 @@ const HEADER = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i;
 const CONTROL_CHARACTER = /\p{Cc}/u;
 
 /**
- * The readings of an `Authorization: Basic` header, likeliest first: the pair as it stands (RFC 7617: split at the first
- * colon), then form-decoded (RFC 6749 §2.3.1) where that differs. Empty where the header holds no usable pair.
+ * The possible credentials in an `Authorization: Basic` header: first as they are (RFC 7617, split at the first colon),
+ * then form-decoded if that differs (RFC 6749 §2.3.1). Empty if the header is invalid.
  */
 export function parseBasicHeader(header: string | undefined): BasicCredentials[] {
   const encoded = HEADER.exec(header ?? '')?.[1];
@@ -24,15 +24,18 @@ export function parseBasicHeader(header: string | undefined): BasicCredentials[]
   return decoded && (decoded.id !== raw.id || decoded.secret !== raw.secret) ? [raw, decoded] : [raw];
 }
 
-/** Whether a Basic header carries exactly this user and password; in constant time. Nobody has the credentials `null`. */
-export function hasCredentials(header: string | undefined, wanted: { user: string; password: string } | null): boolean {
+/** Compares a Basic header with a user and password in constant time. Always false if `expected` is null. */
+export function hasCredentials(
+  header: string | undefined,
+  expected: { user: string; password: string } | null,
+): boolean {
   return (
-    wanted !== null &&
-    parseBasicHeader(header).some(({ id, secret }) => isSame(id, wanted.user) && isSame(secret, wanted.password))
+    expected !== null &&
+    parseBasicHeader(header).some(({ id, secret }) => isSame(id, expected.user) && isSame(secret, expected.password))
   );
 }
 
-/** Compares digests: equal lengths, so nothing of the text shows in the time. */
+/** Compares digests, which have equal lengths, so the timing reveals nothing about the text. */
 function isSame(left: string, right: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(left), digest(right));

@@ -7,21 +7,30 @@ export interface HttpRequest {
   headers: IncomingMessage['headers'];
   /** The client's address, as the application's `trust proxy` setting has it. */
   ip?: string;
-  /** Node's own request; Express's request is one itself. */
+  id?: unknown;
+  body?: unknown;
+  /** Node's own request. Express's request is one itself. */
   raw?: IncomingMessage;
   rawHeaders?: string[];
-  body?: unknown;
 }
 
-/** What Usher writes to a response: Fastify's reply and Express's response both have it. */
+/** What Usher writes to a response. Fastify's reply and Express's response both have it. */
 export interface HttpResponse {
   header(name: string, value: string): unknown;
+  status(code: number): unknown;
+  send(body: unknown): unknown;
 }
 
-export const rawHeadersOf = ({ raw, rawHeaders }: HttpRequest): string[] => raw?.rawHeaders ?? rawHeaders ?? [];
+/** Node's own request: one object a request, whatever the framework hands around. */
+export const rawRequest = (request: HttpRequest): Pick<IncomingMessage, 'rawHeaders' | 'headers'> =>
+  request.raw ?? (request as unknown as IncomingMessage);
 
 /** The pattern of the matched route, such as `/webhooks/:id`; null where no route matched. */
-export function routeOf(request: HttpRequest): string | null {
+export function routeOf(request: object): string | null {
   const { routeOptions, route } = request as { routeOptions?: { url?: string }; route?: { path?: string } };
   return routeOptions?.url ?? route?.path ?? null;
+}
+
+export function setHeaders(response: HttpResponse, headers: Record<string, string>): void {
+  for (const [name, value] of Object.entries(headers)) response.header(name, value);
 }

@@ -1,21 +1,21 @@
-/** Text that is HTML already. */
+/** Text that is already HTML and must not be escaped. */
 export class Html {
   constructor(readonly text: string) {}
 }
 
 type Part = Html | string | number | null | Part[];
 
-/** A template whose values are escaped, unless they are {@link Html} themselves. Null is nothing. */
+/** A template tag that escapes its values, except {@link Html} values. Null becomes an empty string. */
 export function html(strings: TemplateStringsArray, ...values: Part[]): Html {
-  return new Html(strings.map((text, index) => text + shown(values[index] ?? null)).join(''));
+  return new Html(strings.map((text, index) => text + render(values[index] ?? null)).join(''));
 }
 
-function shown(value: Part): string {
+function render(value: Part): string {
   if (value === null) return '';
-  if (Array.isArray(value)) return value.map(shown).join('');
-  return value instanceof Html ? value.text : escaped(String(value));
+  if (Array.isArray(value)) return value.map(render).join('');
+  return value instanceof Html ? value.text : escapeHtml(String(value));
 }
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
-const escaped = (text: string): string => text.replace(/[&<>"']/g, (char) => ENTITIES[char] ?? char);
+const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (char) => ENTITIES[char] ?? char);

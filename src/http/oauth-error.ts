@@ -1,4 +1,6 @@
-/** RFC 6749 §5.2 error codes, and `temporarily_unavailable`, `slow_down` for the faults it has no code for. */
+import { HttpException } from '@nestjs/common';
+
+/** The error codes of RFC 6749 §5.2, plus `temporarily_unavailable` (503) and `slow_down` (429). */
 export type OAuthErrorCode =
   | 'invalid_request'
   | 'invalid_client'
@@ -9,15 +11,19 @@ export type OAuthErrorCode =
   | 'slow_down'
   | 'temporarily_unavailable';
 
-/** An answer of the token endpoints: RFC 6749 §5.2. `description` is ASCII and meant for the integrator. */
-export class OAuthError extends Error {
+/**
+ * An error response of the token endpoints (RFC 6749 §5.2). `description` must be ASCII; integrators read it. It extends
+ * HttpException, so that an application's own filters can handle it.
+ */
+export class OAuthError extends HttpException {
   constructor(
     readonly code: OAuthErrorCode,
     readonly description: string,
-    readonly status = code === 'invalid_client' ? 401 : 400,
-    /** For the Retry-After header, in seconds. */
+    status = code === 'invalid_client' ? 401 : 400,
+    /** Value of the Retry-After header, in seconds. */
     readonly retryAfter?: number,
   ) {
-    super(`${code}: ${description}`);
+    super({ error: code, error_description: description }, status);
+    this.message = `${code}: ${description}`;
   }
 }

@@ -1,52 +1,52 @@
 import { z } from 'zod';
 import type { OAuthErrorCode } from './oauth-error.js';
 
-/** Schemas with a name of their own in the OpenAPI document. Ours alone: a host application may name its own alike. */
+/** The named schemas of the OpenAPI document. A separate registry, because a host application may use equal names. */
 export const named = z.registry<{ id: string }>();
 
 export type Security = 'basic' | 'bearer' | 'internal';
 
-/** A 2xx answer. */
+/** A 2xx response. */
 export interface Answer {
   description: string;
-  /** Left out: no body. */
+  /** Omitted if the response has no body. */
   schema?: z.ZodType;
   example?: unknown;
   mediaType?: string;
 }
 
-/** An error: `detail` as a client may read it, `code` where the route speaks OAuth. */
+/** An error response. `code` is set on OAuth routes. */
 export interface Failure {
   status: number;
   detail: string;
   code?: OAuthErrorCode;
 }
 
-/** One operation of the REST interface, as the OpenAPI document tells it; kept beside the controller that answers. */
+/** One operation of the OpenAPI document, defined next to its controller. */
 export interface Operation {
   id: string;
   method: 'get' | 'post';
-  /** With `{name}` for each path parameter. */
+  /** Path parameters are written as `{name}`. */
   path: string;
   tag: 'Tokens' | 'Movie orders' | 'Webhooks' | 'Service';
   summary: string;
   description?: string;
-  /** Any one of them lets a request in; none: open to everybody. */
+  /** One of these is required. Empty: no authentication. */
   security: Security[];
-  /** Whether errors are those of RFC 6749 rather than of RFC 9457. */
+  /** True: errors as in RFC 6749. Otherwise: errors as in RFC 9457. */
   oauth?: boolean;
   parameters?: { path?: z.ZodObject; query?: z.ZodObject; header?: z.ZodObject };
   body?: { schema: z.ZodType; example: unknown; optional?: true };
   answers: Record<number, Answer>;
-  /** Beyond those that every operation of its kind can answer. */
+  /** Errors in addition to those that all operations of its kind share. */
   failures?: Failure[];
 }
 
 /** RFC 6749 §5.2. */
 export const OAuthErrorBody = z
   .object({
-    error: z.string().meta({ description: 'A code for programs.' }),
-    error_description: z.string().meta({ description: 'For the integrator; ASCII.' }),
+    error: z.string().meta({ description: 'A machine-readable error code.' }),
+    error_description: z.string().meta({ description: 'An explanation for the developer, in ASCII.' }),
   })
   .describe('RFC 6749 section 5.2.')
   .register(named, { id: 'OAuthError' });
@@ -57,14 +57,14 @@ export const ProblemBody = z
     type: z.string(),
     title: z.string(),
     status: z.int(),
-    detail: z.string().meta({ description: 'For the integrator: what to change.' }),
+    detail: z.string().meta({ description: 'An explanation for the developer: what to change.' }),
     errors: z
       .array(z.object({ field: z.string(), message: z.string() }))
       .optional()
-      .meta({ description: 'Faults of single fields.' }),
+      .meta({ description: 'Errors of single fields.' }),
   })
   .describe('RFC 9457.')
   .register(named, { id: 'Problem' });
 
-/** A time of an answer: RFC 3339 in UTC with milliseconds. */
+/** A time in a response: RFC 3339, UTC, with milliseconds. */
 export const moment = z.iso.datetime();

@@ -1,18 +1,18 @@
 import { HttpException } from '@nestjs/common';
 import type { z } from 'zod';
 
-const RETRY_AFTER_S = '5';
+const RETRY_AFTER_SECONDS = '5';
 
 /**
- * An error for the client as RFC 9457 problem details. `detail` is meant to be read by the integrator. In an application
- * that lacks Usher's error filter it is one of Nest's own kind, to Nest and to the application's filters.
+ * An error response as RFC 9457 problem details. `detail` is text for the integrator. It extends HttpException so that
+ * an embedding application without Usher's error filter can handle it too.
  */
 export class Problem extends HttpException {
   constructor(
     status: number,
     readonly title: string,
     readonly detail: string,
-    /** Faults of single fields: where, and what is wrong. */
+    /** Errors of single fields. */
     readonly errors?: { field: string; message: string }[],
   ) {
     super({ statusCode: status, error: title, message: detail, ...(errors && { errors }) }, status);
@@ -28,19 +28,19 @@ export class Problem extends HttpException {
   }
 }
 
-export const notFound = (what: string): Problem => new Problem(404, 'Not Found', what);
-export const conflict = (why: string): Problem => new Problem(409, 'Conflict', why);
-export const unprocessable = (why: string): Problem => new Problem(422, 'Unprocessable Content', why);
+export const notFound = (detail: string): Problem => new Problem(404, 'Not Found', detail);
+export const conflict = (detail: string): Problem => new Problem(409, 'Conflict', detail);
+export const unprocessable = (detail: string): Problem => new Problem(422, 'Unprocessable Content', detail);
 
-/** Something of ours is away; `why` says what, and no more. */
-export const unavailable = (why = 'the service is busy or starting; try again'): Problem =>
-  new Problem(503, 'Service Unavailable', why).with({ 'Retry-After': RETRY_AFTER_S });
+/** Part of the service is unavailable. `detail` must not reveal the cause. */
+export const unavailable = (detail = 'the service is busy or starting; try again'): Problem =>
+  new Problem(503, 'Service Unavailable', detail).with({ 'Retry-After': RETRY_AFTER_SECONDS });
 
-/** `challenge` is the WWW-Authenticate header that a 401 owes. */
-export const unauthorized = (why: string, challenge: string): Problem =>
-  new Problem(401, 'Unauthorized', why).with({ 'WWW-Authenticate': challenge });
+/** `challenge` is the WWW-Authenticate header, which a 401 requires. */
+export const unauthorized = (detail: string, challenge: string): Problem =>
+  new Problem(401, 'Unauthorized', detail).with({ 'WWW-Authenticate': challenge });
 
-/** `input` as the schema has it, or a 400 that names every field at fault. */
+/** Parses `input` with the schema. Throws a 400 that lists every invalid field. */
 export function validated<T>(schema: z.ZodType<T>, input: unknown): T {
   const result = schema.safeParse(input);
   if (result.success) return result.data;

@@ -1,21 +1,32 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import type { FastifyRequest } from 'fastify';
+import { type HttpRequest, rawRequest } from './exchange.js';
 
 export const REQUEST_ID_HEADER = 'X-Request-Id';
-/** What a caller may call its request. It goes into the log as it is. */
+/** The allowed format of a client's own request id. The log contains it unchanged. */
 export const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
-/** The caller's own id of its request where it is a sane one, else a new one. */
-export function requestIdOf({ headers }: IncomingMessage): string {
+/** The X-Request-Id header if its format is allowed, otherwise a new id. */
+export function requestIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
   const given = headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : newRequestId();
 }
 
 export const newRequestId = (): string => randomUUID();
 
-/** Injects the id of the request, as it stands in the log and in the answer's header. */
-export const RequestId = createParamDecorator((_: unknown, context: ExecutionContext): string => {
-  return context.switchToHttp().getRequest<FastifyRequest>().id;
-});
+const ids = new WeakMap<object, string>();
+
+/** The id that the application gave the request, or one of Usher's own, which stays the same for the request. */
+export function idOfRequest(request: HttpRequest): string {
+  if (typeof request.id === 'string' && REQUEST_ID.test(request.id)) return request.id;
+  const raw = rawRequest(request);
+  const id = ids.get(raw) ?? requestIdOf(raw);
+  ids.set(raw, id);
+  return id;
+}
+
+/** Injects the request id, which is also in the log. */
+export const RequestId = createParamDecorator((_: unknown, context: ExecutionContext): string =>
+  idOfRequest(context.switchToHttp().getRequest<HttpRequest>()),
+);

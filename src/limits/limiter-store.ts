@@ -10,9 +10,9 @@ import { postgresAddress, type QueueConnections } from '../queue/queue-connectio
 import { connectRedis, FAILS_FAST, type RedisServer } from '../queue/redis-connection.js';
 import type { ResolvedOptions } from '../usher.options.js';
 
-/** A limit waits no longer than this for its store before it counts in memory. */
-const PATIENCE_MS = 5_000;
-const POOL = 4;
+/** Timeout of the shared store. After it the limiter counts in memory. */
+const STORE_TIMEOUT_MS = 5_000;
+const POOL_SIZE = 4;
 
 export interface CounterOptions {
   keyPrefix: string;
@@ -20,7 +20,7 @@ export interface CounterOptions {
   duration: number;
 }
 
-/** Where counts live: with the queue, so that all processes share them, or in memory where the queue is embedded. */
+/** Stores the counts on the queue's server, shared by all processes, or in memory if the queue is embedded. */
 export interface LimiterStore {
   counter(options: CounterOptions): RateLimiterAbstract;
   close(): Promise<void>;
@@ -37,7 +37,7 @@ export function openLimiterStore(
 }
 
 async function redisStore(server: RedisServer): Promise<LimiterStore> {
-  const redis = await connectRedis(server, { ...FAILS_FAST, commandTimeout: PATIENCE_MS });
+  const redis = await connectRedis(server, { ...FAILS_FAST, commandTimeout: STORE_TIMEOUT_MS });
   return {
     counter: (options) => new RateLimiterRedis({ ...options, storeClient: redis }),
     close: async () => redis.disconnect(),
@@ -47,9 +47,9 @@ async function redisStore(server: RedisServer): Promise<LimiterStore> {
 function postgresStore(address: pg.PoolConfig, queuePrefix: string): LimiterStore {
   const pool = new pg.Pool({
     ...address,
-    max: POOL,
-    connectionTimeoutMillis: PATIENCE_MS,
-    query_timeout: PATIENCE_MS,
+    max: POOL_SIZE,
+    connectionTimeoutMillis: STORE_TIMEOUT_MS,
+    query_timeout: STORE_TIMEOUT_MS,
     keepAlive: true,
   });
   pool.on('error', () => undefined);
@@ -60,11 +60,11 @@ function postgresStore(address: pg.PoolConfig, queuePrefix: string): LimiterStor
   };
 }
 
-const MOST_KEYS = 50_000;
+const MAX_KEYS = 50_000;
 
-/** Counts in this process's memory, of the most recent keys alone: nobody can grow it by making keys up. */
+/** Counts in memory and keeps only the most recently used keys, so invented keys cannot fill the memory. */
 export class BoundedMemory extends RateLimiterMemory {
-  /** Oldest use first. */
+  /** Least recently used key first. */
   private readonly keys = new Set<string>();
 
   override penalty(key: string, points?: number): ReturnType<RateLimiterMemory['penalty']> {
@@ -75,7 +75,7 @@ export class BoundedMemory extends RateLimiterMemory {
   private remember(key: string): void {
     this.keys.delete(key);
     this.keys.add(key);
-    if (this.keys.size > MOST_KEYS) this.forgetOldest();
+    if (this.keys.size > MAX_KEYS) this.forgetOldest();
   }
 
   private forgetOldest(): void {

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { Logger } from '@nestjs/common';
 import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';
 
-const WARN_EVERY_MS = 60_000;
+const WARN_INTERVAL_MS = 60_000;
 
 /**
- * Counts per key in a window of time; where the shared store fails, in this process's memory. A wait is in whole
- * seconds, and 0 where there is none.
+ * Counts events per key in a time window. If the shared store fails, it counts in this process's memory. Waits are in
+ * whole seconds; 0 means no wait.
  */
 export class Limiter {
   private readonly logger = new Logger('limits');
@@ -14,40 +14,40 @@ export class Limiter {
 
   constructor(
     private readonly shared: RateLimiterAbstract,
-    private readonly insurance: RateLimiterAbstract,
+    private readonly fallback: RateLimiterAbstract,
     private readonly limit: number,
   ) {}
 
-  /** Counts one; the wait where that is one too many. */
+  /** Counts one event. Returns the wait if it exceeds the limit. */
   async count(key: string): Promise<number> {
-    const result = await this.insured((counter) => counter.penalty(digestOf(key)));
-    return result.consumedPoints > this.limit ? waitOf(result) : 0;
+    const result = await this.withFallback((counter) => counter.penalty(digestOf(key)));
+    return result.consumedPoints > this.limit ? secondsUntilReset(result) : 0;
   }
 
-  /** The wait where the limit is used up already; counts nothing. */
-  async wait(key: string): Promise<number> {
-    const result = await this.insured((counter) => counter.get(digestOf(key)));
-    return result && result.consumedPoints >= this.limit ? waitOf(result) : 0;
+  /** Returns the wait if the limit is already reached. Counts nothing. */
+  async currentWait(key: string): Promise<number> {
+    const result = await this.withFallback((counter) => counter.get(digestOf(key)));
+    return result && result.consumedPoints >= this.limit ? secondsUntilReset(result) : 0;
   }
 
-  private async insured<T>(use: (counter: RateLimiterAbstract) => Promise<T>): Promise<T> {
+  private async withFallback<T>(use: (counter: RateLimiterAbstract) => Promise<T>): Promise<T> {
     try {
       return await use(this.shared);
     } catch (error) {
       this.warn(error);
-      return use(this.insurance);
+      return use(this.fallback);
     }
   }
 
   private warn(error: unknown): void {
-    if (Date.now() - this.warnedAt < WARN_EVERY_MS) return;
+    if (Date.now() - this.warnedAt < WARN_INTERVAL_MS) return;
     this.warnedAt = Date.now();
     const reason = error instanceof Error ? error.message : String(error);
-    this.logger.warn(`the shared store of the rate limits fails (${reason}); this process counts alone`);
+    this.logger.warn(`the shared rate limit store failed (${reason}); this process counts in its own memory`);
   }
 }
 
-const waitOf = ({ msBeforeNext }: RateLimiterRes): number => Math.max(1, Math.ceil(msBeforeNext / 1_000));
+const secondsUntilReset = ({ msBeforeNext }: RateLimiterRes): number => Math.max(1, Math.ceil(msBeforeNext / 1_000));
 
-/** Keys are made of what strangers send: of any length, with any character, now and then a secret. */
+/** Keys contain untrusted input of any length, which may even be a secret, so only a digest is stored. */
 const digestOf = (key: string): string => createHash('sha256').update(key).digest('base64url').slice(0, 22);

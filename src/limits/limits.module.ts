@@ -7,7 +7,7 @@ import { Limiter } from './limiter.js';
 
 const LIMITER_STORE = Symbol('LimiterStore');
 
-/** Makes the limiters, all of one store. */
+/** Creates the limiters, which share one store. */
 @Injectable()
 export class Limits implements OnApplicationShutdown {
   constructor(

@@ -1,7 +1,7 @@
 import { Global, Injectable, Module } from '@nestjs/common';
 import { Registry } from 'prom-client';
 
-/** Usher's metrics: an application that holds Usher may have a `Registry` with others beside them. */
+/** Usher's own registry, separate from a `Registry` of an embedding application. */
 @Injectable()
 export class MetricsRegistry extends Registry {}
 

@@ -3,7 +3,7 @@ import { CLIENT_ID_LENGTH, OWN_ID_LENGTH, text, wholeNumber } from '../database/
 
 export const IDEMPOTENCY_KEY_LENGTH = 255;
 
-/** Which order a client's `Idempotency-Key` made. */
+/** The order that was created with a client's `Idempotency-Key`. */
 @Entity('usher_idempotency_key')
 @Index('usher_idempotency_key_age', ['createdAt'])
 export class IdempotencyKey {
@@ -13,7 +13,7 @@ export class IdempotencyKey {
   @PrimaryColumn(text('idempotency_key', IDEMPOTENCY_KEY_LENGTH))
   key: string;
 
-  /** SHA-256 of the checked request, base64url. */
+  /** SHA-256 of the validated request, base64url. */
   @Column(text('request_digest', 43))
   requestDigest: string;
 

@@ -5,10 +5,10 @@ import { IdempotencyKey } from './idempotency-key.entity.js';
 import type { MovieOrder } from './movie-order.entity.js';
 import { IdempotencyKeyHeader, type NewOrder } from './movie-order.js';
 
-/** So long a key stands for its first request. */
+/** How long a key is remembered: 24 hours. */
 export const IDEMPOTENCY_MS = 86_400_000;
 
-/** Printable ASCII, so that no collation takes two keys for one. */
+/** Printable ASCII only, because a database collation could treat two other keys as equal. */
 export function checkIdempotencyKey(key: string): string {
   const { error } = IdempotencyKeyHeader.safeParse(key);
   if (!error) return key;
@@ -17,10 +17,10 @@ export function checkIdempotencyKey(key: string): string {
 }
 
 /**
- * Takes the key for `order`, or finds the order that took it before: answers with that order's id. In the order's own
- * transaction, so that of several requests at once one makes the order and the others wait for it.
+ * Stores the key for `order`, or finds the order that already has it, and returns that order's id. It runs in the order's
+ * transaction: of several concurrent requests one creates the order and the others wait for it.
  */
-export async function takeIdempotencyKey(
+export async function claimIdempotencyKey(
   manager: EntityManager,
   key: string,
   order: MovieOrder,
@@ -34,11 +34,12 @@ export async function takeIdempotencyKey(
     .insert()
     .into(IdempotencyKey)
     .values({ clientId, key, requestDigest, orderId: order.id, createdAt })
-    // Changes nothing: it makes the loser of a race wait for the winner and then see it.
+    // Changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
     .orUpdate(['client_id'], ['client_id', 'idempotency_key'])
     .updateEntity(false)
     .execute();
-  const taken = await manager.findOneByOrFail(IdempotencyKey, { clientId, key });
-  if (taken.requestDigest !== requestDigest) throw unprocessable('this Idempotency-Key was used for another request');
-  return taken.orderId;
+  const claimed = await manager.findOneByOrFail(IdempotencyKey, { clientId, key });
+  if (claimed.requestDigest !== requestDigest)
+    throw unprocessable('this Idempotency-Key was already used for a different request; use a new key');
+  return claimed.orderId;
 }

@@ -8,7 +8,7 @@ import {
   wholeNumber,
 } from '../database/columns.js';
 
-/** PENDING is ours; the specification shows only COMPLETED (section 3). */
+/** PENDING is Usher's own; the specification has only COMPLETED (specification 3). */
 export type OrderStatus = 'PENDING' | 'COMPLETED';
 
 @Entity('usher_movie_order')
@@ -27,7 +27,7 @@ export class MovieOrder {
   @Column(text('currency_code', 3))
   currencyCode: string;
 
-  /** Cents, like the other amounts. */
+  /** In cents, like the other amounts. */
   @Column(wholeNumber('total_amount'))
   totalAmount: number;
 
@@ -37,7 +37,7 @@ export class MovieOrder {
   @Column(wholeNumber('payable_amount'))
   payableAmount: number;
 
-  /** The order's own Notify URL; null: the client's registered one. */
+  /** The order's own Notify URL. Null: the client's registered one is used. */
   @Column({ ...text('notify_url', NOTIFY_URL_LENGTH), nullable: true })
   notifyUrl: string | null;
 

@@ -28,7 +28,7 @@ const COMPLETED: OrderView = {
 };
 
 const UNKNOWN: Failure = { status: 404, detail: `there is no order ${KEY}` };
-const COMPLETED_OTHERWISE: Failure = { status: 409, detail: 'the order is completed already, with other values' };
+const OTHER_COMPLETION: Failure = { status: 409, detail: 'the order is already completed with other values' };
 const EMPTY_BOOKING: Failure = { status: 400, detail: 'bookingId: must not be empty' };
 
 const path = z.object({ key: z.string().meta({ description: 'The order’s `key`.', example: KEY }) });
@@ -41,12 +41,12 @@ const ORDER_OPERATIONS: Operation[] = [
     path: '/movie-orders',
     tag,
     summary: 'Create a movie order',
-    description: 'Once the cinema operator completes it, its Notify URL gets a NOTIFY_ORDER_COMPLETION notification.',
+    description: 'When the cinema operator completes the order, Usher sends NOTIFY_ORDER_COMPLETION to its Notify URL.',
     security: ['bearer'],
     parameters: {
       header: z.object({
         'Idempotency-Key': IdempotencyKeyHeader.optional().meta({
-          description: 'For 24 hours a repeated request with the same key answers with the first one’s order.',
+          description: 'For 24 hours, a repeated request with the same key gets the order of the first request.',
         }),
       }),
     },
@@ -56,9 +56,9 @@ const ORDER_OPERATIONS: Operation[] = [
       { status: 400, detail: 'currencyCode: must be an ISO 4217 code like MYR' },
       {
         status: 422,
-        detail: 'notifyUrl is missing and the client has none registered; send one, or have the operator set it',
+        detail: 'notifyUrl is missing and the client has no Notify URL; send notifyUrl or ask the operator to set one',
       },
-      { status: 422, detail: 'this Idempotency-Key was used for another request' },
+      { status: 422, detail: 'this Idempotency-Key was already used for a different request; use a new key' },
     ],
   },
   {
@@ -67,7 +67,7 @@ const ORDER_OPERATIONS: Operation[] = [
     path: '/movie-orders/{key}',
     tag,
     summary: 'Get a movie order',
-    description: 'One of the client’s own; another client’s looks like one that does not exist.',
+    description: 'An order of another client is answered like one that does not exist.',
     security: ['bearer'],
     parameters: { path },
     answers: { 200: { description: 'The order.', schema: OrderView, example: COMPLETED } },
@@ -78,13 +78,13 @@ const ORDER_OPERATIONS: Operation[] = [
     method: 'post',
     path: '/internal/movie-orders/{key}/complete',
     tag,
-    summary: 'Complete an order, for an order service in another process',
-    description: 'Idempotent for equal values.',
+    summary: 'Complete an order (for an order service in another process)',
+    description: 'Idempotent: a repeated request with equal values gets the same answer.',
     security: ['internal'],
     parameters: { path },
     body: { schema: Completion, example: COMPLETION },
     answers: { 200: { description: 'The order.', schema: OrderView, example: COMPLETED } },
-    failures: [EMPTY_BOOKING, UNKNOWN, COMPLETED_OTHERWISE],
+    failures: [EMPTY_BOOKING, UNKNOWN, OTHER_COMPLETION],
   },
 ];
 
@@ -94,16 +94,20 @@ const SANDBOX_OPERATIONS: Operation[] = [
     method: 'post',
     path: '/sandbox/movie-orders/{key}/complete',
     tag,
-    summary: 'Play the cinema operator (sandbox only)',
-    description: 'Completes an order of the client’s own, now or after a delay. Idempotent for equal values.',
+    summary: 'Complete an order as the cinema operator (sandbox only)',
+    description: 'Completes one of the client’s own orders, now or after a delay. Idempotent for equal values.',
     security: ['bearer'],
     parameters: { path },
     body: { schema: SandboxCompletion, example: { ...COMPLETION, delay: '30s', twice: true } },
     answers: {
       200: { description: 'The order.', schema: OrderView, example: COMPLETED },
-      202: { description: 'The order as it is; it is completed after the delay.', schema: OrderView, example: PENDING },
+      202: {
+        description: 'The order, still PENDING. It is completed after the delay.',
+        schema: OrderView,
+        example: PENDING,
+      },
     },
-    failures: [EMPTY_BOOKING, UNKNOWN, COMPLETED_OTHERWISE],
+    failures: [EMPTY_BOOKING, UNKNOWN, OTHER_COMPLETION],
   },
 ];
 

@@ -13,7 +13,7 @@ const cents = z
   .min(0, 'must not be negative')
   .meta({ description: 'An amount in cents.' });
 
-/** The body of create-movie-order. The specification does not show it; DESIGN §3 decides it. */
+/** The body of create-movie-order. The specification does not define it; it is our choice. */
 export const NewOrder = z
   .object({
     currencyCode: z
@@ -26,46 +26,46 @@ export const NewOrder = z
     notifyUrl: z
       .string()
       .optional()
-      .meta({ description: 'Where the notification goes. Left out: the Notify URL registered for the client.' }),
+      .meta({ description: 'Where the notification is sent. Default: the Notify URL registered for the client.' }),
   })
   .register(named, { id: 'NewOrder' });
 export type NewOrder = z.infer<typeof NewOrder>;
 
-/** What every database can keep as it came: no NUL, no half of a surrogate pair. */
+/** Text that every supported database stores unchanged: no NUL and no lone surrogates. */
 const storable = z.string().regex(/^[^\0\p{Cs}]*$/u, 'must not contain U+0000 or lone surrogates');
 
 const reference = storable.min(1, 'must not be empty').max(255, 'must have at most 255 characters');
 
-/** What the cinema operator says of a confirmed order. */
+/** The values from the cinema operator that complete an order. */
 export const Completion = z
   .object({
     bookingId: reference.meta({ description: 'The booking reference of the cinema operator.' }),
     transactionId: reference.meta({ description: 'The payment transaction.' }),
     qrCode: storable
-      .min(1, 'must not be empty; leave it out if none was issued')
+      .min(1, 'must not be empty; omit it if there is no QR code')
       .max(4_096, 'must have at most 4096 characters')
       .optional()
-      .meta({ description: 'For cinema entry, where the operator issued one.' }),
+      .meta({ description: 'The code for entry to the cinema, if the operator issued one.' }),
   })
   .register(named, { id: 'Completion' });
 export type Completion = z.infer<typeof Completion>;
 
-const DELAY_MOST_MS = 600_000;
+const MAX_DELAY_MS = 600_000;
 
-/** What the sandbox's operator is asked for: a completion, and how they go about it. */
+/** The body of the sandbox's completion: the values, and when and how often to send them. */
 export const SandboxCompletion = Completion.extend({
   delay: z
     .string()
-    .refine((text) => (parseDuration(text) ?? Infinity) <= DELAY_MOST_MS, 'must be a duration like 30s, at most 10m')
+    .refine((text) => (parseDuration(text) ?? Infinity) <= MAX_DELAY_MS, 'must be a duration like 30s, at most 10m')
     .optional()
-    .meta({ description: 'Complete the order that much later, e.g. `30s`; at most `10m`.' }),
+    .meta({ description: 'Complete the order after this time, for example `30s`; at most `10m`.' }),
   twice: z
     .boolean()
     .optional()
-    .meta({ description: 'Confirm it twice, as an operator does whose first answer was lost: it is notified once.' }),
+    .meta({ description: 'Complete the order twice, as an operator does after a lost response. It is notified once.' }),
 }).register(named, { id: 'SandboxCompletion' });
 
-/** The header that makes a repeated create-movie-order answer with the first one's order. */
+/** With this header, a repeated create-movie-order gets the order of the first request. */
 export const IdempotencyKeyHeader = z
   .string()
   .regex(
@@ -82,7 +82,7 @@ export const OrderView = z
     totalAmount: cents,
     bookingAmount: cents,
     payableAmount: cents,
-    notifyUrl: z.string().optional().meta({ description: 'The order’s own, where it has one.' }),
+    notifyUrl: z.string().optional().meta({ description: 'The order’s own Notify URL, if it has one.' }),
     bookingId: z.string().optional(),
     transactionId: z.string().optional(),
     qrCode: z.string().optional(),
@@ -109,7 +109,7 @@ export function viewOf(order: MovieOrder): OrderView {
   };
 }
 
-/** Specification 2.3: the `data` of the notification, with its fields in that order. */
+/** The `data` of the notification, with the fields in the order of specification 2.3. */
 export function notificationData(
   order: MovieOrder,
   { bookingId, transactionId, qrCode }: Completion,

@@ -1,13 +1,17 @@
-import { Body, Controller, Get, Headers, HttpCode, Param, Post, UseGuards } from '@nestjs/common';
+import { Body, Controller, Get, Headers, HttpCode, Param, Post, UseFilters, UseGuards } from '@nestjs/common';
 import { BearerGuard, CurrentClient } from '../auth/bearer/bearer.guard.js';
 import { InternalGuard } from '../auth/client-authentication/internal.guard.js';
 import type { Client } from '../clients/client.entity.js';
+import { ProblemFilter } from '../http/error-response.js';
+import { UsherRoutes } from '../http/oauth-route.js';
 import { RequestId } from '../http/request-id.js';
 import type { OrderView } from './movie-order.js';
 import { OrdersService } from './orders.service.js';
 
-/** The client's side: create-movie-order. */
+/** The routes with which clients create and read orders. */
 @Controller('movie-orders')
+@UsherRoutes()
+@UseFilters(ProblemFilter)
 @UseGuards(BearerGuard)
 export class MovieOrdersController {
   constructor(private readonly orders: OrdersService) {}
@@ -27,8 +31,10 @@ export class MovieOrdersController {
   }
 }
 
-/** For an order service in another process. */
+/** The route with which an order service in another process completes orders. */
 @Controller('internal/movie-orders')
+@UsherRoutes()
+@UseFilters(ProblemFilter)
 @UseGuards(InternalGuard)
 export class InternalOrdersController {
   constructor(private readonly orders: OrdersService) {}

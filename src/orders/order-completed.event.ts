@@ -5,8 +5,8 @@ import type { CompletedOrderData } from '../protocol/notification.js';
 import { StartUpError } from '../values/start-up-error.js';
 
 /**
- * Emitted inside the transaction that completes an order. What a listener writes with `manager` commits with the order,
- * and a listener that throws rolls the completion back: subscribe with {@link OnOrderCompleted}.
+ * Emitted inside the transaction that completes an order. Changes made with `manager` are committed with the order, and a
+ * listener that throws rolls the completion back. Subscribe with {@link OnOrderCompleted}.
  */
 export class OrderCompleted {
   static readonly NAME = 'usher.order.completed';
@@ -14,18 +14,18 @@ export class OrderCompleted {
   constructor(
     readonly order: CompletedOrderData,
     readonly clientId: string,
-    /** The order's own Notify URL; null: the client's registered one. */
+    /** The order's own Notify URL. Null: the client's registered one is used. */
     readonly notifyUrl: string | null,
     readonly manager: EntityManager,
-    /** Of the request that completed the order, for the log; null where none did. */
+    /** The id of the HTTP request that completed the order, for the log, or null. */
     readonly requestId: string | null,
   ) {}
 }
 
-/** Subscribes a method to {@link OrderCompleted}. A plain `@OnEvent` would log what the method throws and carry on. */
+/** Subscribes a method to {@link OrderCompleted}. With a plain `@OnEvent`, an error would not roll the completion back. */
 export const OnOrderCompleted = (): MethodDecorator => OnEvent(OrderCompleted.NAME, { suppressErrors: false });
 
-/** Emits {@link OrderCompleted}, and sees to it that somebody listens: without, notifications would vanish silently. */
+/** Emits {@link OrderCompleted}. Start-up fails without a listener, because no notification would be sent. */
 @Injectable()
 export class CompletionEvents implements OnApplicationBootstrap {
   constructor(
@@ -36,11 +36,11 @@ export class CompletionEvents implements OnApplicationBootstrap {
   async onApplicationBootstrap(): Promise<void> {
     await this.readiness.waitUntilReady();
     if (this.emitter.listenerCount(OrderCompleted.NAME) === 0) {
-      throw new StartUpError(`nobody listens to ${OrderCompleted.NAME}: import WebhookModule beside OrdersModule`);
+      throw new StartUpError(`no listener for ${OrderCompleted.NAME}; import WebhookModule together with OrdersModule`);
     }
   }
 
-  /** Waits for the listeners; rejects when one does. */
+  /** Waits for the listeners. Rejects if one of them rejects. */
   async emit(event: OrderCompleted): Promise<void> {
     await this.emitter.emitAsync(OrderCompleted.NAME, event);
   }

@@ -1,18 +1,18 @@
-import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, Repository } from 'typeorm';
 import type { Client } from '../clients/client.entity.js';
 import { ClientsService } from '../clients/clients.service.js';
+import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { databaseNow, inTransaction } from '../database/sql.js';
 import { conflict, notFound, type Problem, validated } from '../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { newId, orderIdOf } from '../values/identifier.js';
-import { checkIdempotencyKey, takeIdempotencyKey } from './idempotency.js';
+import { checkIdempotencyKey, claimIdempotencyKey } from './idempotency.js';
 import { MovieOrder } from './movie-order.entity.js';
 import { Completion, NewOrder, notificationData, type OrderView, viewOf } from './movie-order.js';
 import { CompletionEvents, OrderCompleted } from './order-completed.event.js';
 
-/** Creates and completes movie orders. Keys are those of specification 2.3; errors are problems of http/problem.ts. */
+/** Creates and completes movie orders. Keys are as in specification 2.3. Errors are problems of http/problem.ts. */
 @Injectable()
 export class OrdersService {
   private readonly orders: Repository<MovieOrder>;
@@ -27,8 +27,8 @@ export class OrdersService {
   }
 
   /**
-   * A new PENDING order of the client, `input` being a {@link NewOrder}; 400 for a bad field, 422 without any Notify URL.
-   * With an idempotency key a repeated request answers with the order of the first one; another request is 422.
+   * Creates a PENDING order from `input`, a {@link NewOrder}. 400 for an invalid field, 422 without a Notify URL. With an
+   * idempotency key, an equal request gets the order of the first one and a different request gets 422.
    */
   async create(client: Client, input: unknown, idempotencyKey?: string): Promise<OrderView> {
     const request = validated(NewOrder, input);
@@ -36,14 +36,14 @@ export class OrdersService {
     const key = idempotencyKey === undefined ? null : checkIdempotencyKey(idempotencyKey);
     return inTransaction(this.dataSource, async (manager) => {
       const order = this.newOrder(client, request, await databaseNow(manager));
-      const id = key === null ? order.id : await takeIdempotencyKey(manager, key, order, request);
+      const id = key === null ? order.id : await claimIdempotencyKey(manager, key, order, request);
       if (id !== order.id) return viewOf(await manager.findOneByOrFail(MovieOrder, { id }));
       await manager.insert(MovieOrder, order);
       return viewOf(order);
     });
   }
 
-  /** An order of the client; another client's looks like one that does not exist. */
+  /** Returns an order of the client. An order of another client is answered like one that does not exist. */
   async get(client: Client, key: string): Promise<OrderView> {
     const order = await this.orders.findOneBy({ id: orderIdOf(key) ?? '', clientId: client.id });
     if (!order) throw unknownOrder(key);
@@ -51,9 +51,8 @@ export class OrdersService {
   }
 
   /**
-   * Completes an order, `input` being a {@link Completion}, and emits {@link OrderCompleted} in the same transaction.
-   * Again with equal values: the same answer and no second event; with different ones: 409. `requestId` goes into the
-   * log lines of its notification.
+   * Completes an order with `input`, a {@link Completion}, and emits {@link OrderCompleted} in the same transaction.
+   * Repeated with equal values: the same answer and no second event. With other values: 409.
    */
   async complete(key: string, input: unknown, requestId: string | null = null): Promise<OrderView> {
     const completion = validated(Completion, input);
@@ -68,7 +67,7 @@ export class OrdersService {
       await this.events.emit(
         new OrderCompleted(notificationData(order, completion), order.clientId, order.notifyUrl, manager, requestId),
       );
-      // Last: were a listener's failed statement hushed up, Postgres would answer COMMIT and roll back all the same.
+      // Must be last: if a listener hid a failed statement, this update fails too, and the completion is rolled back.
       await manager.update(MovieOrder, { id: order.id }, order);
       return viewOf(order);
     });
@@ -90,7 +89,7 @@ export class OrdersService {
   }
 
   private async checkNotifyUrl(client: Client, notifyUrl: string | null): Promise<void> {
-    // The request's client may be some seconds old: one without a URL is looked at again.
+    // The request's client may be cached for some seconds, so one without a URL is read again.
     if (notifyUrl === null && client.notifyUrl === null) await this.clients.registeredNotifyUrl(client.id);
     if (notifyUrl !== null) this.clients.checkNotifyUrlField(notifyUrl);
   }
@@ -110,6 +109,6 @@ const unknownOrder = (key: string): Problem => notFound(`there is no order ${key
 function sameCompletion(order: MovieOrder, { bookingId, transactionId, qrCode }: Completion): MovieOrder {
   const isSame =
     order.bookingId === bookingId && order.transactionId === transactionId && order.qrCode === (qrCode ?? null);
-  if (!isSame) throw conflict('the order is completed already, with other values');
+  if (!isSame) throw conflict('the order is already completed with other values');
   return order;
 }

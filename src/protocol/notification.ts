@@ -1,4 +1,4 @@
-/** Specification 2.3: the order as a notification shows it. Amounts in cents, times in RFC 3339 UTC. */
+/** The order in a notification (specification 2.3). Amounts in cents, times in RFC 3339 UTC. */
 export interface CompletedOrderData {
   key: string;
   bookingId: string;
@@ -15,7 +15,7 @@ export interface CompletedOrderData {
 
 export const NOTIFY_ORDER_COMPLETION = 'NOTIFY_ORDER_COMPLETION';
 
-/** The exact body of a notification: made once, stored, and sent byte for byte at every attempt. */
+/** The exact body of a notification. It is made once, stored, and sent unchanged in every attempt. */
 export function notificationBody(eventType: string, data: object): string {
   return JSON.stringify({ eventType, data });
 }

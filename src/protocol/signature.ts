@@ -13,7 +13,7 @@ export function signNotification(secret: string, timestamp: string, nonce: strin
     .digest('hex');
 }
 
-/** The signature headers: while a secret is rotated `X-Signature-Next` is what the new one makes. */
+/** The signature headers. While a secret is being changed, `X-Signature-Next` is made with the new one. */
 export function signatures(
   { current, next }: { current: string; next: string | null },
   timestamp: string,

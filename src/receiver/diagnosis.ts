@@ -8,13 +8,13 @@ import {
   type VerifyOptions,
 } from './verify.js';
 
-/** Which step of the verification differs, as far as it can be told from outside. */
+/** The step of the verification that differs, as far as the request shows it. */
 export type DifferingStep = 'header' | 'timestamp' | 'body' | 'secret' | 'recipe';
 
 export interface Diagnosis {
   reason: InvalidReason;
   differs: DifferingStep;
-  /** For a person: what to look at. */
+  /** What to check, as a text for people. */
   hint: string;
 }
 
@@ -25,44 +25,48 @@ interface Signed {
   secret: string;
 }
 
-type Theory = [differs: DifferingStep, hint: string, signature: (signed: Signed) => string];
+type KnownMistake = [differs: DifferingStep, hint: string, signature: (signed: Signed) => string];
 
-/** What would have made this signature. The first that does is what went wrong. */
-const THEORIES: Theory[] = [
+/** Common mistakes. The first one that gives the received signature is the cause. */
+const KNOWN_MISTAKES: KnownMistake[] = [
   [
     'body',
-    'the body was parsed and written again on its way: the compact JSON of the same content holds. Verify the bytes as they came',
+    'the body was parsed and serialized again: the signature matches its compact JSON. Verify the received bytes',
     (signed) => signatureOf({ ...signed, rawBody: compact(signed.rawBody) }),
   ],
   [
     'body',
-    'white space was added to the body on its way: without it the signature holds',
+    'white space was added to the body: without it the signature matches. Verify the received bytes',
     (signed) => signatureOf({ ...signed, rawBody: Buffer.from(signed.rawBody.toString().trim()) }),
   ],
   [
     'secret',
-    'the secret has white space around it: without it the signature holds',
+    'the secret has white space around it: without it the signature matches. Remove the white space',
     (signed) => signatureOf({ ...signed, secret: signed.secret.trim() }),
   ],
   [
     'recipe',
-    'the body was signed as it is; sign its Base64',
+    'the body itself was signed; sign its Base64',
     ({ timestamp, nonce, rawBody, secret }) => hmac(secret, Buffer.concat([Buffer.from(timestamp + nonce), rawBody])),
   ],
   [
     'recipe',
-    'the nonce was signed before the timestamp; the timestamp comes first',
+    'the nonce was signed before the timestamp; put the timestamp first',
     (signed) => signatureOf({ ...signed, timestamp: signed.nonce, nonce: signed.timestamp }),
   ],
   [
     'recipe',
-    'URL-safe or unpadded Base64 was signed; use the standard one',
+    'URL-safe or unpadded Base64 was signed; use standard Base64',
     ({ timestamp, nonce, rawBody, secret }) => hmac(secret, timestamp + nonce + rawBody.toString('base64url')),
   ],
-  ['recipe', 'only the body was signed', ({ rawBody, secret }) => hmac(secret, rawBody)],
+  [
+    'recipe',
+    'only the body was signed; sign timestamp, nonce and Base64 of the body',
+    ({ rawBody, secret }) => hmac(secret, rawBody),
+  ],
 ];
 
-/** Null for a genuine notification; else which step differs. Options as {@link verifyNotification} takes them. */
+/** Returns null for a genuine notification, else the step that differs. Options as for {@link verifyNotification}. */
 export function diagnose(options: VerifyOptions): Diagnosis | null {
   try {
     verifyNotification(options);
@@ -90,13 +94,16 @@ function diagnosisOf({ reason, message }: InvalidNotificationError, options: Ver
 function differenceOf(options: VerifyOptions): Omit<Diagnosis, 'reason'> {
   const signed = signedParts(options);
   const given = [header(options.headers, 'X-Signature'), header(options.headers, 'X-Signature-Next')];
-  const theory = THEORIES.find(([, , signature]) => given.includes(signature(signed)));
-  if (theory) return { differs: theory[0], hint: theory[1] };
+  const mistake = KNOWN_MISTAKES.find(([, , signature]) => given.includes(signature(signed)));
+  if (mistake) return { differs: mistake[0], hint: mistake[1] };
   if (!signed.rawBody.equals(compact(signed.rawBody)))
-    return { differs: 'body', hint: 'the body is not as Usher writes it (compact JSON): it was changed on its way' };
+    return {
+      differs: 'body',
+      hint: 'the body is not compact JSON as Usher sends it, so it was changed before the verification',
+    };
   return {
     differs: 'secret',
-    hint: 'the headers and the body look as Usher makes them, so most likely the secret is another client’s or an old one',
+    hint: 'the headers and the body look correct, so most likely the secret is an old one or belongs to another client',
   };
 }
 
@@ -123,5 +130,5 @@ function compact(rawBody: Buffer): Buffer {
 
 function offset({ headers, now = Date.now() }: VerifyOptions): string {
   const seconds = Math.round(now / 1_000 - Number(header(headers, 'X-Timestamp')));
-  return seconds > 0 ? `it is ${seconds} s old` : `it lies ${-seconds} s ahead of this clock`;
+  return seconds > 0 ? `it is ${seconds} s old` : `it is ${-seconds} s ahead of this clock`;
 }

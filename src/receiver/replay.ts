@@ -7,30 +7,30 @@ import {
   type VerifyOptions,
 } from './verify.js';
 
-/** Which nonces were seen. With Redis: `SET usher:<nonce> 1 NX EX <seconds>`. */
+/** Stores the nonces that were received. With Redis: `SET usher:<nonce> 1 NX EX <seconds>`. */
 export interface ReplayMemory {
-  /** False where the nonce was remembered before; may forget it after so many seconds. */
+  /** Returns false if the nonce is already stored. The nonce may be deleted after this many seconds. */
   remember(nonce: string, seconds: number): boolean | Promise<boolean>;
 }
 
 /**
- * {@link verifyNotification}, and the same request is taken only once (reason `replayed`). A retry of Usher's is another
- * request: it has a nonce of its own, so deduplicate on `data.key` all the same.
+ * Like {@link verifyNotification}, but accepts each request only once (reason `replayed`). A retry from Usher is a new
+ * request with its own nonce, so still deduplicate on `data.key`.
  */
 export async function verifyOnce(options: VerifyOptions & { memory: ReplayMemory }): Promise<Notification> {
   const notification = verifyNotification(options);
   const { headers, memory, toleranceSeconds = DEFAULT_TOLERANCE_SECONDS, now = Date.now() } = options;
-  const goodUntil = Number(header(headers, 'X-Timestamp')) + toleranceSeconds;
-  const seconds = Math.max(1, Math.ceil(goodUntil - now / 1_000) + 1);
+  const validUntil = Number(header(headers, 'X-Timestamp')) + toleranceSeconds;
+  const seconds = Math.max(1, Math.ceil(validUntil - now / 1_000) + 1);
   if (await memory.remember(header(headers, 'X-Nonce-Str') ?? '', seconds)) return notification;
-  throw new InvalidNotificationError('replayed', 'this very request was received before');
+  throw new InvalidNotificationError('replayed', 'this request was already received');
 }
 
-/** Remembers in this process alone, as long as it lives. */
+/** Stores nonces in the memory of this process only. */
 export class NonceMemory implements ReplayMemory {
   private readonly seen = new Map<string, number>();
 
-  /** Milliseconds since 1970; for tests. */
+  /** `now` returns milliseconds since 1970; for tests. */
   constructor(private readonly now: () => number = Date.now) {}
 
   remember(nonce: string, seconds: number): boolean {

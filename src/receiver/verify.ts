@@ -3,13 +3,13 @@ import { signNotification } from '../protocol/signature.js';
 import type { Notification } from './notification.js';
 
 export interface VerifyOptions {
-  /** The request's body as it came, before any parser touched it. */
+  /** The request's body exactly as received, before any parser. */
   rawBody: Uint8Array | string;
-  /** Node's `request.headers`, a Fetch `Headers`, or any record; names in any case. */
+  /** Node's `request.headers`, a Fetch `Headers`, or any record. Names may be in upper or lower case. */
   headers: Headers | Record<string, string | string[] | undefined>;
   /** The client secret. */
   secret: string;
-  /** How far X-Timestamp may lie from now, either way. Default: 300 seconds. */
+  /** The maximum difference between X-Timestamp and now, in both directions. Default: 300 seconds. */
   toleranceSeconds?: number;
   /** Now, in milliseconds since 1970; for tests. */
   now?: number;
@@ -31,33 +31,36 @@ export class InvalidNotificationError extends Error {
 export const DEFAULT_TOLERANCE_SECONDS = 300;
 
 /**
- * Verifies a notification (specification 6.2) and returns it, parsed. While a secret is being rotated either of
- * X-Signature and X-Signature-Next may be the one that your secret made.
- * @throws InvalidNotificationError whose `reason` says which step failed; TypeError or RangeError for impossible options
+ * Verifies a notification (specification 6.2) and returns it, parsed. While a secret is being changed, your secret may
+ * match X-Signature or X-Signature-Next.
+ * @throws InvalidNotificationError with the failed step as `reason`; TypeError or RangeError for invalid options
  */
 export function verifyNotification(options: VerifyOptions): Notification {
   checkOptions(options);
   const { headers, secret, toleranceSeconds = DEFAULT_TOLERANCE_SECONDS, now = Date.now() } = options;
   const rawBody = Buffer.from(options.rawBody as Uint8Array);
-  const timestamp = required(headers, 'X-Timestamp', /^\d{10}$/, 'has 10 digits');
-  const nonce = required(headers, 'X-Nonce-Str', /^[A-Za-z0-9]{32}$/, 'has 32 letters and digits');
+  const timestamp = required(headers, 'X-Timestamp', /^\d{10}$/, 'it must have 10 digits');
+  const nonce = required(headers, 'X-Nonce-Str', /^[A-Za-z0-9]{32}$/, 'it must have 32 letters and digits');
   const given = [
-    required(headers, 'X-Signature', /^[0-9a-f]{64}$/, 'has 64 hex digits'),
+    required(headers, 'X-Signature', /^[0-9a-f]{64}$/, 'it must have 64 lower-case hex digits'),
     header(headers, 'X-Signature-Next'),
   ];
   const wanted = signNotification(secret, timestamp, nonce, rawBody);
   const matches = given.map((signature) => isSame(signature ?? '', wanted));
-  if (!matches.includes(true)) throw new InvalidNotificationError('wrong-signature', 'the signature does not hold');
+  if (!matches.includes(true)) throw new InvalidNotificationError('wrong-signature', 'the signature does not match');
   if (Math.abs(now / 1_000 - Number(timestamp)) > toleranceSeconds) {
-    throw new InvalidNotificationError('too-old', `X-Timestamp lies more than ${toleranceSeconds} seconds from now`);
+    throw new InvalidNotificationError(
+      'too-old',
+      `X-Timestamp differs from now by more than ${toleranceSeconds} seconds`,
+    );
   }
   return parse(rawBody);
 }
 
-/** An empty secret or a tolerance that is not a number would let forgeries or replays through. */
+/** With an empty secret or an invalid tolerance, forged or replayed requests would be accepted. */
 function checkOptions({ rawBody, secret, toleranceSeconds = 0, now = 0 }: VerifyOptions): void {
   if (typeof rawBody !== 'string' && !(rawBody instanceof Uint8Array))
-    throw new TypeError('rawBody must be the bytes (or text) of the body as they came, not a parsed body');
+    throw new TypeError('rawBody must be the bytes or the text of the received body, not a parsed body');
   if (typeof secret !== 'string' || secret === '') throw new TypeError('secret must be the client secret');
   if (!Number.isFinite(toleranceSeconds) || toleranceSeconds < 0)
     throw new RangeError('toleranceSeconds must be a number of seconds, 0 or more');
@@ -67,7 +70,7 @@ function checkOptions({ rawBody, secret, toleranceSeconds = 0, now = 0 }: Verify
 function required(headers: VerifyOptions['headers'], name: string, form: RegExp, wanted: string): string {
   const value = header(headers, name);
   if (value === undefined) throw new InvalidNotificationError('missing-header', `${name} is missing`);
-  if (!form.test(value)) throw new InvalidNotificationError('malformed-header', `${name} is malformed: it ${wanted}`);
+  if (!form.test(value)) throw new InvalidNotificationError('malformed-header', `${name} is malformed: ${wanted}`);
   return value;
 }
 
@@ -77,10 +80,10 @@ export function header(headers: VerifyOptions['headers'], name: string): string 
   return Array.isArray(found) ? found[0] : found;
 }
 
-/** Whoever's they are: a framework may have a class of its own. */
+/** Does not use `instanceof`, because a framework may have its own Headers class. */
 const isFetchHeaders = (headers: VerifyOptions['headers']): headers is Headers => typeof headers.get === 'function';
 
-/** In constant time for texts of equal length; all signatures have the same. */
+/** Compares in constant time. All signatures have the same length. */
 function isSame(given: string, wanted: string): boolean {
   const left = Buffer.from(given);
   const right = Buffer.from(wanted);

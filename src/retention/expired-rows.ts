@@ -6,46 +6,58 @@ import { MovieOrder } from '../orders/movie-order.entity.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
 
-/** A row's primary key by column, and the moment that it is judged by. */
+/** The primary key of a row, by column, and the time that decides whether it has expired. */
 export type ExpiredRow = Record<string, string> & { moment: string | number };
 
-/** Rows of one kind that go some day. Names in SQL, never anything that came in. */
+/** One kind of rows that expire. Its strings are written into SQL, so they must never contain user input. */
 export interface ExpiringRows {
   kind: 'accessTokens' | 'grants' | 'idempotencyKeys' | 'orders' | 'webhooks';
   table: string;
   key: string[];
-  /** Finds them: the columns of `condition`, then `moment`. */
+  /** The index with the columns of `condition` and then `moment`. */
   index: string;
   condition?: string;
   moment: string;
-  /** Rows go whose moment is not after this one. */
+  /** Rows whose moment is not after this time have expired. */
   until(now: number, options: ResolvedOptions): number;
   erase(manager: EntityManager, rows: ExpiredRow[], now: number): Promise<unknown>;
 }
 
 const tokensUntil = (now: number): number => now;
 const retainedUntil = (now: number, { retentionMs }: ResolvedOptions): number => now - retentionMs;
-/** In key order, so that two who delete do not wait for each other crosswise. */
+/** In key order, so that two concurrent purges do not deadlock. */
 const column = (rows: ExpiredRow[], name: string) => In(rows.map((row) => row[name]).sort());
 
-/** A grant goes with its refresh token; its access tokens need it no more and go when they expire themselves. */
+/** A grant expires with its refresh token. Its access tokens remain valid until they expire themselves. */
 const TOKENS: ExpiringRows[] = [
   {
-    ...{ kind: 'accessTokens', table: 'usher_access_token', key: ['digest'] },
-    ...{ index: 'usher_access_token_expiry', moment: 'expires_at', until: tokensUntil },
+    kind: 'accessTokens',
+    table: 'usher_access_token',
+    key: ['digest'],
+    index: 'usher_access_token_expiry',
+    moment: 'expires_at',
+    until: tokensUntil,
     erase: (manager, rows) => manager.delete(AccessToken, { digest: column(rows, 'digest') }),
   },
   {
-    ...{ kind: 'grants', table: 'usher_grant', key: ['id'] },
-    ...{ index: 'usher_grant_expiry', moment: 'expires_at', until: tokensUntil },
+    kind: 'grants',
+    table: 'usher_grant',
+    key: ['id'],
+    index: 'usher_grant_expiry',
+    moment: 'expires_at',
+    until: tokensUntil,
     erase: (manager, rows) => manager.delete(Grant, { id: column(rows, 'id') }),
   },
 ];
 
 const ORDERS: ExpiringRows[] = [
   {
-    ...{ kind: 'idempotencyKeys', table: 'usher_idempotency_key', key: ['client_id', 'idempotency_key'] },
-    ...{ index: 'usher_idempotency_key_age', moment: 'created_at', until: (now) => now - IDEMPOTENCY_MS },
+    kind: 'idempotencyKeys',
+    table: 'usher_idempotency_key',
+    key: ['client_id', 'idempotency_key'],
+    index: 'usher_idempotency_key_age',
+    moment: 'created_at',
+    until: (now) => now - IDEMPOTENCY_MS,
     erase: (manager, rows) =>
       manager.delete(
         IdempotencyKey,
@@ -53,16 +65,26 @@ const ORDERS: ExpiringRows[] = [
       ),
   },
   {
-    ...{ kind: 'orders', table: 'usher_movie_order', key: ['id'], condition: "status = 'COMPLETED'" },
-    ...{ index: 'usher_movie_order_retention', moment: 'last_updated_at', until: retainedUntil },
+    kind: 'orders',
+    table: 'usher_movie_order',
+    key: ['id'],
+    condition: "status = 'COMPLETED'",
+    index: 'usher_movie_order_retention',
+    moment: 'last_updated_at',
+    until: retainedUntil,
     erase: (manager, rows) => manager.delete(MovieOrder, { id: column(rows, 'id') }),
   },
 ];
 
-/** The row itself stays: with its live key it keeps a reference that had a SUCCESS from being notified again. */
+/** The row itself is kept: its live key prevents a second notification of a reference that had a SUCCESS. */
 const WEBHOOKS: ExpiringRows = {
-  ...{ kind: 'webhooks', table: 'usher_webhook', key: ['id'], condition: 'purged_at IS NULL' },
-  ...{ index: 'usher_webhook_retention', moment: 'finished_at', until: retainedUntil },
+  kind: 'webhooks',
+  table: 'usher_webhook',
+  key: ['id'],
+  condition: 'purged_at IS NULL',
+  index: 'usher_webhook_retention',
+  moment: 'finished_at',
+  until: retainedUntil,
   erase: async (manager, rows, now) => {
     await manager.update(Webhook, { id: column(rows, 'id') }, { body: '', purgedAt: now });
     await manager.delete(WebhookAttempt, { webhookId: column(rows, 'id') });

@@ -5,7 +5,7 @@ import { logErrors, PRODUCER } from '../queue/queue.module.js';
 import { Purge } from './purge.js';
 import { PURGE_PRODUCER, PURGE_QUEUE, PurgeSchedule } from './purge.schedule.js';
 
-/** Deletes what has expired, and what is kept no longer. */
+/** Deletes expired rows and rows older than the retention time. */
 @Module({
   imports: [
     BullModule.registerQueueAsync({

@@ -10,33 +10,33 @@ export const PURGE_PRODUCER = 'usher-purge-producer';
 
 const HOUR_MS = 3_600_000;
 
-/** Purges what has expired at every full hour, in one worker. */
+/** Runs the purge at every full hour, in one worker. */
 @Injectable()
 export class PurgeSchedule implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger('purge');
-  private readonly slots: SlotQueue;
-  private readonly ending = new AbortController();
+  private readonly runs: SlotQueue;
+  private readonly shutdown = new AbortController();
 
   constructor(
     @InjectQueue(PURGE_PRODUCER) queue: Queue<SlotJob>,
     private readonly purge: Purge,
     private readonly workers: Workers,
   ) {
-    this.slots = new SlotQueue(queue, HOUR_MS, 'purge');
+    this.runs = new SlotQueue(queue, HOUR_MS, 'purge');
   }
 
   async onApplicationBootstrap(): Promise<void> {
     if (!this.workers.areEnabled) return;
     await this.workers.start(PURGE_QUEUE, this.process.bind(this), this.logger);
-    this.slots.start();
+    this.runs.start();
   }
 
   beforeApplicationShutdown(): void {
-    this.slots.stop();
-    this.ending.abort();
+    this.runs.stop();
+    this.shutdown.abort();
   }
 
   async process(): Promise<void> {
-    this.logger.log({ purged: 'what has expired', ...(await this.purge.run({ signal: this.ending.signal })) });
+    this.logger.log({ purged: 'expired rows', ...(await this.purge.run({ signal: this.shutdown.signal })) });
   }
 }

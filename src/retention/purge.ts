@@ -1,24 +1,24 @@
-import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
+import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { databaseNow, inTransaction } from '../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { EXPIRING_ROWS, type ExpiredRow, type ExpiringRows } from './expired-rows.js';
 
-/** How many rows of each kind. */
+/** How many rows of each kind were deleted. */
 export type Purged = Record<ExpiringRows['kind'], number>;
 
 interface PurgeOptions {
   onProgress?: (done: number, total: number) => void;
-  /** Ends the purge early, between two batches. */
+  /** Stops the purge between two batches. */
   signal?: AbortSignal;
 }
 
 const BATCH = 500;
 
 /**
- * Deletes what has expired, oldest first, in short transactions that pass over rows others hold: nothing waits for it.
- * Of ended webhooks it takes the body and the attempts.
+ * Deletes expired rows, oldest first, in short transactions that skip locked rows, so that nothing waits for the purge.
+ * Of an ended webhook it deletes only the body and the attempts.
  */
 @Injectable()
 export class Purge {
@@ -27,7 +27,7 @@ export class Purge {
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
-  /** Up to what has expired by now. */
+  /** Deletes everything that has expired by now. */
   async run({ onProgress, signal }: PurgeOptions = {}): Promise<Purged> {
     const now = await databaseNow(this.dataSource.manager);
     const total = onProgress ? await this.count(now) : 0;
@@ -65,7 +65,7 @@ export class Purge {
       });
       yield batch.length;
       if (batch.length < BATCH) break;
-      // What lies before was erased or is being erased by another purge: the index is not walked from its start again.
+      // Earlier rows are deleted, or another purge is deleting them, so the next batch does not read the index from its start.
       from = Number(batch.at(-1)?.moment);
     }
   }
@@ -73,7 +73,7 @@ export class Purge {
 
 function lockBatch(manager: EntityManager, rows: ExpiringRows, from: number, until: number): Promise<ExpiredRow[]> {
   const { table, key, index, moment } = rows;
-  // MySQL would rather scan the table where most of it has expired, and lock all of it on the way.
+  // Without the hint MySQL scans the table when most of it has expired, and locks every row it reads.
   const byIndex = manager.dataSource.options.type === 'postgres' ? '' : `FORCE INDEX (${index})`;
   return manager.sql`
     SELECT ${() => key.join(', ')}, ${() => moment} AS ${() => quoted(manager, 'moment')}

@@ -1,7 +1,7 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { isBelowAuth, NO_STORE, pathOf } from '../http/oauth-route.js';
+import { isAuthPath, NO_STORE, pathOf } from '../http/oauth-route.js';
 import { Problem } from '../http/problem.js';
 import { newRequestId, REQUEST_ID_HEADER, requestIdOf } from '../http/request-id.js';
 import { tellUnreadable } from './request-log.js';
@@ -60,7 +60,7 @@ function told(status: number, requestId: string): string {
 export function answerBadAddress(_: Error, request: FastifyRequest, reply: FastifyReply): void {
   const why = 'the address is malformed or too long';
   reply.header(REQUEST_ID_HEADER, told(400, request.id));
-  if (isBelowAuth(pathOf(request.raw.url ?? ''))) {
+  if (isAuthPath(pathOf(request.raw.url ?? ''))) {
     reply.status(400).headers(NO_STORE).send({ error: 'invalid_request', error_description: why });
     return;
   }

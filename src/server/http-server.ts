@@ -2,18 +2,19 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { ClientGate } from '../auth/client-authentication/client-gate.js';
+import { ClientAuthentication } from '../auth/client-authentication/client-authentication.js';
 import { TokenEvents } from '../auth/tokens/token-events.js';
-import { ErrorFilter, sendProblem } from '../http/error.filter.js';
+import { sendProblem } from '../http/error-response.js';
 import { oauthRoute } from '../http/oauth-route.js';
 import { requestIdOf } from '../http/request-id.js';
 import { MetricsRegistry } from '../metrics/metrics.module.js';
 import { answerBadAddress, answerConnectionFault, answerExpectations, checkHost } from './connection-faults.js';
 import { mountDashboard } from './console/dashboard.js';
 import { operatorRefusal } from './console/operator-access.js';
+import { ErrorFilter } from './error.filter.js';
 import { Drain } from './health/health.controller.js';
 import { NestLogger } from './logger.js';
-import { checkMediaType, readBodies } from './request-bodies.js';
+import { readBodies } from './request-bodies.js';
 import { observeRequests } from './request-log.js';
 import { methodsOf, recordRoutes } from './routes.js';
 import { ServerModule } from './server.module.js';
@@ -76,7 +77,7 @@ const server = (app: NestFastifyApplication): FastifyInstance =>
 
 /** Before the body is read: who may come in at all. */
 function addHooks(app: NestFastifyApplication, config: Config): void {
-  const gate = isApi(config) ? app.get(ClientGate, { strict: false }) : null;
+  const authentication = isApi(config) ? app.get(ClientAuthentication, { strict: false }) : null;
   const drain = app.get(Drain, { strict: false });
   // Node itself would keep the connection of a request that was under way for as long as its client likes.
   server(app).addHook('onSend', async (_, reply) => {
@@ -91,9 +92,8 @@ function addHooks(app: NestFastifyApplication, config: Config): void {
       return reply;
     }
     const route = oauthRoute(request);
-    if (!gate || !route) return undefined;
-    await gate.admit(request, reply, route);
-    checkMediaType(request);
+    if (!authentication || !route) return undefined;
+    await authentication.authenticate(request, reply, route);
     return undefined;
   });
 }

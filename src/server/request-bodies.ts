@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
-import { OAuthError } from '../http/oauth-error.js';
-import { bodyEncoding, parseFormParameters, parseJsonParameters } from '../http/oauth-parameters.js';
+import { parseFormParameters, parseJsonParameters } from '../http/oauth-parameters.js';
 import { oauthRoute } from '../http/oauth-route.js';
 import { Problem } from '../http/problem.js';
 
@@ -33,11 +32,3 @@ export function readBodies(app: NestFastifyApplication, bodyLimit: number): void
 
 const isFormRoute = ({ routeOptions }: FastifyRequest): boolean =>
   (routeOptions.config as Partial<typeof FORM_ROUTE>).form === true;
-
-/** Before the body of an OAuth request is read: whether it is one of those that are understood. */
-export function checkMediaType({ headers }: FastifyRequest): void {
-  const coding = headers['content-encoding'] ?? 'identity';
-  if (bodyEncoding(headers['content-type']) !== null && coding.toLowerCase() === 'identity') return;
-  const wanted = 'send Content-Type: application/json or application/x-www-form-urlencoded, in UTF-8, not compressed';
-  throw new OAuthError('invalid_request', wanted, 415);
-}

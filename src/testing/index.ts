@@ -4,7 +4,7 @@ import { ClientsService } from '../clients/clients.service.js';
 
 export { RecordingWebhookModule, RecordingWebhooks } from './recording-webhooks.js';
 
-/** A real access token of a client, for requests to routes behind BearerGuard; the application imports AuthModule. */
+/** Issues a real access token, for routes with BearerGuard. The application must import AuthModule. */
 export async function issueAccessToken(application: INestApplicationContext, clientId: string): Promise<string> {
   const client = await application.get(ClientsService, { strict: false }).get(clientId);
   const tokens = application.get(TokenService, { strict: false });

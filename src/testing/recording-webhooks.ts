@@ -10,18 +10,18 @@ import type { WebhookView } from '../webhooks/webhook-view.js';
 import { NotifyRequest, WebhookService } from '../webhooks/webhook.service.js';
 
 /**
- * Stands in for {@link WebhookService} in tests: checks and remembers what it is asked to notify, and sends nothing. It
- * knows nothing of transactions: what one that rolled back had asked for stays in `requests`.
+ * Replaces {@link WebhookService} in tests: validates and records the requests to notify and sends nothing. It ignores
+ * transactions: a request stays in `requests` even if its transaction is rolled back.
  */
 @Injectable()
 export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'> {
-  /** What was asked for, repetitions included, in order. */
+  /** All requests in order, including repeated ones. */
   readonly requests: NotifyRequest[] = [];
   private views: WebhookView[] = [];
 
   constructor(@Optional() private readonly emitter?: EventEmitter2) {}
 
-  /** As the real one: a reference that is PENDING or SUCCESS gets no second webhook. */
+  /** Like the real service: a reference that is PENDING or SUCCESS gets no second webhook. */
   notify(request: NotifyRequest, _manager?: EntityManager): Promise<WebhookView> {
     const checked = validated(NotifyRequest, request);
     this.requests.push(checked);
@@ -31,7 +31,7 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
     return Promise.resolve(live ?? this.add(checked));
   }
 
-  /** An order of OrdersModule asks for its notification. */
+  /** Records the notification of an order that OrdersModule completed. */
   @OnOrderCompleted()
   async noteCompletion({ order, clientId, notifyUrl, manager }: OrderCompleted): Promise<void> {
     const data = { ...order };
@@ -43,10 +43,10 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
     return Promise.resolve(this.views.filter((view) => view.referenceId === referenceId).reverse());
   }
 
-  /** Lets the pending webhook of a reference end, and waits for those who listen with `@OnWebhookEnded()`. */
+  /** Ends the pending webhook of a reference and waits for the `@OnWebhookEnded()` listeners. */
   async end(reference: string, status: FinalStatus): Promise<void> {
     const pending = this.views.find((view) => view.referenceId === reference && view.status === 'PENDING');
-    if (!pending) throw new Error(`no webhook of ${reference} is pending`);
+    if (!pending) throw new Error(`${reference} has no PENDING webhook; call notify() first`);
     const attempts = status === 'SUCCESS' ? 1 : 5;
     const ended = { ...pending, status, attempts, nextAttemptAt: null, finishedAt: new Date().toISOString() };
     this.views = this.views.map((view) => (view === pending ? ended : view));
@@ -60,15 +60,24 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
   private add({ referenceId, clientId, notifyUrl = 'https://registered.example/notify' }: NotifyRequest): WebhookView {
     const now = new Date().toISOString();
     const view: WebhookView = {
-      ...{ id: newId('sandbox', Date.now()), referenceId, eventType: NOTIFY_ORDER_COMPLETION, clientId, notifyUrl },
-      ...{ status: 'PENDING', attempts: 0, nextAttemptAt: now, createdAt: now, finishedAt: null, resendOf: null },
+      id: newId('sandbox', Date.now()),
+      referenceId,
+      eventType: NOTIFY_ORDER_COMPLETION,
+      clientId,
+      notifyUrl,
+      status: 'PENDING',
+      attempts: 0,
+      nextAttemptAt: now,
+      createdAt: now,
+      finishedAt: null,
+      resendOf: null,
     };
     this.views.push(view);
     return view;
   }
 }
 
-/** In the place of WebhookModule: whoever injects WebhookService gets {@link RecordingWebhooks}. */
+/** Use it instead of WebhookModule: WebhookService is then {@link RecordingWebhooks}. */
 @Module({
   imports: [EventEmitterModule.forRoot({ global: false })],
   providers: [RecordingWebhooks, { provide: WebhookService, useExisting: RecordingWebhooks }],

@@ -1,42 +1,42 @@
 import { isIP } from 'node:net';
 
-/** The host of a URL as sockets take it: an IPv6 address without its brackets. */
+/** The host of a URL in the form that sockets need: an IPv6 address has no brackets. */
 export const socketHost = ({ hostname }: Pick<URL, 'hostname'>): string => hostname.replace(/^\[|\]$/g, '');
 
-/** What may follow the ? of an address: names, and the values that each can have (any, where none are listed). */
+/** The allowed query parameters of a connection URL and their values. An empty list allows any value. */
 const PARAMETERS: Record<'mysql' | 'postgres' | 'redis', Record<string, string[]>> = {
-  // As MySQL's own clients call them. REQUIRED encrypts and checks nothing.
+  // The names of MySQL's own clients. REQUIRED encrypts but does not check the certificate.
   mysql: { 'ssl-mode': ['DISABLED', 'REQUIRED', 'VERIFY_IDENTITY'] },
-  // libpq's `require` checks nothing, pg's does: neither is taken for the other here.
+  // `require` is not allowed, because libpq does not check the certificate with it and pg does.
   postgres: { sslmode: ['disable', 'no-verify', 'verify-full'], host: [] },
   redis: {},
 };
 
-/** What is wrong with the parameters of an address and what would be right, or null. */
+/** What is wrong with the parameters of a connection URL and how to correct it, or null. */
 export function parameterFault(kind: keyof typeof PARAMETERS, { hostname, searchParams }: URL): string | null {
   const allowed = PARAMETERS[kind];
   for (const [name, value] of searchParams) {
     const values = allowed[name];
-    if (values === undefined) return `?${name} is not known for ${kind}; ${told(kind)}`;
-    if (values.length > 0 && !values.includes(value)) return `${name} is not possible so; write ${values.join(', ')}`;
+    if (values === undefined) return `?${name} is not a parameter of ${kind} URLs; ${remedyFor(kind)}`;
+    if (values.length > 0 && !values.includes(value)) return `${name}=${value} is invalid; use ${values.join(', ')}`;
   }
-  // Of an address mysql2 would accept a certificate for `localhost`.
+  // For an IP address, mysql2 would accept a certificate for `localhost`.
   if (searchParams.get('ssl-mode') === 'VERIFY_IDENTITY' && isIP(socketHost({ hostname })) !== 0)
-    return 'ssl-mode=VERIFY_IDENTITY needs the server’s name in place of its address';
+    return 'ssl-mode=VERIFY_IDENTITY needs a host name; use the server’s name instead of its IP address';
   return null;
 }
 
 const ENCRYPTED = ['REQUIRED', 'VERIFY_IDENTITY', 'no-verify', 'verify-full'];
-const THIS_MACHINE = /^(localhost|127\..*|\[::1\])?$/;
+const LOCAL_HOST = /^(localhost|127\..*|\[::1\])?$/;
 
-/** Whether what is sent to this address can be read on its way. A socket and a loopback address have no way. */
+/** True if the connection crosses a network without encryption. Unix sockets and loopback addresses do not. */
 export function isUnencrypted({ protocol, hostname, searchParams }: URL): boolean {
   const mode = searchParams.get('ssl-mode') ?? searchParams.get('sslmode') ?? '';
   if (protocol === 'rediss:' || ENCRYPTED.includes(mode)) return false;
-  return !THIS_MACHINE.test(hostname) && !searchParams.has('host');
+  return !LOCAL_HOST.test(hostname) && !searchParams.has('host');
 }
 
-function told(kind: keyof typeof PARAMETERS): string {
+function remedyFor(kind: keyof typeof PARAMETERS): string {
   const names = Object.keys(PARAMETERS[kind]);
-  return names.length === 0 ? 'it takes none (TLS is rediss://)' : `it takes ${names.join(', ')}`;
+  return names.length === 0 ? 'remove it (for TLS use rediss://)' : `use ${names.join(', ')}`;
 }

@@ -1,12 +1,12 @@
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** Milliseconds of `500ms`, `30s`, `2m`, `24h`, `60d`, or null. */
+/** Converts `500ms`, `30s`, `2m`, `24h` or `60d` to milliseconds; null for other text. */
 export function parseDuration(text: string): number | null {
   const match = /^(\d{1,9})(ms|s|m|h|d)$/.exec(text);
   return match && Number(match[1]) * UNIT_MS[match[2] as keyof typeof UNIT_MS];
 }
 
-/** The same the other way round, in the largest unit that leaves a whole number. */
+/** Converts milliseconds to such a text, in the largest unit that gives a whole number. */
 export function durationText(ms: number): string {
   const [unit, size] = Object.entries(UNIT_MS).findLast(([, size]) => ms >= size && ms % size === 0) ?? ['ms', 1];
   return `${ms / size}${unit}`;
@@ -20,7 +20,7 @@ export interface Rate {
   seconds: number;
 }
 
-/** `20/s`, `600/m` or `5/h`, or null. */
+/** Parses `20/s`, `600/m` or `5/h`; null for other text. */
 export function parseRate(text: string): Rate | null {
   const match = /^([1-9]\d{0,8})\/(s|m|h)$/.exec(text);
   return match && { count: Number(match[1]), seconds: UNIT_SECONDS[match[2] as keyof typeof UNIT_SECONDS] };

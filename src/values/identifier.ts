@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-/** Bytes from here on would favour the first letters (256 is no multiple of 62) and are thrown away. */
+/** Larger bytes are discarded: 256 is not a multiple of 62, so they would favour the first characters. */
 const UNBIASED_BELOW = 256 - (256 % ALPHABET.length);
 
 /** `length` random characters of [A-Za-z0-9], 5.95 bits each; 43 of them carry 256 bits. */
@@ -18,21 +18,20 @@ export function randomAlphanumeric(length: number): string {
 export type Environment = 'sandbox' | 'production';
 
 const LETTER: Record<Environment, string> = { sandbox: 's', production: 'p' };
-/** Enough until the year 5188. */
+/** Nine base-36 digits are enough until the year 5188. */
 const TIME_WIDTH = 9;
-/** 71 random bits: not guessable. With them an id has 22 characters, which leaves an order key without padding. */
+/** 71 random bits, which cannot be guessed. An id then has 22 characters, so an order key needs no Base64 padding. */
 const RANDOM_WIDTH = 12;
 
 /**
- * An id of 22 characters of [A-Za-z0-9]: a letter for the environment, the time, then randomness.
- * In one environment ids sort by the millisecond they were made in: the time has no capitals, so that a linguistic
- * collation of Postgres sorts them so, too.
+ * An id of 22 characters of [A-Za-z0-9]: a letter for the environment, the time, then random characters. Ids of one
+ * environment sort by creation time. The time has no capitals, so linguistic collations of Postgres sort it the same way.
  */
 export function newId(environment: Environment, nowMs: number): string {
   return LETTER[environment] + nowMs.toString(36).padStart(TIME_WIDTH, '0') + randomAlphanumeric(RANDOM_WIDTH);
 }
 
-/** The form of {@link newId}'s ids. No database is asked for other text: Postgres refuses NUL, MySQL passes over spaces. */
+/** The form of {@link newId}'s ids. Check it before a query: Postgres rejects NUL and MySQL ignores trailing spaces. */
 export const ID = /^[A-Za-z0-9]{22}$/;
 
 /** The order's public key: standard Base64 of `MovieOrder:<id>` (specification 2.3). */
@@ -40,7 +39,7 @@ export function orderKey(orderId: string): string {
   return Buffer.from(`MovieOrder:${orderId}`).toString('base64');
 }
 
-/** The id inside an order key, or null where the text is not a key that {@link orderKey} makes. */
+/** The id in an order key, or null if the text is not a key made by {@link orderKey}. */
 export function orderIdOf(key: string): string | null {
   const id = /^MovieOrder:([A-Za-z0-9]{22})$/.exec(Buffer.from(key, 'base64').toString('latin1'))?.[1];
   return id !== undefined && orderKey(id) === key ? id : null;

@@ -2,14 +2,14 @@ import { hkdfSync } from 'node:crypto';
 
 export const MASTER_KEY_BYTES = 32;
 
-/** What one master key is used for, each with a key of its own (HKDF, RFC 5869). */
+/** The keys derived from one master key, one for each purpose (HKDF, RFC 5869). */
 export interface MasterKey {
   id: string;
   digestKey: Buffer;
   sealingKey: Buffer;
 }
 
-/** `id:base64[,id:base64…]`, 32 bytes a key; the first encrypts, all decrypt. Null where the text is anything else. */
+/** Parses `id:base64[,id:base64…]`, 32 bytes per key. The first key encrypts, all keys decrypt. Null if invalid. */
 export function parseMasterKeys(text: string): MasterKey[] | null {
   const keys = text.split(',').map((entry) => parseMasterKey(entry.trim()));
   const ids = new Set(keys.map((key) => key?.id));

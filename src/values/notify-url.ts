@@ -21,14 +21,14 @@ export interface NotifyUrlPolicy {
   httpsOnly: boolean;
 }
 
-/** The message tells the person who registers the URL what to change. */
+/** The message says what to change. It is shown to the person who registers the URL. */
 export class NotifyUrlError extends Error {
   override readonly name = 'NotifyUrlError';
 }
 
 export const NOTIFY_URL_MAX_LENGTH = 2048;
 
-// IANA's special-purpose registries and the clouds' metadata services. The first range that holds an address names its kind.
+// From IANA's special-purpose registries and the documentation of cloud metadata services. The first match counts.
 const RANGES: readonly (readonly [AddressKind, readonly string[]])[] = [
   ['metadata', ['169.254.169.254/32', '100.100.100.200/32', '192.0.0.192/32', '168.63.129.16/32']],
   ['metadata', ['fd00:ec2::/32', 'fd20:ce::254/128', 'fd00:42::42/128', 'fd00:c1::a9fe:a9fe/128']],
@@ -45,11 +45,11 @@ const RANGES: readonly (readonly [AddressKind, readonly string[]])[] = [
   ['public', ['0.0.0.0/0', '2000::/3']],
 ];
 
-// What an operator means by "private hosts". Tunnels stay out: what they lead to cannot be told from here.
-const OPENED_BY_PRIVATE_HOSTS: ReadonlySet<AddressKind> = new Set(['private', 'shared', 'loopback', 'benchmarking']);
+// The kinds that the setting for private hosts allows. Tunnels are not included, because their destination is unknown.
+const PRIVATE_HOST_KINDS: ReadonlySet<AddressKind> = new Set(['private', 'shared', 'loopback', 'benchmarking']);
 
-// Mapped addresses (RFC 4291 §2.5.5.2) and NAT64 (RFC 6052) reach the IPv4 address in their last 32 bits.
-const CARRIES_IPV4 = blockList(['::ffff:0:0/96', '64:ff9b::/96']);
+// Mapped addresses (RFC 4291 §2.5.5.2) and NAT64 (RFC 6052) lead to the IPv4 address in their last 32 bits.
+const CONTAINS_IPV4 = blockList(['::ffff:0:0/96', '64:ff9b::/96']);
 
 const KINDS = RANGES.map(([kind, subnets]) => ({ kind, list: blockList(subnets) }));
 
@@ -59,30 +59,30 @@ export function addressKind(ip: string): AddressKind {
   const address = ip.replace(/%.*$/, '');
   if (isIP(address) === 0) return 'invalid';
   if (isIPv4(address)) return kindWithin(address, 'ipv4');
-  return CARRIES_IPV4.check(address, 'ipv6') ? kindWithin(lastIPv4(address), 'ipv4') : kindWithin(address, 'ipv6');
+  return CONTAINS_IPV4.check(address, 'ipv6') ? kindWithin(lastIPv4(address), 'ipv4') : kindWithin(address, 'ipv6');
 }
 
 export function isPublicAddress(ip: string): boolean {
   return addressKind(ip) === 'public';
 }
 
-/** Link-local and metadata addresses are refused whatever the policy says. */
+/** Link-local and metadata addresses are always refused. */
 export function isAllowedAddress(ip: string, allowPrivateHosts: boolean): boolean {
   const kind = addressKind(ip);
-  return kind === 'public' || (allowPrivateHosts && OPENED_BY_PRIVATE_HOSTS.has(kind));
+  return kind === 'public' || (allowPrivateHosts && PRIVATE_HOST_KINDS.has(kind));
 }
 
-/** Checks a Notify URL at registration. Names are not resolved here: every address is judged again when it is connected to. */
+/** Checks a Notify URL at registration. Names are not resolved here; every address is checked when Usher connects. */
 export function checkNotifyUrl(url: string, policy: NotifyUrlPolicy): URL {
   const parsed = parseHttpUrl(url);
-  refuseHiddenParts(parsed);
+  refuseCredentialsAndFragment(parsed);
   refuseScheme(parsed, policy);
   refusePort(parsed);
   refuseHost(parsed, policy);
   return parsed;
 }
 
-/** An absolute http or https URL, as written: nothing that a URL parser would silently repair. */
+/** Parses an absolute http or https URL. Rejects text that the URL parser would silently correct. */
 export function parseHttpUrl(url: string): URL {
   if (url.length > NOTIFY_URL_MAX_LENGTH) {
     throw new NotifyUrlError(
@@ -103,14 +103,14 @@ export function parseHttpUrl(url: string): URL {
   return parsed;
 }
 
-function refuseHiddenParts(url: URL): void {
+function refuseCredentialsAndFragment(url: URL): void {
   if (url.username !== '' || url.password !== '') {
     throw new NotifyUrlError(
-      'Take the user name and password out of the Notify URL; notifications are signed instead.',
+      'Remove the user name and password from the Notify URL; notifications are signed instead.',
     );
   }
   if (url.href.includes('#')) {
-    throw new NotifyUrlError('Take the fragment (#…) out of the Notify URL; it is never sent to a receiver.');
+    throw new NotifyUrlError('Remove the fragment (#…) from the Notify URL; it is never sent to a receiver.');
   }
 }
 
@@ -122,7 +122,9 @@ function refuseScheme(url: URL, policy: NotifyUrlPolicy): void {
 
 function refusePort(url: URL): void {
   if (url.port !== '' && Number(url.port) < 1024 && url.port !== '80' && url.port !== '443') {
-    throw new NotifyUrlError(`Port ${url.port} is not allowed in a Notify URL; use 80, 443 or a port from 1024 up.`);
+    throw new NotifyUrlError(
+      `Port ${url.port} is not allowed in a Notify URL; use 80, 443 or a port from 1024 to 65535.`,
+    );
   }
 }
 
@@ -130,7 +132,7 @@ function refuseHost(url: URL, policy: NotifyUrlPolicy): void {
   const host = hostOf(url);
   if (isIP(host) !== 0 && !isAllowedAddress(host, policy.allowPrivateHosts)) {
     throw new NotifyUrlError(
-      `The Notify URL points to ${host} (${addressKind(host)}), where nothing may be sent; use a public host.`,
+      `The Notify URL points to ${host} (${addressKind(host)}), which is not allowed; use a public host.`,
     );
   }
   if (!policy.allowPrivateHosts && LOCALHOST_NAMES.test(host)) {

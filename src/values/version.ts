@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** The version in Usher's own package.json, wherever this file was compiled to. */
+/** The version in Usher's own package.json, which is in one of the folders above this file. */
 export const VERSION = versionAbove(import.meta.dirname);
 
 function versionAbove(folder: string): string {

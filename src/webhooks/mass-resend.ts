@@ -1,4 +1,3 @@
-import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
 import {
   type DataSource,
@@ -10,31 +9,32 @@ import {
   MoreThanOrEqual,
   Repository,
 } from 'typeorm';
+import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { Problem } from '../http/problem.js';
 import { liveKeyOf } from './record/webhook.recorder.js';
 import { Webhook } from './webhook.entity.js';
 import { WebhookService } from './webhook.service.js';
 
 export interface MassResendOptions {
-  /** Of one client alone. */
+  /** Only the webhooks of this client. */
   clientId?: string | undefined;
-  /** That failed at this moment, in milliseconds since 1970, or later. */
+  /** Only webhooks that failed at this time or later, in milliseconds since 1970. */
   since?: number | undefined;
   onProgress?: (done: number, total: number) => void;
 }
 
 export interface Resent {
   resent: number;
-  /** Of an order with a webhook that is pending or delivered already, without its body by now, or with nowhere to go. */
+  /** Webhooks that cannot be resent: another one is PENDING or SUCCESS, the body was deleted, or there is no Notify URL. */
   skipped: number;
 }
 
 type Failed = Pick<Webhook, 'id' | 'eventType' | 'referenceId'>;
 
 const PAGE = 500;
-const AT_ONCE = 8;
+const CONCURRENCY = 8;
 
-/** Sends every FAILED notification anew. Each in a transaction of its own: interrupted, it is run again. */
+/** Resends every FAILED notification, each in its own transaction. After an interruption it can be run again. */
 @Injectable()
 export class MassResend {
   private readonly webhooks: Repository<Webhook>;
@@ -50,25 +50,25 @@ export class MassResend {
     const where = conditions(which);
     const total = onProgress ? await this.webhooks.countBy(where) : 0;
     const done: Resent = { resent: 0, skipped: 0 };
-    const tell = (): void => {
+    const reportProgress = (): void => {
       const all = done.resent + done.skipped;
       onProgress?.(all, Math.max(all, total));
     };
     for await (const page of this.pages(where)) {
-      const open = await this.withoutLive(page);
-      done.skipped += page.length - open.length;
-      for (let at = 0; at < open.length; at += AT_ONCE) {
-        const made = await Promise.all(open.slice(at, at + AT_ONCE).map((failed) => this.resend(failed)));
-        done.resent += made.filter((isMade) => isMade).length;
-        done.skipped += made.filter((isMade) => !isMade).length;
-        tell();
+      const resendable = await this.withoutLive(page);
+      done.skipped += page.length - resendable.length;
+      for (let at = 0; at < resendable.length; at += CONCURRENCY) {
+        const results = await Promise.all(resendable.slice(at, at + CONCURRENCY).map((failed) => this.resend(failed)));
+        done.resent += results.filter((isResent) => isResent).length;
+        done.skipped += results.filter((isResent) => !isResent).length;
+        reportProgress();
       }
-      tell();
+      reportProgress();
     }
     return done;
   }
 
-  /** Newest first: what fails meanwhile lies behind, so that nobody is sent the same again and again. */
+  /** Newest first: a webhook that fails during this run has a newer id, so it is not resent a second time. */
   private async *pages(where: FindOptionsWhere<Webhook>): AsyncGenerator<Failed[]> {
     for (let before: string | undefined; ;) {
       const page = await this.webhooks.find({
@@ -83,7 +83,7 @@ export class MassResend {
     }
   }
 
-  /** So that the index is read in its order: Postgres wants all columns of it, MySQL none that is always null. */
+  /** Makes the database read the index in order: Postgres needs all its columns, MySQL only those that are not null. */
   private get newestFirst(): FindOptionsOrder<Webhook> {
     const isPostgres = this.webhooks.manager.dataSource.options.type === 'postgres';
     return isPostgres ? { nextAttemptAt: 'DESC', id: 'DESC' } : { id: 'DESC' };
@@ -98,7 +98,7 @@ export class MassResend {
     return page.filter((failed) => !keys.has(liveKeyOf(failed)));
   }
 
-  /** False where it may not be: somebody was faster, or there is nowhere to send it to. */
+  /** False if the webhook cannot be resent, for example because it was resent meanwhile or has no Notify URL. */
   private async resend({ id }: Failed): Promise<boolean> {
     try {
       await this.service.resend(id);
@@ -110,7 +110,7 @@ export class MassResend {
   }
 }
 
-/** By the index usher_webhook_due: a FAILED one is never due. */
+/** Uses the index usher_webhook_due: nextAttemptAt is always null in a FAILED webhook. */
 const conditions = ({ clientId, since }: MassResendOptions): FindOptionsWhere<Webhook> => ({
   status: 'FAILED',
   nextAttemptAt: IsNull(),

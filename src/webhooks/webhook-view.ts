@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { moment, named } from '../http/operation.js';
 import type { Webhook, WebhookAttempt } from './webhook.entity.js';
 
-/** Printable ASCII: what deduplication compares must not depend on a collation. */
+/** Printable ASCII only, so that deduplication does not depend on the database's collation. */
 export const ReferenceId = z
   .string()
   .regex(/^[\x21-\x7e]{1,191}$/, 'must be 1 to 191 printable ASCII characters without spaces');
@@ -15,11 +15,13 @@ export const WebhookView = z.object({
   clientId: z.string(),
   notifyUrl: z.string(),
   status: z.enum(['PENDING', 'SUCCESS', 'FAILED']),
-  attempts: z.int().meta({ description: 'How many were made.' }),
-  nextAttemptAt: moment.nullable().meta({ description: 'Not before this moment; null once it is over.' }),
+  attempts: z.int().meta({ description: 'The number of attempts made.' }),
+  nextAttemptAt: moment
+    .nullable()
+    .meta({ description: 'The next attempt is not made before this time. Null after the webhook has ended.' }),
   createdAt: moment,
   finishedAt: moment.nullable(),
-  resendOf: z.string().nullable().meta({ description: 'The FAILED webhook that this one sends again.' }),
+  resendOf: z.string().nullable().meta({ description: 'The id of the FAILED webhook that this one sends again.' }),
 });
 export type WebhookView = z.infer<typeof WebhookView>;
 
@@ -27,23 +29,29 @@ export const AttemptView = z
   .object({
     number: z.int(),
     startedAt: moment,
-    durationMs: z.int().nullable().meta({ description: 'Null: under way, or cut off by a crash.' }),
-    phase: z.string().nullable().meta({ description: 'How far it came: dns, connect, tls, headers, body.' }),
-    address: z.string().nullable().meta({ description: 'Connected to; null where it is private.' }),
+    durationMs: z.int().nullable().meta({ description: 'Null while the attempt is running, or if a crash ended it.' }),
+    phase: z.string().nullable().meta({ description: 'The last phase reached: dns, connect, tls, headers or body.' }),
+    address: z.string().nullable().meta({ description: 'The IP address connected to. Null if it is private.' }),
     responseStatus: z.int().nullable(),
-    error: z.string().nullable().meta({ description: 'Why it failed.' }),
+    error: z.string().nullable().meta({ description: 'Why the attempt failed.' }),
     responseSnippet: z
       .string()
       .nullable()
-      .meta({ description: 'The beginning of the answer’s body, at most 1 KiB; null where the address is private.' }),
+      .meta({ description: 'The beginning of the response body, at most 1 KiB. Null if the address is private.' }),
   })
   .register(named, { id: 'WebhookAttempt' });
 export type AttemptView = z.infer<typeof AttemptView>;
 
 export function webhookView(row: Webhook): WebhookView {
-  const { id, referenceId, eventType, clientId, notifyUrl, status, attempts, resendOf } = row;
   return {
-    ...{ id, referenceId, eventType, clientId, notifyUrl, status, attempts, resendOf },
+    id: row.id,
+    referenceId: row.referenceId,
+    eventType: row.eventType,
+    clientId: row.clientId,
+    notifyUrl: row.notifyUrl,
+    status: row.status,
+    attempts: row.attempts,
+    resendOf: row.resendOf,
     nextAttemptAt: time(row.nextAttemptAt),
     createdAt: new Date(row.createdAt).toISOString(),
     finishedAt: time(row.finishedAt),

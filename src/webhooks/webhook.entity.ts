@@ -11,7 +11,7 @@ import {
 /** Specification 3; PENDING is "delivery pending/retrying". */
 export type WebhookStatus = 'PENDING' | 'SUCCESS' | 'FAILED';
 
-/** One notification to one client: the truth of its delivery. The queue only wakes us for it. */
+/** One notification to one client. This row decides what is sent; a queue job only triggers the attempt. */
 @Entity('usher_webhook')
 @Index('usher_webhook_due', ['status', 'nextAttemptAt', 'id'])
 @Index('usher_webhook_reference', ['referenceId', 'id'])
@@ -30,7 +30,7 @@ export class Webhook {
   @Column(text('event_type', 64))
   eventType: string;
 
-  /** Event type and reference while PENDING or SUCCESS, null once FAILED: unique, so that at most one is live. */
+  /** Event type and reference; null after FAILED. Unique, so at most one webhook per reference is PENDING or SUCCESS. */
   @Column({ ...text('live_key', 255), nullable: true })
   liveKey: string | null;
 
@@ -40,11 +40,11 @@ export class Webhook {
   @Column(text('notify_url', NOTIFY_URL_LENGTH))
   notifyUrl: string;
 
-  /** Whether the URL was the client's registered one: a resend then goes to the one it has registered by then. */
+  /** True if the URL was the client's registered one. A resend then uses the URL registered at that time. */
   @Column({ name: 'uses_client_url', type: 'boolean' })
   usesClientUrl: boolean;
 
-  /** The exact text that is signed and sent at every attempt. */
+  /** The exact text that every attempt signs and sends. */
   @Column(longText('body'))
   body: string;
 
@@ -55,7 +55,7 @@ export class Webhook {
   @Column({ name: 'attempts', type: 'int' })
   attempts: number;
 
-  /** When PENDING: not before this moment. While an attempt is under way it is the end of that attempt's lease. */
+  /** While PENDING: the earliest time of the next attempt. While an attempt is running: the end of its lease. */
   @Column({ ...wholeNumber('next_attempt_at'), nullable: true })
   nextAttemptAt: number | null;
 
@@ -68,16 +68,16 @@ export class Webhook {
   @Column({ ...text('resend_of', OWN_ID_LENGTH), nullable: true })
   resendOf: string | null;
 
-  /** Of the request that asked for it, for the log; null where none did. */
+  /** The id of the HTTP request that caused it, for the log, or null. */
   @Column({ ...text('request_id', 64), nullable: true })
   requestId: string | null;
 
-  /** When its body and its attempts were deleted, for age. */
+  /** When its body and its attempts were deleted because of their age. */
   @Column({ ...wholeNumber('purged_at'), nullable: true })
   purgedAt: number | null;
 }
 
-/** One POST. Written before the socket opens; without a duration it is under way, or was cut off. */
+/** One POST. Written before the socket opens. Without a duration it is still running, or a crash ended it. */
 @Entity('usher_webhook_attempt')
 @Index('usher_webhook_attempt_started', ['startedAt'])
 export class WebhookAttempt {
@@ -93,7 +93,7 @@ export class WebhookAttempt {
   @Column({ ...wholeNumber('duration_ms'), nullable: true })
   durationMs: number | null;
 
-  /** How far it came: dns, connect, tls, headers, body. */
+  /** The last phase reached: dns, connect, tls, headers or body. */
   @Column({ ...text('phase', 20), nullable: true })
   phase: string | null;
 

@@ -17,7 +17,7 @@ import { Sweep } from './queue/sweep.js';
 import { OrderCompletedListener } from './record/order-completed.listener.js';
 import { WebhookRecorder } from './record/webhook.recorder.js';
 import { NotificationSender } from './transport/notification-sender.js';
-import { WebhookEndings } from './webhook-ended.event.js';
+import { WebhookEndedEmitter } from './webhook-ended.event.js';
 import { WebhookService } from './webhook.service.js';
 
 const createSender = ({ retry, allowPrivateHosts, proxy }: ResolvedOptions): NotificationSender =>
@@ -42,7 +42,7 @@ const createSender = ({ retry, allowPrivateHosts, proxy }: ResolvedOptions): Not
     { provide: NotificationSender, useFactory: createSender, inject: [USHER_OPTIONS] },
     SigningSecrets,
     DeliveryEvents,
-    WebhookEndings,
+    WebhookEndedEmitter,
     ClaimStore,
     OutcomeStore,
     Delivery,

@@ -1,8 +1,8 @@
-import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, Repository } from 'typeorm';
 import { z } from 'zod';
 import { ClientsService } from '../clients/clients.service.js';
+import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { inTransaction } from '../database/sql.js';
 import { conflict, notFound, unprocessable, validated } from '../http/problem.js';
 import { REQUEST_ID } from '../http/request-id.js';
@@ -12,7 +12,7 @@ import { WebhookRecorder } from './record/webhook.recorder.js';
 import { type AttemptView, attemptView, ReferenceId, type WebhookView, webhookView } from './webhook-view.js';
 import { Webhook, WebhookAttempt, type WebhookStatus } from './webhook.entity.js';
 
-/** `text` columns take 65,535 bytes. */
+/** The size of a `text` column in MySQL, in bytes. */
 const BODY_LIMIT = 65_535;
 
 export const NotifyRequest = z.object({
@@ -20,7 +20,7 @@ export const NotifyRequest = z.object({
   clientId: z.string().min(1),
   notifyUrl: z.string().optional(),
   data: z.record(z.string(), z.unknown()),
-  /** For the log lines of its delivery. */
+  /** Shown in the log lines of the delivery. */
   requestId: z.string().regex(REQUEST_ID, 'must be 1 to 64 of A-Z, a-z, 0-9, ".", "_" and "-"').optional(),
 });
 export type NotifyRequest = z.infer<typeof NotifyRequest>;
@@ -31,7 +31,7 @@ export interface WebhookFilter {
   limit?: number | undefined;
 }
 
-/** What other modules and operators do with webhooks. Errors are problems of http/problem.ts. */
+/** The operations on webhooks for other modules and for operators. Errors are problems of http/problem.ts. */
 @Injectable()
 export class WebhookService {
   private readonly webhooks: Repository<Webhook>;
@@ -45,17 +45,23 @@ export class WebhookService {
   }
 
   /**
-   * Notifies a client of the completion of an order that lives elsewhere. With `manager` it joins the caller's
-   * transaction, which must be on Usher's own data source. A reference that was notified already is not notified again.
+   * Notifies a client that an order of another system is complete. With `manager` it joins the caller's transaction,
+   * which must be on Usher's data source. A reference that is PENDING or SUCCESS is not notified again.
    */
   async notify(request: NotifyRequest, manager?: EntityManager): Promise<WebhookView> {
     const { referenceId, clientId, notifyUrl = null, data, requestId = null } = validated(NotifyRequest, request);
     if (notifyUrl !== null) this.clients.checkNotifyUrlField(notifyUrl);
     const body = notificationBody(NOTIFY_ORDER_COMPLETION, data);
-    if (Buffer.byteLength(body) > BODY_LIMIT) throw unprocessable(`the notification has more than ${BODY_LIMIT} bytes`);
+    if (Buffer.byteLength(body) > BODY_LIMIT)
+      throw unprocessable(`the notification is too large; use at most ${BODY_LIMIT} bytes`);
     const webhook = {
-      ...{ referenceId, eventType: NOTIFY_ORDER_COMPLETION, clientId, notifyUrl, body },
-      ...{ resendOf: null, requestId },
+      referenceId,
+      eventType: NOTIFY_ORDER_COMPLETION,
+      clientId,
+      notifyUrl,
+      body,
+      resendOf: null,
+      requestId,
     };
     const recorded = await this.within(manager, (inside) => this.recorder.record(inside, webhook));
     return webhookView(recorded.webhook);
@@ -83,15 +89,16 @@ export class WebhookService {
   }
 
   /**
-   * Sends a FAILED notification anew, as a webhook of its own: to the order's own Notify URL if it had one, else to the
-   * one the client has registered now. 409 for any other status (specification 6.3).
+   * Sends a FAILED notification again as a new webhook: to the order's own Notify URL if it had one, else to the client's
+   * currently registered one. 409 for any other status (specification 6.3).
    */
   async resend(id: string, requestId: string | null = null): Promise<WebhookView> {
     return inTransaction(this.dataSource, async (manager) => {
       const failed = await this.get(manager, id);
       if (failed.status !== 'FAILED')
-        throw conflict(`webhook ${id} is ${failed.status}; only a FAILED one can be sent again`);
-      if (failed.purgedAt !== null) throw conflict(`webhook ${id} is too old to be sent again: its body was deleted`);
+        throw conflict(`webhook ${id} is ${failed.status}; only a FAILED webhook can be sent again`);
+      if (failed.purgedAt !== null)
+        throw conflict(`webhook ${id} cannot be sent again: its body was deleted because of its age`);
       const { referenceId, eventType, clientId, body } = failed;
       const notifyUrl = failed.usesClientUrl ? null : failed.notifyUrl;
       const { webhook, isNew } = await this.recorder.record(manager, {
@@ -103,7 +110,7 @@ export class WebhookService {
         resendOf: id,
         requestId,
       });
-      if (!isNew) throw conflict(`webhook ${webhook.id} of the same reference is ${webhook.status} already`);
+      if (!isNew) throw conflict(`webhook ${webhook.id} of the same reference is already ${webhook.status}`);
       return webhookView(webhook);
     });
   }
@@ -117,10 +124,14 @@ export class WebhookService {
   private within<T>(manager: EntityManager | undefined, work: (manager: EntityManager) => Promise<T>): Promise<T> {
     if (!manager) return inTransaction(this.dataSource, work);
     if (manager.dataSource !== this.dataSource) {
-      throw new Error('notify() was given an entity manager of another data source; give one of Usher’s, or none');
+      throw new Error(
+        'notify() got an entity manager of another data source; pass one of Usher’s data source, or none',
+      );
     }
     if (!manager.queryRunner?.isTransactionActive) {
-      throw new Error('notify() was given an entity manager outside a transaction; give one of an open one, or none');
+      throw new Error(
+        'notify() got an entity manager without an open transaction; pass one of an open transaction, or none',
+      );
     }
     return work(manager);
   }

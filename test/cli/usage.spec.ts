@@ -99,4 +99,4 @@ test('the demo does every step, and tells it as one JSON document', async () => 
   const { ok, steps } = JSON.parse(stdout) as { ok: boolean; steps: { ok: boolean }[] };
   expect({ code, stderr, ok }).toEqual({ code: 0, stderr: '', ok: true });
   expect(steps).toHaveLength(7);
-}, 120_000);
+});

@@ -3,15 +3,18 @@ import { createBackend } from '../support/backend.js';
 import { startServer, usherJson } from '../support/process.js';
 import { basic } from '../support/usher.js';
 
-/** Makes a process believe that it is two days later than it is. */
-const WRONG_CLOCK = ['--import', 'data:text/javascript,const now=Date.now;Date.now=()=>now()+172800000;'];
+/** Sets the clock of a process two days ahead. */
+const CLOCK_AHEAD = ['--import', 'data:text/javascript,const now=Date.now;Date.now=()=>now()+172800000;'];
 
-test('a server whose clock is wrong takes the old secret for as long as the database says', async () => {
+test('a server with a wrong clock uses the database clock for the expiry of an old secret', async () => {
   const { settings, drop } = await createBackend();
   const created = await usherJson<{ client_id: string; client_secret: string }>(settings, [
-    ...['client', 'create', '--name', 'Clock'],
+    'client',
+    'create',
+    '--name',
+    'Clock',
   ]);
-  const server = await startServer({ ...settings, LOG_LEVEL: 'silent' }, WRONG_CLOCK);
+  const server = await startServer({ ...settings, LOG_LEVEL: 'silent' }, CLOCK_AHEAD);
   try {
     const statusOf = async (secret: string): Promise<number> => {
       const headers = { authorization: basic(created.client_id, secret), 'content-type': 'application/json' };

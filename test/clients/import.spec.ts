@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => usher.stop());
 
-/** application/x-www-form-urlencoded, as RFC 6749 section 2.3.1 asks. */
+/** application/x-www-form-urlencoded, as RFC 6749 section 2.3.1 requires. */
 const formEncoded = (text: string): string => new URLSearchParams({ _: text }).toString().slice(2);
 
 const statusOf = async (id: string, secret: string): Promise<number> =>
@@ -26,7 +26,7 @@ describe.each(TEXTS)('credentials with %s', (text) => {
   const [id, secret] = [`id ${text}`, ` secret ${text}:${text} `];
   beforeAll(() => usher.clients.import('Imported', null, { id, secret }));
 
-  test('authenticate as they stand', async () => {
+  test('authenticate unencoded', async () => {
     expect(await statusOf(id, secret)).toBe(200);
   });
 
@@ -44,11 +44,11 @@ describe.each(TEXTS)('credentials with %s', (text) => {
 });
 
 describe('an id with a colon', () => {
-  test('authenticates form-encoded only, and the import says so', async () => {
+  test('authenticates only form-encoded, and the import prints a note', async () => {
     const { code, stdout, stderr } = await importCommand('a:b', 'secret');
     expect([code, stdout]).toEqual([0, expect.stringContaining('a:b')]);
     expect(stderr).toBe(
-      'usher: note: the id has a colon: it authenticates only form-encoded (RFC 6749, section 2.3.1), as a%3Ab\n',
+      'usher: note: the client id contains a colon; send it form-encoded (RFC 6749, section 2.3.1): a%3Ab\n',
     );
     expect(await statusOf('a%3Ab', 'secret')).toBe(200);
     expect(await statusOf('a:b', 'secret')).toBe(401);
@@ -56,7 +56,7 @@ describe('an id with a colon', () => {
 });
 
 describe('client create --id --secret-stdin', () => {
-  test('takes the secret without its last newline, and nothing else of it off', async () => {
+  test('removes only the last newline from the secret', async () => {
     const { client_secret: shown } = await usherJson<{ client_secret: null }>(
       usher.settings,
       ['client', 'create', '--name', 'N', '--id', 'piped', '--secret-stdin'],
@@ -67,40 +67,40 @@ describe('client create --id --secret-stdin', () => {
     expect(await statusOf('piped', 'tw o')).toBe(401);
   });
 
-  test('refuses a taken id in one line, and leaves its client alone', async () => {
+  test('rejects an existing id in one line, and does not change that client', async () => {
     await usher.clients.import('First', null, { id: 'taken', secret: 'first' });
     const { code, stdout, stderr } = await importCommand('taken', 'second');
-    expect([code, stdout, stderr]).toEqual([1, '', 'usher: there is a client taken already\n']);
+    expect([code, stdout, stderr]).toEqual([1, '', 'usher: client taken already exists\n']);
     expect([await statusOf('taken', 'first'), await statusOf('taken', 'second')]).toEqual([200, 401]);
   });
 
-  test('refuses a secret with two newlines at its end: a control character stays', async () => {
+  test('rejects a secret with two trailing newlines, because one control character remains', async () => {
     const { code, stderr } = await importCommand('newlines', 'secret\n\n');
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/^usher: the client secret has a control character.*\n$/),
+      expect.stringMatching(/^usher: the client secret contains a control character.*\n$/),
     ]);
   });
 
-  test('refuses bytes that are not UTF-8', async () => {
+  test('rejects bytes that are not UTF-8', async () => {
     const { code, stderr } = await importCommand('bytes', Buffer.from([0x61, 0xff]));
     expect([code, stderr]).toEqual([1, 'usher: the secret on standard input is not UTF-8\n']);
   });
 
-  test('refuses one half of the credentials', async () => {
-    for (const half of [['--id', 'half'], ['--secret-stdin']]) {
-      const { code, stderr } = await run(usher.settings, ['client', 'create', '--name', 'N', ...half], 'x');
+  test('rejects an id without a secret, and a secret without an id', async () => {
+    for (const option of [['--id', 'half'], ['--secret-stdin']]) {
+      const { code, stderr } = await run(usher.settings, ['client', 'create', '--name', 'N', ...option], 'x');
       expect([code, stderr]).toEqual([1, expect.stringMatching(/^usher: --id and --secret-stdin go together.*\n$/)]);
     }
   });
 
-  test('shows the secret in no fault', async () => {
+  test('never shows the secret in an error message', async () => {
     const { stdout, stderr } = await importCommand(' white', 'very-secret-text');
     expect(stdout + stderr).not.toContain('very-secret-text');
   });
 });
 
-describe('what cannot be imported', () => {
+describe('invalid credentials', () => {
   test.each([
     ['', 'x', 'empty'],
     ['x', '', 'empty'],
@@ -112,23 +112,23 @@ describe('what cannot be imported', () => {
     ['x', 'x\ud800y', 'well-formed'],
     ['漢'.repeat(256), 'x', 'more than 255'],
     ['x', '😀'.repeat(1_025), 'more than 1024'],
-  ])('%j with %j is refused: %s', (id, secret, why) => {
+  ])('id %j with secret %j is rejected: %s', (id, secret, why) => {
     expect(credentialFault({ id, secret })).toContain(why);
   });
 
-  test('is refused by the service too', async () => {
+  test('are rejected by the service too', async () => {
     await expect(usher.clients.import('N', null, { id: 'x ', secret: 'x' })).rejects.toBeInstanceOf(ClientError);
   });
 });
 
-test('the longest credentials work', async () => {
+test('credentials of the maximum length work', async () => {
   const [id, secret] = ['漢'.repeat(255), '😀'.repeat(1_024)];
   await usher.clients.import('Long', null, { id, secret });
   expect(await statusOf(id, secret)).toBe(200);
 });
 
-describe('ids that look alike', () => {
-  test('by case are different clients', async () => {
+describe('similar ids', () => {
+  test('that differ in case belong to different clients', async () => {
     await usher.clients.import('Lower', null, { id: 'alike-é', secret: 'lower' });
     await usher.clients.import('Upper', null, { id: 'ALIKE-É', secret: 'upper' });
     await usher.clients.import('Plain', null, { id: 'alike-e', secret: 'plain' });
@@ -138,7 +138,7 @@ describe('ids that look alike', () => {
     expect(await statusOf('alike-é', 'upper')).toBe(401);
   });
 
-  test('by a space at the end do not stand for each other', async () => {
+  test('that differ in a trailing space are not interchangeable', async () => {
     await usher.clients.import('Space', null, { id: 'space', secret: 'x' });
     expect(await statusOf('space ', 'x')).toBe(401);
     expect((await usher.request('POST', '/auth/token', { authorization: basic('space+', 'x') }, {})).status).toBe(401);

@@ -40,7 +40,7 @@ async function notification(client: TestClient): Promise<Arrival> {
   return (await receiver.waitFor(key))[0]!;
 }
 
-const holds = ({ rawBody, headers }: Arrival, secret: string): boolean => {
+const verifies = ({ rawBody, headers }: Arrival, secret: string): boolean => {
   try {
     return verifyNotification({ rawBody, headers, secret }).eventType === 'NOTIFY_ORDER_COMPLETION';
   } catch {
@@ -48,8 +48,8 @@ const holds = ({ rawBody, headers }: Arrival, secret: string): boolean => {
   }
 };
 
-/** As though so much of the overlap had gone by. */
-async function letOverlapPass(client: TestClient, ms: number): Promise<void> {
+/** Simulates elapsed time by moving the expiry of the old secret closer. */
+async function shortenOverlap(client: TestClient, ms: number): Promise<void> {
   const dataSource = usher.running.app.get<DataSource>(getDataSourceToken());
   await dataSource
     .createQueryBuilder()
@@ -59,7 +59,7 @@ async function letOverlapPass(client: TestClient, ms: number): Promise<void> {
     .execute();
 }
 
-describe('while a rotation overlaps', () => {
+describe('during the overlap of a rotation', () => {
   test('the old and the new secret both authenticate, and no other', async () => {
     const client = await usher.client();
     const { client_secret: next } = await rotate(client);
@@ -69,12 +69,14 @@ describe('while a rotation overlaps', () => {
     expect(await authenticates(client, `${next}x`)).toBe(false);
   });
 
-  test('it lasts 24 hours unless told otherwise, by the clock of the database', async () => {
+  test('the overlap lasts 24 hours by default, by the database clock', async () => {
     const client = await usher.client();
     const dataSource = usher.running.app.get<DataSource>(getDataSourceToken());
     const before = await databaseNow(dataSource.manager);
     const { old_secret_valid_until: until } = await usherJson<Rotated>(usher.settings, [
-      ...['client', 'rotate-secret', client.id],
+      'client',
+      'rotate-secret',
+      client.id,
     ]);
     const after = await databaseNow(dataSource.manager);
     expect(Date.parse(until)).toBeGreaterThanOrEqual(before + 86_400_000);
@@ -85,9 +87,9 @@ describe('while a rotation overlaps', () => {
     const client = await usher.client(receiver.url);
     const { client_secret: next } = await rotate(client);
     const arrival = await notification(client);
-    expect(holds(arrival, client.secret)).toBe(true);
-    expect(holds(arrival, next)).toBe(true);
-    expect(holds(arrival, 'another')).toBe(false);
+    expect(verifies(arrival, client.secret)).toBe(true);
+    expect(verifies(arrival, next)).toBe(true);
+    expect(verifies(arrival, 'another')).toBe(false);
   });
 
   test('the old secret makes X-Signature, the new one X-Signature-Next', async () => {
@@ -96,11 +98,11 @@ describe('while a rotation overlaps', () => {
     const { 'x-signature-next': nextSignature, ...headers } = (await notification(client)).headers;
     const arrival = (await receiver.of(receiver.arrivals.at(-1)!.key))[0]!;
     expect(nextSignature).toMatch(/^[0-9a-f]{64}$/);
-    expect(holds({ ...arrival, headers }, client.secret)).toBe(true);
-    expect(holds({ ...arrival, headers: { ...headers, 'x-signature': nextSignature } }, next)).toBe(true);
+    expect(verifies({ ...arrival, headers }, client.secret)).toBe(true);
+    expect(verifies({ ...arrival, headers: { ...headers, 'x-signature': nextSignature } }, next)).toBe(true);
   });
 
-  test('a second rotation is refused in a line that names finish-rotation', async () => {
+  test('a second rotation is rejected with a message that names finish-rotation', async () => {
     const client = await usher.client();
     const { client_secret: next } = await rotate(client);
     const { code, stdout, stderr } = await run(usher.settings, ['client', 'rotate-secret', client.id]);
@@ -109,14 +111,14 @@ describe('while a rotation overlaps', () => {
     expect(await authenticates(client, next)).toBe(true);
   });
 
-  test('of rotations at the same moment one wins', async () => {
+  test('only one of several concurrent rotations succeeds', async () => {
     const client = await usher.client();
     const rotation = usher.running.app.get(SecretRotation, { strict: false });
     const ended = await Promise.allSettled(Array.from({ length: 8 }, () => rotation.rotate(client.id, 60_000)));
-    const won = ended.filter((end) => end.status === 'fulfilled');
-    expect(won).toHaveLength(1);
+    const succeeded = ended.filter((end) => end.status === 'fulfilled');
+    expect(succeeded).toHaveLength(1);
     expect(await authenticates(client, client.secret)).toBe(true);
-    expect(await authenticates(client, won[0]!.value.secret)).toBe(true);
+    expect(await authenticates(client, succeeded[0]!.value.secret)).toBe(true);
   });
 });
 
@@ -124,25 +126,25 @@ describe('after the overlap', () => {
   test('only the new secret authenticates and signs, without a second header', async () => {
     const client = await usher.client(receiver.url);
     const { client_secret: next } = await rotate(client, 3_600_000);
-    await letOverlapPass(client, 3_600_000);
+    await shortenOverlap(client, 3_600_000);
     expect(await authenticates(client, client.secret)).toBe(false);
     expect(await authenticates(client, next)).toBe(true);
     const arrival = await notification(new TestClient(usher, client.id, next));
     expect(arrival.headers['x-signature-next']).toBeUndefined();
-    expect(holds(arrival, client.secret)).toBe(false);
-    expect(holds(arrival, next)).toBe(true);
+    expect(verifies(arrival, client.secret)).toBe(false);
+    expect(verifies(arrival, next)).toBe(true);
   });
 
-  test('the secret can be rotated again, and what ended stays ended', async () => {
+  test('the secret can be rotated again, and expired secrets stay invalid', async () => {
     const client = await usher.client();
     const first = await rotate(client, 3_600_000);
-    await letOverlapPass(client, 3_600_000);
+    await shortenOverlap(client, 3_600_000);
     const second = await rotate(client);
-    const good = [client.secret, first.client_secret, second.client_secret].map((one) => authenticates(client, one));
-    expect(await Promise.all(good)).toEqual([false, true, true]);
+    const results = [client.secret, first.client_secret, second.client_secret].map((one) => authenticates(client, one));
+    expect(await Promise.all(results)).toEqual([false, true, true]);
   });
 
-  test('an overlap of 0s ends the old secret at once', async () => {
+  test('with an overlap of 0s the old secret is invalid immediately', async () => {
     const client = await usher.client();
     const command = ['client', 'rotate-secret', client.id, '--overlap', '0s'];
     const { client_secret: next } = await usherJson<Rotated>(usher.settings, command);
@@ -153,13 +155,13 @@ describe('after the overlap', () => {
   test('a short overlap ends by itself', async () => {
     const client = await usher.client();
     const { client_secret: next } = await rotate(client, 10);
-    await eventually('the old secret is refused', async () => !(await authenticates(client, client.secret)));
+    await eventually('the old secret is rejected', async () => !(await authenticates(client, client.secret)));
     expect(await authenticates(client, next)).toBe(true);
   });
 });
 
 describe('finish-rotation', () => {
-  test('ends the old secret now', async () => {
+  test('invalidates the old secret immediately', async () => {
     const client = await usher.client();
     const { client_secret: next } = await rotate(client);
     await usherJson(usher.settings, ['client', 'finish-rotation', client.id]);
@@ -167,7 +169,7 @@ describe('finish-rotation', () => {
     expect(await authenticates(client, next)).toBe(true);
   });
 
-  test('is refused where no rotation is running: the only secret stays', async () => {
+  test('is rejected if no rotation is in progress, and the secret stays valid', async () => {
     const client = await usher.client();
     const { code, stderr } = await run(usher.settings, ['client', 'finish-rotation', client.id]);
     expect(code).toBe(1);
@@ -176,7 +178,7 @@ describe('finish-rotation', () => {
   });
 });
 
-test('a client that does not exist is refused in one line', async () => {
+test('an unknown client is rejected in one line', async () => {
   for (const command of ['rotate-secret', 'finish-rotation']) {
     const { code, stderr } = await run(usher.settings, ['client', command, 'nobody']);
     expect([code, stderr.split('\n').length]).toEqual([1, 2]);
@@ -184,7 +186,7 @@ test('a client that does not exist is refused in one line', async () => {
   }
 });
 
-test('rotating a secret leaves tokens as they are', async () => {
+test('tokens stay valid after a secret rotation', async () => {
   const client = await usher.client(receiver.url);
   const { body } = await client.token();
   const { client_secret: next } = await rotate(client, 0);

@@ -7,7 +7,7 @@ import { BasicStrategy } from 'passport-http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { basic, type TestClient, TestUsher } from '../support/usher.js';
 
-/** As an application may have it: Passport's own name for it, and users of its own. */
+/** The Basic strategy of an application: Passport's default name and the application's own users. */
 @Injectable()
 class StaffStrategy extends PassportStrategy(BasicStrategy) {
   validate(user: string, password: string): string | null {
@@ -53,7 +53,7 @@ const tokenFrom = async (usher: TestUsher, authorization: string): Promise<numbe
 const rotaFor = async (authorization: string): Promise<number> =>
   (await fetch(`${await staff.getUrl()}/rota`, { headers: { authorization } })).status;
 
-test('a Basic strategy of the application’s own and that of each Usher let in their own, whoever came last', async () => {
+test('the application and each Usher accept only their own users, in any order of registration', async () => {
   expect(await tokenFrom(first, clientOfFirst.basic)).toBe(200);
   expect(await tokenFrom(second, clientOfSecond.basic)).toBe(200);
   expect(await rotaFor(STAFF)).toBe(200);

@@ -35,7 +35,7 @@ class Cinema {
   ) {}
 }
 
-/** Keeps a list of its own, and fails when told to. */
+/** A listener with its own list, which throws while `isFull` is set. */
 @Injectable()
 class Ledger {
   isFull = false;
@@ -87,8 +87,8 @@ async function cinema(config: Config): Promise<INestApplicationContext> {
   return application;
 }
 
-describe('an application of its own', () => {
-  test('injects the services and gets its notifications out', async () => {
+describe('an application that embeds Usher', () => {
+  test('can inject the services, and its notifications are delivered', async () => {
     const { orders, webhooks, clients } = (await cinema(await settings())).get(Cinema);
     const { client } = await clients.create('Aggregator', receiver.url);
     const { key } = await orders.create(client, NEW_ORDER);
@@ -97,7 +97,7 @@ describe('an application of its own', () => {
     await Promise.all([receiver.waitFor(key), receiver.waitFor('Foreign-1')]);
   });
 
-  test('has its own listeners heard in the transaction: one that throws rolls the completion back', async () => {
+  test('has its listeners called in the transaction: one that throws rolls the completion back', async () => {
     const application = await cinema(await settings());
     const { orders, webhooks, clients } = application.get(Cinema);
     const ledger = application.get(Ledger);
@@ -116,7 +116,7 @@ describe('an application of its own', () => {
     expect(receiver.of(key)).toHaveLength(1);
   });
 
-  test('guards routes of its own with BearerGuard and is given no route of ours', async () => {
+  test('can protect its own routes with BearerGuard and gets no routes of Usher', async () => {
     const config = await settings();
     @Module({
       imports: [UsherModule.forResolvedOptions(config), AuthModule, OrdersModule, WebhookModule],
@@ -146,7 +146,7 @@ describe('an application of its own', () => {
     expect(await answer('POST', '/movie-orders')).toEqual([404, null]);
   });
 
-  test('with OrdersModule but nobody to notify does not start, and says what is missing', async () => {
+  test('with OrdersModule but without WebhookModule does not start and says what is missing', async () => {
     const config = await settings({ USHER_ROLE: 'api' });
     @Module({ imports: [UsherModule.forResolvedOptions(config), OrdersModule] })
     class SilentModule {}
@@ -155,6 +155,6 @@ describe('an application of its own', () => {
       abortOnError: false,
     });
     open.push(application);
-    await expect(application.init()).rejects.toThrow('import WebhookModule beside OrdersModule');
+    await expect(application.init()).rejects.toThrow('import WebhookModule together with OrdersModule');
   });
 });

@@ -54,7 +54,7 @@ afterEach(async () => {
 });
 afterAll(() => receiver.close());
 
-/** Settings of a database that nobody has asked anything yet. */
+/** Settings of a database to which nothing connects. */
 const NOWHERE = {
   DATABASE_URL: 'postgres://127.0.0.1:1/none',
   USHER_MASTER_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
@@ -62,7 +62,7 @@ const NOWHERE = {
   OPS_PASSWORD: 'ops',
 };
 
-/** Never connected: what matters is who is given it. */
+/** Never connected. The test only checks where it is injected. */
 const shop = new DataSource({ type: 'postgres' });
 
 const dataSourceNamed = (name?: string): DynamicModule =>
@@ -78,7 +78,7 @@ async function settings(more: Record<string, string> = {}): Promise<Config> {
   return loadConfig({ ...SHORT_TIMES, ...backend.settings, ...more });
 }
 
-/** Usher and then what the application has beside it. */
+/** Starts an application with Usher and further modules. */
 async function start(config: Config, ...imports: (DynamicModule | (new () => object))[]) {
   @Module({ imports: [UsherModule.forResolvedOptions(config), ClientsModule, WebhookModule, ...imports] })
   class CinemaModule {}
@@ -103,7 +103,7 @@ class SeatsController {
   }
 }
 
-/** As Nest's own documentation has it. */
+/** The catch-all filter from Nest's documentation. */
 @Catch()
 class EveryFilter implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {
@@ -126,10 +126,10 @@ const workerOf = (application: INestApplicationContext) =>
   application.get(Workers, { strict: false }).all.find(({ worker }) => worker.name === WEBHOOK_QUEUE)?.worker;
 
 describe('an application', () => {
-  test('is told of a refusal by an exception of Nest’s own, which its filters know and nobody logs as a fault', async () => {
+  test('gets a refusal as an exception of Nest, which its filters handle and which is not logged as an error', async () => {
     const faults: unknown[] = [];
     const quiet = (): void => undefined;
-    const application = await seats({ log: quiet, warn: quiet, error: (...told: unknown[]) => faults.push(told) });
+    const application = await seats({ log: quiet, warn: quiet, error: (...args: unknown[]) => faults.push(args) });
     await application.init();
     const { statusCode, body } = await application.inject('/seats');
     expect(statusCode).toBe(401);
@@ -137,7 +137,7 @@ describe('an application', () => {
     expect(faults).toEqual([]);
   });
 
-  test('that answers every error itself answers a refusal with its status', async () => {
+  test('with a catch-all filter answers a refusal with its status', async () => {
     const application = await seats({ log: () => undefined, warn: () => undefined, error: () => undefined });
     application.useGlobalFilters(new EveryFilter());
     await application.init();
@@ -146,7 +146,7 @@ describe('an application', () => {
     expect(headers['www-authenticate']).toBe('Bearer realm="usher"');
   });
 
-  test('may name queues of its own as Usher names its: deliveries are made from Usher’s', async () => {
+  test('can have queues with the same names as Usher’s, and Usher uses its own', async () => {
     const names = ['webhook', 'retry-run', 'purge', 'sandbox-operator'];
     const application = await start(await settings(), ...names.map(queueNamed));
     const { client } = await application.get(ClientsService, { strict: false }).create('Aggregator', receiver.url);
@@ -155,19 +155,19 @@ describe('an application', () => {
     await receiver.waitFor('Neighbour-1');
   });
 
-  test('may start its workers when it likes; Usher’s run from the start', async () => {
+  test('can register its workers manually, and Usher’s workers run from the start', async () => {
     const manual = BullModule.forRoot({ connection: {}, extraOptions: { manualRegistration: true } });
     const application = await start(await settings(), manual);
     expect(workerOf(application)?.isRunning()).toBe(true);
   });
 
-  test('may have a data source of its own, under a name', async () => {
+  test('can have its own named data source', async () => {
     const application = await start(await settings({ USHER_ROLE: 'api' }), dataSourceNamed('shop'));
     expect(application.get(getDataSourceToken('shop'))).toBe(shop);
     expect(await application.get(ClientsService, { strict: false }).list()).toEqual([]);
   });
 
-  test('with a second default data source, before or behind Usher’s, does not start and says what to do', async () => {
+  test('with a second default data source, before or after Usher’s, does not start and says what to do', async () => {
     const usher = UsherModule.forResolvedOptions(loadConfig(NOWHERE));
     for (const imports of [
       [usher, dataSourceNamed()],
@@ -180,7 +180,7 @@ describe('an application', () => {
     }
   });
 
-  test('is given the emitter of its own options', async () => {
+  test('gets its own event emitter with its own options', async () => {
     @Injectable()
     class Foyer {
       readonly heard: string[] = [];
@@ -201,7 +201,7 @@ describe('an application', () => {
     expect(foyer.heard).toEqual(['opened']);
   });
 
-  test('is given the metrics registry of its own', async () => {
+  test('gets its own metrics registry', async () => {
     const registry = new Registry();
     @Global()
     @Module({ providers: [{ provide: Registry, useValue: registry }], exports: [Registry] })
@@ -218,7 +218,7 @@ describe('an application', () => {
   });
 });
 
-test('two Ushers of a process keep their own settings, also where both were made before either started', async () => {
+test('two Ushers in one process keep their own settings, even if both modules are made before either starts', async () => {
   const configs = await Promise.all(['11', '22'].map((most) => settings({ WEBHOOK_CONCURRENCY: most })));
   const modules = configs.map((config) => UsherModule.forResolvedOptions(config));
   for (const module of modules)

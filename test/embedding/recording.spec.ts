@@ -32,7 +32,7 @@ afterAll(async () => {
   await backend.drop();
 });
 
-test('the test double in the place of WebhookModule also takes the notifications of OrdersModule', async () => {
+test('RecordingWebhookModule instead of WebhookModule also records the notifications of OrdersModule', async () => {
   const [clients, orders] = [application.get(ClientsService), application.get(OrdersService)];
   const { client } = await clients.create('Aggregator', 'https://partner.example/notify');
   const { key } = await orders.create(client, NEW_ORDER);

@@ -132,4 +132,4 @@ test('no secret, token or master key is in plain text in the database, the queue
     receiver.close();
     await drop();
   }
-}, 300_000);
+});

@@ -20,33 +20,33 @@ async function create(of: TestClient, key: string, body: object = ORDER): Promis
 }
 
 describe('an Idempotency-Key', () => {
-  test('makes one order of the same request sent twice, whatever the order of its fields', async () => {
+  test('creates one order for a request sent twice, in any order of its fields', async () => {
     const first = await create(client, 'a');
     const again = await create(client, 'a', Object.fromEntries(Object.entries(ORDER).reverse()));
     expect([first.status, again.status]).toEqual([201, 201]);
     expect(again.body).toEqual(first.body);
   });
 
-  test('makes one order of twenty requests at once', async () => {
+  test('creates one order for twenty concurrent requests', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => create(client, 'b')));
     expect(new Set(answers.map(({ status, body }) => `${status} ${String(body.key)}`)).size).toBe(1);
   });
 
-  test('refuses another request under the same key', async () => {
+  test('is refused for a different request', async () => {
     await create(client, 'c');
     const { status, body } = await create(client, 'c', { ...ORDER, totalAmount: 1 });
     expect(status).toBe(422);
     expect(body.detail).toContain('Idempotency-Key');
   });
 
-  test('of one client is not another client’s', async () => {
+  test('of one client does not affect another client', async () => {
     const mine = await create(client, 'd');
     const theirs = await create(await usher.client(), 'd');
     expect(theirs.status).toBe(201);
     expect(theirs.body.key).not.toBe(mine.body.key);
   });
 
-  test('holds for a day', async () => {
+  test('is valid for one day', async () => {
     const first = await create(client, 'e');
     const dataSource = usher.running.app.get<DataSource>(getDataSourceToken(), { strict: false });
     await dataSource.getRepository(IdempotencyKey).decrement({ key: 'e' }, 'createdAt', 86_400_000);
@@ -55,7 +55,7 @@ describe('an Idempotency-Key', () => {
     expect(later.body.key).not.toBe(first.body.key);
   });
 
-  test('that a header can carry but we do not take is a 400 that says so', async () => {
+  test('with invalid characters gets a 400 that names the header', async () => {
     const { status, body } = await create(client, 'x'.repeat(256));
     expect(status).toBe(400);
     expect(body.errors).toMatchObject([{ field: 'Idempotency-Key' }]);

@@ -53,7 +53,7 @@ describe('create-movie-order', () => {
     ['notifyUrl', { notifyUrl: 'http://169.254.169.254/latest' }],
     ['notifyUrl', { notifyUrl: `https://example.com/${'x'.repeat(2_048)}` }],
     ['notifyUrl', { notifyUrl: null }],
-  ])('answers 400 that names %s to %j', async (field, change) => {
+  ])('answers 400 that names %s for %j', async (field, change) => {
     const { status, headers, body } = await create(change);
     expect(status).toBe(400);
     expect(headers.get('content-type')).toMatch(/^application\/problem\+json/);
@@ -61,12 +61,12 @@ describe('create-movie-order', () => {
     expect(body.errors).toEqual([{ field, message: expect.any(String) }]);
   });
 
-  test('names every field at fault at once', async () => {
+  test('names every invalid field', async () => {
     const { body } = await client.call('POST', '/movie-orders', {});
     expect((body.errors as { field: string }[]).map(({ field }) => field)).toEqual(Object.keys(NEW_ORDER));
   });
 
-  test.each(['{', '[]', '"text"', 'null', ''])('answers 400 to the body %j', async (text) => {
+  test.each(['{', '[]', '"text"', 'null', ''])('answers 400 for the body %j', async (text) => {
     const { access_token: token } = (await client.token()).body;
     const headers = { authorization: `Bearer ${String(token)}`, 'content-type': 'application/json' };
     const { status, headers: answered } = await usher.request('POST', '/movie-orders', headers, text);
@@ -74,7 +74,7 @@ describe('create-movie-order', () => {
     expect(answered.get('content-type')).toMatch(/^application\/problem\+json/);
   });
 
-  test('answers 422 where neither the order nor the client has a Notify URL', async () => {
+  test('answers 422 if neither the order nor the client has a Notify URL', async () => {
     const { status, body } = await (await usher.client()).call('POST', '/movie-orders', NEW_ORDER);
     expect(status).toBe(422);
     expect(body.detail).toContain('notifyUrl');
@@ -82,7 +82,7 @@ describe('create-movie-order', () => {
 });
 
 describe('an order', () => {
-  test('is shown to its client as it stands', async () => {
+  test('is returned to its client', async () => {
     const key = await client.order();
     const completed = await client.complete(key);
     expect(completed.body).toMatchObject({ key, status: 'COMPLETED', ...NEW_ORDER, ...COMPLETION });
@@ -90,7 +90,7 @@ describe('an order', () => {
     expect({ status, body }).toEqual({ status: 200, body: completed.body });
   });
 
-  test('of another client looks like one that does not exist, and cannot be completed', async () => {
+  test('of another client is answered like one that does not exist and cannot be completed', async () => {
     const key = await client.order();
     const stranger = await usher.client(receiver.url);
     const unknown = await stranger.call('GET', `/movie-orders/${key.slice(0, -4)}AAAA`);
@@ -108,7 +108,7 @@ describe('an order', () => {
     },
   );
 
-  test('cannot be created, seen or completed without a token', async () => {
+  test('cannot be created, read or completed without a token', async () => {
     const key = await client.order();
     const paths = [
       ['POST', '/movie-orders'],
@@ -138,7 +138,7 @@ describe('an order', () => {
   });
 });
 
-test('a body that is not in UTF-8 is a 400, and completes nothing with characters lost', async () => {
+test('a body that is not valid UTF-8 gets 400 and completes nothing', async () => {
   const key = await client.order();
   const response = await fetch(`${usher.running.url}/internal/movie-orders/${key}/complete`, {
     method: 'POST',
@@ -161,7 +161,7 @@ describe('the internal route', () => {
       COMPLETION,
     );
 
-  test('completes any client\u2019s order for the internal credentials', async () => {
+  test('completes the order of any client with the internal credentials', async () => {
     const key = await client.order();
     const { status, body } = await complete(key, basic('order-service', 'let me in'));
     expect(status).toBe(200);
@@ -169,7 +169,7 @@ describe('the internal route', () => {
     await usher.webhook(key, 'SUCCESS');
   });
 
-  test('is closed to everybody else', async () => {
+  test('refuses all other credentials', async () => {
     const key = await client.order();
     const wrong = [undefined, basic('order-service', 'wrong'), basic('ops', 'ops'), client.basic, 'Bearer let me in'];
     for (const authorization of wrong) {
@@ -181,7 +181,7 @@ describe('the internal route', () => {
   });
 });
 
-test('the pending notification of a client that was disabled is still sent', async () => {
+test('the pending notification of a disabled client is still sent', async () => {
   receiver.behaviour = (response, arrival, nth) => answer(nth === 1 ? 500 : 200)(response, arrival, nth);
   const leaving = await usher.client(receiver.url);
   const key = await leaving.completedOrder();

@@ -134,7 +134,7 @@ describe('a claim', () => {
     const { id } = await waitingOrder();
     const [first] = await claims().claim([id]);
     if (first?.kind !== 'claimed') throw new Error('not claimed');
-    await claims().giveBack(first.claim);
+    await claims().release(first.claim);
     const { webhook, attempts } = await usher.webhooks.show(id);
     expect(webhook).toMatchObject({ status: 'PENDING', attempts: 0 });
     expect(attempts).toEqual([]);

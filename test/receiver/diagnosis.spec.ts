@@ -14,22 +14,29 @@ const hmac = (message: string): string => createHmac('sha256', SECRET).update(me
 
 function received(change: Partial<VerifyOptions> = {}, headers: Record<string, string> = {}): VerifyOptions {
   return {
-    ...{ rawBody: BODY, secret: SECRET, now: Number(TIMESTAMP) * 1_000 },
+    rawBody: BODY,
+    secret: SECRET,
+    now: Number(TIMESTAMP) * 1_000,
     headers: { 'X-Timestamp': TIMESTAMP, 'X-Nonce-Str': NONCE, 'X-Signature': signed(), ...headers },
     ...change,
   };
 }
 
-test('nothing differs in a genuine notification', () => {
+test('a genuine notification has no diagnosis', () => {
   expect(diagnose(received())).toBeNull();
 });
 
 test.each<[what: string, options: VerifyOptions, differs: DifferingStep, hint: RegExp]>([
-  ['a body written again', received({ rawBody: JSON.stringify(JSON.parse(BODY), null, 2) }), 'body', /written again/],
-  ['a body as Python writes it', received({ rawBody: BODY.replaceAll('é', '\\u00e9') }), 'body', /written again/],
-  ['a body with a line end', received({ rawBody: `${BODY}\n` }), 'body', /written again|white space/],
   [
-    'text that got a line end',
+    'a body that was serialized again',
+    received({ rawBody: JSON.stringify(JSON.parse(BODY), null, 2) }),
+    'body',
+    /serialized again/,
+  ],
+  ['a body that Python serialized', received({ rawBody: BODY.replaceAll('é', '\\u00e9') }), 'body', /serialized again/],
+  ['a body with a line end', received({ rawBody: `${BODY}\n` }), 'body', /serialized again|white space/],
+  [
+    'text with an added line end',
     received({ rawBody: 'no JSON\n' }, { 'X-Signature': signed(SECRET, TIMESTAMP, NONCE, 'no JSON') }),
     'body',
     /white space/,
@@ -38,17 +45,17 @@ test.each<[what: string, options: VerifyOptions, differs: DifferingStep, hint: R
     'a changed body in another form',
     received({ rawBody: BODY.replace('K', 'L').replace(',', ', ') }),
     'body',
-    /not as Usher writes it/,
+    /not compact JSON as Usher sends it/,
   ],
   ['another secret', received({ secret: 'another' }), 'secret', /most likely the secret/],
   ['a secret with a line end', received({ secret: `${SECRET}\n` }), 'secret', /white space around it/],
-  ['a body signed as it is', received({}, { 'X-Signature': hmac(TIMESTAMP + NONCE + BODY) }), 'recipe', /Base64/],
+  ['a body signed without Base64', received({}, { 'X-Signature': hmac(TIMESTAMP + NONCE + BODY) }), 'recipe', /Base64/],
   ['a body signed alone', received({}, { 'X-Signature': hmac(BODY) }), 'recipe', /only the body/],
   [
     'timestamp and nonce swapped',
     received({}, { 'X-Signature': signed(SECRET, NONCE, TIMESTAMP) }),
     'recipe',
-    /timestamp comes first/,
+    /put the timestamp first/,
   ],
   ['a header left out', received({ headers: { 'X-Timestamp': TIMESTAMP } }), 'header', /X-Nonce-Str is missing/],
   [
@@ -57,13 +64,13 @@ test.each<[what: string, options: VerifyOptions, differs: DifferingStep, hint: R
     'header',
     /X-Signature is malformed/,
   ],
-  ['an old one', received({ now: (Number(TIMESTAMP) + 400) * 1_000 }), 'timestamp', /it is 400 s old/],
-  ['one of the future', received({ now: (Number(TIMESTAMP) - 400) * 1_000 }), 'timestamp', /400 s ahead/],
-])('%s is told', (_, options, differs, hint) => {
+  ['an old notification', received({ now: (Number(TIMESTAMP) + 400) * 1_000 }), 'timestamp', /it is 400 s old/],
+  ['a notification from the future', received({ now: (Number(TIMESTAMP) - 400) * 1_000 }), 'timestamp', /400 s ahead/],
+])('%s is recognized', (_, options, differs, hint) => {
   expect(diagnose(options)).toMatchObject({ differs, hint: expect.stringMatching(hint) });
 });
 
-test('URL-safe Base64 is told where it differs', () => {
+test('URL-safe Base64 is recognized if it differs', () => {
   const rawBody = '{"a":"???>>>~~~"}';
   const wrong = hmac(TIMESTAMP + NONCE + Buffer.from(rawBody).toString('base64url'));
   expect(diagnose(received({ rawBody }, { 'X-Signature': wrong }))).toMatchObject({

@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterEach(() => void child?.kill());
 afterAll(() => usher.stop());
 
-/** A project of an integrator: the packages of ours, and Usher's own as it stands in `src`. */
+/** The project of an integrator, with our installed packages and with Usher from `src`. */
 function project(code: string): string {
   const folder = newFolder();
   mkdirSync(join(folder, 'node_modules/usher'), { recursive: true });
@@ -37,7 +37,7 @@ function project(code: string): string {
   return folder;
 }
 
-/** The receiver of the document, and its Notify URL. */
+/** Starts the receiver from the document and returns its Notify URL. */
 async function start(heading: string): Promise<{ url: string; output: () => string }> {
   const port = await freePort();
   const cwd = project(codeBelow(DOCUMENT, heading).replace('4000', String(port)));
@@ -55,7 +55,7 @@ interface Forgery {
   bodySent?: string;
 }
 
-/** A request that is signed as Usher does, unless told otherwise. */
+/** Sends a request that is signed as Usher signs, with optional changes. */
 async function post(url: string, { age = 0, timestampSent, bodySent }: Forgery = {}): Promise<[number, string]> {
   const timestamp = String(Math.floor(Date.now() / 1_000) - age);
   const nonce = randomAlphanumeric(32);
@@ -71,7 +71,7 @@ async function post(url: string, { age = 0, timestampSent, bodySent }: Forgery =
 }
 
 describe.each(['Express', 'Fastify', 'Nest'])('the receiver of %s', (heading) => {
-  test('takes a live notification, and refuses a changed body, a changed timestamp and an old one', async () => {
+  test('accepts a genuine notification and refuses a changed body, a changed timestamp and an old notification', async () => {
     const { url, output } = await start(heading);
     const key = await client.completedOrder({ notifyUrl: url });
     await usher.webhook(key, 'SUCCESS');
@@ -91,7 +91,7 @@ describe.each(['Express', 'Fastify', 'Nest'])('the receiver of %s', (heading) =>
   });
 });
 
-test('the memory of the document takes a request once', () => {
+test('the replay memory in the document accepts a request once', () => {
   const timestamp = String(Math.floor(Date.now() / 1_000));
   const nonce = randomAlphanumeric(32);
   const signature = signNotification('secret', timestamp, nonce, Buffer.from('{}'));
@@ -100,7 +100,7 @@ test('the memory of the document takes a request once', () => {
     headers: { 'X-Timestamp': timestamp, 'X-Nonce-Str': nonce, 'X-Signature': signature },
     secret: 'secret',
   };
-  // Of ioredis, as far as the code below uses it.
+  // The part of ioredis that the code below uses.
   const prelude = `
     const nonces = new Map();
     const redis = {

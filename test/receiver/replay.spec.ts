@@ -17,21 +17,21 @@ const verdict = (memory: NonceMemory, headers: Record<string, string>, seconds =
     (error: unknown) => (error as InvalidNotificationError).reason,
   );
 
-test('the same request is taken once; a retry, which has a nonce of its own, is taken', async () => {
+test('the same request is accepted once, and a retry with its own nonce is accepted', async () => {
   const memory = new NonceMemory(() => SIGNED_AT * 1_000);
   expect(await verdict(memory, signed('a'.repeat(32)))).toBe('taken');
   expect(await verdict(memory, signed('a'.repeat(32)), 10)).toBe('replayed');
   expect(await verdict(memory, signed('b'.repeat(32)))).toBe('taken');
 });
 
-test('a forged request is not remembered, so that it cannot shut out a genuine one', async () => {
+test('the nonce of a forged request is not stored, so a genuine request is still accepted', async () => {
   const memory = new NonceMemory(() => SIGNED_AT * 1_000);
   const headers = signed('a'.repeat(32));
   expect(await verdict(memory, { ...headers, 'X-Signature': 'f'.repeat(64) })).toBe('wrong-signature');
   expect(await verdict(memory, headers)).toBe('taken');
 });
 
-test('a nonce is remembered for as long as its timestamp is taken, and then forgotten', async () => {
+test('a nonce is stored for as long as its timestamp is valid', async () => {
   for (const receivedAfter of [-300, 0, 300]) {
     let now = SIGNED_AT + receivedAfter;
     const memory = new NonceMemory(() => now * 1_000);

@@ -30,8 +30,8 @@ function reasonOf(options: VerifyOptions): string {
   return 'none: it holds';
 }
 
-describe('a genuine notification holds', () => {
-  test('as the published vectors say', () => {
+describe('a genuine notification is accepted', () => {
+  test('as in the published test vectors', () => {
     expect(Buffer.byteLength(BODY)).toBe(159);
     expect(verifyNotification(genuine())).toMatchObject({
       data: { status: 'COMPLETED', title: 'Amélie — 天使爱美丽' },
@@ -65,7 +65,7 @@ describe('a genuine notification holds', () => {
   });
 });
 
-describe('a forged one does not:', () => {
+describe('a forged notification is rejected:', () => {
   test.each<[what: string, options: VerifyOptions]>([
     ['a body with one byte more', genuine({ rawBody: `${BODY} ` })],
     ['a body parsed and written again', genuine({ rawBody: JSON.stringify(JSON.parse(BODY), null, 1) })],
@@ -80,13 +80,13 @@ describe('a forged one does not:', () => {
   });
 });
 
-test.each(['X-Timestamp', 'X-Nonce-Str', 'X-Signature'])('without %s it says which header is missing', (name) => {
+test.each(['X-Timestamp', 'X-Nonce-Str', 'X-Signature'])('without %s the error names the missing header', (name) => {
   expect(reasonOf(withHeaders({ [name]: undefined }))).toBe('missing-header');
   expect(() => verifyNotification(withHeaders({ [name]: undefined }))).toThrow(`${name} is missing`);
   expect(reasonOf(withHeaders({ [name]: [] }))).toBe('missing-header');
 });
 
-describe('a header of another form is refused, even where it is signed:', () => {
+describe('a malformed header is rejected, even if it is signed:', () => {
   test.each([
     ['a timestamp of 9 digits', '176722560', NONCE],
     ['a timestamp of 11 digits', '17672256000', NONCE],
@@ -112,18 +112,18 @@ describe('a header of another form is refused, even where it is signed:', () => 
   });
 });
 
-describe('how far its timestamp may lie from now', () => {
+describe('the allowed difference between X-Timestamp and now', () => {
   const at = (seconds: number, toleranceSeconds?: number): string =>
     reasonOf(
       genuine({ now: SIGNED_AT + seconds * 1_000, ...(toleranceSeconds !== undefined && { toleranceSeconds }) }),
     );
 
-  test('is 300 seconds either way by default', () => {
+  test('is 300 seconds in both directions by default', () => {
     expect([at(300), at(-300)]).toEqual(['none: it holds', 'none: it holds']);
     expect([at(301), at(-301)]).toEqual(['too-old', 'too-old']);
   });
 
-  test('is what toleranceSeconds says, 0 included', () => {
+  test('is set by toleranceSeconds, including 0', () => {
     expect([at(10, 10), at(11, 10), at(0, 0), at(1, 0)]).toEqual([
       'none: it holds',
       'too-old',
@@ -132,24 +132,26 @@ describe('how far its timestamp may lie from now', () => {
     ]);
   });
 
-  test('is now without a clock given', () => {
+  test('uses the current time by default', () => {
     const { now: _, ...options } = genuine();
     expect(reasonOf(options)).toBe('too-old');
   });
 
-  test.each([NaN, Infinity, -Infinity, -1])('cannot be %p, which would let replays through', (toleranceSeconds) => {
+  test.each([NaN, Infinity, -Infinity, -1])('cannot be %p, which would accept replays', (toleranceSeconds) => {
     expect(() => verifyNotification(genuine({ toleranceSeconds }))).toThrow(RangeError);
   });
 
-  test('cannot be measured from a clock that is not a number', () => {
+  test('needs a number as the current time', () => {
     expect(() => verifyNotification(genuine({ now: NaN }))).toThrow(RangeError);
   });
 });
 
-describe('a mistake of the receiver is told as one:', () => {
+describe('invalid options of the receiver throw a TypeError:', () => {
   test('a parsed body', () => {
     const rawBody = JSON.parse(BODY) as string;
-    expect(() => verifyNotification(genuine({ rawBody }))).toThrow(/bytes .* as they came, not a parsed body/);
+    expect(() => verifyNotification(genuine({ rawBody }))).toThrow(
+      /bytes or the text of the received body, not a parsed body/,
+    );
   });
 
   test.each(['', undefined])('a secret that is %p', (secret) => {

@@ -22,7 +22,7 @@ let dataSource: DataSource;
 let client: TestClient;
 
 beforeAll(async () => {
-  // No worker, which would purge as well at a full hour.
+  // No worker, because a worker would also purge at a full hour.
   usher = await TestUsher.start({ USHER_ROLE: 'api' });
   dataSource = usher.running.app.get<DataSource>(getDataSourceToken());
   client = await usher.client();
@@ -31,7 +31,7 @@ afterAll(() => usher.stop());
 
 const digest = (): string => digestToken(randomBytes(32).toString('hex'));
 
-/** So many expired grants, and as many expired access tokens. */
+/** Inserts `count` expired grants and as many expired access tokens. */
 async function insertExpired(count: number): Promise<void> {
   const createdAt = Date.now() - 2 * HOUR_MS;
   for (let done = 0; done < count; done += PAGE) {
@@ -56,7 +56,7 @@ const counts = async (): Promise<{ grants: number; accessTokens: number }> => ({
   accessTokens: await dataSource.manager.count(AccessToken),
 });
 
-test('20,000 expired rows go while tokens are issued, and no issuing request fails', async () => {
+test('20,000 expired rows are deleted while tokens are issued, and no token request fails', async () => {
   await insertExpired(EXPIRED);
   const before = await counts();
   let isPurging = true;
@@ -78,28 +78,32 @@ test('20,000 expired rows go while tokens are issued, and no issuing request fai
   });
 });
 
-test('two purges at the same moment share the work', async () => {
+test('two concurrent purges share the work', async () => {
   await insertExpired(2_000);
   const purge = usher.running.app.get(Purge, { strict: false });
   const [one, other] = await Promise.all([purge.run(), purge.run()]);
   expect([one.grants + other.grants, one.accessTokens + other.accessTokens]).toEqual([2_000, 2_000]);
 });
 
-test('an access token outlives its grant, whose refresh token expired', async () => {
+test('an access token stays valid after its grant expired with the refresh token', async () => {
   const { body } = await client.token();
   const { grantId } = await dataSource.manager.findOneByOrFail(AccessToken, {
     digest: digestToken(String(body.access_token)),
   });
   await dataSource.manager.update(Grant, { id: grantId }, { expiresAt: 1 });
   expect(await usherJson(usher.settings, ['purge'])).toEqual({
-    ...{ grants: 1, access_tokens: 0, idempotency_keys: 0, orders: 0, webhooks: 0 },
+    grants: 1,
+    access_tokens: 0,
+    idempotency_keys: 0,
+    orders: 0,
+    webhooks: 0,
   });
   const headers = { authorization: `Bearer ${String(body.access_token)}` };
   expect((await usher.request('GET', '/movie-orders/none', headers)).status).toBe(404);
   expect((await client.refresh(body.refresh_token)).body.error).toBe('invalid_grant');
 });
 
-test('away from a terminal the command shows lines and what it deleted', async () => {
+test('without a terminal the command prints progress lines and the number of deleted rows', async () => {
   await insertExpired(1_000);
   const { code, stdout, stderr } = await run(usher.settings, ['purge']);
   expect([code, stdout]).toEqual([
@@ -109,7 +113,7 @@ test('away from a terminal the command shows lines and what it deleted', async (
   expect(stderr).toBe(['500', '1000', '1500', '2000'].map((done) => `Purging ${done}/2000\n`).join(''));
 });
 
-test('a purge that is told to end stops between two batches', async () => {
+test('an aborted purge stops between two batches', async () => {
   await insertExpired(1_000);
   const purge = usher.running.app.get(Purge, { strict: false });
   const ending = new AbortController();
@@ -118,7 +122,7 @@ test('a purge that is told to end stops between two batches', async () => {
   expect(await purge.run()).toMatchObject({ grants: 1_000, accessTokens: 500 });
 });
 
-test('a worker purges when the queue has its job', async () => {
+test('a worker purges when the queue has the job', async () => {
   const working = await TestUsher.start();
   const { manager } = working.dataSource;
   const grant = { id: newId('sandbox', Date.now()), clientId: client.id, refreshDigest: digest() };

@@ -24,7 +24,7 @@ beforeAll(async () => {
   usher = await TestUsher.start({ WEBHOOK_RETENTION: '30d', WEBHOOK_MAX_ATTEMPTS: '1' });
   client = await usher.client(receiver.url);
   manager = usher.dataSource.manager;
-  // At a full hour it would purge as well.
+  // A worker would also purge at every full hour.
   await usher.running.app.get(PurgeSchedule, { strict: false }).beforeApplicationShutdown();
 });
 afterAll(async () => {
@@ -34,7 +34,7 @@ afterAll(async () => {
 
 const purge = (): Promise<Purged> => usher.running.app.get(Purge, { strict: false }).run();
 
-/** As if all that has happened to an order had happened then. */
+/** Sets all times of an order and its webhook to `moment`. */
 async function age(key: string, moment = OLD): Promise<void> {
   await manager.update(Webhook, { referenceId: key }, { finishedAt: moment, createdAt: moment });
   await manager.update(MovieOrder, { id: orderIdOf(key)! }, { lastUpdatedAt: moment, createdAt: moment });
@@ -48,7 +48,7 @@ async function ended(status: 'SUCCESS' | 'FAILED'): Promise<{ key: string; id: s
   return { key, id };
 }
 
-test('an old success loses order, body and attempts, and its reference is never notified again', async () => {
+test('the purge deletes the order, body and attempts of an old SUCCESS, and its reference is not notified again', async () => {
   const { key, id } = await ended('SUCCESS');
   await age(key);
   expect(await purge()).toEqual({ ...NOTHING, orders: 1, webhooks: 1 });
@@ -61,7 +61,7 @@ test('an old success loses order, body and attempts, and its reference is never 
   expect(await purge()).toEqual(NOTHING);
 });
 
-test('an old failure is not sent again, and says why; a younger one is', async () => {
+test('an old FAILED webhook is refused with the reason, and a newer one is sent again', async () => {
   const [old, young] = [await ended('FAILED'), await ended('FAILED')];
   await age(old.key);
   await age(young.key, OLD + 2 * DAY_MS);
@@ -73,7 +73,7 @@ test('an old failure is not sent again, and says why; a younger one is', async (
   await receiver.waitFor(young.key, 2);
 });
 
-test('what is PENDING stays, however old', async () => {
+test('PENDING orders and webhooks are kept at any age', async () => {
   const key = await client.order();
   await age(key);
   const { id } = await usher.webhooks.notify({ referenceId: 'Waiting-1', clientId: client.id, data: {} });
@@ -85,7 +85,7 @@ test('what is PENDING stays, however old', async () => {
   expect((await manager.findOneByOrFail(Webhook, { id })).body).not.toBe('');
 });
 
-test('an Idempotency-Key goes after a day', async () => {
+test('an Idempotency-Key is deleted after one day', async () => {
   const key = { clientId: client.id, requestDigest: 'x'.repeat(43), orderId: newId('sandbox', OLD) };
   const now = Date.now();
   await manager.insert(IdempotencyKey, [
@@ -96,7 +96,7 @@ test('an Idempotency-Key goes after a day', async () => {
   expect((await manager.find(IdempotencyKey)).map((row) => row.key)).toEqual(['today']);
 });
 
-test('1,200 of each go while orders are completed and delivered, and none of those is harmed', async () => {
+test('1,200 old rows of each kind are deleted while new orders are completed and delivered without loss', async () => {
   await insertOld(1_200);
   const purging = Promise.all([purge(), purge()]);
   const keys = await Promise.all(Array.from({ length: 30 }, () => client.completedOrder()));
@@ -106,7 +106,7 @@ test('1,200 of each go while orders are completed and delivered, and none of tho
   expect(await manager.countBy(WebhookAttempt, { startedAt: OLD })).toBe(0);
 });
 
-/** Orders long done, with their notifications of two attempts each. */
+/** Inserts old completed orders, each with a webhook of two attempts. */
 async function insertOld(count: number): Promise<void> {
   const ids = Array.from({ length: count }, () => newId('sandbox', OLD));
   const common = { clientId: client.id, createdAt: OLD };
@@ -117,8 +117,17 @@ async function insertOld(count: number): Promise<void> {
   await manager.insert(
     Webhook,
     ids.map((id) => ({
-      ...{ ...common, id, referenceId: id, eventType: 'NOTIFY_ORDER_COMPLETION', liveKey: id, body: '{}' },
-      ...{ notifyUrl: receiver.url, usesClientUrl: true, status: 'SUCCESS' as const, attempts: 2, finishedAt: OLD },
+      ...common,
+      id,
+      referenceId: id,
+      eventType: 'NOTIFY_ORDER_COMPLETION',
+      liveKey: id,
+      body: '{}',
+      notifyUrl: receiver.url,
+      usesClientUrl: true,
+      status: 'SUCCESS' as const,
+      attempts: 2,
+      finishedAt: OLD,
     })),
   );
   const attempts = ids.flatMap((webhookId) => [1, 2].map((number) => ({ webhookId, number, startedAt: OLD })));

@@ -1,14 +1,48 @@
 import { createEmptyTestResult } from '@jest/test-result';
-import { getState, resetState, run } from 'jest-circus';
+import { addEventHandler, getState, resetState, run } from 'jest-circus';
 import { formatResultsErrors } from 'jest-message-util';
 import { relative } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { BUILT, ROOT } from './build.mjs';
 
-process.on('unhandledRejection', (error) => getState().unhandledErrors.push(error));
+/** What a file opened is closed within milliseconds, some timers of BullMQ within seconds. */
+const CLOSING_LIMIT_MS = 60_000;
+const AGAIN_MS = 20;
+/** The channel to the runner and both outputs. */
+let openAtStart;
+
+/** What no test awaits fails the test that runs at that moment. */
+for (const event of ['unhandledRejection', 'uncaughtException'])
+  process.on(event, (error) => {
+    const { currentlyRunningTest, unhandledErrors } = getState();
+    (currentlyRunningTest?.errors ?? unhandledErrors).push(error);
+  });
+/** Tells the runner what runs now, and for how long it may. */
+addEventHandler(({ name, hook, test }, { testTimeout, currentlyRunningTest }) => {
+  if (name !== 'hook_start' && name !== 'test_fn_start') return;
+  const title = titleOf(currentlyRunningTest ?? hook.parent);
+  process.send({ running: hook ? `${hook.type} of ${title}` : title, limitMs: (hook ?? test).timeout ?? testTimeout });
+});
+
+function titleOf({ name, parent }) {
+  if (!parent) return 'the file';
+  return parent.parent ? `${titleOf(parent)} ${name}` : name;
+}
+
+// The runner has gone; what the tests started belongs to the process group and ends too.
+process.on('disconnect', () => process.kill(-process.pid, 'SIGKILL'));
+process.on('message', async (file) => {
+  openAtStart ??= [process.stdout, process.stderr] && process.getActiveResourcesInfo();
+  try {
+    process.send({ result: await runFile(file) });
+  } catch (error) {
+    process.send({ failure: error?.stack ?? String(error) });
+  }
+});
 
 /** Runs one test file, as the build has it, with Jest's own describe, test and hooks. */
-export async function runFile({ path, rootDir, testTimeout = 5_000, testNamePattern }) {
+async function runFile({ path, rootDir, testTimeout, testNamePattern }) {
   resetState();
   Object.assign(getState(), {
     testTimeout,
@@ -17,9 +51,12 @@ export async function runFile({ path, rootDir, testTimeout = 5_000, testNamePatt
   const start = Date.now();
   await import(pathToFileURL(`${BUILT}/${relative(ROOT, path).replace(/ts$/, 'js')}`));
   const { testResults, unhandledErrors } = await run();
-  if (testResults.length === 0) unhandledErrors.push('Error: this file has no test');
   const { jest } = await import(`${BUILT}/node_modules/@jest/globals/index.js`);
   jest.restoreAllMocks();
+  const limitMs = Math.min(testTimeout, CLOSING_LIMIT_MS);
+  process.send({ running: 'closing what the tests opened', limitMs });
+  const open = await leftOpen(limitMs);
+  if (open.length > 0) unhandledErrors.push(`Error: this file left open: ${open.join(', ')}; close it in a hook`);
   const end = Date.now();
   const results = testResults.map(assertionResult);
   const failed = results.filter(({ status }) => status === 'failed');
@@ -29,7 +66,8 @@ export async function runFile({ path, rootDir, testTimeout = 5_000, testNamePatt
   return {
     ...createEmptyTestResult(),
     testFilePath: path,
-    testResults: results,
+    // The details hold objects that no message between processes can.
+    testResults: results.map((result) => ({ ...result, failureDetails: [] })),
     failureMessage: formatResultsErrors(failed, { rootDir, testMatch: [] }, { noStackTrace: false }, path),
     numFailingTests: failed.length,
     numPassingTests: count('passed'),
@@ -58,4 +96,14 @@ function assertionResult({
     invocations,
     numPassingAsserts: 0,
   };
+}
+
+/** What still keeps this process alive, once it is nothing or the limit is over. */
+async function leftOpen(limitMs) {
+  for (const until = Date.now() + limitMs; ;) {
+    const open = process.getActiveResourcesInfo();
+    for (const kind of openAtStart) if (open.includes(kind)) open.splice(open.indexOf(kind), 1);
+    if (open.length === 0 || Date.now() > until) return open;
+    await sleep(AGAIN_MS);
+  }
 }

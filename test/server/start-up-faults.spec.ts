@@ -68,9 +68,12 @@ test('master keys that lack the one client secrets are sealed with', async () =>
   const first = keys('first');
   await usher({ ...own.settings, USHER_MASTER_KEYS: first }, ['client', 'create', '--name', 'A']);
   const without = await failedStart({ ...own.settings, USHER_MASTER_KEYS: keys('second') });
-  expectOneLine(without, 'sealed with master key "first", which USHER_MASTER_KEYS lacks; put that key back');
+  expectOneLine(
+    without,
+    'encrypted with master key "first", which is missing from USHER_MASTER_KEYS; put that key back',
+  );
   const another = await failedStart({ ...own.settings, USHER_MASTER_KEYS: keys('first') });
-  expectOneLine(another, 'sealed with master key "first", which is another one in USHER_MASTER_KEYS');
+  expectOneLine(another, 'encrypted with master key "first", which differs in USHER_MASTER_KEYS');
   const server = await startServer({ ...own.settings, USHER_MASTER_KEYS: `${keys('second')},${first}` });
   expect((await server.end()).code).toBe(0);
   await own.drop();
@@ -96,7 +99,7 @@ if (BACKEND === 'embedded') {
       const own = await createBackend();
       await writeFile(join(folderOf(own), 'master-key'), 'k1:junk');
       for (const ended of [await failedStart(own.settings), await usher(own.settings, ['client', 'list'])])
-        expectOneLine(ended, 'master-key is damaged; put its backup back, or set USHER_MASTER_KEYS');
+        expectOneLine(ended, 'master-key is damaged; restore it from a backup or set USHER_MASTER_KEYS');
       await own.drop();
     });
 
@@ -106,7 +109,7 @@ if (BACKEND === 'embedded') {
       await rm(join(folderOf(own), 'master-key'));
       expectOneLine(
         await failedStart(own.settings),
-        /sealed with master key "\w+", which \S+master-key lacks; put that key back/,
+        /encrypted with master key "\w+", which is missing from \S+master-key; put that key back/,
       );
       await own.drop();
     });

@@ -2,7 +2,7 @@ import { DelayedError, UnrecoverableError } from 'bullmq';
 import type { DeliveryJob } from '../../src/webhooks/queue/delivery.queue.js';
 import type { VirtualTime } from './virtual-time.js';
 
-/** The lock that the worker asks for: three times the timeout. */
+/** The lock duration of a worker: three HTTP timeouts. */
 const LOCK_MS = 90_000;
 
 type State = 'waiting' | 'delayed' | 'active' | 'completed' | 'failed';
@@ -12,22 +12,22 @@ interface AddedJob {
   opts: { jobId: string; delay: number; attempts: number };
 }
 
-/** A worker process; its wall clock is so far from the truth. */
+/** A worker process. `skewMs` is the error of its wall clock. */
 export interface Owner {
   readonly skewMs: number;
 }
 
-/** A job as the processor and the sweep see it. */
+/** A job, as far as the processor and the retry run use it. */
 export class ModelJob {
   state: State = 'waiting';
   attemptsMade = 0;
   priority = 0;
-  /** By the clock of the worker that delayed it. */
+  /** On the clock of the worker that delayed it. */
   runAt = 0;
-  /** While active: from then on the job counts as stalled. Null: its worker renews the lock. */
+  /** When an active job counts as stalled. Null while its worker renews the lock. */
   stalledAt: number | null = null;
   owner: Owner | null = null;
-  /** Its owner works on it, and so renews its lock. */
+  /** True while its owner processes it and renews its lock. */
   isWorkedOn = false;
 
   constructor(
@@ -71,14 +71,14 @@ export class ModelJob {
   }
 }
 
-/** What BullMQ does with our jobs, as measured: known ids are not added again, a lost lock is found by the stall check. */
+/** A model of BullMQ, based on measurements: known ids are not added again, and the stall check finds lost locks. */
 export class BullModel {
   private jobs = new Map<string, ModelJob>();
-  /** Ids of all jobs there have ever been. */
+  /** The ids of all jobs that were ever added. */
   readonly everAdded = new Set<string>();
   private isDown = false;
-  /** Marks whose retry-run job the queue still knows. */
-  private slots = new Set<string>();
+  /** The ids of the retry-run jobs that the queue still has. */
+  private runs = new Set<string>();
 
   constructor(private readonly time: VirtualTime) {}
 
@@ -94,10 +94,10 @@ export class BullModel {
     this.isDown = isDown;
   }
 
-  /** FLUSHALL. */
+  /** Models FLUSHALL: all jobs are lost. */
   wipe(): void {
     this.jobs.clear();
-    this.slots.clear();
+    this.runs.clear();
   }
 
   addBulk(added: AddedJob[]): Promise<void> {
@@ -114,11 +114,11 @@ export class BullModel {
 
   getJob(id: string): Promise<ModelJob | string | undefined> {
     this.checkUp();
-    return Promise.resolve(this.slots.has(id) ? id : this.jobs.get(id));
+    return Promise.resolve(this.runs.has(id) ? id : this.jobs.get(id));
   }
 
-  rememberSlot(id: string): void {
-    this.slots.add(id);
+  addRun(id: string): void {
+    this.runs.add(id);
   }
 
   /** The next job for a worker whose clock says `wallMs`. */
@@ -136,14 +136,14 @@ export class BullModel {
     return next;
   }
 
-  /** The worker's process is gone, or cannot be heard: its locks run out. */
+  /** The worker's process has stopped or cannot reach the queue, so its locks expire. */
   abandon(owner: Owner): void {
     for (const job of this.jobs.values()) {
       if (job.state === 'active' && job.owner === owner) job.stalledAt = this.time.now + LOCK_MS;
     }
   }
 
-  /** It is heard of again: the locks of what it still works on hold. */
+  /** The worker reaches the queue again and renews the locks of its running jobs. */
   renew(owner: Owner): void {
     for (const job of this.jobs.values()) {
       if (job.state === 'active' && job.owner === owner && job.isWorkedOn) job.stalledAt = null;
@@ -156,7 +156,7 @@ export class BullModel {
     }
   }
 
-  /** What BullMQ does when the processor has answered, unless the job is another's by now, or gone. */
+  /** Ends a job after the processor returned, unless another worker has it by now or it was deleted. */
   settle(job: ModelJob, owner: Owner, error: unknown, backoff: (attemptsMade: number, error: Error) => number): void {
     if (this.jobs.get(job.id) !== job || job.owner !== owner) return;
     job.isWorkedOn = false;

@@ -20,20 +20,20 @@ const MAX_ATTEMPTS = 5;
 const MIN_INTERVAL_MS = 30_000;
 const RETRY_EVERY_MS = 120_000;
 
-/** What was seen of a run from outside. */
-export interface Seen {
+/** What was observed during a schedule. */
+export interface Observations {
   log: Arrival[];
   /** References whose completion was committed. */
   completed: Set<string>;
-  /** Ids of all jobs there have ever been. */
+  /** The ids of all jobs that were ever added. */
   jobs: Set<string>;
-  /** When the SUCCESS of a webhook was first in the table. */
+  /** By webhook: when its SUCCESS was recorded. */
   recordedAt: Map<string, number>;
 }
 
-/** Judges a finished run by what was seen of it and by the tables; answers with every violation. */
-export async function violations(dataSource: DataSource, seen: Seen): Promise<string[]> {
-  const { log, completed, jobs, recordedAt } = seen;
+/** Checks a finished schedule by the observations and the tables. Returns every violation. */
+export async function violations(dataSource: DataSource, observed: Observations): Promise<string[]> {
+  const { log, completed, jobs, recordedAt } = observed;
   const webhooks = await read(dataSource);
   const attempts = await readAttempts(dataSource);
   const found: string[] = [];
@@ -41,7 +41,7 @@ export async function violations(dataSource: DataSource, seen: Seen): Promise<st
     if (!webhooks.some((webhook) => webhook.reference === reference)) found.push(`${reference} has no webhook`);
   }
   for (const job of jobs) {
-    if (!webhooks.some(({ id }) => id === job)) found.push(`job ${job} is of a webhook that was never committed`);
+    if (!webhooks.some(({ id }) => id === job)) found.push(`job ${job} belongs to a webhook that was never committed`);
   }
   for (const reference of new Set(webhooks.map((webhook) => webhook.reference))) {
     const all = webhooks.filter((webhook) => webhook.reference === reference);
@@ -62,24 +62,25 @@ export async function violations(dataSource: DataSource, seen: Seen): Promise<st
 
 function ofOne(webhook: Row, arrivals: Arrival[], attempts: AttemptRow[], recordedAt = Infinity): string[] {
   const found: string[] = [];
-  const say = (what: string): void => void found.push(`webhook ${webhook.id}: ${what}`);
-  if (webhook.status === 'PENDING') say('is stuck');
-  if (arrivals.length > MAX_ATTEMPTS) say(`arrived ${arrivals.length} times`);
-  if (webhook.attempts > MAX_ATTEMPTS) say(`has ${webhook.attempts} attempts`);
-  if (attempts.length !== webhook.attempts) say(`counts ${webhook.attempts} attempts and shows ${attempts.length}`);
-  if (arrivals.length > attempts.length) say('arrived more often than was written down');
-  if (webhook.status === 'FAILED' && webhook.attempts < MAX_ATTEMPTS) say(`gave up after ${webhook.attempts}`);
+  const report = (what: string): void => void found.push(`webhook ${webhook.id}: ${what}`);
+  if (webhook.status === 'PENDING') report('is still PENDING');
+  if (arrivals.length > MAX_ATTEMPTS) report(`arrived ${arrivals.length} times`);
+  if (webhook.attempts > MAX_ATTEMPTS) report(`has ${webhook.attempts} attempts`);
+  if (attempts.length !== webhook.attempts) report(`counts ${webhook.attempts} attempts and shows ${attempts.length}`);
+  if (arrivals.length > attempts.length) report('arrived more often than it has recorded attempts');
+  if (webhook.status === 'FAILED' && webhook.attempts < MAX_ATTEMPTS) report(`gave up after ${webhook.attempts}`);
   if (webhook.status === 'SUCCESS' && !arrivals.some(({ acceptedAt }) => acceptedAt !== null))
-    say('succeeded without a 2xx');
-  if (attempts.some(({ started }) => started > recordedAt)) say('was tried again after a recorded SUCCESS');
+    report('succeeded without a 2xx');
+  if (attempts.some(({ started }) => started > recordedAt)) report('was tried again after a recorded SUCCESS');
   for (const [index, arrival] of arrivals.entries()) {
     if (index > 0 && arrival.at < firstRunAfter((arrivals[index - 1]?.at ?? 0) + MIN_INTERVAL_MS))
-      say('was retried before a retry run');
-    const unheard = arrivals
+      report('was retried before a retry run');
+    const acceptedBefore = arrivals
       .slice(0, index)
       .filter(({ acceptedAt }) => acceptedAt !== null && acceptedAt <= arrival.at);
-    const isHeard = recordedAt < arrival.at || recordedAt === Infinity;
-    if (unheard.length > 0 && isHeard && !explained(unheard, attempts)) say('was repeated after a 2xx that was heard');
+    const isRecorded = recordedAt < arrival.at || recordedAt === Infinity;
+    if (acceptedBefore.length > 0 && isRecorded && !explained(acceptedBefore, attempts))
+      report('was repeated after a 2xx that arrived');
   }
   return found;
 }
@@ -87,12 +88,12 @@ function ofOne(webhook: Row, arrivals: Arrival[], attempts: AttemptRow[], record
 /** A repeat is explained by an attempt that was cut off, or whose 2xx came after the timeout. */
 function explained(accepted: Arrival[], attempts: AttemptRow[]): boolean {
   return accepted.every(({ at, acceptedAt }) => {
-    const cutOff = attempts.some(({ started, duration }) => started <= at && duration === null);
-    return cutOff || (acceptedAt ?? 0) - at >= 30_000;
+    const isCutOff = attempts.some(({ started, duration }) => started <= at && duration === null);
+    return isCutOff || (acceptedAt ?? 0) - at >= 30_000;
   });
 }
 
-/** Resends of the same reference included. */
+/** Checks the minimum interval for all webhooks of a reference, including resends. */
 function spacing(reference: string, webhooks: Row[], log: Arrival[]): string[] {
   const ids = new Set(webhooks.map(({ id }) => id));
   const times = log

@@ -1,12 +1,12 @@
-// Plants one fault after the other in a copy of the delivery code and shows that the simulation catches each.
-// npm run simulate:mutations              all of them
-// npm run simulate:mutations -- no lease    those with these words in their name
+// Adds one fault at a time to a copy of the delivery code and checks that the simulation finds it.
+// npm run simulate:mutations                all mutations
+// npm run simulate:mutations -- no lease    only mutations whose name contains these words
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Enough for the rarest of them; a fault ends its run at the first seed that shows it. */
+/** Enough for the fault that is the hardest to find. A run ends at the first seed that finds its fault. */
 const SEEDS = 60;
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -29,7 +29,7 @@ const MUTATIONS = [
   ['no minimum interval', 'values/retry-schedule.ts', 'endedAtMs + policy.minIntervalMs', 'endedAtMs'],
   ['retries between the retry runs', 'values/retry-schedule.ts', 'runAt(retryEveryMs, timeMs)', 'timeMs'],
   [
-    'a claim that went stale is sent',
+    'a stale claim is sent',
     'webhooks/deliver/delivery.ts',
     'const STALE_CLAIM_MS = 5_000',
     'const STALE_CLAIM_MS = 5_000_000',
@@ -62,10 +62,10 @@ const MUTATIONS = [
   [
     'a job added inside the transaction',
     'webhooks/record/webhook.recorder.ts',
-    'this.afterCommit.do(manager, () => this.queue.wake(webhook, nextAttemptAt - createdAt))',
-    'this.queue.wake(webhook, nextAttemptAt - createdAt)',
+    'this.afterCommit.do(manager, () => this.queue.enqueue(webhook, nextAttemptAt - createdAt))',
+    'this.queue.enqueue(webhook, nextAttemptAt - createdAt)',
   ],
-  ['no sweep', 'webhooks/queue/sweep.ts', 'let revived = 0;', 'let revived = 0; if (extent) return;'],
+  ['no sweep', 'webhooks/queue/sweep.ts', 'let restarted = 0;', 'let restarted = 0; if (extent) return;'],
   [
     'exhausted rows stay pending',
     'webhooks/deliver/claim.store.ts',
@@ -77,7 +77,8 @@ const MUTATIONS = [
 const wanted = MUTATIONS.filter(([name]) => name.includes(process.argv.slice(2).join(' ')));
 for (const [name, file, from] of MUTATIONS) {
   const path = join(ROOT, 'src', file);
-  if (!readFileSync(path, 'utf8').includes(from)) throw new Error(`${name}: ${path} no longer holds ${from}`);
+  if (!readFileSync(path, 'utf8').includes(from))
+    throw new Error(`${name}: ${path} does not contain "${from}"; update MUTATIONS`);
 }
 const results = wanted.map((mutation) => {
   const caught = isCaught(mutation);
@@ -85,7 +86,7 @@ const results = wanted.map((mutation) => {
   return caught;
 });
 const missed = results.filter((caught) => !caught).length;
-console.log(`${results.length - missed} of ${results.length} planted faults caught`);
+console.log(`${results.length - missed} of ${results.length} faults caught`);
 process.exit(missed === 0 ? 0 : 1);
 
 function isCaught([name, file, from, to]) {

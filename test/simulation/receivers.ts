@@ -3,15 +3,15 @@ import type { Outcome } from '../../src/webhooks/transport/outcome.js';
 import type { Random } from '../support/random.js';
 import type { VirtualTime } from './virtual-time.js';
 
-/** One request as the receiver saw it. */
+/** One request that arrived at a receiver. */
 export interface Arrival {
   webhook: string;
   at: number;
-  /** When a 2xx left the receiver, or null. */
+  /** When the receiver sent a 2xx, or null. */
   acceptedAt: number | null;
 }
 
-/** How a receiver treats one request: what it answers and after how long. Null: never. */
+/** How a receiver answers one request. A null status means no answer. */
 interface Reply {
   status: number | null;
   afterMs: number;
@@ -27,7 +27,7 @@ const BEHAVIOURS: ((random: Random) => Reply)[] = [
   (random) => ({ status: random.chance(0.3) ? 204 : null, afterMs: random.between(0, 29_999) }),
 ];
 
-/** Scripted receivers behind the sender: they keep the log by which the run is judged. */
+/** Scripted receivers that replace the network. Their log is checked after the schedule. */
 export class Receivers {
   readonly log: Arrival[] = [];
 

@@ -41,7 +41,7 @@ async function playAll(): Promise<boolean> {
   return broken === 0;
 }
 
-/** On a terminal one line that moves, elsewhere a line every hundred. */
+/** On a terminal one line that is updated; otherwise one line for every hundred schedules. */
 function report(done: number, broken: number): void {
   if (process.stdout.isTTY) process.stdout.write(`\r${done} of ${count}, ${broken} broken`);
   else if (done % 100 === 0) console.log(`${done} of ${count}, ${broken} broken`);

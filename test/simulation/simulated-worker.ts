@@ -1,9 +1,9 @@
 import { EventEmitter2 } from '@nestjs/event-emitter';
 import { Registry } from 'prom-client';
-import { type DataSource, In, type Repository } from 'typeorm';
+import { type DataSource, In } from 'typeorm';
 import type { Workers } from '../../src/queue/workers.js';
 import type { Config } from '../../src/server/settings/settings.js';
-import type { ClaimAnswer, Standing } from '../../src/webhooks/deliver/attempt.js';
+import type { ClaimResult, DeliveryState } from '../../src/webhooks/deliver/attempt.js';
 import { ClaimStore } from '../../src/webhooks/deliver/claim.store.js';
 import { DeliveryEvents } from '../../src/webhooks/deliver/delivery-events.js';
 import { Delivery } from '../../src/webhooks/deliver/delivery.js';
@@ -15,7 +15,7 @@ import { RetryRun } from '../../src/webhooks/queue/retry-run.js';
 import { Sweep } from '../../src/webhooks/queue/sweep.js';
 import type { NotificationSender, SignedRequest } from '../../src/webhooks/transport/notification-sender.js';
 import type { Outcome } from '../../src/webhooks/transport/outcome.js';
-import { WebhookEndings } from '../../src/webhooks/webhook-ended.event.js';
+import { WebhookEndedEmitter } from '../../src/webhooks/webhook-ended.event.js';
 import { Webhook } from '../../src/webhooks/webhook.entity.js';
 import type { Random } from '../support/random.js';
 import type { BullModel, ModelJob, Owner } from './bull-model.js';
@@ -31,18 +31,18 @@ export interface World {
   config: Config;
   deliveryQueue: DeliveryQueue;
   secrets: SigningSecrets;
-  /** When the SUCCESS of a webhook was first in the table. */
+  /** By webhook: when its SUCCESS was recorded. */
   recordedAt: Map<string, number>;
-  /** How likely a process ends, or sleeps, at any one of its steps. */
+  /** The probability of a crash and of a pause at each step of a process. */
   crashChance: number;
   pauseChance: number;
 }
 
 const SLOTS = 4;
-/** What belongs to a process that is gone never answers. */
+/** A promise that never settles, for the calls of a crashed process. */
 const never = <T>(): Promise<T> => new Promise<T>(() => undefined);
 
-/** One worker process: the real processor over the real stores, with a crash or a pause possible at every step. */
+/** One worker process: the real processor and stores, with a possible crash or pause at every step. */
 export class SimulatedWorker implements Owner {
   private isAlive = true;
   private running = 0;
@@ -55,14 +55,13 @@ export class SimulatedWorker implements Owner {
     private readonly onCrash: () => void,
   ) {
     const { dataSource, config, deliveryQueue, secrets, queue } = world;
-    const events = new DeliveryEvents(new Registry(), new WebhookEndings(new EventEmitter2()));
+    const events = new DeliveryEvents(new Registry(), new WebhookEndedEmitter(new EventEmitter2()));
     const claims = new ClaimStore(dataSource, config, events);
     const outcomes = new OutcomeStore(dataSource, config);
     const steps = {
-      claim: (ids: string[]): Promise<ClaimAnswer[]> => this.step(() => claims.claim(ids), 'after'),
-      giveBack: (claim: Parameters<ClaimStore['giveBack']>[0]): Promise<void> =>
-        this.step(() => claims.giveBack(claim)),
-      record: (finished: Parameters<OutcomeStore['record']>[0]): Promise<Standing[]> =>
+      claim: (ids: string[]): Promise<ClaimResult[]> => this.step(() => claims.claim(ids), 'after'),
+      release: (claim: Parameters<ClaimStore['release']>[0]): Promise<void> => this.step(() => claims.release(claim)),
+      record: (finished: Parameters<OutcomeStore['record']>[0]): Promise<DeliveryState[]> =>
         this.step(() => this.record(outcomes, finished), 'before'),
       send: (request: SignedRequest): Promise<Outcome> => this.send(request),
     };
@@ -73,21 +72,23 @@ export class SimulatedWorker implements Owner {
       steps as unknown as NotificationSender,
       events,
     );
-    // The model of a queue hands jobs out itself.
+    // Not used, because the queue model gives out the jobs.
     const workers = {} as Workers;
     this.processor = new DeliveryProcessor(delivery, config, workers);
-    const webhooks: Repository<Webhook> = dataSource.getRepository(Webhook);
-    this.retryRun = new RetryRun(queue as never, new Sweep(webhooks, deliveryQueue, config, events), config, workers);
+    this.retryRun = new RetryRun(queue as never, new Sweep(dataSource, deliveryQueue, config, events), config, workers);
   }
 
-  /** Notes when each SUCCESS stood in the table: an attempt that began before may end after it. */
-  private async record(outcomes: OutcomeStore, finished: Parameters<OutcomeStore['record']>[0]): Promise<Standing[]> {
+  /** Records when each SUCCESS was written, because an earlier attempt may end after it. */
+  private async record(
+    outcomes: OutcomeStore,
+    finished: Parameters<OutcomeStore['record']>[0],
+  ): Promise<DeliveryState[]> {
     const { dataSource, time, recordedAt } = this.world;
-    const standings = await outcomes.record(finished);
+    const states = await outcomes.record(finished);
     const ids = finished.map(({ claim }) => claim.webhook.id);
     const succeeded = await dataSource.getRepository(Webhook).findBy({ id: In(ids), status: 'SUCCESS' });
     for (const { id } of succeeded) if (!recordedAt.has(id)) recordedAt.set(id, time.now);
-    return standings;
+    return states;
   }
 
   crash(): void {
@@ -97,8 +98,8 @@ export class SimulatedWorker implements Owner {
     this.onCrash();
   }
 
-  /** Takes what the queue has for it. */
-  pump(): void {
+  /** Takes jobs from the queue while slots are free. */
+  takeJobs(): void {
     while (this.isAlive && this.running < SLOTS) {
       const job = this.world.queue.take(this, this.world.time.now + this.skewMs);
       if (!job) return;
@@ -122,22 +123,22 @@ export class SimulatedWorker implements Owner {
   private async send(request: SignedRequest): Promise<Outcome> {
     if (!this.isAlive) return never();
     const outcome = await this.world.receivers.post(request);
-    await this.maybe();
+    await this.maybeCrash();
     return this.isAlive ? outcome : never();
   }
 
-  /** A step of the database: the process may end before it, or after it without having heard the answer. */
+  /** A database step. The process may crash before it, or after it without getting the result. */
   private async step<T>(real: () => Promise<T>, mayPause: 'before' | 'after' | 'never' = 'never'): Promise<T> {
-    await this.maybe();
+    await this.maybeCrash();
     if (mayPause === 'before') await this.maybePause();
     if (!this.isAlive) return never();
     const result = await this.world.time.work(real);
-    await this.maybe();
+    await this.maybeCrash();
     if (mayPause === 'after') await this.maybePause();
     return this.isAlive ? result : never();
   }
 
-  /** Shorter than a claim holds, or longer; now and then the queue hears nothing of this worker meanwhile. */
+  /** A pause shorter or longer than a lease. In half of the pauses the worker cannot renew its locks. */
   private async maybePause(): Promise<void> {
     const { random, time, queue, pauseChance } = this.world;
     if (!random.chance(pauseChance)) return;
@@ -146,7 +147,7 @@ export class SimulatedWorker implements Owner {
     if (this.isAlive) queue.renew(this);
   }
 
-  private async maybe(): Promise<void> {
+  private async maybeCrash(): Promise<void> {
     if (this.world.random.chance(this.world.crashChance)) this.crash();
   }
 }

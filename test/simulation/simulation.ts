@@ -22,26 +22,26 @@ import { VirtualTime } from './virtual-time.js';
 const START = Date.UTC(2026, 0, 1);
 const MINUTE = 60_000;
 const FAULTS_MS = 14 * MINUTE;
-/** Long after the last fault: five attempts, each a crash's lease apart, and the retry runs between. */
+/** Enough time after the last fault for five attempts that each wait for a lease and a retry run. */
 const END_MS = 90 * MINUTE;
 const ORDERS = 10;
 const WORKERS = 3;
 const CLIENT = 'simulated';
 
-/** Many schedules over one database: the delivery code itself, a virtual clock, a model of the queue, scripted receivers. */
+/** Runs schedules on one database: the real delivery code, a virtual clock, a queue model and scripted receivers. */
 export class Simulation {
   private constructor(
     private readonly embedded: EmbeddedPostgres,
     private readonly dataSource: DataSource,
   ) {}
 
-  /** `folder` holds a migrated embedded database that nobody else uses. */
+  /** `folder` contains a migrated embedded database that no other process uses. */
   static async open(folder: string): Promise<Simulation> {
     Logger.overrideLogger(false);
     const config = loadConfig({ DATABASE_URL: `embedded:${folder}` });
     const embedded = await openEmbeddedPostgres(folder, 'own');
     const options = await dataSourceOptions(config, embedded, 'service');
-    // Unqualified functions are looked up in `simulated` first: there the database's clock is ours.
+    // Postgres looks up functions in `simulated` first, so the database uses the virtual clock.
     const extra = { ...(options as { extra: object }).extra, options: '-c search_path=simulated,pg_catalog,public' };
     const dataSource = await new DataSource({
       ...options,
@@ -61,7 +61,7 @@ export class Simulation {
     await this.embedded.close();
   }
 
-  /** Plays one schedule and answers with what it broke. */
+  /** Runs one schedule and returns the violations. */
   async play(seed: number): Promise<string[]> {
     await this.reset();
     const time = new VirtualTime(START, (now) => this.setDatabaseTime(now));
@@ -93,7 +93,7 @@ export class Simulation {
   }
 }
 
-/** What the order service does when something else in its transaction fails. */
+/** Models an order service whose transaction fails after the completion. */
 class RolledBack extends Error {}
 
 function ignoreRolledBack(error: unknown): void {
@@ -126,11 +126,11 @@ class Schedule {
     for (let i = 0; i < ORDERS; i += 1) this.planOrder(i);
     this.planFaults();
     this.everySecond(START);
-    this.everyMark(START);
+    this.everyRetryRun(START);
     time.at(START + FAULTS_MS, () => this.endFaults());
     await time.runUntil(START + FAULTS_MS);
     await time.runUntil(START + END_MS, () => this.isOver());
-    // What still waits at a receiver belongs to this schedule.
+    // Lets requests that are still open at a receiver end within this schedule.
     await time.runUntil(time.now + MINUTE);
     return violations(dataSource, { log: receivers.log, completed: this.completed, jobs: queue.everAdded, recordedAt });
   }
@@ -144,7 +144,7 @@ class Schedule {
     this.workers.push(worker);
   }
 
-  /** Completed once or twice, at once or later; maybe sent again when it has failed. */
+  /** Completes an order one to three times at random moments and sometimes resends it later. */
   private planOrder(number: number): void {
     const { time, random } = this.world;
     const reference = `order-${number}`;
@@ -179,7 +179,7 @@ class Schedule {
     const { time } = this.world;
     await time.work(async () => {
       const [newest] = await this.service.find(reference);
-      // Refused unless it FAILED; that too is part of the run.
+      // A webhook that is not FAILED is refused, which is also tested.
       if (newest) await this.service.resend(newest.id).catch(() => undefined);
     });
   }
@@ -206,13 +206,13 @@ class Schedule {
     const { time, queue } = this.world;
     time.at(moment, () => {
       if (moment % 30_000 === 0) queue.checkStalled();
-      for (const worker of this.workers) worker.pump();
+      for (const worker of this.workers) worker.takeJobs();
       this.everySecond(moment + 1_000);
     });
   }
 
-  /** A retry run stands on every even minute; any one of the workers does it. */
-  private everyMark(moment: number): void {
+  /** At every even minute one random worker does the retry run. */
+  private everyRetryRun(moment: number): void {
     const { time, random, queue } = this.world;
     time.at(moment, () => {
       const worker = this.workers.length > 0 ? random.pick(this.workers) : undefined;
@@ -221,11 +221,11 @@ class Schedule {
         void time
           .work(() => worker.retryRun.process({ data: { slot } } as never))
           .then(
-            () => queue.rememberSlot(`run-${slot}`),
+            () => queue.addRun(`run-${slot}`),
             () => undefined,
           );
       }
-      this.everyMark(moment + 2 * MINUTE);
+      this.everyRetryRun(moment + 2 * MINUTE);
     });
   }
 

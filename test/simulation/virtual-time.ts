@@ -4,7 +4,7 @@ interface Event {
   happen: () => void;
 }
 
-/** Time that passes only when nothing is left to do at this moment. Real database work takes no virtual time. */
+/** A clock that advances only when no work is left at the current moment. Real database work takes no virtual time. */
 export class VirtualTime {
   private events: Event[] = [];
   private order = 0;
@@ -13,7 +13,7 @@ export class VirtualTime {
 
   constructor(
     public now: number,
-    /** Tells the database what time it is. */
+    /** Sets the clock of the database. */
     private readonly setDatabaseTime: (now: number) => Promise<void>,
   ) {}
 
@@ -25,7 +25,7 @@ export class VirtualTime {
     return new Promise((resolve) => this.at(this.now + ms, resolve));
   }
 
-  /** Real work, such as a query: virtual time stands still until it is done. */
+  /** Runs real work, such as a query. Virtual time does not advance until it is done. */
   async work<T>(real: () => Promise<T>): Promise<T> {
     this.underWay += 1;
     try {
@@ -36,7 +36,7 @@ export class VirtualTime {
     }
   }
 
-  /** Lets everything happen that happens before `end`, or until `isOver` says so. */
+  /** Runs all events until `end`, or until `isOver` returns true. */
   async runUntil(end: number, isOver: () => Promise<boolean> = () => Promise.resolve(false)): Promise<void> {
     for (;;) {
       const next = this.earliest();
@@ -57,7 +57,7 @@ export class VirtualTime {
     );
   }
 
-  /** Until no work is under way and none was begun by what it caused. */
+  /** Waits until no work is running and none was started by the last event. */
   private async settle(): Promise<void> {
     for (let quiet = 0; quiet < 4;) {
       await new Promise((resolve) => setImmediate(resolve));

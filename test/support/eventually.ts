@@ -1,4 +1,7 @@
-const PATIENCE_MS = 90_000;
+import { HANG_LIMIT_MS } from './hang-limit.js';
+
+/** Shorter than a test's limit, so that the failure tells what was awaited. */
+const PATIENCE_MS = HANG_LIMIT_MS / 3;
 const AGAIN_MS = 20;
 
 /** Waits until `check` answers with something truthy and returns that; what `check` throws counts as not yet. */

@@ -1,32 +1,32 @@
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { type DataSource, Repository } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { nowExpression } from '../../database/sql.js';
 import { AccessToken } from '../tokens/grant.entity.js';
 import { digestToken, parseToken } from '../tokens/token.js';
 
-interface Good {
+interface CachedToken {
   client: Client;
   grantId: string;
 }
 
-interface Found extends Good {
-  /** How long the token is good for yet. */
+interface FoundToken extends CachedToken {
+  /** Time until the token expires. */
   remainingMs: number;
 }
 
-/** Below the 5 s within which revoking a token and disabling a client act in every process. */
-const KEPT_MS = 4_000;
-const KEPT_MOST = 10_000;
+/** Revoking a token or disabling a client must take effect in every process within 5 s, so this is shorter. */
+const CACHE_TTL_MS = 4_000;
+const MAX_ENTRIES = 10_000;
 
-/** Which client an access token is good for. A good one is remembered for a moment; a bad one is looked up every time. */
+/** Finds the client of an access token. Valid tokens are cached briefly; invalid tokens are never cached. */
 @Injectable()
 export class AccessTokens {
-  /** By digest: the tokens themselves are not kept in memory either. */
-  private readonly good = new LRUCache<string, Good>({ max: KEPT_MOST, ttl: KEPT_MS, ttlResolution: 0 });
-  private forgets = 0;
+  /** Keyed by digest, because tokens must not stay in memory. */
+  private readonly cache = new LRUCache<string, CachedToken>({ max: MAX_ENTRIES, ttl: CACHE_TTL_MS, ttlResolution: 0 });
+  private forgetCount = 0;
 
   private readonly clients: Repository<Client>;
 
@@ -34,37 +34,37 @@ export class AccessTokens {
     this.clients = dataSource.getRepository(Client);
   }
 
-  /** Null: unknown, expired, revoked, or its client is disabled. */
+  /** Null if the token is unknown, expired or revoked, or if its client is disabled. */
   async clientOf(token: string): Promise<Client | null> {
     if (parseToken(token)?.kind !== 'access') return null;
     const digest = digestToken(token);
-    return (this.good.get(digest) ?? (await this.lookUp(digest)))?.client ?? null;
+    return (this.cache.get(digest) ?? (await this.lookUp(digest)))?.client ?? null;
   }
 
-  /** At once in this process; the others follow within 5 s. */
+  /** Removes a token from this process's cache. Other processes stop accepting it within 5 s. */
   forget(token: string): void {
-    this.forgets += 1;
-    this.good.delete(digestToken(token));
+    this.forgetCount += 1;
+    this.cache.delete(digestToken(token));
   }
 
-  /** The same for every access token of a grant. */
+  /** Removes every access token of a grant from this process's cache. */
   forgetGrant(grantId: string): void {
-    this.forgets += 1;
-    for (const [digest, good] of [...this.good.entries()]) if (good.grantId === grantId) this.good.delete(digest);
+    this.forgetCount += 1;
+    for (const [digest, cached] of [...this.cache.entries()]) if (cached.grantId === grantId) this.cache.delete(digest);
   }
 
-  private async lookUp(digest: string): Promise<Good | null> {
-    const askedAt = performance.now();
-    const forgetsThen = this.forgets;
+  private async lookUp(digest: string): Promise<CachedToken | null> {
+    const startedAt = performance.now();
+    const forgetCountBefore = this.forgetCount;
     const found = await this.find(digest);
     if (!found) return null;
-    // As of the question, not of the answer; and not at all where something was forgotten in between.
-    const ttl = Math.min(KEPT_MS, found.remainingMs) - (performance.now() - askedAt);
-    if (ttl >= 1 && this.forgets === forgetsThen) this.good.set(digest, found, { ttl: Math.floor(ttl) });
+    // The cache time counts from the start of the query. A token is not cached if any token was forgotten meanwhile.
+    const ttl = Math.min(CACHE_TTL_MS, found.remainingMs) - (performance.now() - startedAt);
+    if (ttl >= 1 && this.forgetCount === forgetCountBefore) this.cache.set(digest, found, { ttl: Math.floor(ttl) });
     return found;
   }
 
-  private async find(digest: string): Promise<Found | null> {
+  private async find(digest: string): Promise<FoundToken | null> {
     const now = nowExpression(this.clients.manager.dataSource);
     const { entities, raw } = await this.clients
       .createQueryBuilder('client')

@@ -14,7 +14,7 @@ interface BearerResponse {
   header(name: string, value: string): unknown;
 }
 
-/** Lets a request through that carries a good access token, and notes its client for {@link CurrentClient}. */
+/** Requires a valid access token and stores its client on the request, for {@link CurrentClient}. */
 @Injectable()
 export class BearerGuard implements CanActivate {
   constructor(
@@ -29,7 +29,7 @@ export class BearerGuard implements CanActivate {
       request.user = await this.clientOf(bearerToken(request.headers.authorization));
       return true;
     } catch (error) {
-      // An application of its own has another error filter than ours, and owes the challenge all the same.
+      // The challenge is set here because an embedding application may use its own error filter.
       const headers = error instanceof Problem ? error.headers : {};
       for (const [name, value] of Object.entries(headers)) http.getResponse<BearerResponse>().header(name, value);
       throw error;
@@ -38,28 +38,33 @@ export class BearerGuard implements CanActivate {
 
   private async clientOf(token: string): Promise<Client> {
     const client = await this.tokens.clientOf(token);
-    if (!client) throw invalidToken(this.elsewhere(token) ?? 'the access token is unknown, expired or revoked');
+    if (!client) throw invalidToken(this.wrongEnvironment(token) ?? 'the access token is unknown, expired or revoked');
     return client;
   }
 
-  /** Of all mistakes the likeliest; the token says it of itself, so that telling gives nothing away. */
-  private elsewhere(token: string): string | null {
-    const { environment: here } = this.options;
-    const environment = parseToken(token)?.environment ?? here;
-    return environment === here ? null : `this token is of the ${environment} environment; this is ${here}`;
+  /** The most common mistake. The environment is readable in the token's prefix, so naming it reveals nothing. */
+  private wrongEnvironment(token: string): string | null {
+    const { environment: expected } = this.options;
+    const environment = parseToken(token)?.environment ?? expected;
+    return environment === expected
+      ? null
+      : `this token is for the ${environment} environment; use a ${expected} token`;
   }
 }
 
 function bearerToken(header: string | undefined): string {
   const token = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i.exec(header ?? '')?.[1];
   if (token === undefined)
-    throw unauthorized('an access token is missing: send Authorization: Bearer <access_token>', 'Bearer realm="usher"');
+    throw unauthorized(
+      'the access token is missing; send Authorization: Bearer <access_token>',
+      'Bearer realm="usher"',
+    );
   return token;
 }
 
 /** RFC 6750 §3.1. */
-const invalidToken = (why: string): Problem =>
-  unauthorized(why, `Bearer realm="usher", error="invalid_token", error_description="${why}"`);
+const invalidToken = (reason: string): Problem =>
+  unauthorized(reason, `Bearer realm="usher", error="invalid_token", error_description="${reason}"`);
 
 /** Injects the {@link Client} that {@link BearerGuard} found. */
 export const CurrentClient = createParamDecorator((_: unknown, context: ExecutionContext): Client => {

@@ -7,12 +7,12 @@ import { ClientSecrets } from '../../clients/secrets/client-secrets.js';
 import { parseBasicHeader } from '../../http/basic-credentials.js';
 import { OAuthError } from '../../http/oauth-error.js';
 
-/** `basic` is left to a strategy of the application that Usher is part of. */
+/** Not `basic`: an embedding application may register its own strategy with that name. */
 const NAME = 'usher-basic';
 
 /**
- * HTTP Basic for API clients (specification 5.2). The header is parsed here: passport-http splits the pair at every
- * colon, so that `secret:anything` would pass, and takes any scheme that contains "basic".
+ * HTTP Basic for API clients (specification 5.2). passport-http is not used to parse the header: it ignores text after
+ * a second colon, so it would accept `secret:anything`, and it accepts any scheme that contains "basic".
  */
 @Injectable()
 export class BasicStrategy extends PassportStrategy(PassportBasicStrategy, NAME) {
@@ -21,12 +21,12 @@ export class BasicStrategy extends PassportStrategy(PassportBasicStrategy, NAME)
   }
 
   override authenticate(request: { headers: { authorization?: string } }): void {
-    // Passport writes these into the strategy for each request, the next of which may come before this one's answer.
+    // Passport replaces these callbacks for each request, so read them before anything asynchronous.
     const { success, fail, error } = this as object as StrategyCreatedStatic;
     this.identify(request.headers.authorization).then((client) => (client ? success(client) : fail(401)), error);
   }
 
-  /** What passport-http would call with its own reading of the header; every request comes through authenticate(). */
+  /** Required by PassportStrategy. Passport itself does not call it, because authenticate() is overridden. */
   validate(id: string, secret: string): Promise<Client | null> {
     return this.secrets.authenticate(id, secret);
   }
@@ -40,17 +40,17 @@ export class BasicStrategy extends PassportStrategy(PassportBasicStrategy, NAME)
   }
 }
 
-/** Lets a request through when the Basic strategy knows its client. */
+/** Requires valid client credentials, checked by {@link BasicStrategy}. */
 @Injectable()
 export class BasicGuard extends AuthGuard() {
   constructor(strategy: BasicStrategy) {
-    // Itself: by a name Passport finds the strategy of whichever application of the process took it last.
+    // Passport finds a strategy name process-wide, so two applications would share it. Pass the instance instead.
     super({ defaultStrategy: strategy });
   }
 
   override handleRequest<T>(error: unknown, client: T | false | null): T {
     if (error) throw error;
-    if (!client) throw new OAuthError('invalid_client', 'the client id or the client secret is not right');
+    if (!client) throw new OAuthError('invalid_client', 'the client id or the client secret is invalid');
     return client;
   }
 }

@@ -5,18 +5,18 @@ import type { Limiter } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 
-/** An address may fail so many times as often with all the client ids it tries as with one. */
-const WIDER = 10;
+/** The limit of one address over all client ids, as a multiple of the limit for one client id. */
+const ADDRESS_LIMIT_FACTOR = 10;
 
-/** Who tries to come in as whom. */
-export interface Attempt {
+/** The client id that a request claims, and the address it comes from. */
+export interface Caller {
   clientId: string;
   address: string;
 }
 
 /**
- * Shuts out who guesses secrets: one client id from one address, and an address that tries many ids. A client is never
- * shut out by what happens at other addresses.
+ * Blocks secret guessing: per pair of client id and address, and per address over all client ids. Failures from one
+ * address never block a client at another address.
  */
 @Injectable()
 export class FailureLimit {
@@ -25,28 +25,29 @@ export class FailureLimit {
 
   constructor(limits: Limits, @Inject(USHER_OPTIONS) { authFailureLimit: { count, seconds } }: ResolvedOptions) {
     this.perClient = limits.limiter('failures', { count, seconds });
-    this.perAddress = limits.limiter('failures-of-address', { count: count * WIDER, seconds });
+    this.perAddress = limits.limiter('failures-of-address', { count: count * ADDRESS_LIMIT_FACTOR, seconds });
   }
 
-  /** Throws where this one is shut out. */
-  async check(attempt: Attempt): Promise<void> {
-    const { pair, group } = keysOf(attempt);
-    refuse(await Promise.all([this.perClient.wait(pair), this.perAddress.wait(group)]));
+  /** Throws if this caller is blocked. */
+  async check(caller: Caller): Promise<void> {
+    const { pair, group } = keysOf(caller);
+    throwIfBlocked(await Promise.all([this.perClient.currentWait(pair), this.perAddress.currentWait(group)]));
   }
 
-  /** Notes a failure; throws where it was one too many, as those of a burst are that were checked before any was noted. */
-  async note(attempt: Attempt): Promise<void> {
-    const { pair, group } = keysOf(attempt);
-    refuse(await Promise.all([this.perClient.count(pair), this.perAddress.count(group)]));
+  /** Throws if this failure exceeds the limit: concurrent requests all pass check() before the first failure counts. */
+  async recordFailure(caller: Caller): Promise<void> {
+    const { pair, group } = keysOf(caller);
+    throwIfBlocked(await Promise.all([this.perClient.count(pair), this.perAddress.count(group)]));
   }
 }
 
-function keysOf({ clientId, address }: Attempt): { pair: string; group: string } {
+function keysOf({ clientId, address }: Caller): { pair: string; group: string } {
   const group = addressGroup(address);
   return { pair: `${group} ${clientId}`, group };
 }
 
-function refuse(waits: number[]): void {
+function throwIfBlocked(waits: number[]): void {
   const wait = Math.max(...waits);
-  if (wait > 0) throw new OAuthError('slow_down', 'too many failed authentications; try again later', 429, wait);
+  if (wait > 0)
+    throw new OAuthError('slow_down', 'too many failed authentication attempts; try again later', 429, wait);
 }

@@ -3,7 +3,7 @@ import { hasCredentials } from '../../http/basic-credentials.js';
 import { unauthorized } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 
-/** Lets the order service of another process through: INTERNAL_USER and INTERNAL_PASSWORD, by HTTP Basic. */
+/** Requires INTERNAL_USER and INTERNAL_PASSWORD over HTTP Basic, for an order service in another process. */
 @Injectable()
 export class InternalGuard implements CanActivate {
   constructor(@Inject(USHER_OPTIONS) private readonly options: ResolvedOptions) {}

@@ -1,4 +1,4 @@
-/** RFC 8414 §2. `refresh_endpoint` is ours: refreshing has an address of its own (specification 4.2). */
+/** RFC 8414 §2. `refresh_endpoint` is our extension: refreshing has its own endpoint (specification 4.2). */
 export interface ServerMetadata {
   issuer: string;
   token_endpoint: string;
@@ -15,7 +15,7 @@ export interface ServerMetadata {
 
 const AUTH_METHODS = ['client_secret_basic'];
 
-/** `issuer`: the authentication base address, without a slash at its end. */
+/** `issuer` is the base URL of the authentication endpoints, without a trailing slash. */
 export function serverMetadata(issuer: string): ServerMetadata {
   return {
     issuer,

@@ -3,7 +3,7 @@ import { CLIENT_ID_LENGTH, OWN_ID_LENGTH, text, wholeNumber } from '../../databa
 
 const DIGEST_LENGTH = 43;
 
-/** What one token request gave a client: a refresh token, of which only the digest is kept, and the access tokens of it. */
+/** The result of one token request: a refresh token, stored as a digest, and the access tokens that belong to it. */
 @Entity('usher_grant')
 @Index('usher_grant_refresh_digest', ['refreshDigest'], { unique: true })
 @Index('usher_grant_expiry', ['expiresAt'])
@@ -20,7 +20,7 @@ export class Grant {
   @Column(wholeNumber('created_at'))
   createdAt: number;
 
-  /** Of the refresh token; slides with its use. */
+  /** Expiry of the refresh token. Each use extends it. */
   @Column(wholeNumber('expires_at'))
   expiresAt: number;
 }

@@ -1,7 +1,7 @@
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, IsNull } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow } from '../../database/sql.js';
 import type { Parameters } from '../../http/oauth-parameters.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -18,14 +18,14 @@ export class IntrospectionService {
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
-  /** What a token is good for. A client sees its own tokens, the internal credential (`null`) everybody's. */
+  /** RFC 7662. A client sees only its own tokens. The internal credential (`null`) sees the tokens of all clients. */
   async introspect(caller: Client | null, parameters: Parameters): Promise<Introspection> {
     checkBodyCredentials(parameters, caller?.id ?? this.options.internal?.user ?? '');
     const token = requiredText(parameters, 'token');
     const { manager } = this.dataSource;
     const found = await findIssuedToken(manager, token);
     if (!found || (caller && found.row.clientId !== caller.id)) return INACTIVE;
-    return (await isActive(manager, found)) ? described(found) : INACTIVE;
+    return (await isActive(manager, found)) ? introspectionOf(found) : INACTIVE;
   }
 }
 
@@ -34,7 +34,7 @@ async function isActive(manager: EntityManager, { row }: IssuedToken): Promise<b
   return manager.existsBy(Client, { id: row.clientId, disabledAt: IsNull() });
 }
 
-function described({ kind, row }: IssuedToken): Introspection {
+function introspectionOf({ kind, row }: IssuedToken): Introspection {
   return {
     active: true,
     client_id: row.clientId,

@@ -2,10 +2,10 @@ import type { EntityManager } from 'typeorm';
 import { AccessToken, Grant } from './grant.entity.js';
 import { digestToken, parseToken } from './token.js';
 
-/** A row of a token, whoever's and however old. */
+/** The row of a token. It may belong to any client and may have expired. */
 export type IssuedToken = { kind: 'access'; row: AccessToken } | { kind: 'refresh'; row: Grant };
 
-/** Looks a token up by what it says it is, the grant of a refresh token locked if asked; null: unknown, revoked, garbage. */
+/** Finds the row of a token; with `lock`, locks the grant of a refresh token. Null: unknown, revoked or malformed. */
 export async function findIssuedToken(
   manager: EntityManager,
   token: string,
@@ -24,8 +24,8 @@ export async function findIssuedToken(
 }
 
 /**
- * The grant of a refresh token, locked until the transaction ends: a refresh and a revocation at the same moment must
- * not leave an access token behind that nothing revokes.
+ * Finds the grant of a refresh token and locks it until the transaction ends. Without the lock, a refresh concurrent
+ * with a revocation could leave a valid access token behind.
  */
 export function lockGrant(manager: EntityManager, refreshToken: string): Promise<Grant | null> {
   return manager.findOne(Grant, {

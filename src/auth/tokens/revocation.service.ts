@@ -1,8 +1,8 @@
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import { AuditLog } from '../../audit/audit.module.js';
 import type { Client } from '../../clients/client.entity.js';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { inTransaction } from '../../database/sql.js';
 import type { Parameters } from '../../http/oauth-parameters.js';
 import { AccessTokens } from '../bearer/access-tokens.js';
@@ -10,7 +10,7 @@ import { AccessToken, Grant } from './grant.entity.js';
 import { findIssuedToken, type IssuedToken } from './issued-tokens.js';
 import { checkBodyCredentials, requiredText } from './token-request.js';
 
-/** RFC 7009. A token tells its kind itself, so that token_type_hint is not needed. */
+/** Token revocation (RFC 7009). The prefix of a token shows its kind, so token_type_hint is ignored. */
 @Injectable()
 export class RevocationService {
   constructor(
@@ -19,7 +19,7 @@ export class RevocationService {
     private readonly accessTokens: AccessTokens,
   ) {}
 
-  /** Ends a token of this client; with a refresh token all that came of it. Any other token is left alone, silently. */
+  /** Revokes a token of this client, and with a refresh token its access tokens. Ignores any other token. */
   async revoke(client: Client, parameters: Parameters): Promise<void> {
     checkBodyCredentials(parameters, client.id);
     const token = requiredText(parameters, 'token');

@@ -1,63 +1,61 @@
 import { isIP } from 'node:net';
 import { Injectable } from '@nestjs/common';
-import type { FastifyRequest } from 'fastify';
 import { Counter } from 'prom-client';
 import { AuditLog } from '../../audit/audit.module.js';
-import { oauthRoute } from '../../http/oauth-route.js';
+import { routeOf } from '../../http/exchange.js';
 import { MetricsRegistry } from '../../metrics/metrics.module.js';
-import type { AdmittedRequest } from '../client-authentication/client-gate.js';
+import type { OAuthRequest } from '../client-authentication/client-authentication.js';
 
 interface TokenSubject {
   client: string;
   grant: string;
 }
 
-/** What happens to tokens, told to the audit log and counted. */
+/** Writes token events to the audit log and counts them in the metrics. */
 @Injectable()
 export class TokenEvents {
-  private readonly issues: Counter<'endpoint'>;
-  private readonly refusals: Counter<'endpoint' | 'error'>;
+  private readonly issuedTokens: Counter<'endpoint'>;
+  private readonly refusedRequests: Counter<'endpoint' | 'error'>;
 
   constructor(
     private readonly audit: AuditLog,
     registry: MetricsRegistry,
   ) {
     const registers = [registry];
-    this.issues = new Counter({
+    this.issuedTokens = new Counter({
       name: 'usher_tokens_issued_total',
-      help: 'Access tokens issued, by the endpoint they were asked of.',
+      help: 'Access tokens issued, by endpoint.',
       labelNames: ['endpoint'],
       registers,
     });
-    this.refusals = new Counter({
+    this.refusedRequests = new Counter({
       name: 'usher_token_refusals_total',
-      help: 'Requests that an OAuth endpoint refused, by endpoint and OAuth error.',
+      help: 'Requests rejected by an OAuth endpoint, by endpoint and OAuth error.',
       labelNames: ['endpoint', 'error'],
       registers,
     });
-    for (const endpoint of ['/auth/token', '/auth/refresh']) this.issues.inc({ endpoint }, 0);
+    for (const endpoint of ['/auth/token', '/auth/refresh']) this.issuedTokens.inc({ endpoint }, 0);
   }
 
   issued({ client, grant }: TokenSubject): void {
     this.audit.record('token.issued', { client, grant });
-    this.issues.inc({ endpoint: '/auth/token' });
+    this.issuedTokens.inc({ endpoint: '/auth/token' });
   }
 
   refreshed({ client, grant }: TokenSubject): void {
     this.audit.record('token.refreshed', { client, grant });
-    this.issues.inc({ endpoint: '/auth/refresh' });
+    this.issuedTokens.inc({ endpoint: '/auth/refresh' });
   }
 
-  refused(request: FastifyRequest & AdmittedRequest, error: string): void {
-    const route = oauthRoute(request);
-    if (!route) return;
-    const path = request.routeOptions.url ?? null;
+  refused(request: OAuthRequest, error: string): void {
+    const path = routeOf(request);
+    const { ip = '' } = request;
     this.audit.record('token.refused', {
       client: request.user?.id ?? request.claimedClient ?? null,
       error,
       path,
-      address: isIP(request.ip) === 0 ? 'unknown' : request.ip,
+      address: isIP(ip) === 0 ? 'unknown' : ip,
     });
-    this.refusals.inc({ endpoint: path ?? '', error });
+    this.refusedRequests.inc({ endpoint: path ?? '', error });
   }
 }

@@ -4,7 +4,7 @@ import type { Limiter } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 
-/** How many tokens a client may request, issued and refreshed together. */
+/** Limits the token requests of each client. Issued and refreshed tokens count together. */
 @Injectable()
 export class TokenLimit {
   private readonly limiter: Limiter | null;
@@ -13,10 +13,10 @@ export class TokenLimit {
     this.limiter = tokenRateLimit && limits.limiter('tokens', tokenRateLimit);
   }
 
-  /** Counts a request; throws where it is one too many. */
+  /** Counts a request. Throws if it exceeds the limit. */
   async count(clientId: string): Promise<void> {
     const wait = this.limiter ? await this.limiter.count(clientId) : 0;
     if (wait > 0)
-      throw new OAuthError('slow_down', 'too many token requests; use the token you have until it expires', 429, wait);
+      throw new OAuthError('slow_down', 'too many token requests; reuse the access token until it expires', 429, wait);
   }
 }

@@ -1,59 +1,63 @@
-import { Body, Controller, HttpCode, Post, Req } from '@nestjs/common';
-import { RouteConfig } from '@nestjs/platform-fastify';
+import { Controller, Post, Req, Res, UseFilters, UseGuards } from '@nestjs/common';
 import type { Client } from '../../clients/client.entity.js';
-import type { Parameters } from '../../http/oauth-parameters.js';
-import { OAUTH_ROUTE, INTERNAL_OAUTH_ROUTE } from '../../http/oauth-route.js';
+import type { HttpResponse } from '../../http/exchange.js';
+import { parametersOf } from '../../http/oauth-parameters.js';
+import { OAuthRoute, UsherRoutes } from '../../http/oauth-route.js';
+import { ClientAuthentication, type OAuthRequest } from '../client-authentication/client-authentication.js';
 import { IntrospectionService } from './introspection.service.js';
+import { OAuthErrorFilter } from './oauth-error.filter.js';
 import { RevocationService } from './revocation.service.js';
-import type { TokenResponse, Introspection } from './token.schemas.js';
 import { TokenService } from './token.service.js';
 
-/** What of the request the token endpoints need: the client that ClientGate let in. */
-export interface ClientRequest {
-  user: Client;
-}
+/** The request of a client that {@link ClientAuthentication} has authenticated. */
+type ClientRequest = OAuthRequest & { user: Client };
 
+/**
+ * The OAuth routes. They read the body and write the response themselves, so that an application's global pipes and
+ * interceptors cannot change what the specification defines.
+ */
 @Controller('auth')
+@UsherRoutes()
+@UseGuards(ClientAuthentication)
+@UseFilters(OAuthErrorFilter)
 export class TokenController {
-  constructor(private readonly tokens: TokenService) {}
-
-  /** Specification 4.1. */
-  @Post('token')
-  @HttpCode(200)
-  @RouteConfig(OAUTH_ROUTE)
-  token(@Req() { user }: ClientRequest, @Body() parameters: Parameters): Promise<TokenResponse> {
-    return this.tokens.token(user, parameters);
-  }
-
-  /** Specification 4.2. */
-  @Post('refresh')
-  @HttpCode(200)
-  @RouteConfig(OAUTH_ROUTE)
-  refresh(@Req() { user }: ClientRequest, @Body() parameters: Parameters): Promise<TokenResponse> {
-    return this.tokens.refresh(user, parameters);
-  }
-}
-
-@Controller('auth')
-export class TokenStatusController {
   constructor(
+    private readonly tokens: TokenService,
     private readonly revocations: RevocationService,
     private readonly introspections: IntrospectionService,
   ) {}
 
-  /** RFC 7009: 200 and nothing else, whether there was such a token or not. */
+  /** Specification 4.1. */
+  @Post('token')
+  @OAuthRoute()
+  async token(@Req() request: ClientRequest, @Res() response: HttpResponse): Promise<void> {
+    sendOk(response, await this.tokens.token(request.user, parametersOf(request)));
+  }
+
+  /** Specification 4.2. */
+  @Post('refresh')
+  @OAuthRoute()
+  async refresh(@Req() request: ClientRequest, @Res() response: HttpResponse): Promise<void> {
+    sendOk(response, await this.tokens.refresh(request.user, parametersOf(request)));
+  }
+
+  /** RFC 7009: an empty 200, also for an unknown token. */
   @Post('revoke')
-  @HttpCode(200)
-  @RouteConfig(OAUTH_ROUTE)
-  revoke(@Req() { user }: { user: Client }, @Body() parameters: Parameters): Promise<void> {
-    return this.revocations.revoke(user, parameters);
+  @OAuthRoute()
+  async revoke(@Req() request: ClientRequest, @Res() response: HttpResponse): Promise<void> {
+    await this.revocations.revoke(request.user, parametersOf(request));
+    sendOk(response, '');
   }
 
   /** RFC 7662. */
   @Post('introspect')
-  @HttpCode(200)
-  @RouteConfig(INTERNAL_OAUTH_ROUTE)
-  introspect(@Req() { user }: { user: Client | null }, @Body() parameters: Parameters): Promise<Introspection> {
-    return this.introspections.introspect(user, parameters);
+  @OAuthRoute({ internal: true })
+  async introspect(@Req() request: OAuthRequest, @Res() response: HttpResponse): Promise<void> {
+    sendOk(response, await this.introspections.introspect(request.user ?? null, parametersOf(request)));
   }
+}
+
+function sendOk(response: HttpResponse, body: object | string): void {
+  response.status(200);
+  response.send(body);
 }

@@ -22,18 +22,18 @@ const TOKENS: TokenResponse = {
 const INVALID_SCOPE: Failure = {
   status: 400,
   code: 'invalid_scope',
-  detail: 'no scopes are defined; leave scope out',
+  detail: 'no scopes are defined; omit scope',
 };
 const SLOW_DOWN: Failure = {
   status: 429,
   code: 'slow_down',
-  detail: 'too many token requests; use the token you have until it expires',
+  detail: 'too many token requests; reuse the access token until it expires',
 };
 
 const unauthorizedClient = (grantType: string): Failure => ({
   status: 400,
   code: 'unauthorized_client',
-  detail: `this client may not use grant_type ${grantType}`,
+  detail: `this client is not allowed to use grant_type ${grantType}`,
 });
 const unsupported = (detail: string): Failure => ({ status: 400, code: 'unsupported_grant_type', detail });
 const missing = (name: string): Failure => ({ status: 400, code: 'invalid_request', detail: `${name} is missing` });
@@ -52,7 +52,7 @@ export const TOKEN_OPERATIONS: Operation[] = [
     answers: { 200: { description: 'The tokens.', schema: TokenResponse, example: TOKENS } },
     failures: [
       missing('grant_type'),
-      unsupported('this endpoint takes grant_type client_credentials'),
+      unsupported('grant_type is not supported here; use client_credentials'),
       unauthorizedClient('client_credentials'),
       INVALID_SCOPE,
       SLOW_DOWN,
@@ -64,8 +64,8 @@ export const TOKEN_OPERATIONS: Operation[] = [
     path: '/auth/refresh',
     summary: 'Refresh the access token',
     description:
-      'A new access token; the refresh token stays the same and its lifetime starts anew (specification 4.2). ' +
-      'Earlier access tokens stay good, so a lost answer locks nobody out.',
+      'Issues a new access token. The refresh token stays the same and its lifetime restarts (specification 4.2). ' +
+      'Earlier access tokens stay valid, so the client can repeat the request if the response is lost.',
     security: ['basic'],
     body: {
       schema: RefreshRequest,
@@ -74,7 +74,7 @@ export const TOKEN_OPERATIONS: Operation[] = [
     answers: { 200: { description: 'The tokens.', schema: TokenResponse, example: TOKENS } },
     failures: [
       missing('refresh_token'),
-      unsupported('this endpoint takes grant_type refresh_token'),
+      unsupported('grant_type is not supported here; use refresh_token'),
       unauthorizedClient('refresh_token'),
       {
         status: 400,
@@ -90,23 +90,23 @@ export const TOKEN_OPERATIONS: Operation[] = [
     id: 'revokeToken',
     path: '/auth/revoke',
     summary: 'Revoke a token',
-    description: 'RFC 7009. With a refresh token all access tokens that came of it end too.',
+    description: 'RFC 7009. Revoking a refresh token also revokes its access tokens.',
     security: ['basic'],
     body: { schema: TokenStatusRequest, example: { token: TOKENS.access_token } },
-    answers: { 200: { description: 'It is not good any more, whether there was such a token or not.' } },
+    answers: { 200: { description: 'The token is no longer valid. The response for an unknown token is the same.' } },
     failures: [missing('token')],
   },
   {
     ...oauth,
     id: 'introspectToken',
     path: '/auth/introspect',
-    summary: 'Ask whether a token is good',
-    description: 'RFC 7662. A client sees its own tokens, the internal credential everybody’s.',
+    summary: 'Check whether a token is valid',
+    description: 'RFC 7662. A client sees only its own tokens. The internal credential sees the tokens of all clients.',
     security: ['basic', 'internal'],
     body: { schema: TokenStatusRequest, example: { token: TOKENS.access_token } },
     answers: {
       200: {
-        description: 'What the token is good for.',
+        description: 'The state of the token.',
         schema: Introspection,
         example: {
           active: true,
@@ -124,12 +124,12 @@ export const TOKEN_OPERATIONS: Operation[] = [
     method: 'get',
     path: '/.well-known/oauth-authorization-server',
     tag: 'Tokens',
-    summary: 'Where the token endpoints are',
+    summary: 'Get the authorization server metadata',
     description: 'RFC 8414.',
     security: [],
     answers: {
       200: {
-        description: 'The addresses and what they take.',
+        description: 'The endpoints and the supported methods.',
         schema: Metadata,
         example: serverMetadata('https://sandbox.usher.example'),
       },

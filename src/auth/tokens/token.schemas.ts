@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { named } from '../../http/operation.js';
 import type { ServerMetadata } from '../metadata/server-metadata.js';
 
-// OAuth refuses by code and in an order (core/token-request.ts); a test holds these schemas against what it takes.
+// Only for the OpenAPI document: token-request.ts validates requests. A test compares both.
 const token = z.string().min(1).meta({ description: 'An access or a refresh token.' });
 
 export const TokenRequest = z
@@ -21,16 +21,18 @@ export const RefreshRequest = z
 export const TokenStatusRequest = z
   .object({
     token,
-    token_type_hint: z.string().optional().meta({ description: 'Not needed: a token tells its kind.' }),
+    token_type_hint: z.string().optional().meta({ description: 'Ignored: the token prefix shows its kind.' }),
   })
   .register(named, { id: 'TokenStatusRequest' });
 
-/** Specification 2.1, in its order. */
+/** Specification 2.1, with the fields in the same order. */
 export const TokenResponse = z
   .object({
-    access_token: z.string().meta({ description: 'Opens protected resources.' }),
+    access_token: z.string().meta({ description: 'Gives access to protected resources.' }),
     expires_in: z.int().meta({ description: 'Lifetime of the access token in seconds.' }),
-    refresh_token: z.string().meta({ description: 'Requests a new access token; it stays the same at every refresh.' }),
+    refresh_token: z
+      .string()
+      .meta({ description: 'For requesting a new access token. It does not change when it is used.' }),
     refresh_token_expires_in: z.int().meta({ description: 'Lifetime of the refresh token in seconds, from now.' }),
     token_type: z.literal('Bearer'),
   })
@@ -42,12 +44,12 @@ const Inactive = z.object({ active: z.literal(false) });
 const Active = z.object({
   active: z.literal(true),
   client_id: z.string(),
-  token_type: z.literal('Bearer').optional().meta({ description: 'Of access tokens.' }),
+  token_type: z.literal('Bearer').optional().meta({ description: 'Only for access tokens.' }),
   exp: z.int().meta({ description: 'Seconds since 1970.' }),
   iat: z.int().meta({ description: 'Seconds since 1970.' }),
 });
 
-/** RFC 7662 §2.2, its members alone; times in seconds since 1970. Nothing is told of a token that is not active. */
+/** RFC 7662 §2.2, without extensions. Times are in seconds since 1970. An inactive token shows no other field. */
 export const Introspection = z
   .union([Inactive, Active])
   .describe('RFC 7662 section 2.2.')

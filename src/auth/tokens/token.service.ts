@@ -1,7 +1,7 @@
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Client, GrantType } from '../../clients/client.entity.js';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
 import { OAuthError } from '../../http/oauth-error.js';
 import type { Parameters } from '../../http/oauth-parameters.js';
@@ -19,10 +19,10 @@ const ENDPOINTS: Record<GrantType, string> = {
   client_credentials: 'POST /auth/token',
   refresh_token: 'POST /auth/refresh',
 };
-/** Refresh tokens are kept an hour beyond what was promised, so that their expiry need be written only hourly. */
-const SPARE_MS = 3_600_000;
+/** The stored expiry is up to one hour later than promised, so frequent refreshes update it only once an hour. */
+const EXPIRY_MARGIN_MS = 3_600_000;
 
-/** Issues and refreshes tokens. Every step that refuses throws an {@link OAuthError}. */
+/** Issues and refreshes tokens. Every failed check throws an {@link OAuthError}. */
 @Injectable()
 export class TokenService {
   constructor(
@@ -48,7 +48,7 @@ export class TokenService {
     return this.respond(accessToken, refreshToken);
   }
 
-  /** Specification 4.2. The refresh token stays as it is and its expiry slides: a lost answer locks nobody out. */
+  /** Specification 4.2. The refresh token stays valid, so a client can repeat a refresh whose response was lost. */
   async refresh(client: Client, parameters: Parameters): Promise<TokenResponse> {
     await this.limit.count(client.id);
     checkBodyCredentials(parameters, client.id);
@@ -59,7 +59,7 @@ export class TokenService {
     const { grant, accessToken } = await inTransaction(this.dataSource, async (manager) => {
       const now = await databaseNow(manager);
       const grant = await this.findGrant(manager, client, refreshToken, now);
-      await this.slideExpiry(manager, grant, now);
+      await this.extendExpiry(manager, grant, now);
       return { grant, accessToken: await this.issueAccessToken(manager, grant, now) };
     });
     this.events.refreshed({ client: client.id, grant: grant.id });
@@ -73,7 +73,7 @@ export class TokenService {
       clientId: client.id,
       refreshDigest: digestToken(refreshToken),
       createdAt: now,
-      expiresAt: now + this.refreshLifetimeMs + SPARE_MS,
+      expiresAt: now + this.refreshLifetimeMs + EXPIRY_MARGIN_MS,
     });
     await manager.insert(Grant, grant);
     return { grant, refreshToken };
@@ -104,16 +104,17 @@ export class TokenService {
     return grant;
   }
 
-  /** Of all mistakes the likeliest; the token says it of itself, so that telling gives nothing away. */
+  /** The most common mistake. The environment is readable in the token's prefix, so naming it reveals nothing. */
   private checkEnvironment(environment: Environment): void {
-    const { environment: here } = this.options;
-    if (environment === here) return;
-    throw new OAuthError('invalid_grant', `this token is of the ${environment} environment; this is ${here}`);
+    const { environment: expected } = this.options;
+    if (environment === expected) return;
+    throw new OAuthError('invalid_grant', `this token is for the ${environment} environment; use a ${expected} token`);
   }
 
-  private async slideExpiry(manager: EntityManager, grant: Grant, now: number): Promise<void> {
+  private async extendExpiry(manager: EntityManager, grant: Grant, now: number): Promise<void> {
     const promised = now + this.refreshLifetimeMs;
-    if (grant.expiresAt < promised) await manager.update(Grant, { id: grant.id }, { expiresAt: promised + SPARE_MS });
+    if (grant.expiresAt < promised)
+      await manager.update(Grant, { id: grant.id }, { expiresAt: promised + EXPIRY_MARGIN_MS });
   }
 
   private respond(accessToken: string, refreshToken: string): TokenResponse {
@@ -133,6 +134,6 @@ export class TokenService {
 
 function checkAllowed(client: Client, grantType: GrantType): void {
   if (!client.grantTypes.includes(grantType)) {
-    throw new OAuthError('unauthorized_client', `this client may not use grant_type ${grantType}`);
+    throw new OAuthError('unauthorized_client', `this client is not allowed to use grant_type ${grantType}`);
   }
 }

@@ -1,12 +1,12 @@
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { StartUpError } from '../../values/start-up-error.js';
 import { ClientSecret } from '../client.entity.js';
 import { Vault } from '../secrets/vault.js';
 import { KeyRing } from './key-ring.js';
 
-/** How many client secrets each master key seals, by key id. */
+/** Counts the client secrets that each master key encrypts, by key id. */
 export async function keyUsage(manager: EntityManager): Promise<Map<string, number>> {
   const rows = await manager
     .createQueryBuilder(ClientSecret, 'secret')
@@ -17,7 +17,7 @@ export async function keyUsage(manager: EntityManager): Promise<Map<string, numb
   return new Map(rows.map(({ id, count }) => [id, Number(count)]));
 }
 
-/** Keeps Usher from starting with a master key missing or changed: clients could not log in, nor be notified. */
+/** Stops the start-up if a master key is missing or changed: clients could neither authenticate nor be notified. */
 @Injectable()
 export class KeyCheck implements OnModuleInit {
   constructor(
@@ -44,7 +44,7 @@ export class KeyCheck implements OnModuleInit {
 
   private fault(keyId: string, count: number): string {
     const { place } = this.keys;
-    const why = this.keys.find(keyId) ? `which is another one in ${place}` : `which ${place} lacks`;
-    return `${count} client secret(s) are sealed with master key "${keyId}", ${why}; put that key back, behind the first`;
+    const why = this.keys.find(keyId) ? `which differs in ${place}` : `which is missing from ${place}`;
+    return `${count} client secret(s) are encrypted with master key "${keyId}", ${why}; put that key back after the first key`;
   }
 }

@@ -2,35 +2,35 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { randomAlphanumeric } from '../../values/identifier.js';
-import { StartUpError } from '../../values/start-up-error.js';
 import { MASTER_KEY_BYTES, type MasterKey, parseMasterKeys } from '../../values/master-key.js';
+import { StartUpError } from '../../values/start-up-error.js';
 
 /**
- * The master keys of an embedded database: a file in its folder (mode 0600), in the form of USHER_MASTER_KEYS.
- * Whoever changes it, or seals with what it says, does so inside a transaction: an embedded database runs one at a time,
- * so a secret is never sealed with a key that is just being removed.
+ * The master keys of an embedded database: a file in its folder (mode 0600), in the format of USHER_MASTER_KEYS. Change
+ * it, and encrypt with its keys, only inside a transaction. The embedded database runs one transaction at a time, so no
+ * secret is encrypted with a key that is being removed.
  */
 export class KeyFile {
   readonly path: string;
 
-  /** Makes the file where there is none. */
+  /** Creates the file if it does not exist. */
   constructor(folder: string) {
     this.path = join(folder, 'master-key');
-    if (!existsSync(this.path)) this.createOnce(`${newEntry()}\n`);
+    if (!existsSync(this.path)) this.createIfMissing(`${newEntry()}\n`);
   }
 
   read(): MasterKey[] {
     const keys = parseMasterKeys(this.entries().join(','));
-    if (!keys) throw new StartUpError(`${this.path} is damaged; put its backup back, or set USHER_MASTER_KEYS`);
+    if (!keys) throw new StartUpError(`${this.path} is damaged; restore it from a backup or set USHER_MASTER_KEYS`);
     return keys;
   }
 
-  /** From now on a new key seals; the earlier ones still open what they sealed. */
+  /** Adds a key that encrypts from now on. Earlier keys still decrypt. */
   addKey(): void {
     this.replace([newEntry(), ...this.entries()]);
   }
 
-  /** Leaves out every key but the first and those named. */
+  /** Removes every key except the first key and the given ids. */
   keepOnly(ids: string[]): void {
     this.replace(this.entries().filter((entry, index) => index === 0 || ids.includes(idOf(entry))));
   }
@@ -47,36 +47,36 @@ export class KeyFile {
       return readFileSync(this.path, 'utf8');
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      throw new StartUpError(`${this.path} cannot be read (${code}); let this user read it`);
+      throw new StartUpError(`${this.path} cannot be read (${code}); give this user read permission`);
     }
   }
 
   private replace(entries: string[]): void {
-    renameSync(this.draft(`${entries.join(',')}\n`), this.path);
+    renameSync(this.writeTemporaryFile(`${entries.join(',')}\n`), this.path);
   }
 
-  /** Whole or not at all, and never over another's: the text is linked to its name when it is complete. */
-  private createOnce(text: string): void {
-    const draft = this.draft(text);
+  /** Creates the complete file atomically and never overwrites the file of another process: link() fails then. */
+  private createIfMissing(text: string): void {
+    const temporaryPath = this.writeTemporaryFile(text);
     try {
-      linkSync(draft, this.path);
+      linkSync(temporaryPath, this.path);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     } finally {
-      rmSync(draft);
+      rmSync(temporaryPath);
     }
   }
 
-  private draft(text: string): string {
-    const draft = `${this.path}.${randomAlphanumeric(12)}`;
-    writeFileSync(draft, text, { mode: 0o600, flush: true });
-    return draft;
+  private writeTemporaryFile(text: string): string {
+    const temporaryPath = `${this.path}.${randomAlphanumeric(12)}`;
+    writeFileSync(temporaryPath, text, { mode: 0o600, flush: true });
+    return temporaryPath;
   }
 }
 
 const ID_LENGTH = 8;
 
-/** Ids are random, so that a new file in place of a lost one is never taken for it. */
+/** Ids are random, so the keys of a new file are never mistaken for the keys of a lost file. */
 const newEntry = (): string => `k${randomAlphanumeric(ID_LENGTH)}:${randomBytes(MASTER_KEY_BYTES).toString('base64')}`;
 
 const idOf = (entry: string): string => entry.slice(0, entry.indexOf(':'));

@@ -1,40 +1,40 @@
 import type { MasterKey } from '../../values/master-key.js';
 
-/** The master keys of this process. Those of a key file are read again when it may have changed, see key-file.ts. */
+/** The master keys of this process. A key file is read again whenever it may have changed, see key-file.ts. */
 export class KeyRing {
   private readonly byId = new Map<string, MasterKey>();
-  private newest: MasterKey;
+  private firstKey: MasterKey;
 
-  /** `place` is where an operator finds the keys; `read` answers with them, the sealing one first. */
+  /** `place` tells the operator where the keys are. `read` returns the keys; the first key encrypts. */
   constructor(
     readonly place: string,
     private readonly read: () => MasterKey[],
   ) {
-    this.newest = this.refresh();
+    this.firstKey = this.refresh();
   }
 
-  /** The key that seals, as of this moment: a key file may have been given another by another process. */
-  sealing(): MasterKey {
+  /** Returns the key that encrypts. Reads the keys again, because another process may have added a key to the file. */
+  encryptionKey(): MasterKey {
     return this.refresh();
   }
 
-  /** Any key at all: what is done with it is thrown away. */
-  any(): MasterKey {
-    return this.newest;
+  /** Any key, for a dummy computation whose result is discarded. */
+  anyKey(): MasterKey {
+    return this.firstKey;
   }
 
-  /** A stored secret can name a key that was added since: then the keys are read again. */
+  /** Reads the keys again if the id is unknown: a stored secret may use a key that was added later. */
   find(id: string): MasterKey | undefined {
     if (!this.byId.has(id)) this.refresh();
     return this.byId.get(id);
   }
 
-  /** A key once known stays known: rows that were read a moment ago may still name it. */
+  /** Keeps removed keys in memory, because rows that were read earlier may still use them. */
   private refresh(): MasterKey {
     const keys = this.read();
     for (const key of keys) this.byId.set(key.id, key);
     const [first] = keys;
-    if (!first) throw new Error(`${this.place} holds no master key`);
-    return (this.newest = first);
+    if (!first) throw new Error(`${this.place} contains no master key`);
+    return (this.firstKey = first);
   }
 }

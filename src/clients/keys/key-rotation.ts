@@ -1,7 +1,7 @@
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, MoreThan, Not } from 'typeorm';
 import { AuditLog } from '../../audit/audit.module.js';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { inTransaction } from '../../database/sql.js';
 import { ClientSecret } from '../client.entity.js';
 import { Vault } from '../secrets/vault.js';
@@ -9,31 +9,31 @@ import { keyUsage } from './key-check.js';
 import type { KeyFile } from './key-file.js';
 import { KeyRing } from './key-ring.js';
 
-/** Injects the {@link KeyFile}, or null where USHER_MASTER_KEYS has the keys. */
+/** Injects the {@link KeyFile}, or null if the keys are in USHER_MASTER_KEYS. */
 export const KEY_FILE = Symbol('KeyFile');
 
-export interface KeysRotated {
-  /** Secrets that were sealed anew. */
+export interface KeyRotationResult {
+  /** Number of secrets that were encrypted again. */
   rotated: number;
-  /** Secrets there are. */
+  /** Number of all secrets. */
   total: number;
-  /** The key that seals. */
+  /** The key that encrypts now. */
   keyId: string;
-  /** Secrets that another key seals all the same: a process without the new key in front made them meanwhile. */
+  /** Number of secrets still encrypted with another key: a process without the new key created them meanwhile. */
   remaining: number;
-  /** Where the keys are. */
+  /** Where the keys are stored. */
   place: 'file' | 'setting';
 }
 
 interface Page {
   rotated: number;
-  /** The last row's id; null where there was none. */
-  last: string | null;
+  /** The id of the last row; null if there are no more rows. */
+  lastId: string | null;
 }
 
-const PAGE = 100;
+const PAGE_SIZE = 100;
 
-/** Seals every client secret anew with the first master key, beside a running service; can be interrupted and repeated. */
+/** Encrypts every client secret with the first master key. The service can run meanwhile. Safe to repeat. */
 @Injectable()
 export class KeyRotation {
   constructor(
@@ -44,10 +44,10 @@ export class KeyRotation {
     private readonly audit: AuditLog,
   ) {}
 
-  async run(onProgress: (done: number, total: number) => void): Promise<KeysRotated> {
+  async run(onProgress: (done: number, total: number) => void): Promise<KeyRotationResult> {
     if (this.keyFile) await this.addKey(this.keyFile);
-    const keyId = this.keys.sealing().id;
-    const rotated = await this.sealAll(keyId, onProgress);
+    const keyId = this.keys.encryptionKey().id;
+    const rotated = await this.encryptAll(keyId, onProgress);
     if (this.keyFile) await this.removeUnused(this.keyFile);
     const usage = await keyUsage(this.dataSource.manager);
     const total = sum(usage);
@@ -56,19 +56,19 @@ export class KeyRotation {
     return { rotated, total, keyId, remaining, place: this.keyFile ? 'file' : 'setting' };
   }
 
-  private async sealAll(keyId: string, onProgress: (done: number, total: number) => void): Promise<number> {
+  private async encryptAll(keyId: string, onProgress: (done: number, total: number) => void): Promise<number> {
     const outdated = await this.dataSource.manager.countBy(ClientSecret, { keyId: Not(keyId) });
     let rotated = 0;
     for (let after: string | null = ''; after !== null;) {
-      const page = await this.sealPage(keyId, after);
+      const page = await this.encryptPage(keyId, after);
       rotated += page.rotated;
       onProgress(rotated, Math.max(rotated, outdated));
-      after = page.last;
+      after = page.lastId;
     }
     return rotated;
   }
 
-  /** A new key, unless an earlier rotation was interrupted and left two: then that one is brought to its end. */
+  /** Adds a key. If an interrupted rotation left two keys, completes that rotation instead. */
   private async addKey(keyFile: KeyFile): Promise<void> {
     await inTransaction(this.dataSource, async () => {
       if (keyFile.read().length === 1) keyFile.addKey();
@@ -79,21 +79,21 @@ export class KeyRotation {
     await inTransaction(this.dataSource, async (manager) => keyFile.keepOnly([...(await keyUsage(manager)).keys()]));
   }
 
-  private sealPage(keyId: string, after: string): Promise<Page> {
+  private encryptPage(keyId: string, after: string): Promise<Page> {
     return inTransaction(this.dataSource, async (manager) => {
       const page = await manager.find(ClientSecret, {
         where: { id: MoreThan(after), keyId: Not(keyId) },
         order: { id: 'ASC' },
-        take: PAGE,
+        take: PAGE_SIZE,
       });
       let rotated = 0;
-      for (const secret of page) rotated += await this.sealAnew(manager, secret);
-      return { rotated, last: page.at(-1)?.id ?? null };
+      for (const secret of page) rotated += await this.encryptAgain(manager, secret);
+      return { rotated, lastId: page.at(-1)?.id ?? null };
     });
   }
 
-  /** Only while the row is as it was read: what ended or was sealed anew meanwhile stays so. */
-  private async sealAnew(manager: EntityManager, secret: ClientSecret): Promise<number> {
+  /** Updates the row only if it has not changed since it was read: it may be deleted or encrypted again meanwhile. */
+  private async encryptAgain(manager: EntityManager, secret: ClientSecret): Promise<number> {
     const { id, clientId, keyId, digest } = secret;
     const sealed = this.vault.seal(this.vault.open(secret, clientId), clientId);
     const { affected } = await manager.update(ClientSecret, { id, keyId, digest }, sealed);

@@ -1,17 +1,17 @@
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, Repository, type SelectQueryBuilder } from 'typeorm';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { nowExpression } from '../../database/sql.js';
 import { Client, ClientSecret } from '../client.entity.js';
 import { Vault } from './vault.js';
 
-/** What a client's notifications are signed with; `next` only while a rotation overlaps. */
+/** The secrets that sign a client's notifications. `next` is set only during the overlap of a rotation. */
 export interface SigningPair {
   current: ClientSecret;
   next: ClientSecret | null;
 }
 
-/** Reads the secrets of clients that are valid by the database's clock: to check one that was presented, and to sign. */
+/** Reads the client secrets that are valid by the database's clock, for authentication and for signing. */
 @Injectable()
 export class ClientSecrets {
   private readonly secrets: Repository<ClientSecret>;
@@ -23,7 +23,7 @@ export class ClientSecrets {
     this.secrets = dataSource.getRepository(ClientSecret);
   }
 
-  /** The client whose secret this is, or null: unknown, disabled and wrong are not told apart, nor by their timing. */
+  /** Null for an unknown or disabled client or a wrong secret. The caller cannot distinguish these cases by timing. */
   async authenticate(id: string, secret: string): Promise<Client | null> {
     const secrets = (await this.valid()
       .innerJoinAndMapOne('secret.client', Client, 'client', 'client.id = secret.clientId')
@@ -34,14 +34,14 @@ export class ClientSecrets {
     return matches && client?.id === id && client.disabledAt === null ? client : null;
   }
 
-  /** By client id; a client without a valid secret is left out. */
+  /** Keyed by client id. A client without a valid secret is omitted. */
   async signingPairs(clientIds: string[]): Promise<Map<string, SigningPair>> {
     const found = await this.valid().andWhere('secret.clientId IN (:...clientIds)', { clientIds }).getMany();
     const pairs = clientIds.map((id) => [id, signers(found.filter(({ clientId }) => clientId === id))] as const);
     return new Map(pairs.filter((entry): entry is [string, SigningPair] => entry[1] !== null));
   }
 
-  /** The secret itself; throws where its master key is missing. */
+  /** Decrypts the secret. Throws if its master key is missing. */
   open(secret: ClientSecret): string {
     return this.vault.open(secret, secret.clientId);
   }
@@ -55,18 +55,18 @@ export class ClientSecrets {
   }
 }
 
-/** The one of two secrets that is on its way out has an end; the one that stays has none. */
+/** During a rotation the old secret has an expiry and the new secret has none. */
 interface Expiring {
   expiresAt: number | null;
 }
 
 /**
- * Which of a client's valid secrets makes X-Signature, and which X-Signature-Next: while a rotation overlaps the old one
- * still signs, so that receivers change over when they like. Null where there is no secret at all.
+ * Selects the secrets for X-Signature (`current`) and X-Signature-Next (`next`). During the overlap X-Signature is
+ * still made with the old secret, so receivers can change at any time. Null if there is no valid secret.
  */
 export function signers<T extends Expiring>(valid: T[]): { current: T; next: T | null } | null {
   const old = valid.find(({ expiresAt }) => expiresAt !== null);
-  const lasting = valid.find(({ expiresAt }) => expiresAt === null);
-  const current = old ?? lasting;
-  return current ? { current, next: old && lasting ? lasting : null } : null;
+  const permanent = valid.find(({ expiresAt }) => expiresAt === null);
+  const current = old ?? permanent;
+  return current ? { current, next: old && permanent ? permanent : null } : null;
 }

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { KeyRing } from '../keys/key-ring.js';
 
-/** A client secret at rest: a digest to check it by, and the secret itself, sealed, to sign with. */
+/** A stored client secret: a digest for authentication, and the encrypted secret for signing. */
 export interface SealedSecret {
   keyId: string;
   /** HMAC-SHA-256 in base64url. */
@@ -13,22 +13,22 @@ export interface SealedSecret {
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Digests and seals client secrets under the master keys. Pure but for randomness; knows no table. */
+/** Hashes and encrypts client secrets with the master keys. Does not access the database. */
 export class Vault {
   constructor(private readonly keys: KeyRing) {}
 
   seal(secret: string, clientId: string): SealedSecret {
-    const { id, digestKey, sealingKey } = this.keys.sealing();
+    const { id, digestKey, sealingKey } = this.keys.encryptionKey();
     const nonce = randomBytes(NONCE_BYTES);
     const cipher = createCipheriv('aes-256-gcm', sealingKey, nonce).setAAD(associatedData(clientId, id));
     const sealed = Buffer.concat([nonce, cipher.update(secret, 'utf8'), cipher.final(), cipher.getAuthTag()]);
     return { keyId: id, digest: digestOf(secret, digestKey).toString('base64url'), sealed: sealed.toString('base64') };
   }
 
-  /** The secret itself; throws where its master key is not configured or the row was tampered with. */
+  /** Decrypts the secret. Throws if its master key is not configured or if the row was modified. */
   open({ keyId, sealed }: SealedSecret, clientId: string): string {
     const key = this.keys.find(keyId);
-    if (!key) throw new Error(`${this.keys.place} lacks master key ${keyId}`);
+    if (!key) throw new Error(`master key ${keyId} is missing from ${this.keys.place}`);
     const bytes = Buffer.from(sealed, 'base64');
     const decipher = createDecipheriv('aes-256-gcm', key.sealingKey, bytes.subarray(0, NONCE_BYTES))
       .setAAD(associatedData(clientId, keyId))
@@ -36,23 +36,24 @@ export class Vault {
     return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString('utf8');
   }
 
-  /** In constant time. With no stored secret at all it does the work of one, so that an unknown client costs the same. */
+  /** Compares in constant time. For an unknown client it compares a dummy secret, so the timing is the same. */
   matches(secret: string, stored: SealedSecret[]): boolean {
-    const candidates = stored.length > 0 ? stored : [NOBODYS_SECRET];
+    const candidates = stored.length > 0 ? stored : [DUMMY_SECRET];
     return candidates.map((candidate) => this.matchesOne(secret, candidate)).includes(true);
   }
 
   private matchesOne(secret: string, { keyId, digest }: SealedSecret): boolean {
     const key = keyId === '' ? undefined : this.keys.find(keyId);
-    const given = digestOf(secret, (key ?? this.keys.any()).digestKey);
-    const wanted = Buffer.from(digest, 'base64url');
+    const actual = digestOf(secret, (key ?? this.keys.anyKey()).digestKey);
+    const expected = Buffer.from(digest, 'base64url');
     return (
-      timingSafeEqual(given, wanted.length === given.length ? wanted : Buffer.alloc(given.length)) && key !== undefined
+      timingSafeEqual(actual, expected.length === actual.length ? expected : Buffer.alloc(actual.length)) &&
+      key !== undefined
     );
   }
 }
 
-const NOBODYS_SECRET: SealedSecret = { keyId: '', digest: Buffer.alloc(32).toString('base64url'), sealed: '' };
+const DUMMY_SECRET: SealedSecret = { keyId: '', digest: Buffer.alloc(32).toString('base64url'), sealed: '' };
 
 const digestOf = (secret: string, key: Buffer): Buffer => createHmac('sha256', key).update(secret).digest();
 

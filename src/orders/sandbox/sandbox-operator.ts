@@ -16,7 +16,7 @@ interface CompletionJob {
   requestId: string;
 }
 
-/** The cinema operator of the sandbox, who takes their time. */
+/** The sandbox's cinema operator: completes orders at once or after a delay. */
 @Injectable()
 export class SandboxOperator {
   private readonly logger = new Logger('sandbox-operator');
@@ -26,23 +26,23 @@ export class SandboxOperator {
     private readonly orders: OrdersService,
   ) {}
 
-  /** Confirms an order now; twice, as an operator does whose first answer was lost. */
+  /** Completes an order now. With `twice` it repeats the call, as an operator does after a lost response. */
   async complete({ key, completion, twice, requestId }: CompletionJob): Promise<void> {
     await this.orders.complete(key, completion, requestId);
     if (twice) await this.orders.complete(key, completion, requestId);
   }
 
-  /** The same later; a sandbox whose queue is lost forgets it. 503 where the queue is away. */
+  /** Completes an order after a delay. 503 if the queue is down; if the queue is lost, the order stays PENDING. */
   async completeIn(delayMs: number, job: CompletionJob): Promise<void> {
     const options = { delay: delayMs, removeOnComplete: true, removeOnFail: { count: 100 } };
     await this.queue.add('complete', job, options).catch((error: Error) => {
-      this.logger.warn(`the queue took no job (${error.message})`);
+      this.logger.warn(`the queue did not accept its job (${error.message})`);
       throw unavailable();
     });
   }
 }
 
-/** In workers: orders whose delay is over. */
+/** Runs in workers and completes the orders whose delay has ended. */
 @Injectable()
 export class SandboxOperatorProcessor implements OnApplicationBootstrap {
   private readonly logger = new Logger('sandbox-operator');

@@ -1,7 +1,9 @@
-import { Body, Controller, Param, Post, Res, UseGuards } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import { Body, Controller, Param, Post, Res, UseFilters, UseGuards } from '@nestjs/common';
 import { BearerGuard, CurrentClient } from '../../auth/bearer/bearer.guard.js';
 import type { Client } from '../../clients/client.entity.js';
+import { ProblemFilter } from '../../http/error-response.js';
+import type { HttpResponse } from '../../http/exchange.js';
+import { UsherRoutes } from '../../http/oauth-route.js';
 import { validated } from '../../http/problem.js';
 import { RequestId } from '../../http/request-id.js';
 import { parseDuration } from '../../values/duration.js';
@@ -9,8 +11,10 @@ import { type OrderView, SandboxCompletion } from '../movie-order.js';
 import { OrdersService } from '../orders.service.js';
 import { SandboxOperator } from './sandbox-operator.js';
 
-/** Sandbox only: plays the cinema operator, for the client's own orders. */
+/** Sandbox only: completes the client's own orders as the cinema operator would. */
 @Controller('sandbox/movie-orders')
+@UsherRoutes()
+@UseFilters(ProblemFilter)
 @UseGuards(BearerGuard)
 export class SandboxOrdersController {
   constructor(
@@ -18,14 +22,14 @@ export class SandboxOrdersController {
     private readonly operator: SandboxOperator,
   ) {}
 
-  /** 200 with the order COMPLETED; 202 with the order as it is, where the operator is to take their time. */
+  /** 200 with the COMPLETED order, or 202 with the PENDING order if there is a delay. */
   @Post(':key/complete')
   async complete(
     @CurrentClient() client: Client,
     @Param('key') key: string,
     @Body() body: unknown,
     @RequestId() requestId: string,
-    @Res({ passthrough: true }) reply: FastifyReply,
+    @Res({ passthrough: true }) response: HttpResponse,
   ): Promise<OrderView> {
     const { status } = await this.orders.get(client, key);
     const { delay, twice = false, ...completion } = validated(SandboxCompletion, body);
@@ -34,7 +38,7 @@ export class SandboxOrdersController {
     const job = { key, completion, twice, requestId };
     if (isLater) await this.operator.completeIn(delayMs, job);
     else await this.operator.complete(job);
-    reply.status(isLater ? 202 : 200);
+    response.status(isLater ? 202 : 200);
     return this.orders.get(client, key);
   }
 }

@@ -6,7 +6,7 @@ import { OrdersModule } from '../orders.module.js';
 import { SANDBOX_PRODUCER, SANDBOX_QUEUE, SandboxOperator, SandboxOperatorProcessor } from './sandbox-operator.js';
 import { SandboxOrdersController } from './sandbox-orders.controller.js';
 
-/** Plays the cinema operator. Only a sandbox imports it. */
+/** The sandbox's cinema operator. Only a sandbox imports it. */
 @Module({
   imports: [
     OrdersModule,
@@ -29,6 +29,6 @@ class SandboxOperatorModule {
 @Module({ imports: [OrdersModule, SandboxOperatorModule], controllers: [SandboxOrdersController] })
 export class SandboxRoutesModule {}
 
-/** Completes the orders whose delay is over. */
+/** Completes the orders whose delay has ended. */
 @Module({ imports: [SandboxOperatorModule], providers: [SandboxOperatorProcessor] })
 export class SandboxWorkerModule {}

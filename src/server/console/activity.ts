@@ -1,6 +1,6 @@
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, MoreThanOrEqual } from 'typeorm';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow } from '../../database/sql.js';
 import { type WebhookView, webhookView } from '../../webhooks/webhook-view.js';
 import { Webhook, type WebhookStatus } from '../../webhooks/webhook.entity.js';

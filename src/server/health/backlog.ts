@@ -1,8 +1,8 @@
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { InjectQueue } from '@nestjs/bullmq';
 import { Inject, Injectable } from '@nestjs/common';
 import type { JobType, Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { nowExpression } from '../../database/sql.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-connections.js';
 import { PURGE_PRODUCER } from '../../retention/purge.schedule.js';

@@ -1,4 +1,3 @@
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { setTimeout as pause } from 'node:timers/promises';
 import { InjectQueue } from '@nestjs/bullmq';
 import {
@@ -12,6 +11,7 @@ import {
 } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { pendingMigrations } from '../../database/migrator.js';
 import { unavailable } from '../../http/problem.js';
 import { WEBHOOK_PRODUCER } from '../../webhooks/queue/delivery.queue.js';

@@ -2,14 +2,14 @@ import type { Failure, Operation } from '../../http/operation.js';
 
 const MALFORMED_OAUTH: Failure[] = [
   { status: 400, code: 'invalid_request', detail: 'the body is not valid JSON' },
-  { status: 401, code: 'invalid_client', detail: 'the client id or the client secret is not right' },
-  { status: 413, code: 'invalid_request', detail: 'the body has more than 16 KiB' },
+  { status: 401, code: 'invalid_client', detail: 'the client id or the client secret is invalid' },
+  { status: 413, code: 'invalid_request', detail: 'the body is larger than 16 KiB' },
   {
     status: 415,
     code: 'invalid_request',
     detail: 'send Content-Type: application/json or application/x-www-form-urlencoded, in UTF-8, not compressed',
   },
-  { status: 429, code: 'slow_down', detail: 'too many failed authentications; try again later' },
+  { status: 429, code: 'slow_down', detail: 'too many failed authentication attempts; try again later' },
   { status: 503, code: 'temporarily_unavailable', detail: 'the service is busy or starting; try again' },
 ];
 
@@ -21,15 +21,15 @@ const UNAVAILABLE: Failure = { status: 503, detail: 'the service is busy or star
 
 const UNREADABLE_BODY: Failure[] = [
   { status: 400, detail: 'the body is not valid JSON in UTF-8, or the request is malformed' },
-  { status: 413, detail: 'the body has more than 16 KiB' },
+  { status: 413, detail: 'the body is larger than 16 KiB' },
   { status: 415, detail: 'send Content-Type: application/json' },
 ];
 
 const UNAUTHORIZED: Record<'bearer' | 'internal', Failure[]> = {
   bearer: [
-    { status: 401, detail: 'an access token is missing: send Authorization: Bearer <access_token>' },
+    { status: 401, detail: 'the access token is missing; send Authorization: Bearer <access_token>' },
     { status: 401, detail: 'the access token is unknown, expired or revoked' },
-    { status: 401, detail: 'this token is of the sandbox environment; this is production' },
+    { status: 401, detail: 'this token is for the sandbox environment; use a production token' },
   ],
   internal: [{ status: 401, detail: 'send INTERNAL_USER and INTERNAL_PASSWORD by HTTP Basic' }],
 };

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { parseMasterKeys } from '../../values/master-key.js';
 import type { Credentials, DatabaseLocation, QueueLocation, ResolvedOptions } from '../../usher.options.js';
 import { parameterFault } from '../../values/connection-url.js';
+import { parseMasterKeys } from '../../values/master-key.js';
 import { type RetryPolicy, SPECIFIED_RETRY } from '../../values/retry-schedule.js';
 import { StartUpError } from '../../values/start-up-error.js';
 import { misspeltNames } from './misspelling.js';

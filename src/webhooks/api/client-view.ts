@@ -10,14 +10,14 @@ const moment = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time l
 export const WebhookQuery = z.object({
   status: z.enum(['PENDING', 'SUCCESS', 'FAILED']).optional(),
   reference: ReferenceId.optional().meta({ description: 'The `key` of an order.' }),
-  createdAfter: moment.optional().meta({ description: 'Made at this moment or later.' }),
-  createdBefore: moment.optional().meta({ description: 'Made before this moment.' }),
-  limit: z.coerce.number().int().min(1).max(100).default(50).meta({ description: 'How many a page has.' }),
+  createdAfter: moment.optional().meta({ description: 'Created at this time or later.' }),
+  createdBefore: moment.optional().meta({ description: 'Created before this time.' }),
+  limit: z.coerce.number().int().min(1).max(100).default(50).meta({ description: 'The number of webhooks on a page.' }),
   cursor: z
     .string()
     .regex(ID, 'must be the nextCursor of an earlier page')
     .optional()
-    .meta({ description: 'The `nextCursor` of the page before.' }),
+    .meta({ description: 'The `nextCursor` of the previous page.' }),
 });
 export type WebhookQuery = z.infer<typeof WebhookQuery>;
 
@@ -25,7 +25,7 @@ export type WebhookQuery = z.infer<typeof WebhookQuery>;
 export const ClientWebhook = WebhookView.omit({ clientId: true }).register(named, { id: 'Webhook' });
 export type ClientWebhook = z.infer<typeof ClientWebhook>;
 
-/** With its attempts instead of their number. */
+/** A webhook with the list of its attempts instead of their number. */
 export const WebhookStory = ClientWebhook.extend({ attempts: z.array(AttemptView) }).register(named, {
   id: 'WebhookStory',
 });
@@ -37,19 +37,19 @@ export const WebhookPage = z
     nextCursor: z
       .string()
       .nullable()
-      .meta({ description: 'Give it as `cursor` to get the next page; null: this is the last one.' }),
+      .meta({ description: 'Send it as `cursor` to get the next page. Null on the last page.' }),
   })
   .register(named, { id: 'WebhookPage' });
 export type WebhookPage = z.infer<typeof WebhookPage>;
 
 export const clientView = ({ clientId: _, ...view }: WebhookView): ClientWebhook => view;
 
-type Findings = Pick<AttemptView, 'address' | 'error' | 'responseSnippet'>;
+type AttemptDetails = Pick<AttemptView, 'address' | 'error' | 'responseSnippet'>;
 
-/** What a private address answered, and which one it is, may be an inner service's secret, not the client's own. */
-export function withoutPrivateAnswer<T extends Findings>(attempt: T): T {
+/** Removes a private address and its response: they can reveal internal services of the operator to a client. */
+export function hidePrivateResponse<T extends AttemptDetails>(attempt: T): T {
   const { address, error } = attempt;
   if (address !== null && isPublicAddress(address)) return attempt;
-  const told = address === null ? error : (error?.replaceAll(address, '(private)') ?? null);
-  return { ...attempt, address: null, error: told, responseSnippet: null };
+  const shownError = address === null ? error : (error?.replaceAll(address, '(private)') ?? null);
+  return { ...attempt, address: null, error: shownError, responseSnippet: null };
 }

@@ -1,4 +1,3 @@
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
 import {
   type DataSource,
@@ -9,6 +8,7 @@ import {
   Repository,
   type FindOperator,
 } from 'typeorm';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { notFound, validated } from '../../http/problem.js';
 import { ID } from '../../values/identifier.js';
 import { webhookView } from '../webhook-view.js';
@@ -20,10 +20,10 @@ import {
   type WebhookPage,
   WebhookQuery,
   type WebhookStory,
-  withoutPrivateAnswer,
+  hidePrivateResponse,
 } from './client-view.js';
 
-/** A client's own webhooks; another client's look like ones that do not exist. */
+/** A client's own webhooks. A webhook of another client is answered like one that does not exist. */
 @Injectable()
 export class ClientWebhooks {
   private readonly webhooks: Repository<Webhook>;
@@ -35,7 +35,7 @@ export class ClientWebhooks {
     this.webhooks = dataSource.getRepository(Webhook);
   }
 
-  /** Newest first. Ids sort by time, so a page stays what it is while new webhooks arrive. */
+  /** Newest first. Ids sort by time, so a page does not change when new webhooks arrive. */
   async page(clientId: string, query: unknown): Promise<WebhookPage> {
     const { limit, ...filter } = validated(WebhookQuery, query);
     const rows = await this.webhooks.find({
@@ -48,17 +48,17 @@ export class ClientWebhooks {
   }
 
   async show(clientId: string, id: string): Promise<WebhookStory> {
-    await this.own(clientId, id);
+    await this.checkOwner(clientId, id);
     const { webhook, attempts } = await this.service.show(id);
-    return { ...clientView(webhook), attempts: attempts.map(withoutPrivateAnswer) };
+    return { ...clientView(webhook), attempts: attempts.map(hidePrivateResponse) };
   }
 
   async resend(clientId: string, id: string, requestId: string): Promise<ClientWebhook> {
-    await this.own(clientId, id);
+    await this.checkOwner(clientId, id);
     return clientView(await this.service.resend(id, requestId));
   }
 
-  private async own(clientId: string, id: string): Promise<void> {
+  private async checkOwner(clientId: string, id: string): Promise<void> {
     const isOwn = ID.test(id) && (await this.webhooks.existsBy({ id, clientId }));
     if (!isOwn) throw notFound(`there is no webhook ${id.slice(0, 64)}`);
   }

@@ -14,17 +14,20 @@ const CompletedOrder = z
     bookingAmount: cents,
     payableAmount: cents,
     status: z.string().meta({ description: '`COMPLETED` when confirmed with the operator.' }),
-    qrCode: z.string().optional().meta({ description: 'For cinema entry, where the operator issued one.' }),
+    qrCode: z
+      .string()
+      .optional()
+      .meta({ description: 'The code for entry to the cinema, if the operator issued one.' }),
     createdAt: moment,
     lastUpdatedAt: moment,
   })
   .register(named, { id: 'CompletedOrder' }) satisfies z.ZodType<CompletedOrderData>;
 
-/** The body of a notification: specification 2.3. */
+/** The body of a notification (specification 2.3). */
 export const Notification = z
   .object({
     eventType: z.literal(NOTIFY_ORDER_COMPLETION),
-    test: z.literal(true).optional().meta({ description: 'Only in a sample that POST /webhooks/test asked for.' }),
+    test: z.literal(true).optional().meta({ description: 'Only in a test notification from POST /webhooks/test.' }),
     data: CompletedOrder,
   })
   .describe('Specification 2.3.')
@@ -33,7 +36,7 @@ export type Notification = z.infer<typeof Notification>;
 
 const signature = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** Its headers: specification 6.2, and ours. */
+/** The headers of a notification: those of specification 6.2 and Usher's own. */
 export const NotificationHeaders = z.object({
   'X-Timestamp': z
     .string()
@@ -42,18 +45,26 @@ export const NotificationHeaders = z.object({
   'X-Nonce-Str': z
     .string()
     .regex(/^[A-Za-z0-9]{32}$/)
-    .meta({ description: 'Random; no two attempts have the same.', example: 'aZ09bY18cX27dW36eV45fU54gT63hS72' }),
+    .meta({ description: 'Random, and different for every attempt.', example: 'aZ09bY18cX27dW36eV45fU54gT63hS72' }),
   'X-Signature': signature.meta({
     description:
       'Hex HMAC-SHA256, keyed with the client secret, over X-Timestamp, X-Nonce-Str and the Base64 of the raw body.',
     example: '52ffabb36d5e7257f7a6da26a20ce87676cdd25fcc61695cd3515fba9974cf9f',
   }),
   'X-Signature-Next': signature.optional().meta({
-    description: 'While the secret is being changed: the same, keyed with the new one.',
+    description: 'While the secret is being changed: the same signature, made with the new secret.',
   }),
-  'X-Webhook-Id': z.string().meta({ description: 'The same at every attempt.', example: 's0kT3aVb9Rm5Wc7Zp1Qx4L' }),
-  'X-Webhook-Attempt': z.string().regex(/^\d+$/).meta({ description: 'Counts from 1.', example: '1' }),
-  'X-Webhook-Test': z.literal('true').optional().meta({ description: 'Only of a sample, which the body says too.' }),
+  'X-Webhook-Id': z
+    .string()
+    .meta({ description: 'The same for every attempt of one webhook.', example: 's0kT3aVb9Rm5Wc7Zp1Qx4L' }),
+  'X-Webhook-Attempt': z
+    .string()
+    .regex(/^\d+$/)
+    .meta({ description: 'The number of the attempt, from 1.', example: '1' }),
+  'X-Webhook-Test': z
+    .literal('true')
+    .optional()
+    .meta({ description: 'Only in a test notification; its body has `test` as well.' }),
 });
 
 export const NOTIFICATION_EXAMPLE: Notification = {

@@ -13,13 +13,13 @@ import { newId, orderKey, type Environment } from '../../values/identifier.js';
 import { signedRequest, SigningSecrets } from '../deliver/signing.js';
 import { NotificationSender } from '../transport/notification-sender.js';
 import { type Outcome, errorOf } from '../transport/outcome.js';
-import { withoutPrivateAnswer } from './client-view.js';
+import { hidePrivateResponse } from './client-view.js';
 import { NOTIFICATION_EXAMPLE } from './notification.schema.js';
 
-/** Per client: enough to try things out, too little to make others' servers suffer. */
+/** Per client. Low, so that a client cannot use Usher to flood other servers. */
 const TEST_LIMIT: Rate = { count: 10, seconds: 60 };
 
-/** Sends a client a sample, with the guard, the sender and the signature of real notifications, and no trace of it. */
+/** Sends a test notification with the guard, sender and signature of real notifications. Nothing is stored. */
 @Injectable()
 export class TestNotifications {
   private readonly limiter: Limiter;
@@ -34,10 +34,10 @@ export class TestNotifications {
     this.limiter = limits.limiter('test-notifications', TEST_LIMIT);
   }
 
-  /** `input` is a {@link TestRequest}; 400 for a bad Notify URL, 422 without any, 429 after {@link TEST_LIMIT}. */
+  /** `input` is a {@link TestRequest}. 400 for an invalid Notify URL, 422 without one, 429 above {@link TEST_LIMIT}. */
   async send(client: Client, input: unknown): Promise<TestResult> {
     const url = await this.notifyUrl(client, validated(TestRequest, input ?? {}).notifyUrl);
-    await this.count(client);
+    await this.checkLimit(client);
     const now = Date.now();
     const id = newId(this.options.environment, now);
     const body = sampleBody(this.options.environment, now);
@@ -52,10 +52,14 @@ export class TestNotifications {
     return given;
   }
 
-  private async count({ id }: Client): Promise<void> {
+  private async checkLimit({ id }: Client): Promise<void> {
     const wait = await this.limiter.count(id);
     if (wait > 0)
-      throw new Problem(429, 'Too Many Requests', `only ${TEST_LIMIT.count} tests a minute are sent`).with({
+      throw new Problem(
+        429,
+        'Too Many Requests',
+        `only ${TEST_LIMIT.count} tests a minute are allowed; try again later`,
+      ).with({
         'Retry-After': String(wait),
       });
   }
@@ -67,30 +71,30 @@ export const TestRequest = z
     notifyUrl: z
       .string()
       .optional()
-      .meta({ description: 'Where to send it. Left out: the Notify URL registered for the client.' }),
+      .meta({ description: 'Where to send it. Default: the Notify URL registered for the client.' }),
   })
   .register(named, { id: 'TestRequest' });
 
 export const TestResult = z
   .object({
-    id: z.string().meta({ description: 'X-Webhook-Id of the test; it is not among the webhooks.' }),
+    id: z.string().meta({ description: 'The X-Webhook-Id of the test. It is not in the list of webhooks.' }),
     notifyUrl: z.string(),
     outcome: z.enum(['delivered', 'refused', 'timed-out', 'unreachable', 'blocked']),
     responseStatus: z.int().nullable(),
     durationMs: z.int(),
-    phase: z.string().meta({ description: 'How far it came: dns, connect, tls, headers, body.' }),
-    address: z.string().nullable().meta({ description: 'Connected to; null where it is private.' }),
-    error: z.string().nullable().meta({ description: 'Why it failed.' }),
+    phase: z.string().meta({ description: 'The last phase reached: dns, connect, tls, headers or body.' }),
+    address: z.string().nullable().meta({ description: 'The IP address connected to. Null if it is private.' }),
+    error: z.string().nullable().meta({ description: 'Why the test failed.' }),
     responseSnippet: z
       .string()
       .nullable()
-      .meta({ description: 'The beginning of the answer’s body, at most 1 KiB; null where the address is private.' }),
+      .meta({ description: 'The beginning of the response body, at most 1 KiB. Null if the address is private.' }),
   })
   .register(named, { id: 'TestResult' });
 export type TestResult = z.infer<typeof TestResult>;
 
-/** The mark that is signed, beside {@link TEST_HEADER}, which is not. */
-const TEST_MARK = { test: true };
+/** Marks the body as a test. It is signed; {@link TEST_HEADER} is not. */
+const TEST_FIELD = { test: true };
 export const TEST_HEADER = { 'X-Webhook-Test': 'true' };
 
 /** A notification of an order that does not exist. */
@@ -98,13 +102,13 @@ export function sampleBody(environment: Environment, now: number): Buffer {
   const at = new Date(now).toISOString();
   const key = orderKey(newId(environment, now));
   const data = { ...NOTIFICATION_EXAMPLE.data, key, createdAt: at, lastUpdatedAt: at };
-  return Buffer.from(JSON.stringify({ eventType: NOTIFY_ORDER_COMPLETION, ...TEST_MARK, data }));
+  return Buffer.from(JSON.stringify({ eventType: NOTIFY_ORDER_COMPLETION, ...TEST_FIELD, data }));
 }
 
-/** An outcome as the client may see it. */
+/** The outcome, without details that the client may not see. */
 export function resultOf(id: string, notifyUrl: string, outcome: Outcome): TestResult {
   const { kind, durationMs, phase, address, snippet } = outcome;
   const responseStatus = 'status' in outcome ? outcome.status : null;
   const found = { address, error: errorOf(outcome), responseSnippet: snippet };
-  return { id, notifyUrl, outcome: kind, responseStatus, durationMs, phase, ...withoutPrivateAnswer(found) };
+  return { id, notifyUrl, outcome: kind, responseStatus, durationMs, phase, ...hidePrivateResponse(found) };
 }

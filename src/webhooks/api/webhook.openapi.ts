@@ -68,7 +68,7 @@ export const WEBHOOK_OPERATIONS: Operation[] = [
     path: '/webhooks',
     tag,
     summary: 'List notifications',
-    description: 'The client’s own, newest first. A page stays what it is while new ones arrive.',
+    description: 'The client’s own webhooks, newest first. A page does not change when new webhooks arrive.',
     security: ['bearer'],
     parameters: { query: WebhookQuery },
     answers: {
@@ -82,7 +82,7 @@ export const WEBHOOK_OPERATIONS: Operation[] = [
     path: '/webhooks/{id}',
     tag,
     summary: 'Get a notification with its attempts',
-    description: 'One of the client’s own; another client’s looks like one that does not exist.',
+    description: 'A webhook of another client is answered like one that does not exist.',
     security: ['bearer'],
     parameters: { path },
     answers: { 200: { description: 'The notification.', schema: WebhookStory, example: STORY } },
@@ -95,18 +95,18 @@ export const WEBHOOK_OPERATIONS: Operation[] = [
     tag,
     summary: 'Send a sample notification',
     description:
-      'Signed and sent like a real one, and answered with what the receiver did. The body says `"test": true`, a header ' +
-      '`X-Webhook-Test: true`; its order does not exist, and it is sent once and never listed. Ten a minute.',
+      'Signs and sends a test notification like a real one and answers with the result. The body has `"test": true`, and ' +
+      'the header is `X-Webhook-Test: true`. Its order does not exist. It is sent once and is not listed. Ten a minute.',
     security: ['bearer'],
     body: { schema: TestRequest, example: { notifyUrl: 'https://partner.example/notify' }, optional: true },
-    answers: { 200: { description: 'What the receiver did.', schema: TestResult, example: TEST_RESULT } },
+    answers: { 200: { description: 'The result of the test.', schema: TestResult, example: TEST_RESULT } },
     failures: [
       { status: 400, detail: 'notifyUrl: The Notify URL must start with https://.' },
       {
         status: 422,
-        detail: 'notifyUrl is missing and the client has none registered; send one, or have the operator set it',
+        detail: 'notifyUrl is missing and the client has no Notify URL; send notifyUrl or ask the operator to set one',
       },
-      { status: 429, detail: 'only 10 tests a minute are sent' },
+      { status: 429, detail: 'only 10 tests a minute are allowed; try again later' },
     ],
   },
   {
@@ -115,10 +115,10 @@ export const WEBHOOK_OPERATIONS: Operation[] = [
     path: '/webhooks/{id}/resend',
     tag,
     summary: 'Send a FAILED notification again',
-    description: 'As a webhook of its own. One that was delivered is never sent again (specification 6.3).',
+    description: 'Creates a new webhook. A delivered webhook cannot be sent again (specification 6.3).',
     security: ['bearer'],
     parameters: { path },
     answers: { 201: { description: 'The new webhook.', schema: ClientWebhook, example: RESENT } },
-    failures: [UNKNOWN, { status: 409, detail: `webhook ${ID} is SUCCESS; only a FAILED one can be sent again` }],
+    failures: [UNKNOWN, { status: 409, detail: `webhook ${ID} is SUCCESS; only a FAILED webhook can be sent again` }],
   },
 ];

@@ -1,13 +1,17 @@
-import { Body, Controller, Get, HttpCode, Param, Post, Query, UseGuards } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Param, Post, Query, UseFilters, UseGuards } from '@nestjs/common';
 import { BearerGuard, CurrentClient } from '../../auth/bearer/bearer.guard.js';
 import type { Client } from '../../clients/client.entity.js';
+import { ProblemFilter } from '../../http/error-response.js';
+import { UsherRoutes } from '../../http/oauth-route.js';
 import { RequestId } from '../../http/request-id.js';
 import type { ClientWebhook, WebhookPage, WebhookStory } from './client-view.js';
 import { ClientWebhooks } from './client-webhooks.js';
 import { type TestResult, TestNotifications } from './test-notifications.js';
 
-/** What became of a client's notifications. */
+/** A client's own webhooks and their attempts. */
 @Controller('webhooks')
+@UsherRoutes()
+@UseFilters(ProblemFilter)
 @UseGuards(BearerGuard)
 export class WebhooksController {
   constructor(
@@ -25,14 +29,14 @@ export class WebhooksController {
     return this.webhooks.show(client.id, id);
   }
 
-  /** 200 whatever the receiver did: the result tells. */
+  /** Always 200; the result says whether the receiver accepted the test. */
   @Post('test')
   @HttpCode(200)
   test(@CurrentClient() client: Client, @Body() body: unknown): Promise<TestResult> {
     return this.tests.send(client, body);
   }
 
-  /** A FAILED one alone: specification 6.3. */
+  /** Only for a FAILED webhook (specification 6.3). */
   @Post(':id/resend')
   resend(
     @CurrentClient() client: Client,

@@ -1,36 +1,36 @@
 import type { Outcome } from '../transport/outcome.js';
 import type { Webhook, WebhookStatus } from '../webhook.entity.js';
 
-/** A moment of the database's clock, and what this process's monotonic clock said then. */
+/** The same moment on the database's clock and on this process's monotonic clock. */
 export interface Moment {
   databaseMs: number;
   monotonicMs: number;
 }
 
-/** The right to make one attempt, already counted and written down. */
+/** The right to make one attempt, which is already counted and recorded. */
 export interface Claim {
   webhook: Webhook;
   attempt: number;
   at: Moment;
 }
 
-export type ClaimAnswer =
+export type ClaimResult =
   | { kind: 'claimed'; claim: Claim }
   | { kind: 'not-due'; inMs: number }
-  /** Nothing is left to do: it ended, or the row is gone. */
-  | { kind: 'over' };
+  /** Nothing is left to do: the webhook has ended, or its row was deleted. */
+  | { kind: 'ended' };
 
 export interface FinishedAttempt {
   claim: Claim;
   outcome: Outcome;
-  /** By the database's clock. */
+  /** On the database's clock. */
   endedAt: number;
 }
 
-/** Where a webhook stands after an attempt was recorded. */
-export interface Standing {
+/** The state of a webhook after an attempt was recorded. */
+export interface DeliveryState {
   status: WebhookStatus;
   nextAttemptAt: number | null;
-  /** Whether it was this attempt that ended it. */
-  isNews: boolean;
+  /** Whether this attempt ended the webhook. */
+  endedWebhook: boolean;
 }

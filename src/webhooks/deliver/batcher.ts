@@ -5,17 +5,17 @@ interface Waiting<T, R> {
 }
 
 /**
- * Lets calls that come at the same moment share one transaction. While a batch is under way the next one gathers; a
- * batch that fails is done again item by item, so that one bad row fails alone.
+ * Combines concurrent calls into one transaction. While one batch runs, the next one is collected. A batch that fails is
+ * repeated item by item, so that one bad row does not fail the others.
  */
 export class Batcher<T, R> {
   private waiting: Waiting<T, R>[] = [];
   private isRunning = false;
 
-  /** `work` answers in the order of its items. */
+  /** `work` returns the results in the order of its items. */
   constructor(
     private readonly work: (items: T[]) => Promise<R[]>,
-    private readonly atMost = 64,
+    private readonly maxItems = 64,
   ) {}
 
   run(item: T): Promise<R> {
@@ -27,9 +27,9 @@ export class Batcher<T, R> {
 
   private async drain(): Promise<void> {
     this.isRunning = true;
-    // Calls of the same turn of the event loop come together.
+    // Waits for the other calls of this turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
-    while (this.waiting.length > 0) await this.runBatch(this.waiting.splice(0, this.atMost));
+    while (this.waiting.length > 0) await this.runBatch(this.waiting.splice(0, this.maxItems));
     this.isRunning = false;
   }
 

@@ -1,18 +1,18 @@
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In, LessThanOrEqual, MoreThanOrEqual } from 'typeorm';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction, nowExpression } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { leaseUntil, retryRunAt } from '../../values/retry-schedule.js';
 import type { EndedWebhook } from '../webhook-ended.event.js';
 import { Webhook, WebhookAttempt } from '../webhook.entity.js';
-import type { Claim, ClaimAnswer } from './attempt.js';
+import type { Claim, ClaimResult } from './attempt.js';
 import { DeliveryEvents } from './delivery-events.js';
 
-/** A row that another transaction holds is looked at again after this. */
+/** How long to wait before trying again to claim a row that another transaction holds. */
 const LOCKED_MS = 1_000;
 
-/** Claims webhooks for an attempt, sets of them at once: never twice at a time, never a sixth time, never too early. */
+/** Claims webhooks for an attempt, in batches: one claim at a time, not above the attempt limit, not before it is due. */
 @Injectable()
 export class ClaimStore {
   constructor(
@@ -21,21 +21,21 @@ export class ClaimStore {
     private readonly events: DeliveryEvents,
   ) {}
 
-  /** Answers in the order of `ids`. A job that BullMQ runs twice may ask twice at once: the first alone has the claim. */
-  async claim(ids: string[]): Promise<ClaimAnswer[]> {
-    const answers = new Map<string, ClaimAnswer>();
+  /** Returns the results in the order of `ids`. If an id occurs twice, only the first one gets the claim. */
+  async claim(ids: string[]): Promise<ClaimResult[]> {
+    const answers = new Map<string, ClaimResult>();
     const failed = await inTransaction(this.dataSource, async (manager) => {
       answers.clear();
       for (const claim of await this.claimDue(manager, ids)) answers.set(claim.webhook.id, { kind: 'claimed', claim });
       const others = ids.filter((id) => !answers.has(id));
       return others.length > 0 ? this.classify(manager, others, answers) : [];
     });
-    this.events.cutOff(failed);
+    this.events.lastAttemptsCutOff(failed);
     return ids.map((id) => takeOnce(answers, id));
   }
 
-  /** Undoes a claim whose socket was never opened: not an attempt, due again at the next retry run. */
-  async giveBack({ webhook, attempt }: Claim): Promise<void> {
+  /** Undoes a claim when no socket was opened. It does not count as an attempt; the next retry run is the next one. */
+  async release({ webhook, attempt }: Claim): Promise<void> {
     await inTransaction(this.dataSource, async (manager) => {
       const nextAttemptAt = retryRunAt(this.options.retry, await databaseNow(manager));
       const held = { id: webhook.id, status: 'PENDING', attempts: attempt } as const;
@@ -64,11 +64,11 @@ export class ClaimStore {
     return webhooks.map((webhook) => ({ webhook, attempt: webhook.attempts, at: { databaseMs, monotonicMs } }));
   }
 
-  /** In key order, passing over rows that others hold: two batches never wait for each other. */
+  /** Locks in key order and skips rows that others hold, so that two batches never wait for each other. */
   private lockDue(manager: EntityManager, ids: string[]): Promise<{ id: string; now: string }[]> {
     const now = nowExpression(this.dataSource);
     const { maxAttempts } = this.options.retry;
-    // MySQL would rather scan a small table than use its key, and lock every row on the way.
+    // Without the hint MySQL scans a small table instead of using the key, and locks every row it reads.
     const byKey = this.dataSource.options.type === 'postgres' ? '' : 'FORCE INDEX (PRIMARY)';
     return manager.sql`
       SELECT id, ${() => now} AS now FROM usher_webhook ${() => byKey}
@@ -77,11 +77,11 @@ export class ClaimStore {
       ORDER BY id FOR UPDATE SKIP LOCKED`;
   }
 
-  /** Answers with those that ended FAILED by it. */
+  /** Sets the result of every id that was not claimed. Returns the webhooks that ended FAILED. */
   private async classify(
     manager: EntityManager,
     ids: string[],
-    answers: Map<string, ClaimAnswer>,
+    answers: Map<string, ClaimResult>,
   ): Promise<EndedWebhook[]> {
     const now = await databaseNow(manager);
     const failed = await failExhausted(manager, ids, this.options.retry.maxAttempts, now);
@@ -96,14 +96,14 @@ export class ClaimStore {
   }
 }
 
-/** Asked for twice at a time (BullMQ took a job for stalled) a claim is still given once. */
-function takeOnce(answers: Map<string, ClaimAnswer>, id: string): ClaimAnswer {
-  const answer = answers.get(id) ?? { kind: 'over' };
+/** Returns a claim only once: BullMQ runs a job twice when it wrongly considers it stalled. */
+function takeOnce(answers: Map<string, ClaimResult>, id: string): ClaimResult {
+  const answer = answers.get(id) ?? { kind: 'ended' };
   if (answer.kind === 'claimed') answers.set(id, { kind: 'not-due', inMs: LOCKED_MS });
   return answer;
 }
 
-/** Webhooks whose last attempt was cut off and whose lease is over end FAILED: there is no sixth. Answers which. */
+/** Ends webhooks FAILED whose last attempt was cut off and whose lease has ended. Returns them. */
 export async function failExhausted(
   manager: EntityManager,
   ids: string[],

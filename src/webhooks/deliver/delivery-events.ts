@@ -2,16 +2,16 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Counter, Histogram } from 'prom-client';
 import { MetricsRegistry } from '../../metrics/metrics.module.js';
 import { lineOf, type Verdict } from '../transport/outcome.js';
-import { type EndedWebhook, WebhookEndings } from '../webhook-ended.event.js';
-import type { FinishedAttempt, Standing } from './attempt.js';
+import { type EndedWebhook, WebhookEndedEmitter } from '../webhook-ended.event.js';
+import type { FinishedAttempt, DeliveryState } from './attempt.js';
 
 const OUTCOMES: Verdict['kind'][] = ['delivered', 'refused', 'timed-out', 'unreachable', 'blocked'];
-/** Up to the specified timeout of 30 s and a little over it. */
+/** Up to slightly more than the specified timeout of 30 s. */
 const ATTEMPT_BUCKETS_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 35];
-/** From a quick first attempt to a fifth, whatever the retry runs between them. */
+/** From a fast first attempt to a fifth attempt after four retry runs. */
 const LATENCY_BUCKETS_S = [0.05, 0.1, 0.25, 0.5, 1, 5, 30, 60, 120, 180, 300, 600, 1_200];
 
-/** What happens to deliveries: each event's canonical log line and its metrics, and word of it to the application. */
+/** The events of deliveries. Each writes its log line and its metrics and informs the application. */
 @Injectable()
 export class DeliveryEvents {
   private readonly logger = new Logger('delivery');
@@ -22,7 +22,7 @@ export class DeliveryEvents {
 
   constructor(
     registry: MetricsRegistry,
-    private readonly endings: WebhookEndings,
+    private readonly endedEmitter: WebhookEndedEmitter,
   ) {
     const registers = [registry];
     this.attempts = new Counter({
@@ -46,7 +46,7 @@ export class DeliveryEvents {
     });
     this.latency = new Histogram({
       name: 'usher_delivery_latency_seconds',
-      help: 'From the completion of an order to the end of the attempt that delivered it; resends left out.',
+      help: 'From the completion of an order to the end of the attempt that delivered it; without resends.',
       buckets: LATENCY_BUCKETS_S,
       registers,
     });
@@ -54,8 +54,11 @@ export class DeliveryEvents {
     for (const status of ['SUCCESS', 'FAILED']) this.finished.inc({ status }, 0);
   }
 
-  /** `standing`: where the webhook stands now. */
-  attemptEnded({ claim: { webhook, attempt }, outcome, endedAt }: FinishedAttempt, { status, isNews }: Standing): void {
+  /** The second argument is the state of the webhook after the attempt. */
+  attemptEnded(
+    { claim: { webhook, attempt }, outcome, endedAt }: FinishedAttempt,
+    { status, endedWebhook }: DeliveryState,
+  ): void {
     this.logger.log({
       webhook: webhook.id,
       reference: webhook.referenceId,
@@ -71,21 +74,19 @@ export class DeliveryEvents {
     const { kind } = outcome;
     this.attempts.inc({ outcome: kind });
     this.durations.observe({ outcome: kind }, outcome.durationMs / 1_000);
-    if (status !== 'PENDING' && isNews) {
+    if (status !== 'PENDING' && endedWebhook) {
       this.finished.inc({ status });
-      this.endings.tell(status, [{ ...webhook, attempts: attempt }]);
+      this.endedEmitter.emitAll(status, [{ ...webhook, attempts: attempt }]);
     }
     const isFirst = kind === 'delivered' && webhook.resendOf === null;
     if (isFirst) this.latency.observe(Math.max(0, endedAt - webhook.createdAt) / 1_000);
   }
 
-  /** Webhooks that ended FAILED because their last attempt never came back. */
-  cutOff(webhooks: EndedWebhook[]): void {
+  /** Webhooks that ended FAILED because a crash cut off their last attempt. */
+  lastAttemptsCutOff(webhooks: EndedWebhook[]): void {
     if (webhooks.length === 0) return;
-    this.logger.warn(
-      `${webhooks.length} webhook(s) ended FAILED: the process that made the last attempt ended with it`,
-    );
+    this.logger.warn(`${webhooks.length} webhook(s) ended FAILED: the process stopped during their last attempt`);
     this.finished.inc({ status: 'FAILED' }, webhooks.length);
-    this.endings.tell('FAILED', webhooks);
+    this.endedEmitter.emitAll('FAILED', webhooks);
   }
 }

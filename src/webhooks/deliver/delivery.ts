@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { NotificationSender, type SignedRequest } from '../transport/notification-sender.js';
 import { type Outcome, lineOf } from '../transport/outcome.js';
-import type { Claim, ClaimAnswer, FinishedAttempt, Standing } from './attempt.js';
+import type { Claim, ClaimResult, FinishedAttempt, DeliveryState } from './attempt.js';
 import { Batcher } from './batcher.js';
 import { ClaimStore } from './claim.store.js';
 import { DeliveryEvents } from './delivery-events.js';
@@ -9,23 +9,23 @@ import { OutcomeStore } from './outcome.store.js';
 import { signedRequest, SigningSecrets } from './signing.js';
 
 export type DeliveryResult =
-  | { kind: 'over' }
+  | { kind: 'ended' }
   | { kind: 'delivered'; line: string; attempt: number }
-  /** No attempt was made; try again in so many milliseconds. */
-  | { kind: 'put-off'; inMs: number }
+  /** No attempt was made; try again after `inMs` milliseconds. */
+  | { kind: 'deferred'; inMs: number }
   | { kind: 'failed'; line: string; attempt: number; dueInMs: number }
-  | { kind: 'failed-for-good'; line: string; attempt: number };
+  | { kind: 'exhausted'; line: string; attempt: number };
 
-/** A process that slept longer than this between claim and send gives the claim back: its lease may run out under it. */
+/** A process paused for longer than this between claim and send releases the claim, because its lease may end. */
 const STALE_CLAIM_MS = 5_000;
-const RECORD_AGAIN_MS = 1_000;
+const RECORD_RETRY_MS = 1_000;
 
 /** One attempt of one webhook: claim → sign → send → record. */
 @Injectable()
 export class Delivery {
   private readonly logger = new Logger(Delivery.name);
-  private readonly claims: Batcher<string, ClaimAnswer>;
-  private readonly records: Batcher<FinishedAttempt, Standing>;
+  private readonly claims: Batcher<string, ClaimResult>;
+  private readonly records: Batcher<FinishedAttempt, DeliveryState>;
 
   constructor(
     private readonly claimStore: ClaimStore,
@@ -40,15 +40,15 @@ export class Delivery {
 
   async attempt(webhookId: string): Promise<DeliveryResult> {
     const answer = await this.claims.run(webhookId);
-    if (answer.kind === 'over') return answer;
-    if (answer.kind === 'not-due') return { kind: 'put-off', inMs: answer.inMs };
+    if (answer.kind === 'ended') return answer;
+    if (answer.kind === 'not-due') return { kind: 'deferred', inMs: answer.inMs };
     const { claim } = answer;
     const request = await this.sign(claim);
-    if (request === null || performance.now() - claim.at.monotonicMs > STALE_CLAIM_MS) return this.giveBack(claim);
+    if (request === null || performance.now() - claim.at.monotonicMs > STALE_CLAIM_MS) return this.release(claim);
     return this.send(claim, request);
   }
 
-  /** Null where the secret cannot be opened: that is our fault, not the receiver's. */
+  /** Null if the secret cannot be decrypted. This is not the receiver's fault, so it does not count as an attempt. */
   private async sign({ webhook, attempt }: Claim): Promise<SignedRequest | null> {
     try {
       const secret = await this.secrets.of(webhook.clientId);
@@ -60,27 +60,27 @@ export class Delivery {
     }
   }
 
-  private async giveBack(claim: Claim): Promise<DeliveryResult> {
-    await this.untilStored(claim, () => this.claimStore.giveBack(claim));
-    return { kind: 'put-off', inMs: RECORD_AGAIN_MS };
+  private async release(claim: Claim): Promise<DeliveryResult> {
+    await this.retryUntilStored(claim, () => this.claimStore.release(claim));
+    return { kind: 'deferred', inMs: RECORD_RETRY_MS };
   }
 
   private async send(claim: Claim, request: SignedRequest): Promise<DeliveryResult> {
     const outcome = await this.post(claim, request);
-    if (outcome === null) return this.giveBack(claim);
+    if (outcome === null) return this.release(claim);
     const endedMonotonicMs = performance.now();
     const endedAt = Math.ceil(claim.at.databaseMs + endedMonotonicMs - claim.at.monotonicMs);
-    const told = { line: lineOf(outcome), attempt: claim.attempt };
-    const standing = await this.untilStored(claim, () => this.records.run({ claim, outcome, endedAt }));
-    this.events.attemptEnded({ claim, outcome, endedAt }, standing);
-    if (outcome.kind === 'delivered') return { kind: 'delivered', ...told };
-    if (standing.status === 'SUCCESS') return { kind: 'over' };
-    if (standing.status === 'FAILED') return { kind: 'failed-for-good', ...told };
+    const summary = { line: lineOf(outcome), attempt: claim.attempt };
+    const state = await this.retryUntilStored(claim, () => this.records.run({ claim, outcome, endedAt }));
+    this.events.attemptEnded({ claim, outcome, endedAt }, state);
+    if (outcome.kind === 'delivered') return { kind: 'delivered', ...summary };
+    if (state.status === 'SUCCESS') return { kind: 'ended' };
+    if (state.status === 'FAILED') return { kind: 'exhausted', ...summary };
     const sinceEnd = performance.now() - endedMonotonicMs;
-    return { kind: 'failed', ...told, dueInMs: (standing.nextAttemptAt ?? endedAt) - endedAt - sinceEnd };
+    return { kind: 'failed', ...summary, dueInMs: (state.nextAttemptAt ?? endedAt) - endedAt - sinceEnd };
   }
 
-  /** Null where this process could not even open a socket. */
+  /** Null if this process could not open a socket. */
   private async post({ webhook }: Claim, request: SignedRequest): Promise<Outcome | null> {
     try {
       return await this.sender.send(request);
@@ -90,16 +90,16 @@ export class Delivery {
     }
   }
 
-  /** While the process lives it does not give up: an outcome that is not recorded may be repeated. */
-  private async untilStored<T>({ webhook }: Claim, store: () => Promise<T>): Promise<T> {
+  /** Retries for as long as the process runs, because an attempt whose outcome is not recorded is repeated. */
+  private async retryUntilStored<T>({ webhook }: Claim, store: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
         return await store();
       } catch (error) {
         this.logger.error(
-          `webhook ${webhook.id}: recording its attempt failed, trying again: ${(error as Error).message}`,
+          `webhook ${webhook.id}: recording its attempt failed and is tried again: ${(error as Error).message}`,
         );
-        await new Promise((resolve) => setTimeout(resolve, RECORD_AGAIN_MS));
+        await new Promise((resolve) => setTimeout(resolve, RECORD_RETRY_MS));
       }
     }
   }

@@ -1,14 +1,14 @@
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In } from 'typeorm';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { inTransaction } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { nextAttemptAt } from '../../values/retry-schedule.js';
 import { errorOf } from '../transport/outcome.js';
 import { Webhook, WebhookAttempt } from '../webhook.entity.js';
-import type { Claim, FinishedAttempt, Standing } from './attempt.js';
+import type { Claim, FinishedAttempt, DeliveryState } from './attempt.js';
 
-/** Records how attempts ended, sets of them at once. */
+/** Records the outcomes of attempts, in batches. */
 @Injectable()
 export class OutcomeStore {
   constructor(
@@ -16,17 +16,17 @@ export class OutcomeStore {
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
-  /** Answers in the order of `finished`. */
-  record(finished: FinishedAttempt[]): Promise<Standing[]> {
+  /** Returns the states in the order of `finished`. */
+  record(finished: FinishedAttempt[]): Promise<DeliveryState[]> {
     return inTransaction(this.dataSource, async (manager) => {
       await this.recordSuccesses(manager, finished);
       await this.recordFailures(manager, finished);
       await finishAttempts(manager, finished);
-      return this.standings(manager, finished);
+      return this.states(manager, finished);
     });
   }
 
-  /** A success counts whichever attempt brought it: the receiver has the notification. */
+  /** A success of any attempt counts, because the receiver has the notification. */
   private async recordSuccesses(manager: EntityManager, finished: FinishedAttempt[]): Promise<void> {
     const delivered = sortedById(finished.filter(({ outcome }) => outcome.kind === 'delivered'));
     const [first] = delivered;
@@ -38,7 +38,7 @@ export class OutcomeStore {
     );
   }
 
-  /** A failure counts only while its attempt is the last one claimed. Equal changes share a statement. */
+  /** A failure counts only if its attempt is the last one claimed. Equal changes share one statement. */
   private async recordFailures(manager: EntityManager, finished: FinishedAttempt[]): Promise<void> {
     const failed = sortedById(finished.filter(({ outcome }) => outcome.kind !== 'delivered'));
     const groups = new Map<string, FinishedAttempt[]>();
@@ -63,21 +63,21 @@ export class OutcomeStore {
     );
   }
 
-  private async standings(manager: EntityManager, finished: FinishedAttempt[]): Promise<Standing[]> {
+  private async states(manager: EntityManager, finished: FinishedAttempt[]): Promise<DeliveryState[]> {
     const rows = await manager.find(Webhook, {
       select: { id: true, status: true, nextAttemptAt: true, finishedAt: true },
       where: { id: In(finished.map(idOf)) },
     });
     const byId = new Map(rows.map((row) => [row.id, row]));
-    const endings = new Set<number | null>(finished.map(({ endedAt }) => endedAt));
-    const told = new Set<string>();
+    const endTimes = new Set<number | null>(finished.map(({ endedAt }) => endedAt));
+    const reported = new Set<string>();
     return finished.map((one) => {
       const row = byId.get(idOf(one));
-      if (!row) return { status: 'FAILED', nextAttemptAt: null, isNews: false };
-      // Two attempts of one webhook may be recorded together: one of them has the news.
-      const isNews = endings.has(row.finishedAt) && !told.has(row.id);
-      told.add(row.id);
-      return { status: row.status, nextAttemptAt: row.nextAttemptAt, isNews };
+      if (!row) return { status: 'FAILED', nextAttemptAt: null, endedWebhook: false };
+      // Two attempts of one webhook may be recorded together; only one of them is reported as the one that ended it.
+      const endedWebhook = endTimes.has(row.finishedAt) && !reported.has(row.id);
+      reported.add(row.id);
+      return { status: row.status, nextAttemptAt: row.nextAttemptAt, endedWebhook };
     });
   }
 
@@ -86,7 +86,7 @@ export class OutcomeStore {
   }
 }
 
-/** The attempts' rows exist since the claim; one statement fills them all in. */
+/** The rows of the attempts exist since the claim; one statement completes them all. */
 async function finishAttempts(manager: EntityManager, finished: FinishedAttempt[]): Promise<void> {
   const rows = sortedById(finished).map(({ claim, outcome }) => ({
     webhookId: claim.webhook.id,

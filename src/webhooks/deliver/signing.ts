@@ -9,11 +9,11 @@ import { Batcher } from './batcher.js';
 export interface SigningSecret {
   /** Makes X-Signature. */
   current: string;
-  /** Makes X-Signature-Next, while a rotation overlaps. */
+  /** Makes X-Signature-Next while the secret is being changed, else null. */
   next: string | null;
 }
 
-/** The secrets that sign notifications. Deliveries of the same moment share a query. */
+/** The secrets that sign notifications. Concurrent deliveries share a query. */
 @Injectable()
 export class SigningSecrets {
   private readonly lookups: Batcher<string, SigningPair | undefined>;
@@ -25,7 +25,7 @@ export class SigningSecrets {
     });
   }
 
-  /** Throws where the client has no valid secret, or its master key is missing. */
+  /** Throws if the client has no valid secret or the master key is missing. */
   async of(clientId: string): Promise<SigningSecret> {
     const pair = await this.lookups.run(clientId);
     if (!pair) throw new Error(`client ${clientId} has no secret`);
@@ -40,7 +40,7 @@ export interface Unsigned {
   body: Buffer;
 }
 
-/** Signed now, with a fresh timestamp and nonce (specification 6.2). */
+/** Signs with the current time and a new nonce (specification 6.2). */
 export function signedRequest(secret: SigningSecret, { id, attempt, url, body }: Unsigned): SignedRequest {
   const timestamp = String(Math.floor(Date.now() / 1_000));
   const nonce = randomAlphanumeric(NONCE_LENGTH);

@@ -3,11 +3,11 @@ import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/
 import type { BulkJobOptions, Job, Queue } from 'bullmq';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Webhook } from '../webhook.entity.js';
-import { LONGEST_PUT_OFF } from './host-shares.js';
+import { MAX_DEFERRAL_INTERVALS } from './host-shares.js';
 
 /** The queue's name in Redis and on the dashboard. */
 export const WEBHOOK_QUEUE = 'webhook';
-/** The producer's injection token: the queue seen from where jobs are added. */
+/** The injection token of the queue that adds jobs. */
 export const WEBHOOK_PRODUCER = 'usher-webhook-producer';
 
 /** Identifiers only: no payload, no secret. */
@@ -18,15 +18,15 @@ export interface DeliveryJob {
   host: string;
 }
 
-/** For signing, recording and clocks that differ. */
+/** Time for signing, for recording and for clock differences. */
 const MARGIN_MS = 10_000;
 
-/** What became of the job of a row that is overdue. */
-export type Revival = 'missing' | 'alive' | 'restarted';
+/** What was done with the job of an overdue row. */
+export type RestartResult = 'missing' | 'not-needed' | 'restarted';
 
 export type Deliverable = Pick<Webhook, 'id' | 'referenceId' | 'clientId' | 'notifyUrl'>;
 
-/** Wakes the workers for a webhook. The database stays the truth: a job that is lost here is found by the retry run. */
+/** Adds delivery jobs. A lost job only delays its webhook: the retry run finds the row in the database. */
 @Injectable()
 export class DeliveryQueue implements OnApplicationShutdown {
   private readonly logger = new Logger(DeliveryQueue.name);
@@ -37,24 +37,24 @@ export class DeliveryQueue implements OnApplicationShutdown {
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
-  /** Adds the job without waiting; a queue that is down is logged, never the caller's concern. */
-  wake(webhook: Deliverable, delayMs: number): void {
+  /** Adds the job without waiting. If the queue is down, this is logged and the caller gets no error. */
+  enqueue(webhook: Deliverable, delayMs: number): void {
     const adding = this.add([{ webhook, delayMs }])
       .catch((error: unknown) => {
         this.logger.warn(
-          `webhook ${webhook.id} waits for the retry run: the queue took no job (${(error as Error).message})`,
+          `webhook ${webhook.id} waits for the retry run: the queue did not accept its job (${(error as Error).message})`,
         );
       })
       .finally(() => this.underWay.delete(adding));
     this.underWay.add(adding);
   }
 
-  /** A command, or a server with its last request answered, is done when its jobs are in the queue. */
+  /** The process must not exit before its jobs are in the queue. */
   async onApplicationShutdown(): Promise<void> {
     await Promise.all(this.underWay);
   }
 
-  /** A job that is there already, in whatever state, stays as it is. */
+  /** A job that already exists is not changed, whatever its state. */
   async add(deliveries: { webhook: Deliverable; delayMs: number }[]): Promise<void> {
     const jobs = deliveries.map(({ webhook, delayMs }) => ({
       name: 'deliver',
@@ -64,28 +64,28 @@ export class DeliveryQueue implements OnApplicationShutdown {
     await this.queue.addBulk(jobs);
   }
 
-  /** Whether an overdue webhook's job still runs or soon will; one that is finished is let run again, with all its tries. */
-  async revive(webhookId: string): Promise<Revival> {
+  /** Restarts a finished job of an overdue webhook, with all its attempts. A job that runs or waits is left alone. */
+  async restart(webhookId: string): Promise<RestartResult> {
     const job = await this.queue.getJob(webhookId);
     if (!job) return 'missing';
-    // Only of finished jobs: to find out where a waiting one stands takes Redis a walk over all that wait.
-    if (!job.finishedOn) return job.delay > this.longestDelayMs ? promoted(job) : 'alive';
+    // getState is only called for finished jobs: for a waiting job, Redis would have to search the whole list.
+    if (!job.finishedOn) return job.delay > this.maxDelayMs ? promoted(job) : 'not-needed';
     const state = await job.getState();
-    if (state !== 'completed' && state !== 'failed') return 'alive';
-    // Of several at once one wins; the others find it restarted already.
+    if (state !== 'completed' && state !== 'failed') return 'not-needed';
+    // Of several concurrent calls one succeeds; for the others the job is already restarted.
     await job.retry(state, { resetAttemptsMade: true, resetAttemptsStarted: true }).catch(() => undefined);
     return 'restarted';
   }
 
-  /** That we ever give a job: until a lease is over, or while its host is slow. */
-  private get longestDelayMs(): number {
+  /** The longest delay that Usher gives a job: until the end of a lease, or while its host is slow. */
+  private get maxDelayMs(): number {
     const { retryEveryMs, timeoutMs, minIntervalMs } = this.options.retry;
     const lease = retryEveryMs + timeoutMs + minIntervalMs;
-    return Math.max(lease, LONGEST_PUT_OFF * minIntervalMs) + MARGIN_MS;
+    return Math.max(lease, MAX_DEFERRAL_INTERVALS * minIntervalMs) + MARGIN_MS;
   }
 
   private get jobOptions(): BulkJobOptions {
-    // By count would halve the speed of BullMQ's Postgres backend.
+    // On Postgres jobs are kept by age, because a limit by count makes BullMQ's Postgres backend half as fast.
     const keep = this.options.queue.kind === 'redis' ? { count: 1_000 } : { age: 3_600 };
     return {
       attempts: this.options.retry.maxAttempts,
@@ -96,7 +96,7 @@ export class DeliveryQueue implements OnApplicationShutdown {
   }
 }
 
-/** Somebody put it off for longer than we do, on the dashboard. */
+/** Runs a job now that was delayed on the dashboard for longer than Usher ever does. */
 async function promoted(job: Job): Promise<'restarted'> {
   await job.promote().catch(() => undefined);
   return 'restarted';

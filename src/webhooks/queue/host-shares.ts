@@ -1,12 +1,12 @@
 import { LRUCache } from 'lru-cache';
 
-/** A request older than this speaks against its host. */
-const OLD_MS = 1_000;
-/** So great a share of the slots, held by old requests of one host, makes it slow: nothing more goes to it. */
+/** A request open for longer than this counts as slow. */
+const SLOW_REQUEST_MS = 1_000;
+/** A host is slow when its slow requests hold this share of the worker slots. It then gets no further requests. */
 const SLOW_SHARE = 1 / 8;
-/** No host has more requests open than this share of the slots; nor do all old requests together make more than it. */
-const MOST_SHARE = 1 / 2;
-const LOOK_AGAIN_MS = 250;
+/** The largest share of the worker slots that one host may use, and that all slow requests together may use. */
+const MAX_SHARE = 1 / 2;
+const RECHECK_MS = 250;
 
 interface OpenRequest {
   at: number;
@@ -24,10 +24,10 @@ class Host {
     return request;
   }
 
-  oldAt(now: number): number {
+  slowRequestsAt(now: number): number {
     let count = 0;
     for (const { at } of this.open) {
-      if (now - at < OLD_MS) break;
+      if (now - at < SLOW_REQUEST_MS) break;
       count += 1;
     }
     return count;
@@ -35,8 +35,8 @@ class Host {
 }
 
 /**
- * Keeps one receiver from starving the others: decides, before a claim, whether its host may have another of this
- * worker's slots. A quick host that has its share waits here for milliseconds; a slow one is turned away.
+ * Prevents one slow receiver from blocking the others: decides, before the claim, whether its host may use another slot of
+ * this worker. A fast host at its limit waits here for milliseconds; a slow host is rejected.
  */
 export class HostShares {
   private readonly hosts = new Map<string, Host>();
@@ -47,7 +47,7 @@ export class HostShares {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** Runs `work` in a slot of the host, or answers with null at once where the host has none to have. */
+  /** Runs `work` in a slot of the host. Returns null if the host is slow and may not use another slot. */
   async within<T>(name: string, work: () => Promise<T>): Promise<T | null> {
     const host = this.hosts.get(name) ?? new Host();
     this.hosts.set(name, host);
@@ -57,36 +57,36 @@ export class HostShares {
       return await work();
     } finally {
       host.open.delete(request);
-      this.letNextIn(name, host);
+      this.admitNext(name, host);
     }
   }
 
   private admit(host: Host): OpenRequest | null | Promise<OpenRequest | null> {
     if (this.isSlow(host)) return null;
-    if (host.open.size < this.share(MOST_SHARE)) return host.begin(this.now());
-    this.timer ??= setInterval(() => this.turnAwayFromSlow(), LOOK_AGAIN_MS).unref();
+    if (host.open.size < this.share(MAX_SHARE)) return host.begin(this.now());
+    this.timer ??= setInterval(() => this.rejectWaitingForSlow(), RECHECK_MS).unref();
     return new Promise((resolve) => host.waiting.push(resolve));
   }
 
   private isSlow(host: Host): boolean {
     const now = this.now();
-    const old = host.oldAt(now);
-    return old >= this.share(SLOW_SHARE) || (old > 0 && this.allOld(now) >= this.share(MOST_SHARE));
+    const slow = host.slowRequestsAt(now);
+    return slow >= this.share(SLOW_SHARE) || (slow > 0 && this.allSlowRequests(now) >= this.share(MAX_SHARE));
   }
 
-  private allOld(now: number): number {
-    return [...this.hosts.values()].reduce((sum, host) => sum + host.oldAt(now), 0);
+  private allSlowRequests(now: number): number {
+    return [...this.hosts.values()].reduce((sum, host) => sum + host.slowRequestsAt(now), 0);
   }
 
-  private letNextIn(name: string, host: Host): void {
+  private admitNext(name: string, host: Host): void {
     host.waiting.shift()?.(this.isSlow(host) ? null : host.begin(this.now()));
     if (host.open.size === 0 && host.waiting.length === 0) this.hosts.delete(name);
   }
 
-  private turnAwayFromSlow(): void {
+  private rejectWaitingForSlow(): void {
     const hosts = [...this.hosts.values()];
     for (const host of hosts.filter((host) => host.waiting.length > 0 && this.isSlow(host))) {
-      for (const turnAway of host.waiting.splice(0)) turnAway(null);
+      for (const reject of host.waiting.splice(0)) reject(null);
     }
     if (hosts.some((host) => host.waiting.length > 0)) return;
     clearInterval(this.timer);
@@ -98,27 +98,30 @@ export class HostShares {
   }
 }
 
-/** No notification is put off for longer, in minimum intervals. */
-export const LONGEST_PUT_OFF = 8;
-/** So many of one host come back in a minimum interval: each costs the queue two moves, and that is others' time. */
-const PER_INTERVAL = 750;
-const MOST_HOSTS = 1_000;
+/** The longest time that a notification is deferred, in minimum intervals. */
+export const MAX_DEFERRAL_INTERVALS = 8;
+/** How many jobs of one host return in one minimum interval. Each costs two queue operations, so the number is limited. */
+const RETURNS_PER_INTERVAL = 750;
+const MAX_HOSTS = 1_000;
 
-/** When what is turned away from a slow host comes back: one after the other, not as the herd that they are. */
-export class PutOffs {
-  /** When the last one of a host comes back. */
-  private readonly last = new LRUCache<string, number>({ max: MOST_HOSTS });
+/** Decides when the deferred jobs of a slow host return. Spreads them out so that they do not all return at once. */
+export class DeferralSchedule {
+  /** By host: when its last deferred job returns. */
+  private readonly last = new LRUCache<string, number>({ max: MAX_HOSTS });
 
   constructor(
     private readonly minIntervalMs: number,
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** In milliseconds: at least a minimum interval, at most eight. */
+  /** The delay in milliseconds: from one to eight minimum intervals. */
   next(host: string): number {
     const now = this.now();
-    const longest = LONGEST_PUT_OFF * this.minIntervalMs;
-    const at = Math.max(now + this.minIntervalMs, (this.last.get(host) ?? 0) + this.minIntervalMs / PER_INTERVAL);
+    const longest = MAX_DEFERRAL_INTERVALS * this.minIntervalMs;
+    const at = Math.max(
+      now + this.minIntervalMs,
+      (this.last.get(host) ?? 0) + this.minIntervalMs / RETURNS_PER_INTERVAL,
+    );
     if (at - now > longest) return longest * (1 - Math.random() / 2);
     this.last.set(host, at);
     return at - now;

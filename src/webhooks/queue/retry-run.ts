@@ -15,11 +15,11 @@ import { Sweep } from './sweep.js';
 export const RETRY_RUN_QUEUE = 'retry-run';
 export const RETRY_RUN_PRODUCER = 'usher-retry-run-producer';
 
-/** The retry run (specification 8), one at each mark of the clock. */
+/** The retry run (specification 8): by default every even minute, in one worker. */
 @Injectable()
 export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(RetryRun.name);
-  private readonly slots: SlotQueue;
+  private readonly runs: SlotQueue;
 
   constructor(
     @InjectQueue(RETRY_RUN_PRODUCER) queue: Queue<SlotJob>,
@@ -27,25 +27,27 @@ export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdo
     @Inject(USHER_OPTIONS) options: ResolvedOptions,
     private readonly workers: Workers,
   ) {
-    this.slots = new SlotQueue(queue, options.retry.retryEveryMs, 'retry run');
+    this.runs = new SlotQueue(queue, options.retry.retryEveryMs, 'retry run');
   }
 
   async onApplicationBootstrap(): Promise<void> {
     if (!this.workers.areEnabled) return;
     const process = this.process.bind(this);
     const worker = await this.workers.start(RETRY_RUN_QUEUE, process, this.logger);
-    worker.on('failed', (_, error) => this.logger.warn(`this mark's retry run failed: ${error.message}`));
-    this.slots.start();
+    worker.on('failed', (_, error) => this.logger.warn(`this retry run failed: ${error.message}`));
+    this.runs.start();
   }
 
   beforeApplicationShutdown(): void {
-    this.slots.stop();
+    this.runs.stop();
   }
 
   async process({ data: { slot } }: Job<SlotJob>): Promise<void> {
-    const previous = await this.slots.job(slot - 1);
+    const previous = await this.runs.job(slot - 1);
     if (!previous)
-      this.logger.warn('the queue has no memory of the previous retry run: every pending webhook gets its job again');
+      this.logger.warn(
+        'the queue does not know the previous retry run; a job is added for every pending webhook that has none',
+      );
     await this.sweep.run(previous ? 'overdue' : 'all');
   }
 }

@@ -1,22 +1,22 @@
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { type DataSource, LessThanOrEqual, MoreThan, Repository } from 'typeorm';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { failExhausted } from '../deliver/claim.store.js';
 import { DeliveryEvents } from '../deliver/delivery-events.js';
 import { Webhook } from '../webhook.entity.js';
-import { type Deliverable, DeliveryQueue, type Revival } from './delivery.queue.js';
+import { type Deliverable, DeliveryQueue, type RestartResult } from './delivery.queue.js';
 
 const PAGE = 500;
-/** So many jobs are asked for at once, and their answers come between this process's deliveries. */
-const AT_ONCE = 10;
-/** A row this late should have had its job run. */
+/** How many jobs are looked up at a time. Low, so that the deliveries of this process are not delayed. */
+const CONCURRENCY = 10;
+/** A row is overdue when its next attempt is this late. */
 const OVERDUE_MS = 10_000;
 
 type Row = Deliverable & { nextAttemptAt: number | null };
 
-/** Finds pending webhooks that the queue forgot and gives them a job again. */
+/** Finds pending webhooks without a working job and adds or restarts their jobs. */
 @Injectable()
 export class Sweep {
   private readonly logger = new Logger(Sweep.name);
@@ -32,19 +32,19 @@ export class Sweep {
     this.webhooks = dataSource.getRepository(Webhook);
   }
 
-  /** 'overdue': rows that should have run by now. 'all': every pending row, those of the future with their delay. */
+  /** 'overdue': only rows whose attempt is late. 'all': every pending row; a row due later gets a delayed job. */
   async run(extent: 'overdue' | 'all'): Promise<void> {
     const now = await databaseNow(this.webhooks.manager);
     const until = extent === 'all' ? Number.MAX_SAFE_INTEGER : now - OVERDUE_MS;
-    let revived = 0;
+    let restarted = 0;
     for (let after = ''; ;) {
       const page = await this.page(after, until);
-      revived += await this.revive(page, now);
+      restarted += await this.restart(page, now);
       const last = page.at(-1);
       if (!last || page.length < PAGE) break;
       after = last.id;
     }
-    if (revived > 0) this.logger.warn(`retry run: ${revived} pending webhook(s) had no living job and got one`);
+    if (restarted > 0) this.logger.warn(`retry run: ${restarted} pending webhook(s) had no job and got a new one`);
   }
 
   private page(after: string, until: number): Promise<Row[]> {
@@ -56,8 +56,8 @@ export class Sweep {
     });
   }
 
-  /** How many got a job. A job that waits, is delayed or is being worked on is left alone. */
-  private async revive(rows: Row[], now: number): Promise<number> {
+  /** Returns how many got a job. A job that waits, is delayed or runs is left alone. */
+  private async restart(rows: Row[], now: number): Promise<number> {
     if (rows.length === 0) return 0;
     const failed = await failExhausted(
       this.webhooks.manager,
@@ -65,18 +65,18 @@ export class Sweep {
       this.options.retry.maxAttempts,
       now,
     );
-    this.events.cutOff(failed);
-    const states = await this.reviveJobs(rows);
+    this.events.lastAttemptsCutOff(failed);
+    const states = await this.restartJobs(rows);
     const missing = rows.filter((_, index) => states[index] === 'missing');
     await this.queue.add(missing.map((row) => ({ webhook: row, delayMs: (row.nextAttemptAt ?? now) - now })));
     return missing.length + states.filter((state) => state === 'restarted').length;
   }
 
-  private async reviveJobs(rows: Row[]): Promise<Revival[]> {
-    const states: Revival[] = [];
-    for (let from = 0; from < rows.length; from += AT_ONCE) {
-      const some = rows.slice(from, from + AT_ONCE);
-      states.push(...(await Promise.all(some.map(({ id }) => this.queue.revive(id)))));
+  private async restartJobs(rows: Row[]): Promise<RestartResult[]> {
+    const states: RestartResult[] = [];
+    for (let from = 0; from < rows.length; from += CONCURRENCY) {
+      const batch = rows.slice(from, from + CONCURRENCY);
+      states.push(...(await Promise.all(batch.map(({ id }) => this.queue.restart(id)))));
     }
     return states;
   }

@@ -3,7 +3,7 @@ import { OnOrderCompleted, type OrderCompleted } from '../../orders/order-comple
 import { NOTIFY_ORDER_COMPLETION, notificationBody } from '../../protocol/notification.js';
 import { WebhookRecorder } from './webhook.recorder.js';
 
-/** Writes the webhook in the order's own transaction: either both are there or neither. */
+/** Writes the webhook in the order's transaction: both are committed or neither is. */
 @Injectable()
 export class OrderCompletedListener {
   constructor(private readonly recorder: WebhookRecorder) {}

@@ -13,14 +13,14 @@ export interface NewWebhook {
   referenceId: string;
   eventType: string;
   clientId: string;
-  /** Null: the client's registered one. */
+  /** Null: use the client's registered Notify URL. */
   notifyUrl: string | null;
   body: string;
   resendOf: string | null;
   requestId: string | null;
 }
 
-/** Writes webhooks in the caller's transaction and wakes the workers after its commit. */
+/** Writes webhooks in the caller's transaction and adds their jobs after the commit. */
 @Injectable()
 export class WebhookRecorder {
   constructor(
@@ -30,8 +30,8 @@ export class WebhookRecorder {
   ) {}
 
   /**
-   * The live webhook of this reference and event: a new one, or the earlier one that is PENDING or SUCCESS
-   * (specification 6.3). The unique live key decides races.
+   * Records a new webhook, or returns the earlier one of this reference and event that is PENDING or SUCCESS
+   * (specification 6.3). The unique live key decides between concurrent callers.
    */
   async record(manager: EntityManager, request: NewWebhook): Promise<{ webhook: Webhook; isNew: boolean }> {
     const row = await this.newRow(manager, request);
@@ -40,7 +40,7 @@ export class WebhookRecorder {
       .insert()
       .into(Webhook)
       .values(row)
-      // Changes nothing: it makes the loser of a race wait for the winner and then see it.
+      // Changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
       .orUpdate(['live_key'], ['live_key'])
       .updateEntity(false)
       .execute();
@@ -51,8 +51,8 @@ export class WebhookRecorder {
   }
 
   /**
-   * At once, but never within the minimum interval after the last attempt of an earlier webhook that FAILED. Looked up
-   * with the new row in place: from there on no other webhook of this reference makes an attempt.
+   * Due at once, but not within the minimum interval after the last attempt of an earlier FAILED webhook. Called after the
+   * insert: from then on no other webhook of this reference makes an attempt.
    */
   private async schedule(manager: EntityManager, webhook: Webhook): Promise<void> {
     const { id, createdAt } = webhook;
@@ -61,7 +61,7 @@ export class WebhookRecorder {
     const nextAttemptAt = Math.max(createdAt, earliest);
     if (nextAttemptAt > createdAt) await manager.update(Webhook, { id }, { nextAttemptAt });
     webhook.nextAttemptAt = nextAttemptAt;
-    this.afterCommit.do(manager, () => this.queue.wake(webhook, nextAttemptAt - createdAt));
+    this.afterCommit.do(manager, () => this.queue.enqueue(webhook, nextAttemptAt - createdAt));
   }
 
   private async newRow(manager: EntityManager, { notifyUrl, ...request }: NewWebhook) {
@@ -82,22 +82,22 @@ export class WebhookRecorder {
   }
 }
 
-/** What at most one live webhook has. */
+/** The unique key of the one webhook of a reference that is PENDING or SUCCESS. */
 export const liveKeyOf = ({ eventType, referenceId }: Pick<Webhook, 'eventType' | 'referenceId'>): string =>
   `${eventType}:${referenceId}`;
 
-/** Locking, because a caller's transaction may be REPEATABLE READ, and must see the winner that committed since it began. */
+/** Locks the row: a REPEATABLE READ transaction must also see a webhook that was committed after it began. */
 const liveWebhook = (manager: EntityManager, liveKey: string): Promise<Webhook> =>
   manager.findOneOrFail(Webhook, { where: { liveKey }, lock: { mode: 'pessimistic_write' } });
 
-/** When the last attempt of an earlier webhook of this reference failed, or null. Not locking: gap locks would block others. */
+/** When the last attempt of an earlier webhook of this reference failed, or null. No lock: gap locks would block others. */
 async function lastFailure(manager: EntityManager, { id, referenceId, eventType, createdAt }: Webhook) {
   const earlier = await manager.findOne(Webhook, {
     select: { id: true, finishedAt: true },
     where: { referenceId, eventType, id: Not(id) },
     order: { id: 'DESC' },
   });
-  // One that still looks live, in a REPEATABLE READ transaction, has failed since that began: at the latest now.
+  // A REPEATABLE READ transaction can see a failed webhook as still PENDING. It then failed at `createdAt` or before.
   return earlier ? (earlier.finishedAt ?? createdAt) : null;
 }
 

@@ -2,9 +2,9 @@ import type { Dispatcher } from 'undici';
 import { BlockedAddressError } from './guarded-connector.js';
 import type { Outcome, Progress, Verdict } from './outcome.js';
 import { ProxyError } from './proxy-tunnel.js';
-import type { Applicant, ReceiverConnection, ReceiverConnections } from './receiver-connections.js';
+import type { ConnectionRequest, ReceiverConnection, ReceiverConnections } from './receiver-connections.js';
 import { ResponseSnippet, contentEncoding } from './response-snippet.js';
-import { isOurs, unreachableReason } from './unreachable-reason.js';
+import { isLocalFault, unreachableReason } from './unreachable-reason.js';
 
 export interface Delivery {
   url: URL;
@@ -12,12 +12,12 @@ export interface Delivery {
   body: Buffer;
 }
 
-// Once the verdict stands the rest of a body is only wanted for the snippet; a slot is worth more.
-const BODY_PATIENCE_MS = 1_000;
-const INFORMATIONAL_RESPONSES_MAX = 16;
+// The status decides the outcome. The body is only read for the snippet, so it must not hold a worker slot for long.
+const BODY_TIMEOUT_MS = 1_000;
+const MAX_INFORMATIONAL_RESPONSES = 16;
 
-/** One POST and its answer. Whatever the receiver or the network does ends in exactly one outcome, within the deadline. */
-export class DeliveryExchange implements Applicant, Dispatcher.DispatchHandler {
+/** One POST and its response. It always ends in exactly one outcome, within the deadline. */
+export class DeliveryExchange implements ConnectionRequest, Dispatcher.DispatchHandler {
   readonly progress: Progress = { phase: 'connect', address: null };
   private readonly startedAt = performance.now();
   private connection: ReceiverConnection | null = null;
@@ -50,14 +50,14 @@ export class DeliveryExchange implements Applicant, Dispatcher.DispatchHandler {
     connection.client.dispatch({ method: 'POST', path: url.pathname + url.search, headers, body }, this);
   }
 
-  /** The last moment before the request is written. A process that was paused while it connected may not send any more. */
+  /** Called just before the request is written. A process that was paused past the deadline must not send it. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.elapsedMs() < this.timeoutMs) {
       this.progress.phase = 'headers';
       return;
     }
     this.settle({ kind: 'timed-out' }, false);
-    controller.abort(new Error('the deadline is over'));
+    controller.abort(new Error('the deadline has passed'));
   }
 
   onResponseStart(
@@ -68,13 +68,13 @@ export class DeliveryExchange implements Applicant, Dispatcher.DispatchHandler {
     if (this.settled) return;
     if (status < 200) {
       this.informational += 1;
-      if (this.informational > INFORMATIONAL_RESPONSES_MAX) this.unreachable('too many informational responses');
+      if (this.informational > MAX_INFORMATIONAL_RESPONSES) this.unreachable('too many informational responses');
       return;
     }
     this.status = status;
     this.progress.phase = 'body';
     this.snippet = new ResponseSnippet(contentEncoding(headers['content-encoding']));
-    this.expireIn(Math.min(BODY_PATIENCE_MS, this.timeoutMs - this.elapsedMs()));
+    this.expireIn(Math.min(BODY_TIMEOUT_MS, this.timeoutMs - this.elapsedMs()));
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -88,7 +88,7 @@ export class DeliveryExchange implements Applicant, Dispatcher.DispatchHandler {
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     if (this.status > 0) this.answered(false);
     else if (error instanceof BlockedAddressError) this.blocked(error.address);
-    else if (isOurs(error)) this.fail(error);
+    else if (isLocalFault(error)) this.fail(error);
     else if (error instanceof ProxyError) this.unreachable(error.message);
     else this.unreachable(unreachableReason(error, this.progress.phase));
   }
@@ -99,7 +99,7 @@ export class DeliveryExchange implements Applicant, Dispatcher.DispatchHandler {
   }
 
   private deadline(): void {
-    // Timers run before input: after a pause of this process, what had arrived in time is read before it is called late.
+    // Timers run before input. After a pause of this process, read first what had arrived before the deadline.
     if (this.connection !== null) setImmediate(() => this.expire());
     else this.expire();
   }
@@ -140,7 +140,7 @@ export class DeliveryExchange implements Applicant, Dispatcher.DispatchHandler {
     this.settled = true;
     clearTimeout(this.timer);
     if (this.connection === null) this.connections.withdraw(this.delivery.url.origin, this);
-    else this.connections.giveBack(this.connection, reusable);
+    else this.connections.release(this.connection, reusable);
   }
 
   private elapsedMs(): number {

@@ -3,7 +3,7 @@ import { lookup as resolve } from 'node:dns/promises';
 import { connect as openTcp, isIP, type LookupFunction, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { buildConnector } from 'undici';
 import { isAllowedAddress } from '../../values/notify-url.js';
-import { type Dial, ProxyTunnel } from './proxy-tunnel.js';
+import { type ConnectionAttempt, ProxyTunnel } from './proxy-tunnel.js';
 
 export type HostLookup = (hostname: string) => Promise<readonly LookupAddress[]>;
 
@@ -11,9 +11,9 @@ export interface GuardOptions {
   allowPrivateHosts: boolean;
   /** Default: the operating system's resolver. Its answers are never cached. */
   lookup?: HostLookup;
-  /** PEM certificates of the authorities to trust in place of Node's own. */
+  /** PEM certificates of the authorities to trust instead of Node's own. */
   certificateAuthorities?: string[];
-  /** Leads to every receiver; http or https, with its credentials. Its own address is not judged. */
+  /** The proxy used for every receiver: http or https, with its credentials. Its own address is not checked. */
   proxy?: URL | null;
   openSocket?: (options: TcpNetConnectOpts) => Socket;
 }
@@ -22,7 +22,7 @@ export class BlockedAddressError extends Error {
   readonly code = 'ERR_BLOCKED_ADDRESS';
 
   constructor(readonly address: string) {
-    super(`nothing may be sent to ${address}`);
+    super(`sending to ${address} is not allowed`);
   }
 }
 
@@ -30,13 +30,12 @@ class NoAddressError extends Error {
   readonly code = 'ENOTFOUND';
 }
 
-// Node gives up an address after this long when DNS named another; its default of 250 ms is less than a distant receiver's round trip.
+// How long Node tries one address before the next one. Its default of 250 ms is too short for a distant receiver.
 const NEXT_ADDRESS_AFTER_MS = 1000;
 
 /**
- * Makes undici connectors that refuse an address which may not be sent to: written in the URL, among the answers of DNS
- * (one such answer refuses all), or found at the other end of the socket, before TLS begins and before anything is sent.
- * With a proxy all this is judged here too, but for the last: at the other end of the socket is the proxy.
+ * Makes undici connectors that refuse forbidden addresses: in the URL, in the DNS answer (one forbidden address refuses
+ * all), or at the other end of the socket, before TLS. With a proxy the last check is skipped.
  */
 export class GuardedConnector {
   private readonly lookup: HostLookup;
@@ -48,113 +47,117 @@ export class GuardedConnector {
   constructor(private readonly options: GuardOptions) {
     this.lookup = options.lookup ?? ((hostname) => resolve(hostname, { all: true }));
     this.openSocket = options.openSocket ?? openTcp;
-    // The sender has one deadline of its own, hence no connect timeout here.
+    // No connect timeout here, because the sender has its own deadline.
     this.secure = buildConnector({ timeout: 0, ca: options.certificateAuthorities });
     this.tunnel = options.proxy
       ? new ProxyTunnel(options.proxy, this.openSocket, options.certificateAuthorities)
       : null;
   }
 
-  connectorFor(dial: Dial): buildConnector.connector {
+  connectorFor(attempt: ConnectionAttempt): buildConnector.connector {
     return (target, callback) => {
       try {
-        this.open(dial, target, callback);
+        this.open(attempt, target, callback);
       } catch (error) {
         queueMicrotask(() => callback(error as Error, null));
       }
     };
   }
 
-  private open(dial: Dial, target: buildConnector.Options, callback: buildConnector.Callback): void {
-    dial.progress.phase = 'dns';
-    dial.progress.address = null;
-    if (isIP(target.hostname) !== 0) this.admit([target.hostname], dial);
-    if (this.tunnel === null) this.openDirectly(dial, target, callback);
-    else this.openThrough(this.tunnel, dial, target, callback);
+  private open(attempt: ConnectionAttempt, target: buildConnector.Options, callback: buildConnector.Callback): void {
+    attempt.progress.phase = 'dns';
+    attempt.progress.address = null;
+    if (isIP(target.hostname) !== 0) this.checkAddresses([target.hostname], attempt);
+    if (this.tunnel === null) this.openDirectly(attempt, target, callback);
+    else this.openThroughTunnel(this.tunnel, attempt, target, callback);
   }
 
-  private openDirectly(dial: Dial, target: buildConnector.Options, callback: buildConnector.Callback): void {
-    const socket = this.openSocket(this.socketOptions(dial, target));
-    dial.socket = socket;
-    const fail = (error: Error): void => callback(error, null);
-    socket.once('error', fail);
-    socket.on('connectionAttempt', (address) => (dial.progress.address = address));
-    socket.once('connect', () => {
-      // From here on undici listens for errors; a late one of a refused socket has nobody to tell.
-      socket.off('error', fail).on('error', () => undefined);
-      this.handOver(dial, target, socket, callback);
-    });
-  }
-
-  /** The proxy is told an address that was judged, never the name, which it could resolve to another. */
-  private openThrough(
-    tunnel: ProxyTunnel,
-    dial: Dial,
+  private openDirectly(
+    attempt: ConnectionAttempt,
     target: buildConnector.Options,
     callback: buildConnector.Callback,
   ): void {
-    this.addressesOf(target.hostname, dial)
-      .then((addresses) => tunnel.open(addresses, portOf(target), dial))
+    const socket = this.openSocket(this.socketOptions(attempt, target));
+    attempt.socket = socket;
+    const fail = (error: Error): void => callback(error, null);
+    socket.once('error', fail);
+    socket.on('connectionAttempt', (address) => (attempt.progress.address = address));
+    socket.once('connect', () => {
+      // From here on undici handles errors. The empty listener keeps a refused socket's late error from ending the process.
+      socket.off('error', fail).on('error', () => undefined);
+      this.checkPeer(attempt, target, socket, callback);
+    });
+  }
+
+  /** Sends the proxy a checked address, never the name, because the proxy could resolve it to another address. */
+  private openThroughTunnel(
+    tunnel: ProxyTunnel,
+    attempt: ConnectionAttempt,
+    target: buildConnector.Options,
+    callback: buildConnector.Callback,
+  ): void {
+    this.addressesOf(target.hostname, attempt)
+      .then((addresses) => tunnel.open(addresses, portOf(target), attempt))
       .then(
-        (socket) => this.encrypt(dial, target, socket, callback),
+        (socket) => this.encrypt(attempt, target, socket, callback),
         (error: Error) => callback(error, null),
       );
   }
 
-  private async addressesOf(hostname: string, dial: Dial): Promise<string[]> {
+  private async addressesOf(hostname: string, attempt: ConnectionAttempt): Promise<string[]> {
     if (isIP(hostname) !== 0) return [hostname];
-    return (await this.vet(hostname, dial)).map(({ address }) => address);
+    return (await this.resolveAndCheck(hostname, attempt)).map(({ address }) => address);
   }
 
-  private socketOptions(dial: Dial, target: buildConnector.Options): TcpNetConnectOpts {
+  private socketOptions(attempt: ConnectionAttempt, target: buildConnector.Options): TcpNetConnectOpts {
     return {
       host: target.hostname,
       port: portOf(target),
-      lookup: this.vettedLookup(dial),
+      lookup: this.checkedLookup(attempt),
       noDelay: true,
       autoSelectFamily: true,
       autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_AFTER_MS,
     };
   }
 
-  /** Node connects to nothing but the addresses given here, so the ones judged are the ones used. */
-  private vettedLookup(dial: Dial): LookupFunction {
+  /** Node connects only to the addresses returned here, so every address it uses has been checked. */
+  private checkedLookup(attempt: ConnectionAttempt): LookupFunction {
     return (hostname, _options, callback) => {
-      this.vet(hostname, dial).then(
+      this.resolveAndCheck(hostname, attempt).then(
         (addresses) => callback(null, addresses),
         (error: NodeJS.ErrnoException) => callback(error, []),
       );
     };
   }
 
-  private async vet(hostname: string, dial: Dial): Promise<LookupAddress[]> {
+  private async resolveAndCheck(hostname: string, attempt: ConnectionAttempt): Promise<LookupAddress[]> {
     const answers = await this.answersFor(hostname);
     const addresses = answers.map(({ address, family }) => ({ address, family }));
     if (addresses.length === 0) throw new NoAddressError(`${hostname} has no address`);
-    this.admit(
+    this.checkAddresses(
       addresses.map(({ address }) => address),
-      dial,
+      attempt,
     );
     return addresses;
   }
 
-  /** The resolver has few threads: connections that ask for a name at the same time take one of them together. */
+  /** Concurrent connections to a name share one lookup, because the resolver has few threads. */
   private answersFor(hostname: string): ReturnType<HostLookup> {
     const underWay = this.lookupsUnderWay.get(hostname);
     if (underWay) return underWay;
-    const asked = this.lookup(hostname).finally(() => this.lookupsUnderWay.delete(hostname));
-    this.lookupsUnderWay.set(hostname, asked);
-    return asked;
+    const pending = this.lookup(hostname).finally(() => this.lookupsUnderWay.delete(hostname));
+    this.lookupsUnderWay.set(hostname, pending);
+    return pending;
   }
 
-  private admit(addresses: readonly string[], dial: Dial): void {
+  private checkAddresses(addresses: readonly string[], attempt: ConnectionAttempt): void {
     const refused = addresses.find((address) => !isAllowedAddress(address, this.options.allowPrivateHosts));
     if (refused !== undefined) throw new BlockedAddressError(refused);
-    dial.progress.phase = 'connect';
+    attempt.progress.phase = 'connect';
   }
 
-  private handOver(
-    dial: Dial,
+  private checkPeer(
+    attempt: ConnectionAttempt,
     target: buildConnector.Options,
     socket: Socket,
     callback: buildConnector.Callback,
@@ -165,16 +168,21 @@ export class GuardedConnector {
       callback(new BlockedAddressError(address), null);
       return;
     }
-    dial.progress.address = address;
-    this.encrypt(dial, target, socket, callback);
+    attempt.progress.address = address;
+    this.encrypt(attempt, target, socket, callback);
   }
 
-  private encrypt(dial: Dial, target: buildConnector.Options, socket: Socket, callback: buildConnector.Callback): void {
+  private encrypt(
+    attempt: ConnectionAttempt,
+    target: buildConnector.Options,
+    socket: Socket,
+    callback: buildConnector.Callback,
+  ): void {
     if (target.protocol !== 'https:') {
       callback(null, socket);
       return;
     }
-    dial.progress.phase = 'tls';
+    attempt.progress.phase = 'tls';
     this.secure({ ...target, httpSocket: socket }, callback);
   }
 }

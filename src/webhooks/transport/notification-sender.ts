@@ -13,13 +13,13 @@ export interface SignedRequest {
 }
 
 export interface SenderOptions extends GuardOptions {
-  /** From the start, DNS included, to the end of the response's head (specification 7: 30 s). */
+  /** From the start, including DNS, to the end of the response headers (specification 7: 30 s). */
   timeoutMs: number;
-  /** At most this many requests to one origin at a time; others wait, within their own deadline. Default: no limit. */
+  /** The maximum number of concurrent requests to one origin. Others wait, within their own deadline. Default: no limit. */
   connectionsPerHost?: number;
 }
 
-/** Posts signed notifications. What a receiver or the network does is an outcome; only our own mistakes are thrown. */
+/** Posts signed notifications. Faults of the receiver or the network are outcomes; only Usher's own faults are thrown. */
 export class NotificationSender {
   private readonly connections: ReceiverConnections;
   private readonly running = new Set<Promise<Outcome>>();
@@ -30,7 +30,7 @@ export class NotificationSender {
   }
 
   /**
-   * One POST, never repeated: a connection lost before the answer may have been lost after the receiver acted on it.
+   * One POST, never repeated: if the connection is lost, the receiver may already have processed the request.
    * @throws NotifyUrlError when the URL is not absolute http(s), and on headers that HTTP cannot carry
    */
   async send(request: SignedRequest): Promise<Outcome> {
@@ -46,7 +46,7 @@ export class NotificationSender {
     }
   }
 
-  /** Waits for the requests under way, which end by their deadline, and closes all connections. */
+  /** Waits for the running requests, which end by their deadline, and closes all connections. */
   async close(): Promise<void> {
     this.closed = true;
     await Promise.allSettled(this.running);

@@ -1,23 +1,23 @@
-/** How far an attempt came. Waiting for a free connection counts as `connect`. */
+/** The last phase that an attempt reached. Waiting for a free connection counts as `connect`. */
 export type Phase = 'dns' | 'connect' | 'tls' | 'headers' | 'body';
 
 export interface AttemptFacts {
   durationMs: number;
-  /** The address connected to or tried last, or the one refused. */
+  /** The address that was connected to, tried last, or refused. */
   address: string | null;
   phase: Phase;
-  /** Whether the proxy had yet to open the way to the address. */
+  /** True until the proxy has opened the tunnel to the address. */
   awaitsProxy?: boolean;
-  /** The beginning of the response body as printable text, at most 1 KiB of UTF-8; '' if there is none. */
+  /** The beginning of the response body as printable text, at most 1 KiB of UTF-8, or ''. */
   snippet: string;
 }
 
 export type Verdict =
   | { kind: 'delivered'; status: number }
-  /** Any answer but 2xx, redirects included: they are not followed. */
+  /** Any status except 2xx. Redirects are included, because they are not followed. */
   | { kind: 'refused'; status: number }
   | { kind: 'timed-out' }
-  /** The reason is short and meant for a person. */
+  /** The reason is a short text for people. */
   | { kind: 'unreachable'; reason: string }
   | { kind: 'blocked'; address: string };
 
@@ -30,7 +30,7 @@ export interface Progress {
   awaitsProxy?: boolean;
 }
 
-/** Why an attempt failed, for a person; null where it did not. */
+/** Why an attempt failed, as a text for people; null if it was delivered. */
 export function errorOf(outcome: Outcome): string | null {
   switch (outcome.kind) {
     case 'delivered':
@@ -38,7 +38,7 @@ export function errorOf(outcome: Outcome): string | null {
     case 'refused':
       return `the receiver answered ${outcome.status}`;
     case 'timed-out':
-      return `no answer ${outcome.awaitsProxy ? 'of the proxy ' : ''}in time (reached: ${outcome.phase})`;
+      return `no answer ${outcome.awaitsProxy ? 'from the proxy ' : ''}in time (reached: ${outcome.phase})`;
     case 'unreachable':
       return outcome.reason;
     case 'blocked':

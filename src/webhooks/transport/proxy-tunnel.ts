@@ -3,32 +3,32 @@ import { isIP, isIPv6, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { connect as openTls } from 'node:tls';
 import { socketHost } from '../../values/connection-url.js';
 import type { Progress } from './outcome.js';
-import { isOurs, unreachableReason } from './unreachable-reason.js';
+import { isLocalFault, unreachableReason } from './unreachable-reason.js';
 
-/** What a connection shows of itself while it is being made. */
-export interface Dial {
+/** The state of a connection that is being opened. */
+export interface ConnectionAttempt {
   progress: Progress;
   socket: Socket | null;
-  /** Nobody waits for the connection any more. */
-  isOver: boolean;
+  /** The connection is no longer needed. */
+  isCancelled: boolean;
 }
 
-const ANSWER_MAX_BYTES = 16 * 1024;
-// For all but the last address of a receiver: a proxy without a road to one of them may take long to say so.
+const MAX_RESPONSE_BYTES = 16 * 1024;
+// How long to wait for one address before the next one: a proxy can take long to report that it cannot reach an address.
 const NEXT_ADDRESS_AFTER_MS = 3_000;
 
-/** What came between Usher and the proxy. The message is short, meant for a person and free of credentials. */
+/** A fault of the proxy. The message is a short text for people and contains no credentials. */
 export class ProxyError extends Error {
   constructor(
     message: string,
-    /** Whether another address of the receiver may fare better. */
-    readonly isOfAddress = false,
+    /** Whether another address of the receiver may work. */
+    readonly canTryNextAddress = false,
   ) {
     super(message);
   }
 }
 
-/** Opens ways through an egress proxy by HTTP CONNECT, to addresses alone: it has no name to resolve. */
+/** Opens tunnels through an egress proxy with HTTP CONNECT. It sends the proxy addresses, never names. */
 export class ProxyTunnel {
   private readonly authorization: Record<string, string>;
 
@@ -44,40 +44,43 @@ export class ProxyTunnel {
   }
 
   /**
-   * A socket that leads to the first of the addresses that the proxy can reach.
-   * @throws ProxyError, or what this machine ran out of
+   * Opens a tunnel to the first address that the proxy can reach.
+   * @throws ProxyError, or an error of this machine, such as too many open files
    */
-  async open([address = '', ...others]: readonly string[], port: number, dial: Dial): Promise<Socket> {
+  async open([address = '', ...others]: readonly string[], port: number, attempt: ConnectionAttempt): Promise<Socket> {
     try {
-      return await this.ask(address, port, dial, others.length > 0);
+      return await this.connect(address, port, attempt, others.length > 0);
     } catch (error) {
-      const isWorthAsking = error instanceof ProxyError && error.isOfAddress && others.length > 0;
-      if (!isWorthAsking) throw error;
-      return this.open(others, port, dial);
+      const canTryNext = error instanceof ProxyError && error.canTryNextAddress && others.length > 0;
+      if (!canTryNext) throw error;
+      return this.open(others, port, attempt);
     }
   }
 
-  private ask(address: string, port: number, dial: Dial, hasOthers: boolean): Promise<Socket> {
-    if (dial.isOver) throw new ProxyError('the attempt is over');
-    Object.assign(dial.progress, { address, awaitsProxy: true });
+  private connect(address: string, port: number, attempt: ConnectionAttempt, hasOthers: boolean): Promise<Socket> {
+    if (attempt.isCancelled) throw new ProxyError('the attempt has ended');
+    Object.assign(attempt.progress, { address, awaitsProxy: true });
     const socket = this.openSocket();
-    dial.socket = socket.on('error', () => undefined);
+    attempt.socket = socket.on('error', () => undefined);
     const receiver = `${isIPv6(address) ? `[${address}]` : address}:${port}`;
     return new Promise((resolve, reject) => {
       const connect = request({
-        ...{ method: 'CONNECT', path: receiver, headers: { Host: receiver, ...this.authorization } },
-        ...{ createConnection: () => socket, maxHeaderSize: ANSWER_MAX_BYTES },
+        method: 'CONNECT',
+        path: receiver,
+        headers: { Host: receiver, ...this.authorization },
+        createConnection: () => socket,
+        maxHeaderSize: MAX_RESPONSE_BYTES,
       });
-      const late = (): unknown => connect.destroy(new ProxyError('the proxy gave no answer in time', true));
-      const patience = hasOthers ? setTimeout(late, NEXT_ADDRESS_AFTER_MS) : undefined;
+      const giveUp = (): unknown => connect.destroy(new ProxyError('the proxy did not answer in time', true));
+      const timer = hasOthers ? setTimeout(giveUp, NEXT_ADDRESS_AFTER_MS) : undefined;
       connect.on('error', (error) => {
-        clearTimeout(patience);
+        clearTimeout(timer);
         reject(proxyFault(error));
       });
-      connect.once('connect', ({ statusCode = 0 }, _socket, early) => {
-        clearTimeout(patience);
-        const refusal = refusalOf(statusCode, early);
-        dial.progress.awaitsProxy = refusal !== null;
+      connect.once('connect', ({ statusCode = 0 }, _socket, extraBytes) => {
+        clearTimeout(timer);
+        const refusal = refusalOf(statusCode, extraBytes);
+        attempt.progress.awaitsProxy = refusal !== null;
         if (refusal === null) return resolve(socket);
         socket.destroy();
         reject(refusal);
@@ -96,15 +99,15 @@ export class ProxyTunnel {
   }
 }
 
-function refusalOf(status: number, early: Buffer): ProxyError | null {
+function refusalOf(status: number, extraBytes: Buffer): ProxyError | null {
   if (status === 407) return new ProxyError('the proxy answered 407: its credentials are missing or wrong');
   if (status < 200 || status > 299) return new ProxyError(`the proxy answered ${status}`, true);
-  // A receiver of HTTP or TLS says nothing before it is asked; such bytes could pass for its answer.
-  return early.length > 0 ? new ProxyError('the proxy sent more than an answer to CONNECT') : null;
+  // An HTTP or TLS server sends nothing before the client does. Such bytes could be taken for its response.
+  return extraBytes.length > 0 ? new ProxyError('the proxy sent unexpected data after its answer to CONNECT') : null;
 }
 
 function proxyFault(error: NodeJS.ErrnoException): Error {
-  if (error instanceof ProxyError || isOurs(error)) return error;
+  if (error instanceof ProxyError || isLocalFault(error)) return error;
   return new ProxyError(`the proxy: ${faultOf(error)}`);
 }
 

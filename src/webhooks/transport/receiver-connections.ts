@@ -1,18 +1,22 @@
 import { Client } from 'undici';
 import type { GuardedConnector } from './guarded-connector.js';
 import type { Progress } from './outcome.js';
-import type { Dial } from './proxy-tunnel.js';
+import type { ConnectionAttempt } from './proxy-tunnel.js';
 
 const IDLE_MS = 4_000;
-const IDLE_CONNECTIONS_MAX = 256;
-const RESPONSE_HEADERS_MAX_BYTES = 16 * 1024;
-// A receiver that moves to another address is found again by a new connection, even under steady load.
+const MAX_IDLE_CONNECTIONS = 256;
+const MAX_RESPONSE_HEADER_BYTES = 16 * 1024;
+// Limits the lifetime of a connection, so that a new address of the receiver is used even under constant load.
 const REQUESTS_PER_CONNECTION = 1_000;
 
-/** One HTTP/1.1 connection, used by one attempt at a time, so that all that happens on it belongs to that attempt. */
+/** One HTTP/1.1 connection. One attempt at a time uses it, so every event on it belongs to that attempt. */
 export class ReceiverConnection {
   readonly client: Client;
-  private readonly dial: Dial = { progress: { phase: 'dns', address: null }, socket: null, isOver: false };
+  private readonly attempt: ConnectionAttempt = {
+    progress: { phase: 'dns', address: null },
+    socket: null,
+    isCancelled: false,
+  };
   private address: string | null = null;
 
   constructor(
@@ -21,33 +25,34 @@ export class ReceiverConnection {
     onDisconnect: (connection: ReceiverConnection) => void,
   ) {
     this.client = new Client(origin, {
-      connect: connector.connectorFor(this.dial),
+      connect: connector.connectorFor(this.attempt),
       headersTimeout: 0,
       bodyTimeout: 0,
-      maxHeaderSize: RESPONSE_HEADERS_MAX_BYTES,
+      maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
       maxRequestsPerClient: REQUESTS_PER_CONNECTION,
       keepAliveTimeout: IDLE_MS,
-      // A receiver's Keep-Alive header may shorten this time, not lengthen it.
+      // A receiver's Keep-Alive header may shorten this time but not extend it.
       keepAliveMaxTimeout: IDLE_MS,
     });
-    this.client.on('connect', () => (this.address = this.dial.progress.address));
+    this.client.on('connect', () => (this.address = this.attempt.progress.address));
     this.client.on('disconnect', () => onDisconnect(this));
   }
 
-  /** From here on the connection tells this attempt how far it came. */
-  leaseTo(progress: Progress): void {
+  /** From now on the connection reports its progress to this attempt. */
+  assignTo(progress: Progress): void {
     progress.address = this.address;
-    this.dial.progress = progress;
+    this.attempt.progress = progress;
   }
 
   destroy(): void {
-    this.dial.isOver = true;
-    this.dial.socket?.destroy();
+    this.attempt.isCancelled = true;
+    this.attempt.socket?.destroy();
     void this.client.destroy();
   }
 }
 
-export interface Applicant {
+/** An attempt that needs a connection. */
+export interface ConnectionRequest {
   progress: Progress;
   start(connection: ReceiverConnection): void;
 }
@@ -56,31 +61,31 @@ export interface Applicant {
 export class ReceiverConnections {
   private readonly idle: ReceiverConnection[] = [];
   private readonly inUse = new Map<string, number>();
-  private readonly waiting = new Map<string, Applicant[]>();
+  private readonly waiting = new Map<string, ConnectionRequest[]>();
 
   constructor(
     private readonly connector: GuardedConnector,
     private readonly perOrigin = Infinity,
   ) {}
 
-  take(origin: string, applicant: Applicant): void {
+  take(origin: string, request: ConnectionRequest): void {
     const waiting = this.waiting.get(origin);
-    if (waiting === undefined && this.hasRoom(origin)) this.lend(origin, applicant);
-    else this.waiting.set(origin, [...(waiting ?? []), applicant]);
+    if (waiting === undefined && this.hasRoom(origin)) this.lend(origin, request);
+    else this.waiting.set(origin, [...(waiting ?? []), request]);
   }
 
-  withdraw(origin: string, applicant: Applicant): void {
+  withdraw(origin: string, request: ConnectionRequest): void {
     this.setWaiting(
       origin,
-      (this.waiting.get(origin) ?? []).filter((other) => other !== applicant),
+      (this.waiting.get(origin) ?? []).filter((other) => other !== request),
     );
   }
 
-  giveBack(connection: ReceiverConnection, reusable: boolean): void {
+  release(connection: ReceiverConnection, reusable: boolean): void {
     if (reusable) this.keep(connection);
     else connection.destroy();
     this.countDown(connection.origin);
-    // undici finishes with the response that is being handed out before the next request may go onto its connection.
+    // Deferred, because undici must finish the current response before the connection takes the next request.
     queueMicrotask(() => this.startNext(connection.origin));
   }
 
@@ -92,11 +97,11 @@ export class ReceiverConnections {
     return new ReceiverConnection(origin, this.connector, (connection) => this.forget(connection));
   }
 
-  private lend(origin: string, applicant: Applicant): void {
+  private lend(origin: string, request: ConnectionRequest): void {
     this.inUse.set(origin, (this.inUse.get(origin) ?? 0) + 1);
     const connection = this.idleFor(origin) ?? this.open(origin);
-    connection.leaseTo(applicant.progress);
-    applicant.start(connection);
+    connection.assignTo(request.progress);
+    request.start(connection);
   }
 
   private hasRoom(origin: string): boolean {
@@ -110,7 +115,7 @@ export class ReceiverConnections {
 
   private keep(connection: ReceiverConnection): void {
     this.idle.push(connection);
-    if (this.idle.length > IDLE_CONNECTIONS_MAX) this.idle.shift()?.destroy();
+    if (this.idle.length > MAX_IDLE_CONNECTIONS) this.idle.shift()?.destroy();
   }
 
   private forget(connection: ReceiverConnection): void {
@@ -133,8 +138,8 @@ export class ReceiverConnections {
     this.lend(origin, next);
   }
 
-  private setWaiting(origin: string, applicants: Applicant[]): void {
-    if (applicants.length > 0) this.waiting.set(origin, applicants);
+  private setWaiting(origin: string, requests: ConnectionRequest[]): void {
+    if (requests.length > 0) this.waiting.set(origin, requests);
     else this.waiting.delete(origin);
   }
 }

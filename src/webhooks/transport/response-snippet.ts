@@ -1,10 +1,10 @@
-const SNIPPET_MAX_BYTES = 1024;
+const MAX_SNIPPET_BYTES = 1024;
 export const BODY_MAX_BYTES = 64 * 1024;
 
-// Control, format (bidirectional overrides among them), private-use and lone surrogate characters.
+// Control, format (including bidirectional overrides), private-use and lone surrogate characters.
 const UNPRINTABLE = /[^\P{C}\n\t]/gu;
 
-/** Reads the beginning of a response body, whose every byte is a stranger's, into a short text. */
+/** Turns the beginning of an untrusted response body into a short printable text. */
 export class ResponseSnippet {
   private readonly head: Buffer[] = [];
   private headBytes = 0;
@@ -12,11 +12,11 @@ export class ResponseSnippet {
 
   constructor(private readonly encoding: string) {}
 
-  /** True once enough of the body has been read. */
+  /** Returns true when enough of the body has been read. */
   add(chunk: Buffer): boolean {
     this.bytes += chunk.length;
-    if (this.headBytes < SNIPPET_MAX_BYTES) {
-      const part = Buffer.from(chunk.subarray(0, SNIPPET_MAX_BYTES - this.headBytes));
+    if (this.headBytes < MAX_SNIPPET_BYTES) {
+      const part = Buffer.from(chunk.subarray(0, MAX_SNIPPET_BYTES - this.headBytes));
       this.head.push(part);
       this.headBytes += part.length;
     }
@@ -28,14 +28,14 @@ export class ResponseSnippet {
     return this.encoding === '' ? printable(Buffer.concat(this.head)) : this.encodedText();
   }
 
-  /** A compressed body is counted, never unpacked. */
+  /** Only the size of a compressed body is shown; it is never decompressed. */
   private encodedText(): string {
     const size = this.bytes >= BODY_MAX_BYTES ? `${BODY_MAX_BYTES} bytes or more` : `${this.bytes} bytes`;
     return `(${this.encoding}, ${size})`;
   }
 }
 
-/** The Content-Encoding as a word that can be shown; '' for a body sent as it is. */
+/** The Content-Encoding as a printable word, or '' if the body is not encoded. */
 export function contentEncoding(header: string | string[] | undefined): string {
   const name = String(header ?? '')
     .toLowerCase()
@@ -45,9 +45,9 @@ export function contentEncoding(header: string | string[] | undefined): string {
 }
 
 function printable(bytes: Buffer): string {
-  // `stream` leaves out a last character that was cut in two.
+  // With `stream`, an incomplete last character is left out.
   const text = new TextDecoder().decode(bytes, { stream: true });
   const cleaned = text.replaceAll('\r\n', '\n').replace(UNPRINTABLE, '\uFFFD');
-  const { read } = new TextEncoder().encodeInto(cleaned, new Uint8Array(SNIPPET_MAX_BYTES));
+  const { read } = new TextEncoder().encodeInto(cleaned, new Uint8Array(MAX_SNIPPET_BYTES));
   return cleaned.slice(0, read);
 }

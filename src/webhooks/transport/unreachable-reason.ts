@@ -29,17 +29,21 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 const UNDICI_MESSAGES: Readonly<Record<string, string>> = {
-  'bad response': 'answered 100 Continue, which was not asked for',
-  'bad upgrade': 'answered 101 Switching Protocols, which was not asked for',
+  'bad response': 'answered 100 Continue, which was not requested',
+  'bad upgrade': 'answered 101 Switching Protocols, which was not requested',
 };
 
-// Nothing a receiver or the network does: this machine ran out of something before a connection was made.
-const OUR_OWN = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
-const PROGRAMMERS = new Set(['UND_ERR_INVALID_ARG', 'UND_ERR_NOT_SUPPORTED', 'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH']);
+// This machine ran out of a resource before a connection was made.
+const RESOURCE_ERRORS = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
+const PROGRAMMING_ERRORS = new Set([
+  'UND_ERR_INVALID_ARG',
+  'UND_ERR_NOT_SUPPORTED',
+  'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
+]);
 
-/** Errors that no receiver and no network causes, so that nobody is charged with them. */
-export function isOurs(error: Error): boolean {
-  return OUR_OWN.has(codeOf(error)) || PROGRAMMERS.has(codeOf(error));
+/** True for an error of this process or machine. It does not count as an attempt. */
+export function isLocalFault(error: Error): boolean {
+  return RESOURCE_ERRORS.has(codeOf(error)) || PROGRAMMING_ERRORS.has(codeOf(error));
 }
 
 export function unreachableReason(error: Error, phase: Phase): string {

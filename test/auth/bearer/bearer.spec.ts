@@ -36,20 +36,20 @@ async function tokenOf(client: TestClient): Promise<string> {
   return String((await client.token()).body.access_token);
 }
 
-/** 404: let in; 401: not. */
+/** 404 if the token is accepted (the order does not exist), otherwise 401. */
 const statusOf = async (token: string): Promise<number> =>
   (await usher.request('GET', '/movie-orders/none', { authorization: `Bearer ${token}` })).status;
 
 const lookups = (): number => statements.filter((sql) => sql.includes('usher_access_token')).length;
 
-test('a good token is looked up once in one statement, however often it is used', async () => {
+test('five requests with a valid token cause one database query', async () => {
   const token = await tokenOf(await usher.client(NOTIFY_URL));
   statements = [];
   for (let use = 0; use < 5; use += 1) expect(await statusOf(token)).toBe(404);
   expect(lookups()).toBe(1);
 });
 
-test('a bad token is looked up every time: once it is good it is let in', async () => {
+test('an invalid token is not cached: it is accepted as soon as its row exists', async () => {
   const token = await tokenOf(await usher.client(NOTIFY_URL));
   const where = { digest: digestToken(token) };
   const row = await dataSource.manager.findOneByOrFail(AccessToken, where);
@@ -59,17 +59,17 @@ test('a bad token is looked up every time: once it is good it is let in', async 
   expect(await statusOf(token)).toBe(404);
 });
 
-test('a disabled client is refused though its token was in use, and let in again when it is enabled', async () => {
+test('a cached token is rejected after its client is disabled, and accepted after it is enabled', async () => {
   const client = await usher.client(NOTIFY_URL);
   const token = await tokenOf(client);
   expect(await statusOf(token)).toBe(404);
   await usher.clients.setDisabled(client.id, true);
-  await eventually('the token is refused', async () => (await statusOf(token)) === 401);
+  await eventually('the token is rejected', async () => (await statusOf(token)) === 401);
   await usher.clients.setDisabled(client.id, false);
   expect(await statusOf(token)).toBe(404);
 });
 
-test('a forgotten token acts at once in this process', async () => {
+test('forget() takes effect immediately in this process', async () => {
   const tokens = usher.running.app.get(AccessTokens, { strict: false });
   const token = await tokenOf(await usher.client(NOTIFY_URL));
   expect(await statusOf(token)).toBe(404);
@@ -78,7 +78,7 @@ test('a forgotten token acts at once in this process', async () => {
   expect(await statusOf(token)).toBe(401);
 });
 
-test('a forgotten grant takes all its access tokens with it', async () => {
+test('forgetGrant() forgets all access tokens of the grant', async () => {
   const tokens = usher.running.app.get(AccessTokens, { strict: false });
   const client = await usher.client(NOTIFY_URL);
   const { body } = await client.token();
@@ -90,7 +90,7 @@ test('a forgotten grant takes all its access tokens with it', async () => {
   for (const token of issued) expect(await statusOf(token)).toBe(401);
 });
 
-test('a token revoked while it was being looked up is not remembered', async () => {
+test('a token that is forgotten during its lookup is not cached', async () => {
   const tokens = usher.running.app.get(AccessTokens, { strict: false });
   const token = await tokenOf(await usher.client(NOTIFY_URL));
   const lookUp = tokens.clientOf(token);
@@ -101,23 +101,23 @@ test('a token revoked while it was being looked up is not remembered', async () 
   expect(lookups()).toBe(1);
 });
 
-test('an access token works until it expires, though its grant is gone', async () => {
+test('an access token is valid until it expires, even if its grant was deleted', async () => {
   const token = await tokenOf(await usher.client(NOTIFY_URL));
   const { grantId } = await dataSource.manager.findOneByOrFail(AccessToken, { digest: digestToken(token) });
   await dataSource.manager.delete(Grant, { id: grantId });
   expect(await statusOf(token)).toBe(404);
 });
 
-test('a token is not remembered beyond its expiry', async () => {
+test('a token is not cached after it expires', async () => {
   const token = await tokenOf(await usher.client(NOTIFY_URL));
   const soon = { expiresAt: () => 'expires_at - 5184000000 + 500' };
   await dataSource.manager.update(AccessToken, { digest: digestToken(token) }, soon);
-  await eventually('it is refused', async () => (await statusOf(token)) === 401);
+  await eventually('the token is rejected', async () => (await statusOf(token)) === 401);
   const tokens = usher.running.app.get(AccessTokens, { strict: false });
   expect(await tokens.clientOf(token)).toBeNull();
 });
 
-test('a client that was given a Notify URL just now can create orders without one', async () => {
+test('a new Notify URL applies immediately to a client with a cached token', async () => {
   const client = await usher.client(null);
   expect(await statusOf(await tokenOf(client))).toBe(404);
   expect((await client.call('GET', '/movie-orders/none')).status).toBe(404);
@@ -125,11 +125,11 @@ test('a client that was given a Notify URL just now can create orders without on
   expect(await client.order()).toBeTruthy();
 });
 
-test('a token of the other environment is told so', async () => {
+test('a token of the other environment is rejected with a message that names both environments', async () => {
   const authorization = `Bearer ${generateToken('access', 'production')}`;
   const { status, headers, body } = await usher.request('GET', '/webhooks', { authorization });
   expect(status).toBe(401);
-  const told = 'this token is of the production environment; this is sandbox';
-  expect(body.detail).toBe(told);
-  expect(headers.get('www-authenticate')).toContain(`error="invalid_token", error_description="${told}"`);
+  const message = 'this token is for the production environment; use a sandbox token';
+  expect(body.detail).toBe(message);
+  expect(headers.get('www-authenticate')).toContain(`error="invalid_token", error_description="${message}"`);
 });

@@ -51,12 +51,12 @@ describe('oauth4webapi', () => {
     expect(await seen()).toEqual({ active: false });
   });
 
-  test('reads our errors', async () => {
+  test('understands our error responses', async () => {
     const as = await server();
     const me = { client_id: client.id };
     const wrong = oauth.ClientSecretBasic('wrong');
-    const answer = await oauth.clientCredentialsGrantRequest(as, me, wrong, {}, insecure);
-    await expect(oauth.processClientCredentialsResponse(as, me, answer)).rejects.toMatchObject({ status: 401 });
+    const response = await oauth.clientCredentialsGrantRequest(as, me, wrong, {}, insecure);
+    await expect(oauth.processClientCredentialsResponse(as, me, response)).rejects.toMatchObject({ status: 401 });
     const scoped = await oauth.clientCredentialsGrantRequest(
       as,
       me,
@@ -85,7 +85,7 @@ describe('openid-client', () => {
     expect(await openid.tokenIntrospection(config, tokens.access_token)).toEqual({ active: false });
   });
 
-  test('refreshes at the refresh endpoint', async () => {
+  test('refreshes a token at the refresh endpoint', async () => {
     const config = await connect();
     const tokens = await openid.clientCredentialsGrant(config);
     const { supportsPKCE: _, ...metadata } = config.serverMetadata();
@@ -101,7 +101,7 @@ describe('openid-client', () => {
     await expect(openid.refreshTokenGrant(refreshing, 'garbage')).rejects.toMatchObject({ error: 'invalid_grant' });
   });
 
-  test('reads our errors', async () => {
+  test('understands our error responses', async () => {
     const config = await connect('wrong');
     await expect(openid.clientCredentialsGrant(config)).rejects.toMatchObject({ status: 401 });
   });
@@ -118,7 +118,7 @@ describe.each(['form', 'json'] as const)('simple-oauth2 with %s bodies', (bodyFo
         revokePath: '/auth/revoke',
       },
       options: { bodyFormat, authorizationMethod: 'header' },
-      // It would take a revocation's empty answer for a fault otherwise.
+      // Without this the library treats the empty response of a revocation as an error.
       http: { json: true },
     });
 
@@ -131,7 +131,7 @@ describe.each(['form', 'json'] as const)('simple-oauth2 with %s bodies', (bodyFo
     expect((await client.refresh(token.token.refresh_token)).body.error).toBe('invalid_grant');
   });
 
-  test('reads our errors', async () => {
+  test('understands our error responses', async () => {
     await expect(connect('wrong').getToken({})).rejects.toMatchObject({
       output: { statusCode: 401 },
       data: { payload: { error: 'invalid_client' } },

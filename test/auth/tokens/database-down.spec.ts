@@ -33,7 +33,7 @@ afterAll(async () => {
   await backend.drop();
 });
 
-test('without its database it answers 503 with Retry-After, and tells no cause', async () => {
+test('without the database every token endpoint answers 503 with Retry-After and hides the cause', async () => {
   await cut();
   for (const path of ['/auth/token', '/auth/refresh', '/auth/revoke', '/auth/introspect']) {
     const headers = { authorization, 'content-type': 'application/json' };

@@ -11,7 +11,7 @@ test.each([
   ['600/m', { count: 600, seconds: 60 }],
   ['5/h', { count: 5, seconds: 3_600 }],
   ...['0/m', '-1/m', '1.5/m', '5/d', '5', '/m', '5 / m', 'off', ''].map((text) => [text, null] as const),
-])('the rate %j is %j', (text, rate) => expect(parseRate(text)).toEqual(rate));
+])('the rate %j is parsed as %j', (text, rate) => expect(parseRate(text)).toEqual(rate));
 
 test.each([
   ['192.0.2.7', '192.0.2.7'],
@@ -42,10 +42,10 @@ test.each([
   ...['application/json; charset=utf-16', 'application/jsonp', 'text/json', ';', '', undefined].map(
     (text) => [text, null] as const,
   ),
-])('the media type %j is %j', (header, encoding) => expect(bodyEncoding(header)).toBe(encoding));
+])('the media type %j has the encoding %j', (header, encoding) => expect(bodyEncoding(header)).toBe(encoding));
 
-describe('the settings of the limits', () => {
-  test('have the defaults that README and DESIGN name', () => {
+describe('the rate limit settings', () => {
+  test('have the documented defaults (docs/configuration.md)', () => {
     expect(loadConfig({})).toMatchObject({
       authFailureLimit: { count: 20, seconds: 60 },
       tokenRateLimit: { count: 600, seconds: 60 },
@@ -53,18 +53,18 @@ describe('the settings of the limits', () => {
     });
   });
 
-  test('are refused where they make no sense, all at once', () => {
+  test('are rejected if they are invalid, and every error is reported', () => {
     const settings = { AUTH_FAILURE_LIMIT: 'off', TOKEN_RATE_LIMIT: '1/y', TRUST_PROXY: 'all' };
     for (const name of Object.keys(settings)) expect(() => loadConfig(settings)).toThrow(name);
     expect(loadConfig({ TOKEN_RATE_LIMIT: 'off' }).tokenRateLimit).toBeNull();
   });
 });
 
-test('memory that counts keeps the latest keys alone, however many are made up', async () => {
+test('the in-memory counter keeps only the most recently used keys', async () => {
   const counter = new BoundedMemory({ keyPrefix: 'x', points: 1, duration: 3_600 });
   await counter.penalty('first');
-  for (let n = 0; n < 60_000; n += 1) await counter.penalty(`made-up-${n}`);
+  for (let n = 0; n < 60_000; n += 1) await counter.penalty(`invented-${n}`);
   expect(await counter.get('first')).toBeNull();
-  expect(await counter.get('made-up-59999')).toMatchObject({ consumedPoints: 1 });
+  expect(await counter.get('invented-59999')).toMatchObject({ consumedPoints: 1 });
   expect(counter.dump().storage.length).toBeLessThanOrEqual(50_000);
 });

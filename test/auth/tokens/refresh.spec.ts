@@ -21,7 +21,7 @@ async function freshToken(): Promise<string> {
   return token;
 }
 
-/** Time goes by for the token alone: its expiry comes nearer. */
+/** Simulates elapsed time by moving the token's expiry closer. */
 const age = (ms: number): Promise<unknown> =>
   dataSource(usher).query(
     `UPDATE usher_grant SET expires_at = expires_at - ${ms} WHERE refresh_digest = '${digestToken(token)}'`,
@@ -35,7 +35,7 @@ async function expiry(): Promise<number> {
 }
 
 describe('a refresh token', () => {
-  test('survives fifty refreshes at once, each of which brings an access token of its own', async () => {
+  test('stays valid after 50 concurrent refreshes, and each refresh returns a different access token', async () => {
     await freshToken();
     await age(2 * HOUR_MS);
     const answers = await Promise.all(Array.from({ length: 50 }, () => client.refresh(token)));
@@ -44,7 +44,7 @@ describe('a refresh token', () => {
     expect(new Set(answers.map(({ body }) => body.refresh_token))).toEqual(new Set([token]));
   });
 
-  test('is answered with the five members of a token response, and leaves earlier access tokens good', async () => {
+  test('is exchanged for a full token response, and earlier access tokens stay valid', async () => {
     const first = (await client.token()).body;
     const { body } = await client.refresh(first.refresh_token);
     expect(body).toEqual({
@@ -58,7 +58,7 @@ describe('a refresh token', () => {
     expect((await usher.request('GET', '/movie-orders/x', orders)).status).toBe(404);
   });
 
-  test('is promised a full lifetime at each use, and written only once an hour', async () => {
+  test('gets its full lifetime at each use, but the database is updated at most once an hour', async () => {
     await freshToken();
     const issued = await expiry();
     await age(HOUR_MS - 60_000);
@@ -70,7 +70,7 @@ describe('a refresh token', () => {
     expect(await expiry()).toBeGreaterThanOrEqual(issued);
   });
 
-  test('slides from its last day, too', async () => {
+  test('is extended even on its last day', async () => {
     await freshToken();
     const issued = await expiry();
     await age(LIFETIME_MS);
@@ -79,26 +79,26 @@ describe('a refresh token', () => {
   });
 });
 
-test('expired, revoked, foreign, made-up and garbage refresh tokens are refused with one body', async () => {
+test('expired, revoked, foreign, unknown and malformed refresh tokens get the same response', async () => {
   const other = await usher.client();
   const foreign = (await other.token()).body;
   const expired = await freshToken();
   await age(LIFETIME_MS + HOUR_MS + 1_000);
   const revoked = String((await client.token()).body.refresh_token);
   await usher.request('POST', '/auth/revoke', { authorization: client.basic }, { token: revoked });
-  const bad = [expired, revoked, foreign.refresh_token, generateToken('refresh', 'sandbox'), foreign.access_token];
-  const answers = await Promise.all([...bad, 'garbage', '\0', 'é'].map((one) => client.refresh(one)));
+  const invalid = [expired, revoked, foreign.refresh_token, generateToken('refresh', 'sandbox'), foreign.access_token];
+  const answers = await Promise.all([...invalid, 'garbage', '\0', 'é'].map((one) => client.refresh(one)));
   for (const answer of answers) expectOAuthError(answer, 400, 'invalid_grant');
   expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
 });
 
-test('a token of the other environment is told so', async () => {
+test('a refresh token of the other environment is rejected with a message that names both environments', async () => {
   const answer = await client.refresh(generateToken('refresh', 'production'));
   expectOAuthError(answer, 400, 'invalid_grant');
-  expect(answer.body.error_description).toMatch(/production environment.*this is sandbox/);
+  expect(answer.body.error_description).toMatch(/production environment; use a sandbox token/);
 });
 
-test('a disabled client can do nothing with what it has, and an enabled one can again', async () => {
+test('a disabled client cannot get tokens, and can again after it is enabled', async () => {
   const one = await usher.client();
   const { body } = await one.token();
   await usher.clients.setDisabled(one.id, true);

@@ -29,11 +29,11 @@ const revoke = (by: TestClient, token: string, more = {}): Promise<Answer> =>
   post(by, '/auth/revoke', encoded('form', { token, ...more }));
 const introspect = async (by: TestClient, token: string, authorization = by.basic): Promise<Answer['body']> =>
   (await post(by, '/auth/introspect', encoded('form', { token }), authorization)).body;
-const isGood = async (access: string): Promise<boolean> =>
+const isValid = async (access: string): Promise<boolean> =>
   (await usher.request('GET', '/movie-orders/x', { authorization: `Bearer ${access}` })).status === 404;
 
 describe('revoking', () => {
-  test.each(ENCODINGS)('an access token ends it and nothing else, with a %s body', async (encoding) => {
+  test.each(ENCODINGS)('an access token invalidates only this token, with a %s body', async (encoding) => {
     const { access, refresh } = await pair();
     const answer = await post(client, '/auth/revoke', encoded(encoding, { token: access }));
     expect([answer.status, answer.body.text]).toEqual([200, '']);
@@ -41,16 +41,16 @@ describe('revoking', () => {
     expect((await client.refresh(refresh)).status).toBe(200);
   });
 
-  test('a refresh token ends its access tokens, the refreshed ones included, and no others', async () => {
+  test('a refresh token also invalidates all access tokens of its grant, and no others', async () => {
     const [{ access, refresh }, another] = [await pair(), await pair()];
     const refreshed = String((await client.refresh(refresh)).body.access_token);
     expect((await revoke(client, refresh)).status).toBe(200);
     expectOAuthError(await client.refresh(refresh), 400, 'invalid_grant');
-    for (const token of [access, refreshed]) expect(await isGood(token)).toBe(false);
-    expect(await isGood(another.access)).toBe(true);
+    for (const token of [access, refreshed]) expect(await isValid(token)).toBe(false);
+    expect(await isValid(another.access)).toBe(true);
   });
 
-  test.each(['access_token', 'refresh_token', 'saml', ''])('does not mind token_type_hint %j', async (hint) => {
+  test.each(['access_token', 'refresh_token', 'saml', ''])('ignores token_type_hint %j', async (hint) => {
     const { access, refresh } = await pair();
     await revoke(client, access, { token_type_hint: hint });
     await revoke(client, refresh, { token_type_hint: hint });
@@ -58,45 +58,50 @@ describe('revoking', () => {
     expect(await introspect(client, refresh)).toEqual({ active: false });
   });
 
-  test('leaves the tokens of another client alone, and says nothing about it', async () => {
+  test('a token of another client has no effect, and the response does not show this', async () => {
     const { access, refresh } = await pair();
     for (const token of [access, refresh, generateToken('access', 'sandbox'), 'garbage', '\0']) {
       const answer = await revoke(other, token);
       expect([answer.status, answer.body.text]).toEqual([200, '']);
     }
-    expect(await isGood(access)).toBe(true);
+    expect(await isValid(access)).toBe(true);
     expect((await client.refresh(refresh)).status).toBe(200);
   });
 
-  test('twice is as good as once', async () => {
+  test('the same token several times is answered 200', async () => {
     const { refresh } = await pair();
     const answers = await Promise.all(Array.from({ length: 5 }, () => revoke(client, refresh)));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
   });
 
-  test('while the token is being refreshed leaves no good access token behind', async () => {
+  test('a token during concurrent refreshes leaves no valid access token', async () => {
     const { refresh } = await pair();
     const refreshing = Array.from({ length: 10 }, () => client.refresh(refresh));
     const [answers] = await Promise.all([Promise.all(refreshing), revoke(client, refresh)]);
     expect(answers.every(({ status }) => status === 200 || status === 400)).toBe(true);
     const issued = answers.filter(({ status }) => status === 200).map(({ body }) => String(body.access_token));
-    for (const access of issued) expect(await isGood(access)).toBe(false);
+    for (const access of issued) expect(await isValid(access)).toBe(false);
   });
 });
 
 describe('introspecting', () => {
-  test('tells a client of its own tokens what RFC 7662 has a member for', async () => {
+  test('shows a client its own tokens, with the fields of RFC 7662', async () => {
     const before = Math.floor(Date.now() / 1_000) - 5;
     const { access, refresh } = await pair();
-    const whole = expect.any(Number);
+    const anyNumber = expect.any(Number);
     const seen = await introspect(client, access);
-    expect(seen).toEqual({ active: true, client_id: client.id, token_type: 'Bearer', exp: whole, iat: whole });
+    expect(seen).toEqual({ active: true, client_id: client.id, token_type: 'Bearer', exp: anyNumber, iat: anyNumber });
     expect(Number(seen.iat)).toBeGreaterThanOrEqual(before);
     expect(Number(seen.exp) - Number(seen.iat)).toBe(5_184_000);
-    expect(await introspect(client, refresh)).toEqual({ active: true, client_id: client.id, exp: whole, iat: whole });
+    expect(await introspect(client, refresh)).toEqual({
+      active: true,
+      client_id: client.id,
+      exp: anyNumber,
+      iat: anyNumber,
+    });
   });
 
-  test('tells nothing of another client’s tokens, of unknown ones and of garbage', async () => {
+  test('reports tokens of other clients, unknown and malformed tokens as inactive', async () => {
     const { access, refresh } = await pair(other);
     for (const token of [
       access,
@@ -108,7 +113,7 @@ describe('introspecting', () => {
       expect(await introspect(client, token)).toEqual({ active: false });
   });
 
-  test('tells the internal credential of everybody’s tokens, on this route alone', async () => {
+  test('shows the tokens of all clients to the internal credential, only on this route', async () => {
     const { access } = await pair(other);
     for (const authorization of [INTERNAL, basic('%69nternal', 'intern%61l')])
       expect(await introspect(client, access, authorization)).toMatchObject({ active: true, client_id: other.id });
@@ -118,7 +123,7 @@ describe('introspecting', () => {
     expectOAuthError(elsewhere, 401, 'invalid_client');
   });
 
-  test('sees that a token is expired, and that its client is disabled', async () => {
+  test('reports an expired token and a token of a disabled client as inactive', async () => {
     const one = await usher.client();
     const { access, refresh } = await pair(one);
     await dataSource(usher).query(
@@ -130,10 +135,10 @@ describe('introspecting', () => {
   });
 });
 
-describe('the metadata', () => {
+describe('the server metadata', () => {
   const PATH = '/.well-known/oauth-authorization-server';
 
-  test('names the endpoints at the address that was asked', async () => {
+  test('names the endpoints at the address of the request', async () => {
     const { url } = usher.running;
     const { status, body } = await usher.request('GET', PATH, {});
     expect(status).toBe(200);
@@ -152,30 +157,31 @@ describe('the metadata', () => {
     ['usher.example:80', 'http://usher.example'],
     ['USHER.example:8080', 'http://usher.example:8080'],
     ['[0:0:0:0:0:0:0:1]:3000', 'http://[::1]:3000'],
-  ])('of a request to Host %s has the issuer %s', async (host, issuer) => {
-    expect((await askedAt(host)).body).toMatchObject({ issuer });
+  ])('for Host %s has the issuer %s', async (host, issuer) => {
+    expect((await metadataForHost(host)).body).toMatchObject({ issuer });
   });
 
   test.each(['a/b', 'user@usher.example', 'usher.example?x', 'a b', 'usher.example:port', ''])(
-    'believes no Host %j',
-    async (host) => expect((await askedAt(host)).status).toBe(400),
+    'rejects Host %j',
+    async (host) => expect((await metadataForHost(host)).status).toBe(400),
   );
 
-  const askedAt = async (host: string): Promise<Answer> =>
+  const metadataForHost = async (host: string): Promise<Answer> =>
     firstAnswer(
       await exchange(usher.running.url, `GET ${PATH} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`),
     );
 
-  test("behind a proxy names what that was asked for, and no other scheme than HTTP's", async () => {
+  test('behind a trusted proxy uses the forwarded host and scheme, but only http and https', async () => {
     const behind = await TestUsher.start({ TRUST_PROXY: '1' });
-    const asked = (proto: string): Promise<Answer> =>
+    const metadataForProto = (proto: string): Promise<Answer> =>
       behind.request('GET', PATH, { 'x-forwarded-host': 'auth.example.com:443', 'x-forwarded-proto': proto });
-    expect((await asked('https')).body).toMatchObject({ issuer: 'https://auth.example.com' });
-    for (const proto of ['javascript', 'https://elsewhere.example/']) expect((await asked(proto)).status).toBe(400);
+    expect((await metadataForProto('https')).body).toMatchObject({ issuer: 'https://auth.example.com' });
+    for (const proto of ['javascript', 'https://elsewhere.example/'])
+      expect((await metadataForProto(proto)).status).toBe(400);
     await behind.stop();
   });
 
-  test('names the public address where that is set', async () => {
+  test('uses USHER_AUTH_URL if it is set', async () => {
     const published = await TestUsher.start({ USHER_AUTH_URL: 'https://auth.example.com/v1/' });
     const { body } = await published.request('GET', PATH, {});
     expect(body).toMatchObject({

@@ -11,7 +11,7 @@ export const FORM_TYPE = 'application/x-www-form-urlencoded';
 export type Encoding = 'json' | 'form';
 export const ENCODINGS: Encoding[] = ['json', 'form'];
 
-/** Parameters in either encoding, with the Content-Type that goes with it. */
+/** Encodes parameters and returns them with the matching Content-Type. */
 export function encoded(encoding: Encoding, parameters: Record<string, string>): { type: string; body: string } {
   return encoding === 'json'
     ? { type: JSON_TYPE, body: JSON.stringify(parameters) }
@@ -28,7 +28,7 @@ export function post(
   return client.usher.request('POST', path, { authorization, 'content-type': type, ...headers }, body);
 }
 
-/** What every refusal of an OAuth route has, whatever it is about. */
+/** Checks what every error response of an OAuth route has in common. */
 export function expectOAuthError(answer: Answer, status: number, error: string): void {
   expect({ status: answer.status, error: answer.body.error }).toEqual({ status, error });
   expect(Object.keys(answer.body)).toEqual(['error', 'error_description']);
@@ -39,13 +39,13 @@ export function expectOAuthError(answer: Answer, status: number, error: string):
   expect(answer.headers.get('www-authenticate')).toBe(challenge);
 }
 
-/** Sends bytes as they are and reads until the server has closed, which `Connection: close` or a fault makes it do. */
-export function exchange(url: string, request: string | Buffer, endsThere = false): Promise<string> {
+/** Sends raw bytes and reads until the server closes, because of `Connection: close` or an error. */
+export function exchange(url: string, request: string | Buffer, endAfterRequest = false): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     const socket = connect({ host: hostname, port: Number(port) }, () =>
-      endsThere ? socket.end(request) : socket.write(request),
+      endAfterRequest ? socket.end(request) : socket.write(request),
     );
     socket.on('data', (chunk) => chunks.push(chunk));
     socket.on('close', () => resolve(Buffer.concat(chunks).toString('latin1')));
@@ -53,7 +53,7 @@ export function exchange(url: string, request: string | Buffer, endsThere = fals
   });
 }
 
-/** The first response of what {@link exchange} read; 100 Continue is no response. */
+/** Parses the first response that {@link exchange} read, without 100 Continue. */
 export function firstAnswer(text: string): Answer {
   const final = text.replace(/^HTTP\/1\.1 100 [^\r]*\r\n\r\n/, '');
   const end = final.indexOf('\r\n\r\n');
@@ -71,7 +71,7 @@ export function firstAnswer(text: string): Answer {
   };
 }
 
-/** Everything that is logged from now on, before anything is taken out of it. */
+/** Captures all log lines from now on, before secrets are redacted. */
 export function captureLog(usher: TestUsher): unknown[][] {
   const lines: unknown[][] = [];
   const keep = (...line: unknown[]): void => void lines.push(line);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
@@ -26,7 +26,7 @@ const keyIds = async (usher: TestUsher): Promise<string[]> => {
 
 const statusOf = async (client: TestClient): Promise<number> => (await client.token()).status;
 
-describe('keys rotate with USHER_MASTER_KEYS', () => {
+describe('"keys rotate" with USHER_MASTER_KEYS', () => {
   let usher: TestUsher;
   let receiver: TestReceiver;
   let settings: Settings;
@@ -41,7 +41,7 @@ describe('keys rotate with USHER_MASTER_KEYS', () => {
     receiver.close();
   });
 
-  test('seals every secret with the first key, while clients authenticate and are notified', async () => {
+  test('encrypts every secret with the first key while clients authenticate and are notified', async () => {
     const client = await usher.client(receiver.url);
     for (let made = 0; made < 250; made += 1) await usher.clients.create(`Client ${made}`, null);
     let isRotating = true;
@@ -56,7 +56,7 @@ describe('keys rotate with USHER_MASTER_KEYS', () => {
     expect(verifyNotification({ ...arrival!, secret: client.secret }).eventType).toBe('NOTIFY_ORDER_COMPLETION');
   });
 
-  test('a second time has nothing to do', async () => {
+  test('changes nothing when it runs again', async () => {
     const total = await dataSourceOf(usher).manager.count(ClientSecret);
     const { USHER_MASTER_KEYS: _, ...others } = settings;
     const onlyFirst = { ...others, ...NEW_FIRST };
@@ -69,14 +69,14 @@ describe('keys rotate with USHER_MASTER_KEYS', () => {
     });
   });
 
-  test('away from a terminal it shows lines, and says when the other keys can go', async () => {
+  test('prints progress lines without a terminal, and says when the other keys can be removed', async () => {
     await usher.clients.create('One more', null);
     const { code, stdout, stderr } = await run(settings, ['keys', 'rotate']);
     expect([code, stderr]).toEqual([0, 'Sealing 1/1\n']);
     expect(stdout).toMatch(/^1 of \d+ .*\n.*can be taken out of USHER_MASTER_KEYS\.\n$/);
   });
 
-  test('an interrupted one is brought to its end by the next', async () => {
+  test('completes an interrupted rotation', async () => {
     for (let made = 0; made < 150; made += 1) await usher.clients.create(`Client ${made}`, null);
     const rotation = usher.running.app.get(KeyRotation, { strict: false });
     await usherJson(settings, ['keys', 'rotate']);
@@ -89,21 +89,21 @@ describe('keys rotate with USHER_MASTER_KEYS', () => {
     expect(await keyIds(usher)).toEqual(['new']);
   });
 
-  test('the old key is not needed afterwards, and a missing one is named with the number of its secrets', async () => {
+  test('makes the old key unnecessary; a missing key is reported with the number of its secrets', async () => {
     await usherJson(settings, ['keys', 'rotate']);
     const total = await dataSourceOf(usher).manager.count(ClientSecret);
     expect(await usherJson<unknown[]>({ ...settings, USHER_MASTER_KEYS: NEW }, ['client', 'list'])).toHaveLength(total);
     const { code, stdout, stderr } = await run({ ...settings, USHER_MASTER_KEYS: OLD }, ['client', 'list']);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toBe(
-      `usher: ${total} client secret(s) are sealed with master key "new", which USHER_MASTER_KEYS lacks; put that key back, behind the first\n`,
+      `usher: ${total} client secret(s) are encrypted with master key "new", which is missing from USHER_MASTER_KEYS; put that key back after the first key\n`,
     );
   });
 });
 
 const onlyEmbedded = BACKEND === 'embedded' ? describe : () => undefined;
 
-onlyEmbedded('keys rotate with the key file of an embedded database', () => {
+onlyEmbedded('"keys rotate" with the key file of an embedded database', () => {
   let usher: TestUsher;
   let file: string;
 
@@ -115,7 +115,7 @@ onlyEmbedded('keys rotate with the key file of an embedded database', () => {
 
   const entries = (): string[] => readFileSync(file, 'utf8').trim().split(',');
 
-  test('a running server goes on authenticating, seals with the new key, and the old one is gone', async () => {
+  test('removes the old key, and a running server uses the new key', async () => {
     const client = await usher.client();
     const before = entries();
     await usherJson(usher.settings, ['keys', 'rotate']);
@@ -127,20 +127,20 @@ onlyEmbedded('keys rotate with the key file of an embedded database', () => {
     expect([await statusOf(client), await statusOf(later)]).toEqual([200, 200]);
   });
 
-  test('the file stays readable by its owner alone, and no draft is left', async () => {
+  test('keeps the file readable only by its owner, and leaves no temporary file', async () => {
     await usherJson(usher.settings, ['keys', 'rotate']);
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(existsSync(`${file}.lock`)).toBe(false);
+    expect(readdirSync(dirname(file)).filter((name) => name.startsWith('master-key'))).toEqual(['master-key']);
   });
 
-  test('two at the same moment lose no secret', async () => {
+  test('loses no secret when it runs twice concurrently', async () => {
     const clients = [await usher.client(), await usher.client()];
     await Promise.all([1, 2].map(() => usherJson(usher.settings, ['keys', 'rotate'])));
     for (const client of clients) expect(await statusOf(client)).toBe(200);
     expect(await usherJson<unknown[]>(usher.settings, ['client', 'list'])).not.toHaveLength(0);
   });
 
-  test('an interrupted one keeps both keys, and the next ends it without a third', async () => {
+  test('keeps both keys when interrupted, and the next run completes without a third key', async () => {
     const client = await usher.client();
     const rotation = usher.running.app.get(KeyRotation, { strict: false });
     const interrupted = rotation.run(() => {

@@ -26,13 +26,13 @@ test('the operator completes an order after a delay', async () => {
   expect(waited).toBeGreaterThanOrEqual(300);
 });
 
-test('an order that is completed waits for no delay: equal values are 200, others 409', async () => {
+test('a completed order ignores the delay: equal values get 200, other values get 409', async () => {
   const key = await client.completedOrder();
   expect((await client.complete(key, { ...COMPLETION, delay: '10m' })).status).toBe(200);
   expect((await client.complete(key, { ...COMPLETION, bookingId: 'BK-2', delay: '10m' })).status).toBe(409);
 });
 
-test.each([{}, { delay: '1ms' }])('the operator confirms an order twice %j, and it is notified once', async (how) => {
+test.each([{}, { delay: '1ms' }])('an order that is completed twice %j is notified once', async (how) => {
   const key = await client.order();
   await client.complete(key, { ...COMPLETION, ...how, twice: true });
   await usher.webhook(key, 'SUCCESS');
@@ -49,7 +49,7 @@ test.each([{ delay: 'soon' }, { delay: '11m' }, { delay: 30 }, { twice: 'yes' }]
   },
 );
 
-test('another client’s order is not there for the operator either', async () => {
+test('an order of another client is answered like one that does not exist', async () => {
   const key = await client.order();
   expect((await (await usher.client()).complete(key, { ...COMPLETION, delay: '1ms' })).status).toBe(404);
 });

@@ -116,7 +116,7 @@ describe('/ops/webhooks/:id', () => {
     expect(shown).not.toContain('<button>Send it again');
     const again = await pressResend(id);
     expect(again.status).toBe(409);
-    expect(again.text).toContain('of the same reference is SUCCESS already');
+    expect(again.text).toContain('of the same reference is already SUCCESS');
     expect(receiver.of(referenceId)).toHaveLength(3);
   });
 });

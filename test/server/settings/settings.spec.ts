@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { parseMasterKeys } from '../../../src/values/master-key.js';
 import { type Config, ConfigError, loadConfig } from '../../../src/server/settings/settings.js';
+import { parseMasterKeys } from '../../../src/values/master-key.js';
 import type { Settings } from '../../support/backend.js';
 import { faultsOf } from './faults.js';
 
@@ -155,11 +155,20 @@ describe('an impossible value is refused with what to write:', () => {
     [{ DATABASE_URL: 'mysql:///usher' }, 'a host after the ://'],
     [{ DATABASE_URL: 'mysql://u:12#4@h/usher' }, 'a # in a password as %23'],
     [{ DATABASE_URL: 'mysql://u:100%@h/usher' }, 'a % in a password as %25'],
-    [{ DATABASE_URL: 'mysql://h/usher?tls=1' }, 'DATABASE_URL: ?tls is not known for mysql; it takes ssl-mode'],
-    [{ DATABASE_URL: 'mysql://h/usher?ssl-mode=verify' }, 'write DISABLED, REQUIRED, VERIFY_IDENTITY'],
-    [{ DATABASE_URL: 'mysql://10.0.0.1/usher?ssl-mode=VERIFY_IDENTITY' }, 'the server’s name in place of its address'],
-    [{ DATABASE_URL: 'postgres://h/usher?sslmode=require' }, 'write disable, no-verify, verify-full'],
-    [{ QUEUE_URL: 'redis://h?tls=true' }, 'it takes none (TLS is rediss://)'],
+    [{ DATABASE_URL: 'mysql://h/usher?tls=1' }, 'DATABASE_URL: ?tls is not a parameter of mysql URLs; use ssl-mode'],
+    [
+      { DATABASE_URL: 'mysql://h/usher?ssl-mode=verify' },
+      'ssl-mode=verify is invalid; use DISABLED, REQUIRED, VERIFY_IDENTITY',
+    ],
+    [
+      { DATABASE_URL: 'mysql://10.0.0.1/usher?ssl-mode=VERIFY_IDENTITY' },
+      'use the server’s name instead of its IP address',
+    ],
+    [
+      { DATABASE_URL: 'postgres://h/usher?sslmode=require' },
+      'sslmode=require is invalid; use disable, no-verify, verify-full',
+    ],
+    [{ QUEUE_URL: 'redis://h?tls=true' }, 'remove it (for TLS use rediss://)'],
     [{ QUEUE_URL: 'amqp://h' }, 'redis://host:6379'],
     [{ QUEUE_URL: 'redis://h/abc' }, 'a database of Redis is a number'],
     [{ QUEUE_URL: '' }, 'QUEUE_URL must be set'],

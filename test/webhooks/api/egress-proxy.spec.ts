@@ -22,13 +22,13 @@ afterAll(async () => {
   proxy.close();
 });
 
-test('deliveries and samples leave through the proxy, and what it refuses is told without its password', async () => {
-  const sample = async (): Promise<unknown> => (await client.call('POST', '/webhooks/test')).body;
+test('deliveries and test notifications use the proxy, and its errors are reported without the proxy password', async () => {
+  const sendTest = async (): Promise<unknown> => (await client.call('POST', '/webhooks/test')).body;
   const { host } = new URL(receiver.url);
 
   const delivered = await usher.webhook(await client.completedOrder(), 'SUCCESS');
   expect(delivered.log).toMatchObject([{ address: '127.0.0.1', phase: 'body', responseStatus: 200, error: null }]);
-  expect(await sample()).toMatchObject({ outcome: 'delivered', responseStatus: 200 });
+  expect(await sendTest()).toMatchObject({ outcome: 'delivered', responseStatus: 200 });
   expect(proxy.targets).toEqual([host]);
   expect(proxy.asked[0]?.headers['proxy-authorization']).toBe(CREDENTIALS);
 
@@ -37,7 +37,7 @@ test('deliveries and samples leave through the proxy, and what it refuses is tol
   const error = 'the proxy answered 407: its credentials are missing or wrong';
   const failed = await usher.webhook(await client.completedOrder(), 'FAILED');
   expect(failed.log).toMatchObject([{ address: '127.0.0.1', phase: 'connect', responseStatus: null, error }]);
-  expect(await sample()).toMatchObject({ outcome: 'unreachable', phase: 'connect', error });
+  expect(await sendTest()).toMatchObject({ outcome: 'unreachable', phase: 'connect', error });
 
   expect(receiver.arrivals).toHaveLength(2);
   expect(log).toContain(error);

@@ -45,7 +45,7 @@ async function allPages(
 }
 
 describe('a client', () => {
-  test('sees exactly its own webhooks, newest first, over pages that stay stable while new ones arrive', async () => {
+  test('lists exactly its own webhooks, newest first, in pages that do not change when new ones arrive', async () => {
     const mine: string[] = [];
     for (let i = 0; i < 12; i += 1) {
       mine.unshift(await client.completedOrder());
@@ -54,7 +54,7 @@ describe('a client', () => {
     expect(await allPages(client, 5, () => client.completedOrder())).toEqual(mine);
   });
 
-  test('of two sees its 100 of 200 webhooks, and their ids are not guessable', async () => {
+  test('sees its own 100 of 200 webhooks, and their ids cannot be guessed', async () => {
     const pair = [await usher.client(receiver.url), await usher.client(receiver.url)];
     const created = await Promise.all(
       pair.map((one) => Promise.all(Array.from({ length: 100 }, () => one.completedOrder()))),
@@ -63,12 +63,12 @@ describe('a client', () => {
       expect((await allPages(one, 30)).sort()).toEqual(created[index]?.sort());
     }
     const { data } = await page(pair[0]!, '?limit=100');
-    // After the letter of the environment and the time: 13 random characters.
+    // The letter of the environment, the time and random characters: 22 characters in all.
     expect(new Set(data.map(({ id }) => id.slice(9))).size).toBe(100);
     expect(data.every(({ id }) => /^s[A-Za-z0-9]{21}$/.test(id))).toBe(true);
   });
 
-  test('filters by status, reference and time', async () => {
+  test('can filter by status, reference and time', async () => {
     const key = await client.completedOrder();
     const webhook = await usher.webhook(key, 'SUCCESS');
     expect((await page(client, `?reference=${encodeURIComponent(key)}`)).data.map(({ id }) => id)).toEqual([
@@ -88,14 +88,14 @@ describe('a client', () => {
     '?cursor=x',
     '?createdAfter=yesterday',
     '?reference=%00',
-  ])('is told which part of %s is wrong', async (query) => {
+  ])('gets 400 that names the invalid part of %s', async (query) => {
     const { status, headers, body } = await client.call('GET', `/webhooks${query}`);
     expect(status).toBe(400);
     expect(headers.get('content-type')).toContain('application/problem+json');
     expect(body.errors).toMatchObject([{ field: query.slice(1).split('=')[0] }]);
   });
 
-  test('reads the attempts of its own webhook, but not what a private address answered', async () => {
+  test('reads the attempts of its own webhook, without the response of a private address', async () => {
     receiver.behaviour = (response) => void response.writeHead(500).end('inner secret');
     const key = await client.completedOrder();
     const { id } = await usher.webhook(key, 'FAILED');
@@ -129,7 +129,7 @@ describe('a client', () => {
     expect((await client.call('POST', `/webhooks/${id}/resend`)).status).toBe(404);
   });
 
-  test('resends a FAILED webhook once, and no other', async () => {
+  test('can resend a FAILED webhook once, and no other webhook', async () => {
     receiver.behaviour = answer(500);
     const key = await client.order();
     await client.complete(key, COMPLETION);

@@ -5,7 +5,7 @@ import { DataSource } from 'typeorm';
 import { USHER_OPTIONS } from '../../../src/usher.options.js';
 import { ClaimStore } from '../../../src/webhooks/deliver/claim.store.js';
 import { DeliveryEvents } from '../../../src/webhooks/deliver/delivery-events.js';
-import { WebhookEndings } from '../../../src/webhooks/webhook-ended.event.js';
+import { WebhookEndedEmitter } from '../../../src/webhooks/webhook-ended.event.js';
 import { TestUsher } from '../../support/usher.js';
 
 let usher: TestUsher;
@@ -17,14 +17,14 @@ afterAll(async () => {
   await usher.stop();
 });
 
-test('of two that claim the same webhook at the same moment one alone may send', async () => {
+test('only one of two concurrent claims of the same webhook succeeds', async () => {
   const client = await usher.client('http://127.0.0.1:4000/notify');
   const [webhook] = await usher.webhooks.find(await client.completedOrder());
   const { app } = usher.running;
   const store = new ClaimStore(
     app.get(DataSource),
     app.get(USHER_OPTIONS),
-    new DeliveryEvents(new Registry(), new WebhookEndings(new EventEmitter2())),
+    new DeliveryEvents(new Registry(), new WebhookEndedEmitter(new EventEmitter2())),
   );
   const answers = await store.claim([webhook!.id, webhook!.id]);
   expect(answers.map(({ kind }) => kind)).toEqual(['claimed', 'not-due']);

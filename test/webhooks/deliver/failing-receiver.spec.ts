@@ -50,7 +50,7 @@ function expectSpacing(moments: number[]): void {
   }
 }
 
-describe('a receiver that never takes the notification gets five attempts, spaced, and the webhook ends FAILED', () => {
+describe('a receiver that never accepts gets five attempts, spaced by the schedule, and the webhook ends FAILED', () => {
   const cases: [name: string, behaviour: () => Behaviour, logged: object][] = [
     ['answers 500', () => answer(500), { responseStatus: 500, error: 'the receiver answered 500', phase: 'body' }],
     ['answers 404', () => answer(404), { responseStatus: 404, error: 'the receiver answered 404', phase: 'body' }],
@@ -96,7 +96,7 @@ test('a redirect is not followed', async () => {
   expect(bystander.of(key)).toHaveLength(0);
 });
 
-test('an attempt that timed out lasted the whole timeout', async () => {
+test('an attempt that times out lasts for the whole timeout', async () => {
   const { key, receiver } = await notified((response, arrival, nth) =>
     (nth === 1 ? hang : answer(200))(response, arrival, nth),
   );
@@ -106,7 +106,7 @@ test('an attempt that timed out lasted the whole timeout', async () => {
   expect(receiver.of(key)[1]!.at).toBeGreaterThanOrEqual(earliestAfter(receiver.of(key)[0]!.at + 1_000));
 });
 
-test('200 and a body without end is SUCCESS at once', async () => {
+test('200 with an endless body is SUCCESS at once', async () => {
   const { key, receiver } = await notified(endless);
   const { attempts, log } = await usher.webhook(key, 'SUCCESS');
   expect(attempts).toBe(1);
@@ -122,7 +122,7 @@ test('a receiver that fails twice and then answers 204 is notified a third time 
   const { attempts, log } = await usher.webhook(key, 'SUCCESS');
   expect(attempts).toBe(3);
   expect(log.map(({ responseStatus }) => responseStatus)).toEqual([500, 500, 204]);
-  // Another order that takes as many retry runs outlives every wake-up that could be left of the first.
+  // A second order needs as many retry runs, so a leftover job of the first one would have run by then.
   await usher.webhook((await notified(answer(500))).key, 'FAILED');
   expect(receiver.of(key)).toHaveLength(3);
 });

@@ -21,21 +21,30 @@ afterAll(async () => {
 
 const RFC_3339_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 const FIELDS = [
-  ...['key', 'bookingId', 'transactionId', 'currencyCode', 'totalAmount', 'bookingAmount'],
-  ...['payableAmount', 'status', 'qrCode', 'createdAt', 'lastUpdatedAt'],
+  'key',
+  'bookingId',
+  'transactionId',
+  'currencyCode',
+  'totalAmount',
+  'bookingAmount',
+  'payableAmount',
+  'status',
+  'qrCode',
+  'createdAt',
+  'lastUpdatedAt',
 ];
 
 const dataOf = ({ rawBody }: Arrival): Record<string, unknown> =>
   (JSON.parse(rawBody.toString('utf8')) as { data: Record<string, unknown> }).data;
 
-/** Specification 6.2, word for word. */
+/** The signature exactly as specification 6.2 describes it. */
 function signatureOf({ rawBody, headers }: Arrival, secret: string): string {
   const message = `${String(headers['x-timestamp'])}${String(headers['x-nonce-str'])}${rawBody.toString('base64')}`;
   return createHmac('sha256', secret).update(message).digest('hex');
 }
 
 describe('the body of a notification', () => {
-  test('has the fields of specification 2.3, these only and in this order', async () => {
+  test('has exactly the fields of specification 2.3, in the same order', async () => {
     const key = await client.completedOrder();
     const [arrival] = await receiver.waitFor(key);
     const body = JSON.parse(arrival!.rawBody.toString('utf8')) as Record<string, unknown>;
@@ -45,14 +54,14 @@ describe('the body of a notification', () => {
     expect(dataOf(arrival!)).toMatchObject({ key, ...NEW_ORDER, ...COMPLETION, status: 'COMPLETED' });
   });
 
-  test('has no qrCode where the operator issued none', async () => {
+  test('has no qrCode if the operator issued none', async () => {
     const key = await client.order();
     await client.complete(key, { bookingId: 'BK-1', transactionId: 'TX-1' });
     const [arrival] = await receiver.waitFor(key);
     expect(Object.keys(dataOf(arrival!))).toEqual(FIELDS.filter((field) => field !== 'qrCode'));
   });
 
-  test('shows amounts as whole numbers, also the largest, and times in RFC 3339 UTC', async () => {
+  test('has whole-number amounts up to the largest, and times in RFC 3339 UTC', async () => {
     const key = await client.completedOrder({ totalAmount: Number.MAX_SAFE_INTEGER, bookingAmount: 0 });
     const [arrival] = await receiver.waitFor(key);
     const text = arrival!.rawBody.toString('utf8');
@@ -63,7 +72,7 @@ describe('the body of a notification', () => {
     expect(Date.parse(lastUpdatedAt!)).toBeGreaterThanOrEqual(Date.parse(createdAt!));
   });
 
-  test('is signed as the bytes that are sent, whatever they are', async () => {
+  test('is signed over the exact bytes that are sent', async () => {
     const key = await client.order();
     await client.complete(key, { bookingId: 'Amélie — 天使爱美丽', transactionId: '🎬"\\', qrCode: '\u2028\n\u0001' });
     const [arrival] = await receiver.waitFor(key);
@@ -73,7 +82,7 @@ describe('the body of a notification', () => {
 });
 
 describe('the headers of a notification', () => {
-  test('are those of specification 4.3 and 6.2, and say who sends which attempt of what', async () => {
+  test('are those of specification 4.3 and 6.2, and name the sender, the webhook and the attempt', async () => {
     const key = await client.completedOrder();
     const [{ headers, at }] = (await receiver.waitFor(key)) as [Arrival];
     const { id } = await usher.webhook(key, 'SUCCESS');
@@ -103,7 +112,7 @@ describe('every attempt of one notification', () => {
     for (const { rawBody } of arrivals) expect(rawBody.equals(arrivals[0]!.rawBody)).toBe(true);
   });
 
-  test('has a nonce, a timestamp and a signature of its own', () => {
+  test('has its own nonce, timestamp and signature', () => {
     expect(new Set(arrivals.map(({ headers }) => headers['x-nonce-str'])).size).toBe(3);
     expect(new Set(arrivals.map(({ headers }) => headers['x-signature'])).size).toBe(3);
     const timestamps = arrivals.map(({ headers }) => Number(headers['x-timestamp']));
@@ -111,7 +120,7 @@ describe('every attempt of one notification', () => {
     for (const arrival of arrivals) expect(arrival.headers['x-signature']).toBe(signatureOf(arrival, client.secret));
   });
 
-  test('carries the same X-Webhook-Id and counts X-Webhook-Attempt up', () => {
+  test('has the same X-Webhook-Id and increments X-Webhook-Attempt', () => {
     expect(new Set(arrivals.map(({ headers }) => headers['x-webhook-id'])).size).toBe(1);
     expect(arrivals.map(({ headers }) => headers['x-webhook-attempt'])).toEqual(['1', '2', '3']);
   });
@@ -124,7 +133,7 @@ describe('the signature', () => {
   test.each([
     [body, '52ffabb36d5e7257f7a6da26a20ce87676cdd25fcc61695cd3515fba9974cf9f'],
     ['{}', 'e5d3871cef64ad390e83c64d1b46379dbce8d49172fed3255e835b2b60531d79'],
-  ])('of the published test vector %# holds', (text, signature) => {
+  ])('matches the published test vector %#', (text, signature) => {
     const secret = '8Qm3vT1xKpZ0aYd7LrNf5sWc2BhEuJg9RtVx4MzQiXo';
     const made = signNotification(secret, '1767225600', 'aZ09bY18cX27dW36eV45fU54gT63hS72', Buffer.from(text));
     expect(made).toBe(signature);

@@ -28,17 +28,17 @@ class Traffic {
 }
 
 describe('a host', () => {
-  test('has at most half the slots, and what is over waits its turn', async () => {
+  test('gets at most half of the slots, and further requests wait', async () => {
     const traffic = new Traffic();
     const requests = traffic.open('a', 12);
-    await eventually('half the slots are taken', () => traffic.running === SLOTS / 2);
+    await eventually('half of the slots are in use', () => traffic.running === SLOTS / 2);
     traffic.end(SLOTS / 2);
     await eventually('the rest runs', () => traffic.running === 4);
     traffic.end(4);
     expect(await Promise.all(requests)).toEqual(Array.from({ length: 12 }, () => 'done'));
   });
 
-  test('that holds an eighth of the slots with old requests gets no more, and others do', async () => {
+  test('whose slow requests hold an eighth of the slots gets no more, and other hosts do', async () => {
     const traffic = new Traffic();
     void traffic.open('slow', 2);
     traffic.now = 1_001;
@@ -46,14 +46,14 @@ describe('a host', () => {
     expect(await traffic.shares.within('quick', () => Promise.resolve('done'))).toBe('done');
   });
 
-  test('that turns slow while requests wait for it has them turned away', async () => {
+  test('that becomes slow has its waiting requests rejected', async () => {
     const traffic = new Traffic();
     const requests = traffic.open('a', 9);
     traffic.now = 1_001;
     expect(await requests[8]).toBeNull();
   });
 
-  test('is served again once its old requests have ended', async () => {
+  test('gets slots again after its slow requests have ended', async () => {
     const traffic = new Traffic();
     const requests = traffic.open('slow', 2);
     await eventually('both run', () => traffic.running === 2);
@@ -64,7 +64,7 @@ describe('a host', () => {
   });
 });
 
-test('slow hosts together hold at most half the slots', async () => {
+test('all slow hosts together get at most half of the slots', async () => {
   const traffic = new Traffic();
   for (const host of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) void traffic.open(host, 1);
   traffic.now = 1_001;
@@ -72,7 +72,7 @@ test('slow hosts together hold at most half the slots', async () => {
   expect(await traffic.shares.within('new', () => Promise.resolve('done'))).toBe('done');
 });
 
-test('a request that throws gives its slot back', async () => {
+test('a request that throws releases its slot', async () => {
   const traffic = new Traffic();
   const failing = Array.from({ length: SLOTS }, () =>
     traffic.shares.within('a', () => Promise.reject(new Error('no'))),

@@ -24,22 +24,22 @@ afterAll(async () => {
   quick.close();
 });
 
-test('what a slow host has no share for comes back one after the other, costs no attempt and delays nobody else', async () => {
+test('the jobs of a slow host are deferred at different times, use no attempt and delay no other host', async () => {
   const client = await usher.client(slow.url);
   await client.completedOrder();
-  await eventually('the host is slow, and a notification turned away', async () => {
+  await eventually('the host is slow and a notification is deferred', async () => {
     await client.completedOrder();
     return (await usher.queue.getDelayedCount()) > 0;
   });
   await Promise.all(Array.from({ length: 10 }, () => client.completedOrder()));
-  const turnedAway = await eventually('ten more are turned away', async () => {
+  const deferred = await eventually('ten more are deferred', async () => {
     const delayed = await usher.queue.getDelayed();
     return delayed.length > 10 ? delayed : null;
   });
-  const delays = turnedAway.map(({ delay }) => delay);
+  const delays = deferred.map(({ delay }) => delay);
   expect(Math.min(...delays)).toBeGreaterThanOrEqual(INTERVAL_MS);
   expect(new Set(delays).size).toBeGreaterThan(1);
-  for (const { id } of turnedAway) expect((await usher.webhooks.show(id!)).webhook).toMatchObject({ attempts: 0 });
+  for (const { id } of deferred) expect((await usher.webhooks.show(id!)).webhook).toMatchObject({ attempts: 0 });
   const other = await usher.client(quick.url);
   expect((await usher.webhook(await other.completedOrder(), 'SUCCESS')).attempts).toBe(1);
 });

@@ -17,7 +17,7 @@ afterAll(async () => {
 });
 
 describe('an order completed again with equal values', () => {
-  test('answers the same and is notified once', async () => {
+  test('gets the same answer and is notified once', async () => {
     const key = await client.order();
     const first = await client.complete(key);
     await usher.webhook(key, 'SUCCESS');
@@ -27,7 +27,7 @@ describe('an order completed again with equal values', () => {
     expect(receiver.of(key)).toHaveLength(1);
   });
 
-  test('twenty times at once answers all the same and is notified once', async () => {
+  test('gets the same answer in twenty concurrent requests and is notified once', async () => {
     const key = await client.order();
     const answers = await Promise.all(Array.from({ length: 20 }, () => client.complete(key)));
     for (const { status, body } of answers) expect({ status, body }).toEqual({ status: 200, body: answers[0]!.body });
@@ -43,14 +43,14 @@ describe('an order completed again with other values', () => {
     ['transactionId', { ...COMPLETION, transactionId: 'tx-1' }],
     ['qrCode', { ...COMPLETION, qrCode: 'QR-2' }],
     ['no qrCode', { bookingId: COMPLETION.bookingId, transactionId: COMPLETION.transactionId }],
-  ])('is refused with 409 and stays as it was: %s', async (_name, other) => {
+  ])('gets 409 and is not changed: %s', async (_name, other) => {
     const key = await client.completedOrder();
     expect((await client.complete(key, other)).status).toBe(409);
     expect((await client.call('GET', `/movie-orders/${key}`)).body).toMatchObject(COMPLETION);
     expect(await usher.webhooks.find(key)).toHaveLength(1);
   });
 
-  test('at once: one of them wins, and only its values are sent', async () => {
+  test('concurrently: one request succeeds, and only its values are sent', async () => {
     const key = await client.order();
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, index) => client.complete(key, { ...COMPLETION, bookingId: `BK-${index}` })),

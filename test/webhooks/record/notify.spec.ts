@@ -23,7 +23,7 @@ const newReference = (): string => `Order-${(made += 1)}`;
 const request = (referenceId: string) => ({ referenceId, clientId: client.id, data: { key: referenceId } });
 const notify = (referenceId: string, manager?: EntityManager) => usher.webhooks.notify(request(referenceId), manager);
 
-/** In the embedded database a transaction has the whole database to itself. */
+/** The embedded database runs one transaction at a time. */
 const ONE_TRANSACTION_AT_A_TIME = BACKEND === 'embedded';
 
 async function expectOthersToPass(reference: string): Promise<void> {
@@ -44,7 +44,7 @@ describe('an order of another system', () => {
     );
   });
 
-  test('is notified once however often it is asked for', async () => {
+  test('is notified once after repeated calls', async () => {
     const reference = newReference();
     const first = await notify(reference);
     await usher.webhook(reference, 'SUCCESS');
@@ -52,7 +52,7 @@ describe('an order of another system', () => {
     expect(receiver.of(reference)).toHaveLength(1);
   });
 
-  test('is notified once when asked for twenty times at once', async () => {
+  test('is notified once after twenty concurrent calls', async () => {
     const reference = newReference();
     const answers = await Promise.all(Array.from({ length: 20 }, () => notify(reference)));
     expect(new Set(answers.map(({ id }) => id)).size).toBe(1);
@@ -61,7 +61,7 @@ describe('an order of another system', () => {
     expect(receiver.of(reference)).toHaveLength(1);
   });
 
-  test('is another one where the reference differs in case only', async () => {
+  test('is a different order if the reference differs only in upper and lower case', async () => {
     const reference = newReference();
     await Promise.all([notify(reference), notify(reference.toLowerCase())]);
     await usher.webhook(reference, 'SUCCESS');
@@ -72,7 +72,7 @@ describe('an order of another system', () => {
 });
 
 describe('notify in the transaction of the caller', () => {
-  test('sends nothing before the commit, and then sends', async () => {
+  test('sends nothing before the commit and sends after it', async () => {
     const reference = newReference();
     let lastMomentInside = Infinity;
     await usher.dataSource.transaction(async (manager) => {
@@ -84,7 +84,7 @@ describe('notify in the transaction of the caller', () => {
     expect(receiver.of(reference)[0]!.at).toBeGreaterThanOrEqual(lastMomentInside);
   });
 
-  test('leaves nothing behind when that rolls back', async () => {
+  test('records nothing if the transaction is rolled back', async () => {
     const reference = newReference();
     const failing = usher.dataSource.transaction(async (manager) => {
       await notify(reference, manager);
@@ -98,14 +98,14 @@ describe('notify in the transaction of the caller', () => {
     expect(receiver.of(reference)).toHaveLength(0);
   });
 
-  test('sends once the outer of two nested transactions commits', async () => {
+  test('sends after the outer of two nested transactions commits', async () => {
     const reference = newReference();
     await usher.dataSource.transaction((outer) => outer.transaction((inner) => notify(reference, inner)));
     await usher.webhook(reference, 'SUCCESS');
     expect(receiver.of(reference)).toHaveLength(1);
   });
 
-  test('finds the webhook of another transaction that committed after this one began', async () => {
+  test('finds a webhook that another transaction committed after this one began', async () => {
     const reference = newReference();
     const isolation = usher.dataSource.options.type === 'postgres' ? 'READ COMMITTED' : 'REPEATABLE READ';
     const early = ONE_TRANSACTION_AT_A_TIME && (await notify(reference));
@@ -116,7 +116,7 @@ describe('notify in the transaction of the caller', () => {
     });
   });
 
-  test('is refused on another data source, and outside of a transaction', async () => {
+  test('is refused with another data source and without an open transaction', async () => {
     const other = new DataSource({ ...usher.dataSource.options, entities: [] });
     const reference = newReference();
     await expect(notify(reference, other.manager)).rejects.toThrow('another data source');
@@ -125,9 +125,9 @@ describe('notify in the transaction of the caller', () => {
   });
 });
 
-describe('a request that could never be delivered is refused and nothing is recorded', () => {
+describe('a request that cannot be delivered is refused and nothing is recorded:', () => {
   test.each([
-    ['a Notify URL that is none', { notifyUrl: 'nowhere' }, 400, 'notifyUrl'],
+    ['an invalid Notify URL', { notifyUrl: 'nowhere' }, 400, 'notifyUrl'],
     ['a Notify URL with a password', { notifyUrl: 'http://me:secret@127.0.0.1:3000/' }, 400, 'notifyUrl'],
     ['an empty reference', { referenceId: '' }, 400, 'referenceId'],
     ['a reference that is not printable ASCII', { referenceId: 'Bücher' }, 400, 'referenceId'],
@@ -142,7 +142,7 @@ describe('a request that could never be delivered is refused and nothing is reco
     expect(await usher.webhooks.find(asked.referenceId)).toEqual([]);
   });
 
-  test('a client without a Notify URL, where none is given', async () => {
+  test('no Notify URL in the request and none registered for the client', async () => {
     const { id } = await usher.client();
     await expect(usher.webhooks.notify({ ...request('R'), clientId: id })).rejects.toMatchObject({ status: 422 });
   });

@@ -26,7 +26,7 @@ async function failedWebhook(more: object = {}) {
   return { key, webhook };
 }
 
-test('a FAILED webhook is resent as a new one that names it, not within the minimum interval after its last attempt', async () => {
+test('a resend is a new webhook with the id of the FAILED one, and keeps the minimum interval after its last attempt', async () => {
   const { key, webhook } = await failedWebhook();
   const resent = await usher.webhooks.resend(webhook.id);
   expect(resent).toMatchObject({ referenceId: key, status: 'PENDING', attempts: 0, resendOf: webhook.id });
@@ -44,14 +44,14 @@ test('a resend goes to the order\u2019s own Notify URL if it had one', async () 
   await usher.webhook(key, 'SUCCESS');
 });
 
-test('a resend goes to the client\u2019s Notify URL of today if the order had none', async () => {
+test('a resend goes to the client\u2019s currently registered Notify URL if the order had none', async () => {
   const { key, webhook } = await failedWebhook();
   await usher.clients.setNotifyUrl(client.id, `${receiver.url}/moved`);
   expect((await usher.webhooks.resend(webhook.id)).notifyUrl).toBe(`${receiver.url}/moved`);
   await usher.webhook(key, 'SUCCESS');
 });
 
-test('of resends at once one is made, the others are refused with 409', async () => {
+test('of concurrent resends one succeeds and the others get 409', async () => {
   const { key, webhook } = await failedWebhook();
   const settled = await Promise.allSettled(Array.from({ length: 10 }, () => usher.webhooks.resend(webhook.id)));
   const refused = settled.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[];
@@ -60,7 +60,7 @@ test('of resends at once one is made, the others are refused with 409', async ()
   expect(receiver.of(key)).toHaveLength(2);
 });
 
-test('a webhook that is PENDING or SUCCESS is not resent: 409', async () => {
+test('a PENDING or SUCCESS webhook cannot be resent: 409', async () => {
   receiver.behaviour = hang;
   const pending = await usher.webhook(await client.completedOrder(), 'PENDING');
   await expect(usher.webhooks.resend(pending.id)).rejects.toMatchObject({ status: 409 });
@@ -69,20 +69,20 @@ test('a webhook that is PENDING or SUCCESS is not resent: 409', async () => {
   await expect(usher.webhooks.resend(delivered.id)).rejects.toMatchObject({ status: 409 });
 });
 
-test('an earlier FAILED webhook is not resent once a later one of its order was delivered: 409', async () => {
+test('a FAILED webhook cannot be resent after a later webhook of its order was delivered: 409', async () => {
   const { key, webhook } = await failedWebhook();
   await usher.webhooks.resend(webhook.id);
   await usher.webhook(key, 'SUCCESS');
   await expect(usher.webhooks.resend(webhook.id)).rejects.toMatchObject({ status: 409 });
 });
 
-test('a webhook that fails while another of its reference is being recorded still keeps the minimum interval', async () => {
+test('the minimum interval is kept when a webhook fails while the next one of its reference is recorded', async () => {
   receiver.behaviour = (response) => void setTimeout(() => response.writeHead(500).end(), 300);
   const key = await client.completedOrder();
   const [first] = await receiver.waitFor(key);
   receiver.behaviour = answer(200);
   const request = { referenceId: key, clientId: client.id, data: { key } };
-  // Asked again and again around the moment the first one fails.
+  // Calls notify repeatedly around the time at which the first webhook fails.
   for (let asked = await usher.webhooks.notify(request); asked.id === first!.headers['x-webhook-id'];) {
     asked = await usher.webhooks.notify(request);
   }
@@ -90,6 +90,6 @@ test('a webhook that fails while another of its reference is being recorded stil
   expect(receiver.of(key)[1]!.at - first!.at).toBeGreaterThanOrEqual(MIN_INTERVAL_MS);
 });
 
-test('a webhook that does not exist is not resent: 404', async () => {
+test('a webhook that does not exist cannot be resent: 404', async () => {
   await expect(usher.webhooks.resend('s0000000000000000000000')).rejects.toMatchObject({ status: 404 });
 });

@@ -8,16 +8,16 @@ import type {
 import { ConnectProxy } from '../../support/connect-proxy.js';
 import { type Certificate, notification, Receivers, selfSigned } from './receivers.js';
 
-/** Where every name leads to unless a test says otherwise; the proxy's way to it leads to this machine. */
+/** The default address of every name. The test proxy forwards connections to it to this machine. */
 export const PUBLIC = '93.184.216.34';
-export const PUBLIC_TOO = '2606:2800:220:1::1';
+export const PUBLIC_IPV6 = '2606:2800:220:1::1';
 
 export const answers =
   (...addresses: string[]): HostLookup =>
   () =>
     Promise.resolve(addresses.map((address): LookupAddress => ({ address, family: address.includes(':') ? 6 : 4 })));
 
-/** Receivers, proxies, and senders that go through a proxy with the guard as production has it. */
+/** Receivers, proxies and senders that use a proxy, with the address guard configured as in production. */
 export class BehindProxy extends Receivers {
   readonly certificate: Certificate = selfSigned(['receiver.test', 'localhost']);
   private readonly proxies: ConnectProxy[] = [];

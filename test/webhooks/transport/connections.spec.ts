@@ -5,7 +5,7 @@ import { DeliveryExchange } from '../../../src/webhooks/transport/delivery-excha
 import { GuardedConnector } from '../../../src/webhooks/transport/guarded-connector.js';
 import type { NotificationSender } from '../../../src/webhooks/transport/notification-sender.js';
 import { ReceiverConnections, type ReceiverConnection } from '../../../src/webhooks/transport/receiver-connections.js';
-import { Receivers, notification } from './receivers.js';
+import { Receivers, WAITED_OUT_MS, notification } from './receivers.js';
 
 const receivers = new Receivers();
 afterEach(() => receivers.close());
@@ -18,7 +18,7 @@ interface RawReceiver {
   requests: () => number;
 }
 
-/** Calls `answer` with the socket and the number of the request, counted over all connections. */
+/** Calls `answer` with the socket and the request's number, counted over all connections. */
 async function counting(answer: (socket: Socket, request: number) => void): Promise<RawReceiver> {
   let [connections, requests] = [0, 0];
   const port = await receivers.raw((socket) => {
@@ -32,7 +32,7 @@ async function counting(answer: (socket: Socket, request: number) => void): Prom
 }
 
 describe('a connection', () => {
-  test('is used again for the next notification to the same origin', async () => {
+  test('is reused for the next notification to the same origin', async () => {
     const receiver = await counting((socket) => socket.write(NO_CONTENT));
     const sender = receivers.sender();
     const address = '127.0.0.1';
@@ -74,7 +74,7 @@ describe('a connection', () => {
   test.each([
     ['closes', (socket: Socket): unknown => socket.end()],
     ['resets', (socket: Socket): unknown => socket.resetAndDestroy()],
-  ])('that the receiver %s on its second request is not sent to again', async (_name, leave) => {
+  ])('that the receiver %s on its second request gets no retry of that request', async (_name, leave) => {
     const receiver = await counting(
       (socket, request) => void (request === 1 ? socket.write(NO_CONTENT) : leave(socket)),
     );
@@ -86,7 +86,7 @@ describe('a connection', () => {
     expect([receiver.requests(), receiver.connections()]).toEqual([2, 1]);
   });
 
-  test('is not kept after a body that was not read to its end', async () => {
+  test('is closed after a body that was not read completely', async () => {
     const receiver = await counting((socket, request) => {
       socket.write(
         request === 1 ? `HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n${'x'.repeat(70_000)}` : NO_CONTENT,
@@ -99,7 +99,7 @@ describe('a connection', () => {
     expect(receiver.connections()).toBe(2);
   });
 
-  test('is closed after a few idle seconds, whatever the receiver offers', async () => {
+  test('is closed after a few idle seconds, even if the receiver offers more', async () => {
     let closed: () => void;
     const gone = new Promise<void>((resolve) => (closed = resolve));
     const receiver = await counting((socket) => {
@@ -112,7 +112,7 @@ describe('a connection', () => {
 });
 
 describe('a limit of connections to one origin', () => {
-  /** Holds every answer back until it is told how many may go. */
+  /** Delays every answer until the test releases a number of them. */
   async function holding(): Promise<{
     port: number;
     held: ServerResponse[];
@@ -132,7 +132,7 @@ describe('a limit of connections to one origin', () => {
     return { port, held, arrival };
   }
 
-  test('lets the others wait their turn', async () => {
+  test('makes further requests wait', async () => {
     const { port, held, arrival } = await holding();
     const sender = receivers.sender({ connectionsPerHost: 2 });
     const order: number[] = [];
@@ -152,7 +152,7 @@ describe('a limit of connections to one origin', () => {
     expect(order).toEqual([0, 1, 2, 3, 4]);
   });
 
-  test('makes who waits too long time out without ever being sent', async () => {
+  test('makes a request that waits too long time out without being sent', async () => {
     const receiver = await counting((socket) => socket.write(NO_CONTENT));
     const url = new URL(`http://127.0.0.1:${receiver.port}/`);
     const connections = new ReceiverConnections(new GuardedConnector({ allowPrivateHosts: true }), 1);
@@ -161,22 +161,22 @@ describe('a limit of connections to one origin', () => {
     });
     const late = new DeliveryExchange({ url, headers: {}, body: Buffer.from('{}') }, connections, 50);
     expect(await late.run()).toMatchObject({ kind: 'timed-out', phase: 'connect', address: null });
-    connections.giveBack(holder, true);
+    connections.release(holder, true);
     const next = new DeliveryExchange({ url, headers: {}, body: Buffer.from('{}') }, connections, 20_000);
     expect((await next.run()).kind).toBe('delivered');
     connections.closeIdle();
     expect(receiver.requests()).toBe(1);
   });
 
-  test('is free again when those who held it have timed out', async () => {
+  test('is available again after the requests that used it have timed out', async () => {
     const port = await receivers.http((request, response) => void (request.url === '/prompt' && response.end()));
-    const sender = receivers.sender({ connectionsPerHost: 1, timeoutMs: 300 });
+    const sender = receivers.sender({ connectionsPerHost: 1, timeoutMs: WAITED_OUT_MS });
     const silent = await Promise.all([1, 2].map(() => sender.send(notification(`http://127.0.0.1:${port}/silent`))));
     expect(silent.map(({ kind }) => kind)).toEqual(['timed-out', 'timed-out']);
     expect((await sender.send(notification(`http://127.0.0.1:${port}/prompt`))).kind).toBe('delivered');
   });
 
-  test('holds for each origin alone', async () => {
+  test('applies to each origin separately', async () => {
     const first = await holding();
     const second = await counting((socket) => socket.write(NO_CONTENT));
     const sender = receivers.sender({ connectionsPerHost: 1 });
@@ -189,7 +189,7 @@ describe('a limit of connections to one origin', () => {
 });
 
 describe('closing', () => {
-  test('waits for what is under way and sends nothing more', async () => {
+  test('waits for running requests and sends no new ones', async () => {
     let answer: () => void = () => undefined;
     let arrived: () => void;
     const arrival = new Promise<void>((resolve) => (arrived = resolve));
@@ -209,7 +209,7 @@ describe('closing', () => {
     expect(receiver.requests()).toBe(1);
   });
 
-  test('closes idle connections before their time', async () => {
+  test('closes idle connections at once', async () => {
     const ended: string[] = [];
     let firstEnd: () => void;
     const oneEnded = new Promise<void>((resolve) => (firstEnd = resolve));

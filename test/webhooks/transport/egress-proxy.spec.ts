@@ -4,7 +4,7 @@ import { connect, type Socket, type TcpNetConnectOpts } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { eventually } from '../../support/eventually.js';
-import { answers, BehindProxy, PUBLIC, PUBLIC_TOO } from './behind-proxy.js';
+import { answers, BehindProxy, PUBLIC, PUBLIC_IPV6 } from './behind-proxy.js';
 import { notification, type Receivers } from './receivers.js';
 
 const receivers = new BehindProxy();
@@ -42,7 +42,7 @@ describe.each(['http', 'https'])('through an %s proxy', (proxyScheme) => {
     expect(seen[0]?.servername).toBe(scheme === 'https' ? 'receiver.test' : undefined);
   });
 
-  test('its credentials are sent to it and to nobody else', async () => {
+  test('the proxy credentials are sent only to the proxy', async () => {
     const [proxy, { port, seen }] = [await start(), await receiver('http')];
     await receivers.post(proxy.url('cinema:p%40ss%C3%A9', 'localhost'), `http://receiver.test:${port}/`);
     const basic = `Basic ${Buffer.from('cinema:p@ssé').toString('base64')}`;
@@ -55,9 +55,9 @@ describe('through a proxy', () => {
   test.each([
     [`http://${PUBLIC}/`, `${PUBLIC}:80`],
     [`https://${PUBLIC}/`, `${PUBLIC}:443`],
-    [`https://[${PUBLIC_TOO}]/`, `[${PUBLIC_TOO}]:443`],
+    [`https://[${PUBLIC_IPV6}]/`, `[${PUBLIC_IPV6}]:443`],
     ['http://receiver.test/', `${PUBLIC}:80`],
-  ])('the way to %s is asked for by address and port', async (url, target) => {
+  ])('the tunnel to %s is requested by address and port', async (url, target) => {
     const proxy = await receivers.proxy();
     proxy.answerTo = () => 'HTTP/1.1 403 Forbidden\r\n\r\n';
     await receivers.post(proxy.url(), url);
@@ -72,7 +72,7 @@ describe('through a proxy', () => {
     expect(seen).toEqual([]);
   });
 
-  test('one way serves the notifications that follow', async () => {
+  test('one tunnel is reused for the next notifications', async () => {
     const [proxy, { port, seen }] = [await receivers.proxy(), await receiver('https')];
     const sender = receivers.senderBy(proxy.url());
     for (let sent = 0; sent < 3; sent += 1) {
@@ -82,7 +82,7 @@ describe('through a proxy', () => {
     expect([proxy.targets.length, seen.length]).toEqual([1, 3]);
   });
 
-  test.each(['http', 'https'])('whoever closes the sender closes the way to an %s receiver', async (scheme) => {
+  test.each(['http', 'https'])('closing the sender closes the tunnel to an %s receiver', async (scheme) => {
     const proxy = await receivers.proxy('https');
     const { port } = await receiver(scheme);
     const sender = receivers.senderBy(proxy.url('', 'localhost'));
@@ -92,7 +92,7 @@ describe('through a proxy', () => {
     await eventually('the proxy has no connection', () => proxy.openSockets === 0);
   });
 
-  test('what this machine ran out of is nobody else’s fault', async () => {
+  test('running out of file descriptors is thrown and not reported as the proxy’s fault', async () => {
     const exhausted = Object.assign(new Error('too many open files'), { code: 'EMFILE' });
     const openSocket = (options: TcpNetConnectOpts): Socket => {
       const socket = connect(options);
@@ -102,7 +102,7 @@ describe('through a proxy', () => {
     await expect(receivers.post(proxy, 'http://receiver.test/', { openSocket })).rejects.toThrow('too many open files');
   });
 
-  test('the environment names none', async () => {
+  test('the proxy variables of the environment are ignored', async () => {
     const [proxy, { port }] = [await receivers.proxy(), await receiver('http')];
     const closed = `http://127.0.0.1:${await receivers.closedPort()}`;
     const names = ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'ALL_PROXY', 'NO_PROXY'];
@@ -116,7 +116,7 @@ describe('through a proxy', () => {
   });
 });
 
-describe('the guard judges before the proxy is asked', () => {
+describe('the guard blocks before the proxy is used', () => {
   test.each(['127.0.0.1', '2130706433', '10.1.2.3', '169.254.169.254', '[::1]', '[::ffff:127.0.0.1]', '[fd00::1]'])(
     'the address %s',
     async (host) => {
@@ -130,17 +130,17 @@ describe('the guard judges before the proxy is asked', () => {
   test.each([
     ['a private address', [PUBLIC, '10.0.0.1'], '10.0.0.1'],
     ['loopback', ['::1', PUBLIC], '::1'],
-    ['a mapped address', ['::ffff:192.168.0.1'], '::ffff:192.168.0.1'],
+    ['a mapped IPv4 address', ['::ffff:192.168.0.1'], '::ffff:192.168.0.1'],
     ['the metadata service', ['169.254.169.254'], '169.254.169.254'],
-    ['a name in place of an address', ['localhost'], 'localhost'],
-  ])('%s among the answers of DNS', async (_name, addresses, address) => {
+    ['a name instead of an address', ['localhost'], 'localhost'],
+  ])('%s in the DNS answer', async (_name, addresses, address) => {
     const proxy = await receivers.proxy();
     const outcome = await receivers.post(proxy.url(), 'https://receiver.test/', { lookup: answers(...addresses) });
     expect(outcome).toMatchObject({ kind: 'blocked', phase: 'dns', address });
     expect(proxy.asked).toEqual([]);
   });
 
-  test('the metadata service even where private addresses are allowed', async () => {
+  test('the metadata service, even if private addresses are allowed', async () => {
     const proxy = await receivers.proxy();
     const options = { allowPrivateHosts: true, lookup: answers('127.0.0.1', 'fe80::1') };
     expect(await receivers.post(proxy.url(), 'http://receiver.test/', options)).toMatchObject({ kind: 'blocked' });
@@ -154,7 +154,7 @@ describe('the guard judges before the proxy is asked', () => {
     expect(proxy.asked).toEqual([]);
   });
 
-  test('DNS that answers after the deadline asks for nothing', async () => {
+  test('a DNS answer after the deadline opens no tunnel', async () => {
     const proxy = await receivers.proxy();
     let answer: (addresses: LookupAddress[]) => void = () => undefined;
     const lookup = (): Promise<LookupAddress[]> => new Promise((resolve) => (answer = resolve));
@@ -162,44 +162,40 @@ describe('the guard judges before the proxy is asked', () => {
     const outcome = await sender.send(notification('http://receiver.test/'));
     expect(outcome).toMatchObject({ kind: 'timed-out', phase: 'dns' });
     answer([{ address: PUBLIC, family: 4 }]);
-    // Had the first been asked for, it would be there before the second of these.
+    // A request for the first address would be in the list before these two.
     proxy.answerTo = () => 'HTTP/1.1 403 Forbidden\r\n\r\n';
     for (const port of [8080, 8081]) await receivers.post(proxy.url(), `http://receiver.test:${port}/`);
     expect(proxy.targets).toEqual([`${PUBLIC}:8080`, `${PUBLIC}:8081`]);
   });
 });
 
-describe('a receiver of several addresses', () => {
-  test('is reached by the first that the proxy can reach', async () => {
-    const [proxy, { port }] = [await receivers.proxy(), await receiver('https')];
-    proxy.answerTo = (target) => (target.startsWith('[') ? 'HTTP/1.1 503 No road\r\n\r\n' : undefined);
-    const lookup = answers(PUBLIC_TOO, PUBLIC);
-    const outcome = await receivers.post(proxy.url(), `https://receiver.test:${port}/`, { lookup });
+describe('a receiver with several addresses', () => {
+  test.each([
+    ['refuses', 'https', 'HTTP/1.1 503 Service Unavailable\r\n\r\n'],
+    ['does not answer', 'http', 'hang'],
+  ])('is reached at the next one if the proxy %s for the first', async (_name, scheme, refusal) => {
+    const [proxy, { port }] = [await receivers.proxy(), await receiver(scheme)];
+    proxy.answerTo = (target) => (target.startsWith('[') ? refusal : undefined);
+    const lookup = answers(PUBLIC_IPV6, PUBLIC);
+    const outcome = await receivers.post(proxy.url(), `${scheme}://receiver.test:${port}/`, { lookup });
     expect(outcome).toMatchObject({ kind: 'delivered', address: PUBLIC });
-    expect(proxy.targets).toEqual([`[${PUBLIC_TOO}]:${port}`, `${PUBLIC}:${port}`]);
-    await eventually('only the way that is used is open', () => proxy.openSockets === 2);
+    expect(proxy.targets).toEqual([`[${PUBLIC_IPV6}]:${port}`, `${PUBLIC}:${port}`]);
+    await eventually('only the tunnel in use is open', () => proxy.openSockets === 2);
   });
 
-  test('is reached though the proxy is silent about the first', async () => {
-    const [proxy, { port }] = [await receivers.proxy(), await receiver('http')];
-    proxy.answerTo = (target) => (target.startsWith('[') ? 'hang' : undefined);
-    const lookup = answers(PUBLIC_TOO, PUBLIC);
-    const outcome = await receivers.post(proxy.url(), `http://receiver.test:${port}/`, { lookup });
-    expect(outcome).toMatchObject({ kind: 'delivered', address: PUBLIC });
-    await eventually('only the way that is used is open', () => proxy.openSockets === 2);
-  });
-
-  test('is unreachable if the proxy refuses all', async () => {
+  test('is unreachable if the proxy refuses all addresses', async () => {
     const proxy = await receivers.proxy();
-    proxy.answerTo = (target) => `HTTP/1.1 ${target.startsWith('[') ? 503 : 502} No road\r\n\r\n`;
-    const outcome = await receivers.post(proxy.url(), 'http://receiver.test/', { lookup: answers(PUBLIC_TOO, PUBLIC) });
+    proxy.answerTo = (target) => `HTTP/1.1 ${target.startsWith('[') ? 503 : 502} Bad Gateway\r\n\r\n`;
+    const outcome = await receivers.post(proxy.url(), 'http://receiver.test/', {
+      lookup: answers(PUBLIC_IPV6, PUBLIC),
+    });
     expect(outcome).toMatchObject({ kind: 'unreachable', address: PUBLIC, reason: 'the proxy answered 502' });
   });
 
-  test('is asked for once where the proxy refuses Usher itself', async () => {
+  test('is requested only once if the proxy rejects Usher’s credentials', async () => {
     const proxy = await receivers.proxy();
-    proxy.answerTo = () => 'HTTP/1.1 407 Who are you\r\n\r\n';
-    await receivers.post(proxy.url(), 'http://receiver.test/', { lookup: answers(PUBLIC, PUBLIC_TOO) });
+    proxy.answerTo = () => 'HTTP/1.1 407 Proxy Authentication Required\r\n\r\n';
+    await receivers.post(proxy.url(), 'http://receiver.test/', { lookup: answers(PUBLIC, PUBLIC_IPV6) });
     expect(proxy.targets).toHaveLength(1);
   });
 });

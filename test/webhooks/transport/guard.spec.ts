@@ -55,21 +55,21 @@ describe('a literal address is refused before a socket is opened', () => {
   });
 });
 
-describe('every answer of DNS is judged', () => {
+describe('every address in a DNS answer is checked', () => {
   test.each([
     ['a private address', [PUBLIC, '10.0.0.1'], '10.0.0.1'],
     ['a private address first', ['10.0.0.1', PUBLIC], '10.0.0.1'],
     ['loopback over IPv6', [PUBLIC, '2606:2800:220:1::1', '::1'], '::1'],
-    ['a mapped address', ['::ffff:192.168.0.1'], '::ffff:192.168.0.1'],
+    ['a mapped IPv4 address', ['::ffff:192.168.0.1'], '::ffff:192.168.0.1'],
     ['a scoped address', ['fe80::1%eth0'], 'fe80::1%eth0'],
-    ['a name in place of an address', ['localhost'], 'localhost'],
-  ])('%s among them refuses all', async (_name, addresses, address) => {
+    ['a name instead of an address', ['localhost'], 'localhost'],
+  ])('%s in the answer refuses the whole answer', async (_name, addresses, address) => {
     const sender = receivers.sender({ allowPrivateHosts: false, lookup: answers(...addresses) });
     const outcome = await sender.send(notification('http://receiver.test:8080/'));
     expect(outcome).toMatchObject({ kind: 'blocked', phase: 'dns', address });
   });
 
-  test('localhost is asked for like any name and refused by its addresses', async () => {
+  test('localhost is resolved like any name and refused because of its addresses', async () => {
     const { port, connections } = await countingReceiver();
     const outcome = await receivers
       .sender({ allowPrivateHosts: false })
@@ -87,14 +87,14 @@ describe('every answer of DNS is judged', () => {
     },
   );
 
-  test('private hosts are reached where they are allowed', async () => {
+  test('private hosts are reached if they are allowed', async () => {
     const port = await receivers.http((_request, response) => response.end());
     const sender = receivers.sender({ lookup: answers('127.0.0.1') });
     const outcome = await sender.send(notification(`http://receiver.test:${port}/`));
     expect(outcome).toMatchObject({ kind: 'delivered', address: '127.0.0.1' });
   });
 
-  test('a name is asked for once for a connection and afresh for the next one', async () => {
+  test('a name is resolved once for each new connection', async () => {
     const lookup = jest.fn(answers('169.254.169.254')).mockImplementationOnce(answers('127.0.0.1'));
     const port = await receivers.http((_request, response) => response.setHeader('connection', 'close').end());
     const sender = receivers.sender({ lookup });
@@ -104,7 +104,7 @@ describe('every answer of DNS is judged', () => {
     expect(await sender.send(notification(url))).toMatchObject({ kind: 'blocked', address: '169.254.169.254' });
   });
 
-  test('connections that need a name at the same time share one question', async () => {
+  test('concurrent connections to one name share one lookup', async () => {
     const asked: ((addresses: LookupAddress[]) => void)[] = [];
     const lookup: HostLookup = () => new Promise((resolve) => asked.push(resolve));
     const port = await receivers.http((_request, response) => response.end());
@@ -116,7 +116,7 @@ describe('every answer of DNS is judged', () => {
     expect(asked).toHaveLength(1);
   });
 
-  test('the addresses judged are the addresses used, whatever the resolver does to its answer later', async () => {
+  test('only checked addresses are used, even if the resolver changes its answer later', async () => {
     const { port, connections } = await countingReceiver();
     const shifty: LookupAddress[] = [toAnswer(PUBLIC)];
     let used: unknown;
@@ -139,8 +139,8 @@ describe('every answer of DNS is judged', () => {
   });
 });
 
-describe('the address at the other end of the socket has the last word', () => {
-  /** The network's own mind: whatever was looked up and judged, the connection leads to this machine. */
+describe('the address at the other end of the socket is checked too', () => {
+  /** Connects to this machine, whatever address was resolved and checked. */
   const toLoopback = (options: TcpNetConnectOpts): Socket =>
     connect({
       ...options,
@@ -148,7 +148,7 @@ describe('the address at the other end of the socket has the last word', () => {
         options.lookup?.(hostname, lookupOptions, (error) => callback(error, [toAnswer('127.0.0.1')])),
     });
 
-  test('a connection that ends up elsewhere is dropped before anything is sent', async () => {
+  test('a connection to another address is closed before anything is sent', async () => {
     const received: Buffer[] = [];
     let closed: () => void;
     const gone = new Promise<void>((resolve) => (closed = resolve));
@@ -164,7 +164,7 @@ describe('the address at the other end of the socket has the last word', () => {
     expect(received).toEqual([]);
   });
 
-  test('a public one is sent to', async () => {
+  test('a public address is used', async () => {
     const port = await receivers.http((_request, response) => response.end());
     const openSocket = (options: TcpNetConnectOpts): Socket =>
       Object.defineProperty(toLoopback(options), 'remoteAddress', { value: PUBLIC });
@@ -174,21 +174,21 @@ describe('the address at the other end of the socket has the last word', () => {
   });
 });
 
-describe('a name that leads nowhere', () => {
+describe('a name without an address', () => {
   const fromDns = (lookup: HostLookup, timeoutMs = 20_000): ReturnType<ReturnType<Receivers['sender']>['send']> =>
     receivers.sender({ lookup, timeoutMs }).send(notification('http://receiver.test:8080/'));
   const failing = (code: string) => (): Promise<never> => Promise.reject(Object.assign(new Error(code), { code }));
 
   test.each([
     ['that does not exist', failing('ENOTFOUND'), 'host not found'],
-    ['without an address', answers(), 'host not found'],
-    ['whose servers fail', failing('EAI_AGAIN'), 'host name could not be resolved'],
-    ['that the resolver chokes on', failing('ESERVFAIL'), 'host name could not be resolved'],
+    ['that has no address', answers(), 'host not found'],
+    ['whose DNS servers fail', failing('EAI_AGAIN'), 'host name could not be resolved'],
+    ['with an invalid DNS answer', failing('ESERVFAIL'), 'host name could not be resolved'],
   ])('%s is unreachable', async (_name, lookup, reason) => {
     expect(await fromDns(lookup)).toMatchObject({ kind: 'unreachable', phase: 'dns', address: null, reason });
   });
 
-  test('a name that no DNS could hold is not found by the real resolver', async () => {
+  test('a name that is too long for DNS is not found by the real resolver', async () => {
     const outcome = await receivers.sender().send(notification(`http://${'a'.repeat(64)}.invalid/`));
     expect(outcome).toMatchObject({ kind: 'unreachable', phase: 'dns', reason: 'host not found', address: null });
   });
@@ -238,7 +238,7 @@ describe('connecting', () => {
     });
   });
 
-  test('running out of file descriptors is ours and charged to nobody', async () => {
+  test('running out of file descriptors is thrown and does not count as an attempt', async () => {
     const openSocket = (): Socket => {
       throw Object.assign(new Error('too many open files'), { code: 'EMFILE' });
     };

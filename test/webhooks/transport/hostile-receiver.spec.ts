@@ -1,22 +1,24 @@
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { Receivers, drip, flood, notification } from './receivers.js';
+import { Receivers, WAITED_OUT_MS, drip, flood, notification } from './receivers.js';
 
 const receivers = new Receivers();
 afterEach(() => receivers.close());
 
 const OK = 'HTTP/1.1 200 OK\r\n';
-const FAR_AWAY_MS = 3_600_000;
+const LONG_TIMEOUT_MS = 3_600_000;
+/** Shorter than the second in which a body is read. */
+const SHORT_TIMEOUT_MS = 900;
 
 function send(port: number, timeoutMs = 20_000): ReturnType<ReturnType<Receivers['sender']>['send']> {
   return receivers.sender({ timeoutMs }).send(notification(`http://127.0.0.1:${port}/`));
 }
 
 function silent(): void {
-  // The connection stays open and nothing more is said.
+  // The connection stays open and no more data is sent.
 }
 
-/** Settles when the receiver sees its connection gone. */
+/** `ended` resolves when the connection to the receiver is closed. */
 function watched(): { ended: Promise<void>; watch: (socket: Socket) => void } {
   let end: () => void;
   const ended = new Promise<void>((resolve) => (end = resolve));
@@ -34,7 +36,7 @@ describe('a receiver without an answer', () => {
     const port = await receivers.raw((socket) => socket.resetAndDestroy());
     const outcome = await send(port);
     expect(outcome).toMatchObject({ kind: 'unreachable', reason: 'connection reset' });
-    // The reset can overtake the news that the connection was accepted.
+    // The reset can arrive before the event that the connection was accepted.
     expect(['connect', 'headers']).toContain(outcome.phase);
   });
 
@@ -52,19 +54,23 @@ describe('a receiver without an answer', () => {
   test('silence times out waiting for headers, and the connection is destroyed', async () => {
     const { ended, watch } = watched();
     const port = await receivers.raw((socket) => watch(socket.on('data', silent)));
-    expect(await send(port, 300)).toMatchObject({ kind: 'timed-out', phase: 'headers', address: '127.0.0.1' });
+    expect(await send(port, WAITED_OUT_MS)).toMatchObject({
+      kind: 'timed-out',
+      phase: 'headers',
+      address: '127.0.0.1',
+    });
     await ended;
   });
 });
 
-describe('a head that never comes to its end', () => {
+describe('incomplete response headers', () => {
   test.each([
     ['half a status line', 'HTTP/1.1 20'],
     ['a status line alone', OK],
     ['headers without an end', `${OK}Content-Type: text/plain\r\n`],
   ])('%s, then silence, times out', async (_name, bytes) => {
     const port = await receivers.answering(bytes, silent);
-    expect(await send(port, 300)).toMatchObject({ kind: 'timed-out', phase: 'headers' });
+    expect(await send(port, WAITED_OUT_MS)).toMatchObject({ kind: 'timed-out', phase: 'headers' });
   });
 
   test.each([
@@ -77,20 +83,20 @@ describe('a head that never comes to its end', () => {
 
   test('headers byte by byte time out', async () => {
     const port = await receivers.answering(`${OK}X-Slow: `, (socket) => drip(socket, 'z'));
-    expect(await send(port, 300)).toMatchObject({ kind: 'timed-out', phase: 'headers' });
+    expect(await send(port, WAITED_OUT_MS)).toMatchObject({ kind: 'timed-out', phase: 'headers' });
   });
 
-  test('endless headers are cut off', async () => {
+  test('endless headers end the attempt', async () => {
     const port = await receivers.answering(OK, (socket) => flood(socket, `X-Filler: ${'z'.repeat(500)}\r\n`));
     expect(await send(port)).toMatchObject({ kind: 'unreachable', reason: 'response headers too large' });
   });
 
-  test('a slow series of informational responses does not move the deadline', async () => {
+  test('slow informational responses do not extend the deadline', async () => {
     const port = await receivers.answering('HTTP/1.1 103 Early Hints\r\n\r\n', silent);
-    expect(await send(port, 300)).toMatchObject({ kind: 'timed-out', phase: 'headers' });
+    expect(await send(port, WAITED_OUT_MS)).toMatchObject({ kind: 'timed-out', phase: 'headers' });
   });
 
-  test('a flood of informational responses is cut off', async () => {
+  test('too many informational responses end the attempt', async () => {
     const port = await receivers.answering('', (socket) => flood(socket, 'HTTP/1.1 103 Early Hints\r\n\r\n'));
     const reason = 'too many informational responses';
     expect(await send(port)).toMatchObject({ kind: 'unreachable', phase: 'headers', reason });
@@ -99,7 +105,7 @@ describe('a head that never comes to its end', () => {
   test.each([
     ['102 and 103 before a 200', 'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n'],
     ['nothing before a 200', ''],
-  ])('%s are passed over', async (_name, before) => {
+  ])('%s are ignored', async (_name, before) => {
     const port = await receivers.answering(`${before}${OK}Content-Length: 2\r\n\r\nok`);
     expect(await send(port)).toMatchObject({ kind: 'delivered', status: 200, snippet: 'ok' });
   });
@@ -109,13 +115,13 @@ describe('an answer that is not HTTP', () => {
   test.each([
     ['a mail server', '220 smtp.example.com ESMTP\r\n', 'invalid HTTP response'],
     ['rubbish', '\u0000\u0001\u0002\u0003\r\n\r\n', 'invalid HTTP response'],
-    ['two lengths', `${OK}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`, 'invalid HTTP response'],
-    ['a length in words', `${OK}Content-Length: two\r\n\r\nab`, 'invalid HTTP response'],
-    ['100 Continue', `HTTP/1.1 100 Continue\r\n\r\n${OK}\r\n`, 'answered 100 Continue, which was not asked for'],
+    ['two Content-Length headers', `${OK}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`, 'invalid HTTP response'],
+    ['a Content-Length that is not a number', `${OK}Content-Length: two\r\n\r\nab`, 'invalid HTTP response'],
+    ['100 Continue', `HTTP/1.1 100 Continue\r\n\r\n${OK}\r\n`, 'answered 100 Continue, which was not requested'],
     [
       '101 Switching Protocols',
       'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',
-      'answered 101 Switching Protocols, which was not asked for',
+      'answered 101 Switching Protocols, which was not requested',
     ],
   ])('%s is unreachable', async (_name, bytes, reason) => {
     expect(await send(await receivers.answering(bytes))).toMatchObject({
@@ -126,7 +132,7 @@ describe('an answer that is not HTTP', () => {
   });
 });
 
-describe('once the head is there the verdict stands', () => {
+describe('after the response headers the outcome is decided', () => {
   const delivered = { kind: 'delivered', status: 200, phase: 'body' };
   const CHUNKED = `${OK}Transfer-Encoding: chunked\r\n\r\n`;
 
@@ -136,7 +142,7 @@ describe('once the head is there the verdict stands', () => {
     ['broken in its chunks', `${CHUNKED}4\r\nhalf\r\nzz\r\n`, 'half', silent],
     ['ended by the connection alone', `${OK}\r\nwhole`, 'whole', (socket: Socket): unknown => socket.end()],
   ])('a body %s', async (_name, bytes, snippet, after) => {
-    // What is reset at once may never be read, so the snippet is looked at only where the bytes surely arrive.
+    // After an immediate reset the bytes may not be read, so the snippet is only checked in the other cases.
     const outcome = await send(await receivers.answering(bytes, (socket) => void after(socket)));
     expect(outcome).toMatchObject(delivered);
     expect(snippet).toContain(outcome.snippet);
@@ -157,27 +163,27 @@ describe('once the head is there the verdict stands', () => {
       `${CHUNKED}1\r\nx\r\n0\r\n`,
       (socket: Socket) => flood(socket, `T: ${'t'.repeat(999)}\r\n`),
     ],
-  ])('a body that is %s is given up long before the deadline', async (_name, head, after) => {
+  ])('reading a body that is %s stops long before the deadline', async (_name, head, after) => {
     const { ended, watch } = watched();
     const port = await receivers.raw((socket) => {
       watch(socket);
       socket.once('data', () => socket.write(head, () => after(socket)));
     });
-    expect(await send(port, FAR_AWAY_MS)).toMatchObject(delivered);
+    expect(await send(port, LONG_TIMEOUT_MS)).toMatchObject(delivered);
     await ended;
   });
 
-  test('an endless body of a refusal is given up as well', async () => {
+  test('reading the endless body of a refusal also stops early', async () => {
     const head = 'HTTP/1.1 500 Internal Server Error\r\n\r\n';
     const port = await receivers.answering(head, (socket) => flood(socket, Buffer.alloc(16_384, 'x')));
-    const outcome = await send(port, FAR_AWAY_MS);
+    const outcome = await send(port, LONG_TIMEOUT_MS);
     expect(outcome).toMatchObject({ kind: 'refused', status: 500, snippet: 'x'.repeat(1024) });
   });
 
-  test('the deadline ends a dripping body even sooner', async () => {
+  test('the deadline ends the reading of a slow body earlier', async () => {
     const port = await receivers.answering(CHUNKED, (socket) => drip(socket, '1\r\nx\r\n'));
     const order: number[] = [];
-    const sending = [FAR_AWAY_MS, 300].map(async (timeoutMs) => {
+    const sending = [LONG_TIMEOUT_MS, SHORT_TIMEOUT_MS].map(async (timeoutMs) => {
       const outcome = await send(port, timeoutMs);
       order.push(timeoutMs);
       return outcome;
@@ -186,23 +192,23 @@ describe('once the head is there the verdict stands', () => {
       expect(outcome).toMatchObject(delivered);
       expect(outcome.snippet).toMatch(/^x+$/);
     }
-    expect(order).toEqual([300, FAR_AWAY_MS]);
+    expect(order).toEqual([SHORT_TIMEOUT_MS, LONG_TIMEOUT_MS]);
   });
 
-  test('of a flood hardly more than 64 KiB is taken', async () => {
+  test('not much more than 64 KiB of an endless body is read', async () => {
     let taken = 0;
     const { ended, watch } = watched();
     const port = await receivers.raw((socket) => {
       watch(socket.on('close', () => (taken = socket.bytesWritten)));
       socket.once('data', () => socket.write(`${OK}\r\n`, () => flood(socket, Buffer.alloc(16_384, 'x'))));
     });
-    expect(await send(port, FAR_AWAY_MS)).toMatchObject(delivered);
+    expect(await send(port, LONG_TIMEOUT_MS)).toMatchObject(delivered);
     await ended;
-    // The rest is what the two sockets' buffers hold.
+    // The rest is in the buffers of the two sockets.
     expect(taken).toBeLessThan(16 * 1024 * 1024);
   });
 
-  test('204 with a body is delivered, and what follows it is nobody’s answer', async () => {
+  test('204 with a body is delivered, and the extra data is not used as the next answer', async () => {
     const smuggled = `HTTP/1.1 204 No Content\r\n\r\n${OK}Content-Length: 0\r\n\r\n`;
     let requests = 0;
     const port = await receivers.raw((socket) =>

@@ -14,7 +14,7 @@ export interface Certificate {
   cert: string;
 }
 
-/** Receivers on this machine and the senders that post to them, all gone after `close`. */
+/** Receivers on this machine and the senders that post to them. `close` ends all of them. */
 export class Receivers {
   private readonly servers: Server[] = [];
   private readonly sockets = new Set<Socket>();
@@ -28,12 +28,12 @@ export class Receivers {
     return this.listen(createHttpsServer(certificate, listener));
   }
 
-  /** A receiver that speaks whatever it likes. */
+  /** A receiver that sends any bytes. */
   raw(onConnection: (socket: Socket) => void): Promise<number> {
     return this.listen(createTcpServer(onConnection));
   }
 
-  /** Answers every request, once its body has begun to arrive, with these bytes and goes on as `after` says. */
+  /** Answers every request with these bytes and then calls `after`. */
   answering(bytes: string | Buffer, after: (socket: Socket) => void = (socket) => socket.end()): Promise<number> {
     return this.raw((socket) => socket.once('data', () => socket.write(bytes, () => after(socket))));
   }
@@ -75,26 +75,29 @@ export function notification(url: string): SignedRequest {
   };
 }
 
-/** Writes `bytes` every few milliseconds for as long as the other side listens. */
+/** Writes `bytes` every few milliseconds until the connection closes. */
 export function drip(socket: Socket, bytes: string | Buffer): void {
   const timer = setInterval(() => socket.write(bytes), 10);
   socket.on('close', () => clearInterval(timer));
 }
 
-/** Writes `bytes` as fast as they are taken. */
+/** Writes `bytes` as fast as the other side reads. */
 export function flood(socket: Socket, bytes: string | Buffer): void {
-  const pour = (): void => {
+  const write = (): void => {
     while (!socket.destroyed && socket.write(bytes));
   };
-  socket.on('drain', pour);
-  pour();
+  socket.on('drain', write);
+  write();
 }
 
+/** A timeout that a test waits out. What comes before it, such as connecting, holds on a slow machine too. */
+export const WAITED_OUT_MS = 2_000;
+
 const DAY_MS = 86_400_000;
-/** As X.509 counts the kinds of names. */
+/** The numbers of the name types in X.509. */
 const [DNS_NAME, IP_ADDRESS] = [2, 7];
 
-/** A certificate of its own authority, for host names and IP addresses. */
+/** A self-signed certificate for host names and IP addresses. */
 export function selfSigned(names: string[], days = 2): Certificate {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', {
     modulusLength: 2048,

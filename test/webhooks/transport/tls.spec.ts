@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Outcome } from '../../../src/webhooks/transport/notification-sender.js';
-import { Receivers, notification, selfSigned, type Certificate } from './receivers.js';
+import { Receivers, WAITED_OUT_MS, notification, selfSigned, type Certificate } from './receivers.js';
 
 const receivers = new Receivers();
 afterEach(() => receivers.close());
@@ -28,7 +28,7 @@ describe('a certificate', () => {
   const receiver = (certificate: Certificate): Promise<number> =>
     receivers.https(certificate, (_request, response) => response.end('ok'));
 
-  test.each(['receiver.test', '127.0.0.1'])('that is trusted and names %s is delivered to', async (host) => {
+  test.each(['receiver.test', '127.0.0.1'])('that is trusted and valid for %s is accepted', async (host) => {
     const outcome = await post(await receiver(good), { certificateAuthorities: [good.cert] }, host);
     expect(outcome).toMatchObject({ kind: 'delivered', status: 200, address: '127.0.0.1', phase: 'body' });
   });
@@ -48,7 +48,7 @@ describe('a certificate', () => {
     expect(outcome).toMatchObject({ kind: 'unreachable', phase: 'tls', reason: 'certificate is for another host' });
   });
 
-  test('is checked against the name in the URL, which is also the name asked for', async () => {
+  test('is checked against the name in the URL, which is also sent as the server name', async () => {
     const asked: unknown[] = [];
     const port = await receivers.https(good, (request, response) => {
       asked.push((request.socket as TLSSocket & { servername: unknown }).servername);
@@ -65,7 +65,7 @@ describe('a TLS handshake', () => {
     expect(await post(port)).toMatchObject({ kind: 'unreachable', phase: 'tls' });
   });
 
-  test('with a receiver that speaks neither fails', async () => {
+  test('with a receiver that speaks neither TLS nor HTTP fails', async () => {
     const port = await receivers.answering('SSH-2.0-OpenSSH_9.2p1\r\n');
     expect(await post(port)).toMatchObject({ kind: 'unreachable', phase: 'tls', reason: 'no TLS on this port' });
   });
@@ -83,7 +83,7 @@ describe('a TLS handshake', () => {
     let gone: () => void;
     const closed = new Promise<void>((resolve) => (gone = resolve));
     const port = await receivers.raw((socket) => socket.resume().on('close', () => gone()));
-    expect(await post(port, { timeoutMs: 300 })).toMatchObject({
+    expect(await post(port, { timeoutMs: WAITED_OUT_MS })).toMatchObject({
       kind: 'timed-out',
       phase: 'tls',
       address: '127.0.0.1',
@@ -105,6 +105,6 @@ describe('a TLS handshake', () => {
 
 test('a silent receiver over TLS times out waiting for headers', async () => {
   const port = await receivers.https(good, () => undefined);
-  const outcome = await post(port, { certificateAuthorities: [good.cert], timeoutMs: 500 });
+  const outcome = await post(port, { certificateAuthorities: [good.cert], timeoutMs: WAITED_OUT_MS });
   expect(outcome).toMatchObject({ kind: 'timed-out', phase: 'headers' });
 });

@@ -56,7 +56,7 @@ describe('the request', () => {
     return { port, seen };
   }
 
-  test('carries the given bytes and headers to the path and query of the URL', async () => {
+  test('sends the given bytes and headers to the path and query of the URL', async () => {
     const { port, seen } = await recorder();
     const body = Buffer.from('{"title":"Amélie — 天使爱美丽"}');
     const headers = { 'Content-Type': 'application/json', 'X-Signature': 'ab12' };
@@ -72,7 +72,7 @@ describe('the request', () => {
     expect(seen[0]?.body).toBe(body.toString());
   });
 
-  test('brings no cookie back', async () => {
+  test('does not send cookies back', async () => {
     const { port, seen } = await recorder();
     const sender = receivers.sender();
     await sender.send(notification(`http://127.0.0.1:${port}/`));
@@ -80,7 +80,7 @@ describe('the request', () => {
     expect(seen.map(({ request }) => request.headers.cookie)).toEqual([undefined, undefined]);
   });
 
-  test('ignores a proxy named by the environment', async () => {
+  test('ignores the proxy variables of the environment', async () => {
     const { port, seen } = await recorder();
     const closed = `http://127.0.0.1:${await receivers.closedPort()}`;
     Object.assign(process.env, { HTTP_PROXY: closed, http_proxy: closed, ALL_PROXY: closed });
@@ -99,7 +99,7 @@ describe('the request', () => {
     },
   );
 
-  test('with a header that HTTP cannot carry is our own mistake', async () => {
+  test('with an invalid header throws instead of blaming the receiver', async () => {
     const request = { ...notification('http://127.0.0.1:1/'), headers: { 'X-Reason': 'a\r\nb' } };
     await expect(receivers.sender().send(request)).rejects.toThrow('invalid X-Reason header');
   });
@@ -109,11 +109,11 @@ describe('the snippet', () => {
   const snippetOf = async (body: string | Buffer, headers = {}): Promise<string> =>
     (await outcomeOf(await answer(500, body, headers))).snippet;
 
-  test('is the body of a short answer', async () => {
+  test('is the whole body of a short answer', async () => {
     expect(await snippetOf('{"error":"天使爱美丽"}\r\n')).toBe('{"error":"天使爱美丽"}\n');
   });
 
-  test('shows no control, bidirectional or broken characters', async () => {
+  test('contains no control, bidirectional or invalid characters', async () => {
     const body = Buffer.concat([Buffer.from('a\u0000b\u001b[2Jc\u202ed\u200be'), Buffer.from([0xff, 0x66])]);
     expect(await snippetOf(body)).toBe('a\uFFFDb\uFFFD[2Jc\uFFFDd\uFFFDe\uFFFDf');
   });
@@ -122,15 +122,15 @@ describe('the snippet', () => {
     ['ASCII', 'x'.repeat(5000), 'x'.repeat(1024)],
     ['three-byte characters', '天'.repeat(2000), '天'.repeat(341)],
     ['four-byte characters', '😀'.repeat(2000), '😀'.repeat(256)],
-    ['a character across the cut', `${'x'.repeat(1023)}é${'x'.repeat(9)}`, 'x'.repeat(1023)],
-    ['four bytes across the cut', `${'x'.repeat(1021)}😀`, 'x'.repeat(1021)],
-    ['unprintables, which grow when they are replaced', '\u0001'.repeat(1024), '\uFFFD'.repeat(341)],
+    ['a character that crosses the limit', `${'x'.repeat(1023)}é${'x'.repeat(9)}`, 'x'.repeat(1023)],
+    ['a four-byte character that crosses the limit', `${'x'.repeat(1021)}😀`, 'x'.repeat(1021)],
+    ['unprintable characters, whose replacements are longer', '\u0001'.repeat(1024), '\uFFFD'.repeat(341)],
     ['400 KiB', 'y'.repeat(400 * 1024), 'y'.repeat(1024)],
   ])('is at most 1 KiB of whole characters: %s', async (_name, body, expected) => {
     expect(await snippetOf(body)).toBe(expected);
   });
 
-  test('counts a compressed body and never unpacks it', async () => {
+  test('shows the size of a compressed body and never decompresses it', async () => {
     const bomb = gzipSync(Buffer.alloc(10 * 1024 * 1024));
     expect(await snippetOf(bomb, { 'content-encoding': 'gzip' })).toBe(`(gzip, ${bomb.length} bytes)`);
     expect(await snippetOf(Buffer.alloc(70_000), { 'content-encoding': 'br' })).toBe('(br, 65536 bytes or more)');

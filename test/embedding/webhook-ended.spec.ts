@@ -20,18 +20,18 @@ import {
 import { ClaimStore } from '../../src/webhooks/deliver/claim.store.js';
 import { DeliveryEvents } from '../../src/webhooks/deliver/delivery-events.js';
 import { Webhook } from '../../src/webhooks/webhook.entity.js';
-import { WebhookEndings } from '../../src/webhooks/webhook-ended.event.js';
+import { WebhookEndedEmitter } from '../../src/webhooks/webhook-ended.event.js';
 import { type Backend, createBackend } from '../support/backend.js';
 import { eventually } from '../support/eventually.js';
 import { answer, TestReceiver } from '../support/receiver.js';
 import { SHORT_TIMES } from '../support/usher.js';
 
-/** Notes what it heard, after a look into the database. It throws at Bad references, and is long about Slow ones. */
+/** A listener that records events after reading the database. It throws for Bad references and is slow for Slow ones. */
 @Injectable()
 class Ledger implements BeforeApplicationShutdown {
-  private begunToClose!: () => void;
-  private readonly closing = new Promise<void>((resolve) => (this.begunToClose = resolve));
-  readonly heard: WebhookEnded[] = [];
+  private onClosing!: () => void;
+  private readonly closing = new Promise<void>((resolve) => (this.onClosing = resolve));
+  readonly events: WebhookEnded[] = [];
 
   constructor(private readonly webhooks: WebhookService) {}
 
@@ -39,13 +39,13 @@ class Ledger implements BeforeApplicationShutdown {
   async note(ended: WebhookEnded): Promise<void> {
     if (ended.referenceId.startsWith('Slow')) await this.untilClosing();
     const [webhook] = await this.webhooks.find(ended.referenceId);
-    if (webhook?.status !== ended.status) throw new Error('told before it was committed');
-    this.heard.push(ended);
+    if (webhook?.status !== ended.status) throw new Error('emitted before the commit');
+    this.events.push(ended);
     if (ended.referenceId.startsWith('Bad')) throw new Error('the ledger is full');
   }
 
   beforeApplicationShutdown(): void {
-    this.begunToClose();
+    this.onClosing();
   }
 
   private async untilClosing(): Promise<void> {
@@ -54,7 +54,7 @@ class Ledger implements BeforeApplicationShutdown {
   }
 
   of(reference: string): WebhookEnded[] {
-    return this.heard.filter(({ referenceId }) => referenceId === reference);
+    return this.events.filter(({ referenceId }) => referenceId === reference);
   }
 }
 
@@ -71,7 +71,8 @@ beforeAll(async () => {
   @Module({
     imports: [
       UsherModule.forResolvedOptions(loadConfig({ ...SHORT_TIMES, ...backend.settings, WEBHOOK_MAX_ATTEMPTS: '2' })),
-      ...[ClientsModule, WebhookModule],
+      ClientsModule,
+      WebhookModule,
     ],
     providers: [Ledger],
   })
@@ -88,46 +89,48 @@ afterAll(async () => {
 });
 
 const notify = (referenceId: string) => webhooks.notify({ referenceId, clientId, data: { key: referenceId } });
-const heard = (reference: string) =>
-  eventually(`${reference} is heard of`, () => (ledger.of(reference).length > 0 ? ledger.of(reference) : null));
+const endedEvents = (reference: string) =>
+  eventually(`the event of ${reference} is emitted`, () =>
+    ledger.of(reference).length > 0 ? ledger.of(reference) : null,
+  );
 
-describe('the end of a webhook is told to the application', () => {
-  test('SUCCESS, once, when it is recorded', async () => {
+describe('the application gets an event when a webhook ends:', () => {
+  test('SUCCESS, once, after it is recorded', async () => {
     const { id, referenceId } = await notify('Good-1');
-    expect(await heard(referenceId)).toEqual([new WebhookEnded(id, referenceId, clientId, 'SUCCESS', 1, null)]);
+    expect(await endedEvents(referenceId)).toEqual([new WebhookEnded(id, referenceId, clientId, 'SUCCESS', 1, null)]);
   });
 
-  test('FAILED, once, after the last attempt alone; and then the SUCCESS of its resend', async () => {
+  test('FAILED, once, only after the last attempt, and then the SUCCESS of its resend', async () => {
     receiver.behaviour = answer(500);
     const { id, referenceId } = await notify('Good-2');
-    expect(await heard(referenceId)).toEqual([new WebhookEnded(id, referenceId, clientId, 'FAILED', 2, null)]);
+    expect(await endedEvents(referenceId)).toEqual([new WebhookEnded(id, referenceId, clientId, 'FAILED', 2, null)]);
     receiver.behaviour = answer(200);
     const again = await webhooks.resend(id);
-    await eventually('its resend is heard of', () => ledger.of(referenceId).length === 2);
+    await eventually('the event of its resend is emitted', () => ledger.of(referenceId).length === 2);
     expect(ledger.of(referenceId)[1]).toEqual(new WebhookEnded(again.id, referenceId, clientId, 'SUCCESS', 1, id));
   });
 
-  test('FAILED by a last attempt that a crash cut off', async () => {
+  test('FAILED, after a crash cut off the last attempt', async () => {
     const { id, referenceId } = await notify('Good-3');
-    await heard(referenceId);
+    await endedEvents(referenceId);
     const dataSource = application.get<DataSource>(getDataSourceToken());
-    // As a worker that died during the last attempt leaves it.
+    // The state after a worker stopped during the last attempt.
     await dataSource.manager.update(Webhook, { id }, { status: 'PENDING', attempts: 2, nextAttemptAt: 1 });
-    const endings = new WebhookEndings(application.get(EventEmitter2));
-    const events = new DeliveryEvents(new Registry(), endings);
+    const emitter = new WebhookEndedEmitter(application.get(EventEmitter2));
+    const events = new DeliveryEvents(new Registry(), emitter);
     await new ClaimStore(dataSource, application.get(USHER_OPTIONS), events).claim([id]);
-    await endings.onApplicationShutdown();
+    await emitter.onApplicationShutdown();
     expect(ledger.of(referenceId)[1]).toEqual(new WebhookEnded(id, referenceId, clientId, 'FAILED', 2, null));
   });
 
-  test('and a listener that throws changes nothing of the delivery', async () => {
+  test('a listener that throws does not affect the delivery', async () => {
     const { referenceId } = await notify('Bad-1');
-    await heard(referenceId);
+    await endedEvents(referenceId);
     const [webhook] = await webhooks.find(referenceId);
     expect([webhook?.status, webhook?.attempts, receiver.of(referenceId).length]).toEqual(['SUCCESS', 1, 1]);
   });
 
-  test('even when the application closes meanwhile', async () => {
+  test('even if the application closes at that moment', async () => {
     const { referenceId } = await notify('Slow-1');
     await eventually('it is delivered', async () => (await webhooks.find(referenceId))[0]?.status === 'SUCCESS');
     await application.close();

@@ -1,0 +1,49 @@
+import { Inject, Module, type OnModuleInit } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import { sendProblem, problemOf } from '../../http/error-response.js';
+import type { HttpRequest, HttpResponse } from '../../http/exchange.js';
+import { notFound, Problem } from '../../http/problem.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { type ServerMetadata, serverMetadata } from './server-metadata.js';
+
+const PATH = '/.well-known/oauth-authorization-server';
+
+/** A scheme, a host and an optional port, nothing else. */
+const BASE_URL = /^https?:\/\/(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d*)?$/i;
+
+type MetadataRequest = HttpRequest & { protocol: string; host?: string };
+
+/**
+ * RFC 8414: the addresses of the OAuth endpoints and what they support. The route is registered with the HTTP adapter,
+ * because an application's global prefix and versions must not move it away from `/.well-known`.
+ */
+@Module({})
+export class AuthMetadataModule implements OnModuleInit {
+  constructor(
+    private readonly adapterHost: HttpAdapterHost,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
+  ) {}
+
+  onModuleInit(): void {
+    this.adapterHost.httpAdapter.get(PATH, (request: MetadataRequest, response: HttpResponse) => {
+      try {
+        response.send(this.metadata(request));
+      } catch (error) {
+        sendProblem(response, problemOf(error));
+      }
+    });
+  }
+
+  private metadata(request: MetadataRequest): ServerMetadata {
+    return serverMetadata(this.options.publicUrl ?? this.requestBaseUrl(request));
+  }
+
+  /** Only the sandbox trusts the Host header of the request. */
+  private requestBaseUrl({ protocol, host, headers }: MetadataRequest): string {
+    if (this.options.environment === 'production') throw notFound('the public base address is not set');
+    const baseUrl = `${protocol}://${host ?? headers.host}`;
+    if (!BASE_URL.test(baseUrl) || !URL.canParse(baseUrl))
+      throw new Problem(400, 'Bad Request', 'the Host header is malformed');
+    return new URL(baseUrl).origin;
+  }
+}

@@ -1,0 +1,85 @@
+import { STATUS_CODES } from 'node:http';
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
+import { isDatabaseDown } from '../database/sql.js';
+import { type HttpRequest, type HttpResponse, setHeaders } from './exchange.js';
+import { OAuthError } from './oauth-error.js';
+import { NO_STORE } from './oauth-route.js';
+import { Problem, unavailable } from './problem.js';
+import { idOfRequest } from './request-id.js';
+
+export const BASIC_CHALLENGE = 'Basic realm="usher", charset="UTF-8"';
+
+const logger = new Logger('http');
+
+/** The response to any thrown error. The cause of a 5xx goes only to the log, never to the client. */
+export function problemOf(error: unknown): Problem {
+  if (error instanceof Problem) return error;
+  if (error instanceof OAuthError) return problemFromOAuth(error);
+  if (isDatabaseDown(error)) return unavailable();
+  const status = statusOf(error);
+  if (status >= 500) return new Problem(500, 'Internal Server Error', 'an internal error occurred; try again later');
+  return MESSAGES[status]
+    ? new Problem(status, ...MESSAGES[status])
+    : new Problem(status, STATUS_CODES[status] ?? 'Error', (error as Error).message);
+}
+
+const MESSAGES: Record<number, [title: string, detail: string]> = {
+  400: ['Bad Request', 'the body is not valid JSON in UTF-8, or the request is malformed'],
+  413: ['Content Too Large', 'the body is larger than 16 KiB'],
+  414: ['URI Too Long', 'the URL is too long'],
+  415: ['Unsupported Media Type', 'send Content-Type: application/json'],
+};
+
+export function statusOf(error: unknown): number {
+  if (error instanceof HttpException) return error.getStatus();
+  const { statusCode } = (error ?? {}) as { statusCode?: unknown };
+  return typeof statusCode === 'number' && statusCode >= 400 ? statusCode : 500;
+}
+
+function problemFromOAuth(error: OAuthError): Problem {
+  const { code, description, retryAfter } = error;
+  const problem = new Problem(error.getStatus(), code, description);
+  return retryAfter === undefined ? problem : problem.with({ 'Retry-After': String(retryAfter) });
+}
+
+/** The RFC 6749 code of an error; of what is no OAuth error, the code that fits its status. */
+export function oauthCodeOf(error: unknown, problem: Problem): string {
+  if (error instanceof OAuthError) return error.code;
+  return problem.getStatus() >= 500 ? 'temporarily_unavailable' : 'invalid_request';
+}
+
+/** RFC 6749 §5.2. */
+export function sendOAuthError(response: HttpResponse, code: string, problem: Problem): void {
+  const status = problem.getStatus();
+  if (status === 401) response.header('WWW-Authenticate', BASIC_CHALLENGE);
+  setHeaders(response, { ...problem.headers, ...NO_STORE });
+  response.status(status);
+  response.send({ error: code, error_description: problem.detail });
+}
+
+/** RFC 9457. */
+export function sendProblem(response: HttpResponse, problem: Problem): void {
+  const status = problem.getStatus();
+  const { title, detail, errors, headers } = problem;
+  setHeaders(response, { ...headers, 'Content-Type': 'application/problem+json' });
+  response.status(status);
+  response.send(JSON.stringify({ type: 'about:blank', title, status, detail, ...(errors && { errors }) }));
+}
+
+export function logServerError(request: HttpRequest, error: unknown): void {
+  logger.error({
+    requestId: idOfRequest(request),
+    error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+  });
+}
+
+/** Answers the errors of Usher's REST routes as problem details, whatever filters the application has. */
+@Catch()
+export class ProblemFilter implements ExceptionFilter {
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const problem = problemOf(error);
+    if (problem.getStatus() >= 500) logServerError(http.getRequest<HttpRequest>(), error);
+    sendProblem(http.getResponse<HttpResponse>(), problem);
+  }
+}

@@ -1,0 +1,54 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
+import type { OAuthRequest } from '../auth/client-authentication/client-authentication.js';
+import {
+  logServerError,
+  oauthCodeOf,
+  problemOf,
+  sendOAuthError,
+  sendProblem,
+  statusOf,
+} from '../http/error-response.js';
+import type { HttpResponse } from '../http/exchange.js';
+import { isOAuthRequest, oauthRoute, pathOf } from '../http/oauth-route.js';
+import { notFound, Problem } from '../http/problem.js';
+
+/** Answers the errors before and beside Usher's routes: unknown paths and methods, bodies that cannot be read. */
+@Catch()
+export class ErrorFilter implements ExceptionFilter {
+  /**
+   * `allowedMethods` returns the methods of a path, because Fastify itself answers 404 instead of 405. `onRefused` is
+   * called for each OAuth request that is rejected with a 4xx.
+   */
+  constructor(
+    private readonly allowedMethods: (path: string) => string[],
+    private readonly onRefused: (request: OAuthRequest, error: string) => void,
+  ) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const request = http.getRequest<OAuthRequest>();
+    const response = http.getResponse<HttpResponse>();
+    const problem = this.problemOf(error, request);
+    if (problem.getStatus() >= 500) logServerError(request, error);
+    if (isOAuthRequest(request)) this.respondOAuth(request, response, error, problem);
+    else sendProblem(response, problem);
+  }
+
+  private respondOAuth(request: OAuthRequest, response: HttpResponse, error: unknown, problem: Problem): void {
+    const code = oauthCodeOf(error, problem);
+    if (problem.getStatus() < 500 && oauthRoute(request)) this.onRefused(request, code);
+    sendOAuthError(response, code, problem);
+  }
+
+  private problemOf(error: unknown, { url, method }: OAuthRequest): Problem {
+    const isUnknownRoute = !(error instanceof Problem) && statusOf(error) === 404;
+    return isUnknownRoute ? this.unknownRoute(method, pathOf(url)) : problemOf(error);
+  }
+
+  private unknownRoute(method: string, path: string): Problem {
+    const allowed = this.allowedMethods(path);
+    if (allowed.length === 0 || allowed.includes(method)) return notFound('this path does not exist');
+    const detail = `${method} is not allowed here; use ${allowed.join(' or ')}`;
+    return new Problem(405, 'Method Not Allowed', detail).with({ Allow: allowed.join(', ') });
+  }
+}
