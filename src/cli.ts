@@ -10,7 +10,7 @@ import { addOrderCommands } from './cli/order.js';
 import { addPurge } from './cli/purge.js';
 import { addServe } from './cli/serve.js';
 import { addWebhookCommands } from './cli/webhook.js';
-import { outliveReaders, reportFault } from './server/fault.js';
+import { ignoreClosedOutput, reportFault } from './server/fault.js';
 import { VERSION } from './values/version.js';
 
 const program = new Command('usher')
@@ -23,7 +23,7 @@ for (const add of [addServe, addDemo, addMigrate, addClientCommands, addOrderCom
   add(program);
 for (const add of [addPurge, addKeysCommands, addListen, addHelp]) add(program);
 
-outliveReaders();
+ignoreClosedOutput();
 try {
   await program.parseAsync();
 } catch (error) {

@@ -28,7 +28,7 @@ class SchemaConnection extends PostgresConnection {
  * @nestjs/bullmq has no option for a backend, so the default one is chosen by the connection: a pg pool is served from
  * Postgres, anything else, whoever made the queue, from Redis as before.
  */
-export function serveBothBackends(): void {
+export function selectBackendByConnection(): void {
   setDefaultBackendFactory(((name, options, factoryOptions = {}) => {
     if (!isPgPool(options.connection)) return createRedisBackend(name, options, factoryOptions);
     const schema = postgresSchema((options as { prefix?: string }).prefix ?? 'bullmq');
@@ -47,7 +47,7 @@ export function serveBothBackends(): void {
  * BullMQ waits before it tries again only after ECONNREFUSED. After any other fault of the connection (a reset, a server
  * that is starting) its worker would spin, and its search for stalled jobs would end for good.
  */
-export class PatientPool extends pg.Pool {
+export class WorkerPool extends pg.Pool {
   override query = ((...given: Parameters<pg.Pool['query']>): unknown => {
     const answer = super.query(...given) as unknown;
     return answer instanceof Promise ? answer.catch(throwAsRefused) : answer;

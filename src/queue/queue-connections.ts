@@ -3,8 +3,8 @@ import pg from 'pg';
 import type { EmbeddedPostgres } from '../database/embedded/embedded-postgres.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { StartUpError, unreachable } from '../values/start-up-error.js';
-import { createLimitTable, PatientPool, postgresSchema } from './postgres-backend.js';
-import { checkRedis, connectRedis, FAILS_FAST, type RedisServer, WAITS } from './redis-connection.js';
+import { createLimitTable, WorkerPool, postgresSchema } from './postgres-backend.js';
+import { checkRedis, connectRedis, FAIL_FAST, type RedisServer, WAIT_FOR_RECONNECT } from './redis-connection.js';
 
 const FAIL_FAST_MS = 2_000;
 const PRODUCER_POOL = 4;
@@ -47,7 +47,7 @@ export async function openQueueConnections(
 }
 
 async function openRedis({ queuePrefix }: ResolvedOptions, redis: RedisServer): Promise<QueueConnections> {
-  const [producer, worker] = await Promise.all([connectRedis(redis, FAILS_FAST), connectRedis(redis, WAITS)]);
+  const [producer, worker] = await Promise.all([connectRedis(redis, FAIL_FAST), connectRedis(redis, WAIT_FOR_RECONNECT)]);
   // A write: a Redis whose memory is full still reads.
   const probe = () => producer.set(`${queuePrefix}:probe`, '', 'PX', PROBE_KEPT_MS);
   const close = async (): Promise<void> => [producer, worker].forEach((connection) => connection.disconnect());
@@ -82,7 +82,7 @@ function openPools({ queue, queuePrefix }: ResolvedOptions, embedded: EmbeddedPo
     connectionTimeoutMillis: FAIL_FAST_MS,
     query_timeout: FAIL_FAST_MS,
   });
-  const worker = new PatientPool({ ...options, max: WORKER_POOL });
+  const worker = new WorkerPool({ ...options, max: WORKER_POOL });
   // A pool replaces a connection that drops; without a listener the drop would end the process.
   for (const pool of [producer, worker]) pool.on('error', () => undefined);
   const probe = () => producer.query('SELECT 1');

@@ -3,7 +3,7 @@ import { type DynamicModule, Global, Inject, Module, type OnApplicationShutdown,
 import type { Queue } from 'bullmq';
 import { EMBEDDED_POSTGRES } from '../database/database.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
-import { serveBothBackends } from './postgres-backend.js';
+import { selectBackendByConnection } from './postgres-backend.js';
 import { keyPrefix, openQueueConnections, QUEUE_CONNECTIONS, type QueueConnections } from './queue-connections.js';
 import { Workers } from './workers.js';
 
@@ -29,7 +29,7 @@ class QueueConnectionsModule implements OnApplicationShutdown {
 @Module({})
 export class QueueModule {
   static forRoot(): DynamicModule {
-    serveBothBackends();
+    selectBackendByConnection();
     return {
       module: QueueModule,
       imports: [

@@ -14,9 +14,9 @@ export interface RedisServer {
 }
 
 /** Fails fast: adding a job must never hang a request while Redis is down. */
-export const FAILS_FAST: RedisOptions = { enableOfflineQueue: false, commandTimeout: 2_000, maxRetriesPerRequest: 1 };
+export const FAIL_FAST: RedisOptions = { enableOfflineQueue: false, commandTimeout: 2_000, maxRetriesPerRequest: 1 };
 /** Waits and reconnects for ever. */
-export const WAITS: RedisOptions = { maxRetriesPerRequest: null, socketTimeout: SILENCE_MS };
+export const WAIT_FOR_RECONNECT: RedisOptions = { maxRetriesPerRequest: null, socketTimeout: SILENCE_MS };
 
 /** Connected when it answers, or trying to be. Whoever asks for it closes it. */
 export async function connectRedis({ url, isCluster }: RedisServer, behaviour: RedisOptions): Promise<Redis | Cluster> {

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isBelowAuth, NO_STORE, pathOf } from '../http/oauth-route.js';
 import { Problem } from '../http/problem.js';
 import { newRequestId, REQUEST_ID_HEADER, requestIdOf } from '../http/request-id.js';
-import { tellUnreadable } from './request-log.js';
+import { logUnreadableRequest } from './request-log.js';
 
 const TOO_MUCH_HEADER = { status: 431, why: 'the headers have more than 16 KiB' };
 const TOO_SLOW = { status: 408, why: 'the request did not arrive in time' };
@@ -52,7 +52,7 @@ const headersOf = (body: string, requestId: string) => ({
 
 /** No hook sees these requests. Answers with their id. */
 function told(status: number, requestId: string): string {
-  tellUnreadable(status, requestId);
+  logUnreadableRequest(status, requestId);
   return requestId;
 }
 

@@ -15,7 +15,7 @@ export function faultLine(error: unknown): string {
 }
 
 /** A reader that has gone (`usher … | head -1`) ends nothing: what is under way is finished in silence. */
-export function outliveReaders(): void {
+export function ignoreClosedOutput(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EPIPE') throw error;

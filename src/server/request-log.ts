@@ -49,6 +49,6 @@ const isAskedAllTheTime = (route: string | null): boolean =>
   route !== null && (route === '/ops/metrics' || route.startsWith('/health/'));
 
 /** The line of what was answered before it could be read as a request for any route. */
-export function tellUnreadable(status: number, requestId: string): void {
+export function logUnreadableRequest(status: number, requestId: string): void {
   logger.log({ method: null, route: null, status, durationMs: null, client: null, requestId });
 }

@@ -5,7 +5,7 @@ import { reportFault } from './fault.js';
 import { createHttpApplication } from './http-server.js';
 import { createLogger } from './logger.js';
 import { type Config, loadConfig } from './settings/settings.js';
-import { announcement, type Started, told } from './startup-banner.js';
+import { bannerFields, type Started, bannerText } from './startup-banner.js';
 
 /** A server that listens. */
 export interface Running extends Started {
@@ -48,14 +48,14 @@ function explained(error: unknown, { host, port }: Config): unknown {
   return error;
 }
 
-/** Serves until a signal ends it. A fault at start is told in one line (or one a setting) and exits 1. */
+/** Serves until a signal ends it. A fault at start is bannerText in one line (or one a setting) and exits 1. */
 export async function runServer({ json = false }: { json?: boolean } = {}): Promise<void> {
   try {
     const config = loadConfig();
     const running = await serve(config, createLogger(config, json ? 'stderr' : 'stdout'));
     // First: whoever reads that it runs may end it at once.
     endOnSignal(running);
-    process.stdout.write(json ? `${JSON.stringify(announcement(config, running), null, 2)}\n` : told(config, running));
+    process.stdout.write(json ? `${JSON.stringify(bannerFields(config, running), null, 2)}\n` : bannerText(config, running));
   } catch (error) {
     reportFault(error);
     process.exit(1);

@@ -12,7 +12,7 @@ export interface Started {
 }
 
 /** What a server says of itself when it has started, for programs. */
-export function announcement(config: Config, { url, firstClient }: Started) {
+export function bannerFields(config: Config, { url, firstClient }: Started) {
   const { environment, role, unsafeDefaults } = config;
   return {
     ...{ environment, role, url, dashboard: `${url}/ops/queues` },
@@ -27,8 +27,8 @@ export function announcement(config: Config, { url, firstClient }: Started) {
 }
 
 /** The same for people. */
-export function told(config: Config, started: Started): string {
-  const { environment, role, url, dashboard, database, queue, webhookProxy, ...safety } = announcement(config, started);
+export function bannerText(config: Config, started: Started): string {
+  const { environment, role, url, dashboard, database, queue, webhookProxy, ...safety } = bannerFields(config, started);
   const { unencrypted, unsafeDefaults, firstClient } = safety;
   const lines = [
     `Usher ${environment} (${role}) at ${url}, dashboard at ${dashboard}`,

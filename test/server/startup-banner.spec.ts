@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { loadConfig } from '../../src/server/settings/settings.js';
-import { announcement, told } from '../../src/server/startup-banner.js';
+import { bannerFields, bannerText } from '../../src/server/startup-banner.js';
 import type { Settings } from '../support/backend.js';
 
 const started = { url: 'http://127.0.0.1:3000', firstClient: null };
@@ -9,9 +9,9 @@ const servers: Settings = {
   ...{ OPS_USER: 'ops', OPS_PASSWORD: 'operator-secret', USHER_ENV: 'production', USHER_ROLE: 'worker' },
 };
 
-describe('a connection that others can read is told', () => {
+describe('a connection that others can read is bannerText', () => {
   const unencrypted = (DATABASE_URL: string, QUEUE_URL = ''): string[] =>
-    announcement(loadConfig({ ...servers, DATABASE_URL, QUEUE_URL }), started).unencrypted;
+    bannerFields(loadConfig({ ...servers, DATABASE_URL, QUEUE_URL }), started).unencrypted;
 
   test.each([
     ['mysql://u:p@db/usher', 'redis://queue', ['database', 'queue']],
@@ -23,15 +23,15 @@ describe('a connection that others can read is told', () => {
     ['mysql://u:p@127.0.0.1/usher', 'redis://localhost', []],
     ['postgres://u:p@[::1]/usher', '', []],
     ['postgres://u:p@localhost/usher?host=%2Frun%2Fpostgresql', '', []],
-  ])('%s with %s: %j', (database, queue, told) => {
-    expect(unencrypted(database, queue)).toEqual(told);
+  ])('%s with %s: %j', (database, queue, bannerText) => {
+    expect(unencrypted(database, queue)).toEqual(bannerText);
   });
 });
 
 describe('a server that has started says in a few lines', () => {
   test('environment, role, address, dashboard, backends, what holds on this machine only, and its first client', () => {
     const config = loadConfig({ DATABASE_URL: 'embedded:/var/data' });
-    expect(told(config, { ...started, firstClient: { id: 'an-id', secret: 'a-secret' } }).split('\n')).toEqual([
+    expect(bannerText(config, { ...started, firstClient: { id: 'an-id', secret: 'a-secret' } }).split('\n')).toEqual([
       'Usher sandbox (all) at http://127.0.0.1:3000, dashboard at http://127.0.0.1:3000/ops/queues',
       'Database embedded:/var/data, queue in it.',
       'For this machine only: a generated master key, operator credentials ops:ops, internal credentials internal:internal, private Notify URLs.',
@@ -44,11 +44,11 @@ describe('a server that has started says in a few lines', () => {
 
   test('that deliveries leave through a proxy, and not as whom', () => {
     const config = loadConfig({ WEBHOOK_PROXY: 'http://cinema:hunter2@proxy.example:3128' });
-    expect(told(config, started).split('\n')[2]).toBe('Deliveries leave through the proxy http://proxy.example:3128.');
-    const { webhookProxy, ...others } = announcement(config, started);
+    expect(bannerText(config, started).split('\n')[2]).toBe('Deliveries leave through the proxy http://proxy.example:3128.');
+    const { webhookProxy, ...others } = bannerFields(config, started);
     expect(webhookProxy).toBe('http://proxy.example:3128');
-    expect(told(config, started) + JSON.stringify(others)).not.toMatch(/hunter2|cinema/);
-    expect(announcement(loadConfig({}), started).webhookProxy).toBeNull();
+    expect(bannerText(config, started) + JSON.stringify(others)).not.toMatch(/hunter2|cinema/);
+    expect(bannerFields(loadConfig({}), started).webhookProxy).toBeNull();
   });
 
   test.each([
@@ -61,9 +61,9 @@ describe('a server that has started says in a few lines', () => {
     ['postgres://usher:hunter2@db/usher', '', 'postgres://usher:***@db/usher', 'in it'],
   ])('no password of %s and %s', (DATABASE_URL, QUEUE_URL, database, queue) => {
     const config = loadConfig({ ...servers, DATABASE_URL, QUEUE_URL });
-    expect(told(config, started)).toBe(
+    expect(bannerText(config, started)).toBe(
       `Usher production (worker) at ${started.url}, dashboard at ${started.url}/ops/queues\nDatabase ${database}, queue ${queue}.\nNot encrypted: the connection to the database.\n`,
     );
-    expect(JSON.stringify(announcement(config, started))).not.toMatch(/hunter2|operator-secret|AQEB/);
+    expect(JSON.stringify(bannerFields(config, started))).not.toMatch(/hunter2|operator-secret|AQEB/);
   });
 });

@@ -78,7 +78,7 @@ export class BullModel {
   readonly everAdded = new Set<string>();
   private isDown = false;
   /** Marks whose retry-run job the queue still knows. */
-  private slots = new Set<string>();
+  private runs = new Set<string>();
 
   constructor(private readonly time: VirtualTime) {}
 
@@ -97,7 +97,7 @@ export class BullModel {
   /** FLUSHALL. */
   wipe(): void {
     this.jobs.clear();
-    this.slots.clear();
+    this.runs.clear();
   }
 
   addBulk(added: AddedJob[]): Promise<void> {
@@ -114,11 +114,11 @@ export class BullModel {
 
   getJob(id: string): Promise<ModelJob | string | undefined> {
     this.checkUp();
-    return Promise.resolve(this.slots.has(id) ? id : this.jobs.get(id));
+    return Promise.resolve(this.runs.has(id) ? id : this.jobs.get(id));
   }
 
-  rememberSlot(id: string): void {
-    this.slots.add(id);
+  rememberRun(id: string): void {
+    this.runs.add(id);
   }
 
   /** The next job for a worker whose clock says `wallMs`. */

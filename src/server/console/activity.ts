@@ -4,7 +4,7 @@ import { type DataSource, type EntityManager, MoreThanOrEqual } from 'typeorm';
 import { databaseNow } from '../../database/sql.js';
 import { type WebhookView, webhookView } from '../../webhooks/webhook-view.js';
 import { Webhook, type WebhookStatus } from '../../webhooks/webhook.entity.js';
-import { Reading } from '../health/reading.js';
+import { CachedQuery } from '../health/cached-query.js';
 
 export interface Receiver {
   origin: string;
@@ -19,7 +19,7 @@ export interface Part {
   failed: number;
 }
 
-export interface Happened {
+export interface RecentActivity {
   today: Record<WebhookStatus, number>;
   receivers: Receiver[];
   parts: Part[];
@@ -36,13 +36,13 @@ const MOST = 100_000;
 const LISTED = 20;
 const FOUND = 50;
 
-/** What happened lately, by indices over time, asked for at most every few seconds. */
+/** What recent recent, by indices over time, asked for at most every few seconds. */
 @Injectable()
 export class Activity {
-  readonly lately: Reading<Happened>;
+  readonly recent: CachedQuery<RecentActivity>;
 
   constructor(@InjectDataSource() private readonly dataSource: DataSource) {
-    this.lately = new Reading(() => this.read());
+    this.recent = new CachedQuery(() => this.read());
   }
 
   /** Newest first: the webhook of this id, those of this order, those of this client. */
@@ -58,7 +58,7 @@ export class Activity {
     return found.flat().map(webhookView);
   }
 
-  private async read(): Promise<Happened> {
+  private async read(): Promise<RecentActivity> {
     const { manager } = this.dataSource;
     const now = await databaseNow(manager);
     const midnight = now - (now % DAY_MS);
@@ -72,7 +72,7 @@ export class Activity {
   }
 }
 
-async function statusesSince(manager: EntityManager, since: number): Promise<Happened['today']> {
+async function statusesSince(manager: EntityManager, since: number): Promise<RecentActivity['today']> {
   const rows = await manager.sql<{ status: WebhookStatus; count: string }[]>`
     SELECT status, COUNT(*) AS count FROM (
       SELECT status FROM usher_webhook WHERE created_at >= ${since}

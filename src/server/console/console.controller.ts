@@ -10,7 +10,7 @@ import { FORM_ROUTE } from '../request-bodies.js';
 import { Activity } from './activity.js';
 import { overview, webhookTable } from './overview-page.js';
 import { type Page, page, PAGE_HEADERS } from './page.js';
-import { story } from './story-page.js';
+import { story } from './webhook-page.js';
 
 /** The operator's pages; who may see them and write through them is decided before, see operator-access.ts. */
 @Controller('ops')
@@ -25,13 +25,13 @@ export class ConsoleController {
   async home(@Query('q') given: unknown, @Res() reply: FastifyReply): Promise<void> {
     const query = typeof given === 'string' ? given.trim() : '';
     if (query !== '') return this.found(query, reply);
-    const [happened, due, queues] = await Promise.all([
-      this.activity.lately.get(),
+    const [recent, due, queues] = await Promise.all([
+      this.activity.recent.get(),
       this.backlog.due.get(),
       this.backlog.queues.get(),
     ]);
     const down = html`<p class="note" role="alert">The database does not answer.</p>`;
-    const body = html`${happened && due ? null : down}${overview({ happened, due, queues })}`;
+    const body = html`${recent && due ? null : down}${overview({ recent, due, queues })}`;
     send(reply, 200, { title: 'Deliveries', body });
   }
 

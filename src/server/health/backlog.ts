@@ -8,7 +8,7 @@ import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-conn
 import { PURGE_PRODUCER } from '../../retention/purge.schedule.js';
 import { WEBHOOK_PRODUCER } from '../../webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_PRODUCER } from '../../webhooks/queue/retry-run.js';
-import { Reading } from './reading.js';
+import { CachedQuery } from './cached-query.js';
 
 /** Pending webhooks whose next attempt could be made now. */
 export interface Due {
@@ -33,10 +33,10 @@ const PAUSED = 'paused' as JobType;
 /** What waits, in the database and in the queues. Null: no answer in time. */
 @Injectable()
 export class Backlog {
-  readonly due: Reading<Due>;
-  readonly queues: Reading<QueueDepth[]>;
+  readonly due: CachedQuery<Due>;
+  readonly queues: CachedQuery<QueueDepth[]>;
   /** That the queue takes jobs. */
-  readonly isQueueUp: Reading<true>;
+  readonly isQueueUp: CachedQuery<true>;
 
   constructor(
     @InjectDataSource() dataSource: DataSource,
@@ -45,9 +45,9 @@ export class Backlog {
     @InjectQueue(PURGE_PRODUCER) purges: Queue,
     @Inject(QUEUE_CONNECTIONS) connections: QueueConnections,
   ) {
-    this.due = new Reading(() => dueNow(dataSource));
-    this.queues = new Reading(() => Promise.all([deliveries, retryRuns, purges].map(depthOf)));
-    this.isQueueUp = new Reading(() => connections.probe().then(() => true));
+    this.due = new CachedQuery(() => dueNow(dataSource));
+    this.queues = new CachedQuery(() => Promise.all([deliveries, retryRuns, purges].map(depthOf)));
+    this.isQueueUp = new CachedQuery(() => connections.probe().then(() => true));
   }
 }
 

@@ -16,7 +16,7 @@ import { pendingMigrations } from '../../database/migrator.js';
 import { unavailable } from '../../http/problem.js';
 import { WEBHOOK_PRODUCER } from '../../webhooks/queue/delivery.queue.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import { inTime } from './reading.js';
+import { withTimeout } from './cached-query.js';
 
 /** The first steps of closing, while the port is open yet: whoever spreads requests is told, and given the time to act. */
 @Injectable()
@@ -75,7 +75,7 @@ export class HealthController {
 
   private async faultOf(name: string, check: Promise<unknown>): Promise<string | null> {
     try {
-      await inTime(check, PATIENCE_MS);
+      await withTimeout(check, PATIENCE_MS);
       return null;
     } catch (error) {
       this.logger.warn(`${name}: ${(error as Error).message}`);

@@ -7,7 +7,7 @@ import {
   type OnApplicationBootstrap,
 } from '@nestjs/common';
 import type { Job, Queue } from 'bullmq';
-import { type SlotJob, SlotQueue } from '../../queue/slot-queue.js';
+import { type RunJob, RunQueue } from '../../queue/run-queue.js';
 import { Workers } from '../../queue/workers.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { Sweep } from './sweep.js';
@@ -19,30 +19,30 @@ export const RETRY_RUN_PRODUCER = 'usher-retry-run-producer';
 @Injectable()
 export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(RetryRun.name);
-  private readonly slots: SlotQueue;
+  private readonly runs: RunQueue;
 
   constructor(
-    @InjectQueue(RETRY_RUN_PRODUCER) queue: Queue<SlotJob>,
+    @InjectQueue(RETRY_RUN_PRODUCER) queue: Queue<RunJob>,
     private readonly sweep: Sweep,
     @Inject(USHER_OPTIONS) options: ResolvedOptions,
     private readonly workers: Workers,
   ) {
-    this.slots = new SlotQueue(queue, options.retry.retryEveryMs, 'retry run');
+    this.runs = new RunQueue(queue, options.retry.retryEveryMs, 'retry run');
   }
 
   async onApplicationBootstrap(): Promise<void> {
     const process = this.process.bind(this);
     const worker = await this.workers.start(RETRY_RUN_QUEUE, process, this.logger);
-    worker.on('failed', (_, error) => this.logger.warn(`this mark's retry run failed: ${error.message}`));
-    this.slots.start();
+    worker.on('failed', (_, error) => this.logger.warn(`a retry run failed: ${error.message}`));
+    this.runs.start();
   }
 
   beforeApplicationShutdown(): void {
-    this.slots.stop();
+    this.runs.stop();
   }
 
-  async process({ data: { slot } }: Job<SlotJob>): Promise<void> {
-    const previous = await this.slots.job(slot - 1);
+  async process({ data: { run } }: Job<RunJob>): Promise<void> {
+    const previous = await this.runs.job(run - 1);
     if (!previous)
       this.logger.warn('the queue has no memory of the previous retry run: every pending webhook gets its job again');
     await this.sweep.run(previous ? 'overdue' : 'all');

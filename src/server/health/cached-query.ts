@@ -1,5 +1,5 @@
 /** Rejects where nothing came in time; the work itself goes on. */
-export async function inTime<T>(work: Promise<T>, patienceMs: number): Promise<T> {
+export async function withTimeout<T>(work: Promise<T>, patienceMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer in ${patienceMs} ms`)), patienceMs);
@@ -17,7 +17,7 @@ const KEPT_TIMES = 20;
 const PATIENCE_MS = 2_000;
 
 /** What a database or a queue says, kept for some seconds: one question at a time, and nobody waits long for its answer. */
-export class Reading<T> {
+export class CachedQuery<T> {
   private asked: Promise<T> | null = null;
   private kept: { value: T; until: number } | null = null;
 
@@ -27,7 +27,7 @@ export class Reading<T> {
   async get(): Promise<T | null> {
     if (this.kept && performance.now() < this.kept.until) return this.kept.value;
     this.asked ??= this.renew();
-    return inTime(this.asked, PATIENCE_MS).catch(() => null);
+    return withTimeout(this.asked, PATIENCE_MS).catch(() => null);
   }
 
   private async renew(): Promise<T> {

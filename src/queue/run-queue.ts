@@ -2,8 +2,8 @@ import { Logger } from '@nestjs/common';
 import type { Job, Queue } from 'bullmq';
 import { runAt } from '../values/retry-schedule.js';
 
-export interface SlotJob {
-  slot: number;
+export interface RunJob {
+  run: number;
 }
 
 /** Kept long enough that the next job finds the previous one, unless the queue lost its memory. */
@@ -13,13 +13,13 @@ const KEPT = { count: 20 };
  * One job at each mark of the clock (a multiple of the period since 1970): every worker adds it, and its id makes it one.
  * Nothing repeats by itself in the queue, so nothing of the schedule can be lost there.
  */
-export class SlotQueue {
+export class RunQueue {
   private readonly logger: Logger;
   private timer: NodeJS.Timeout | undefined;
 
   /** `what` names a job in the log. */
   constructor(
-    private readonly queue: Queue<SlotJob>,
+    private readonly queue: Queue<RunJob>,
     private readonly everyMs: number,
     private readonly what: string,
   ) {
@@ -42,13 +42,13 @@ export class SlotQueue {
     clearTimeout(this.timer);
   }
 
-  job(slot: number): Promise<Job<SlotJob> | undefined> {
-    return this.queue.getJob(jobId(slot)) as Promise<Job<SlotJob> | undefined>;
+  job(run: number): Promise<Job<RunJob> | undefined> {
+    return this.queue.getJob(jobId(run)) as Promise<Job<RunJob> | undefined>;
   }
 
-  private async add(slot: number): Promise<void> {
-    await this.queue.add('run', { slot }, { jobId: jobId(slot), removeOnComplete: KEPT, removeOnFail: KEPT });
+  private async add(run: number): Promise<void> {
+    await this.queue.add('run', { run }, { jobId: jobId(run), removeOnComplete: KEPT, removeOnFail: KEPT });
   }
 }
 
-const jobId = (slot: number): string => `run-${slot}`;
+const jobId = (run: number): string => `run-${run}`;
