@@ -6,36 +6,36 @@ export interface RunJob {
   run: number;
 }
 
-/** Kept long enough that the next job finds the previous one, unless the queue lost its memory. */
-const KEPT = { count: 20 };
+/** Finished jobs are kept, so that a run can find the previous one. If it is missing, the queue has lost its data. */
+const KEEP_FINISHED = { count: 20 };
 
 /**
- * One job at each mark of the clock (a multiple of the period since 1970): every worker adds it, and its id makes it one.
- * Nothing repeats by itself in the queue, so nothing of the schedule can be lost there.
+ * Adds one job for each scheduled run; runs start at multiples of the period since 1970. Every worker adds the job, and
+ * the job id removes duplicates. The schedule itself is not stored in the queue, so it cannot be lost there.
  */
 export class RunQueue {
   private readonly logger: Logger;
   private timer: NodeJS.Timeout | undefined;
 
-  /** `what` names a job in the log. */
+  /** `name` is how the log calls a run. */
   constructor(
     private readonly queue: Queue<RunJob>,
     private readonly everyMs: number,
-    private readonly what: string,
+    private readonly name: string,
   ) {
-    this.logger = new Logger(what);
+    this.logger = new Logger(name);
   }
 
-  /** Adds the job of every mark from now on. */
+  /** Adds the job of every run from now on. */
   start(): void {
     const now = Date.now();
-    const mark = runAt(this.everyMs, now + 1);
+    const startsAt = runAt(this.everyMs, now + 1);
     this.timer = setTimeout(() => {
       this.start();
-      this.add(mark / this.everyMs).catch((error: unknown) => {
-        this.logger.warn(`this mark's ${this.what} is left out: ${(error as Error).message}`);
+      this.add(startsAt / this.everyMs).catch((error: unknown) => {
+        this.logger.warn(`one ${this.name} was skipped: ${(error as Error).message}`);
       });
-    }, mark - now);
+    }, startsAt - now);
   }
 
   stop(): void {
@@ -47,7 +47,11 @@ export class RunQueue {
   }
 
   private async add(run: number): Promise<void> {
-    await this.queue.add('run', { run }, { jobId: jobId(run), removeOnComplete: KEPT, removeOnFail: KEPT });
+    await this.queue.add(
+      'run',
+      { run },
+      { jobId: jobId(run), removeOnComplete: KEEP_FINISHED, removeOnFail: KEEP_FINISHED },
+    );
   }
 }
 

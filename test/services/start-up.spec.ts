@@ -69,7 +69,7 @@ if (BACKEND === 'mariadb') {
       const url = `${MYSQL_URL}/mysql`;
       await expectRefusal(
         { ...queue, DATABASE_URL: url },
-        'the database lacks 1 migration(s); run "usher migrate" first',
+        '1 database migration(s) are missing; run "usher migrate" first',
       );
     });
   });
@@ -91,7 +91,7 @@ if (BACKEND === 'mariadb') {
     test('evicts keys', async () => {
       const redis = await OwnRedis.start('--maxmemory-policy', 'allkeys-lru');
       const wanted =
-        'QUEUE_URL: this Redis evicts keys (maxmemory-policy allkeys-lru); set it to noeviction, or jobs get lost';
+        'QUEUE_URL: this Redis evicts keys (maxmemory-policy allkeys-lru); set it to noeviction, because evicted jobs are lost';
       await expectRefusal(withQueue(redis.url), wanted);
       await redis.stop();
     });
@@ -108,7 +108,7 @@ if (BACKEND === 'mariadb') {
 
     test('is a cluster that lacks slots', async () => {
       const redis = await OwnRedis.start('--cluster-enabled', 'yes', '--cluster-port', String(await freePort()));
-      const wanted = 'QUEUE_URL: this Redis Cluster is down (see CLUSTER INFO); mend it, then start again';
+      const wanted = 'QUEUE_URL: this Redis Cluster is down (see CLUSTER INFO); repair it, then start again';
       await expectRefusal(withQueue(redis.url), wanted);
       await redis.stop();
     });
@@ -138,8 +138,8 @@ if (BACKEND === 'postgres') {
 
     test('lacks the tables of the queue, or of the service', async () => {
       const DATABASE_URL = `${POSTGRES_URL}/postgres`;
-      await expectRefusal({ DATABASE_URL }, 'the queue lacks its tables; run "usher migrate" first');
-      const lacking = 'the database lacks 1 migration(s); run "usher migrate" first';
+      await expectRefusal({ DATABASE_URL }, 'the queue has no tables yet, or old ones; run "usher migrate" first');
+      const lacking = '1 database migration(s) are missing; run "usher migrate" first';
       await expectRefusal({ DATABASE_URL, QUEUE_URL: REDIS_URL }, lacking);
     });
   });

@@ -126,7 +126,7 @@ class Schedule {
     for (let i = 0; i < ORDERS; i += 1) this.planOrder(i);
     this.planFaults();
     this.everySecond(START);
-    this.everyMark(START);
+    this.everyRun(START);
     time.at(START + FAULTS_MS, () => this.endFaults());
     await time.runUntil(START + FAULTS_MS);
     await time.runUntil(START + END_MS, () => this.isOver());
@@ -211,8 +211,8 @@ class Schedule {
     });
   }
 
-  /** A retry run stands on every even minute; any one of the workers does it. */
-  private everyMark(moment: number): void {
+  /** A retry run starts at every even minute, in any one of the workers. */
+  private everyRun(moment: number): void {
     const { time, random, queue } = this.world;
     time.at(moment, () => {
       const worker = this.workers.length > 0 ? random.pick(this.workers) : undefined;
@@ -225,7 +225,7 @@ class Schedule {
             () => undefined,
           );
       }
-      this.everyMark(moment + 2 * MINUTE);
+      this.everyRun(moment + 2 * MINUTE);
     });
   }
 

@@ -15,7 +15,7 @@ import { Sweep } from './sweep.js';
 export const RETRY_RUN_QUEUE = 'retry-run';
 export const RETRY_RUN_PRODUCER = 'usher-retry-run-producer';
 
-/** The retry run (specification 8), one at each mark of the clock. */
+/** The scheduled retry run (specification 8): it starts at every multiple of WEBHOOK_RETRY_EVERY since 1970. */
 @Injectable()
 export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(RetryRun.name);
