@@ -14,7 +14,7 @@ import { ignoreClosedOutput, reportFault } from './server/fault.js';
 import { VERSION } from './values/version.js';
 
 const program = new Command('usher')
-  .description('The door of a cinema’s open API: OAuth tokens and signed order-completion notifications.')
+  .description('OAuth tokens and signed webhooks for a cinema booking API')
   .version(VERSION, '--version', 'print the version')
   .configureOutput({ outputError: (text, write) => write(`usher: ${oneLine(text)}\n`) })
   .exitOverride();
@@ -28,7 +28,7 @@ try {
   await program.parseAsync();
 } catch (error) {
   if (!(error instanceof CommanderError)) reportFault(error);
-  // What a failed start left open must not keep the process.
+  // A failed start may leave connections open, which would keep the process alive.
   process.exit(error instanceof CommanderError ? error.exitCode : 1);
 }
 

@@ -57,7 +57,7 @@ describe('client', () => {
   test('create, show and list, for people', async () => {
     const made = await human('client', 'create', '--name', 'For people');
     expect(made).toMatch(
-      /^client_id {6}\w{20}\nclient_secret {2}\w{43}\nname {11}For people\nnotify_url {5}-\n\nKeep the secret now: it is not shown again\.\n$/,
+      /^client_id {6}\w{20}\nclient_secret {2}\w{43}\nname {11}For people\nnotify_url {5}-\n\nSave the secret now\. It is not shown again\.\n$/,
     );
     const [, id = '', secret = ''] = /client_id +(\w+)\nclient_secret +(\w+)/.exec(made) ?? [];
     expect(await human('client', 'show', id)).not.toContain(secret);

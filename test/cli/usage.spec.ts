@@ -7,7 +7,7 @@ import { CLI, usher, UsherProcess } from '../support/process.js';
 
 const WRONG: [args: string[], wanted: string][] = [
   [['frobnicate'], "unknown command 'frobnicate'"],
-  [['help', 'client', 'lst'], 'unknown command \'lst\'; "usher help" lists all'],
+  [['help', 'client', 'lst'], 'unknown command \'lst\'; run "usher help" for a list'],
   [['client', 'lst'], "unknown command 'lst' (Did you mean list?)"],
   [['client', 'list', '--jsno'], "unknown option '--jsno' (Did you mean --json?)"],
   [['client', 'create'], "required option '--name <name>' not specified"],
@@ -17,11 +17,11 @@ const WRONG: [args: string[], wanted: string][] = [
   [['webhook', 'list', '--limit', 'x'], 'It must be a whole number from 1 to 999999.'],
   [['webhook', 'list', '--limit', '0'], 'It must be a whole number from 1 to 999999.'],
   [['webhook', 'list', '--status', 'DONE'], 'Allowed choices are PENDING, SUCCESS, FAILED.'],
-  [['webhook', 'resend'], 'give the id of one, or --all-failed'],
-  [['webhook', 'resend', 'a', '--since', '1h'], '--client and --since go with --all-failed'],
+  [['webhook', 'resend'], 'give either an id or --all-failed'],
+  [['webhook', 'resend', 'a', '--since', '1h'], '--client and --since can only be used with --all-failed'],
   [['webhook', 'resend', '--all-failed', '--since', 'noon'], 'It must be a duration like 24h, or a time like'],
   [['listen'], "required option '--secret <secret>' not specified"],
-  [['listen', '--secret', ''], 'It is empty.'],
+  [['listen', '--secret', ''], 'It must not be empty.'],
   [['listen', '--secret', 'x', '--port', '65536'], 'It must be a whole number from 0 to 65535.'],
   [['listen', '--secret', 'x', '--status', '100'], 'It must be a whole number from 200 to 599.'],
   [['listen', '--secret', 'x', '--forward-to', 'here'], 'It must be a URL like http://127.0.0.1:8080/notify.'],

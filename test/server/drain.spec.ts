@@ -66,10 +66,15 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   async (signal) => {
     const { server, key, release } = await serverThatDelivers();
     server.child.kill(signal);
-    await server.printed(new RegExp(`${signal}: finishing what is under way; again to stop at once`));
+    await server.printed(
+      new RegExp(`${signal}: finishing running deliveries and requests; send it again to stop at once`),
+    );
     expect(server.child.exitCode).toBeNull();
     const ready = await fetch(`${server.url}/health/ready`);
-    expect([ready.status, ((await ready.json()) as { detail: string }).detail]).toEqual([503, 'it is shutting down']);
+    expect([ready.status, ((await ready.json()) as { detail: string }).detail]).toEqual([
+      503,
+      'the process is shutting down',
+    ]);
     release();
     expect((await server.ended).code).toBe(0);
     expect(await statusOf(key)).toEqual([['SUCCESS', 1]]);
@@ -79,7 +84,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
 test('a second signal ends it at once, with another code than 0', async () => {
   const { server, key, release } = await serverThatDelivers();
   server.child.kill('SIGTERM');
-  await server.printed(/finishing what is under way/);
+  await server.printed(/finishing running deliveries/);
   server.child.kill('SIGTERM');
   expect((await server.ended).code).toBe(130);
   expect(await statusOf(key)).toEqual([['PENDING', 1]]);
@@ -97,7 +102,7 @@ test('a request under way is answered, and its answer is the last on its connect
   await new Promise((sent) => request.write('grant_type=', sent));
   await eventually('the server reads it', async () => (await fetch(`${server.url}/health/live`)).ok);
   server.child.kill('SIGTERM');
-  await server.printed(/finishing what is under way/);
+  await server.printed(/finishing running deliveries/);
   const answered = once(request, 'response') as Promise<[IncomingMessage]>;
   request.end('client_credentials');
   const [{ statusCode, headers }] = await answered;
@@ -108,7 +113,7 @@ test('a request under way is answered, and its answer is the last on its connect
 test('SHUTDOWN_DELAY keeps the port open while it is not ready, so that a balancer takes it out first', async () => {
   const server = await startServer({ ...backend.settings, SHUTDOWN_DELAY: '5s' });
   server.child.kill('SIGTERM');
-  await server.printed(/finishing what is under way/);
+  await server.printed(/finishing running deliveries/);
   expect((await fetch(`${server.url}/health/ready`)).status).toBe(503);
   expect((await fetch(`${server.url}/health/live`)).status).toBe(200);
   expect((await server.ended).code).toBe(0);

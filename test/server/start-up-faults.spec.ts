@@ -27,10 +27,10 @@ describe('a configuration with faults', () => {
   test('is told with all of them, a line each', async () => {
     const { code, stdout, stderr } = await failedStart({ PORT: 'abc', WEBHOOK_TIMEOUTS: '3s', OPS_PASWORD: 'hunter2' });
     expect(stderr.split('\n')).toEqual([
-      'usher: The configuration has 3 faults:',
+      'usher: The configuration has 3 errors:',
       '  - WEBHOOK_TIMEOUTS is not a setting; did you mean WEBHOOK_TIMEOUT?',
       '  - OPS_PASWORD is not a setting; did you mean OPS_PASSWORD?',
-      '  - PORT=abc is not possible; write a whole number from 0 to 65535',
+      '  - PORT=abc is invalid; use a whole number from 0 to 65535',
       '',
     ]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -48,7 +48,7 @@ describe('an address to listen on', () => {
   test('that is taken', async () => {
     const port = String((taken.address() as AddressInfo).port);
     const ended = await failedStart({ ...backend.settings, PORT: port });
-    expectOneLine(ended, `port ${port} on 127.0.0.1 is taken; stop what listens there or set PORT`);
+    expectOneLine(ended, `port ${port} on 127.0.0.1 is in use; stop the process that listens there or set PORT`);
     // The one showing of the first client's secret is not used up by a start that failed.
     const { stdout } = await usher(backend.settings, ['client', 'list', '--json']);
     expect(JSON.parse(stdout)).toEqual([]);
@@ -57,7 +57,7 @@ describe('an address to listen on', () => {
   test('that is none of this machine', async () => {
     const own = await createBackend();
     const ended = await failedStart({ ...KEYS, ...own.settings, HOST: '192.0.2.1' });
-    expectOneLine(ended, '192.0.2.1 is no address of this machine; correct HOST');
+    expectOneLine(ended, '192.0.2.1 is not an address of this machine; correct HOST');
     await own.drop();
   });
 });

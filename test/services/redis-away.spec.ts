@@ -41,7 +41,7 @@ test('a worker whose Redis is gone ends at SIGTERM, when its delivery under way 
   await redis.stop();
   await eventually('it knows', async () => (await fetch(`${server.url}/health/ready`)).status === 503);
   server.child.kill('SIGTERM');
-  await server.printed(/finishing what is under way/);
+  await server.printed(/finishing running deliveries/);
   release();
   expect((await server.ended).code).toBe(0);
   await redis.start();

@@ -1,44 +1,44 @@
-/** Rejects where nothing came in time; the work itself goes on. */
-export async function withTimeout<T>(work: Promise<T>, patienceMs: number): Promise<T> {
+/** Rejects if `work` takes longer than `timeoutMs`. The work itself is not cancelled. */
+export async function withTimeout<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer in ${patienceMs} ms`)), patienceMs);
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer in ${timeoutMs} ms`)), timeoutMs);
   });
   try {
-    return await Promise.race([work, late]);
+    return await Promise.race([work, timeout]);
   } finally {
     clearTimeout(timer);
   }
 }
 
-const KEPT_MS = 5_000;
-/** What took long to find out is kept so many times as long: asking takes a twentieth of a connection's time at most. */
-const KEPT_TIMES = 20;
-const PATIENCE_MS = 2_000;
+const MIN_CACHE_MS = 5_000;
+/** A slow query is cached for this many times its duration, so it uses a connection at most 5 % of the time. */
+const CACHE_FACTOR = 20;
+const TIMEOUT_MS = 2_000;
 
-/** What a database or a queue says, kept for some seconds: one question at a time, and nobody waits long for its answer. */
+/** A query whose result is cached for some seconds. It runs once at a time, and callers wait for it only a short time. */
 export class CachedQuery<T> {
-  private asked: Promise<T> | null = null;
-  private kept: { value: T; until: number } | null = null;
+  private running: Promise<T> | null = null;
+  private cached: { value: T; until: number } | null = null;
 
-  constructor(private readonly ask: () => Promise<T>) {}
+  constructor(private readonly query: () => Promise<T>) {}
 
-  /** Null: there is no answer. */
+  /** Null if there was no answer in time, or an error. */
   async get(): Promise<T | null> {
-    if (this.kept && performance.now() < this.kept.until) return this.kept.value;
-    this.asked ??= this.renew();
-    return withTimeout(this.asked, PATIENCE_MS).catch(() => null);
+    if (this.cached && performance.now() < this.cached.until) return this.cached.value;
+    this.running ??= this.refresh();
+    return withTimeout(this.running, TIMEOUT_MS).catch(() => null);
   }
 
-  private async renew(): Promise<T> {
-    const askedAt = performance.now();
+  private async refresh(): Promise<T> {
+    const startedAt = performance.now();
     try {
-      const value = await this.ask();
+      const value = await this.query();
       const now = performance.now();
-      this.kept = { value, until: now + Math.max(KEPT_MS, KEPT_TIMES * (now - askedAt)) };
+      this.cached = { value, until: now + Math.max(MIN_CACHE_MS, CACHE_FACTOR * (now - startedAt)) };
       return value;
     } finally {
-      this.asked = null;
+      this.running = null;
     }
   }
 }

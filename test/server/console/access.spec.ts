@@ -24,13 +24,30 @@ async function raw(method: string, target: string, headers: Record<string, strin
 }
 
 const PAGES = [
-  ...['/ops', '/ops/', '/ops/queues', '/ops/queues/', '/ops/queues/api/queues', '/ops/queues/queue/webhook'],
-  ...['/ops/queues/static/js/main.js', '/ops/queues/static/../api/queues', '/ops/metrics', '/ops/nothing/here'],
+  '/ops',
+  '/ops/',
+  '/ops/queues',
+  '/ops/queues/',
+  '/ops/queues/api/queues',
+  '/ops/queues/queue/webhook',
+  '/ops/queues/static/js/main.js',
+  '/ops/queues/static/../api/queues',
+  '/ops/metrics',
+  '/ops/nothing/here',
 ];
 const SPELLINGS = [
-  ...['/%6fps/queues', '/%6F%70%73/queues/api/queues', '/o%70s%2Fqueues', '//ops/queues', '///ops//queues/api/queues'],
-  ...['/OPS/queues', '/Ops/Queues/api/queues', '/ops?x', '/ops/queues?activeQueue=webhook', '/ops%'],
-  ...['http://localhost/ops/queues', 'http://elsewhere/ops/queues/api/queues'],
+  '/%6fps/queues',
+  '/%6F%70%73/queues/api/queues',
+  '/o%70s%2Fqueues',
+  '//ops/queues',
+  '///ops//queues/api/queues',
+  '/OPS/queues',
+  '/Ops/Queues/api/queues',
+  '/ops?x',
+  '/ops/queues?activeQueue=webhook',
+  '/ops%',
+  'http://localhost/ops/queues',
+  'http://elsewhere/ops/queues/api/queues',
 ];
 
 describe('without the operator’s credentials', () => {

@@ -60,7 +60,7 @@ test('an operator logs in, finds a failed webhook, reads why, sends it again and
   await page.screenshot({ path: join(PICTURES, 'ops-webhook-phone.png') });
   expect(await isTooWide(page)).toBe(false);
 
-  await page.getByRole('button', { name: 'Send it again' }).click();
+  await page.getByRole('button', { name: 'Send again' }).click();
   await page.waitForURL(/\/ops\/webhooks\/(?!.*resend)/);
   expect(page.url()).not.toContain(failed.id);
   await usher.webhook(key, 'SUCCESS');

@@ -113,7 +113,7 @@ describe('/ops/webhooks/:id', () => {
     expect(location).toBe(`/ops/webhooks/${resent.id}`);
     const shown = await get(location!);
     expect(shown).toContain(`<a href="/ops/webhooks/${id}">`);
-    expect(shown).not.toContain('<button>Send it again');
+    expect(shown).not.toContain('<button>Send again');
     const again = await pressResend(id);
     expect(again.status).toBe(409);
     expect(again.text).toContain('of the same reference is SUCCESS already');
