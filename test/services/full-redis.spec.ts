@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
 import { TestReceiver } from '../support/receiver.js';
 import { basic, TestUsher } from '../support/usher.js';
-import { OwnRedis } from './redis.js';
+import { OwnRedis } from '../support/own-redis.js';
 
 let redis: OwnRedis;
 let usher: TestUsher;

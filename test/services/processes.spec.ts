@@ -4,7 +4,7 @@ import { eventually } from '../support/eventually.js';
 import { type ServerProcess, startServer, usherJson } from '../support/process.js';
 import { late, TestReceiver } from '../support/receiver.js';
 import { basic, COMPLETION, NEW_ORDER, SHORT_TIMES, TestUsher } from '../support/usher.js';
-import { OwnRedis } from './redis.js';
+import { OwnRedis } from '../support/own-redis.js';
 
 const ORDERS = 40;
 

@@ -4,7 +4,7 @@ import { eventually } from '../support/eventually.js';
 import { startServer, usherJson } from '../support/process.js';
 import { answer, TestReceiver } from '../support/receiver.js';
 import { basic, COMPLETION, NEW_ORDER } from '../support/usher.js';
-import { OwnRedis } from './redis.js';
+import { OwnRedis } from '../support/own-redis.js';
 
 let backend: Backend;
 let redis: OwnRedis;

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
 import { answer, TestReceiver } from '../support/receiver.js';
 import { basic, type TestClient, TestUsher } from '../support/usher.js';
-import { type OwnRedis, startCluster } from './redis.js';
+import type { OwnRedis } from '../support/own-redis.js';
+import { startCluster } from './redis-cluster.js';
 
 let nodes: OwnRedis[];
 let usher: TestUsher;

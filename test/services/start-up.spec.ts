@@ -9,7 +9,7 @@ import {
   type Settings,
 } from '../support/backend.js';
 import { failedStart, freePort, usher } from '../support/process.js';
-import { OwnRedis } from './redis.js';
+import { OwnRedis } from '../support/own-redis.js';
 
 const KEYS: Settings = {
   USHER_MASTER_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
