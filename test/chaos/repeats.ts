@@ -4,7 +4,7 @@ import { LIMITS, SHORTEST_LEASE_MS } from './limits.js';
 
 export const REASONS = {
   'cut-off': 'the 2xx was never recorded: a crash or an outage cut off its attempt',
-  'recorded-late': 'the 2xx was recorded too late: a pause or an outage was longer than its claim',
+  'recorded-late': 'the 2xx was recorded too late: a pause or an outage exceeded its lease',
   'answered-late': 'the 2xx came after the timeout',
 } as const;
 export type Reason = keyof typeof REASONS;

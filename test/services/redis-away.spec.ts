@@ -18,7 +18,7 @@ afterAll(async () => {
   await backend.drop();
 });
 
-test('a worker whose Redis is gone ends at SIGTERM, when its delivery under way is recorded', async () => {
+test('a worker whose Redis is gone exits after SIGTERM once its running delivery is recorded', async () => {
   const settings = { ...backend.settings, QUEUE_URL: redis.url };
   const server = await startServer(settings);
   const options = ['--name', 'A client', '--notify-url', receiver.url];
@@ -39,7 +39,7 @@ test('a worker whose Redis is gone ends at SIGTERM, when its delivery under way 
   await receiver.waitFor(key);
 
   await redis.stop();
-  await eventually('it knows', async () => (await fetch(`${server.url}/health/ready`)).status === 503);
+  await eventually('the server is not ready', async () => (await fetch(`${server.url}/health/ready`)).status === 503);
   server.child.kill('SIGTERM');
   await server.printed(/finishing running deliveries/);
   release();

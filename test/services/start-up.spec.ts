@@ -17,7 +17,7 @@ const KEYS: Settings = {
   OPS_PASSWORD: 'ops',
 };
 
-/** Exit 1, nothing but one line on standard error, the same from the server and from a command. */
+/** Expects exit code 1 and the same single line on standard error, from the server and from a command. */
 async function expectRefusal(settings: Settings, wanted: string): Promise<void> {
   const ends = await Promise.all([
     failedStart({ ...KEYS, ...settings }),
@@ -44,7 +44,7 @@ if (BACKEND === 'mariadb') {
   describe('a MySQL that', () => {
     const queue = { QUEUE_URL: REDIS_URL };
 
-    test('does not answer is told with its address, without the password', async () => {
+    test('does not answer: the message has its URL without the password', async () => {
       const url = closed(MYSQL_URL, await freePort(), '/usher');
       const wanted = `cannot open ${hidden(url)}: connection refused; start it or correct DATABASE_URL`;
       await expectRefusal({ ...queue, DATABASE_URL: url }, wanted);
@@ -96,7 +96,7 @@ if (BACKEND === 'mariadb') {
       await redis.stop();
     });
 
-    test('wants another password', async () => {
+    test('requires another password', async () => {
       const redis = await OwnRedis.start('--requirepass', 'sesame');
       const { url } = redis;
       const wrong = url.replace('//', '//:hunter2@');
@@ -117,7 +117,7 @@ if (BACKEND === 'mariadb') {
 
 if (BACKEND === 'postgres') {
   describe('a Postgres that', () => {
-    test('does not answer is told by the one setting that was made', async () => {
+    test('does not answer: the message names the only setting that is set', async () => {
       const url = closed(POSTGRES_URL, await freePort(), '/usher');
       const wanted = `cannot open ${hidden(url)}: connection refused; start it or correct DATABASE_URL`;
       await expectRefusal({ DATABASE_URL: url }, wanted);

@@ -72,7 +72,7 @@ describe('keys rotate with USHER_MASTER_KEYS', () => {
   test('away from a terminal it shows lines, and says when the other keys can go', async () => {
     await usher.clients.create('One more', null);
     const { code, stdout, stderr } = await run(settings, ['keys', 'rotate']);
-    expect([code, stderr]).toEqual([0, 'Sealing 1/1\n']);
+    expect([code, stderr]).toEqual([0, 'Encrypting 1/1\n']);
     expect(stdout).toMatch(/^1 of \d+ .*\n.*can be taken out of USHER_MASTER_KEYS\.\n$/);
   });
 

@@ -7,7 +7,7 @@ import { TestUsher } from '../../support/usher.js';
 const QUIET = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
 const PHONE = { width: 390, height: 844 };
 const DESKTOP = { width: 1100, height: 800 };
-/** Where pictures go; docs/ when they are made anew for it. */
+/** Folder for the screenshots. To renew those of the documentation, set it to docs/operations. */
 const PICTURES = process.env.PICTURES ?? process.env.USHER_TEST_FOLDER ?? '';
 
 let usher: TestUsher;
