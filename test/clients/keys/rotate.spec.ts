@@ -73,7 +73,7 @@ describe('keys rotate with USHER_MASTER_KEYS', () => {
     await usher.clients.create('One more', null);
     const { code, stdout, stderr } = await run(settings, ['keys', 'rotate']);
     expect([code, stderr]).toEqual([0, 'Encrypting 1/1\n']);
-    expect(stdout).toMatch(/^1 of \d+ .*\n.*can be taken out of USHER_MASTER_KEYS\.\n$/);
+    expect(stdout).toMatch(/^1 of \d+ .*\n.*remove them from USHER_MASTER_KEYS\.\n$/);
   });
 
   test('an interrupted one is brought to its end by the next', async () => {
