@@ -14,12 +14,12 @@ import { StartUpError } from '../values/start-up-error.js';
 import { AfterCommit } from './after-commit.js';
 import { dataSourceOptions, openDataSource } from './data-source-options.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/index.js';
-import { bringUpToDate } from './migrator.js';
+import { migrateOrRefuse } from './migrator.js';
 
 /** The opened embedded database, or null where DATABASE_URL names a server. */
 export const EMBEDDED_POSTGRES = Symbol('EmbeddedPostgres');
 
-/** 'serve' runs an embedded database itself; 'command' also works beside a server that does. */
+/** 'serve' runs the embedded database itself; 'command' can also join the one of a running server. */
 export type DatabaseUse = 'serve' | 'command';
 
 @Module({})
@@ -36,14 +36,14 @@ class EmbeddedPostgresModule {
   }
 }
 
-/** Of two default data sources Nest gives every module the same one: Usher's rows, or the application's, would go astray. */
+/** With two default data sources, Nest injects the same one everywhere, so rows would go to the wrong database. */
 @Injectable()
 class OneDefaultDataSource {
   constructor(modules: ModulesContainer) {
     const holders = [...modules.values()].filter(({ isGlobal, providers }) => isGlobal && providers.has(DataSource));
     if (holders.length < 2) return;
     throw new StartUpError(
-      'there is a default TypeORM data source beside Usher’s: give yours a name, or keep your tables in Usher’s',
+      'the application has a default TypeORM data source besides Usher’s; give yours a name, or keep your tables in Usher’s',
     );
   }
 }
@@ -70,7 +70,7 @@ export class DatabaseModule implements OnModuleInit, OnApplicationShutdown {
             autoLoadEntities: true,
             toRetry: () => false,
           }),
-          // It is handed our options, but no configuration beside them.
+          // The factory gets only these options, so the configuration is passed inside them.
           dataSourceFactory: (options) => {
             const { usher, ...rest } = options as DataSourceOptions & { usher: ResolvedOptions };
             return openDataSource(rest as DataSourceOptions, usher);
@@ -80,9 +80,9 @@ export class DatabaseModule implements OnModuleInit, OnApplicationShutdown {
     };
   }
 
-  /** Before any other module's own start: tables first. */
+  /** Runs before the hooks of all other modules, so they find the tables. */
   async onModuleInit(): Promise<void> {
-    await bringUpToDate(this.dataSource, this.config.database);
+    await migrateOrRefuse(this.dataSource, this.config.database);
   }
 
   async onApplicationShutdown(): Promise<void> {

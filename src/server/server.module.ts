@@ -11,7 +11,7 @@ import { OpsModule } from './console/ops.module.js';
 import { DocsModule } from './openapi/docs.controller.js';
 import { type Config, SERVER_CONFIG } from './settings/settings.js';
 
-/** The modules of the server, by its role. */
+/** The modules of the server; the role decides which ones. */
 @Module({})
 export class ServerModule {
   static forRole(config: Config): DynamicModule {
@@ -21,7 +21,11 @@ export class ServerModule {
       module: ServerModule,
       global: true,
       imports: [
-        ...[UsherModule.forRoot(config), ClientsModule, WebhookModule, PurgeModule, OpsModule],
+        UsherModule.forRoot(config),
+        ClientsModule,
+        WebhookModule,
+        PurgeModule,
+        OpsModule,
         ...(config.role === 'worker' ? [] : [...api, ...(isSandbox ? [SandboxRoutesModule] : [])]),
         ...(config.role !== 'api' && isSandbox ? [SandboxWorkerModule] : []),
       ],
@@ -30,7 +34,7 @@ export class ServerModule {
     };
   }
 
-  /** For the command line: everything except routes and workers. It also runs beside a server. */
+  /** For the command line: everything except routes and workers. It can run next to a server. */
   static forCommand(config: Config): DynamicModule {
     return {
       module: ServerModule,
