@@ -12,11 +12,11 @@ RUN npm run -s build && find dist -name '*.map' -delete && chmod +x dist/cli.js
 FROM ${NODE} AS dependencies
 WORKDIR /usher
 COPY package.json package-lock.json ./
-# `prepare` would build, which this stage cannot.
+# --ignore-scripts: the `prepare` script would run the build, which fails without devDependencies.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 
 FROM ${NODE}
-# Names are looked up on libuv's threads, four by default: with so few, receivers of one slow nameserver stall all others.
+# DNS lookups use libuv's thread pool. With the default of 4 threads, one slow name server would block all deliveries.
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 UV_THREADPOOL_SIZE=64
 WORKDIR /usher
 COPY --from=dependencies /usher/node_modules node_modules
@@ -25,7 +25,7 @@ COPY package.json ./
 RUN ln -s /usher/dist/cli.js /usr/local/bin/usher
 USER node
 EXPOSE 3000
-# Live, not ready: while the database is away a restart would help nobody.
+# Checks `live`, not `ready`, because a restart does not help while the database is away.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/live`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "dist/main.js"]

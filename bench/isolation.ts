@@ -19,7 +19,7 @@ try {
   await probe(); // warms up
   const before = await probe();
   console.log(told('without it', before));
-  const pending = await cinema.orders(HANGING, () => hanging);
+  const pending = await cinema.createOrders(HANGING, () => hanging);
   await cinema.completeAll(pending);
   console.log(`${await cinema.count(`status = 'PENDING'`)} notifications are pending at a receiver that never answers`);
   const during = await probe();
@@ -38,7 +38,7 @@ try {
 
 /** Milliseconds from each call that completes an order to the arrival of its notification, at a steady pace. */
 async function probe(): Promise<number[]> {
-  const keys = await cinema.orders(PROBES, (n) => quick[n % HOSTS]!);
+  const keys = await cinema.createOrders(PROBES, (n) => quick[n % HOSTS]!);
   const calledAt = new Map<string, number>();
   const completions: Promise<void>[] = [];
   for (const key of keys) {

@@ -10,11 +10,11 @@ import { addOrderCommands } from './cli/order.js';
 import { addPurge } from './cli/purge.js';
 import { addServe } from './cli/serve.js';
 import { addWebhookCommands } from './cli/webhook.js';
-import { outliveReaders, reportFault } from './server/fault.js';
+import { ignoreClosedOutput, reportFault } from './server/fault.js';
 import { VERSION } from './values/version.js';
 
 const program = new Command('usher')
-  .description('The door of a cinema’s open API: OAuth tokens and signed order-completion notifications.')
+  .description('OAuth tokens and signed webhooks for a cinema booking API')
   .version(VERSION, '--version', 'print the version')
   .configureOutput({ outputError: (text, write) => write(`usher: ${oneLine(text)}\n`) })
   .exitOverride();
@@ -23,12 +23,12 @@ for (const add of [addServe, addDemo, addMigrate, addClientCommands, addOrderCom
   add(program);
 for (const add of [addPurge, addKeysCommands, addListen, addHelp]) add(program);
 
-outliveReaders();
+ignoreClosedOutput();
 try {
   await program.parseAsync();
 } catch (error) {
   if (!(error instanceof CommanderError)) reportFault(error);
-  // What a failed start left open must not keep the process.
+  // A failed start may leave connections open, which would keep the process alive.
   process.exit(error instanceof CommanderError ? error.exitCode : 1);
 }
 

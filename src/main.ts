@@ -1,5 +1,5 @@
-import { outliveReaders } from './server/fault.js';
+import { ignoreClosedOutput } from './server/fault.js';
 import { runServer } from './server/serve.js';
 
-outliveReaders();
+ignoreClosedOutput();
 await runServer();

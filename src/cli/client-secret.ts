@@ -9,14 +9,19 @@ interface RotateOptions {
 }
 
 const DAY_MS = 86_400_000;
-const LONGEST_OVERLAP_MS = 365 * DAY_MS;
+const MAX_OVERLAP_MS = 365 * DAY_MS;
 
 export function addClientSecretCommands(client: Command): void {
-  command(client, 'rotate-secret', 'issue a new secret, shown this once; the old one goes on for the overlap')
+  command(client, 'rotate-secret', 'issue a new secret, shown only once; the old one stays valid for the overlap')
     .argument('<id>')
-    .option('--overlap <duration>', 'how long both are valid, e.g. 24h; 0s ends the old one at once', overlap, DAY_MS)
+    .option(
+      '--overlap <duration>',
+      'how long both secrets are valid, e.g. 24h; 0s ends the old one at once',
+      overlap,
+      DAY_MS,
+    )
     .action(rotate);
-  command(client, 'finish-rotation', 'end the overlap now: only the new secret stays valid')
+  command(client, 'finish-rotation', 'end the overlap now, so that only the new secret is valid')
     .argument('<id>')
     .action(finish);
 }
@@ -31,8 +36,8 @@ async function rotate(id: string, { overlap, json }: RotateOptions): Promise<voi
   print(
     json,
     rotated,
-    `${fields(rotated)}\n\nKeep the secret now: it is not shown again. Until then the old one signs notifications,\n` +
-      `and X-Signature-Next is what the new one makes; "usher client finish-rotation ${id}" ends that sooner.`,
+    `${fields(rotated)}\n\nSave the secret now. It is not shown again. Until old_secret_valid_until, X-Signature is made with the old secret\n` +
+      `and X-Signature-Next with the new one. To end the overlap sooner, run "usher client finish-rotation ${id}".`,
   );
 }
 
@@ -43,7 +48,7 @@ async function finish(id: string, { json }: { json?: boolean }): Promise<void> {
 
 function overlap(text: string): number {
   const ms = parseDuration(text);
-  if (ms === null || ms > LONGEST_OVERLAP_MS)
+  if (ms === null || ms > MAX_OVERLAP_MS)
     throw new InvalidArgumentError('It must be a duration like 30m, 24h or 7d, at most 365d.');
   return ms;
 }

@@ -13,24 +13,24 @@ export function addClientCommands(program: Command): void {
 
   addClientCreate(client);
   addClientSecretCommands(client);
-  command(client, 'list', 'all clients').action(async ({ json }: Options) => {
+  command(client, 'list', 'list all clients').action(async ({ json }: Options) => {
     const clients = await withServices((services) => services.clients.list());
     print(
       json,
       clients.map(view),
-      table(clients.map(view), 'There is no client yet: "usher client create --name …" makes one.'),
+      table(clients.map(view), 'There is no client yet. Create one with "usher client create --name …".'),
     );
   });
-  command(client, 'show', 'one client')
+  command(client, 'show', 'show one client')
     .argument('<id>')
     .action((id: string, options: Options) => show(options, (service) => service.get(id)));
-  command(client, 'disable', 'refuse its credentials and tokens; what is pending is still delivered')
+  command(client, 'disable', 'refuse its credentials and tokens; pending notifications are still delivered')
     .argument('<id>')
     .action((id: string, options: Options) => show(options, (service) => service.setDisabled(id, true)));
   command(client, 'enable', 'accept its credentials and tokens again')
     .argument('<id>')
     .action((id: string, options: Options) => show(options, (service) => service.setDisabled(id, false)));
-  command(client, 'set-notify-url', 'change where its notifications go')
+  command(client, 'set-notify-url', 'change its Notify URL')
     .argument('<id>')
     .argument('<url>')
     .action((id: string, url: string, options: Options) => show(options, (service) => service.setNotifyUrl(id, url)));

@@ -1,9 +1,9 @@
 import { Command } from 'commander';
 import type { Services } from './services.js';
 
-/** Runs `work` with Usher's services and closes them whatever happens. */
+/** Opens Usher's services, runs `work` and always closes the services. */
 export async function withServices<T>(work: (services: Services) => Promise<T>): Promise<T> {
-  // Loaded when a command needs it: help and mistakes are told at once.
+  // Loaded only when a command needs it, so that help and usage errors are quick.
   const { openServices } = await import('./services.js');
   const services = await openServices();
   try {
@@ -18,11 +18,11 @@ export function group(parent: Command, name: string, description: string): Comma
   return inherit(parent, new Command(name).description(description));
 }
 
-/** A command that answers for people, or with --json as one JSON document. */
+/** A command that prints text, or one JSON document with --json. */
 export function command(parent: Command, usage: string, description: string): Command {
   return inherit(parent, new Command(usage.split(' ')[0]).description(description))
     .usage(usage.split(' ').slice(1).join(' '))
-    .option('--json', 'one JSON document on standard output');
+    .option('--json', 'print one JSON document on standard output');
 }
 
 function inherit(parent: Command, child: Command): Command {
@@ -30,7 +30,7 @@ function inherit(parent: Command, child: Command): Command {
   return child;
 }
 
-/** `usher help client create` and the like; commander's own looks at the first word alone. */
+/** Adds `usher help client create` and similar. Commander's own help command uses only the first word. */
 export function addHelp(program: Command): void {
   program
     .helpCommand(false)
@@ -44,7 +44,7 @@ function helpOf(program: Command, names: string[]): void {
   let found = program;
   for (const name of names) {
     const inner = found.commands.find((command) => command.name() === name);
-    if (!inner) return found.error(`unknown command '${name}'; "usher help" lists all`);
+    if (!inner) return found.error(`unknown command '${name}'; run "usher help" for a list`);
     found = inner;
   }
   found.help();

@@ -7,16 +7,21 @@ import { type LocalReceiver, type Received, type ReceiverOptions, startLocalRece
 type Step = [title: string, run: () => Promise<string>];
 type Json = Record<string, string | number>;
 
-const PATIENCE_MS = 30_000;
+const NOTIFICATION_TIMEOUT_MS = 30_000;
 
-/** The steps of the demo, over the same REST routes that an integrator uses. Each answers with what it did. */
+/** The steps of the demo. They use the same REST routes as an integrator, and each returns what it did. */
 export class DemoRun {
   private running: Running | undefined;
   private receiver: LocalReceiver | undefined;
   private readonly received = new EventEmitter<{ notification: [Received] }>();
-  /** Read at each request, so that the steps can change it. */
+  /** The receiver reads these at each request, so a step can change them. */
   private readonly receiverOptions: ReceiverOptions = {
-    ...{ port: 0, secret: '', status: null, delayMs: 0, failFirst: 0, forwardTo: null },
+    port: 0,
+    secret: '',
+    status: null,
+    delayMs: 0,
+    failFirst: 0,
+    forwardTo: null,
     onReceived: (received) => this.received.emit('notification', received),
   };
   private clientId = '';
@@ -31,7 +36,7 @@ export class DemoRun {
       ['issue a client with that Notify URL', () => this.issueClient()],
       ['exchange its id and secret for tokens', () => this.requestTokens()],
       ['create and complete a movie order', () => this.completeOrder('first')],
-      ['a second order, whose receiver fails once', () => this.failOnce()],
+      ['complete a second order; its receiver fails once', () => this.failOnce()],
       ['refresh the access token', () => this.refresh()],
     ];
   }
@@ -61,7 +66,7 @@ export class DemoRun {
 
   private async requestTokens(): Promise<string> {
     this.tokens = await this.post('/auth/token', this.basic, { grant_type: 'client_credentials' });
-    return `${this.tokens.token_type}, good for ${this.tokens.expires_in} s`;
+    return `${this.tokens.token_type}, valid for ${this.tokens.expires_in} s`;
   }
 
   private async completeOrder(name: string): Promise<string> {
@@ -74,7 +79,7 @@ export class DemoRun {
     const arrived = this.nextNotification();
     const completion = { bookingId: `booking-${name}`, transactionId: `payment-${name}`, qrCode: `QR-${name}` };
     await this.post(`/sandbox/movie-orders/${key}/complete`, this.bearer, completion);
-    return told(await arrived, String(key));
+    return describeReceived(await arrived, String(key));
   }
 
   private async failOnce(): Promise<string> {
@@ -90,16 +95,16 @@ export class DemoRun {
       grant_type: 'refresh_token',
       refresh_token: this.tokens.refresh_token ?? '',
     });
-    if (refreshed.access_token === this.tokens.access_token) throw new Error('the access token is the old one');
+    if (refreshed.access_token === this.tokens.access_token) throw new Error('the access token has not changed');
     return 'a new access token, the same refresh token';
   }
 
   private async nextNotification(): Promise<Received> {
-    const [received] = (await once(this.received, 'notification', { signal: AbortSignal.timeout(PATIENCE_MS) }).catch(
-      () => {
-        throw new Error(`no notification came within ${PATIENCE_MS / 1_000} s`);
-      },
-    )) as [Received];
+    const [received] = (await once(this.received, 'notification', {
+      signal: AbortSignal.timeout(NOTIFICATION_TIMEOUT_MS),
+    }).catch(() => {
+      throw new Error(`no notification came within ${NOTIFICATION_TIMEOUT_MS / 1_000} s`);
+    })) as [Received];
     return received;
   }
 
@@ -112,7 +117,7 @@ export class DemoRun {
   }
 
   private get usher(): Running {
-    if (!this.running) throw new Error('Usher does not run');
+    if (!this.running) throw new Error('Usher is not running');
     return this.running;
   }
 
@@ -125,8 +130,8 @@ export class DemoRun {
   }
 }
 
-function told({ notification, fault, answered, attempt }: Received, key: string): string {
-  if (!notification) throw new Error(`the signature does not hold: ${fault?.hint}`);
-  if (notification.data.key !== key) throw new Error('the notification is of another order');
-  return `notified, signature holds: attempt ${attempt}, answered ${answered}`;
+function describeReceived({ notification, fault, answered, attempt }: Received, key: string): string {
+  if (!notification) throw new Error(`the signature is invalid: ${fault?.hint}`);
+  if (notification.data.key !== key) throw new Error('the notification is for another order');
+  return `notified, signature valid: attempt ${attempt}, answered ${answered}`;
 }

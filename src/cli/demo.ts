@@ -11,17 +11,17 @@ const RETRY_EVERY = '2s';
 const RETRY_MIN_INTERVAL = '1s';
 
 export function addDemo(program: Command): void {
-  const what = 'the main job on this machine, from start to end, in a temporary folder';
-  command(program, 'demo', what).action(async ({ json = false }: { json?: boolean }) => {
-    const taken = await demo(json ? () => undefined : say);
-    const ok = taken.every((step) => step.ok);
-    if (json) print(json, { ok, steps: taken }, '');
+  const description = 'show token, order and notification on this machine, in a temporary folder';
+  command(program, 'demo', description).action(async ({ json = false }: { json?: boolean }) => {
+    const results = await demo(json ? () => undefined : say);
+    const ok = results.every((step) => step.ok);
+    if (json) print(json, { ok, steps: results }, '');
     process.exitCode = ok ? 0 : 1;
   });
 }
 
-/** Until a step fails. */
-async function demo(say: (text: string) => void): Promise<Taken[]> {
+/** Runs the steps in order and stops at the first failure. */
+async function demo(say: (text: string) => void): Promise<StepResult[]> {
   const folder = await mkdtemp(join(tmpdir(), 'usher-demo-'));
   const { DemoRun } = await import('./demo-run.js');
   const run = new DemoRun(
@@ -36,32 +36,32 @@ async function demo(say: (text: string) => void): Promise<Taken[]> {
   say(`${bold('Usher demo')}: everything runs on this machine, in a temporary folder.`);
   say(
     dim(
-      `Times are shortened: a retry run every ${RETRY_EVERY} (really 2m), ${RETRY_MIN_INTERVAL} between attempts (really 30s).\n`,
+      `Times are shortened: a retry run every ${RETRY_EVERY} (normally 2m), ${RETRY_MIN_INTERVAL} between attempts (normally 30s).\n`,
     ),
   );
   try {
-    const taken: Taken[] = [];
+    const results: StepResult[] = [];
     for (const [title, step] of run.steps()) {
-      const one = await take(title, step);
-      taken.push(one);
-      say(lineOf(one));
-      if (!one.ok) return taken;
+      const result = await runStep(title, step);
+      results.push(result);
+      say(lineOf(result));
+      if (!result.ok) return results;
     }
-    say(`\n${bold('That is all of it.')} Next: README.md shows the same with curl.`);
-    return taken;
+    say(`\n${bold('Done.')} Next: README.md shows the same steps with curl.`);
+    return results;
   } finally {
     await run.close();
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-interface Taken {
+interface StepResult {
   step: string;
   ok: boolean;
   detail: string;
 }
 
-async function take(step: string, run: () => Promise<string>): Promise<Taken> {
+async function runStep(step: string, run: () => Promise<string>): Promise<StepResult> {
   try {
     return { step, ok: true, detail: await run() };
   } catch (error) {
@@ -69,9 +69,9 @@ async function take(step: string, run: () => Promise<string>): Promise<Taken> {
   }
 }
 
-function lineOf({ step, ok, detail }: Taken): string {
-  const [mark, colour] = ok ? [green('✓'), dim] : [red('✗'), red];
-  return `${mark} ${step.padEnd(44)} ${colour(detail)}`;
+function lineOf({ step, ok, detail }: StepResult): string {
+  const [symbol, colour] = ok ? [green('✓'), dim] : [red('✗'), red];
+  return `${symbol} ${step.padEnd(44)} ${colour(detail)}`;
 }
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);

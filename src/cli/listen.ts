@@ -18,58 +18,63 @@ interface ListenOptions {
 const DEFAULT_PORT = 4000;
 
 export function addListen(program: Command): void {
-  command(program, 'listen', 'a receiver on this machine: prints each notification and whether its signature holds')
+  command(program, 'listen', 'run a receiver on this machine; it prints each notification and checks its signature')
     .requiredOption('--secret <secret>', 'the client secret', notEmpty)
-    .option('--port <port>', 'where to listen', whole(0, 65_535), DEFAULT_PORT)
-    .option('--forward-to <url>', 'hand each request on to a receiver of yours, and answer what it answers', httpUrl)
-    .option('--status <code>', 'what to answer', whole(200, 599))
+    .option('--port <port>', 'port to listen on; 0 takes any free one', whole(0, 65_535), DEFAULT_PORT)
+    .option('--forward-to <url>', 'forward each request to your receiver and return its status', httpUrl)
+    .option('--status <code>', 'status to answer with', whole(200, 599))
     .option('--delay <duration>', 'wait before answering, e.g. 5s', duration, 0)
     .option('--fail-first <n>', 'answer 500 to the first n attempts of each notification', whole(0, 1_000), 0)
     .action(listen);
 }
 
-/** Until a signal ends it. */
+/** Runs until a signal, or until nobody reads its output. */
 async function listen({ secret, port, status, forwardTo, delay, failFirst, json }: ListenOptions): Promise<void> {
   const show = (received: Received): void =>
     void process.stdout.write(`${json ? JSON.stringify(received) : textOf(received)}\n`);
   const receiver = await startLocalReceiver({
-    ...{ port, secret, status: status ?? null, delayMs: delay, failFirst },
-    ...{ forwardTo: forwardTo ?? null, onReceived: show },
+    port,
+    secret,
+    status: status ?? null,
+    delayMs: delay,
+    failFirst,
+    forwardTo: forwardTo ?? null,
+    onReceived: show,
   });
-  if (!json) process.stdout.write(`Listening at ${receiver.url}; end with Ctrl-C.\n`);
+  if (!json) process.stdout.write(`Listening at ${receiver.url}; stop with Ctrl-C.\n`);
   await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM'), once(process.stdout, 'error')]);
   receiver.close();
 }
 
-/** A line, and below it what the order says. */
+/** One line, and below it the fields of the order. */
 function textOf(received: Received): string {
   const { notification, forwarded, answered } = received;
-  const answers = `${forwarded === null ? '' : `forwarded: ${forwarded}  `}answered ${answered}`;
-  const line = `${new Date().toLocaleTimeString('en-GB')}  ${verdictOf(received)}  ${answers}`;
+  const statuses = `${forwarded === null ? '' : `forwarded: ${forwarded}  `}answered ${answered}`;
+  const line = `${new Date().toLocaleTimeString('en-GB')}  ${verdictOf(received)}  ${statuses}`;
   if (!notification) return line;
   return `${line}\n${dim(fields({ ...notification.data }).replace(/^/gm, '          '))}`;
 }
 
 function verdictOf({ webhookId, attempt, notification, fault }: Received): string {
-  if (!notification) return red(`signature does not hold (${fault?.differs}): ${fault?.hint}`);
+  if (!notification) return red(`signature invalid (${fault?.differs}): ${fault?.hint}`);
   const { key, totalAmount, currencyCode, status } = notification.data;
   const kind = notification.eventType + (notification.test ? ' (test)' : '');
   const order = `${kind}  ${key}  ${status}  ${totalAmount} ${currencyCode}`;
-  return `${green('signature holds')}  ${order}  webhook ${webhookId} attempt ${attempt}`;
+  return `${green('signature valid')}  ${order}  webhook ${webhookId} attempt ${attempt}`;
 }
 
-/** As a shell leaves `--secret "$CLIENT_SECRET"` where that is not set. */
+/** Refuses an empty value, as from `--secret "$CLIENT_SECRET"` with an unset variable. */
 function notEmpty(text: string): string {
-  if (text === '') throw new InvalidArgumentError('It is empty.');
+  if (text === '') throw new InvalidArgumentError('It must not be empty.');
   return text;
 }
 
 const whole =
-  (least: number, most: number) =>
+  (min: number, max: number) =>
   (text: string): number => {
     const number = /^\d{1,6}$/.test(text) ? Number(text) : NaN;
-    if (number >= least && number <= most) return number;
-    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+    if (number >= min && number <= max) return number;
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
   };
 
 function duration(text: string): number {

@@ -4,28 +4,28 @@ import { diagnose, type Diagnosis, type Notification, verifyNotification } from 
 import { StartUpError } from '../values/start-up-error.js';
 
 export interface ReceiverOptions {
-  /** 0: any free one. */
+  /** 0 means any free port. */
   port: number;
   secret: string;
-  /** What to answer; null: what {@link forwardTo} answers, or else 200. */
+  /** Status to answer with. Null: the status of {@link forwardTo}, or 200 without it. */
   status: number | null;
   delayMs: number;
-  /** So many attempts of each notification are answered with 500 first. */
+  /** The first attempts of each notification that are answered with 500. */
   failFirst: number;
-  /** Where each request goes on to, as it came; null: nowhere. */
+  /** Each request is forwarded unchanged to this URL. Null: not forwarded. */
   forwardTo: URL | null;
   onReceived: (received: Received) => void;
 }
 
-/** One request that came in, and what was made of it. */
+/** One received request, and how it was answered. */
 export interface Received {
   webhookId: string;
   attempt: string;
-  /** What the address that it was forwarded to answered, 502 where it did not; null: it was not forwarded. */
+  /** Status of the forwarded request; 502 if there was no response. Null: it was not forwarded. */
   forwarded: number | null;
   answered: number;
   notification: Notification | null;
-  /** Why the signature does not hold; null where it does. */
+  /** Why the signature is invalid; null if it is valid. */
   fault: Diagnosis | null;
 }
 
@@ -34,7 +34,7 @@ export interface LocalReceiver {
   close(): void;
 }
 
-/** A receiver on this machine that verifies what it gets. */
+/** Starts a receiver on this machine that verifies the requests it gets. */
 export async function startLocalReceiver(options: ReceiverOptions): Promise<LocalReceiver> {
   const seen = new Map<string, number>();
   const server = createServer((request, response) => {
@@ -43,8 +43,8 @@ export async function startLocalReceiver(options: ReceiverOptions): Promise<Loca
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject).listen(options.port, '127.0.0.1', resolve);
   }).catch((error: NodeJS.ErrnoException) => {
-    const why = { EADDRINUSE: 'is taken', EACCES: 'is not open to this user' }[error.code ?? ''];
-    throw why === undefined ? error : new StartUpError(`port ${options.port} ${why}; choose another with --port`);
+    const reason = { EADDRINUSE: 'is in use', EACCES: 'is not allowed for this user' }[error.code ?? ''];
+    throw reason === undefined ? error : new StartUpError(`port ${options.port} ${reason}; choose another with --port`);
   });
   const { port } = server.address() as AddressInfo;
   const close = (): void => {
@@ -64,7 +64,7 @@ async function receive(
   const webhookId = String(request.headers['x-webhook-id'] ?? '');
   const attempts = (seen.get(webhookId) ?? 0) + 1;
   seen.set(webhookId, attempts);
-  const verdict = judge(request, rawBody, options.secret);
+  const verification = verify(request, rawBody, options.secret);
   const forwarded = options.forwardTo && (await forward(options.forwardTo, request.headers, rawBody));
   const answered = attempts <= options.failFirst ? 500 : (options.status ?? forwarded ?? 200);
   options.onReceived({
@@ -72,12 +72,12 @@ async function receive(
     attempt: String(request.headers['x-webhook-attempt'] ?? attempts),
     forwarded,
     answered,
-    ...verdict,
+    ...verification,
   });
   setTimeout(() => response.writeHead(answered).end(), options.delayMs);
 }
 
-function judge(
+function verify(
   { headers }: IncomingMessage,
   rawBody: Buffer,
   secret: string,
@@ -86,21 +86,21 @@ function judge(
   return { fault, notification: fault ? null : verifyNotification({ rawBody, headers, secret }) };
 }
 
-const PATIENCE_MS = 30_000;
+const FORWARD_TIMEOUT_MS = 30_000;
 const BAD_GATEWAY = 502;
-/** Of one connection, not of the message; fetch makes its own. */
+/** Headers that belong to one connection; fetch sets its own. */
 const HOP_BY_HOP = ['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expect', 'upgrade'];
 
-/** Hands a request on as it came, byte for byte, and answers with the status; 502 where nobody answers. */
+/** Forwards a request with an unchanged body and returns the status; 502 if there is no response. */
 export async function forward(to: URL, headers: IncomingHttpHeaders, rawBody: Buffer): Promise<number> {
-  const kept = Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name));
+  const forwarded = Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name));
   try {
     const response = await fetch(to, {
       method: 'POST',
-      headers: kept.map(([name, value]) => [name, String(value)] as [string, string]),
+      headers: forwarded.map(([name, value]) => [name, String(value)] as [string, string]),
       body: rawBody,
       redirect: 'manual',
-      signal: AbortSignal.timeout(PATIENCE_MS),
+      signal: AbortSignal.timeout(FORWARD_TIMEOUT_MS),
     });
     await response.body?.cancel();
     return response.status;

@@ -12,10 +12,10 @@ interface CompleteOptions {
 export function addOrderCommands(program: Command): void {
   const order = group(program, 'order', 'movie orders');
 
-  command(order, 'complete', 'complete an order; its client is notified')
-    .argument('<key>', 'the order’s key')
+  command(order, 'complete', 'complete an order and notify its client')
+    .argument('<key>', 'key of the order')
     .requiredOption('--booking-id <id>', 'booking reference of the cinema operator')
-    .requiredOption('--transaction-id <id>', 'payment transaction')
+    .requiredOption('--transaction-id <id>', 'payment transaction reference')
     .option('--qr-code <text>', 'QR code for entry, if one was issued')
     .action(complete);
 }

@@ -1,11 +1,11 @@
 import { styleText } from 'node:util';
 
-/** One JSON document on standard output, or `text` for people. */
+/** Prints one JSON document, or `text` for people, on standard output. */
 export function print(asJson: boolean | undefined, value: unknown, text: string): void {
   process.stdout.write(asJson ? `${JSON.stringify(value, null, 2)}\n` : `${text}\n`);
 }
 
-/** `name  value` lines, aligned. Null shows as a dash. */
+/** Aligned `name  value` lines. Null is shown as a dash. */
 export function fields(record: Record<string, unknown>): string {
   const width = Math.max(...Object.keys(record).map((name) => name.length));
   return Object.entries(record)
@@ -13,7 +13,7 @@ export function fields(record: Record<string, unknown>): string {
     .join('\n');
 }
 
-/** Rows under headings, aligned; `empty` where there are none. */
+/** Aligned rows with headings, or `empty` if there are no rows. */
 export function table(rows: Record<string, unknown>[], empty: string): string {
   const [first] = rows;
   if (!first) return empty;
@@ -30,14 +30,14 @@ export function table(rows: Record<string, unknown>[], empty: string): string {
     .join('\n');
 }
 
-/** How many columns of a terminal a text takes: Chinese, Japanese, Korean and emoji take two a character. */
+/** Width of a text in terminal columns. Chinese, Japanese and Korean characters and emoji take two. */
 const columnsOf = (text: string): number =>
   [...text.replace(/\p{M}/gu, '')].length +
   (text.match(/[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}\p{Emoji_Presentation}]/gu)?.length ?? 0);
 
 const shown = (value: unknown): string => (value === null || value === undefined ? '-' : String(value));
 
-/** Colours on a terminal, plain text elsewhere. */
+/** Colours the text on a terminal, and returns it unchanged elsewhere. */
 const onTerminal =
   (format: Parameters<typeof styleText>[0]) =>
   (text: string): string =>

@@ -1,6 +1,6 @@
 import { Presets, SingleBar } from 'cli-progress';
 
-/** Shows how far a long command is. */
+/** Shows the progress of a long command. */
 export interface Progress {
   set(done: number, total: number): void;
   end(): void;
@@ -8,7 +8,7 @@ export interface Progress {
 
 const STEP = 0.1;
 
-/** On standard error: a bar on a terminal, else a line every tenth of the way; nothing beside a JSON answer. */
+/** Writes to standard error: a bar on a terminal, else a line for every 10 %. With --json it shows nothing. */
 export function startProgress(title: string, asJson: boolean | undefined): Progress {
   if (asJson) return { set: () => undefined, end: () => undefined };
   return process.stderr.isTTY ? bar(title) : lines(title);

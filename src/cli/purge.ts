@@ -4,7 +4,7 @@ import { print } from './output.js';
 import { startProgress } from './progress.js';
 
 export function addPurge(program: Command): void {
-  command(program, 'purge', 'delete now what has expired; workers do it every hour').action(purgeNow);
+  command(program, 'purge', 'delete expired data now; workers also do it every hour').action(purgeNow);
 }
 
 async function purgeNow({ json }: { json?: boolean }): Promise<void> {
@@ -17,6 +17,6 @@ async function purgeNow({ json }: { json?: boolean }): Promise<void> {
     json,
     { grants, access_tokens: accessTokens, idempotency_keys: idempotencyKeys, orders, webhooks },
     `Deleted: ${grants} grant(s), ${accessTokens} access token(s), ${idempotencyKeys} idempotency key(s), ` +
-      `${orders} order(s), body and attempts of ${webhooks} webhook(s).`,
+      `${orders} order(s), bodies and attempts of ${webhooks} webhook(s).`,
   );
 }

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import { ClientError } from '../clients/client-error.js';
 
-/** A secret from standard input, without the newline at its end: all of a pipe, or a line typed unseen at a terminal. */
+/** Reads a secret from standard input, without a final newline: a whole pipe, or one hidden line at a terminal. */
 export async function readSecret(): Promise<string> {
   return process.stdin.isTTY ? typedSecret() : decoded(Buffer.concat(await process.stdin.toArray()));
 }
@@ -12,14 +12,14 @@ function decoded(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes).replace(/\r?\n$/, '');
   } catch {
-    throw new ClientError('the secret on standard input is not UTF-8');
+    throw new ClientError('the secret on standard input is not UTF-8; send it as UTF-8');
   }
 }
 
 async function typedSecret(): Promise<string> {
-  process.stderr.write('Client secret (not shown): ');
-  const unseen = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const lines = createInterface({ input: process.stdin, output: unseen, terminal: true, historySize: 0 });
+  process.stderr.write('Client secret (hidden): ');
+  const noOutput = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: process.stdin, output: noOutput, terminal: true, historySize: 0 });
   try {
     const [line] = (await Promise.race([once(lines, 'line'), once(lines, 'close').then(() => [''])])) as [string];
     return line;

@@ -12,7 +12,7 @@ import { WebhookService } from '../webhooks/webhook.service.js';
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
 
-/** What commands work with, also beside a running server. */
+/** Opens the services that commands use. They also work next to a running server. */
 export async function openServices() {
   const config = loadConfig();
   const logger = new NestLogger(createLogger({ ...config, logLevel: config.commandLogLevel }, 'stderr'));

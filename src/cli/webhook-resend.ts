@@ -12,16 +12,20 @@ interface ResendOptions {
 }
 
 export function addResend(webhook: Command): void {
-  const resend = command(webhook, 'resend', 'send a FAILED notification anew, or all of them')
+  const resend = command(webhook, 'resend', 'resend one FAILED notification, or all of them')
     .argument('[id]')
-    .option('--all-failed', 'every FAILED one whose order has none that is pending or delivered')
-    .option('--client <id>', 'with --all-failed: of one client')
-    .option('--since <when>', 'with --all-failed: that failed since, e.g. 24h or 2026-01-01T00:00:00Z', moment);
+    .option('--all-failed', 'resend every FAILED one, unless another of the same order is pending or delivered')
+    .option('--client <id>', 'with --all-failed: only those of this client')
+    .option(
+      '--since <when>',
+      'with --all-failed: only those that failed since, e.g. 24h or 2026-01-01T00:00:00Z',
+      pastTime,
+    );
   resend.action((id: string | undefined, options: ResendOptions) => {
-    if ((id === undefined) === !options.allFailed) resend.error('give the id of one, or --all-failed');
+    if ((id === undefined) === !options.allFailed) resend.error('give either an id or --all-failed');
     if (id === undefined) return resendAll(options);
     if (options.client !== undefined || options.since !== undefined)
-      resend.error('--client and --since go with --all-failed');
+      resend.error('--client and --since can only be used with --all-failed');
     return resendOne(id, options);
   });
 }
@@ -32,18 +36,18 @@ async function resendOne(id: string, { json }: ResendOptions): Promise<void> {
 }
 
 async function resendAll({ client, since, json }: ResendOptions): Promise<void> {
-  const progress = startProgress('Sending again', json);
+  const progress = startProgress('Resending', json);
   const onProgress = (done: number, total: number): void => progress.set(done, total);
   const { resent, skipped } = await withServices(async ({ clients, massResend }) => {
     if (client !== undefined) await clients.get(client);
     return massResend.run({ clientId: client, since, onProgress });
   }).finally(() => progress.end());
-  const told = `Sent again: ${resent}. Skipped: ${skipped} whose order has another that is pending or delivered.`;
-  print(json, { resent, skipped }, told);
+  const summary = `Resent: ${resent}. Skipped: ${skipped} (another notification of the same order is pending or delivered).`;
+  print(json, { resent, skipped }, summary);
 }
 
-/** In milliseconds since 1970. */
-function moment(text: string): number {
+/** Parses a time, or a duration before now, to milliseconds since 1970. */
+function pastTime(text: string): number {
   const ago = parseDuration(text);
   const at = ago === null && /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Date.now() - (ago ?? NaN);
   if (Number.isNaN(at))

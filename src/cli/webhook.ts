@@ -16,12 +16,12 @@ type Options = { json?: boolean };
 export function addWebhookCommands(program: Command): void {
   const webhook = group(program, 'webhook', 'notifications and their delivery');
 
-  command(webhook, 'list', 'newest first')
-    .option('--reference <key>', 'of one order')
-    .addOption(new Option('--status <status>', 'in one status').choices(['PENDING', 'SUCCESS', 'FAILED']))
-    .option('--limit <n>', 'at most so many', positive, 100)
+  command(webhook, 'list', 'list notifications, newest first')
+    .option('--reference <key>', 'only those of this order')
+    .addOption(new Option('--status <status>', 'only those with this status').choices(['PENDING', 'SUCCESS', 'FAILED']))
+    .option('--limit <n>', 'maximum number', positive, 100)
     .action(list);
-  command(webhook, 'show', 'one notification with its attempts').argument('<id>').action(show);
+  command(webhook, 'show', 'show one notification with its attempts').argument('<id>').action(show);
   addResend(webhook);
 }
 
@@ -34,7 +34,7 @@ async function list({ reference, status, limit, json }: ListOptions): Promise<vo
     attempts,
     nextAttemptAt,
   }));
-  print(json, found, table(rows, 'No such webhook.'));
+  print(json, found, table(rows, 'No webhook found.'));
 }
 
 async function show(id: string, { json }: Options): Promise<void> {
@@ -45,7 +45,7 @@ async function show(id: string, { json }: Options): Promise<void> {
 function attemptTable({ status }: WebhookView, attempts: AttemptView[]): string {
   const rows = attempts.map(({ number, startedAt, durationMs, responseStatus, error }) => {
     const took = durationMs === null ? null : `${durationMs} ms`;
-    const unknown = durationMs === null ? (status === 'PENDING' ? 'under way or cut off' : 'cut off') : null;
+    const unknown = durationMs === null ? (status === 'PENDING' ? 'in progress or cut off' : 'cut off') : null;
     return { attempt: number, started: startedAt, took, status: responseStatus, error: error ?? unknown };
   });
   return table(rows, 'No attempt yet.');

@@ -8,7 +8,7 @@ import type {
 } from 'typeorm';
 import { USHER_DATA_SOURCE } from './data-source.js';
 
-/** Work for the moment a transaction has committed, whoever opened it; dropped when it rolls back. */
+/** Runs callbacks after a transaction has committed, whoever opened it. On rollback they are dropped. */
 @Injectable()
 export class AfterCommit implements EntitySubscriberInterface {
   private readonly waiting = new WeakMap<QueryRunner, (() => void)[]>();
@@ -17,7 +17,7 @@ export class AfterCommit implements EntitySubscriberInterface {
     dataSource.subscribers.push(this);
   }
 
-  /** Runs `work` after the commit of the transaction that `manager` is in. `work` must not throw. */
+  /** Runs `work` after the transaction of `manager` has committed. `work` must not throw. */
   do(manager: EntityManager, work: () => void): void {
     const runner = manager.queryRunner;
     if (!runner?.isTransactionActive) throw new Error('AfterCommit needs the entity manager of an open transaction');
@@ -25,11 +25,11 @@ export class AfterCommit implements EntitySubscriberInterface {
   }
 
   afterTransactionCommit({ queryRunner }: TransactionCommitEvent): void {
-    // A nested transaction only releases a savepoint: the outer one is still open then.
+    // A nested transaction only releases a savepoint; the outer transaction is still open.
     if (queryRunner.isTransactionActive) return;
-    const works = this.waiting.get(queryRunner) ?? [];
+    const callbacks = this.waiting.get(queryRunner) ?? [];
     this.waiting.delete(queryRunner);
-    for (const work of works) work();
+    for (const work of callbacks) work();
   }
 
   afterTransactionRollback({ queryRunner }: TransactionCommitEvent): void {

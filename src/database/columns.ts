@@ -1,21 +1,21 @@
 import type { ValueTransformer } from 'typeorm';
 
-/** Drivers hand 64-bit integers out as text; ours stay below 2^53. */
+/** Drivers return 64-bit integers as text. Usher's values stay below 2^53, so numbers are exact. */
 const asNumber: ValueTransformer = {
   to: (value: unknown) => value,
   from: (value: string | number | null) => (value === null ? null : Number(value)),
 };
 
-/** A whole number below 2^53: cents, or a moment in milliseconds since 1970. */
+/** A whole number below 2^53: an amount in cents, or a time in milliseconds since 1970. */
 export const wholeNumber = (name: string) => ({ name, type: 'bigint', transformer: asNumber }) as const;
 
 export const text = (name: string, length: number) => ({ name, type: 'varchar', length }) as const;
 
-/** Up to 65,535 bytes. */
+/** Text of up to 65,535 bytes. */
 export const longText = (name: string) => ({ name, type: 'text' }) as const;
 
-/** One of our own ids, see core/identifier.ts. */
+/** Length of the ids that Usher makes, see values/identifier.ts. */
 export const OWN_ID_LENGTH = 22;
-/** Client ids may come from elsewhere. */
+/** Longer than Usher's own ids, because a client id may be imported. */
 export const CLIENT_ID_LENGTH = 255;
 export const NOTIFY_URL_LENGTH = 2_048;

@@ -18,17 +18,17 @@ const COMMON = {
   logging: false,
 } satisfies Partial<DataSourceOptions>;
 
-/** The service gives up a connection that went silent; a migration may take its time. */
+/** The service closes a connection that does not answer in time; a migration may run for as long as it needs. */
 export type DatabaseTask = 'service' | 'migration';
 
-/** What TypeORM needs for the configured database; `embedded` is the opened one where that is an embedded one. */
+/** TypeORM's options for the configured database. `embedded` is the opened embedded database, or null. */
 export async function dataSourceOptions(
   config: ResolvedOptions,
   embedded: EmbeddedPostgres | null,
   task: DatabaseTask,
 ): Promise<DataSourceOptions> {
   const { database, databasePool } = config;
-  const limitMs = task === 'service' ? silenceLimit(config.retry) : 0;
+  const timeoutMs = task === 'service' ? socketTimeoutMs(config.retry) : 0;
   if (database.kind === 'embedded') {
     return { ...COMMON, type: 'postgres', extra: { ...embedded?.connection, max: databasePool } };
   }
@@ -39,7 +39,7 @@ export async function dataSourceOptions(
       max: databasePool,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
-      stream: pgSocket(limitMs),
+      stream: pgSocket(timeoutMs),
     };
     return { ...COMMON, type: 'postgres', extra };
   }
@@ -48,17 +48,17 @@ export async function dataSourceOptions(
     type: await mysqlDialect(database.url),
     ...mysqlConnection(database.url),
     connectTimeout: CONNECT_TIMEOUT_MS,
-    extra: { connectionLimit: databasePool, enableKeepAlive: true, stream: mysqlSocket(limitMs) },
+    extra: { connectionLimit: databasePool, enableKeepAlive: true, stream: mysqlSocket(timeoutMs) },
   };
 }
 
-/** An initialised data source; a StartUpError where the server does not let us in. */
+/** Opens a data source. Throws a StartUpError if the server is unreachable or refuses the connection. */
 export async function openDataSource(options: DataSourceOptions, { database }: ResolvedOptions): Promise<DataSource> {
   try {
     return await new DataSource(options).initialize();
   } catch (error) {
-    const isServers = isDatabaseDown(error) || typeof (error as { code?: unknown }).code === 'string';
-    throw isServers && 'url' in database ? unreachable('DATABASE_URL', database.url, error) : error;
+    const isServerError = isDatabaseDown(error) || typeof (error as { code?: unknown }).code === 'string';
+    throw isServerError && 'url' in database ? unreachable('DATABASE_URL', database.url, error) : error;
   }
 }
 
@@ -76,7 +76,7 @@ function mysqlConnection(url: URL) {
   };
 }
 
-/** TypeORM compares schemas rightly only when told which of the two it talks to. */
+/** TypeORM needs to know which of the two the server is, or it compares schemas wrongly. */
 async function mysqlDialect(url: URL): Promise<'mysql' | 'mariadb'> {
   const { username: user, ...options } = { username: undefined, ...mysqlConnection(url) };
   try {
@@ -99,40 +99,42 @@ function checkedDialect(version: string): 'mysql' | 'mariadb' {
     .replace(/^5\.5\.5-/, '')
     .split('.')
     .map(Number);
-  const enough = dialect === 'mariadb' ? major > 10 || (major === 10 && minor >= 6) : major >= 8;
-  if (!enough)
-    throw new StartUpError(`DATABASE_URL: the server is ${version}; Usher needs MySQL 8 or MariaDB 10.6 (SKIP LOCKED)`);
+  const isSupported = dialect === 'mariadb' ? major > 10 || (major === 10 && minor >= 6) : major >= 8;
+  if (!isSupported)
+    throw new StartUpError(
+      `DATABASE_URL: the server has version ${version}; use MySQL 8 or MariaDB 10.6 or later (for SKIP LOCKED)`,
+    );
   return dialect;
 }
 
-/** mysql2 by itself checks who signed a certificate, and not whose it is. Authorities beyond Node's: NODE_EXTRA_CA_CERTS. */
+/** By default mysql2 does not compare the host name with the certificate. NODE_EXTRA_CA_CERTS adds further authorities. */
 const TLS: Record<string, { ssl?: { verifyIdentity?: boolean; rejectUnauthorized: boolean } }> = {
   REQUIRED: { ssl: { rejectUnauthorized: false } },
   VERIFY_IDENTITY: { ssl: { rejectUnauthorized: true, verifyIdentity: true } },
 };
 
-/** By the `ssl-mode` of a mysql:// address; without one nothing is encrypted. */
+/** TLS options from the `ssl-mode` parameter of a mysql:// URL. Without the parameter nothing is encrypted. */
 export const mysqlTls = ({ searchParams }: URL) => TLS[searchParams.get('ssl-mode') ?? ''] ?? {};
 
-const LEAST_MS = 10_000;
+const MIN_SOCKET_TIMEOUT_MS = 10_000;
 
 /**
- * After how long a database that says nothing counts as gone: its host died, or a firewall forgot the connection. Without
- * a limit of ours the kernel's applies, a quarter of an hour, and a batch of claims hangs that long.
+ * After this long without an answer, a database connection counts as lost: its host died, or a firewall dropped it.
+ * The kernel's own timeout is about 15 minutes, and a batch of claims would hang that long.
  */
-export const silenceLimit = ({ timeoutMs }: RetryPolicy): number => Math.max(LEAST_MS, 2 * timeoutMs);
+export const socketTimeoutMs = ({ timeoutMs }: RetryPolicy): number => Math.max(MIN_SOCKET_TIMEOUT_MS, 2 * timeoutMs);
 
-/** A socket factory for pg, which connects it itself. */
-export const pgSocket = (limitMs: number) => (): Socket => limited(new Socket(), limitMs);
+/** A socket factory for pg, which connects the socket itself. */
+export const pgSocket = (timeoutMs: number) => (): Socket => withTimeout(new Socket(), timeoutMs);
 
-/** A socket factory for mysql2. */
+/** A socket factory for mysql2, which expects a connecting socket. */
 export const mysqlSocket =
-  (limitMs: number) =>
+  (timeoutMs: number) =>
   ({ config }: { config: { host: string; port: number } }): Socket =>
-    limited(connect(config.port, config.host).setNoDelay(true), limitMs);
+    withTimeout(connect(config.port, config.host).setNoDelay(true), timeoutMs);
 
-function limited(socket: Socket, limitMs: number): Socket {
-  const silent = (): Socket =>
-    socket.destroy(Object.assign(new Error(`no answer for ${limitMs} ms`), { code: 'ETIMEDOUT' }));
-  return socket.setTimeout(limitMs, silent);
+function withTimeout(socket: Socket, timeoutMs: number): Socket {
+  const destroy = (): Socket =>
+    socket.destroy(Object.assign(new Error(`no answer for ${timeoutMs} ms`), { code: 'ETIMEDOUT' }));
+  return socket.setTimeout(timeoutMs, destroy);
 }

@@ -5,7 +5,7 @@ import { AfterCommit } from './after-commit.js';
 import { dataSourceOptions, openDataSource } from './data-source-options.js';
 import { USHER_DATA_SOURCE } from './data-source.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/index.js';
-import { bringUpToDate } from './migrator.js';
+import { migrateOrRefuse } from './migrator.js';
 
 /** Injects the opened embedded database, or null where there is none. */
 export const EMBEDDED_POSTGRES = Symbol('EmbeddedPostgres');
@@ -42,7 +42,7 @@ export class DatabaseModule implements OnModuleInit, OnApplicationShutdown {
 
   /** Runs before the start of any other module, because they need the tables. */
   async onModuleInit(): Promise<void> {
-    await bringUpToDate(this.dataSource, this.options.database);
+    await migrateOrRefuse(this.dataSource, this.options.database);
   }
 
   /** The application closes its own data source itself. */

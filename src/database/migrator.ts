@@ -2,7 +2,7 @@ import type { DataSource } from 'typeorm';
 import type { DatabaseLocation } from '../usher.options.js';
 import { StartUpError } from '../values/start-up-error.js';
 
-/** Names of the migrations that the database lacks. */
+/** Names of the migrations that the database does not have yet. */
 export async function pendingMigrations(dataSource: DataSource): Promise<string[]> {
   const known = dataSource.migrations.map((migration) => migration.name ?? migration.constructor.name);
   if (!(await hasMigrationTable(dataSource))) return known;
@@ -10,12 +10,12 @@ export async function pendingMigrations(dataSource: DataSource): Promise<string[
   return known.filter((name) => !done.some((row) => row.name === name));
 }
 
-/** An embedded database migrates itself; any other is brought up to date by `usher migrate` alone. */
-export async function bringUpToDate(dataSource: DataSource, { kind }: DatabaseLocation): Promise<void> {
+/** Migrates an embedded database. For any other it throws, because only `usher migrate` may change its tables. */
+export async function migrateOrRefuse(dataSource: DataSource, { kind }: DatabaseLocation): Promise<void> {
   const pending = await pendingMigrations(dataSource);
   if (pending.length === 0) return;
   if (kind !== 'embedded') {
-    throw new StartUpError(`the database lacks ${pending.length} migration(s); run "usher migrate" first`);
+    throw new StartUpError(`${pending.length} database migration(s) are missing; run "usher migrate" first`);
   }
   await dataSource.runMigrations();
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { DataSource, EntityManager } from 'typeorm';
 
-/** The clock of the database in milliseconds since 1970: the one clock that all processes share. */
+/** SQL for the database's time in milliseconds since 1970. All processes share this clock. */
 export function nowExpression(dataSource: DataSource): string {
   return dataSource.options.type === 'postgres'
     ? 'CAST(floor(extract(epoch from statement_timestamp()) * 1000) AS bigint)'
@@ -14,10 +14,10 @@ export async function databaseNow(manager: EntityManager): Promise<number> {
 }
 
 const DEADLOCK_CODES: unknown[] = ['ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', '40P01', '40001'];
-const TRIES = 5;
+const MAX_TRIES = 5;
 const PAUSE_MS = 10;
 
-/** Runs a transaction at READ COMMITTED; one that lost a deadlock is run again, after a pause that grows. */
+/** Runs a transaction at READ COMMITTED. After a deadlock it is repeated, after a pause that grows. */
 export async function inTransaction<T>(
   dataSource: DataSource,
   work: (manager: EntityManager) => Promise<T>,
@@ -26,8 +26,8 @@ export async function inTransaction<T>(
     try {
       return await dataSource.transaction('READ COMMITTED', work);
     } catch (error) {
-      if (tried >= TRIES || !isDeadlock(error)) throw error;
-      // At once it would meet the same rival again.
+      if (tried >= MAX_TRIES || !isDeadlock(error)) throw error;
+      // Without a random pause the same transactions would deadlock again.
       await pause(Math.random() * PAUSE_MS * 2 ** tried);
     }
   }
@@ -35,10 +35,10 @@ export async function inTransaction<T>(
 
 const isDeadlock = (error: unknown): boolean => DEADLOCK_CODES.includes(codeOf(error));
 
-/** A row with that key is there already. */
+/** Whether the error says that a row with this key already exists. */
 export const isDuplicate = (error: unknown): boolean => ['ER_DUP_ENTRY', '23505'].includes(String(codeOf(error)));
 
-/** Connection faults of mysql2, pg and the network; SQLSTATE 08 and 57P0 are the server going away. */
+/** Whether it is a connection error of mysql2, pg or the network. SQLSTATE 08… and 57P0… mean a lost server. */
 export function isDatabaseDown(error: unknown): boolean {
   const code = codeOf(error);
   const message = error instanceof Error ? error.message : '';

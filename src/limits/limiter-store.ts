@@ -7,7 +7,7 @@ import {
 } from 'rate-limiter-flexible';
 import { postgresSchema, LIMIT_TABLE } from '../queue/postgres-backend.js';
 import { postgresAddress, type QueueConnections } from '../queue/queue-connections.js';
-import { connectRedis, FAILS_FAST, type RedisServer } from '../queue/redis-connection.js';
+import { connectRedis, FAIL_FAST, type RedisServer } from '../queue/redis-connection.js';
 import type { ResolvedOptions } from '../usher.options.js';
 
 /** Timeout of the shared store. After it the limiter counts in memory. */
@@ -37,7 +37,7 @@ export function openLimiterStore(
 }
 
 async function redisStore(server: RedisServer): Promise<LimiterStore> {
-  const redis = await connectRedis(server, { ...FAILS_FAST, commandTimeout: STORE_TIMEOUT_MS });
+  const redis = await connectRedis(server, { ...FAIL_FAST, commandTimeout: STORE_TIMEOUT_MS });
   return {
     counter: (options) => new RateLimiterRedis({ ...options, storeClient: redis }),
     close: async () => redis.disconnect(),

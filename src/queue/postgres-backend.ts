@@ -11,10 +11,10 @@ import { isDatabaseDown } from '../database/sql.js';
 
 type PostgresOptions = ConstructorParameters<typeof PostgresQueueBackend>[2];
 
-/** BullMQ on Postgres keeps its tables in a schema of its own, named after the prefix that its Redis keys would have. */
+/** On Postgres, BullMQ keeps its tables in a separate schema. It is named after the queue prefix. */
 export const postgresSchema = (queuePrefix: string): string => queuePrefix.replaceAll('-', '_');
 
-/** BullMQ takes a schema only with a configuration whose driver it loads by require(), which ES modules lack. */
+/** Sets the schema on an existing pool. BullMQ's own option for it loads the driver by require(), which ES modules lack. */
 class SchemaConnection extends PostgresConnection {
   override readonly schema: string;
 
@@ -25,10 +25,10 @@ class SchemaConnection extends PostgresConnection {
 }
 
 /**
- * @nestjs/bullmq has no option for a backend, so the default one is chosen by the connection: a pg pool is served from
- * Postgres, anything else, whoever made the queue, from Redis as before.
+ * Makes BullMQ use Postgres for every queue whose connection is a pg pool, and Redis for all others, as before.
+ * @nestjs/bullmq has no option for a backend, so this sets BullMQ's default for the whole process.
  */
-export function serveBothBackends(): void {
+export function selectBackendByConnection(): void {
   setDefaultBackendFactory(((name, options, factoryOptions = {}) => {
     if (!isPgPool(options.connection)) return createRedisBackend(name, options, factoryOptions);
     const schema = postgresSchema((options as { prefix?: string }).prefix ?? 'bullmq');
@@ -44,13 +44,13 @@ export function serveBothBackends(): void {
 }
 
 /**
- * BullMQ waits before it tries again only after ECONNREFUSED. After any other fault of the connection (a reset, a server
- * that is starting) its worker would spin, and its search for stalled jobs would end for good.
+ * Reports every connection error as ECONNREFUSED, the only one after which BullMQ waits before it retries. After others
+ * (a reset, a server that is starting) its worker would retry in a busy loop and stop checking for stalled jobs.
  */
-export class PatientPool extends pg.Pool {
-  override query = ((...given: Parameters<pg.Pool['query']>): unknown => {
-    const answer = super.query(...given) as unknown;
-    return answer instanceof Promise ? answer.catch(throwAsRefused) : answer;
+export class WorkerPool extends pg.Pool {
+  override query = ((...args: Parameters<pg.Pool['query']>): unknown => {
+    const result = super.query(...args) as unknown;
+    return result instanceof Promise ? result.catch(throwAsRefused) : result;
   }) as pg.Pool['query'];
 }
 
@@ -59,10 +59,10 @@ function throwAsRefused(error: unknown): never {
   throw Object.assign(new Error((error as Error).message, { cause: error }), { code: 'ECONNREFUSED' });
 }
 
-/** Where a queue on Postgres also counts for the rate limits: in the queue's schema, where BullMQ has a `rate_limit` too. */
+/** Table of the rate limits' counters, in the queue's schema. BullMQ already has a table `rate_limit` there. */
 export const LIMIT_TABLE = 'usher_rate_limit';
 
-/** Not logged: a crash of the database may forget the counts of the last minutes. */
+/** UNLOGGED is faster; after a database crash the counts of the last minutes may be lost. */
 export async function createLimitTable(client: PoolClient, schema: string): Promise<void> {
   await client.query(
     `CREATE UNLOGGED TABLE IF NOT EXISTS "${schema}"."${LIMIT_TABLE}" (

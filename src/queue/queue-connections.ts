@@ -4,13 +4,13 @@ import type { DataSource } from 'typeorm';
 import type { EmbeddedPostgres } from '../database/embedded/index.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { StartUpError, unreachable } from '../values/start-up-error.js';
-import { createLimitTable, PatientPool, postgresSchema } from './postgres-backend.js';
-import { checkRedis, connectRedis, FAILS_FAST, type RedisServer, WAITS } from './redis-connection.js';
+import { createLimitTable, WorkerPool, postgresSchema } from './postgres-backend.js';
+import { checkRedis, connectRedis, FAIL_FAST, type RedisServer, WAIT_FOR_RECONNECT } from './redis-connection.js';
 
 const FAIL_FAST_MS = 2_000;
 const PRODUCER_POOL = 4;
 const WORKER_POOL = 12;
-const PROBE_KEPT_MS = 10_000;
+const PROBE_KEY_LIFETIME_MS = 10_000;
 
 /** Injection token of {@link QueueConnections}. */
 export const QUEUE_CONNECTIONS = Symbol('QueueConnections');
@@ -19,18 +19,18 @@ export const QUEUE_CONNECTIONS = Symbol('QueueConnections');
 export interface QueueConnections {
   producer: ConnectionOptions;
   worker: ConnectionOptions;
-  /** Null: the queue lies in a database. */
+  /** Null where the queue is in a database. */
   redis: RedisServer | null;
-  /** Rejects while the queue takes no jobs, or gives no answer. */
+  /** Rejects while the queue accepts no jobs or does not answer. */
   probe(): Promise<unknown>;
   close(): Promise<void>;
 }
 
-/** In braces a Redis Cluster puts all keys of a prefix on one node, where a script may touch them together. */
+/** The braces are a Redis Cluster hash tag: all keys of the prefix are on one node, as BullMQ's scripts need. */
 export const keyPrefix = ({ queue, queuePrefix }: ResolvedOptions): string =>
   queue.kind === 'redis' ? `{${queuePrefix}}` : queuePrefix;
 
-/** Checks the queue's server and opens what this process needs of it. */
+/** Checks the queue's server and opens the connections of this process. */
 export async function openQueueConnections(
   config: ResolvedOptions,
   embedded: EmbeddedPostgres | null,
@@ -48,14 +48,17 @@ export async function openQueueConnections(
 }
 
 async function openRedis({ queuePrefix }: ResolvedOptions, redis: RedisServer): Promise<QueueConnections> {
-  const [producer, worker] = await Promise.all([connectRedis(redis, FAILS_FAST), connectRedis(redis, WAITS)]);
-  // A write: a Redis whose memory is full still reads.
-  const probe = () => producer.set(`${queuePrefix}:probe`, '', 'PX', PROBE_KEPT_MS);
+  const [producer, worker] = await Promise.all([
+    connectRedis(redis, FAIL_FAST),
+    connectRedis(redis, WAIT_FOR_RECONNECT),
+  ]);
+  // The probe writes, because a Redis whose memory is full still answers reads.
+  const probe = () => producer.set(`${queuePrefix}:probe`, '', 'PX', PROBE_KEY_LIFETIME_MS);
   const close = async (): Promise<void> => [producer, worker].forEach((connection) => connection.disconnect());
   return { producer, worker, redis, probe, close };
 }
 
-/** The queue's tables on Postgres; Redis needs none. */
+/** Creates or updates the queue's tables on Postgres; Redis needs none. */
 export async function migrateQueue(config: ResolvedOptions, embedded: EmbeddedPostgres | null): Promise<void> {
   if (config.queue.kind === 'redis') return;
   const { worker, close } = openPools(config, embedded);
@@ -100,8 +103,8 @@ function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | null) {
     connectionTimeoutMillis: FAIL_FAST_MS,
     query_timeout: FAIL_FAST_MS,
   });
-  const worker = new PatientPool({ ...options, max: WORKER_POOL });
-  // A pool replaces a connection that drops; without a listener the drop would end the process.
+  const worker = new WorkerPool({ ...options, max: WORKER_POOL });
+  // The pool replaces a lost connection itself. Without a listener, the error event would end the process.
   for (const pool of [producer, worker]) pool.on('error', () => undefined);
   const probe = () => producer.query('SELECT 1');
   const close = async (): Promise<void> => void (await Promise.all([producer.end(), worker.end()]));
@@ -117,7 +120,7 @@ async function checkPostgres(config: ResolvedOptions, pool: pg.Pool): Promise<vo
     else await withClient(pool, (client) => assertSchemaCompatibility(client, schema));
   } catch (error) {
     if (error instanceof SchemaMigrationRequiredError)
-      throw new StartUpError('the queue lacks its tables; run "usher migrate" first');
+      throw new StartUpError('the queue has no tables yet, or old ones; run "usher migrate" first');
     throw explained(error, config);
   }
 }

@@ -3,11 +3,11 @@ import { type DynamicModule, Global, Inject, Module, type OnApplicationShutdown,
 import type { Queue } from 'bullmq';
 import { EMBEDDED_POSTGRES } from '../database/database.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
-import { serveBothBackends } from './postgres-backend.js';
+import { selectBackendByConnection } from './postgres-backend.js';
 import { keyPrefix, openQueueConnections, QUEUE_CONNECTIONS, type QueueConnections } from './queue-connections.js';
 import { Workers } from './workers.js';
 
-/** Shared configuration of @nestjs/bullmq for queues that add jobs. */
+/** Name of the shared @nestjs/bullmq configuration for queues that add jobs. */
 export const PRODUCER = 'usher-producer';
 
 @Global()
@@ -29,7 +29,7 @@ class QueueConnectionsModule implements OnApplicationShutdown {
 @Module({})
 export class QueueModule {
   static forRoot(): DynamicModule {
-    serveBothBackends();
+    selectBackendByConnection();
     return {
       module: QueueModule,
       imports: [
@@ -39,7 +39,7 @@ export class QueueModule {
           useFactory: (options: ResolvedOptions, { producer }: QueueConnections) => ({
             connection: producer,
             prefix: keyPrefix(options),
-            // Together they make a queue fail fast and recover while Redis is away; the first alone breaks it for ever.
+            // With both, a queue fails fast while Redis is away and recovers. With the first alone it never recovers.
             skipWaitingForReady: true,
             skipVersionCheck: true,
           }),
@@ -49,7 +49,7 @@ export class QueueModule {
   }
 }
 
-/** Without a listener BullMQ prints a lost connection past the log. */
+/** Logs the errors of a queue. Without a listener, BullMQ prints a lost connection to the console. */
 export function logErrors(queue: Queue): void {
   const logger = new Logger('queue');
   queue.on('error', (error) => logger.warn(`${queue.name}: ${error.message}`));

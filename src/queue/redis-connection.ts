@@ -2,26 +2,26 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { socketHost } from '../values/connection-url.js';
 import { StartUpError, unreachable } from '../values/start-up-error.js';
 
-const RECONNECT_AT_MOST_EVERY_MS = 2_000;
+const MAX_RECONNECT_DELAY_MS = 2_000;
 const CONNECT_TIMEOUT_MS = 5_000;
-/** A worker asks at least every 10 s; a Redis that says nothing for so long is gone, whatever the socket says. */
-const SILENCE_MS = 30_000;
+/** A worker sends a command at least every 10 s, so a connection without an answer for this long is dead. */
+const SOCKET_TIMEOUT_MS = 30_000;
 
-/** A Redis that start-up has found fit to hold the queue: one server, or a cluster known by one of its nodes. */
+/** A Redis that passed the start-up check: a single server, or a cluster reached through one of its nodes. */
 export interface RedisServer {
   url: URL;
   isCluster: boolean;
 }
 
-/** Fails fast: adding a job must never hang a request while Redis is down. */
-export const FAILS_FAST: RedisOptions = { enableOfflineQueue: false, commandTimeout: 2_000, maxRetriesPerRequest: 1 };
-/** Waits and reconnects for ever. */
-export const WAITS: RedisOptions = { maxRetriesPerRequest: null, socketTimeout: SILENCE_MS };
+/** For adding jobs: fails fast, because a request must not hang while Redis is down. */
+export const FAIL_FAST: RedisOptions = { enableOfflineQueue: false, commandTimeout: 2_000, maxRetriesPerRequest: 1 };
+/** For workers: commands wait until the connection is back. */
+export const WAIT_FOR_RECONNECT: RedisOptions = { maxRetriesPerRequest: null, socketTimeout: SOCKET_TIMEOUT_MS };
 
-/** Connected when it answers, or trying to be. Whoever asks for it closes it. */
+/** Returns when Redis answers, or after the first failed attempt, and then reconnects. The caller closes it. */
 export async function connectRedis({ url, isCluster }: RedisServer, behaviour: RedisOptions): Promise<Redis | Cluster> {
   const redis = isCluster ? clusterOf(url, behaviour) : singleOf(url, behaviour);
-  // It reconnects for ever, and whoever uses it hears of its faults by what they ask of it.
+  // It reconnects for ever. Callers see the errors in their own commands.
   redis.on('error', () => undefined);
   await redis.connect().catch(() => undefined);
   return redis;
@@ -38,12 +38,12 @@ function clusterOf(url: URL, behaviour: RedisOptions): Cluster {
     enableOfflineQueue: behaviour.enableOfflineQueue ?? true,
     lazyConnect: true,
     clusterRetryStrategy: pause,
-    // By the names that the nodes have for each other, which are those of their certificates.
+    // Node names stay unresolved, because TLS checks them against the nodes' certificates.
     dnsLookup: (name, callback) => callback(null, name),
   });
 }
 
-const pause = (times: number): number => Math.min(times * 100, RECONNECT_AT_MOST_EVERY_MS);
+const pause = (times: number): number => Math.min(times * 100, MAX_RECONNECT_DELAY_MS);
 
 function address(url: URL) {
   return {
@@ -56,7 +56,7 @@ function address(url: URL) {
   };
 }
 
-/** Refuses a Redis that cannot be reached, is too old, or may throw jobs away when memory runs short. */
+/** Refuses a Redis that is unreachable, too old, or configured to evict keys when memory is full. */
 export async function checkRedis(url: URL): Promise<RedisServer> {
   const { db, ...server } = address(url);
   const redis = new Redis({ ...server, lazyConnect: true, connectTimeout: CONNECT_TIMEOUT_MS, retryStrategy: null });
@@ -64,7 +64,7 @@ export async function checkRedis(url: URL): Promise<RedisServer> {
   redis.on('error', (error) => (fault = error));
   try {
     await redis.connect();
-    // Asked for by the connection itself, a database that does not exist is an error nobody can catch.
+    // SELECT is sent here: as a connection option, a database that does not exist causes an error that cannot be caught.
     await redis.select(db);
     const info = await redis.info();
     checkServer(info);
@@ -81,16 +81,16 @@ export async function checkRedis(url: URL): Promise<RedisServer> {
 function checkServer(info: string): void {
   const [major = 0, minor = 0] = (/redis_version:([\d.]+)/.exec(info)?.[1] ?? '').split('.').map(Number);
   if (major < 6 || (major === 6 && minor < 2))
-    throw new StartUpError(`QUEUE_URL: Redis ${major}.${minor} is too old; Usher needs 6.2`);
+    throw new StartUpError(`QUEUE_URL: Redis ${major}.${minor} is too old; use 6.2 or later`);
   const policy = /maxmemory_policy:(\S+)/.exec(info)?.[1];
   if (policy && policy !== 'noeviction') {
     throw new StartUpError(
-      `QUEUE_URL: this Redis evicts keys (maxmemory-policy ${policy}); set it to noeviction, or jobs get lost`,
+      `QUEUE_URL: this Redis evicts keys (maxmemory-policy ${policy}); set it to noeviction, because evicted jobs are lost`,
     );
   }
 }
 
 function checkCluster(info: string): void {
   if (!info.includes('cluster_state:ok'))
-    throw new StartUpError('QUEUE_URL: this Redis Cluster is down (see CLUSTER INFO); mend it, then start again');
+    throw new StartUpError('QUEUE_URL: this Redis Cluster is down (see CLUSTER INFO); repair it, then start again');
 }

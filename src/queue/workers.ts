@@ -8,12 +8,12 @@ type Process<T> = (job: Job<T>, token?: string) => Promise<void>;
 type Options = Omit<WorkerOptions, 'connection' | 'prefix' | 'autorun' | 'runRetryDelay'>;
 
 const LOCK_MS = 90_000;
-const LOOK_AGAIN_MS = 250;
+const PROBE_EVERY_MS = 250;
 
-/** A worker of BullMQ's, and how it ends. */
+/** A BullMQ worker, and how to close it. */
 export class RunningWorker<T = unknown> {
   readonly worker: Worker<T>;
-  private readonly underWay = new Set<Promise<void>>();
+  private readonly running = new Set<Promise<void>>();
 
   constructor(
     queue: string,
@@ -25,26 +25,26 @@ export class RunningWorker<T = unknown> {
   }
 
   /**
-   * Takes no more jobs and lets those under way end. That the queue hears of it is waited for while the queue is there:
-   * BullMQ waits for a Redis that is away for ever.
+   * Takes no more jobs and waits for the running ones. Then waits for BullMQ to close, but only while the queue is
+   * reachable: Worker.close() never ends while Redis is away.
    */
   async close(): Promise<void> {
     let isClosed = false;
     const closing = this.worker.close().finally(() => (isClosed = true));
-    while (this.underWay.size > 0) await Promise.allSettled(this.underWay);
-    while (!isClosed && (await this.isQueueThere())) await Promise.race([closing, pause(LOOK_AGAIN_MS)]);
+    while (this.running.size > 0) await Promise.allSettled(this.running);
+    while (!isClosed && (await this.isQueueReachable())) await Promise.race([closing, pause(PROBE_EVERY_MS)]);
   }
 
   private async run(work: Promise<void>): Promise<void> {
-    this.underWay.add(work);
+    this.running.add(work);
     try {
       await work;
     } finally {
-      this.underWay.delete(work);
+      this.running.delete(work);
     }
   }
 
-  private isQueueThere(): Promise<boolean> {
+  private isQueueReachable(): Promise<boolean> {
     return this.probe().then(
       () => true,
       () => false,
@@ -53,8 +53,9 @@ export class RunningWorker<T = unknown> {
 }
 
 /**
- * The workers of this process. Nest's `@Processor` would take the connection of whichever queue of the application has
- * the name: of the host's own `webhook`, say.
+ * Starts the workers of this process, in place of Nest's `@Processor`. A decorator's options are class metadata, but
+ * ours come from the configuration. Worker.close() never ends while Redis is away, so shutdown needs {@link
+ * RunningWorker.close}. A host application may use `manualRegistration`, which would leave `@Processor` workers unstarted.
  */
 @Injectable()
 export class Workers implements BeforeApplicationShutdown {
@@ -70,22 +71,22 @@ export class Workers implements BeforeApplicationShutdown {
   }
 
   /**
-   * One that runs, its connection being ready: on Postgres BullMQ remembers a first connection that failed, and a worker
-   * that ran by then would spin on that failure for ever.
+   * Starts a worker once its connection is ready. On Postgres, BullMQ remembers a first connection that failed, and a
+   * worker that was already running would retry that failure in a busy loop.
    */
   async start<T>(queue: string, process: Process<T>, logger: Logger, options: Options = {}): Promise<Worker<T>> {
     const { worker: connection, probe } = this.connections;
-    const ours = { connection, prefix: keyPrefix(this.options), autorun: false, runRetryDelay: 2_000 };
-    const running = new RunningWorker<T>(queue, process, { lockDuration: LOCK_MS, ...options, ...ours }, probe);
+    const fixed = { connection, prefix: keyPrefix(this.options), autorun: false, runRetryDelay: 2_000 };
+    const running = new RunningWorker<T>(queue, process, { lockDuration: LOCK_MS, ...options, ...fixed }, probe);
     this.all.push(running as RunningWorker);
     const { worker } = running;
     worker.on('error', (error) => logger.warn(`queue: ${error.message}`));
     await worker.waitUntilReady();
-    worker.run().catch((error: unknown) => logger.fatal(`this worker has stopped: ${String(error)}`));
+    worker.run().catch((error: unknown) => logger.fatal(`the worker has stopped: ${String(error)}`));
     return worker;
   }
 
-  /** Also one whose start failed. Global, hence after whatever those who started them do at this step. */
+  /** Closes every worker, also one whose start failed. Workers is global, so Nest calls this after other modules' hooks. */
   async beforeApplicationShutdown(): Promise<void> {
     await Promise.all(this.all.map((running) => running.close()));
   }

@@ -1,7 +1,7 @@
 import { InjectQueue } from '@nestjs/bullmq';
 import { type BeforeApplicationShutdown, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Queue } from 'bullmq';
-import { type SlotJob, SlotQueue } from '../queue/slot-queue.js';
+import { type RunJob, RunQueue } from '../queue/run-queue.js';
 import { Workers } from '../queue/workers.js';
 import { Purge } from './purge.js';
 
@@ -14,15 +14,15 @@ const HOUR_MS = 3_600_000;
 @Injectable()
 export class PurgeSchedule implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger('purge');
-  private readonly runs: SlotQueue;
+  private readonly runs: RunQueue;
   private readonly shutdown = new AbortController();
 
   constructor(
-    @InjectQueue(PURGE_PRODUCER) queue: Queue<SlotJob>,
+    @InjectQueue(PURGE_PRODUCER) queue: Queue<RunJob>,
     private readonly purge: Purge,
     private readonly workers: Workers,
   ) {
-    this.runs = new SlotQueue(queue, HOUR_MS, 'purge');
+    this.runs = new RunQueue(queue, HOUR_MS, 'purge');
   }
 
   async onApplicationBootstrap(): Promise<void> {

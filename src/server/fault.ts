@@ -6,7 +6,7 @@ import { StartUpError } from '../values/start-up-error.js';
 
 const EXPECTED = [StartUpError, ClientError, NotifyUrlError];
 
-/** The line a person gets on standard error. Only a fault of ours shows its stack. */
+/** The line shown on standard error. Only an error in Usher itself shows its stack. */
 export function faultLine(error: unknown): string {
   if (error instanceof Problem) return error.detail;
   if (EXPECTED.some((kind) => error instanceof kind)) return (error as Error).message;
@@ -14,8 +14,8 @@ export function faultLine(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
-/** A reader that has gone (`usher … | head -1`) ends nothing: what is under way is finished in silence. */
-export function outliveReaders(): void {
+/** Ignores EPIPE: if the reader has gone (`usher … | head -1`), the command still finishes its work. */
+export function ignoreClosedOutput(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EPIPE') throw error;

@@ -8,13 +8,13 @@ import { sendProblem } from '../http/error-response.js';
 import { oauthRoute } from '../http/oauth-route.js';
 import { requestIdOf } from '../http/request-id.js';
 import { MetricsRegistry } from '../metrics/metrics.module.js';
-import { answerBadAddress, answerConnectionFault, answerExpectations, checkHost } from './connection-faults.js';
+import { answerBadUrl, answerConnectionFault, answerExpectations, checkHost } from './connection-faults.js';
 import { mountDashboard } from './console/dashboard.js';
 import { operatorRefusal } from './console/operator-access.js';
 import { ErrorFilter } from './error.filter.js';
 import { Drain } from './health/health.controller.js';
 import { NestLogger } from './logger.js';
-import { readBodies } from './request-bodies.js';
+import { registerBodyParsers } from './request-bodies.js';
 import { observeRequests } from './request-log.js';
 import { methodsOf, recordRoutes } from './routes.js';
 import { ServerModule } from './server.module.js';
@@ -23,7 +23,7 @@ import type { Config } from './settings/settings.js';
 
 const BODY_LIMIT_BYTES = 16 * 1_024;
 const HEADER_LIMIT_BYTES = 16 * 1_024;
-/** From the first byte of a request to its last. */
+/** For the whole request, from its first byte to its last. */
 const REQUEST_TIMEOUT_MS = 30_000;
 
 /** The application with its HTTP side, ready to listen. */
@@ -41,7 +41,7 @@ export async function createHttpApplication(config: Config, logger: Logger): Pro
       (request, error) => tokens?.refused(request, error),
     ),
   );
-  readBodies(app, BODY_LIMIT_BYTES);
+  registerBodyParsers(app, BODY_LIMIT_BYTES);
   answerExpectations(server(app).server);
   observeRequests(server(app), app.get(MetricsRegistry, { strict: false }));
   addHooks(app, config);
@@ -55,19 +55,19 @@ function createAdapter({ trustProxy }: Config): FastifyAdapter {
   return new FastifyAdapter({
     bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    trustProxy: trusted(trustProxy),
-    // What is asked on a connection that is open yet is answered.
+    trustProxy: fastifyTrustProxy(trustProxy),
+    // While the server shuts down, it still answers requests on open connections.
     return503OnClosing: false,
     genReqId: requestIdOf,
-    // checkHost() answers for a missing Host, with a body.
+    // checkHost() refuses a missing Host header with a response body, which Node would not send.
     http: { maxHeaderSize: HEADER_LIMIT_BYTES, requireHostHeader: false },
     clientErrorHandler: answerConnectionFault,
-    frameworkErrors: answerBadAddress,
+    frameworkErrors: answerBadUrl,
   });
 }
 
-/** Fastify takes a number of hops, as such, for nobody. */
-function trusted(proxies: TrustedProxies): false | string[] | ((address: string, hop: number) => boolean) {
+/** Fastify treats a plain number of hops as no trusted proxy, so it gets a function instead. */
+function fastifyTrustProxy(proxies: TrustedProxies): false | string[] | ((address: string, hop: number) => boolean) {
   if (proxies === null) return false;
   return 'addresses' in proxies ? proxies.addresses : (_, hop) => hop < proxies.hops;
 }
@@ -75,11 +75,11 @@ function trusted(proxies: TrustedProxies): false | string[] | ((address: string,
 const server = (app: NestFastifyApplication): FastifyInstance =>
   app.getHttpAdapter().getInstance() as unknown as FastifyInstance;
 
-/** Before the body is read: who may come in at all. */
+/** Adds the checks that run before the body is read: Host header, operator, client credentials, media type. */
 function addHooks(app: NestFastifyApplication, config: Config): void {
   const authentication = isApi(config) ? app.get(ClientAuthentication, { strict: false }) : null;
   const drain = app.get(Drain, { strict: false });
-  // Node itself would keep the connection of a request that was under way for as long as its client likes.
+  // Without this header Node would keep such a connection open for as long as the client likes.
   server(app).addHook('onSend', async (_, reply) => {
     if (drain.hasBegun) reply.header('connection', 'close');
   });
@@ -87,7 +87,7 @@ function addHooks(app: NestFastifyApplication, config: Config): void {
     checkHost(request);
     const refusal = operatorRefusal(request, config.operator);
     if (refusal) {
-      // Thrown, it would reach Bull Board's own error handler, which makes a 500 of it.
+      // Not thrown: Bull Board's own error handler would turn it into a 500.
       sendProblem(reply, refusal);
       return reply;
     }

@@ -3,29 +3,40 @@ import { destination, type DestinationStream, type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
 import type { Config } from './settings/settings.js';
 
-/** Fields whose values never reach a log, however deep they lie. */
+/** Fields whose values are never logged, at any depth. */
 const SECRET_FIELDS = new Set([
-  ...['authorization', 'cookie', 'set-cookie', 'secret', 'client_secret', 'password'],
-  ...['access_token', 'refresh_token'],
+  'authorization',
+  'cookie',
+  'set-cookie',
+  'secret',
+  'client_secret',
+  'password',
+  'access_token',
+  'refresh_token',
 ]);
-const DEEPEST = 5;
+const MAX_DEPTH = 5;
 
 /**
- * JSON lines; on a terminal, but in production, in a form for people. A command logs to standard error: standard output
- * is for its answer.
+ * Logs JSON lines, or readable text on a terminal outside production. A command logs to standard error, because its
+ * result goes to standard output.
  */
 export function createLogger(
   { logLevel, environment }: Pick<Config, 'logLevel' | 'environment'>,
   output: 'stdout' | 'stderr' | DestinationStream = 'stdout',
 ): Logger {
   const options = {
-    ...{ level: logLevel, base: null, timestamp: pino.stdTimeFunctions.isoTime },
-    // pino's own redaction would make a line ten times as dear.
+    level: logLevel,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    // pino's own redaction would make a line about ten times slower.
     formatters: { log: (fields: object) => redacted(fields, 1) },
   };
   if (typeof output !== 'string') return pino(options, output);
   const { fd, isTTY } = process[output];
-  return pino(options, isTTY && environment !== 'production' ? forPeople(fd) : destination({ dest: fd, sync: true }));
+  return pino(
+    options,
+    isTTY && environment !== 'production' ? prettyOutput(fd) : destination({ dest: fd, sync: true }),
+  );
 }
 
 function redacted(fields: object, depth: number): Record<string, unknown> {
@@ -37,11 +48,11 @@ function redacted(fields: object, depth: number): Record<string, unknown> {
 
 function shown(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null || value instanceof Date || value instanceof Error) return value;
-  if (depth === DEEPEST) return '[Deeper]';
+  if (depth === MAX_DEPTH) return '[Deeper]';
   return Array.isArray(value) ? value.map((one) => shown(one, depth + 1)) : redacted(value, depth + 1);
 }
 
-const forPeople = (fd: number): DestinationStream =>
+const prettyOutput = (fd: number): DestinationStream =>
   pretty({
     destination: fd,
     colorize: true,
@@ -50,7 +61,7 @@ const forPeople = (fd: number): DestinationStream =>
     messageFormat: '{context}: {msg}',
   });
 
-/** Nest's own lines and ours in one log. An object is logged as fields, a text as the message. */
+/** Writes Nest's lines and Usher's to one log. An object is logged as fields, a string as the message. */
 export class NestLogger implements LoggerService {
   constructor(private readonly logger: Logger) {}
 
@@ -84,15 +95,15 @@ export class NestLogger implements LoggerService {
     rest: unknown[],
   ): void {
     const context = rest.at(-1);
-    const shown = isForDebugging(level, String(context)) ? 'debug' : level;
+    const shown = isNestNoise(level, String(context)) ? 'debug' : level;
     if (message instanceof Error) this.logger[shown](message.stack ?? message.message);
     else if (typeof message === 'object' && message !== null) this.logger[shown]({ context, ...message });
     else this.logger[shown]({ context }, String(message));
   }
 }
 
-/** Nest tells of every module and route at start, and of errors that it then throws on to us. */
-function isForDebugging(level: string, context: string): boolean {
+/** Lines for the debug level: Nest logs every module and route at start, and errors that it also throws. */
+function isNestNoise(level: string, context: string): boolean {
   if (level === 'info') return NEST_CONTEXTS.has(context);
   return level === 'error' && ['ExceptionHandler', 'NestApplication'].includes(context);
 }

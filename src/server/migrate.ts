@@ -5,7 +5,7 @@ import { pendingMigrations } from '../database/migrator.js';
 import { migrateQueue } from '../queue/queue-connections.js';
 import type { Config } from './settings/settings.js';
 
-/** Brings the database, and a queue on Postgres, up to date; answers with the migrations it ran. */
+/** Migrates the database, and a queue on Postgres. Returns the names of the migrations that were run. */
 export async function migrate(config: Config): Promise<string[]> {
   const embedded =
     config.database.kind === 'embedded' ? await openEmbeddedPostgres(config.database.folder, 'join') : null;

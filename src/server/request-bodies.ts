@@ -5,7 +5,7 @@ import { parseFormParameters, parseJsonParameters } from '../http/oauth-paramete
 import { oauthRoute } from '../http/oauth-route.js';
 import { Problem } from '../http/problem.js';
 
-/** Routes beside those of OAuth that a form of a browser is sent to. */
+/** Route config for routes that accept an HTML form. OAuth routes accept forms without it. */
 export const FORM_ROUTE = { form: true };
 
 const FORM = 'application/x-www-form-urlencoded';
@@ -13,18 +13,19 @@ const FORM = 'application/x-www-form-urlencoded';
 type Done = (error: Error | null, body?: unknown) => void;
 type JsonParser = (request: FastifyRequest, body: string, done: Done) => void;
 
-/** JSON everywhere, forms where a route takes them, and nothing else. */
-export function readBodies(app: NestFastifyApplication, bodyLimit: number): void {
+/** Registers the body parsers: JSON for every route, forms only where a route accepts them. */
+export function registerBodyParsers(app: NestFastifyApplication, bodyLimit: number): void {
   const server = app.getHttpAdapter().getInstance();
   const parseJson = server.getDefaultJsonParser('error', 'error') as unknown as JsonParser;
   app.useBodyParser('application/json', { bodyLimit }, (request: FastifyRequest, body: Buffer, done: Done) => {
     if (oauthRoute(request)) done(null, parseJsonParameters(body));
     else if (body.length === 0) done(null);
     else if (isUtf8(body)) parseJson(request, body.toString(), done);
-    else throw new Problem(400, 'Bad Request', 'the body is not in UTF-8');
+    else throw new Problem(400, 'Bad Request', 'the body is not UTF-8');
   });
   app.useBodyParser(FORM, { bodyLimit }, (request: FastifyRequest, body: Buffer, done: Done) => {
-    if (!oauthRoute(request) && !isFormRoute(request)) throw new Problem(415, 'Unsupported Media Type', 'send JSON');
+    if (!oauthRoute(request) && !isFormRoute(request))
+      throw new Problem(415, 'Unsupported Media Type', 'send Content-Type: application/json');
     done(null, parseFormParameters(body));
   });
   server.removeContentTypeParser('text/plain');

@@ -2,18 +2,18 @@ import type { FastifyInstance } from 'fastify';
 
 export interface Route {
   method: string;
-  /** As it was declared, e.g. `/webhooks/:id`. */
+  /** The declared path, e.g. `/webhooks/:id`. */
   url: string;
-  /** For the paths that lead to it. */
+  /** Matches the paths of requests to this route. */
   pattern: RegExp;
 }
 
-const RECORD = 'usherRoutes';
+const DECORATOR = 'usherRoutes';
 
-/** Every route that is added from now on; {@link routesOf} finds them again. */
+/** Records every route that is added from now on; {@link routesOf} returns them. */
 export function recordRoutes(instance: FastifyInstance): Route[] {
   const routes: Route[] = [];
-  instance.decorate(RECORD, routes);
+  instance.decorate(DECORATOR, routes);
   instance.addHook('onRoute', ({ url, method }) => {
     const pattern = new RegExp(
       `^${url
@@ -26,7 +26,7 @@ export function recordRoutes(instance: FastifyInstance): Route[] {
   return routes;
 }
 
-export const routesOf = (instance: FastifyInstance): Route[] => instance.getDecorator<Route[]>(RECORD);
+export const routesOf = (instance: FastifyInstance): Route[] => instance.getDecorator<Route[]>(DECORATOR);
 
 export function methodsOf(routes: Route[], path: string): string[] {
   return [...new Set(routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))];

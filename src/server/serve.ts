@@ -5,30 +5,30 @@ import { reportFault } from './fault.js';
 import { createHttpApplication } from './http-server.js';
 import { createLogger } from './logger.js';
 import { type Config, loadConfig } from './settings/settings.js';
-import { announcement, type Started, told } from './startup-banner.js';
+import { bannerFields, type Started, bannerText } from './startup-banner.js';
 
 /** A server that listens. */
 export interface Running extends Started {
   app: NestFastifyApplication;
 }
 
-/** `logger`: another one than on standard output. */
+/** Starts the server and listens. By default it logs to standard output. */
 export async function serve(config: Config, logger = createLogger(config)): Promise<Running> {
   const app = await createHttpApplication(config, logger);
   try {
     await app.listen({ port: config.port, host: config.host });
-    // Not before: a start that fails must not use up the one showing of its secret.
+    // Created last: its secret is shown only once, so a failed start must not create it.
     const firstClient = await createFirstClient(app, config);
     return { app, url: await app.getUrl(), firstClient };
   } catch (error) {
-    // What cannot be closed because it never opened is no news beside the fault itself.
+    // Errors while closing a half-started application would only hide the original error.
     logger.level = 'silent';
     await app.close().catch(() => undefined);
-    throw explained(error, config);
+    throw explainListenError(error, config);
   }
 }
 
-/** An embedded sandbox that has no client yet gets one. */
+/** Creates a first client if an embedded sandbox has none. */
 async function createFirstClient(app: NestFastifyApplication, config: Config): Promise<Running['firstClient']> {
   if (config.database.kind !== 'embedded') return null;
   const clients = app.get(ClientsService, { strict: false });
@@ -37,38 +37,42 @@ async function createFirstClient(app: NestFastifyApplication, config: Config): P
   return { id: client.id, secret };
 }
 
-function explained(error: unknown, { host, port }: Config): unknown {
+function explainListenError(error: unknown, { host, port }: Config): unknown {
   const code = (error as NodeJS.ErrnoException).code;
   if (code === 'EADDRINUSE')
-    return new StartUpError(`port ${port} on ${host} is taken; stop what listens there or set PORT`);
+    return new StartUpError(`port ${port} on ${host} is in use; stop the process that listens there or set PORT`);
   if (code === 'EACCES')
-    return new StartUpError(`this user may not listen on port ${port}; set PORT to one above 1023`);
+    return new StartUpError(`this user may not listen on port ${port}; set PORT to a number above 1023`);
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-    return new StartUpError(`${host} is no address of this machine; correct HOST`);
+    return new StartUpError(`${host} is not an address of this machine; correct HOST`);
   return error;
 }
 
-/** Serves until a signal ends it. A fault at start is told in one line (or one a setting) and exits 1. */
+/** Serves until a signal ends it. An error at start is printed in one line (or one line per setting); the exit code is 1. */
 export async function runServer({ json = false }: { json?: boolean } = {}): Promise<void> {
   try {
     const config = loadConfig();
     const running = await serve(config, createLogger(config, json ? 'stderr' : 'stdout'));
-    // First: whoever reads that it runs may end it at once.
-    endOnSignal(running);
-    process.stdout.write(json ? `${JSON.stringify(announcement(config, running), null, 2)}\n` : told(config, running));
+    // Before the banner: a program that reads the banner may send a signal at once.
+    shutDownOnSignal(running);
+    process.stdout.write(
+      json ? `${JSON.stringify(bannerFields(config, running), null, 2)}\n` : bannerText(config, running),
+    );
   } catch (error) {
     reportFault(error);
     process.exit(1);
   }
 }
 
-/** The first signal drains: no new jobs, sends under way end and are recorded. A second one ends at once. */
-function endOnSignal({ app }: Running): void {
-  let isEnding = false;
-  const end = (signal: NodeJS.Signals): void => {
-    if (isEnding) process.exit(130);
-    isEnding = true;
-    process.stderr.write(`usher: ${signal}: finishing what is under way; again to stop at once\n`);
+/** After the first signal no new jobs start, and running deliveries finish and are recorded. A second one exits at once. */
+function shutDownOnSignal({ app }: Running): void {
+  let isShuttingDown = false;
+  const shutDown = (signal: NodeJS.Signals): void => {
+    if (isShuttingDown) process.exit(130);
+    isShuttingDown = true;
+    process.stderr.write(
+      `usher: ${signal}: finishing running deliveries and requests; send it again to stop at once\n`,
+    );
     app.close().then(
       () => process.exit(0),
       (error: unknown) => {
@@ -77,5 +81,5 @@ function endOnSignal({ app }: Running): void {
       },
     );
   };
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, end);
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, shutDown);
 }

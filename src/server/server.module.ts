@@ -10,7 +10,7 @@ import { OpsModule } from './console/ops.module.js';
 import { DocsModule } from './openapi/docs.controller.js';
 import { type Config, SERVER_CONFIG } from './settings/settings.js';
 
-/** The modules of the server, by its role. */
+/** The modules of the server; the role decides which ones. */
 @Module({})
 export class ServerModule {
   static forRole(config: Config): DynamicModule {
@@ -31,7 +31,7 @@ export class ServerModule {
     };
   }
 
-  /** For the command line: everything except routes and workers. It also runs beside a server. */
+  /** For the command line: everything except routes and workers. It can run next to a server. */
   static forCommand(config: Config): DynamicModule {
     const { database } = config;
     const joined = database.kind === 'embedded' ? { ...database, join: true } : database;

@@ -3,23 +3,25 @@ import { isUnencrypted } from '../values/connection-url.js';
 import { hidePassword } from '../values/start-up-error.js';
 import type { Config } from './settings/settings.js';
 
-/** What a start results in, apart from the application itself. */
+/** The result of a start, without the application itself. */
 export interface Started {
-  /** Where it listens, e.g. http://127.0.0.1:3000. */
+  /** The base URL, e.g. http://127.0.0.1:3000. */
   url: string;
-  /** The first client of a new sandbox, whose secret is shown only once; null at every later start. */
+  /** The first client of a new sandbox. Its secret is shown only once. Null at every later start. */
   firstClient: { id: string; secret: string } | null;
 }
 
-/** What a server says of itself when it has started, for programs. */
-export function announcement(config: Config, { url, firstClient }: Started) {
+/** The startup banner as JSON, for programs. */
+export function bannerFields(config: Config, { url, firstClient }: Started) {
   const { environment, role, unsafeDefaults } = config;
   return {
-    ...{ environment, role, url, dashboard: `${url}/ops/queues` },
-    database: placeOf(config.database),
-    queue:
-      config.queue.kind === 'database' && 'url' in config.database ? placeOf(config.database) : placeOf(config.queue),
-    // Whoever authenticates to the proxy is nobody else's business.
+    environment,
+    role,
+    url,
+    dashboard: `${url}/ops/queues`,
+    database: shownLocation(config.database),
+    queue: shownLocation(config.queue.kind === 'database' && 'url' in config.database ? config.database : config.queue),
+    // The credentials for the proxy are left out.
     webhookProxy: config.proxy && `${config.proxy.protocol}//${config.proxy.host}`,
     unencrypted: unencrypted(config),
     unsafeDefaults,
@@ -27,32 +29,34 @@ export function announcement(config: Config, { url, firstClient }: Started) {
   };
 }
 
-/** The same for people. */
-export function told(config: Config, started: Started): string {
-  const { environment, role, url, dashboard, database, queue, webhookProxy, ...safety } = announcement(config, started);
+/** The startup banner as text, for people. */
+export function bannerText(config: Config, started: Started): string {
+  const { environment, role, url, dashboard, database, queue, webhookProxy, ...safety } = bannerFields(config, started);
   const { unencrypted, unsafeDefaults, firstClient } = safety;
   const lines = [
     `Usher ${environment} (${role}) at ${url}, dashboard at ${dashboard}`,
-    `Database ${database}, queue ${queue === 'embedded' || queue === database ? 'in it' : queue}.`,
+    `Database ${database}, queue ${queue === 'embedded' || queue === database ? 'in the same database' : queue}.`,
   ];
-  if (webhookProxy !== null) lines.push(`Deliveries leave through the proxy ${webhookProxy}.`);
+  if (webhookProxy !== null) lines.push(`Deliveries go through the proxy ${webhookProxy}.`);
   if (unencrypted.length > 0) lines.push(`Not encrypted: the connection to the ${unencrypted.join(' and the ')}.`);
-  if (unsafeDefaults.length > 0) lines.push(`For this machine only: ${unsafeDefaults.join(', ')}.`);
+  if (unsafeDefaults.length > 0) lines.push(`Defaults for local use only: ${unsafeDefaults.join(', ')}.`);
   if (firstClient) {
-    lines.push('A first client, whose secret is shown this once:');
+    lines.push('A first client was created. Its secret is shown only once:');
     lines.push(`  client_id      ${firstClient.client_id}`, `  client_secret  ${firstClient.client_secret}`);
   }
   return `${lines.join('\n')}\n`;
 }
 
-/** Which servers are talked to over the network in clear text. */
+/** The servers whose connection goes over the network without encryption. */
 function unencrypted({ database, queue }: Config): string[] {
-  const places = { database, queue };
-  return Object.entries(places).flatMap(([name, place]) => ('url' in place && isUnencrypted(place.url) ? name : []));
+  const locations = { database, queue };
+  return Object.entries(locations).flatMap(([name, location]) =>
+    'url' in location && isUnencrypted(location.url) ? name : [],
+  );
 }
 
-/** As its setting has it, without the password. */
-function placeOf(location: DatabaseLocation | QueueLocation): string {
+/** The value of the setting, without the password. */
+function shownLocation(location: DatabaseLocation | QueueLocation): string {
   if ('url' in location) return hidePassword(location.url.href);
   return 'folder' in location ? `embedded:${location.folder}` : 'embedded';
 }

@@ -1,10 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { watchOver } from './processes.js';
+import { killOnExit } from './processes.js';
 import type { Assignment } from './receivers.js';
 
-/** One notification as a receiver saw it. Times are of this machine's clock, in milliseconds since 1970. */
+/** One notification as a receiver saw it. Times are in milliseconds since 1970, by this machine's clock. */
 export interface Arrival {
   order: number;
   at: number;
@@ -13,28 +13,28 @@ export interface Arrival {
   attempt: number;
   key: string;
   isSigned: boolean;
-  /** What it was answered, while the sender still listened; null: nothing. */
+  /** The status it was answered with while the connection was open; null if it was not answered. */
   status: number | null;
   answeredAt: number | null;
 }
 
-/** The process that the receivers run in, and its log. */
+/** The process of the receivers, and its log. */
 export class ReceiverProcess {
   private constructor(
     private readonly child: ChildProcess,
     private readonly logFile: string,
-    /** One a host. */
+    /** One port for each host. */
     readonly ports: number[],
   ) {}
 
   static async start(assignment: Assignment): Promise<ReceiverProcess> {
-    const child = watchOver(fork(new URL('receivers.ts', import.meta.url)));
+    const child = killOnExit(fork(new URL('receivers.ts', import.meta.url)));
     child.send(assignment);
     const [ports] = (await once(child, 'message')) as [number[]];
     return new ReceiverProcess(child, assignment.logFile, ports);
   }
 
-  /** Ends the receivers and reads what they wrote, in the order of arrival. */
+  /** Stops the receivers and reads their log, in order of arrival. */
   async finish(): Promise<Arrival[]> {
     const ended = once(this.child, 'exit');
     this.child.disconnect();

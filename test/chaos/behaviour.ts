@@ -1,10 +1,10 @@
 import { Random } from '../support/random.js';
 import { LIMITS } from './limits.js';
 
-/** late: 200 after the timeout. endless: 200 and a body without end. */
+/** `late` is 200 after the timeout; `endless` is 200 with a body that never ends. */
 export type Answer = 'ok' | 'error' | 'hang' | 'reset' | 'late' | 'endless' | 'redirect';
 
-/** How the hosts answer at first, one list a host: an order draws one of its host's list. */
+/** The first answers of each host. Each order picks one from the list of its host. */
 const HOSTS: Answer[][] = [
   ['ok'],
   ['ok'],
@@ -15,16 +15,16 @@ const HOSTS: Answer[][] = [
   ['ok', 'endless'],
   ['error', 'redirect'],
 ];
-/** How often an order is answered so before it is answered 200; nine times is for ever. */
-const TIMES = [1, 1, 1, 1, 2, 2, 3, 4, 9];
+/** How many attempts of an order get that answer before it gets 200. Nine is more than the maximum of five. */
+const REPEATS = [1, 1, 1, 1, 2, 2, 3, 4, 9];
 
 export const HOST_COUNT = HOSTS.length;
 
-/** What the nth arrival of an order is answered, the first being 1. */
+/** The answer to the nth arrival of an order, counted from 1. */
 export function answerTo(seed: number, host: number, order: number, nth: number): Answer {
   const random = Random.of(seed, 'answer', order);
-  const atFirst = random.pick(HOSTS[host] ?? ['ok' as const]);
-  return nth <= random.pick(TIMES) ? atFirst : 'ok';
+  const firstAnswer = random.pick(HOSTS[host] ?? ['ok' as const]);
+  return nth <= random.pick(REPEATS) ? firstAnswer : 'ok';
 }
 
 export function lateByMs(seed: number, order: number): number {

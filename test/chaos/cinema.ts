@@ -5,12 +5,13 @@ import { join } from 'node:path';
 import type { DynamicModule, INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type * as Usher from '../../src/index.js';
+import type { OwnRedis } from '../support/own-redis.js';
 import { Random } from '../support/random.js';
 import { Fleet } from './fleet.js';
 import { freePort } from './processes.js';
-import { OwnMariadb, OwnRedis } from './services.js';
+import { OwnMariadb, prepareRedis } from './services.js';
 
-/** As built: tsx leaves out the metadata that dependency injection needs. */
+/** The built code, because tsx omits the metadata that dependency injection needs. */
 const usher = (await import(new URL('../../dist/index.js', import.meta.url).href)) as typeof Usher;
 const { migrate } = (await import(
   new URL('../../dist/server/migrate.js', import.meta.url).href
@@ -18,9 +19,9 @@ const { migrate } = (await import(
 
 const ORDER = { currencyCode: 'MYR', totalAmount: 4200, bookingAmount: 200, payableAmount: 4300 };
 const COMPLETION = { bookingId: 'BK-1', transactionId: 'TX-1' };
-const AT_ONCE = 32;
+const CONCURRENCY = 32;
 
-/** An order service in this process, one worker in another, on a MariaDB and a Redis of their own. */
+/** An order service in this process and one worker in another, on a MariaDB and a Redis of this run. */
 export class Cinema {
   private constructor(
     private readonly folder: string,
@@ -33,7 +34,7 @@ export class Cinema {
 
   static async open(times: Record<string, string>): Promise<Cinema> {
     const folder = mkdtempSync(join(tmpdir(), 'usher-cinema-'));
-    const [redis, mariadb] = [await OwnRedis.prepare(folder), await OwnMariadb.prepare(folder)];
+    const [redis, mariadb] = [await prepareRedis(folder), await OwnMariadb.prepare(folder)];
     await Promise.all([redis.start(), mariadb.start()]);
     await mariadb.createDatabase();
     const settings = { ...times, ...settingsOf(redis, mariadb) };
@@ -47,8 +48,8 @@ export class Cinema {
     return new Cinema(folder, redis, mariadb, worker, app, client);
   }
 
-  /** New orders; the nth is notified at `urlOf(n)`. */
-  async orders(count: number, urlOf: (n: number) => string): Promise<string[]> {
+  /** Creates orders and returns their keys. The Notify URL of the nth is `urlOf(n)`. */
+  async createOrders(count: number, urlOf: (n: number) => string): Promise<string[]> {
     const service = this.app.get(usher.OrdersService, { strict: false });
     const keys: string[] = [];
     await inParallel(count, async (n) => {
@@ -73,7 +74,7 @@ export class Cinema {
   async close(): Promise<void> {
     await this.app.close();
     await this.worker.retire();
-    await Promise.all([this.redis.end('SIGTERM'), this.mariadb.end('SIGTERM')]);
+    await Promise.all([this.redis.stop('SIGTERM'), this.mariadb.stop('SIGTERM')]);
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
@@ -101,5 +102,5 @@ async function inParallel(count: number, work: (n: number) => Promise<void>): Pr
       await work(n);
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker));
 }

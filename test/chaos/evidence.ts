@@ -4,24 +4,24 @@ import type { AttemptRow, Tables } from './tables.js';
 
 export interface Observed {
   tables: Tables;
-  /** In the order of their times. */
+  /** Sorted by time. */
   arrivals: Arrival[];
   /** Keys of the orders whose completion was answered 200. */
   acknowledged: string[];
-  strangeAnswers: string[];
-  ownEnds: string[];
+  unexpectedResponses: string[];
+  unexpectedEnds: string[];
   faults: Fault[];
 }
 
 export const isSuccess = (status: number | null): boolean => status !== null && status >= 200 && status < 300;
 
-/** What was observed, by webhook. */
+/** The observations of a run, grouped by webhook. */
 export class Evidence {
   readonly attempts: Map<string, AttemptRow[]>;
   readonly arrivals: Map<string, Arrival[]>;
-  /** When a webhook's SUCCESS was recorded. */
+  /** When each webhook's SUCCESS was recorded. */
   readonly successAt: Map<string, number>;
-  /** When it was recorded as FAILED. */
+  /** When each webhook was recorded as FAILED. */
   readonly failedAt: Map<string, number>;
   private readonly attemptRows: Map<string, AttemptRow>;
 
@@ -43,7 +43,7 @@ export class Evidence {
     return this.attemptRows.get(`${webhook} ${attempt}`);
   }
 
-  /** Whether a process or the database was away at some time between. */
+  /** Whether a process or the database was unavailable at some time between `from` and `until`. */
   wasDisturbed(from: number, until: number): boolean {
     return this.observed.faults.some((fault) => fault.loss !== 'queue' && fault.from <= until && fault.until >= from);
   }

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { OwnRedis } from '../support/own-redis.js';
 import type { Random } from '../support/random.js';
 import type { Fleet, Role } from './fleet.js';
 import { LONGEST_LEASE_MS } from './limits.js';
-import type { OwnMariadb, OwnRedis } from './services.js';
+import type { OwnMariadb } from './services.js';
 
-/** What a fault takes away: a process, the database or the queue. */
+/** What a fault makes unavailable: a process, the database or the queue. */
 export type Loss = 'process' | 'database' | 'queue';
 
 export interface Fault {
@@ -17,16 +18,16 @@ export interface Fault {
 interface Kind {
   name: string;
   loss: Loss;
-  /** Ends when what it took is there again, or false if there was nothing to take just now. */
-  befall: (fault: Fault) => Promise<boolean>;
+  /** Resolves when the fault is over. False if there is nothing to stop at the moment. */
+  inject: (fault: Fault) => Promise<boolean>;
 }
 
-/** The faults of a run: which there are, in what order they come, and when each was. */
+/** The faults of a run: their kinds, their order, and when each one happened. */
 export class Faults {
   readonly past: Fault[] = [];
   private readonly kinds: Kind[];
-  private readonly underWay: Promise<void>[] = [];
-  private deck: Kind[] = [];
+  private readonly running: Promise<void>[] = [];
+  private remaining: Kind[] = [];
 
   constructor(
     private readonly fleet: Fleet,
@@ -38,25 +39,25 @@ export class Faults {
       : this.oneProcessKinds();
   }
 
-  /** Lets `count` faults befall the run, one every `everyMs`, and waits until all of them are over. */
+  /** Injects `count` faults, one every `everyMs`, and waits until all are over. */
   async run(count: number, everyMs: number): Promise<void> {
     const startedAt = Date.now();
     for (let n = 0; n < count; n += 1) {
       const at = startedAt + (n + this.random.next()) * everyMs;
       await sleep(Math.max(0, at - Date.now()));
-      this.underWay.push(this.oneFault());
+      this.running.push(this.oneFault());
     }
-    await Promise.all(this.underWay);
+    await Promise.all(this.running);
   }
 
-  /** Every kind once before any comes again. */
+  /** Injects the next fault. Every kind is used once before any is repeated. */
   private async oneFault(): Promise<void> {
     for (;;) {
-      if (this.deck.length === 0) this.deck = this.random.shuffled(this.kinds);
-      const { name, loss, befall } = this.deck.pop() as Kind;
+      if (this.remaining.length === 0) this.remaining = this.random.shuffled(this.kinds);
+      const { name, loss, inject } = this.remaining.pop() as Kind;
       const fault = { name, loss, from: Date.now(), until: Infinity };
       this.past.push(fault);
-      if (await befall(fault)) {
+      if (await inject(fault)) {
         fault.until = Date.now();
         return;
       }
@@ -74,14 +75,14 @@ export class Faults {
     ];
   }
 
-  /** Where there is but one process it comes up, and works for a while, before the next fault. */
+  /** With only one process: it must be up and work for a while before the next fault. */
   private oneProcessKinds(): Kind[] {
     const turn = oneAtATime();
-    return this.processKinds('all').map(({ befall, ...kind }) => ({
+    return this.processKinds('all').map(({ inject, ...kind }) => ({
       ...kind,
-      befall: (fault) =>
+      inject: (fault) =>
         turn(fault, async () => {
-          await befall(fault);
+          await inject(fault);
           await this.fleet.waitUntilUp();
           await sleep(this.random.between(2_000, 6_000));
         }),
@@ -92,37 +93,48 @@ export class Faults {
     return this.processKind(`kill -9 of a process (${role})`, role, (victim) => victim.kill());
   }
 
-  private processKind(name: string, role: Role, strike: (victim: Victim) => Promise<void>): Kind {
-    const befall = async (): Promise<boolean> => {
+  private processKind(name: string, role: Role, injectInto: (victim: Victim) => Promise<void>): Kind {
+    const inject = async (): Promise<boolean> => {
       const victim = this.fleet.victim(role);
-      if (victim) await strike(victim);
+      if (victim) await injectInto(victim);
       return victim !== undefined;
     };
-    return { name, loss: 'process', befall };
+    return { name, loss: 'process', inject };
   }
 
   private serviceKinds(redis: OwnRedis, mariadb: OwnMariadb): Kind[] {
     const redisTurn = oneAtATime();
     const mariadbTurn = oneAtATime();
     const queue = (name: string, work: () => Promise<void>): Kind => ({
-      ...{ name, loss: 'queue', befall: (fault) => redisTurn(fault, work) },
+      name,
+      loss: 'queue',
+      inject: (fault) => redisTurn(fault, work),
     });
     const database = (name: string, work: () => Promise<void>): Kind => ({
-      ...{ name, loss: 'database', befall: (fault) => mariadbTurn(fault, work) },
+      name,
+      loss: 'database',
+      inject: (fault) => mariadbTurn(fault, work),
     });
-    const again = async (server: OwnRedis | OwnMariadb, signal: NodeJS.Signals, forget?: () => void): Promise<void> => {
-      await server.end(signal);
+    const redisCommand = async (...command: [string, ...string[]]): Promise<void> => {
+      await redis.command(...command);
+    };
+    const restart = async (
+      server: OwnRedis | OwnMariadb,
+      signal: NodeJS.Signals,
+      forget?: () => void,
+    ): Promise<void> => {
+      await server.stop(signal);
       await sleep(this.random.between(1_000, 5_000));
       forget?.();
       await server.start();
     };
     return [
-      queue('Redis: FLUSHALL', () => redis.command('FLUSHALL')),
-      queue('Redis: connections cut', () => redis.command('CLIENT', 'KILL', 'TYPE', 'normal')),
-      queue('Redis: kill -9, memory kept', () => again(redis, 'SIGKILL')),
-      queue('Redis: kill -9, memory lost', () => again(redis, 'SIGKILL', () => redis.forget())),
-      database('MariaDB: kill -9', () => again(mariadb, 'SIGKILL')),
-      database('MariaDB: restart', () => again(mariadb, 'SIGTERM')),
+      queue('Redis: FLUSHALL', () => redisCommand('FLUSHALL')),
+      queue('Redis: connections cut', () => redisCommand('CLIENT', 'KILL', 'TYPE', 'normal')),
+      queue('Redis: kill -9, memory kept', () => restart(redis, 'SIGKILL')),
+      queue('Redis: kill -9, memory lost', () => restart(redis, 'SIGKILL', () => redis.forget())),
+      database('MariaDB: kill -9', () => restart(mariadb, 'SIGKILL')),
+      database('MariaDB: restart', () => restart(mariadb, 'SIGTERM')),
       database('MariaDB: connections cut', () => mariadb.cutConnections()),
     ];
   }
@@ -130,7 +142,7 @@ export class Faults {
 
 type Victim = NonNullable<ReturnType<Fleet['victim']>>;
 
-/** What befalls one server waits for each other, and begins when its turn comes. */
+/** Faults of the same server run one after the other; each starts when the previous one is over. */
 function oneAtATime(): (fault: Fault, work: () => Promise<void>) => Promise<boolean> {
   let last: Promise<void> = Promise.resolve();
   return async (fault, work) => {

@@ -8,11 +8,11 @@ export const SERVER = 'dist/main.js';
 export type Role = 'api' | 'worker' | 'all';
 
 const DRAIN_MS = 30_000;
-const LOOK_EVERY_MS = 250;
-/** Seconds on a machine that has time for it. */
-const START_MS = 180_000;
+const POLL_MS = 250;
+/** A start takes seconds on an idle machine, but much longer on a loaded one. */
+const START_TIMEOUT_MS = 180_000;
 
-/** One process of Usher, which is started again some moments after it ends. */
+/** One Usher process, which is started again shortly after it ends. */
 export class Supervised {
   private child: ChildProcess | undefined;
   private wasUp = false;
@@ -25,15 +25,15 @@ export class Supervised {
     readonly port: number,
     private readonly launch: () => ChildProcess,
     private readonly random: Random,
-    /** Told of an end that nobody asked for. */
-    private readonly onOwnEnd: (line: string) => void,
+    /** Called if the process ends without a fault. */
+    private readonly onUnexpectedEnd: (line: string) => void,
   ) {}
 
   get url(): string {
     return `http://127.0.0.1:${this.port}`;
   }
 
-  /** Up, and no fault under way. */
+  /** Whether it is up and has no fault at the moment. */
   get isFree(): boolean {
     return this.wasUp && this.child !== undefined && !hasEnded(this.child) && !this.isBusy;
   }
@@ -44,20 +44,20 @@ export class Supervised {
     this.child = child;
     void this.watchStart(child);
     child.once('exit', (code, signal) => {
-      // One that is not up yet may end: it may have missed its services.
-      if (!this.isBusy && this.wasUp) this.onOwnEnd(`${this.name} ended by itself (${signal ?? code})`);
+      // A process may end while it starts, because its services may be down.
+      if (!this.isBusy && this.wasUp) this.onUnexpectedEnd(`${this.name} ended by itself (${signal ?? code})`);
       setTimeout(() => this.start(), this.random.between(300, 2_000));
     });
   }
 
   private async watchStart(child: ChildProcess): Promise<void> {
     this.wasUp = false;
-    while (!hasEnded(child) && !(await answers(this.port))) await sleep(LOOK_EVERY_MS);
+    while (!hasEnded(child) && !(await answers(this.port))) await sleep(POLL_MS);
     this.wasUp = !hasEnded(child);
   }
 
   waitUntilUp(): Promise<void> {
-    return waitFor(`${this.name} answers`, START_MS, () => answers(this.port));
+    return waitFor(`${this.name} answers`, START_TIMEOUT_MS, () => answers(this.port));
   }
 
   kill(): Promise<void> {
@@ -67,7 +67,7 @@ export class Supervised {
   drain(): Promise<void> {
     return this.during(async (child) => {
       if (!(await end(child, 'SIGTERM', DRAIN_MS)))
-        this.onOwnEnd(`${this.name} did not end within ${DRAIN_MS / 1_000} s of SIGTERM`);
+        this.onUnexpectedEnd(`${this.name} did not end within ${DRAIN_MS / 1_000} s of SIGTERM`);
     });
   }
 
@@ -92,9 +92,9 @@ export class Supervised {
   }
 }
 
-/** The processes of Usher under test. */
+/** The Usher processes under test. */
 export class Fleet {
-  readonly ownEnds: string[] = [];
+  readonly unexpectedEnds: string[] = [];
   private readonly members: Supervised[] = [];
 
   constructor(
@@ -106,8 +106,8 @@ export class Fleet {
   add(name: string, role: Role, port: number): void {
     const env = { ...bareEnvironment(), ...this.settings, USHER_ROLE: role, PORT: String(port) };
     const launch = (): ChildProcess => start(process.execPath, [SERVER], join(this.folder, `${name}.log`), env);
-    const tell = (line: string): void => void this.ownEnds.push(line);
-    this.members.push(new Supervised(name, role, port, launch, this.random, tell));
+    const record = (line: string): void => void this.unexpectedEnds.push(line);
+    this.members.push(new Supervised(name, role, port, launch, this.random, record));
   }
 
   async start(): Promise<void> {
@@ -119,12 +119,12 @@ export class Fleet {
     await Promise.all(this.members.map((member) => member.waitUntilUp()));
   }
 
-  /** Where requests go. */
+  /** Base URLs of the processes that serve the API. */
   get urls(): string[] {
     return this.members.filter(({ role }) => role !== 'worker').map(({ url }) => url);
   }
 
-  /** One that a fault may befall, or undefined just now: of several the last one that is up is spared. */
+  /** A process that a fault may hit, or undefined if none may be hit now. The last one that is up is spared. */
   victim(role: Role): Supervised | undefined {
     const members = this.members.filter((member) => member.role === role);
     const free = members.filter((member) => member.isFree);
@@ -136,7 +136,7 @@ export class Fleet {
   }
 }
 
-/** Nothing of the caller's own settings. */
+/** An environment without the caller's Usher settings. */
 export function bareEnvironment(): NodeJS.ProcessEnv {
   return { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: process.env.TMPDIR, LOG_LEVEL: 'warn' };
 }

@@ -1,7 +1,7 @@
-/** The times that the processes of a run are given, in milliseconds; the proportions are those of the specification. */
+/** The retry times of a run, in milliseconds, with the same proportions as in the specification. */
 export const LIMITS = { timeoutMs: 2_000, retryEveryMs: 4_000, minIntervalMs: 2_000, maxAttempts: 5 };
 
-/** A claim that nobody recorded holds for the timeout, a margin of 10 s and the interval, up to the next retry run. */
+/** A claim without a recorded outcome lasts for timeout + 10 s + interval, and then until the next retry run. */
 export const SHORTEST_LEASE_MS = LIMITS.timeoutMs + 10_000 + LIMITS.minIntervalMs;
 export const LONGEST_LEASE_MS = SHORTEST_LEASE_MS + LIMITS.retryEveryMs;
 

@@ -1,4 +1,4 @@
-// npm run chaos:lost-queue: FLUSHALL while 10,000 retries are delayed. Every one must be sent, none early, none twice.
+// npm run chaos:lost-queue: FLUSHALL while 10,000 retries are delayed. Each must be sent once, and none too early.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,9 +7,9 @@ import { Cinema } from './cinema.js';
 const ORDERS = 10_000;
 const MIN_INTERVAL_MS = 10_000;
 const TIMES = { WEBHOOK_TIMEOUT: '5s', WEBHOOK_RETRY_EVERY: '1m', WEBHOOK_RETRY_MIN_INTERVAL: '10s' };
-const PATIENCE_MS = 480_000;
+const TIMEOUT_MS = 480_000;
 
-/** When each order's notifications came, by its path: the first is answered 500. */
+/** Arrival times of each order's notifications, by path. The first is answered 500. */
 const arrivals = new Map<string, number[]>();
 const server = createServer((request, response) => {
   const times = arrivals.get(request.url!) ?? [];
@@ -22,7 +22,7 @@ const { port } = server.address() as AddressInfo;
 
 const cinema = await Cinema.open(TIMES);
 try {
-  const keys = await cinema.orders(ORDERS, (n) => `http://127.0.0.1:${port}/orders/${n}`);
+  const keys = await cinema.createOrders(ORDERS, (n) => `http://127.0.0.1:${port}/orders/${n}`);
   await cinema.completeAll(keys);
   await until('every first attempt has failed', async () => (await cinema.count('attempts = 0')) === 0);
   const delayed = await cinema.count(`status = 'PENDING'`);
@@ -41,17 +41,17 @@ function report(succeeded: number): boolean {
   const times = [...arrivals.values()];
   const rows = {
     'not delivered': ORDERS - succeeded,
-    'sent once only': times.filter(({ length }) => length < 2).length + ORDERS - times.length,
+    'sent only once': times.filter(({ length }) => length < 2).length + ORDERS - times.length,
     'sent again after the 200': times.filter(({ length }) => length > 2).length,
-    'sent early': times.filter(([first = 0, second = Infinity]) => second - first < MIN_INTERVAL_MS).length,
+    'sent too early': times.filter(([first = 0, second = Infinity]) => second - first < MIN_INTERVAL_MS).length,
   };
   for (const [name, count] of Object.entries(rows)) console.log(`${name.padEnd(26)} ${count}   (must be 0)`);
   return Object.values(rows).every((count) => count === 0);
 }
 
 async function until(what: string, check: () => Promise<boolean>): Promise<void> {
-  for (const giveUpAt = Date.now() + PATIENCE_MS; !(await check());) {
-    if (Date.now() > giveUpAt) throw new Error(`it never came to be: ${what}`);
+  for (const giveUpAt = Date.now() + TIMEOUT_MS; !(await check());) {
+    if (Date.now() > giveUpAt) throw new Error(`timed out: ${what}`);
     await sleep(500);
   }
 }

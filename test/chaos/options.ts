@@ -12,7 +12,7 @@ export interface Options {
   backend: BackendKind;
 }
 
-/** Something that the person who started the run has to put right; it is said in one line. */
+/** An error that the user can correct. It is shown in one line, without a stack. */
 export class CannotRun extends Error {}
 
 const DEFAULTS = { services: { orders: 5_000, faults: 50 }, embedded: { orders: 300, faults: 16 } };
@@ -22,7 +22,8 @@ const KNOWN = { seed: text, orders: text, faults: text, workers: text, apis: tex
 export function readOptions(args: string[]): Options {
   const given = parse(args);
   const backend = given.backend ?? 'services';
-  if (backend !== 'services' && backend !== 'embedded') throw new CannotRun('--backend is services or embedded');
+  if (backend !== 'services' && backend !== 'embedded')
+    throw new CannotRun('--backend is invalid; use services or embedded');
   return {
     backend,
     seed: number('seed', given.seed, randomInt(1_000_000), 0),
@@ -41,9 +42,9 @@ function parse(args: string[]): Partial<Record<keyof typeof KNOWN, string>> {
   }
 }
 
-function number(name: string, given: string | undefined, otherwise: number, least = 1): number {
-  const value = given === undefined ? otherwise : Number(given);
-  if (!Number.isSafeInteger(value) || value < least)
-    throw new CannotRun(`--${name} takes a whole number from ${least} up`);
+function number(name: string, given: string | undefined, fallback: number, min = 1): number {
+  const value = given === undefined ? fallback : Number(given);
+  if (!Number.isSafeInteger(value) || value < min)
+    throw new CannotRun(`--${name} is invalid; use a whole number from ${min}`);
   return value;
 }

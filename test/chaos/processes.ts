@@ -6,44 +6,44 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../support/random.js';
 import { CannotRun } from './options.js';
 
-/** Every process that this run started and that has not ended; none is left behind, however the run ends. */
+/** The running processes that this run started. They are killed when the run ends for any reason. */
 const started = new Set<ChildProcess>();
 process.on('exit', () => started.forEach((child) => child.kill('SIGKILL')));
 
-export function watchOver(child: ChildProcess): ChildProcess {
+export function killOnExit(child: ChildProcess): ChildProcess {
   started.add(child);
   child.once('exit', () => started.delete(child));
   child.once('error', () => started.delete(child));
   return child;
 }
 
-/** Starts a program whose output goes to the end of a file. */
+/** Starts a program and appends its output to a file. */
 export function start(program: string, args: string[], logFile: string, env: NodeJS.ProcessEnv): ChildProcess {
   const log = openSync(logFile, 'a');
-  const child = watchOver(spawn(program, args, { stdio: ['ignore', log, log], env }));
+  const child = killOnExit(spawn(program, args, { stdio: ['ignore', log, log], env }));
   closeSync(log);
   return child;
 }
 
 export const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
 
-/** Signals a process and waits for its end; after `patienceMs` it is killed. True if it ended by itself. */
-export async function end(child: ChildProcess, signal: NodeJS.Signals, patienceMs: number): Promise<boolean> {
+/** Signals a process and waits for its end; after `timeoutMs` it is killed. True if it ended before that. */
+export async function end(child: ChildProcess, signal: NodeJS.Signals, timeoutMs: number): Promise<boolean> {
   if (hasEnded(child)) return true;
   const ended = new Promise<boolean>((resolve) => child.once('exit', () => resolve(true)));
   child.kill(signal);
-  if (await Promise.race([ended, sleep(patienceMs, false, { ref: false })])) return true;
+  if (await Promise.race([ended, sleep(timeoutMs, false, { ref: false })])) return true;
   child.kill('SIGKILL');
   await ended;
   return false;
 }
 
-const PLACES = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/bin', '/usr/local/bin'];
+const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/bin', '/usr/local/bin'];
 
 export function findBinary(name: string): string {
-  const path = PLACES.map((place) => join(place, name)).find(isExecutable);
+  const path = FOLDERS.map((folder) => join(folder, name)).find(isExecutable);
   if (path === undefined)
-    throw new CannotRun(`${name} is not installed; install it, or run with --backend embedded, which needs no service`);
+    throw new CannotRun(`${name} is not installed; install it, or use --backend embedded, which needs no services`);
   return path;
 }
 
@@ -56,15 +56,15 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** Below the range that the system takes for outgoing connections, so that it stays free while its owner restarts. */
+/** Ports below the range of outgoing connections, so that a port stays free while its server restarts. */
 const random = Random.of(process.pid, Date.now());
-const given = new Set<number>();
+const used = new Set<number>();
 
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = random.between(20_000, 32_000);
-    if (given.has(port) || !(await isFree(port))) continue;
-    given.add(port);
+    if (used.has(port) || !(await isFree(port))) continue;
+    used.add(port);
     return port;
   }
 }
@@ -83,10 +83,10 @@ export function answers(port: number): Promise<boolean> {
   });
 }
 
-export async function waitFor(what: string, patienceMs: number, check: () => Promise<boolean>): Promise<void> {
-  const until = Date.now() + patienceMs;
+export async function waitFor(what: string, timeoutMs: number, check: () => Promise<boolean>): Promise<void> {
+  const until = Date.now() + timeoutMs;
   while (!(await check().catch(() => false))) {
-    if (Date.now() > until) throw new CannotRun(`${what}: not within ${patienceMs / 1_000} s`);
+    if (Date.now() > until) throw new CannotRun(`timed out after ${timeoutMs / 1_000} s: ${what}`);
     await sleep(100);
   }
 }

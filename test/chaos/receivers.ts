@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { type Answer, answerTo, HOST_COUNT, lateByMs } from './behaviour.js';
 
-/** The receivers of a run, in a process of their own so that their clock stamps are not late. */
+/** Settings of the receivers. They run in a separate process, so that their timestamps are not late. */
 export interface Assignment {
   seed: number;
   secret: string;
@@ -44,7 +44,7 @@ async function receive(host: number, request: IncomingMessage, response: ServerR
   const body = Buffer.concat(await request.toArray());
   const answer = answerTo(assignment.seed, host, order, nth);
   write({ arrival: id, order, at, answer, ...identityOf(request, body) });
-  give(answer, id, order, response);
+  respond(answer, id, order, response);
 }
 
 function identityOf({ headers }: IncomingMessage, body: Buffer) {
@@ -58,7 +58,7 @@ function identityOf({ headers }: IncomingMessage, body: Buffer) {
   };
 }
 
-/** Specification 6.2, in its own words; a nonce that came before is a replay. */
+/** Verifies a signature by specification 6.2, without Usher's code. A repeated nonce is a replay. */
 function isSigned(headers: IncomingMessage['headers'], body: Buffer): boolean {
   const [timestamp = '', nonce = ''] = [headers['x-timestamp'], headers['x-nonce-str']].map(String);
   const message = timestamp + nonce + body.toString('base64');
@@ -69,28 +69,28 @@ function isSigned(headers: IncomingMessage['headers'], body: Buffer): boolean {
   return isFresh && isNew && headers['x-signature'] === expected;
 }
 
-function give(answer: Answer, id: number, order: number, response: ServerResponse): void {
-  const say = (status: number): void => answered(id, status, response);
-  const ways: Record<Answer, () => void> = {
-    ok: () => say(200),
-    error: () => say(500),
-    redirect: () => say(302),
+function respond(answer: Answer, id: number, order: number, response: ServerResponse): void {
+  const send = (status: number): void => sendStatus(id, status, response);
+  const responses: Record<Answer, () => void> = {
+    ok: () => send(200),
+    error: () => send(500),
+    redirect: () => send(302),
     hang: () => undefined,
     reset: () => void response.socket?.resetAndDestroy(),
-    late: () => void setTimeout(() => say(200), lateByMs(assignment.seed, order)),
-    endless: () => withoutEnd(id, response),
+    late: () => void setTimeout(() => send(200), lateByMs(assignment.seed, order)),
+    endless: () => sendEndless(id, response),
   };
-  ways[answer]();
+  responses[answer]();
 }
 
-/** An answer that nobody is there to hear any more is none. */
-function answered(id: number, status: number, response: ServerResponse): void {
+/** Sends and logs a response, unless the sender has already closed the connection. */
+function sendStatus(id: number, status: number, response: ServerResponse): void {
   if (response.destroyed || response.socket?.destroyed) return;
   response.writeHead(status, status === 302 ? { Location: '/elsewhere' } : {}).end();
   write({ answer: id, status, at: Date.now() });
 }
 
-function withoutEnd(id: number, response: ServerResponse): void {
+function sendEndless(id: number, response: ServerResponse): void {
   if (response.destroyed) return;
   response.writeHead(200).write('and so on');
   write({ answer: id, status: 200, at: Date.now() });

@@ -3,8 +3,8 @@ import { type Evidence, isSuccess } from './evidence.js';
 import { LIMITS, SHORTEST_LEASE_MS } from './limits.js';
 
 export const REASONS = {
-  'cut-off': 'the 2xx was never recorded: a crash or an outage cut its attempt off',
-  'recorded-late': 'the 2xx was recorded too late: a pause or an outage outlasted its claim',
+  'cut-off': 'the 2xx was never recorded: a crash or an outage cut off its attempt',
+  'recorded-late': 'the 2xx was recorded too late: a pause or an outage exceeded its lease',
   'answered-late': 'the 2xx came after the timeout',
 } as const;
 export type Reason = keyof typeof REASONS;
@@ -12,15 +12,15 @@ export type Reason = keyof typeof REASONS;
 export interface Repeat {
   webhook: string;
   attempt: number;
-  /** Why the 2xx before did not hold it back; null: nothing explains it. */
+  /** Why the earlier 2xx did not prevent it; null if nothing explains it. */
   reason: Reason | null;
 }
 
-/** Arrivals that came although the receiver had answered an earlier one with 2xx. */
+/** Arrivals after the receiver had already answered an earlier one with 2xx. */
 export function repeats(evidence: Evidence): Repeat[] {
   return [...evidence.arrivals.values()].flatMap((arrivals) =>
     arrivals.flatMap((arrival, index) => {
-      const before = arrivals.slice(0, index).filter((earlier) => wasTakenBefore(earlier, arrival.at));
+      const before = arrivals.slice(0, index).filter((earlier) => succeededBefore(earlier, arrival.at));
       if (before.length === 0) return [];
       const reasons = before.map((earlier) =>
         whyIgnored(evidence, earlier, evidence.rowOf(arrival)?.startedAt ?? arrival.at),
@@ -35,26 +35,30 @@ export function repeats(evidence: Evidence): Repeat[] {
 export function wronglyFailed(evidence: Evidence): Repeat[] {
   const failed = evidence.observed.tables.webhooks.filter(({ status }) => status === 'FAILED');
   return failed.flatMap(({ id }) => {
-    const taken = (evidence.arrivals.get(id) ?? []).filter(({ status }) => isSuccess(status));
-    const reasons = taken.map((arrival) => whyIgnored(evidence, arrival, evidence.failedAt.get(id) ?? 0));
+    const received = (evidence.arrivals.get(id) ?? []).filter(({ status }) => isSuccess(status));
+    const reasons = received.map((arrival) => whyIgnored(evidence, arrival, evidence.failedAt.get(id) ?? 0));
     if (reasons.length === 0) return [];
     return [
-      { webhook: id, attempt: taken[0]?.attempt ?? 0, reason: reasons.includes(null) ? null : (reasons[0] as Reason) },
+      {
+        webhook: id,
+        attempt: received[0]?.attempt ?? 0,
+        reason: reasons.includes(null) ? null : (reasons[0] as Reason),
+      },
     ];
   });
 }
 
-const wasTakenBefore = ({ status, answeredAt }: Arrival, at: number): boolean =>
+const succeededBefore = ({ status, answeredAt }: Arrival, at: number): boolean =>
   isSuccess(status) && answeredAt !== null && answeredAt < at;
 
-/** Why an answer of 2xx did not end the webhook before its next attempt began, or it ended FAILED, at `nextAt`. */
-function whyIgnored(evidence: Evidence, taken: Arrival, nextAt: number): Reason | null {
-  const row = evidence.rowOf(taken);
+/** Why a 2xx did not end the webhook before `nextAt`, when its next attempt started or it became FAILED. */
+function whyIgnored(evidence: Evidence, arrival: Arrival, nextAt: number): Reason | null {
+  const row = evidence.rowOf(arrival);
   if (!row) return null;
   const isDisturbed = evidence.wasDisturbed(row.startedAt, nextAt) && nextAt - row.startedAt >= SHORTEST_LEASE_MS;
   if (row.durationMs === null) return isDisturbed ? 'cut-off' : null;
-  const wasLate = (taken.answeredAt ?? 0) - row.startedAt >= LIMITS.timeoutMs;
+  const wasLate = (arrival.answeredAt ?? 0) - row.startedAt >= LIMITS.timeoutMs;
   if (!isSuccess(row.responseStatus)) return wasLate ? 'answered-late' : null;
-  const recordedAt = evidence.successAt.get(taken.webhook) ?? Infinity;
+  const recordedAt = evidence.successAt.get(arrival.webhook) ?? Infinity;
   return recordedAt > nextAt && isDisturbed ? 'recorded-late' : null;
 }

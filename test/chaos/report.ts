@@ -1,9 +1,9 @@
 import type { Line } from './verdict.js';
 
-const SPARSE_MS = 20_000;
-const SHOWN_OFFENDERS = 10;
+const LINE_EVERY_MS = 20_000;
+const MAX_OFFENDERS = 10;
 
-/** One line that changes on a terminal; elsewhere a line now and then. */
+/** Shows progress: one changing line on a terminal, elsewhere a new line from time to time. */
 export class Progress {
   private readonly startedAt = Date.now();
   private lastAt = 0;
@@ -12,7 +12,7 @@ export class Progress {
     const seconds = Math.round((Date.now() - this.startedAt) / 1_000);
     const line = `${String(seconds).padStart(4)} s  ${text}`;
     if (process.stdout.isTTY) process.stdout.write(`\r\x1b[2K${line}`);
-    else if (Date.now() - this.lastAt >= SPARSE_MS) {
+    else if (Date.now() - this.lastAt >= LINE_EVERY_MS) {
       this.lastAt = Date.now();
       process.stdout.write(`${line}\n`);
     }
@@ -35,7 +35,7 @@ const verdictOf = ({ offenders }: Line): string => (offenders && offenders.lengt
 export const broken = (lines: Line[]): Line[] => lines.filter(({ offenders }) => offenders && offenders.length > 0);
 
 export function offendersOf({ name, offenders }: Line): string {
-  const shown = (offenders ?? []).slice(0, SHOWN_OFFENDERS);
+  const shown = (offenders ?? []).slice(0, MAX_OFFENDERS);
   const more = (offenders ?? []).length - shown.length;
   return [`${name}:`, ...shown.map((id) => `  ${id}`), ...(more > 0 ? [`  and ${more} more`] : [])].join('\n');
 }

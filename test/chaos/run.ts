@@ -11,13 +11,13 @@ import { CannotRun, type Options, readOptions } from './options.js';
 import { Producers } from './producers.js';
 import { broken, offendersOf, Progress, table } from './report.js';
 import { type Setting, setUp } from './setup.js';
-import { countPending, persistently, readTables } from './tables.js';
+import { countPending, retryUntil, readTables } from './tables.js';
 import { verdict } from './verdict.js';
 
-const EVERY_MS = { services: 4_500, embedded: 9_000 };
-/** Five attempts that were all cut off, and as much again. */
-const SETTLE_MS = 2 * LIMITS.maxAttempts * LONGEST_LEASE_MS;
-const READ_MS = 30_000;
+const FAULT_EVERY_MS = { services: 4_500, embedded: 9_000 };
+/** Twice the time of five attempts that were all cut off. */
+const SETTLE_TIMEOUT_MS = 2 * LIMITS.maxAttempts * LONGEST_LEASE_MS;
+const READ_TIMEOUT_MS = 30_000;
 
 const progress = new Progress();
 
@@ -35,52 +35,58 @@ const headline = ({ seed, orders, faults, workers, apis, backend }: Options): st
     ? `seed ${seed}: ${orders} orders and ${faults} faults, one process on the embedded database`
     : `seed ${seed}: ${orders} orders and ${faults} faults, ${apis} api and ${workers} worker processes on MariaDB and Redis`;
 
-/** Runs it all and gathers what the receivers and the tables say. */
+/** Runs orders and faults, and collects the log of the receivers and the tables. */
 async function observe(options: Options, folder: string): Promise<Observed> {
   progress.show('starting');
   const setting = await setUp(options, folder);
   const { seed } = options;
   const receivers = await ReceiverProcess.start({
-    ...{ seed, secret: setting.client.secret, logFile: join(folder, 'arrivals.jsonl') },
+    seed,
+    secret: setting.client.secret,
+    logFile: join(folder, 'arrivals.jsonl'),
   });
   const producers = new Producers(setting.fleet.urls, setting.client, receivers.ports, options);
   const faults = new Faults(setting.fleet, Random.of(seed, 'faults'), setting.services);
   await disturb(options, producers, faults);
   await settle(setting);
-  const tables = await persistently(() => readTables(setting.query), READ_MS);
+  const tables = await retryUntil(() => readTables(setting.query), READ_TIMEOUT_MS);
   await setting.fleet.retire();
   const arrivals = await receivers.finish();
   await setting.close();
   return {
-    ...{ tables, arrivals, acknowledged: producers.acknowledged, strangeAnswers: producers.strange },
-    ...{ ownEnds: setting.fleet.ownEnds, faults: faults.past },
+    tables,
+    arrivals,
+    acknowledged: producers.acknowledged,
+    unexpectedResponses: producers.unexpected,
+    unexpectedEnds: setting.fleet.unexpectedEnds,
+    faults: faults.past,
   };
 }
 
-/** Orders and faults at once. */
+/** Runs orders and faults at the same time. */
 async function disturb({ faults, orders, backend }: Options, producers: Producers, chaos: Faults): Promise<void> {
-  const tell = setInterval(() => {
+  const timer = setInterval(() => {
     const last = chaos.past.at(-1)?.name ?? 'none yet';
     progress.show(
       `orders ${producers.acknowledged.length}/${orders}, faults ${chaos.past.length}/${faults}, the last: ${last}`,
     );
   }, 500);
-  const durationMs = Math.max(1, faults) * EVERY_MS[backend];
-  await Promise.all([producers.run(durationMs), chaos.run(faults, EVERY_MS[backend])]);
-  clearInterval(tell);
+  const durationMs = Math.max(1, faults) * FAULT_EVERY_MS[backend];
+  await Promise.all([producers.run(durationMs), chaos.run(faults, FAULT_EVERY_MS[backend])]);
+  clearInterval(timer);
 }
 
-/** Faults are over: everything comes up again, and every webhook comes to its end, or the time is up. */
+/** After the faults: waits until all processes are up and every webhook has ended, or until the timeout. */
 async function settle({ fleet, query }: Setting): Promise<void> {
   await fleet.waitUntilUp();
-  const until = Date.now() + SETTLE_MS;
+  const until = Date.now() + SETTLE_TIMEOUT_MS;
   for (;;) {
-    const pending = await persistently(() => countPending(query), READ_MS);
+    const pending = await retryUntil(() => countPending(query), READ_TIMEOUT_MS);
     progress.show(`no more faults, ${pending} webhooks pending`);
     if (pending === 0 || Date.now() > until) break;
     await sleep(500);
   }
-  // What comes now comes too late, and would show.
+  // Waits for arrivals that would come too late, so that they are detected.
   await sleep(2 * LIMITS.retryEveryMs);
 }
 
@@ -90,7 +96,7 @@ function report(observed: Observed, folder: string): number {
   const faults = broken(lines);
   if (faults.length === 0) {
     rmSync(folder, { recursive: true, force: true });
-    process.stdout.write('Everything held.\n');
+    process.stdout.write('All rules held.\n');
     return 0;
   }
   process.stdout.write(`${faults.map(offendersOf).join('\n')}\nLogs are in ${folder}\n`);

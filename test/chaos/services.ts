@@ -1,80 +1,47 @@
 import { type ChildProcess, execFileSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { createWriteStream } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { Redis } from 'ioredis';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { answers, end, findBinary, freePort, start, waitFor } from './processes.js';
+import { OwnRedis } from '../support/own-redis.js';
+import { answers, end, findBinary, freePort, start, waitFor, killOnExit } from './processes.js';
 
 const START_MS = 60_000;
-const END_MS = 20_000;
+const STOP_TIMEOUT_MS = 20_000;
 
-/** A server of this run's own, that may be killed and started again. */
-abstract class OwnServer {
-  protected child: ChildProcess | undefined;
+/** A Redis of this run that keeps its data in an append-only file. */
+export async function prepareRedis(folder: string): Promise<OwnRedis> {
+  findBinary('redis-server');
+  const onSpawn = (child: ChildProcess): void => {
+    killOnExit(child).stdout?.pipe(createWriteStream(join(folder, 'redis.log'), { flags: 'a' }));
+  };
+  const args = ['--appendonly', 'yes', '--appendfsync', 'everysec'];
+  return OwnRedis.prepare({ folder, port: await freePort(), args, onSpawn });
+}
 
-  protected constructor(
-    protected readonly folder: string,
-    protected readonly port: number,
+/** A MariaDB of this run, which may be killed and started again. */
+export class OwnMariadb {
+  private child: ChildProcess | undefined;
+
+  private constructor(
+    private readonly folder: string,
+    private readonly port: number,
   ) {}
-
-  protected abstract launch(): ChildProcess;
-  protected abstract isReady(): Promise<boolean>;
-
-  async start(): Promise<void> {
-    this.child = this.launch();
-    await waitFor(`${this.constructor.name} answers on port ${this.port}`, START_MS, () => this.isReady());
-  }
-
-  async end(signal: NodeJS.Signals): Promise<void> {
-    if (this.child) await end(this.child, signal, END_MS);
-  }
-}
-
-export class OwnRedis extends OwnServer {
-  static async prepare(folder: string): Promise<OwnRedis> {
-    findBinary('redis-server');
-    return new OwnRedis(folder, await freePort());
-  }
-
-  get url(): string {
-    return `redis://127.0.0.1:${this.port}`;
-  }
-
-  /** Throws away what it would remember after a start. */
-  forget(): void {
-    rmSync(join(this.folder, 'appendonlydir'), { recursive: true, force: true });
-  }
-
-  async command(name: string, ...args: string[]): Promise<void> {
-    const redis = new Redis(this.url, { lazyConnect: true, retryStrategy: null });
-    redis.on('error', () => undefined);
-    await redis.call(name, ...args);
-    redis.disconnect();
-  }
-
-  protected launch(): ChildProcess {
-    const args = ['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.folder, '--save', ''];
-    args.push('--appendonly', 'yes', '--appendfsync', 'everysec');
-    return start(findBinary('redis-server'), args, join(this.folder, 'redis.log'), process.env);
-  }
-
-  protected async isReady(): Promise<boolean> {
-    await this.command('PING');
-    return true;
-  }
-}
-
-export class OwnMariadb extends OwnServer {
-  private get data(): string {
-    return join(this.folder, 'mariadb');
-  }
 
   static async prepare(folder: string): Promise<OwnMariadb> {
     findBinary('mariadbd');
     const server = new OwnMariadb(folder, await freePort());
     server.install();
     return server;
+  }
+
+  async start(): Promise<void> {
+    this.child = this.launch();
+    await waitFor(`MariaDB answers on port ${this.port}`, START_MS, () => this.isReady());
+  }
+
+  async stop(signal: NodeJS.Signals): Promise<void> {
+    if (this.child) await end(this.child, signal, STOP_TIMEOUT_MS);
   }
 
   get url(): string {
@@ -94,21 +61,25 @@ export class OwnMariadb extends OwnServer {
     }
   }
 
-  /** Cuts every connection but the one that does it. */
+  /** Closes every connection except its own. */
   async cutConnections(): Promise<void> {
     const rows = await this.query('SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID()');
     for (const { id } of rows) await this.query(`KILL ${Number(id)}`).catch(() => undefined);
   }
 
-  protected launch(): ChildProcess {
+  private get data(): string {
+    return join(this.folder, 'mariadb');
+  }
+
+  private launch(): ChildProcess {
     const args = ['--no-defaults', `--datadir=${this.data}`, `--port=${this.port}`, '--bind-address=127.0.0.1'];
     args.push(`--socket=${join(this.folder, 'mariadb.sock')}`, `--pid-file=${join(this.folder, 'mariadb.pid')}`);
     args.push('--skip-name-resolve', '--innodb-flush-log-at-trx-commit=2', '--innodb-buffer-pool-size=128M');
     return start(findBinary('mariadbd'), [...args, ...asRoot()], join(this.folder, 'mariadb.log'), process.env);
   }
 
-  /** A server that is going away still takes connections: only an answer counts. */
-  protected async isReady(): Promise<boolean> {
+  /** Asks a query, because a server that is shutting down still accepts connections. */
+  private async isReady(): Promise<boolean> {
     return (await answers(this.port)) && (await this.query('SELECT 1', 'mysql')).length === 1;
   }
 

@@ -3,16 +3,17 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import type { OwnRedis } from '../support/own-redis.js';
 import { Random } from '../support/random.js';
 import { bareEnvironment, Fleet, SERVER } from './fleet.js';
 import { TIME_SETTINGS } from './limits.js';
 import { CannotRun, type Options } from './options.js';
 import { freePort } from './processes.js';
 import type { Credentials } from './producers.js';
-import { OwnMariadb, OwnRedis } from './services.js';
+import { OwnMariadb, prepareRedis } from './services.js';
 import { embeddedQuery, JOURNAL, type Query } from './tables.js';
 
-/** Everything a run works with, started. */
+/** The started processes and services of a run. */
 export interface Setting {
   client: Credentials;
   fleet: Fleet;
@@ -29,7 +30,7 @@ export async function setUp(options: Options, folder: string): Promise<Setting> 
 }
 
 async function onServices(options: Options, folder: string): Promise<Setting> {
-  const redis = await OwnRedis.prepare(folder);
+  const redis = await prepareRedis(folder);
   const mariadb = await OwnMariadb.prepare(folder);
   await Promise.all([redis.start(), mariadb.start()]);
   await mariadb.createDatabase();
@@ -41,7 +42,7 @@ async function onServices(options: Options, folder: string): Promise<Setting> {
   for (let n = 1; n <= options.apis; n += 1) fleet.add(`api-${n}`, 'api', await freePort());
   for (let n = 1; n <= options.workers; n += 1) fleet.add(`worker-${n}`, 'worker', await freePort());
   await fleet.start();
-  const close = async (): Promise<void> => void (await Promise.all([redis.end('SIGTERM'), mariadb.end('SIGTERM')]));
+  const close = async (): Promise<void> => void (await Promise.all([redis.stop('SIGTERM'), mariadb.stop('SIGTERM')]));
   return { client, fleet, services: { redis, mariadb }, query, close };
 }
 

@@ -22,13 +22,14 @@ export interface AttemptRow {
   responseStatus: number | null;
 }
 
-/** A change of a webhook, written down by a trigger inside the transaction that made it. */
+/** A change of a webhook, recorded by a trigger in the same transaction. */
 export interface Change {
   webhook: string;
   before: string;
   after: string;
-  /** Whether it was claimed for an attempt, and when that was due at the earliest. */
+  /** Whether the change claims an attempt. */
   isClaim: boolean;
+  /** Before this time the attempt was not due. */
   due: number;
   at: number;
 }
@@ -45,7 +46,7 @@ export type Query = (sql: string) => Promise<Record<string, unknown>[]>;
 const CHANGED = 'OLD.status <> NEW.status OR OLD.attempts <> NEW.attempts';
 const VALUES = 'NEW.id, OLD.status, NEW.status, NEW.attempts > OLD.attempts, OLD.next_attempt_at';
 
-/** SYSDATE and clock_timestamp: the moment the row is changed, not the moment its statement began. */
+/** SYSDATE and clock_timestamp give the time of the row's change, not of the start of its statement. */
 export const JOURNAL = {
   mariadb: [
     `CREATE TABLE chaos_change (webhook VARCHAR(22) COLLATE utf8mb4_bin, was VARCHAR(10), became VARCHAR(10),
@@ -66,7 +67,7 @@ export const JOURNAL = {
   ],
 };
 
-/** The embedded database, through the socket in its folder. */
+/** Queries the embedded database through the socket in its folder. */
 export function embeddedQuery(folder: string): Query {
   return async (sql) => {
     const client = new pg.Client({ host: folder, user: 'postgres', database: 'postgres' });
@@ -100,7 +101,7 @@ export async function readTables(query: Query): Promise<Tables> {
   };
 }
 
-/** The key is standard Base64 of "MovieOrder:" and the id. */
+/** An order's key is the standard Base64 of "MovieOrder:" and its id. */
 const orderRow = ({ id, status }: Record<string, unknown>): OrderRow => ({
   key: Buffer.from(`MovieOrder:${id}`).toString('base64'),
   status: String(status),
@@ -131,12 +132,12 @@ const change = (row: Record<string, unknown>): Change => ({
   at: Number(row.at),
 });
 
-/** Tries until it works: what it asks may just be starting again. */
-export async function persistently<T>(ask: () => Promise<T>, patienceMs: number): Promise<T> {
-  const until = Date.now() + patienceMs;
+/** Repeats a query until it succeeds, because its database may be restarting. */
+export async function retryUntil<T>(query: () => Promise<T>, timeoutMs: number): Promise<T> {
+  const until = Date.now() + timeoutMs;
   for (;;) {
     try {
-      return await ask();
+      return await query();
     } catch (error) {
       if (Date.now() > until) throw error;
       await sleep(500);

@@ -3,15 +3,15 @@ import { LIMITS } from './limits.js';
 import { type Reason, REASONS, type Repeat, repeats, wronglyFailed } from './repeats.js';
 import type { AttemptRow } from './tables.js';
 
-/** One line of the table: a figure, or a rule and what breaks it. */
+/** One line of the report: a number, or a rule with its violations. */
 export interface Line {
   name: string;
   count: number;
-  /** What breaks the rule, by id; null: a figure, which may be anything. */
+  /** Ids that violate the rule; null for a plain number. */
   offenders: string[] | null;
 }
 
-/** Computed from the receivers' log and the tables alone; no code of Usher's is used. */
+/** Computed only from the receivers' log and the tables, without Usher's code. */
 export function verdict(observed: Observed): Line[] {
   const evidence = new Evidence(observed);
   return [...figures(evidence), ...repeatLines(evidence), ...rules(evidence)];
@@ -50,7 +50,7 @@ const unexplained = (found: Repeat[]): string[] =>
   found.filter(({ reason }) => reason === null).map(({ webhook, attempt }) => `${webhook} attempt ${attempt}`);
 
 function rules(evidence: Evidence): Line[] {
-  const { tables, strangeAnswers, ownEnds, arrivals } = evidence.observed;
+  const { tables, unexpectedResponses, unexpectedEnds, arrivals } = evidence.observed;
   const badlySigned = arrivals.filter(({ isSigned }) => !isSigned).map(({ webhook }) => webhook);
   const stuck = tables.webhooks.filter(({ status }) => status === 'PENDING').map(({ id }) => id);
   return [
@@ -58,8 +58,8 @@ function rules(evidence: Evidence): Line[] {
     ...attemptRules(evidence),
     rule('bad signatures', badlySigned),
     rule('stuck', stuck),
-    rule('orders that could not be completed', strangeAnswers),
-    rule('processes that ended by themselves, or not at SIGTERM', ownEnds),
+    rule('orders that could not be completed', unexpectedResponses),
+    rule('processes that ended by themselves, or not at SIGTERM', unexpectedEnds),
   ];
 }
 

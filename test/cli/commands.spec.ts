@@ -5,7 +5,7 @@ import { freePort, usher as run, UsherProcess } from '../support/process.js';
 import { answer, TestReceiver } from '../support/receiver.js';
 import { TestUsher } from '../support/usher.js';
 
-/** A server in this process; the commands are processes beside it. */
+/** A server in this process. Each command is a separate process. */
 let server: TestUsher;
 let receiver: TestReceiver;
 beforeAll(async () => {
@@ -20,17 +20,17 @@ afterAll(async () => {
   receiver.close();
 });
 
-async function human(...args: string[]): Promise<string> {
+async function textOf(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await run(server.settings, args);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   return stdout;
 }
 
-/** Exactly one JSON document on standard output, and nothing anywhere else. */
+/** Expects exactly one JSON document on standard output and nothing on standard error. */
 const json = async <T = Record<string, unknown>>(...args: string[]): Promise<T> =>
-  JSON.parse(await human(...args, '--json')) as T;
+  JSON.parse(await textOf(...args, '--json')) as T;
 
-async function fault(...args: string[]): Promise<string> {
+async function failureOf(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await run(server.settings, args);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toMatch(/^usher: [^\n]+\n$/);
@@ -38,7 +38,7 @@ async function fault(...args: string[]): Promise<string> {
 }
 
 describe('client', () => {
-  test('create, show, list, disable, enable and set-notify-url, for programs', async () => {
+  test('create, show, list, disable, enable and set-notify-url work with --json', async () => {
     const made = await json('client', 'create', '--name', 'Kino 电影', '--notify-url', receiver.url);
     expect(Object.keys(made)).toEqual(['client_id', 'client_secret', 'name', 'notify_url']);
     expect(made).toMatchObject({ name: 'Kino 电影', notify_url: receiver.url });
@@ -54,29 +54,29 @@ describe('client', () => {
     expect((await json('client', 'set-notify-url', id, `${receiver.url}/2`)).notify_url).toBe(`${receiver.url}/2`);
   });
 
-  test('create, show and list, for people', async () => {
-    const made = await human('client', 'create', '--name', 'For people');
+  test('create, show and list print text', async () => {
+    const made = await textOf('client', 'create', '--name', 'For people');
     expect(made).toMatch(
-      /^client_id {6}\w{20}\nclient_secret {2}\w{43}\nname {11}For people\nnotify_url {5}-\n\nKeep the secret now: it is not shown again\.\n$/,
+      /^client_id {6}\w{20}\nclient_secret {2}\w{43}\nname {11}For people\nnotify_url {5}-\n\nSave the secret now\. It is not shown again\.\n$/,
     );
     const [, id = '', secret = ''] = /client_id +(\w+)\nclient_secret +(\w+)/.exec(made) ?? [];
-    expect(await human('client', 'show', id)).not.toContain(secret);
-    const lines = (await human('client', 'list')).trimEnd().split('\n');
+    expect(await textOf('client', 'show', id)).not.toContain(secret);
+    const lines = (await textOf('client', 'list')).trimEnd().split('\n');
     expect(lines[0]).toMatch(/^client_id +name +notify_url +created_at +disabled_at$/);
     expect(lines.find((line) => line.startsWith(id))).toContain('For people');
   });
 
-  test('mistakes are told in one line', async () => {
-    expect(await fault('client', 'show', 'nobody')).toBe(
+  test('errors are printed in one line', async () => {
+    expect(await failureOf('client', 'show', 'nobody')).toBe(
       'there is no client nobody; "usher client list" shows all clients',
     );
-    expect(await fault('client', 'disable', 'nobody')).toContain('there is no client nobody');
-    expect(await fault('client', 'create', '--name', '')).toBe(
+    expect(await failureOf('client', 'disable', 'nobody')).toContain('there is no client nobody');
+    expect(await failureOf('client', 'create', '--name', '')).toBe(
       'the name is invalid; use 1 to 200 characters on one line',
     );
-    expect(await fault('client', 'create', '--name', 'a\nb')).toContain('on one line');
-    expect(await fault('client', 'create', '--name', 'x'.repeat(201))).toContain('1 to 200 characters');
-    expect(await fault('client', 'create', '--name', 'A', '--notify-url', 'ftp://x')).toMatch(
+    expect(await failureOf('client', 'create', '--name', 'a\nb')).toContain('on one line');
+    expect(await failureOf('client', 'create', '--name', 'x'.repeat(201))).toContain('1 to 200 characters');
+    expect(await failureOf('client', 'create', '--name', 'A', '--notify-url', 'ftp://x')).toMatch(
       /must be an absolute http/,
     );
   });
@@ -85,10 +85,10 @@ describe('client', () => {
 describe('order complete', () => {
   const completion = ['--booking-id', 'BK-1', '--transaction-id', 'TX-1', '--qr-code', 'QR-1'];
 
-  test('completes an order once: its client is notified by the server beside it', async () => {
+  test('completes an order once, and the running server notifies its client', async () => {
     const client = await server.client(receiver.url);
     const key = await client.order();
-    expect(await human('order', 'complete', key, ...completion)).toMatch(
+    expect(await textOf('order', 'complete', key, ...completion)).toMatch(
       new RegExp(`^key +${key}\nstatus +COMPLETED\n`),
     );
     const [arrival] = await receiver.waitFor(key);
@@ -99,19 +99,23 @@ describe('order complete', () => {
       qrCode: 'QR-1',
     });
     const other = ['--booking-id', 'BK-2', '--transaction-id', 'TX-1'];
-    expect(await fault('order', 'complete', key, ...other)).toBe('the order is already completed with other values');
+    expect(await failureOf('order', 'complete', key, ...other)).toBe(
+      'the order is already completed with other values',
+    );
   });
 
-  test('mistakes are told in one line', async () => {
-    expect(await fault('order', 'complete', 'nonsense', ...completion)).toBe('there is no order nonsense');
+  test('errors are printed in one line', async () => {
+    expect(await failureOf('order', 'complete', 'nonsense', ...completion)).toBe('there is no order nonsense');
     const empty = ['--booking-id', '', '--transaction-id', 'TX'];
-    expect(await fault('order', 'complete', 'nonsense', ...empty)).toBe('bookingId: must not be empty');
-    expect(await fault('order', 'complete', 'nonsense')).toContain("required option '--booking-id <id>' not specified");
+    expect(await failureOf('order', 'complete', 'nonsense', ...empty)).toBe('bookingId: must not be empty');
+    expect(await failureOf('order', 'complete', 'nonsense')).toContain(
+      "required option '--booking-id <id>' not specified",
+    );
   });
 });
 
 describe('webhook', () => {
-  test('list, show and resend, for programs and people', async () => {
+  test('list, show and resend work with --json and as text', async () => {
     receiver.behaviour = answer(500);
     const client = await server.client(receiver.url);
     const key = await client.completedOrder();
@@ -130,7 +134,7 @@ describe('webhook', () => {
       responseStatus: 500,
       durationMs: expect.any(Number),
     });
-    expect(await human('webhook', 'show', id)).toMatch(
+    expect(await textOf('webhook', 'show', id)).toMatch(
       /\n\nattempt +started +took +status +error\n1 +20[^\n]+ ms +500 /,
     );
     receiver.behaviour = answer(200);
@@ -144,58 +148,58 @@ describe('webhook', () => {
     ]);
     expect(await json<object[]>('webhook', 'list', '--status', 'FAILED', '--reference', key)).toHaveLength(1);
     expect(await json<object[]>('webhook', 'list', '--limit', '1')).toHaveLength(1);
-    expect(await human('webhook', 'list', '--reference', key)).toMatch(
+    expect(await textOf('webhook', 'list', '--reference', key)).toMatch(
       /^id +referenceId +status +attempts +nextAttemptAt\n/,
     );
-    expect(await fault('webhook', 'resend', id)).toContain('of the same reference is already SUCCESS');
-    expect(await fault('webhook', 'resend', String(resent.id))).toContain(
+    expect(await failureOf('webhook', 'resend', id)).toContain('of the same reference is already SUCCESS');
+    expect(await failureOf('webhook', 'resend', String(resent.id))).toContain(
       'is SUCCESS; only a FAILED webhook can be sent again',
     );
   });
 
-  test('mistakes are told in one line, nothing found is none', async () => {
-    expect(await fault('webhook', 'show', 'nonsense')).toBe('there is no webhook nonsense');
-    expect(await fault('webhook', 'resend', 'nonsense')).toBe('there is no webhook nonsense');
-    expect(await human('webhook', 'list', '--reference', 'none')).toBe('No such webhook.\n');
+  test('errors are printed in one line, and an empty list is not an error', async () => {
+    expect(await failureOf('webhook', 'show', 'nonsense')).toBe('there is no webhook nonsense');
+    expect(await failureOf('webhook', 'resend', 'nonsense')).toBe('there is no webhook nonsense');
+    expect(await textOf('webhook', 'list', '--reference', 'none')).toBe('No webhook found.\n');
     expect(await json('webhook', 'list', '--reference', 'none')).toEqual([]);
   });
 });
 
-test('migrate has nothing to do twice', async () => {
-  expect(await human('migrate')).toBe('Nothing to do: it is up to date.\n');
+test('a second migrate has nothing to do', async () => {
+  expect(await textOf('migrate')).toBe('No migrations to run; the database is up to date.\n');
   expect(await json('migrate')).toEqual({ migrations: [] });
 });
 
 describe('listen', () => {
-  test('says that the signature holds, fails first, and ends with exit 0', async () => {
+  test('reports a valid signature, honours --fail-first, and exits 0 after SIGINT', async () => {
     const client = await server.client();
     const listen = new UsherProcess(
       'cli.js',
       ['listen', '--secret', client.secret, '--port', '0', '--fail-first', '1'],
       {},
     );
-    const [, url = ''] = await listen.printed(/Listening at (\S+); end with Ctrl-C\.\n/);
+    const [, url = ''] = await listen.printed(/Listening at (\S+); stop with Ctrl-C\.\n/);
     const key = await client.completedOrder({ notifyUrl: `${url}/notify` });
     const { id } = await server.webhook(key, 'SUCCESS');
-    const told = (attempt: number, answered: number): RegExp =>
+    const line = (attempt: number, answered: number): RegExp =>
       new RegExp(
-        `signature holds  NOTIFY_ORDER_COMPLETION  ${key}  COMPLETED  4200 MYR  webhook ${id} attempt ${attempt}  answered ${answered}\n`,
+        `signature valid  NOTIFY_ORDER_COMPLETION  ${key}  COMPLETED  4200 MYR  webhook ${id} attempt ${attempt}  answered ${answered}\n`,
       );
-    await listen.printed(told(1, 500));
-    await listen.printed(told(2, 200));
-    expect(await fault('listen', '--secret', 'x', '--port', new URL(url).port)).toMatch(
-      /^port \d+ is taken; choose another with --port$/,
+    await listen.printed(line(1, 500));
+    await listen.printed(line(2, 200));
+    expect(await failureOf('listen', '--secret', 'x', '--port', new URL(url).port)).toMatch(
+      /^port \d+ is in use; choose another with --port$/,
     );
     expect(await listen.end('SIGINT')).toMatchObject({ code: 0, stderr: '' });
   });
 
-  test('says why a signature does not hold, and answers --status after --delay', async () => {
+  test('reports why a signature is invalid, and answers with --status after --delay', async () => {
     const args = ['listen', '--secret', 'wrong', '--port', '0', '--status', '503', '--delay', '10ms'];
     const listen = new UsherProcess('cli.js', args, {});
     const [, url = ''] = await listen.printed(/Listening at (\S+);/);
     const client = await server.client(`${url}/notify`);
     const key = await client.completedOrder();
-    await listen.printed(/signature does not hold \(secret\): .* most likely the secret/);
+    await listen.printed(/signature invalid \(secret\): .* most likely the secret/);
     const { log } = await eventually('the answer is recorded', async () => {
       const [newest] = await server.webhooks.find(key);
       const { attempts } = await server.webhooks.show(newest!.id);
@@ -205,7 +209,7 @@ describe('listen', () => {
     expect(await listen.end('SIGTERM')).toMatchObject({ code: 0, stderr: '' });
   });
 
-  test('forwards each request as it came, answers what that receiver answers, one JSON document each', async () => {
+  test('forwards each request unchanged, returns the status of that receiver, and prints one JSON document each', async () => {
     const client = await server.client();
     receiver.behaviour = (response, _, nth) => void response.writeHead(nth === 1 ? 418 : 204).end();
     const args = ['listen', '--secret', client.secret, '--port', '0', '--json', '--forward-to', receiver.url];
@@ -218,11 +222,11 @@ describe('listen', () => {
     for (const { rawBody, headers } of receiver.of(key))
       expect(verifyNotification({ rawBody, headers, secret: client.secret }).data.key).toBe(key);
     await listen.end('SIGTERM');
-    const told = listen.stdout
+    const documents = listen.stdout
       .trim()
       .split('\n')
       .map((line) => JSON.parse(line) as { webhookId: string });
-    expect(told.filter(({ webhookId }) => webhookId === id)).toMatchObject([
+    expect(documents.filter(({ webhookId }) => webhookId === id)).toMatchObject([
       { attempt: '1', forwarded: 418, answered: 418, notification: { data: { key } }, fault: null },
       { attempt: '2', forwarded: 204, answered: 204 },
     ]);

@@ -7,7 +7,7 @@ import { CLI, usher, UsherProcess } from '../support/process.js';
 
 const WRONG: [args: string[], wanted: string][] = [
   [['frobnicate'], "unknown command 'frobnicate'"],
-  [['help', 'client', 'lst'], 'unknown command \'lst\'; "usher help" lists all'],
+  [['help', 'client', 'lst'], 'unknown command \'lst\'; run "usher help" for a list'],
   [['client', 'lst'], "unknown command 'lst' (Did you mean list?)"],
   [['client', 'list', '--jsno'], "unknown option '--jsno' (Did you mean --json?)"],
   [['client', 'create'], "required option '--name <name>' not specified"],
@@ -17,11 +17,11 @@ const WRONG: [args: string[], wanted: string][] = [
   [['webhook', 'list', '--limit', 'x'], 'It must be a whole number from 1 to 999999.'],
   [['webhook', 'list', '--limit', '0'], 'It must be a whole number from 1 to 999999.'],
   [['webhook', 'list', '--status', 'DONE'], 'Allowed choices are PENDING, SUCCESS, FAILED.'],
-  [['webhook', 'resend'], 'give the id of one, or --all-failed'],
-  [['webhook', 'resend', 'a', '--since', '1h'], '--client and --since go with --all-failed'],
+  [['webhook', 'resend'], 'give either an id or --all-failed'],
+  [['webhook', 'resend', 'a', '--since', '1h'], '--client and --since can only be used with --all-failed'],
   [['webhook', 'resend', '--all-failed', '--since', 'noon'], 'It must be a duration like 24h, or a time like'],
   [['listen'], "required option '--secret <secret>' not specified"],
-  [['listen', '--secret', ''], 'It is empty.'],
+  [['listen', '--secret', ''], 'It must not be empty.'],
   [['listen', '--secret', 'x', '--port', '65536'], 'It must be a whole number from 0 to 65535.'],
   [['listen', '--secret', 'x', '--status', '100'], 'It must be a whole number from 200 to 599.'],
   [['listen', '--secret', 'x', '--forward-to', 'here'], 'It must be a URL like http://127.0.0.1:8080/notify.'],
@@ -29,7 +29,7 @@ const WRONG: [args: string[], wanted: string][] = [
   [['listen', '--secret', 'x', '--fail-first', '-1'], 'It must be a whole number from 0 to 1000.'],
 ];
 
-describe('what cannot be meant is told in one line and exits 1:', () => {
+describe('a usage error is printed in one line, with exit code 1:', () => {
   test.each(WRONG)('usher %j', async (args, wanted) => {
     const { code, stdout, stderr } = await usher({}, args);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -38,7 +38,7 @@ describe('what cannot be meant is told in one line and exits 1:', () => {
   });
 });
 
-test('a database that goes away while a command works is told in one line', () => {
+test('a database connection lost during a command is reported in one line', () => {
   const lost = Object.assign(new Error('Connection lost'), { code: 'PROTOCOL_CONNECTION_LOST' });
   expect(faultLine(lost)).toBe('the database does not answer: Connection lost');
 });
@@ -53,7 +53,7 @@ describe('help', () => {
     },
   );
 
-  test('usher help client create prints the help of that very command', async () => {
+  test('usher help client create prints the help of that subcommand', async () => {
     const { code, stdout } = await usher({}, ['help', 'client', 'create']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^Usage: usher client create /);
@@ -65,7 +65,7 @@ describe('help', () => {
       expect((await usher({}, [...command, '--help'])).stdout).toContain('--json');
   });
 
-  test('is what usher without a command prints, on standard error', async () => {
+  test('usher without a command prints the help on standard error', async () => {
     const { code, stdout, stderr } = await usher({}, []);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(/^Usage: usher \[options\] \[command\]\n/);
@@ -77,7 +77,7 @@ test('usher --version prints the version of package.json', async () => {
   expect(await usher({}, ['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
 });
 
-test('an output that nobody reads any more prints no stack', async () => {
+test('a closed standard output causes no stack trace', async () => {
   const child = spawn(process.execPath, [CLI, '--help'], { stdio: ['ignore', 'pipe', 'pipe'], env: {} });
   child.stdout.destroy();
   let stderr = '';
@@ -86,7 +86,7 @@ test('an output that nobody reads any more prints no stack', async () => {
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
 });
 
-test('listen ends when nobody reads its output any more', async () => {
+test('listen exits when its standard output is closed', async () => {
   const listen = new UsherProcess('cli.js', ['listen', '--secret', 'x', '--port', '0'], {});
   const [, url = ''] = await listen.printed(/Listening at (\S+);/);
   listen.child.stdout?.destroy();
@@ -94,7 +94,7 @@ test('listen ends when nobody reads its output any more', async () => {
   expect(await listen.ended).toMatchObject({ code: 0, stderr: '' });
 });
 
-test('the demo does every step, and tells it as one JSON document', async () => {
+test('demo --json runs every step and prints one JSON document', async () => {
   const { code, stdout, stderr } = await usher({}, ['demo', '--json']);
   const { ok, steps } = JSON.parse(stdout) as { ok: boolean; steps: { ok: boolean }[] };
   expect({ code, stderr, ok }).toEqual({ code: 0, stderr: '', ok: true });

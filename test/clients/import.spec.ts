@@ -84,7 +84,7 @@ describe('client create --id --secret-stdin', () => {
 
   test('rejects bytes that are not UTF-8', async () => {
     const { code, stderr } = await importCommand('bytes', Buffer.from([0x61, 0xff]));
-    expect([code, stderr]).toEqual([1, 'usher: the secret on standard input is not UTF-8\n']);
+    expect([code, stderr]).toEqual([1, 'usher: the secret on standard input is not UTF-8; send it as UTF-8\n']);
   });
 
   test('rejects an id without a secret, and a secret without an id', async () => {

@@ -45,7 +45,7 @@ interface Given {
   now: number;
 }
 
-/** Of DESIGN §4, as the document repeats them. */
+/** The test vectors of docs/receiving.md. */
 const VECTOR: Given = {
   secret: '8Qm3vT1xKpZ0aYd7LrNf5sWc2BhEuJg9RtVx4MzQiXo',
   timestamp: '1767225600',

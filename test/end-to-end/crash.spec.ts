@@ -33,9 +33,8 @@ async function post<T>(path: string, authorization: string, body: object): Promi
 }
 
 async function bearer(): Promise<string> {
-  const { client_id: id, client_secret: secret } = await usherJson<Credentials>(settings, [
-    ...['client', 'create', '--name', 'Crash', '--notify-url', receiver.url],
-  ]);
+  const args = ['client', 'create', '--name', 'Crash', '--notify-url', receiver.url];
+  const { client_id: id, client_secret: secret } = await usherJson<Credentials>(settings, args);
   const { access_token: token } = await post<{ access_token: string }>('/auth/token', basic(id, secret), {
     grant_type: 'client_credentials',
   });
@@ -74,7 +73,7 @@ describe('a server killed in the middle of its deliveries and started again', ()
     await server.end('SIGKILL');
     await completions;
     server = await startServer(settings);
-    // The caller whose answer was lost asks again.
+    // A caller whose response was lost repeats the request.
     for (const key of keys) await complete(key);
     webhooks = await eventually('no webhook is pending', async () => {
       const listed = await usherJson<Listed[]>(settings, ['webhook', 'list', '--limit', '1000']);
@@ -82,13 +81,13 @@ describe('a server killed in the middle of its deliveries and started again', ()
     });
   });
 
-  test('has notified every order that was completed, by one webhook each', () => {
+  test('has notified every completed order with one webhook', () => {
     expect(webhooks.map(({ referenceId }) => referenceId).sort()).toEqual([...keys].sort());
     expect(new Set(webhooks.map(({ status }) => status))).toEqual(new Set(['SUCCESS']));
     for (const key of keys) expect(receiver.of(key).length).toBeGreaterThanOrEqual(1);
   });
 
-  test('has made at most five attempts of each, every one counted', () => {
+  test('has made at most five attempts of each webhook, and has counted every attempt', () => {
     for (const { referenceId, attempts } of webhooks) {
       expect(attempts).toBeLessThanOrEqual(5);
       const numbers = receiver.of(referenceId).map(({ headers }) => Number(headers['x-webhook-attempt']));
@@ -97,7 +96,7 @@ describe('a server killed in the middle of its deliveries and started again', ()
     }
   });
 
-  test('has never made two attempts of one webhook within the minimum interval', () => {
+  test('has never made two attempts of a webhook within the minimum interval', () => {
     for (const key of keys) {
       const moments = receiver.of(key).map(({ at }) => at);
       for (const [index, at] of moments.slice(1).entries()) {

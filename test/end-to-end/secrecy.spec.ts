@@ -18,9 +18,9 @@ import { basic, COMPLETION, NEW_ORDER, SHORT_TIMES } from '../support/usher.js';
 
 type Json = Record<string, unknown>;
 
-/** What must show nowhere. */
+/** Values that must not appear anywhere. */
 const hidden: string[] = [];
-/** Everything that the server and the commands wrote to their logs. */
+/** The logs of the server and the commands. */
 let log = '';
 
 async function post(url: string, authorization: string, body: object): Promise<Json> {
@@ -29,7 +29,7 @@ async function post(url: string, authorization: string, body: object): Promise<J
   return (await response.json()) as Json;
 }
 
-/** Runs a command with its log; its answer alone may show a secret, once. */
+/** Runs a command and keeps its log. Only its output may show a secret. */
 async function command(settings: Settings, ...args: string[]): Promise<Json> {
   const { code, stdout, stderr } = await run(settings, [...args, '--json']);
   if (code !== 0) throw new Error(stderr);
@@ -44,7 +44,7 @@ async function main(settings: Settings, server: ServerProcess, receiver: TestRec
   hidden.push(secret, String(tokens.access_token), String(tokens.refresh_token));
   const rotated = String((await command(settings, 'client', 'rotate-secret', id)).client_secret);
   hidden.push(rotated);
-  await refuseSome(server, id, secret, tokens);
+  await sendBadRequests(server, id, secret, tokens);
   const refresh = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token };
   const refreshed = await post(`${server.url}/auth/refresh`, basic(id, rotated), refresh);
   hidden.push(String(refreshed.access_token));
@@ -58,8 +58,8 @@ async function main(settings: Settings, server: ServerProcess, receiver: TestRec
   await command(settings, 'keys', 'rotate');
 }
 
-/** Faults are logged too. */
-async function refuseSome(server: ServerProcess, id: string, secret: string, tokens: Json): Promise<void> {
+/** Sends requests that are refused, because errors are logged too. */
+async function sendBadRequests(server: ServerProcess, id: string, secret: string, tokens: Json): Promise<void> {
   const wrong = `${secret}-wrong`;
   hidden.push(wrong);
   await post(`${server.url}/auth/token`, basic(id, wrong), { grant_type: 'client_credentials' });
@@ -119,12 +119,12 @@ test('no secret, token or master key is in plain text in the database, the queue
       'keys.rotated',
     ])
       expect(log).toContain(`"event":"${event}"`);
-    const places = { database: text, queue: jobsText, log };
-    for (const [place, all] of Object.entries(places)) {
+    const sources = { database: text, queue: jobsText, log };
+    for (const [source, all] of Object.entries(sources)) {
       const shown = hidden
         .flatMap((one) => [one, Buffer.from(one).toString('base64')])
         .filter((one) => all.includes(one));
-      expect({ place, shown }).toEqual({ place, shown: [] });
+      expect({ source, shown }).toEqual({ source, shown: [] });
     }
   } finally {
     await app.close();

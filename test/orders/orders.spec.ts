@@ -147,7 +147,7 @@ test('a body that is not valid UTF-8 gets 400 and completes nothing', async () =
   });
   expect({ status: response.status, body: await response.json() }).toMatchObject({
     status: 400,
-    body: { detail: 'the body is not in UTF-8' },
+    body: { detail: 'the body is not UTF-8' },
   });
   expect((await client.call('GET', `/movie-orders/${key}`)).body.status).toBe('PENDING');
 });

@@ -13,9 +13,9 @@ import { WebhookService } from '../../src/webhooks/webhook.service.js';
 import { createBackend } from '../support/backend.js';
 import { COMPLETION, NEW_ORDER } from '../support/usher.js';
 
-test('an application that closes right after a completion has added its job', async () => {
+test('an application that closes right after a completion still adds the job', async () => {
   const backend = await createBackend();
-  // Without a worker, nothing but the completion adds a job.
+  // There is no worker, so only the completion can add the job.
   const config = loadConfig({ PORT: '0', LOG_LEVEL: 'silent', USHER_ROLE: 'api', ...backend.settings });
   const app = await NestFactory.createApplicationContext(ServerModule.forCommand(config), { logger: false });
   const { client } = await service(app, ClientsService).create('A client', 'http://127.0.0.1:4999/notify');

@@ -11,7 +11,7 @@ let usher: TestUsher;
 let receiver: TestReceiver;
 let client: TestClient;
 
-/** The queue by way of the proxy, the database directly. */
+/** Connects the queue through the proxy, and the database directly. */
 function queueByProxy(settings: Record<string, string>): Record<string, string> {
   if (BACKEND === 'embedded') return {};
   const path = BACKEND === 'postgres' ? new URL(settings.DATABASE_URL!).pathname : '';
@@ -25,14 +25,14 @@ beforeAll(async () => {
   client = await usher.client(receiver.url);
 });
 afterAll(async () => {
-  proxy.mend();
+  proxy.restore();
   await usher.stop();
   proxy.close();
   receiver.close();
 });
 
-/** In the embedded database the queue cannot be away on its own: there its job gets lost. */
-async function completedWhileAway(): Promise<string> {
+/** The embedded queue cannot be away without the database, so there the job is removed instead. */
+async function completeWhileQueueIsAway(): Promise<string> {
   if (BACKEND !== 'embedded') {
     proxy.cut();
     return client.completedOrder();
@@ -44,42 +44,42 @@ async function completedWhileAway(): Promise<string> {
   return key;
 }
 
-async function back(): Promise<void> {
+async function bringQueueBack(): Promise<void> {
   if (BACKEND === 'embedded') await usher.queue.resume();
-  else proxy.mend();
+  else proxy.restore();
 }
 
-test('an order is completed while the queue is away, and a retry run delivers it once that is back', async () => {
-  const key = await completedWhileAway();
+test('an order completed while the queue is away is delivered by a retry run once the queue is back', async () => {
+  const key = await completeWhileQueueIsAway();
   expect(await usher.webhook(key, 'PENDING')).toMatchObject({ attempts: 0 });
   expect(receiver.of(key)).toHaveLength(0);
-  await back();
+  await bringQueueBack();
   expect((await usher.webhook(key, 'SUCCESS')).attempts).toBe(1);
   const next = await client.completedOrder();
   expect((await usher.webhook(next, 'SUCCESS')).attempts).toBe(1);
 });
 
 if (BACKEND !== 'embedded') {
-  test('a completion to come, which the queue alone would keep, is 503 while that is away', async () => {
+  test('a delayed completion, which is stored only in the queue, is 503 while the queue is away', async () => {
     const key = await client.order();
     proxy.cut();
     const { status, headers } = await client.complete(key, { ...COMPLETION, delay: '1s' });
     expect({ status, retryAfter: headers.get('retry-after') }).toEqual({ status: 503, retryAfter: '5' });
-    await back();
+    await bringQueueBack();
   });
 }
 
-test('attempts that end while the queue is away are recorded, and go on once it is back', async () => {
-  let goOn = (): void => undefined;
+test('an attempt that ends while the queue is away is recorded, and retried once the queue is back', async () => {
+  let answerFirst = (): void => undefined;
   receiver.behaviour = (response, _arrival, nth) => {
     if (nth > 1) response.writeHead(200).end();
-    else goOn = () => void response.writeHead(500).end();
+    else answerFirst = () => void response.writeHead(500).end();
   };
   const key = await client.completedOrder();
   await receiver.waitFor(key);
   if (BACKEND !== 'embedded') proxy.cut();
-  goOn();
+  answerFirst();
   await usher.attemptEnded(key, 1);
-  await back();
+  await bringQueueBack();
   expect((await usher.webhook(key, 'SUCCESS')).attempts).toBe(2);
 });

@@ -128,7 +128,7 @@ test('a worker purges when the queue has the job', async () => {
   const grant = { id: newId('sandbox', Date.now()), clientId: client.id, refreshDigest: digest() };
   await manager.insert(Grant, { ...grant, createdAt: 1, expiresAt: 2 });
   const queue = working.running.app.get<Queue>(getQueueToken(PURGE_PRODUCER), { strict: false });
-  await queue.add('run', { slot: 1 }, { jobId: 'run-1' });
+  await queue.add('run', { run: 1 }, { jobId: 'run-1' });
   await eventually('the grant is gone', async () => !(await manager.existsBy(Grant, { id: grant.id })));
   await working.stop();
 });

@@ -25,10 +25,10 @@ async function post(url: string, authorization: string, body: object): Promise<R
   return (await (await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })).json()) as never;
 }
 
-/** A server with one delivery under way, whose receiver waits for `release`. */
-async function serverThatDelivers() {
+/** Starts a server with one running delivery. Its receiver answers after `release`. */
+async function serverWithDelivery() {
   let release: (() => void) | undefined;
-  const asked = new Promise<void>((arrived) => {
+  const requested = new Promise<void>((arrived) => {
     receiver.behaviour = (response: ServerResponse) => {
       release = () => void response.writeHead(200).end();
       arrived();
@@ -49,7 +49,7 @@ async function serverThatDelivers() {
   const { access_token } = await post(`${server.url}/auth/token`, basic(client_id!, client_secret!), grant);
   const { key = '' } = await post(`${server.url}/movie-orders`, `Bearer ${access_token}`, NEW_ORDER);
   await post(`${server.url}/sandbox/movie-orders/${key}/complete`, `Bearer ${access_token}`, COMPLETION);
-  await asked;
+  await requested;
   return { server, key, release: () => release?.() };
 }
 
@@ -62,31 +62,36 @@ const statusOf = async (key: string): Promise<unknown> => {
 };
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
-  '%s lets a delivery under way end and records it, then exits 0; it is not ready meanwhile',
+  '%s lets a running delivery finish and records it, then exits 0; meanwhile it is not ready',
   async (signal) => {
-    const { server, key, release } = await serverThatDelivers();
+    const { server, key, release } = await serverWithDelivery();
     server.child.kill(signal);
-    await server.printed(new RegExp(`${signal}: finishing what is under way; again to stop at once`));
+    await server.printed(
+      new RegExp(`${signal}: finishing running deliveries and requests; send it again to stop at once`),
+    );
     expect(server.child.exitCode).toBeNull();
     const ready = await fetch(`${server.url}/health/ready`);
-    expect([ready.status, ((await ready.json()) as { detail: string }).detail]).toEqual([503, 'it is shutting down']);
+    expect([ready.status, ((await ready.json()) as { detail: string }).detail]).toEqual([
+      503,
+      'the process is shutting down',
+    ]);
     release();
     expect((await server.ended).code).toBe(0);
     expect(await statusOf(key)).toEqual([['SUCCESS', 1]]);
   },
 );
 
-test('a second signal ends it at once, with another code than 0', async () => {
-  const { server, key, release } = await serverThatDelivers();
+test('a second signal ends it at once with a non-zero exit code', async () => {
+  const { server, key, release } = await serverWithDelivery();
   server.child.kill('SIGTERM');
-  await server.printed(/finishing what is under way/);
+  await server.printed(/finishing running deliveries/);
   server.child.kill('SIGTERM');
   expect((await server.ended).code).toBe(130);
   expect(await statusOf(key)).toEqual([['PENDING', 1]]);
   release();
 });
 
-test('a request under way is answered, and its answer is the last on its connection', async () => {
+test('a running request is answered, and its response closes the connection', async () => {
   const client = await usherJson<Record<string, string>>(backend.settings, ['client', 'create', '--name', 'B']);
   const server = await startServer(backend.settings);
   const request = httpRequest(`${server.url}/auth/token`, { method: 'POST', agent: new Agent({ keepAlive: true }) });
@@ -97,7 +102,7 @@ test('a request under way is answered, and its answer is the last on its connect
   await new Promise((sent) => request.write('grant_type=', sent));
   await eventually('the server reads it', async () => (await fetch(`${server.url}/health/live`)).ok);
   server.child.kill('SIGTERM');
-  await server.printed(/finishing what is under way/);
+  await server.printed(/finishing running deliveries/);
   const answered = once(request, 'response') as Promise<[IncomingMessage]>;
   request.end('client_credentials');
   const [{ statusCode, headers }] = await answered;
@@ -105,10 +110,10 @@ test('a request under way is answered, and its answer is the last on its connect
   expect((await server.ended).code).toBe(0);
 });
 
-test('SHUTDOWN_DELAY keeps the port open while it is not ready, so that a balancer takes it out first', async () => {
+test('SHUTDOWN_DELAY keeps the port open while not ready, so that a load balancer can remove the process', async () => {
   const server = await startServer({ ...backend.settings, SHUTDOWN_DELAY: '5s' });
   server.child.kill('SIGTERM');
-  await server.printed(/finishing what is under way/);
+  await server.printed(/finishing running deliveries/);
   expect((await fetch(`${server.url}/health/ready`)).status).toBe(503);
   expect((await fetch(`${server.url}/health/live`)).status).toBe(200);
   expect((await server.ended).code).toBe(0);
@@ -116,7 +121,7 @@ test('SHUTDOWN_DELAY keeps the port open while it is not ready, so that a balanc
 
 describe('a first start', () => {
   if (BACKEND !== 'embedded') {
-    test('on a database server makes no client: the operator does', async () => {
+    test('on a database server creates no client', async () => {
       const own = await createBackend();
       const server = await startServer(own.settings);
       expect((await server.end()).stdout).not.toContain('client_secret');
@@ -126,7 +131,7 @@ describe('a first start', () => {
     return;
   }
 
-  test('makes a closed folder and shows the first client’s secret once; the second start does not', async () => {
+  test('creates a private folder and shows the first client’s secret; a second start does not', async () => {
     const folder = join(newFolder(), 'data');
     const settings = { DATABASE_URL: `embedded:${folder}` };
     const first = await startServer(settings);

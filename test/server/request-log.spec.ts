@@ -38,24 +38,31 @@ afterAll(async () => {
   receiver.close();
 });
 
-/** The line of a request, which is written when the answer has left. */
+/** The log line of a request. It is written after the response was sent. */
 const lineOf = (requestId: string | null): Promise<Line> =>
   eventually(`there is a line of ${requestId}`, () => lines('http').find((line) => line.requestId === requestId));
 
 const LEVELS = { debug: 20, info: 30 };
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-test('a request has one line: the route’s pattern, status, time, client and id, and nothing else of it', async () => {
+test('a request has one log line with route pattern, status, duration, client and request id only', async () => {
   const headers = { authorization, 'x-request-id': 'shown-1' };
   await usher.request('GET', '/webhooks/unknown?status=SUCCESS', headers);
   expect(await lineOf('shown-1')).toEqual({
-    ...{ level: LEVELS.info, time: expect.any(String), context: 'http', requestId: 'shown-1' },
-    ...{ method: 'GET', route: '/webhooks/:id', status: 404, durationMs: expect.any(Number), client: client.id },
+    level: LEVELS.info,
+    time: expect.any(String),
+    context: 'http',
+    requestId: 'shown-1',
+    method: 'GET',
+    route: '/webhooks/:id',
+    status: 404,
+    durationMs: expect.any(Number),
+    client: client.id,
   });
   expect(lines('http')).toHaveLength(1);
 });
 
-test('a client is told by its Basic credentials too, and a path that no route has is not repeated', async () => {
+test('the line names a client by its Basic credentials too, and never an unknown path', async () => {
   await usher.request('POST', '/auth/token', { authorization: client.basic, 'x-request-id': 'shown-2' }, {});
   expect(await lineOf('shown-2')).toMatchObject({ route: '/auth/token', status: 400, client: client.id });
   await usher.request('GET', '/no-such-path', { 'x-request-id': 'shown-3' });
@@ -66,13 +73,13 @@ test('a client is told by its Basic credentials too, and a path that no route ha
 test.each([
   ['/health/live', {}],
   ['/ops/metrics', { authorization: basic('ops', 'ops') }],
-])('%s, which is asked all the time, has its line at debug level alone', async (path, headers) => {
+])('%s, which is polled, is logged only at debug level', async (path, headers) => {
   await usher.request('GET', path, { ...headers, 'x-request-id': 'often' });
   expect(await lineOf('often')).toMatchObject({ level: LEVELS.debug, route: path, status: 200 });
 });
 
 describe('X-Request-Id', () => {
-  test.each(['a', 'A.z_0-9', 'x'.repeat(64)])('%s is the caller’s own, and kept', async (given) => {
+  test.each(['a', 'A.z_0-9', 'x'.repeat(64)])('%s of the caller is kept', async (given) => {
     const { headers } = await usher.request('GET', '/health/live', { 'x-request-id': given });
     expect(headers.get('x-request-id')).toBe(given);
   });
@@ -92,16 +99,16 @@ describe('X-Request-Id', () => {
     ['GET', '/ops/queues', 401],
     ['GET', '/auth/%', 400],
     ['GET', '/%', 400],
-  ])('is in the answer and the line where %s %s is refused', async (method, path, status) => {
+  ])('is in the response and the log line when %s %s is refused', async (method, path, status) => {
     const refused = await usher.request(method, path, { 'x-request-id': 'refused' });
     expect([refused.status, refused.headers.get('x-request-id')]).toEqual([status, 'refused']);
     expect(await lineOf('refused')).toMatchObject({ status });
   });
 
   test.each([
-    ['what is no request', 'nonsense\r\n\r\n', 400],
+    ['bytes that are not a request', 'nonsense\r\n\r\n', 400],
     ['an unknown expectation', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: much\r\n\r\n', 417],
-  ])('is in the answer and the line of %s', async (_, bytes, status) => {
+  ])('is in the response and the log line of %s', async (_, bytes, status) => {
     const socket = connect(Number(new URL(usher.running.url).port), '127.0.0.1');
     socket.write(bytes);
     const [answered] = (await once(socket, 'data')) as [Buffer];
@@ -114,7 +121,9 @@ describe('X-Request-Id', () => {
 
 describe('the id of the request that asked for a notification', () => {
   const attemptOf = (requestId: string): Promise<Line> =>
-    eventually(`an attempt tells ${requestId}`, () => lines('delivery').find((line) => line.requestId === requestId));
+    eventually(`an attempt is logged with ${requestId}`, () =>
+      lines('delivery').find((line) => line.requestId === requestId),
+    );
 
   async function completed(requestId: string, more: object = {}): Promise<string> {
     const { body } = await usher.request('POST', '/movie-orders', { authorization }, NEW_ORDER);
@@ -126,7 +135,7 @@ describe('the id of the request that asked for a notification', () => {
     return String(body.key);
   }
 
-  test('is in the line of its attempt, of a resend the resend’s own, and goes to no receiver', async () => {
+  test('is in the log line of its attempt; a resend has its own; neither is sent to the receiver', async () => {
     receiver.behaviour = answer(500);
     const key = await completed('completes-1');
     expect(await attemptOf('completes-1')).toMatchObject({ reference: key, status: 'FAILED' });
@@ -139,12 +148,12 @@ describe('the id of the request that asked for a notification', () => {
     for (const one of sent) expect(one).not.toMatch(/completes-1|resends-1|x-request-id/);
   });
 
-  test('follows an order that the sandbox’s operator completes later', async () => {
+  test('is kept for an order that the sandbox completes later', async () => {
     const key = await completed('completes-2', { delay: '1ms' });
     expect(await attemptOf('completes-2')).toMatchObject({ reference: key, status: 'SUCCESS' });
   });
 
-  test('may be given by an order service of the same process', async () => {
+  test('can be passed by an order service in the same process', async () => {
     const request = { referenceId: 'elsewhere-1', clientId: client.id, data: { key: 'elsewhere-1' } };
     await usher.webhooks.notify({ ...request, requestId: 'notifies-1' });
     expect(await attemptOf('notifies-1')).toMatchObject({ reference: 'elsewhere-1' });
@@ -152,7 +161,7 @@ describe('the id of the request that asked for a notification', () => {
   });
 });
 
-test('requests with secrets, tokens and cookies show none of them at debug level', async () => {
+test('secrets, tokens and cookies of requests are not logged, even at debug level', async () => {
   const cookie = 'session=8c7b6a5d4e3f';
   const token = authorization.slice('Bearer '.length);
   const wrong = basic(client.id, 'a-wrong-secret');
@@ -180,7 +189,7 @@ test('requests with secrets, tokens and cookies show none of them at debug level
   expect([...given, ...encoded].filter((secret) => text.includes(secret))).toEqual([]);
 });
 
-test('a field that is named like a secret is not shown, should one ever be logged', () => {
+test('the value of a field that is named like a secret is never logged', () => {
   const fields = { authorization: 's1', cookie: 's2', client_secret: 's3', access_token: 's4', refresh_token: 's5' };
   const logger = createLogger({ logLevel: 'debug', environment: 'production' }, log);
   const deep = { all: [{ request: { headers: fields } }] };

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Backend, BACKEND, createBackend } from '../support/backend.js';
 import { type Ended, failedStart, startServer, usher } from '../support/process.js';
 
-/** Exit 1, nothing but one line on standard error, and no stack in it. */
+/** Expects exit code 1 and only one line on standard error, without a stack. */
 function expectOneLine({ code, stdout, stderr }: Ended, ...wanted: (string | RegExp)[]): void {
   for (const part of wanted) expect(stderr).toMatch(part);
   expect(stderr).toMatch(/^usher: [^\n]+\n$/);
@@ -23,14 +23,14 @@ beforeAll(async () => {
 });
 afterAll(() => backend.drop());
 
-describe('a configuration with faults', () => {
-  test('is told with all of them, a line each', async () => {
+describe('an invalid configuration', () => {
+  test('is refused, with one line for each error', async () => {
     const { code, stdout, stderr } = await failedStart({ PORT: 'abc', WEBHOOK_TIMEOUTS: '3s', OPS_PASWORD: 'hunter2' });
     expect(stderr.split('\n')).toEqual([
-      'usher: The configuration has 3 faults:',
+      'usher: The configuration has 3 errors:',
       '  - WEBHOOK_TIMEOUTS is not a setting; did you mean WEBHOOK_TIMEOUT?',
       '  - OPS_PASWORD is not a setting; did you mean OPS_PASSWORD?',
-      '  - PORT=abc is not possible; write a whole number from 0 to 65535',
+      '  - PORT=abc is invalid; use a whole number from 0 to 65535',
       '',
     ]);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -45,24 +45,24 @@ describe('an address to listen on', () => {
   });
   afterAll(() => void taken.close());
 
-  test('that is taken', async () => {
+  test('that is in use', async () => {
     const port = String((taken.address() as AddressInfo).port);
     const ended = await failedStart({ ...backend.settings, PORT: port });
-    expectOneLine(ended, `port ${port} on 127.0.0.1 is taken; stop what listens there or set PORT`);
-    // The one showing of the first client's secret is not used up by a start that failed.
+    expectOneLine(ended, `port ${port} on 127.0.0.1 is in use; stop the process that listens there or set PORT`);
+    // A failed start must not create the first client, because its secret is shown only once.
     const { stdout } = await usher(backend.settings, ['client', 'list', '--json']);
     expect(JSON.parse(stdout)).toEqual([]);
   });
 
-  test('that is none of this machine', async () => {
+  test('that is not an address of this machine', async () => {
     const own = await createBackend();
     const ended = await failedStart({ ...KEYS, ...own.settings, HOST: '192.0.2.1' });
-    expectOneLine(ended, '192.0.2.1 is no address of this machine; correct HOST');
+    expectOneLine(ended, '192.0.2.1 is not an address of this machine; correct HOST');
     await own.drop();
   });
 });
 
-test('master keys that lack the one client secrets are sealed with', async () => {
+test('master keys without the key that encrypted the client secrets', async () => {
   const own = await createBackend();
   const keys = (id: string): string => `${id}:${randomBytes(32).toString('base64')}`;
   const first = keys('first');
@@ -81,21 +81,21 @@ test('master keys that lack the one client secrets are sealed with', async () =>
 
 if (BACKEND === 'embedded') {
   describe('a data folder', () => {
-    test('that another server has: it names the process', async () => {
+    test('that another server uses; the message names its process', async () => {
       const server = await startServer(backend.settings);
       const ended = await failedStart(backend.settings);
       expectOneLine(ended, `is in use by process ${server.child.pid}: close it there first, or choose another folder`);
       await server.end();
     });
 
-    test('that cannot be made', async () => {
+    test('that cannot be created', async () => {
       const file = join(folderOf(backend), '..', `file-${randomBytes(4).toString('hex')}`);
       await writeFile(file, '');
       const ended = await failedStart({ DATABASE_URL: `embedded:${file}/data` });
       expectOneLine(ended, 'cannot be used (ENOTDIR): make it a folder that this user may write to');
     });
 
-    test('with a damaged key file; commands say the same and end', async () => {
+    test('with a damaged key file; commands print the same error', async () => {
       const own = await createBackend();
       await writeFile(join(folderOf(own), 'master-key'), 'k1:junk');
       for (const ended of [await failedStart(own.settings), await usher(own.settings, ['client', 'list'])])
@@ -114,7 +114,7 @@ if (BACKEND === 'embedded') {
       await own.drop();
     });
 
-    test('whose key file may not be read says so', async () => {
+    test('whose key file cannot be read', async () => {
       const own = await createBackend();
       await usher(own.settings, ['client', 'create', '--name', 'A']);
       await rm(join(folderOf(own), 'master-key'));

@@ -1,17 +1,20 @@
 import { describe, expect, test } from '@jest/globals';
 import { loadConfig } from '../../src/server/settings/settings.js';
-import { announcement, told } from '../../src/server/startup-banner.js';
+import { bannerFields, bannerText } from '../../src/server/startup-banner.js';
 import type { Settings } from '../support/backend.js';
 
 const started = { url: 'http://127.0.0.1:3000', firstClient: null };
 const servers: Settings = {
   USHER_MASTER_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
-  ...{ OPS_USER: 'ops', OPS_PASSWORD: 'operator-secret', USHER_ENV: 'production', USHER_ROLE: 'worker' },
+  OPS_USER: 'ops',
+  OPS_PASSWORD: 'operator-secret',
+  USHER_ENV: 'production',
+  USHER_ROLE: 'worker',
 };
 
-describe('a connection that others can read is told', () => {
+describe('unencrypted connections are listed', () => {
   const unencrypted = (DATABASE_URL: string, QUEUE_URL = ''): string[] =>
-    announcement(loadConfig({ ...servers, DATABASE_URL, QUEUE_URL }), started).unencrypted;
+    bannerFields(loadConfig({ ...servers, DATABASE_URL, QUEUE_URL }), started).unencrypted;
 
   test.each([
     ['mysql://u:p@db/usher', 'redis://queue', ['database', 'queue']],
@@ -23,32 +26,34 @@ describe('a connection that others can read is told', () => {
     ['mysql://u:p@127.0.0.1/usher', 'redis://localhost', []],
     ['postgres://u:p@[::1]/usher', '', []],
     ['postgres://u:p@localhost/usher?host=%2Frun%2Fpostgresql', '', []],
-  ])('%s with %s: %j', (database, queue, told) => {
-    expect(unencrypted(database, queue)).toEqual(told);
+  ])('%s with %s: %j', (database, queue, expected) => {
+    expect(unencrypted(database, queue)).toEqual(expected);
   });
 });
 
-describe('a server that has started says in a few lines', () => {
-  test('environment, role, address, dashboard, backends, what holds on this machine only, and its first client', () => {
+describe('the startup banner', () => {
+  test('shows environment, role, URL, dashboard, backends, unsafe defaults and the first client', () => {
     const config = loadConfig({ DATABASE_URL: 'embedded:/var/data' });
-    expect(told(config, { ...started, firstClient: { id: 'an-id', secret: 'a-secret' } }).split('\n')).toEqual([
+    expect(bannerText(config, { ...started, firstClient: { id: 'an-id', secret: 'a-secret' } }).split('\n')).toEqual([
       'Usher sandbox (all) at http://127.0.0.1:3000, dashboard at http://127.0.0.1:3000/ops/queues',
-      'Database embedded:/var/data, queue in it.',
-      'For this machine only: a generated master key, operator credentials ops:ops, internal credentials internal:internal, private Notify URLs.',
-      'A first client, whose secret is shown this once:',
+      'Database embedded:/var/data, queue in the same database.',
+      'Defaults for local use only: a generated master key, operator credentials ops:ops, internal credentials internal:internal, private Notify URLs.',
+      'A first client was created. Its secret is shown only once:',
       '  client_id      an-id',
       '  client_secret  a-secret',
       '',
     ]);
   });
 
-  test('that deliveries leave through a proxy, and not as whom', () => {
+  test('names the proxy of deliveries, without its credentials', () => {
     const config = loadConfig({ WEBHOOK_PROXY: 'http://cinema:hunter2@proxy.example:3128' });
-    expect(told(config, started).split('\n')[2]).toBe('Deliveries leave through the proxy http://proxy.example:3128.');
-    const { webhookProxy, ...others } = announcement(config, started);
+    expect(bannerText(config, started).split('\n')[2]).toBe(
+      'Deliveries go through the proxy http://proxy.example:3128.',
+    );
+    const { webhookProxy, ...others } = bannerFields(config, started);
     expect(webhookProxy).toBe('http://proxy.example:3128');
-    expect(told(config, started) + JSON.stringify(others)).not.toMatch(/hunter2|cinema/);
-    expect(announcement(loadConfig({}), started).webhookProxy).toBeNull();
+    expect(bannerText(config, started) + JSON.stringify(others)).not.toMatch(/hunter2|cinema/);
+    expect(bannerFields(loadConfig({}), started).webhookProxy).toBeNull();
   });
 
   test.each([
@@ -58,12 +63,12 @@ describe('a server that has started says in a few lines', () => {
       'mysql://usher:***@db/usher',
       'rediss://:***@queue:6380',
     ],
-    ['postgres://usher:hunter2@db/usher', '', 'postgres://usher:***@db/usher', 'in it'],
-  ])('no password of %s and %s', (DATABASE_URL, QUEUE_URL, database, queue) => {
+    ['postgres://usher:hunter2@db/usher', '', 'postgres://usher:***@db/usher', 'in the same database'],
+  ])('shows no password of %s and %s', (DATABASE_URL, QUEUE_URL, database, queue) => {
     const config = loadConfig({ ...servers, DATABASE_URL, QUEUE_URL });
-    expect(told(config, started)).toBe(
+    expect(bannerText(config, started)).toBe(
       `Usher production (worker) at ${started.url}, dashboard at ${started.url}/ops/queues\nDatabase ${database}, queue ${queue}.\nNot encrypted: the connection to the database.\n`,
     );
-    expect(JSON.stringify(announcement(config, started))).not.toMatch(/hunter2|operator-secret|AQEB/);
+    expect(JSON.stringify(bannerFields(config, started))).not.toMatch(/hunter2|operator-secret|AQEB/);
   });
 });

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
+import { OwnRedis } from '../support/own-redis.js';
 import { TestReceiver } from '../support/receiver.js';
 import { basic, TestUsher } from '../support/usher.js';
-import { OwnRedis } from './redis.js';
 
 let redis: OwnRedis;
 let usher: TestUsher;
@@ -27,7 +27,7 @@ async function expectQueueUp(value: 0 | 1): Promise<void> {
   });
 }
 
-test('a Redis that is full is told by the metrics; orders complete, and are notified when it has room', async () => {
+test('while Redis is full, usher_queue_up is 0 and orders complete; they are notified once it has space', async () => {
   const client = await usher.client(receiver.url);
   await expectQueueUp(1);
   await redis.command('CONFIG', 'SET', 'maxmemory', '1mb');

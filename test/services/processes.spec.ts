@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Backend, createBackend, type Settings } from '../support/backend.js';
 import { eventually } from '../support/eventually.js';
+import { OwnRedis } from '../support/own-redis.js';
 import { type ServerProcess, startServer, usherJson } from '../support/process.js';
 import { late, TestReceiver } from '../support/receiver.js';
 import { basic, COMPLETION, NEW_ORDER, SHORT_TIMES, TestUsher } from '../support/usher.js';
-import { OwnRedis } from './redis.js';
 
 const ORDERS = 40;
 
@@ -48,7 +48,7 @@ async function post({ url }: ServerProcess, path: string, authorization: string,
   return (await response.json()) as Record<string, string>;
 }
 
-/** As a client whose balancer tries the other process when one is gone. */
+/** Sends a request to the first API process, and to the second if that fails. */
 async function ask(path: string, body: object): Promise<Record<string, string>> {
   const [first, second] = running as [ServerProcess, ServerProcess];
   return post(first, path, bearer, body).catch(() => post(second, path, bearer, body));
@@ -64,7 +64,7 @@ async function completeOrders(): Promise<string[]> {
   );
 }
 
-/** Today's outcomes, as the page of this process has them. */
+/** Today's totals on the /ops page of this process. */
 async function outcomes({ url }: ServerProcess): Promise<string[]> {
   const page = await fetch(`${url}/ops`, { headers: { authorization: basic('ops', 'ops') } });
   return [...(await page.text()).matchAll(/<dt>(\w[^<]*)<\/dt>\s*<dd class="\w*">(\d+)</g)].map(
@@ -75,7 +75,7 @@ async function outcomes({ url }: ServerProcess): Promise<string[]> {
 test.each([
   ['an api', 0, 'api'],
   ['a worker', 2, 'worker'],
-])('%s is killed: nothing is lost, and the pages of the others tell the truth', async (_, victim, role) => {
+])('%s is killed: no notification is lost, and the other processes show the right totals', async (_, victim, role) => {
   receiver.behaviour = late(50);
   const before = receiver.arrivals.length;
   const keys = await completeOrders();
@@ -85,10 +85,10 @@ test.each([
   const others = running.filter((_, index) => index !== victim);
   for (const key of keys) await receiver.waitFor(key);
   for (const other of others) {
-    await eventually('its page tells that all were delivered', async () => {
-      const told = await outcomes(other);
+    await eventually('its page shows that all were delivered', async () => {
+      const shown = await outcomes(other);
       const all = new Set(receiver.arrivals.map(({ key }) => key)).size;
-      return told.includes(`Delivered ${all}`) && told.includes('Failed 0') && told.includes('Under way 0');
+      return shown.includes(`Delivered ${all}`) && shown.includes('Failed 0') && shown.includes('Pending 0');
     });
   }
   running[victim] = await start(role);
@@ -103,7 +103,7 @@ test('two environments share a Redis without touching each other’s jobs', asyn
   const other = await TestUsher.start({ QUEUE_URL: redis.url, QUEUE_PREFIX: 'b' });
   const key = await (await sandbox.client(receiver.url)).completedOrder();
   const { id } = await sandbox.webhook(key, 'PENDING');
-  await eventually('its job is there', () => sandbox.queue.getJob(id));
+  await eventually('its job exists', () => sandbox.queue.getJob(id));
   const delivered = await (await other.client(receiver.url)).completedOrder();
   await other.webhook(delivered, 'SUCCESS');
   expect(await other.queue.getJob(id)).toBeUndefined();

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Backend, createBackend } from '../support/backend.js';
 import { eventually } from '../support/eventually.js';
+import { OwnRedis } from '../support/own-redis.js';
 import { startServer, usherJson } from '../support/process.js';
 import { answer, TestReceiver } from '../support/receiver.js';
 import { basic, COMPLETION, NEW_ORDER } from '../support/usher.js';
-import { OwnRedis } from './redis.js';
 
 let backend: Backend;
 let redis: OwnRedis;
@@ -18,7 +18,7 @@ afterAll(async () => {
   await backend.drop();
 });
 
-test('a worker whose Redis is gone ends at SIGTERM, when its delivery under way is recorded', async () => {
+test('a worker whose Redis is gone exits after SIGTERM once its running delivery is recorded', async () => {
   const settings = { ...backend.settings, QUEUE_URL: redis.url };
   const server = await startServer(settings);
   const options = ['--name', 'A client', '--notify-url', receiver.url];
@@ -39,9 +39,9 @@ test('a worker whose Redis is gone ends at SIGTERM, when its delivery under way 
   await receiver.waitFor(key);
 
   await redis.stop();
-  await eventually('it knows', async () => (await fetch(`${server.url}/health/ready`)).status === 503);
+  await eventually('the server is not ready', async () => (await fetch(`${server.url}/health/ready`)).status === 503);
   server.child.kill('SIGTERM');
-  await server.printed(/finishing what is under way/);
+  await server.printed(/finishing running deliveries/);
   release();
   expect((await server.ended).code).toBe(0);
   await redis.start();

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
+import type { OwnRedis } from '../support/own-redis.js';
 import { answer, TestReceiver } from '../support/receiver.js';
 import { basic, type TestClient, TestUsher } from '../support/usher.js';
-import { type OwnRedis, startCluster } from './redis.js';
+import { startCluster } from './redis-cluster.js';
 
 let nodes: OwnRedis[];
 let usher: TestUsher;
@@ -23,7 +24,7 @@ afterAll(async () => {
 
 const operator = { authorization: basic('ops', 'ops') };
 
-test('notifications are delivered and retried by way of a Redis Cluster', async () => {
+test('notifications are delivered and retried with a Redis Cluster', async () => {
   const first = await client.completedOrder();
   expect((await usher.webhook(first, 'SUCCESS')).attempts).toBe(1);
   receiver.behaviour = (response, _, nth) => void response.writeHead(nth === 1 ? 500 : 200).end();
@@ -31,17 +32,17 @@ test('notifications are delivered and retried by way of a Redis Cluster', async 
   expect((await usher.webhook(second, 'SUCCESS')).attempts).toBe(2);
 });
 
-test('what a cluster forgot is brought back by the retry run', async () => {
+test('jobs that the cluster lost are restored by the retry run', async () => {
   receiver.behaviour = answer(200);
   await usher.queue.pause();
   const key = await client.completedOrder();
   const { id } = await usher.webhook(key, 'PENDING');
-  await eventually('its job is there', () => usher.queue.getJob(id));
+  await eventually('its job exists', () => usher.queue.getJob(id));
   await Promise.all(nodes.map((node) => node.command('FLUSHALL')));
   expect((await usher.webhook(key, 'SUCCESS')).attempts).toBe(1);
 });
 
-test('guesses are counted in it, the pages of the operator read it', async () => {
+test('the rate limit counts in the cluster, and the operator’s pages read from it', async () => {
   const wrong = { authorization: basic(client.id, 'wrong') };
   const guess = async () => (await usher.request('POST', '/auth/token', wrong, {})).status;
   expect([await guess(), await guess(), await guess(), await guess()]).toEqual([401, 401, 401, 429]);
@@ -51,7 +52,7 @@ test('guesses are counted in it, the pages of the operator read it', async () =>
   expect(page.status).toBe(200);
 });
 
-test('the loss of every node and their return loses no notification', async () => {
+test('a restart of all nodes loses no notification', async () => {
   await Promise.all(nodes.map((node) => node.stop()));
   const key = await client.completedOrder();
   expect(await usher.webhook(key, 'PENDING')).toMatchObject({ attempts: 0 });

@@ -8,8 +8,8 @@ import {
   REDIS_URL,
   type Settings,
 } from '../support/backend.js';
+import { OwnRedis } from '../support/own-redis.js';
 import { failedStart, freePort, usher } from '../support/process.js';
-import { OwnRedis } from './redis.js';
 
 const KEYS: Settings = {
   USHER_MASTER_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
@@ -17,7 +17,7 @@ const KEYS: Settings = {
   OPS_PASSWORD: 'ops',
 };
 
-/** Exit 1, nothing but one line on standard error, the same from the server and from a command. */
+/** Expects exit code 1 and the same single line on standard error, from the server and from a command. */
 async function expectRefusal(settings: Settings, wanted: string): Promise<void> {
   const ends = await Promise.all([
     failedStart({ ...KEYS, ...settings }),
@@ -44,7 +44,7 @@ if (BACKEND === 'mariadb') {
   describe('a MySQL that', () => {
     const queue = { QUEUE_URL: REDIS_URL };
 
-    test('does not answer is told with its address, without the password', async () => {
+    test('does not answer: the message has its URL without the password', async () => {
       const url = closed(MYSQL_URL, await freePort(), '/usher');
       const wanted = `cannot open ${hidden(url)}: connection refused; start it or correct DATABASE_URL`;
       await expectRefusal({ ...queue, DATABASE_URL: url }, wanted);
@@ -69,7 +69,7 @@ if (BACKEND === 'mariadb') {
       const url = `${MYSQL_URL}/mysql`;
       await expectRefusal(
         { ...queue, DATABASE_URL: url },
-        'the database lacks 1 migration(s); run "usher migrate" first',
+        '1 database migration(s) are missing; run "usher migrate" first',
       );
     });
   });
@@ -91,12 +91,12 @@ if (BACKEND === 'mariadb') {
     test('evicts keys', async () => {
       const redis = await OwnRedis.start('--maxmemory-policy', 'allkeys-lru');
       const wanted =
-        'QUEUE_URL: this Redis evicts keys (maxmemory-policy allkeys-lru); set it to noeviction, or jobs get lost';
+        'QUEUE_URL: this Redis evicts keys (maxmemory-policy allkeys-lru); set it to noeviction, because evicted jobs are lost';
       await expectRefusal(withQueue(redis.url), wanted);
       await redis.stop();
     });
 
-    test('wants another password', async () => {
+    test('requires another password', async () => {
       const redis = await OwnRedis.start('--requirepass', 'sesame');
       const { url } = redis;
       const wrong = url.replace('//', '//:hunter2@');
@@ -108,7 +108,7 @@ if (BACKEND === 'mariadb') {
 
     test('is a cluster that lacks slots', async () => {
       const redis = await OwnRedis.start('--cluster-enabled', 'yes', '--cluster-port', String(await freePort()));
-      const wanted = 'QUEUE_URL: this Redis Cluster is down (see CLUSTER INFO); mend it, then start again';
+      const wanted = 'QUEUE_URL: this Redis Cluster is down (see CLUSTER INFO); repair it, then start again';
       await expectRefusal(withQueue(redis.url), wanted);
       await redis.stop();
     });
@@ -117,7 +117,7 @@ if (BACKEND === 'mariadb') {
 
 if (BACKEND === 'postgres') {
   describe('a Postgres that', () => {
-    test('does not answer is told by the one setting that was made', async () => {
+    test('does not answer: the message names the only setting that is set', async () => {
       const url = closed(POSTGRES_URL, await freePort(), '/usher');
       const wanted = `cannot open ${hidden(url)}: connection refused; start it or correct DATABASE_URL`;
       await expectRefusal({ DATABASE_URL: url }, wanted);
@@ -138,8 +138,8 @@ if (BACKEND === 'postgres') {
 
     test('lacks the tables of the queue, or of the service', async () => {
       const DATABASE_URL = `${POSTGRES_URL}/postgres`;
-      await expectRefusal({ DATABASE_URL }, 'the queue lacks its tables; run "usher migrate" first');
-      const lacking = 'the database lacks 1 migration(s); run "usher migrate" first';
+      await expectRefusal({ DATABASE_URL }, 'the queue has no tables yet, or old ones; run "usher migrate" first');
+      const lacking = '1 database migration(s) are missing; run "usher migrate" first';
       await expectRefusal({ DATABASE_URL, QUEUE_URL: REDIS_URL }, lacking);
     });
   });

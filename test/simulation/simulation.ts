@@ -216,12 +216,12 @@ class Schedule {
     const { time, random, queue } = this.world;
     time.at(moment, () => {
       const worker = this.workers.length > 0 ? random.pick(this.workers) : undefined;
-      const slot = Math.round(moment / (2 * MINUTE));
+      const run = Math.round(moment / (2 * MINUTE));
       if (worker) {
         void time
-          .work(() => worker.retryRun.process({ data: { slot } } as never))
+          .work(() => worker.retryRun.process({ data: { run } } as never))
           .then(
-            () => queue.addRun(`run-${slot}`),
+            () => queue.addRun(`run-${run}`),
             () => undefined,
           );
       }

@@ -4,13 +4,13 @@ import { join, resolve } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { newFolder } from '../support/process.js';
 
-/** The rules that fire over a copy of src with these lines added. */
-function broken(plants: [file: string, line: string][]): string[] {
+/** The import rules that are violated by a copy of src with these lines added. */
+function violatedRules(additions: [file: string, line: string][]): string[] {
   const folder = newFolder();
   for (const name of ['src', 'package.json', 'tsconfig.json', '.dependency-cruiser.mjs'])
     cpSync(resolve(name), join(folder, name), { recursive: true });
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
-  for (const [file, line] of plants) appendFileSync(join(folder, 'src', file), `\n${line}\n`);
+  for (const [file, line] of additions) appendFileSync(join(folder, 'src', file), `\n${line}\n`);
   const cruise = resolve('node_modules/dependency-cruiser/bin/dependency-cruise.mjs');
   const args = [cruise, '--config', '.dependency-cruiser.mjs', '--output-type', 'json', 'src'];
   const { stdout } = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8', maxBuffer: 2 ** 28 });
@@ -18,12 +18,12 @@ function broken(plants: [file: string, line: string][]): string[] {
   return [...new Set(summary.violations.map(({ rule }) => rule.name))].sort();
 }
 
-test('nothing in src breaks the rules of imports', () => {
-  expect(broken([])).toEqual([]);
+test('src violates no import rule', () => {
+  expect(violatedRules([])).toEqual([]);
 });
 
-test('each rule fires where it is broken', () => {
-  const rules = broken([
+test('each import rule reports a violation', () => {
+  const rules = violatedRules([
     ['values/duration.ts', "import 'pino';"],
     ['receiver/verify.ts', "import 'undici';"],
     ['protocol/signature.ts', "import '../clients/client.entity.js';"],

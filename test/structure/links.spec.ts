@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from '@jest/globals';
 
-test('links between documents lead somewhere', () => {
+test('every link between documents has an existing target', () => {
   const isDocument = (name: string): boolean => name.endsWith('.md');
   const inDocs = readdirSync('docs', { recursive: true, encoding: 'utf8' }).filter(isDocument);
   const documents = [...readdirSync('.').filter(isDocument), ...inDocs.map((name) => join('docs', name))];

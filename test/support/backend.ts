@@ -7,7 +7,7 @@ import pg from 'pg';
 import { migrate } from '../../src/server/migrate.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
 
-/** Which backend the behaviour tests run on: `npm test` the embedded one, `npm run test:services` the others. */
+/** The backend of the tests: embedded for `npm test`, the others for `npm run test:services`. */
 export const BACKEND = process.env.TEST_BACKEND ?? 'embedded';
 export const MYSQL_URL = process.env.TEST_MYSQL_URL ?? 'mysql://root@127.0.0.1:3306';
 export const REDIS_URL = process.env.TEST_REDIS_URL ?? 'redis://127.0.0.1:6379';
@@ -15,13 +15,13 @@ export const POSTGRES_URL = process.env.TEST_POSTGRES_URL ?? 'postgres://postgre
 
 export type Settings = Record<string, string>;
 
-/** Settings of a fresh, migrated backend of its own, and how to throw it away. */
+/** A new, migrated backend: its settings, and a function that deletes it. */
 export interface Backend {
   settings: Settings;
   drop(): Promise<void>;
 }
 
-/** What only an embedded database has a default for. */
+/** Settings that have a default only with an embedded database. */
 const SERVICE_SETTINGS: Settings = {
   USHER_MASTER_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
   OPS_USER: 'ops',

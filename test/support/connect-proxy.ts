@@ -11,12 +11,12 @@ interface Asked {
   headers: IncomingHttpHeaders;
 }
 
-/** A forward proxy that knows CONNECT alone and keeps what it was asked. Whatever the address, the way leads to this machine. */
+/** A forward proxy that supports only CONNECT and records its requests. It connects every target to this machine. */
 export class ConnectProxy {
   readonly asked: Asked[] = [];
-  /** The names that TLS to the proxy asked for. */
+  /** The server names (SNI) of TLS connections to the proxy. */
   readonly servernames: unknown[] = [];
-  /** What it answers to a target; without an answer it opens the way, `hang` is silence. */
+  /** The response for a target. Undefined opens the tunnel; `hang` sends no response. */
   answerTo: (target: string) => string | undefined = () => undefined;
 
   private readonly sockets = new Set<Duplex>();
@@ -36,7 +36,7 @@ export class ConnectProxy {
     return new ConnectProxy(server);
   }
 
-  /** As WEBHOOK_PROXY has it; `user` with or without `:password`. */
+  /** A value for WEBHOOK_PROXY; `user` may include `:password`. */
   url(user = '', host = '127.0.0.1'): URL {
     const scheme = this.server instanceof createSecureServer().constructor ? 'https' : 'http';
     return new URL(`${scheme}://${user && `${user}@`}${host}:${(this.server.address() as AddressInfo).port}`);
@@ -46,7 +46,7 @@ export class ConnectProxy {
     return this.asked.map(({ target }) => target);
   }
 
-  /** One for a way that is not open yet, two for one that is. */
+  /** Counts one socket for a tunnel that is not open yet, and two for an open one. */
   get openSockets(): number {
     return this.sockets.size;
   }
@@ -66,7 +66,7 @@ export class ConnectProxy {
     if (near instanceof TLSSocket) this.servernames.push((near as { servername?: unknown }).servername);
     const answer = this.answerTo(request.url ?? '');
     if (answer !== undefined) {
-      // Who asked is the one to hang up.
+      // The client closes the connection.
       near.resume().on('end', () => near.end());
       if (answer !== 'hang') near.write(answer);
       return;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 
-/** The first code block below a heading of a document, without its fence. */
+/** Returns the first code block below a heading of a document, without its fence. */
 export function codeBelow(document: string, heading: string): string {
   const text = readFileSync(resolve(document), 'utf8');
   const section = text.split(/^#+ /m).find((one) => one.startsWith(`${heading}\n`));

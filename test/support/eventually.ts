@@ -1,15 +1,15 @@
 import { HANG_LIMIT_MS } from './hang-limit.js';
 
 /** Shorter than a test's limit, so that the failure tells what was awaited. */
-const PATIENCE_MS = HANG_LIMIT_MS / 3;
-const AGAIN_MS = 20;
+const TIMEOUT_MS = HANG_LIMIT_MS / 3;
+const POLL_MS = 20;
 
-/** Waits until `check` answers with something truthy and returns that; what `check` throws counts as not yet. */
+/** Polls `check` until it returns a truthy value, and returns that value. An exception counts as not yet. */
 export async function eventually<T>(
   what: string,
   check: () => T | Promise<T>,
 ): Promise<Exclude<NonNullable<T>, false>> {
-  const until = Date.now() + PATIENCE_MS;
+  const until = Date.now() + TIMEOUT_MS;
   for (let last: unknown; ;) {
     try {
       const found = await check();
@@ -17,7 +17,7 @@ export async function eventually<T>(
     } catch (error) {
       last = error;
     }
-    if (Date.now() > until) throw new Error(`it never came to be: ${what}`, { cause: last });
-    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    if (Date.now() > until) throw new Error(`timed out waiting until ${what}`, { cause: last });
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }

@@ -8,7 +8,7 @@ import { eventually } from './eventually.js';
 
 /** The code under test, compiled (test/runner/build.mjs). */
 export const BUILT = resolve('node_modules/.cache/usher-test');
-/** What lives for a second is done before PGlite is compiled for speed. */
+/** Without the optimising WebAssembly compiler, because these processes end before it would help PGlite. */
 const NODE_OPTIONS = ['--liftoff-only'];
 export const CLI = join(BUILT, 'bin/cli.js');
 
@@ -18,12 +18,12 @@ export interface Ended {
   stderr: string;
 }
 
-/** Usher in a process of its own, with these settings and no others. */
+/** Usher in a separate process, with only these settings. */
 export class UsherProcess {
   stdout = '';
   stderr = '';
   readonly child: ChildProcess;
-  /** When it has exited and its outputs are closed. */
+  /** Resolves when the process has exited and its outputs are closed. */
   readonly ended: Promise<Ended>;
 
   constructor(entry: 'main.js' | 'cli.js', args: string[], settings: Settings, nodeOptions: string[] = []) {
@@ -33,7 +33,7 @@ export class UsherProcess {
       env,
       cwd: newFolder(),
     });
-    // A command that reads nothing may have ended before it is written to.
+    // A command that reads no input may have ended before the test writes to it.
     this.child.stdin?.on('error', () => undefined);
     this.child.stdout?.setEncoding('utf8').on('data', (text: string) => void (this.stdout += text));
     this.child.stderr?.setEncoding('utf8').on('data', (text: string) => void (this.stderr += text));
@@ -42,7 +42,7 @@ export class UsherProcess {
     });
   }
 
-  /** The first match of what it prints, once it is there. */
+  /** Waits for output that matches, and returns the first match. */
   async printed(pattern: RegExp): Promise<RegExpExecArray> {
     return eventually(`it prints ${pattern}`, () => {
       const found = pattern.exec(this.stdout) ?? pattern.exec(this.stderr);
@@ -59,14 +59,14 @@ export class UsherProcess {
 
 export type ServerProcess = UsherProcess & { url: string };
 
-/** A server that listens, and where. */
+/** Starts a server and waits until it listens. */
 export async function startServer(settings: Settings, nodeOptions?: string[]): Promise<ServerProcess> {
   const server = new UsherProcess('main.js', [], settings, nodeOptions);
   const [, url = ''] = await server.printed(/ at (http:\S+), dashboard/);
   return Object.assign(server, { url });
 }
 
-/** A server that does not come up. */
+/** Starts a server that is expected to fail, and waits for its end. */
 export const failedStart = (settings: Settings): Promise<Ended> => new UsherProcess('main.js', [], settings).ended;
 
 /** Runs a command to its end, as an operator would. */
@@ -83,10 +83,10 @@ export async function usherJson<T>(settings: Settings, args: string[], input?: s
   return JSON.parse(stdout) as T;
 }
 
-/** A folder that goes when the tests have run. */
+/** Creates a folder that is deleted after the tests. */
 export const newFolder = (): string => mkdtempSync(join(process.env.USHER_TEST_FOLDER ?? '', 'folder-'));
 
-/** A port that nobody listens on. */
+/** Returns a port that is not in use. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await new Promise((listening) => server.once('listening', listening));

@@ -1,8 +1,8 @@
-/** Numbers that look random and are the same for the same seed (mulberry32). */
+/** A pseudo-random generator: the same seed gives the same numbers (mulberry32). */
 export class Random {
   constructor(private state: number) {}
 
-  /** A source of its own for each purpose. */
+  /** A separate generator for each purpose. */
   static of(...seed: (number | string)[]): Random {
     return new Random(hash(seed.join('/')));
   }
@@ -20,8 +20,8 @@ export class Random {
   }
 
   /** A whole number, both ends included. */
-  between(least: number, most: number): number {
-    return least + Math.floor(this.next() * (most - least + 1));
+  between(min: number, max: number): number {
+    return min + Math.floor(this.next() * (max - min + 1));
   }
 
   pick<T>(from: readonly T[]): T {

@@ -3,15 +3,15 @@ import type { AddressInfo } from 'node:net';
 import { eventually } from './eventually.js';
 
 export interface Arrival {
-  /** Milliseconds since 1970 when the request's head was there. */
+  /** When the request's headers had arrived, in milliseconds since 1970. */
   at: number;
   headers: IncomingHttpHeaders;
   rawBody: Buffer;
-  /** The order's key, by the body. */
+  /** The order's key, from the body. */
   key: string;
 }
 
-/** Decides what one arrival is answered; it owns the response. */
+/** Decides how an arrival is answered, and sends the response. */
 export type Behaviour = (response: ServerResponse, arrival: Arrival, nth: number) => void;
 
 export const answer =
@@ -19,7 +19,7 @@ export const answer =
   (response) =>
     void response.writeHead(status).end();
 
-/** Answers that much later. */
+/** Answers after a delay. */
 export const late =
   (ms: number, status = 200): Behaviour =>
   (response) =>
@@ -29,7 +29,7 @@ export const hang: Behaviour = () => undefined;
 
 export const reset: Behaviour = (response) => void response.socket?.resetAndDestroy();
 
-/** 200 at once, and a body that never ends. */
+/** Answers 200 at once, with a body that never ends. */
 export const endless: Behaviour = (response) => {
   response.writeHead(200);
   const timer = setInterval(() => response.write('x'.repeat(1_000)), 5);
@@ -41,7 +41,7 @@ export const redirectTo =
   (response) =>
     void response.writeHead(302, { location }).end();
 
-/** A real HTTP server that keeps what it received. */
+/** A real HTTP server that records the requests it receives. */
 export class TestReceiver {
   readonly arrivals: Arrival[] = [];
   behaviour: Behaviour = answer(200);
@@ -60,7 +60,7 @@ export class TestReceiver {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/notify`;
   }
 
-  /** Arrivals of one order, in their order. */
+  /** The arrivals of one order, oldest first. */
   of(key: string): Arrival[] {
     return this.arrivals.filter((arrival) => arrival.key === key);
   }

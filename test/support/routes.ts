@@ -7,7 +7,7 @@ export interface Recorded {
   url: string;
 }
 
-/** Every route of the Fastify servers made from now on, as Fastify itself tells them. */
+/** Records every route of the Fastify servers created from now on, by Fastify's onRoute hook. */
 export function recordRoutes(jest: typeof Jest, adapter: typeof FastifyAdapter): Recorded[] {
   const routes: Recorded[] = [];
   const seen = new Set<FastifyInstance>();

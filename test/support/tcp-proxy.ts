@@ -1,6 +1,6 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A line to a server that can be cut and mended, and can forget its connections. */
+/** A TCP proxy to a server. Tests can cut it, restore it, or make its connections silent. */
 export class TcpProxy {
   private readonly sockets = new Set<Socket>();
   private isCut = false;
@@ -14,7 +14,7 @@ export class TcpProxy {
     return proxy;
   }
 
-  /** The same address by way of this proxy. */
+  /** Returns the same URL with the host and port of this proxy. */
   through(address: string): string {
     const url = new URL(address);
     url.hostname = '127.0.0.1';
@@ -27,12 +27,12 @@ export class TcpProxy {
     for (const socket of this.sockets) socket.resetAndDestroy();
   }
 
-  /** Its connections stay open and nothing goes through them any more; new ones do. So firewalls forget. */
-  forget(): void {
+  /** Keeps open connections open but passes no more data, like a firewall that dropped them. New ones work. */
+  silence(): void {
     for (const socket of this.sockets) socket.unpipe().pause();
   }
 
-  mend(): void {
+  restore(): void {
     this.isCut = false;
   }
 

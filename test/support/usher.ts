@@ -18,7 +18,7 @@ export interface Answer {
   body: Record<string, unknown>;
 }
 
-/** Times that let a test see five attempts; the proportions are those of the specification. */
+/** Short times, so that a test can wait for five attempts. The proportions are those of the specification. */
 export const SHORT_TIMES: Settings = {
   WEBHOOK_TIMEOUT: '1s',
   WEBHOOK_RETRY_EVERY: '1s',
@@ -28,16 +28,16 @@ export const SHORT_TIMES: Settings = {
 export const NEW_ORDER = { currencyCode: 'MYR', totalAmount: 4200, bookingAmount: 200, payableAmount: 4300 };
 export const COMPLETION = { bookingId: 'BK-1', transactionId: 'TX-1', qrCode: 'QR-1' };
 
-/** Usher in this process, on a backend of its own, spoken to over HTTP. */
+/** Usher in this process, on its own backend, used over HTTP. */
 export class TestUsher {
   private constructor(
     readonly backend: Backend,
-    /** For commands beside it, and further processes of it. */
+    /** For commands and further processes on the same backend. */
     readonly settings: Settings,
     readonly running: Running,
   ) {}
 
-  /** `settings` may depend on those of the backend; `log` takes its lines. */
+  /** `settings` may depend on those of the backend; `log` receives the log lines. */
   static async start(
     settings: Settings | ((ofBackend: Settings) => Settings) = {},
     log?: DestinationStream,
@@ -66,7 +66,7 @@ export class TestUsher {
     return this.running.app.get(DataSource, { strict: false });
   }
 
-  /** The delivery queue as BullMQ shows it. */
+  /** The BullMQ queue of deliveries. */
   get queue(): Queue {
     return this.running.app.get<Queue>(getQueueToken(WEBHOOK_PRODUCER), { strict: false });
   }
@@ -92,7 +92,7 @@ export class TestUsher {
     };
   }
 
-  /** Takes a job out of the queue, once it is there, as if it had never been added. */
+  /** Waits for a job and removes it from the queue, as if it had never been added. */
   async removeJob(id: string): Promise<void> {
     const job = await eventually(`there is a job ${id}`, () => this.queue.getJob(id));
     await job.remove();
@@ -107,7 +107,7 @@ export class TestUsher {
     });
   }
 
-  /** The newest webhook of an order, once it stands as asked. */
+  /** Waits until the newest webhook of an order has this status, and returns it. */
   async webhook(key: string, status: WebhookView['status']): Promise<WebhookView & { log: AttemptView[] }> {
     return eventually(`the webhook of ${key} is ${status}`, async () => {
       const [newest] = await this.webhooks.find(key);
@@ -117,7 +117,7 @@ export class TestUsher {
   }
 }
 
-/** An API client as an integrator's program would be one. */
+/** An API client that calls the routes like an integrator's program. */
 export class TestClient {
   private accessToken = '';
 

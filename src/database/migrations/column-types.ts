@@ -3,8 +3,8 @@ import type { QueryRunner, TableColumnOptions } from 'typeorm';
 type Column = Partial<TableColumnOptions>;
 
 /**
- * Columns for a migration on any of the databases. On MySQL and MariaDB text is compared byte by byte, as Postgres
- * does: with the default collation two keys that differ in case alone would be one.
+ * Column definitions for a migration on any of the databases. On MySQL and MariaDB text is compared byte by byte, as on
+ * Postgres. With their default collation, two keys that differ only in case would be equal.
  */
 export function columnsFor(runner: QueryRunner) {
   const binary = runner.connection.options.type === 'postgres' ? {} : { charset: 'utf8mb4', collation: 'utf8mb4_bin' };

@@ -4,7 +4,7 @@ import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow } from '../../database/sql.js';
 import { type WebhookView, webhookView } from '../../webhooks/webhook-view.js';
 import { Webhook, type WebhookStatus } from '../../webhooks/webhook.entity.js';
-import { Reading } from '../health/reading.js';
+import { CachedQuery } from '../health/cached-query.js';
 
 export interface Receiver {
   origin: string;
@@ -13,75 +13,75 @@ export interface Receiver {
   averageMs: number;
 }
 
-/** Attempts that began within a part of the time looked at. */
-export interface Part {
+/** Attempts that started within one interval of the chart. */
+export interface Interval {
   delivered: number;
   failed: number;
 }
 
-export interface Happened {
+export interface RecentActivity {
   today: Record<WebhookStatus, number>;
   receivers: Receiver[];
-  parts: Part[];
+  intervals: Interval[];
   failed: WebhookView[];
 }
 
-export const HOURS = 6;
-export const PARTS = 36;
+export const CHART_HOURS = 6;
+export const INTERVALS = 36;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-const PART_MS = (HOURS * HOUR_MS) / PARTS;
-/** Of the newest so many a page tells; what lies beyond would make it slow. */
-const MOST = 100_000;
-const LISTED = 20;
-const FOUND = 50;
+const INTERVAL_MS = (CHART_HOURS * HOUR_MS) / INTERVALS;
+/** A page counts only this many of the newest rows, because more would make it slow. */
+const MAX_ROWS = 100_000;
+const MAX_LISTED = 20;
+const MAX_FOUND = 50;
 
-/** What happened lately, by indices over time, asked for at most every few seconds. */
+/** Recent deliveries for the operator's pages. The queries use indices over time and run at most every few seconds. */
 @Injectable()
 export class Activity {
-  readonly lately: Reading<Happened>;
+  readonly recent: CachedQuery<RecentActivity>;
 
   constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {
-    this.lately = new Reading(() => this.read());
+    this.recent = new CachedQuery(() => this.read());
   }
 
-  /** Newest first: the webhook of this id, those of this order, those of this client. */
+  /** Finds the webhook with this id, then those of this order, then those of this client; each newest first. */
   async search(query: string): Promise<WebhookView[]> {
-    // Nothing of ours has any in it, and Postgres does not take them.
+    // No id contains a control character, and Postgres refuses NUL.
     if (/\p{Cc}/u.test(query)) return [];
     const fields = ['id', 'referenceId', 'clientId'] as const;
     const found = await Promise.all(
       fields.map((field) =>
-        this.dataSource.manager.find(Webhook, { where: { [field]: query }, order: { id: 'DESC' }, take: FOUND }),
+        this.dataSource.manager.find(Webhook, { where: { [field]: query }, order: { id: 'DESC' }, take: MAX_FOUND }),
       ),
     );
     return found.flat().map(webhookView);
   }
 
-  private async read(): Promise<Happened> {
+  private async read(): Promise<RecentActivity> {
     const { manager } = this.dataSource;
     const now = await databaseNow(manager);
     const midnight = now - (now % DAY_MS);
-    const since = now - (now % PART_MS) + PART_MS - HOURS * HOUR_MS;
+    const since = now - (now % INTERVAL_MS) + INTERVAL_MS - CHART_HOURS * HOUR_MS;
     return {
       today: await statusesSince(manager, midnight),
       receivers: await receiversSince(manager, since),
-      parts: await partsSince(manager, since),
+      intervals: await intervalsSince(manager, since),
       failed: await failedSince(manager, now - DAY_MS),
     };
   }
 }
 
-async function statusesSince(manager: EntityManager, since: number): Promise<Happened['today']> {
+async function statusesSince(manager: EntityManager, since: number): Promise<RecentActivity['today']> {
   const rows = await manager.sql<{ status: WebhookStatus; count: string }[]>`
     SELECT status, COUNT(*) AS count FROM (
       SELECT status FROM usher_webhook WHERE created_at >= ${since}
-      ORDER BY created_at DESC LIMIT ${() => String(MOST)}) AS newest GROUP BY status`;
+      ORDER BY created_at DESC LIMIT ${() => String(MAX_ROWS)}) AS newest GROUP BY status`;
   const counts = Object.fromEntries(rows.map(({ status, count }) => [status, Number(count)]));
   return { PENDING: 0, SUCCESS: 0, FAILED: 0, ...counts };
 }
 
-/** `scheme://host:port` of a Notify URL. */
+/** SQL for `scheme://host:port` of a Notify URL. */
 const originOf = ({ options }: DataSource): string =>
   options.type === 'postgres' ? "substring(notify_url from '^[^/]*//[^/?]*')" : "SUBSTRING_INDEX(notify_url, '/', 3)";
 
@@ -91,7 +91,7 @@ async function receiversSince(manager: EntityManager, since: number): Promise<Re
       SUM(CASE WHEN error IS NULL THEN 0 ELSE 1 END) AS failures, AVG(duration_ms) AS average
     FROM (SELECT webhook_id, error, duration_ms FROM usher_webhook_attempt
       WHERE started_at >= ${since} AND duration_ms IS NOT NULL
-      ORDER BY started_at DESC LIMIT ${() => String(MOST)}) AS newest
+      ORDER BY started_at DESC LIMIT ${() => String(MAX_ROWS)}) AS newest
     JOIN usher_webhook ON id = webhook_id GROUP BY ${() => originOf(manager.dataSource)}`;
   return rows.map(({ origin, attempts, failures, average }) => ({
     origin,
@@ -101,25 +101,28 @@ async function receiversSince(manager: EntityManager, since: number): Promise<Re
   }));
 }
 
-async function partsSince(manager: EntityManager, since: number): Promise<Part[]> {
-  const rows = await manager.sql<Record<'part' | 'attempts' | 'failed', string>[]>`
-    SELECT part, COUNT(*) AS attempts, SUM(failed) AS failed FROM (
-      SELECT FLOOR((started_at - ${since}) / ${() => String(PART_MS)}) AS part,
+async function intervalsSince(manager: EntityManager, since: number): Promise<Interval[]> {
+  const rows = await manager.sql<Record<'period' | 'attempts' | 'failed', string>[]>`
+    SELECT period, COUNT(*) AS attempts, SUM(failed) AS failed FROM (
+      SELECT FLOOR((started_at - ${since}) / ${() => String(INTERVAL_MS)}) AS period,
         CASE WHEN error IS NULL THEN 0 ELSE 1 END AS failed
       FROM usher_webhook_attempt WHERE started_at >= ${since} AND duration_ms IS NOT NULL
-      ORDER BY started_at DESC LIMIT ${() => String(MOST)}) AS newest GROUP BY part`;
-  const parts = Array.from({ length: PARTS }, (): Part => ({ delivered: 0, failed: 0 }));
-  for (const { part, attempts, failed } of rows) {
-    parts[Math.min(Number(part), PARTS - 1)] = { delivered: Number(attempts) - Number(failed), failed: Number(failed) };
+      ORDER BY started_at DESC LIMIT ${() => String(MAX_ROWS)}) AS newest GROUP BY period`;
+  const intervals = Array.from({ length: INTERVALS }, (): Interval => ({ delivered: 0, failed: 0 }));
+  for (const { period, attempts, failed } of rows) {
+    intervals[Math.min(Number(period), INTERVALS - 1)] = {
+      delivered: Number(attempts) - Number(failed),
+      failed: Number(failed),
+    };
   }
-  return parts;
+  return intervals;
 }
 
 async function failedSince(manager: EntityManager, since: number): Promise<WebhookView[]> {
   const rows = await manager.find(Webhook, {
     where: { status: 'FAILED', createdAt: MoreThanOrEqual(since) },
     order: { createdAt: 'DESC' },
-    take: LISTED,
+    take: MAX_LISTED,
   });
   return rows.map(webhookView);
 }

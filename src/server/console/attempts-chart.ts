@@ -1,15 +1,15 @@
 import { type Html, html } from '../../http/html.js';
-import { HOURS, type Part, PARTS } from './activity.js';
+import { CHART_HOURS, type Interval, INTERVALS } from './activity.js';
 
 const WIDTH = 720;
 const HEIGHT = 120;
-const BAR = WIDTH / PARTS;
+const BAR = WIDTH / INTERVALS;
 
-/** A bar for each part of the last hours: delivered below, failed above. */
-export function attemptsChart(parts: Part[]): Html {
-  const most = Math.max(1, ...parts.map(({ delivered, failed }) => delivered + failed));
+/** A bar chart of the last hours, one bar for each interval: delivered below, failed above. */
+export function attemptsChart(intervals: Interval[]): Html {
+  const most = Math.max(1, ...intervals.map(({ delivered, failed }) => delivered + failed));
   const height = (count: number): number => Math.round((count / most) * HEIGHT);
-  const bars = parts.map(({ delivered, failed }, index) => {
+  const bars = intervals.map(({ delivered, failed }, index) => {
     const x = index * BAR + 1;
     const top = HEIGHT - height(delivered);
     return html`<g>
@@ -18,8 +18,10 @@ export function attemptsChart(parts: Part[]): Html {
       <rect class="bad" x="${x}" width="${BAR - 2}" y="${top - height(failed)}" height="${height(failed)}"></rect>
     </g>`;
   });
-  const label = `Attempts of the last ${HOURS} hours`;
-  return html`<p class="dim">A bar for every ${(HOURS * 60) / PARTS} minutes; ${most} at most. Failed ones in red.</p>
+  const label = `Attempts in the last ${CHART_HOURS} hours`;
+  return html`<p class="dim">
+      One bar for every ${(CHART_HOURS * 60) / INTERVALS} minutes; the highest is ${most}. Failed attempts are red.
+    </p>
     <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${label}">${bars}</svg>
-    <p class="axis dim"><span>${HOURS} hours ago</span><span>now</span></p>`;
+    <p class="axis dim"><span>${CHART_HOURS} hours ago</span><span>now</span></p>`;
 }

@@ -10,9 +10,9 @@ import { FORM_ROUTE } from '../request-bodies.js';
 import { Activity } from './activity.js';
 import { overview, webhookTable } from './overview-page.js';
 import { type Page, page, PAGE_HEADERS } from './page.js';
-import { story } from './story-page.js';
+import { webhookPage } from './webhook-page.js';
 
-/** The operator's pages; who may see them and write through them is decided before, see operator-access.ts. */
+/** The operator's pages. operator-access.ts has checked the request before. */
 @Controller('ops')
 export class ConsoleController {
   constructor(
@@ -24,23 +24,23 @@ export class ConsoleController {
   @Get()
   async home(@Query('q') given: unknown, @Res() reply: FastifyReply): Promise<void> {
     const query = typeof given === 'string' ? given.trim() : '';
-    if (query !== '') return this.found(query, reply);
-    const [happened, due, queues] = await Promise.all([
-      this.activity.lately.get(),
+    if (query !== '') return this.searchResults(query, reply);
+    const [recent, due, queues] = await Promise.all([
+      this.activity.recent.get(),
       this.backlog.due.get(),
       this.backlog.queues.get(),
     ]);
-    const down = html`<p class="note" role="alert">The database does not answer.</p>`;
-    const body = html`${happened && due ? null : down}${overview({ happened, due, queues })}`;
+    const databaseDown = html`<p class="note" role="alert">The database does not answer.</p>`;
+    const body = html`${recent && due ? null : databaseDown}${overview({ recent, due, queues })}`;
     send(reply, 200, { title: 'Deliveries', body });
   }
 
   @Get('webhooks/:id')
   async show(@Param('id') id: string, @Res() reply: FastifyReply): Promise<void> {
-    await this.tell(id, reply, 200);
+    await this.showWebhook(id, reply, 200);
   }
 
-  /** Answers with a redirect, so that reloading the page does not ask again. */
+  /** Answers with a redirect, so reloading the page does not resend again. */
   @Post('webhooks/:id/resend')
   @RouteConfig(FORM_ROUTE)
   async resend(@Param('id') id: string, @RequestId() requestId: string, @Res() reply: FastifyReply): Promise<void> {
@@ -49,19 +49,19 @@ export class ConsoleController {
       reply.redirect(`/ops/webhooks/${resent.id}`, 303);
     } catch (error) {
       if (!(error instanceof Problem) || error.getStatus() !== 409) throw error;
-      await this.tell(id, reply, error.getStatus(), error.detail);
+      await this.showWebhook(id, reply, error.getStatus(), error.detail);
     }
   }
 
-  private async tell(id: string, reply: FastifyReply, status: number, refusal?: string): Promise<void> {
+  private async showWebhook(id: string, reply: FastifyReply, status: number, refusal?: string): Promise<void> {
     const shown = await this.webhooks.show(id);
-    const body = story({ ...shown, ...(refusal !== undefined && { refusal }) });
+    const body = webhookPage({ ...shown, ...(refusal !== undefined && { refusal }) });
     send(reply, status, { title: shown.webhook.status, body });
   }
 
-  private async found(query: string, reply: FastifyReply): Promise<void> {
+  private async searchResults(query: string, reply: FastifyReply): Promise<void> {
     const body = html`<h2>Found</h2>
-      ${webhookTable(await this.activity.search(query), 'No webhook has this id, this order or this client.')}`;
+      ${webhookTable(await this.activity.search(query), 'No webhook has this id, order or client.')}`;
     send(reply, 200, { title: 'Search', query, body });
   }
 }

@@ -13,7 +13,7 @@ import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 
 const PATH = '/ops/queues';
 
-/** Bull Board over all queues. Its own option would guard the page alone: see access.ts for who may come in. */
+/** Bull Board for all queues. Its own login option protects only the page, so operator-access.ts checks every request. */
 export function mountDashboard(app: INestApplicationContext, server: FastifyInstance): void {
   const adapter = new FastifyAdapter();
   adapter.setBasePath(PATH);

@@ -1,25 +1,25 @@
 import { type Html, html } from '../../http/html.js';
 import type { WebhookView } from '../../webhooks/webhook-view.js';
 import type { Due, QueueDepth } from '../health/backlog.js';
-import type { Happened, Receiver } from './activity.js';
+import type { RecentActivity, Receiver } from './activity.js';
 import { attemptsChart } from './attempts-chart.js';
 
-const SHOWN = 5;
+const MAX_RECEIVERS = 5;
 
 export interface Overview {
-  happened: Happened | null;
+  recent: RecentActivity | null;
   due: Due | null;
   queues: QueueDepth[] | null;
 }
 
-export function overview({ happened, due, queues }: Overview): Html {
+export function overview({ recent, due, queues }: Overview): Html {
   return html`<h2>Today (UTC)</h2>
     <dl class="tiles">
-      ${tile('Delivered', happened?.today.SUCCESS, 'good')} ${tile('Failed', happened?.today.FAILED, 'bad')}
-      ${tile('Under way', happened?.today.PENDING)} ${tile('Due now', due?.count)}
+      ${tile('Delivered', recent?.today.SUCCESS, 'good')} ${tile('Failed', recent?.today.FAILED, 'bad')}
+      ${tile('Pending', recent?.today.PENDING)} ${tile('Due now', due?.count)}
       ${tile('Oldest due for', due && `${Math.round(due.oldestAgeMs / 1_000)} s`)}
     </dl>
-    ${happened && activity(happened)}
+    ${recent && activity(recent)}
     <h2>Queues</h2>
     ${queues ? depths(queues) : html`<p class="note">The queue does not answer.</p>`}`;
 }
@@ -30,14 +30,14 @@ const tile = (name: string, value: string | number | null | undefined, kind = ''
     <dd class="${kind}">${value ?? '–'}</dd>
   </div>`;
 
-function activity({ receivers, parts, failed }: Happened): Html {
+function activity({ receivers, intervals, failed }: RecentActivity): Html {
   const failing = receivers.filter(({ failures }) => failures > 0).sort((a, b) => b.failures - a.failures);
   const slowest = [...receivers].sort((a, b) => b.averageMs - a.averageMs);
   return html`<h2>Attempts</h2>
-    ${attemptsChart(parts)}
+    ${attemptsChart(intervals)}
     <h2>Failed in the last 24 hours</h2>
     ${webhookTable(failed, 'None.')}
-    <h2>Most failing receivers</h2>
+    <h2>Receivers with the most failures</h2>
     ${receiverTable(failing)}
     <h2>Slowest receivers</h2>
     ${receiverTable(slowest)}`;
@@ -45,7 +45,7 @@ function activity({ receivers, parts, failed }: Happened): Html {
 
 function receiverTable(receivers: Receiver[]): Html {
   if (receivers.length === 0) return html`<p class="dim">None.</p>`;
-  const rows = receivers.slice(0, SHOWN).map(
+  const rows = receivers.slice(0, MAX_RECEIVERS).map(
     ({ origin, attempts, failures, averageMs }) =>
       html`<tr>
         <td>${origin}</td>

@@ -16,31 +16,31 @@ dl.facts{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1rem;margi
 div.wide{overflow-x:auto}
 table{border-collapse:collapse;width:100%}th,td{font-size:.9rem;text-align:left;padding:.35rem .7rem .35rem 0;border-top:1px solid var(--line)}
 th{font-weight:600}td.n,th.n{text-align:right}
-ol.story{list-style:none;padding:0 0 0 1rem;margin:0;border-left:3px solid var(--line)}
-ol.story li{margin:0 0 1rem}ol.story p{margin:.1rem 0}
+ol.timeline{list-style:none;padding:0 0 0 1rem;margin:0;border-left:3px solid var(--line)}
+ol.timeline li{margin:0 0 1rem}ol.timeline p{margin:.1rem 0}
 pre{background:var(--soft);padding:.6rem;border-radius:.5rem;white-space:pre-wrap;overflow-wrap:anywhere;margin:.4rem 0}
 .SUCCESS,.good{color:var(--good)}.FAILED,.bad{color:var(--bad)}.dim{opacity:.7}
 svg{width:100%;height:auto;display:block;border-bottom:1px solid var(--line)}p.axis{display:flex;justify-content:space-between;margin:.2rem 0}svg .good{fill:var(--good)}svg .bad{fill:var(--bad)}
 .note{border-left:4px solid var(--bad);padding:.5rem .8rem;background:var(--soft)}
 `;
 
-/** As it is hashed, byte for byte. */
+/** The hash in the Content-Security-Policy covers exactly these bytes. */
 const STYLE_TAG = new Html(`<style>${STYLE}</style>`);
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 
-/** Nothing but this page's own style is loaded or run, whatever a receiver's answer has in it. */
+/** The browser loads only this page's own style and runs no script, whatever a receiver's response contains. */
 export const PAGE_HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
   'X-Content-Type-Options': 'nosniff',
-  // Under no-referrer a form's Origin would be null, which the check of writes refuses.
+  // With no-referrer, a form would send Origin: null, which operator-access.ts refuses.
   'Referrer-Policy': 'same-origin',
   'Cache-Control': 'no-store',
 };
 
 export interface Page {
   title: string;
-  /** What was searched for, shown again. */
+  /** The search text, shown again in the search field. */
   query?: string;
   body: Html;
 }

@@ -3,14 +3,14 @@ import { Gauge, type Registry } from 'prom-client';
 import { MetricsRegistry } from '../../metrics/metrics.module.js';
 import { Backlog } from './backlog.js';
 
-/** The backlog as gauges. While the database or the queue does not answer its gauges are left out and its `_up` is 0. */
+/** Gauges of the backlog. While the database or the queue does not answer, its `_up` is 0 and its other gauges are absent. */
 @Injectable()
 export class BacklogGauges {
   constructor(backlog: Backlog, registry: MetricsRegistry) {
     const registers = [registry];
     new Gauge({
       name: 'usher_database_up',
-      help: '1 where the database answered in time, else 0.',
+      help: '1 if the database answered in time, else 0.',
       registers,
       collect: async function () {
         this.set((await backlog.due.get()) ? 1 : 0);
@@ -18,19 +18,19 @@ export class BacklogGauges {
     });
     new Gauge({
       name: 'usher_webhooks_due',
-      help: 'Pending webhooks whose next attempt could be made now, counted up to 100000.',
+      help: 'Pending webhooks whose next attempt is due, counted up to 100000.',
       registers,
       collect: async function () {
-        setOrLeaveOut(this, (await backlog.due.get())?.count);
+        setOrRemove(this, (await backlog.due.get())?.count);
       },
     });
     new Gauge({
       name: 'usher_webhooks_oldest_due_age_seconds',
-      help: 'How long the oldest of them has been due; 0 where there is none.',
+      help: 'How long the oldest due webhook has been due; 0 if none is due.',
       registers,
       collect: async function () {
         const due = await backlog.due.get();
-        setOrLeaveOut(this, due && due.oldestAgeMs / 1_000);
+        setOrRemove(this, due && due.oldestAgeMs / 1_000);
       },
     });
     addQueueGauges(backlog, registers);
@@ -40,7 +40,7 @@ export class BacklogGauges {
 function addQueueGauges(backlog: Backlog, registers: Registry[]): void {
   new Gauge({
     name: 'usher_queue_up',
-    help: '1 where the queue answered in time and takes jobs, else 0.',
+    help: '1 if the queue answered in time and accepts jobs, else 0.',
     registers,
     collect: async function () {
       this.set((await backlog.isQueueUp.get()) ? 1 : 0);
@@ -59,7 +59,7 @@ function addQueueGauges(backlog: Backlog, registers: Registry[]): void {
   });
   new Gauge({
     name: 'usher_queue_paused',
-    help: '1 where somebody paused the queue.',
+    help: '1 if the queue is paused, else 0.',
     labelNames: ['queue'],
     registers,
     collect: async function () {
@@ -69,7 +69,7 @@ function addQueueGauges(backlog: Backlog, registers: Registry[]): void {
   });
 }
 
-function setOrLeaveOut(gauge: Gauge, value: number | null | undefined): void {
+function setOrRemove(gauge: Gauge, value: number | null | undefined): void {
   if (value === null || value === undefined) gauge.remove();
   else gauge.set(value);
 }

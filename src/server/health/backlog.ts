@@ -8,11 +8,11 @@ import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-conn
 import { PURGE_PRODUCER } from '../../retention/purge.schedule.js';
 import { WEBHOOK_PRODUCER } from '../../webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_PRODUCER } from '../../webhooks/queue/retry-run.js';
-import { Reading } from './reading.js';
+import { CachedQuery } from './cached-query.js';
 
-/** Pending webhooks whose next attempt could be made now. */
+/** Pending webhooks whose next attempt is due. */
 export interface Due {
-  /** At most {@link DUE_COUNTED}: what is beyond is not counted. */
+  /** Counted up to {@link MAX_COUNTED}. */
   count: number;
   /** How long the oldest has been due. */
   oldestAgeMs: number;
@@ -24,19 +24,19 @@ export interface QueueDepth {
   jobs: Record<string, number>;
 }
 
-const DUE_COUNTED = 100_000;
-/** Not the completed ones, whose number says nothing: they are kept for a while and thrown away. */
+const MAX_COUNTED = 100_000;
+/** Without completed jobs: they are deleted after a while, so their number says nothing. */
 const STATES: JobType[] = ['waiting', 'prioritized', 'active', 'delayed', 'failed'];
-/** Of a paused queue Postgres calls so what Redis calls waiting; the type knows Redis alone. */
+/** State of the waiting jobs of a paused queue on Postgres. BullMQ's type covers only Redis. */
 const PAUSED = 'paused' as JobType;
 
-/** What waits, in the database and in the queues. Null: no answer in time. */
+/** Due webhooks in the database and jobs in the queues. Null where there was no answer in time. */
 @Injectable()
 export class Backlog {
-  readonly due: Reading<Due>;
-  readonly queues: Reading<QueueDepth[]>;
-  /** That the queue takes jobs. */
-  readonly isQueueUp: Reading<true>;
+  readonly due: CachedQuery<Due>;
+  readonly queues: CachedQuery<QueueDepth[]>;
+  /** Whether the queue accepts jobs. */
+  readonly isQueueUp: CachedQuery<true>;
 
   constructor(
     @Inject(USHER_DATA_SOURCE) dataSource: DataSource,
@@ -45,19 +45,19 @@ export class Backlog {
     @InjectQueue(PURGE_PRODUCER) purges: Queue,
     @Inject(QUEUE_CONNECTIONS) connections: QueueConnections,
   ) {
-    this.due = new Reading(() => dueNow(dataSource));
-    this.queues = new Reading(() => Promise.all([deliveries, retryRuns, purges].map(depthOf)));
-    this.isQueueUp = new Reading(() => connections.probe().then(() => true));
+    this.due = new CachedQuery(() => dueNow(dataSource));
+    this.queues = new CachedQuery(() => Promise.all([deliveries, retryRuns, purges].map(depthOf)));
+    this.isQueueUp = new CachedQuery(() => connections.probe().then(() => true));
   }
 }
 
-/** Of the index usher_webhook_due alone. */
+/** Reads only the index usher_webhook_due. */
 async function dueNow({ manager }: DataSource): Promise<Due> {
   const now = nowExpression(manager.dataSource);
   const [row] = await manager.sql<{ count: string; age: string | null }[]>`
     SELECT COUNT(*) AS count, ${() => now} - MIN(next_attempt_at) AS age FROM (
       SELECT next_attempt_at FROM usher_webhook WHERE status = 'PENDING' AND next_attempt_at <= ${() => now}
-      ORDER BY next_attempt_at LIMIT ${() => String(DUE_COUNTED)}) AS due`;
+      ORDER BY next_attempt_at LIMIT ${() => String(MAX_COUNTED)}) AS due`;
   return { count: Number(row?.count), oldestAgeMs: Number(row?.age ?? 0) };
 }
 

@@ -16,22 +16,22 @@ import { pendingMigrations } from '../../database/migrator.js';
 import { unavailable } from '../../http/problem.js';
 import { WEBHOOK_PRODUCER } from '../../webhooks/queue/delivery.queue.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import { inTime } from './reading.js';
+import { withTimeout } from './cached-query.js';
 
-/** The first steps of closing, while the port is open yet: whoever spreads requests is told, and given the time to act. */
+/** First step of a shutdown, while the port is still open: `ready` is 503, so that a load balancer can react. */
 @Injectable()
 export class Drain implements OnModuleDestroy, BeforeApplicationShutdown {
-  private isUnderWay = false;
+  private isDraining = false;
 
   constructor(@Inject(SERVER_CONFIG) private readonly config: Config) {}
 
-  /** From here on the process is not ready, and answers are the last on their connections. */
+  /** From then on the process is not ready, and each response closes its connection. */
   get hasBegun(): boolean {
-    return this.isUnderWay;
+    return this.isDraining;
   }
 
   onModuleDestroy(): void {
-    this.isUnderWay = true;
+    this.isDraining = true;
   }
 
   async beforeApplicationShutdown(): Promise<void> {
@@ -39,7 +39,7 @@ export class Drain implements OnModuleDestroy, BeforeApplicationShutdown {
   }
 }
 
-const PATIENCE_MS = 3_000;
+const CHECK_TIMEOUT_MS = 3_000;
 
 @Controller('health')
 export class HealthController {
@@ -51,16 +51,16 @@ export class HealthController {
     private readonly drain: Drain,
   ) {}
 
-  /** The process answers. */
+  /** 200 as long as the process answers. */
   @Get('live')
   live(): { status: 'ok' } {
     return { status: 'ok' };
   }
 
-  /** Database and queue answer, no migration is missing, and it is not closing; else 503 that names what is not ready. */
+  /** 200 if database and queue answer, no migration is missing and it is not shutting down; else 503 with the reason. */
   @Get('ready')
   async ready(): Promise<{ status: 'ok' }> {
-    if (this.drain.hasBegun) throw unavailable('it is shutting down');
+    if (this.drain.hasBegun) throw unavailable('the process is shutting down');
     const checks = { database: this.database(), queue: this.queue.getJob('health-check') };
     const faults = await Promise.all(Object.entries(checks).map(([name, check]) => this.faultOf(name, check)));
     const found = faults.filter((fault) => fault !== null);
@@ -75,7 +75,7 @@ export class HealthController {
 
   private async faultOf(name: string, check: Promise<unknown>): Promise<string | null> {
     try {
-      await inTime(check, PATIENCE_MS);
+      await withTimeout(check, CHECK_TIMEOUT_MS);
       return null;
     } catch (error) {
       this.logger.warn(`${name}: ${(error as Error).message}`);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { named, type Operation } from '../../http/operation.js';
 
 const Healthy = z.object({ status: z.literal('ok') }).register(named, { id: 'Healthy' });
-const answers = { 200: { description: 'It is.', schema: Healthy, example: { status: 'ok' } } };
+const answers = { 200: { description: 'Yes.', schema: Healthy, example: { status: 'ok' } } };
 
 export const HEALTH_OPERATIONS: Operation[] = [
   {
@@ -20,7 +20,8 @@ export const HEALTH_OPERATIONS: Operation[] = [
     path: '/health/ready',
     tag: 'Service',
     summary: 'Whether the service is ready',
-    description: 'Database and queue answer and no migration is missing.',
+    description:
+      'Ready means: database and queue answer, no migration is missing, and the process is not shutting down.',
     security: [],
     answers,
     failures: [{ status: 503, detail: 'the database is not ready' }],

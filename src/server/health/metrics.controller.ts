@@ -4,7 +4,7 @@ import { MetricsRegistry } from '../../metrics/metrics.module.js';
 import { VERSION } from '../../values/version.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 
-/** For Prometheus; below /ops, so for the operator alone. */
+/** Metrics for Prometheus. The path is below /ops, so it needs the operator's credentials. */
 @Controller('ops/metrics')
 export class MetricsController {
   constructor(
@@ -14,7 +14,7 @@ export class MetricsController {
     collectDefaultMetrics({ register: registry });
     new Gauge({
       name: 'usher_build_info',
-      help: 'Always 1; its labels say what runs.',
+      help: 'Always 1; the labels name the version, environment and role.',
       labelNames: ['version', 'environment', 'role'],
       registers: [registry],
     }).set({ version: VERSION, environment, role }, 1);

@@ -3,7 +3,7 @@ import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 import { type OpenApiDocument, openApiDocument } from './document.js';
 import { documentationPage, PAGE_POLICY } from './page.js';
 
-/** What integrators read before they write. */
+/** The API documentation for integrators. */
 @Controller('docs')
 export class DocsController {
   private readonly document: OpenApiDocument;

@@ -14,8 +14,8 @@ import { componentSchemas, type JsonSchema, schemaRef } from './schemas.js';
 const TAGS = [
   { name: 'Tokens', description: 'Exchange client credentials for tokens. Errors are those of RFC 6749 section 5.2.' },
   { name: 'Movie orders', description: 'Create orders whose completion is notified. Errors are problem details.' },
-  { name: 'Webhooks', description: 'What became of the notifications. Errors are problem details.' },
-  { name: 'Service', description: 'Whether it runs, and what it can do.' },
+  { name: 'Webhooks', description: 'The state of notifications and their attempts. Errors are problem details.' },
+  { name: 'Service', description: 'Health of the service, and its API description.' },
 ];
 
 const SECURITY_SCHEMES = {
@@ -32,11 +32,11 @@ export const NOTIFICATION: Operation = {
   summary: 'An order has been completed',
   description:
     'Sent to the order’s Notify URL (specification 4.3). Verify X-Signature over the raw body, answer 2xx at once and ' +
-    'work afterwards; anything else, or nothing within 30 seconds, is tried again, five times in all.',
+    'process it afterwards. Any other response, or none within 30 seconds, is retried, up to five attempts in all.',
   security: [],
   parameters: { header: NotificationHeaders },
   body: { schema: Notification, example: NOTIFICATION_EXAMPLE },
-  answers: { 200: { description: 'Taken. Any 2xx will do.' } },
+  answers: { 200: { description: 'Received. Any 2xx status counts.' } },
 };
 
 export interface OpenApiDocument {
@@ -49,7 +49,7 @@ export interface OpenApiDocument {
   components: { schemas: Record<string, JsonSchema>; securitySchemes: typeof SECURITY_SCHEMES };
 }
 
-/** The operations that a deployment of this environment has. */
+/** The operations of a deployment in this environment. */
 export const operationsOf = (environment: Environment): Operation[] => [
   ...TOKEN_OPERATIONS,
   ...orderOperations(environment),
@@ -58,15 +58,14 @@ export const operationsOf = (environment: Environment): Operation[] => [
   ...DOCS_OPERATIONS,
 ];
 
-/** OpenAPI 3.1. `publicUrl`: the public base address; null: the one that the document was fetched from. */
+/** The OpenAPI 3.1 document. `publicUrl` is the public base URL; null means the one the document was fetched from. */
 export function openApiDocument(environment: Environment, publicUrl: string | null): OpenApiDocument {
   return {
     openapi: '3.1.1',
     info: {
       title: 'Usher',
       version: VERSION,
-      description:
-        'The door of a cinema’s open API: an OAuth token service, and signed notifications of completed orders.',
+      description: 'OAuth tokens and signed webhooks for a cinema booking API.',
     },
     servers: [{ url: publicUrl ?? '/', description: `The ${environment} environment.` }],
     tags: TAGS,
@@ -84,7 +83,7 @@ function pathsOf(operations: Operation[]): OpenApiDocument['paths'] {
   return paths;
 }
 
-/** The receiver answers it, so that none of our errors are in it. */
+/** The receiver answers this operation, so it lists none of Usher's own errors. */
 function notificationObject(): OperationObject {
   const { id, tag, summary, description, body } = NOTIFICATION;
   return {
@@ -99,8 +98,8 @@ function notificationObject(): OperationObject {
       content: { 'application/json': { schema: schemaRef(Notification), example: body?.example } },
     },
     responses: {
-      '2XX': { description: 'Taken; it is not sent again.' },
-      '4XX': { description: 'Like every other answer: tried again.' },
+      '2XX': { description: 'Received; it is not sent again.' },
+      '4XX': { description: 'Like every status other than 2xx: it is retried.' },
     },
   };
 }

@@ -15,7 +15,7 @@ const MALFORMED_OAUTH: Failure[] = [
 
 const HOST: Failure[] = [
   { status: 400, detail: 'the Host header is missing' },
-  { status: 400, detail: 'send one Host header' },
+  { status: 400, detail: 'send only one Host header' },
 ];
 const UNAVAILABLE: Failure = { status: 503, detail: 'the service is busy or starting; try again' };
 
@@ -34,7 +34,7 @@ const UNAUTHORIZED: Record<'bearer' | 'internal', Failure[]> = {
   internal: [{ status: 401, detail: 'send INTERNAL_USER and INTERNAL_PASSWORD by HTTP Basic' }],
 };
 
-/** Every error that an operation can answer: its own, and those of its kind. */
+/** Every error an operation can return: its own, and those that all operations of its kind share. */
 export function failuresOf({ oauth, security, body, failures = [] }: Operation): Failure[] {
   if (oauth) return [...failures, ...MALFORMED_OAUTH];
   const refused = security.flatMap((scheme) => (scheme === 'basic' ? [] : UNAUTHORIZED[scheme]));

@@ -35,7 +35,7 @@ export interface OperationObject {
   responses: Record<string, Response>;
 }
 
-/** How the document tells an operation. */
+/** The OpenAPI operation object of an operation. */
 export function operationObject(operation: Operation): OperationObject {
   const { id, tag, summary, description, security, body, answers, oauth } = operation;
   const successes = Object.entries(answers).map(([status, answer]) => [status, successResponse(answer, oauth)]);
@@ -52,23 +52,23 @@ export function operationObject(operation: Operation): OperationObject {
 }
 
 export function parametersOf({ parameters = {} }: Operation): Parameter[] {
-  const places = [
+  const locations = [
     ['path', parameters.path],
     ['query', parameters.query],
     ['header', parameters.header],
   ] as const;
-  return places.flatMap(([place, schema]) =>
-    schema ? propertiesOf(schema).map((property) => parameter(place, property)) : [],
+  return locations.flatMap(([location, schema]) =>
+    schema ? propertiesOf(schema).map((property) => parameter(location, property)) : [],
   );
 }
 
-function parameter(place: Parameter['in'], property: ReturnType<typeof propertiesOf>[number]): Parameter {
+function parameter(location: Parameter['in'], property: ReturnType<typeof propertiesOf>[number]): Parameter {
   const { name, required, schema } = property;
   const { description, example, ...rest } = schema;
-  return { in: place, name, required, description, ...(example !== undefined && { example }), schema: rest };
+  return { in: location, name, required, description, ...(example !== undefined && { example }), schema: rest };
 }
 
-/** The contract has JSON; OAuth's own form bodies are read as well. */
+/** The specification has JSON bodies; OAuth endpoints also accept form bodies (RFC 6749). */
 function requestContent({ schema, example }: NonNullable<Operation['body']>, oauth = false): Record<string, MediaType> {
   const content = { schema: schemaRef(schema), example };
   return { 'application/json': content, ...(oauth && { 'application/x-www-form-urlencoded': content }) };
@@ -93,7 +93,7 @@ function failureResponses(operation: Operation): Record<string, Response> {
   const responses = statuses.map(
     (status) => [status, failures.filter((failure) => failure.status === status)] as const,
   );
-  return Object.fromEntries(responses.map(([status, alike]) => [status, failureResponse(status, alike)]));
+  return Object.fromEntries(responses.map(([status, examples]) => [status, failureResponse(status, examples)]));
 }
 
 function failureResponse(status: number, failures: Failure[]): Response {
@@ -115,12 +115,12 @@ function bodyOf({ status, code, detail }: Failure): object {
   return { type: 'about:blank', title, status, detail };
 }
 
-/** Where Node's names are older than RFC 9110's. */
+/** RFC 9110's names, where Node still has older ones. */
 const TITLES: Record<number, string> = { 413: 'Content Too Large', 422: 'Unprocessable Content' };
 
 const requestIdHeader = () => ({
   'X-Request-Id': header(
-    'The request’s own `X-Request-Id` where it has 1 to 64 of A-Z, a-z, 0-9, `.`, `_` and `-`, else a new one.',
+    'The request’s `X-Request-Id` if it has 1 to 64 characters of A-Z, a-z, 0-9, `.`, `_` and `-`, else a new id.',
   ),
 });
 

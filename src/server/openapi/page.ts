@@ -17,13 +17,13 @@ summary { cursor: pointer }
 
 const STYLE_ELEMENT = new Html(`<style>${STYLE}</style>`);
 
-/** The page needs its own style and nothing else: no script, nothing from elsewhere. */
+/** The page may load only its own style: no script, and nothing from other sites. */
 export const PAGE_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`;
 
 type Schemas = Record<string, JsonSchema>;
 type Entry = { method: string; path: string; operation: OperationObject };
 
-/** The document for people, whole in one page. */
+/** The whole OpenAPI document as one HTML page. */
 export function documentationPage(document: OpenApiDocument): string {
   const { info, servers, tags, paths, webhooks, components } = document;
   const entries = [...entriesOf(paths), ...entriesOf(webhooks)];
@@ -93,7 +93,7 @@ function answer(status: string, { description, content: types }: Response, schem
   </details>`;
 }
 
-/** All media types of a body carry the same. */
+/** All media types of a body have the same schema, so the first one is shown. */
 function content(types: Record<string, MediaType>, schemas: Schemas): Html {
   const [type] = Object.values(types);
   if (!type) return html``;
@@ -117,13 +117,13 @@ const table = (rows: Row[]): Html =>
         )}
       </table>`;
 
-const parameterRow = ({ in: place, name, required, description, schema }: Parameter): Row => [
+const parameterRow = ({ in: location, name, required, description, schema }: Parameter): Row => [
   name,
-  `${place}, ${typeOf(schema)}${required ? '' : ', optional'}`,
+  `${location}, ${typeOf(schema)}${required ? '' : ', optional'}`,
   prose(description),
 ];
 
-/** The fields of an object, and below them those of the objects in it. */
+/** One row for each field of an object; fields of nested objects follow with a prefix. */
 function fieldRows(schema: JsonSchema, schemas: Schemas, prefix = ''): Row[] {
   const { properties = {}, required = [], items, anyOf = [] } = resolved(schema, schemas);
   if (items) return fieldRows(items as JsonSchema, schemas, `${prefix.replace(/\.$/, '')}[].`);
@@ -148,7 +148,7 @@ function typeOf({ type, const: only, enum: choices, anyOf, format }: JsonSchema)
   return [type].flat().join(' | ') + (format === undefined ? '' : ` (${format})`);
 }
 
-/** A description: backquotes mark code. */
+/** A description as HTML. Text between backquotes becomes code. */
 export function prose(text = ''): Html {
   const pieces = text.split('`');
   return html`${pieces.map((piece, index) => (index % 2 === 1 ? html`<code>${piece}</code>` : html`${piece}`))}`;

@@ -1,14 +1,14 @@
-/** A fault for each name that is nearly a setting's, or begins as only a setting's does; it names the right one. */
+/** Reports each variable whose name is similar to a setting or starts with Usher's prefix, and names the right setting. */
 export function misspeltNames(given: Record<string, string | undefined>, known: readonly string[]): string[] {
   return Object.entries(given)
     .filter(([name, value]) => !known.includes(name) && !isServiceLink(name, value ?? ''))
     .flatMap(([name]) => faultOf(name, known) ?? []);
 }
 
-/** Nobody else's variables begin so. */
+/** Only Usher's variables start with these. */
 const OWN_PREFIX = /^(USHER_|WEBHOOK_)/;
 
-/** Kubernetes tells each pod of a service called "usher" or "webhook" by variables like these. */
+/** Kubernetes sets variables like USHER_SERVICE_HOST in every pod if a service is called "usher" or "webhook". */
 function isServiceLink(name: string, value: string): boolean {
   return /_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)/.test(name) || /^(tcp|udp|sctp):\/\//.test(value);
 }
@@ -18,10 +18,10 @@ function faultOf(name: string, known: readonly string[]): string | null {
   if (nearest) return `${name} is not a setting; did you mean ${nearest}?`;
   const [prefix] = OWN_PREFIX.exec(name) ?? [];
   if (!prefix) return null;
-  return `${name} is not a setting; there are ${known.filter((other) => other.startsWith(prefix)).join(', ')}`;
+  return `${name} is not a setting; use one of ${known.filter((other) => other.startsWith(prefix)).join(', ')}`;
 }
 
-/** Short names are left alone: POST or HOSTS may well be somebody else's. */
+/** Names without an underscore are not compared: POST or HOSTS may belong to another program. */
 function isNear(name: string, known: string): boolean {
   if (!known.includes('_')) return false;
   const [words, knownWords] = [name.split('_'), known.split('_')];
@@ -29,13 +29,13 @@ function isNear(name: string, known: string): boolean {
   return (words.length === knownWords.length && isEachNear) || words.join('') === knownWords.join('');
 }
 
-/** One slip, or one in four letters; none in a short first word, as OS_PASSWORD is OpenStack's. */
+/** Allows one typo for every four letters, and at least one. None in a short first word: OS_PASSWORD is OpenStack's. */
 function isNearWord(word: string, known: string, isFirst: boolean): boolean {
-  const slips = isFirst && known.length < 4 ? 0 : Math.max(1, Math.floor(known.length / 4));
-  return editDistance(word, known) <= slips;
+  const allowed = isFirst && known.length < 4 ? 0 : Math.max(1, Math.floor(known.length / 4));
+  return editDistance(word, known) <= allowed;
 }
 
-/** Letters to add, drop, replace, or swap with their neighbour. */
+/** Number of letters to add, remove, replace, or swap with the next one (Damerau-Levenshtein). */
 function editDistance(left: string, right: string): number {
   const rows = [Array.from({ length: right.length + 1 }, (_, column) => column)];
   const at = (row: number, column: number): number => rows[row]?.[column] ?? Infinity;

@@ -2,25 +2,25 @@ import { isIP } from 'node:net';
 import { durationText, parseDuration, parseRate, type Rate } from '../../values/duration.js';
 import { hidePassword } from '../../values/start-up-error.js';
 
-/** Within the longest delay a timer takes (2^31 - 1 ms, 24.8 days). */
-const LONGEST_TIMER_MS = 24 * 86_400_000;
+/** Node's timers take at most 2^31 - 1 ms (24.8 days). */
+const MAX_TIMER_MS = 24 * 86_400_000;
 
-/** Reads settings from names and texts; collects every fault instead of stopping at the first. */
+/** Reads settings from environment variables. It collects all errors instead of stopping at the first. */
 export class SettingReader {
   readonly faults: string[] = [];
 
-  private readonly asked = new Set<string>();
+  private readonly read = new Set<string>();
 
   constructor(private readonly settings: Record<string, string | undefined>) {}
 
-  /** Every setting that was asked for so far: all that exist, once everything has been read. */
+  /** The settings that have been read so far. Once all are read, these are all that exist. */
   get names(): string[] {
-    return [...this.asked];
+    return [...this.read];
   }
 
-  /** An empty text counts as absent, because compose files pass unset variables so. */
+  /** An empty value counts as absent, because compose files pass unset variables as empty strings. */
   optional(name: string): string | null {
-    this.asked.add(name);
+    this.read.add(name);
     return this.settings[name] || null;
   }
 
@@ -28,9 +28,9 @@ export class SettingReader {
     return this.optional(name) ?? fallback;
   }
 
-  /** Records that something must be set, and goes on with `standIn`. */
-  missing<T>(name: string, what: string, standIn: T, why?: string): T {
-    this.fault(`${name} must be set${why === undefined ? '' : ` ${why}`}: ${what}`);
+  /** Records that a setting is missing and returns `standIn`, so that reading can go on. */
+  missing<T>(name: string, format: string, standIn: T, reason?: string): T {
+    this.fault(`${name} must be set${reason === undefined ? '' : ` ${reason}`}: ${format}`);
     return standIn;
   }
 
@@ -41,7 +41,7 @@ export class SettingReader {
   choice<const T extends string>(name: string, choices: readonly T[], fallback: T): T {
     const value = this.text(name, fallback);
     const chosen = choices.find((choice) => choice === value);
-    return chosen ?? this.bad(name, value, `one of ${choices.join(', ')}`, fallback);
+    return chosen ?? this.invalid(name, value, `one of ${choices.join(', ')}`, fallback);
   }
 
   integer(name: string, fallback: number, least: number, most: number): number {
@@ -49,34 +49,39 @@ export class SettingReader {
     const number = /^\d{1,15}$/.test(value) ? Number(value) : NaN;
     return number >= least && number <= most
       ? number
-      : this.bad(name, value, `a whole number from ${least} to ${most}`, fallback);
+      : this.invalid(name, value, `a whole number from ${least} to ${most}`, fallback);
   }
 
   flag(name: string): boolean | null {
     const value = this.optional(name);
     if (value === null) return null;
     if (/^(true|1|yes|on)$/i.test(value)) return true;
-    return /^(false|0|no|off)$/i.test(value) ? false : this.bad(name, value, 'true or false', false);
+    return /^(false|0|no|off)$/i.test(value) ? false : this.invalid(name, value, 'true or false', false);
   }
 
-  duration(name: string, fallback: string, leastMs: number, mostMs = LONGEST_TIMER_MS): number {
+  duration(name: string, fallback: string, leastMs: number, mostMs = MAX_TIMER_MS): number {
     const value = this.text(name, fallback);
     const ms = parseDuration(value);
-    if (ms === null) return this.bad(name, value, 'a duration like 500ms, 30s, 2m, 24h or 60d', 0);
+    if (ms === null) return this.invalid(name, value, 'a duration like 500ms, 30s, 2m, 24h or 60d', 0);
     const wanted = `a duration from ${durationText(leastMs)} to ${durationText(mostMs)}`;
-    return ms >= leastMs && ms <= mostMs ? ms : this.bad(name, value, wanted, 0);
+    return ms >= leastMs && ms <= mostMs ? ms : this.invalid(name, value, wanted, 0);
   }
 
   rate(name: string, fallback: string): Rate {
     const value = this.text(name, fallback);
-    return parseRate(value) ?? this.bad(name, value, 'a rate like 20/s, 600/m or 5/h', { count: 1, seconds: 1 });
+    return parseRate(value) ?? this.invalid(name, value, 'a rate like 20/s, 600/m or 5/h', { count: 1, seconds: 1 });
   }
 
   trustedProxies(name: string): TrustedProxies {
     const value = this.text(name, '0');
     const proxies = parseTrustedProxies(value);
     return proxies === undefined
-      ? this.bad(name, value, 'the number of proxies in front, or their addresses like 10.0.0.1,192.168.0.0/16', null)
+      ? this.invalid(
+          name,
+          value,
+          'the number of trusted proxies, or their addresses like 10.0.0.1,192.168.0.0/16',
+          null,
+        )
       : proxies;
   }
 
@@ -84,7 +89,7 @@ export class SettingReader {
     const value = this.text(name, fallback);
     return /^[A-Za-z][A-Za-z0-9_-]{0,39}$/.test(value)
       ? value
-      : this.bad(name, value, 'up to 40 letters, digits, - or _, beginning with a letter', fallback);
+      : this.invalid(name, value, 'up to 40 letters, digits, - or _, starting with a letter', fallback);
   }
 
   credentials(userName: string, passwordName: string): { user: string; password: string } | null {
@@ -94,13 +99,13 @@ export class SettingReader {
     if (user === null || password === null) {
       return this.missing(
         user === null ? userName : passwordName,
-        `it goes with ${user === null ? passwordName : userName}`,
+        `${user === null ? passwordName : userName} needs it`,
         null,
       );
     }
     if (!user.includes(':')) return { user, password };
-    // Somebody may have written user:password there.
-    this.fault(`${userName} has a colon in it; write the name alone, and the password in ${passwordName}`);
+    // The value may be user:password by mistake, so the message does not show it.
+    this.fault(`${userName} contains a colon; set only the user name here, and the password in ${passwordName}`);
     return null;
   }
 
@@ -110,7 +115,12 @@ export class SettingReader {
     const url = parseUrl(value);
     return url && /^https?:$/.test(url.protocol) && isPlain(url)
       ? value.replace(/\/+$/, '')
-      : this.bad(name, hidePassword(value), 'an http:// or https:// address, with a path at most', null);
+      : this.invalid(
+          name,
+          hidePassword(value),
+          'an http:// or https:// URL without credentials, query or fragment',
+          null,
+        );
   }
 
   location<const K extends string, T>(
@@ -122,25 +132,25 @@ export class SettingReader {
   ) {
     const url = parseUrl(value);
     const kind = url && schemes[url.protocol];
-    if (!url || !kind) return this.bad(name, hidePassword(value), `something like ${example}`, standIn);
-    const flaw = flawOf(url);
-    return flaw === null ? { kind, url } : this.bad(name, hidePassword(value), flaw, standIn);
+    if (!url || !kind) return this.invalid(name, hidePassword(value), `a URL like ${example}`, standIn);
+    const correction = correctionOf(url);
+    return correction === null ? { kind, url } : this.invalid(name, hidePassword(value), correction, standIn);
   }
 
-  private bad<T>(name: string, value: string, wanted: string, standIn: T): T {
-    this.fault(`${name}=${oneLine(value)} is not possible; write ${wanted}`);
+  private invalid<T>(name: string, value: string, wanted: string, standIn: T): T {
+    this.fault(`${name}=${oneLine(value)} is invalid; use ${wanted}`);
     return standIn;
   }
 }
 
-/** RFC 8414 §2: what paths are added to has no query and no fragment; nor has what everybody is told credentials. */
+/** Paths are appended to this URL, so it has no query or fragment (RFC 8414 §2). It is public, so it has no credentials. */
 const isPlain = ({ username, password, href }: URL): boolean => username + password === '' && !/[?#]/.test(href);
 
-/** What to write instead, where a parser would read something else than was meant; or null. */
-function flawOf({ hostname, hash, username, password, pathname, searchParams }: URL): string | null {
-  if (hash !== '') return 'a # in a password as %23';
-  if (hostname === '' && !searchParams.has('host')) return 'a host after the ://';
-  return [username, password, pathname].every(isDecodable) ? null : 'a % in a password as %25';
+/** What to use instead if the URL parser reads something else than was meant; null if the URL is good. */
+function correctionOf({ hostname, hash, username, password, pathname, searchParams }: URL): string | null {
+  if (hash !== '') return '%23 for a # in a password';
+  if (hostname === '' && !searchParams.has('host')) return 'a host after ://';
+  return [username, password, pathname].every(isDecodable) ? null : '%25 for a % in a password';
 }
 
 function isDecodable(text: string): boolean {
@@ -155,10 +165,10 @@ const oneLine = (text: string): string => text.replace(/\s+/g, ' ').slice(0, 100
 
 const parseUrl = (text: string): URL | null => (URL.canParse(text) ? new URL(text) : null);
 
-/** Whose X-Forwarded-For counts: of so many proxies in front, or of proxies at these addresses; null: nobody's. */
+/** Whose X-Forwarded-For is trusted: a number of proxies, or proxies with these addresses. Null: nobody's. */
 export type TrustedProxies = { hops: number } | { addresses: string[] } | null;
 
-/** `2`, or `10.0.0.1, 192.168.0.0/16, ::1`; `0` is nobody. Undefined where the text is neither. */
+/** Parses `2`, or `10.0.0.1, 192.168.0.0/16, ::1`; `0` means nobody. Undefined if the text is neither. */
 export function parseTrustedProxies(text: string): TrustedProxies | undefined {
   if (/^\d{1,2}$/.test(text)) return Number(text) === 0 ? null : { hops: Number(text) };
   const addresses = text.split(',').map((address) => address.trim());

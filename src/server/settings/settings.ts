@@ -13,19 +13,19 @@ export type Role = 'all' | 'api' | 'worker';
 /** Injects the {@link Config}. */
 export const SERVER_CONFIG = Symbol('ServerConfig');
 
-/** Everything the server can be told, checked. Times in milliseconds unless the name says seconds. */
+/** The server's configuration, checked. Times are in milliseconds unless the name says seconds. */
 export interface Config extends ResolvedOptions {
   role: Role;
   port: number;
   host: string;
   operator: Credentials;
   trustProxy: TrustedProxies;
-  /** How long it answers "not ready" before it closes its port. */
+  /** After SIGTERM: how long it reports "not ready" before it closes its port. */
   shutdownDelayMs: number;
   logLevel: LogLevel;
-  /** Of commands: silent unless LOG_LEVEL is set. */
+  /** Log level of commands: silent unless LOG_LEVEL is set. */
   commandLogLevel: LogLevel;
-  /** Defaults that are safe on this machine alone; start-up names them. */
+  /** Defaults in use that are safe only on a local machine; the startup banner lists them. */
   unsafeDefaults: string[];
 }
 
@@ -34,11 +34,11 @@ export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const DAY_MS = 86_400_000;
 
-/** Every fault of the configuration at once, one line each. */
+/** Lists all errors in the configuration at once, one line each. */
 export class ConfigError extends StartUpError {
   constructor(readonly faults: string[]) {
     super(
-      `The configuration has ${faults.length === 1 ? 'a fault' : `${faults.length} faults`}:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`,
+      `The configuration has ${faults.length === 1 ? 'an error' : `${faults.length} errors`}:\n${faults.map((fault) => `  - ${fault}`).join('\n')}`,
     );
   }
 }
@@ -57,11 +57,11 @@ function readConfig(read: SettingReader): Config {
   const role = read.choice('USHER_ROLE', ['all', 'api', 'worker'], 'all');
   const database = readDatabase(read);
   const host = read.text('HOST', '127.0.0.1');
-  const privateMachine = database.kind === 'embedded' && isLoopback(host) && environment === 'sandbox';
-  const why = environment === 'production' ? 'in production' : exposure(database, host);
+  const isLocalSandbox = database.kind === 'embedded' && isLoopback(host) && environment === 'sandbox';
+  const reason = environment === 'production' ? 'in production' : exposureReason(database, host);
   const unsafeDefaults: string[] = [];
-  const onlyHere = <T>(value: T, what: string): T => {
-    unsafeDefaults.push(what);
+  const unsafeDefault = <T>(value: T, description: string): T => {
+    unsafeDefaults.push(description);
     return value;
   };
   return {
@@ -76,21 +76,22 @@ function readConfig(read: SettingReader): Config {
     databasePool: read.integer('DATABASE_POOL', 10, 1, 1_000),
     queuePrefix: read.identifier('QUEUE_PREFIX', `usher-${environment}`),
     masterKeys:
-      readMasterKeys(read) ?? (privateMachine ? onlyHere(null, 'a generated master key') : missingKeys(read, why)),
+      readMasterKeys(read) ??
+      (isLocalSandbox ? unsafeDefault(null, 'a generated master key') : missingKeys(read, reason)),
     operator:
       read.credentials('OPS_USER', 'OPS_PASSWORD') ??
-      (privateMachine
-        ? onlyHere({ user: 'ops', password: 'ops' }, 'operator credentials ops:ops')
+      (isLocalSandbox
+        ? unsafeDefault({ user: 'ops', password: 'ops' }, 'operator credentials ops:ops')
         : read.missing(
             `OPS_USER and OPS_PASSWORD`,
             `the operator’s credentials for /ops`,
             { user: '', password: '' },
-            why,
+            reason,
           )),
     internal:
       read.credentials('INTERNAL_USER', 'INTERNAL_PASSWORD') ??
-      (privateMachine
-        ? onlyHere({ user: 'internal', password: 'internal' }, 'internal credentials internal:internal')
+      (isLocalSandbox
+        ? unsafeDefault({ user: 'internal', password: 'internal' }, 'internal credentials internal:internal')
         : null),
     retry: {
       timeoutMs: read.duration('WEBHOOK_TIMEOUT', '30s', 1),
@@ -101,7 +102,7 @@ function readConfig(read: SettingReader): Config {
     concurrency: read.integer('WEBHOOK_CONCURRENCY', 256, 1, 10_000),
     retentionMs: read.duration('WEBHOOK_RETENTION', '90d', DAY_MS, 3_650 * DAY_MS),
     allowPrivateHosts:
-      read.flag('WEBHOOK_ALLOW_PRIVATE_HOSTS') ?? (privateMachine && onlyHere(true, 'private Notify URLs')),
+      read.flag('WEBHOOK_ALLOW_PRIVATE_HOSTS') ?? (isLocalSandbox && unsafeDefault(true, 'private Notify URLs')),
     proxy: readEgressProxy(read),
     accessTokenSeconds: Math.floor(read.duration('ACCESS_TOKEN_LIFETIME', '60d', 1_000, 3_650 * DAY_MS) / 1_000),
     refreshTokenSeconds: Math.floor(read.duration('REFRESH_TOKEN_LIFETIME', '365d', 1_000, 3_650 * DAY_MS) / 1_000),
@@ -115,30 +116,29 @@ function readConfig(read: SettingReader): Config {
   };
 }
 
-const MASTER_KEYS_FORM = 'id:base64[,id:base64…] with 32 bytes a key, e.g. k1:$(openssl rand -base64 32)';
+const MASTER_KEYS_FORMAT = 'id:base64[,id:base64…] with 32 bytes per key, e.g. k1:$(openssl rand -base64 32)';
 
 function readMasterKeys(read: SettingReader): string | null {
   const value = read.optional('USHER_MASTER_KEYS');
-  if (value !== null && !parseMasterKeys(value))
-    read.fault(`USHER_MASTER_KEYS is not possible; write ${MASTER_KEYS_FORM}`);
+  if (value !== null && !parseMasterKeys(value)) read.fault(`USHER_MASTER_KEYS is invalid; use ${MASTER_KEYS_FORMAT}`);
   return value;
 }
 
-const missingKeys = (read: SettingReader, why: string): null =>
-  read.missing('USHER_MASTER_KEYS', MASTER_KEYS_FORM, null, why);
+const missingKeys = (read: SettingReader, reason: string): null =>
+  read.missing('USHER_MASTER_KEYS', MASTER_KEYS_FORMAT, null, reason);
 
-/** Why the defaults for this machine alone do not hold. */
-const exposure = ({ kind }: DatabaseLocation, host: string): string =>
+/** Why the unsafe defaults do not apply. */
+const exposureReason = ({ kind }: DatabaseLocation, host: string): string =>
   kind === 'embedded' ? `with HOST=${host}` : 'with a database server';
 
-/** Stands in for a DATABASE_URL at fault, so that what any server needs is asked for at once. */
-const SOME_SERVER: DatabaseLocation = { kind: 'postgres', url: new URL('postgres://unknown/unknown') };
+/** Used in place of an invalid DATABASE_URL, so that missing settings of a server are reported in the same run. */
+const PLACEHOLDER_SERVER: DatabaseLocation = { kind: 'postgres', url: new URL('postgres://unknown/unknown') };
 
 function readDatabase(read: SettingReader): DatabaseLocation {
   const value = read.text('DATABASE_URL', 'embedded:./data');
   if (value.startsWith('embedded:')) {
     const folder = value.slice('embedded:'.length);
-    if (folder === '') read.fault('DATABASE_URL=embedded: names no folder; write embedded:./data');
+    if (folder === '') read.fault('DATABASE_URL=embedded: has no folder; use embedded:./data');
     return { kind: 'embedded', folder: resolve(folder), join: false };
   }
   const schemes = {
@@ -148,10 +148,10 @@ function readDatabase(read: SettingReader): DatabaseLocation {
     'postgresql:': 'postgres',
   } as const;
   const example = 'embedded:./data, mysql://user:password@host:3306/name or postgres://…';
-  const location = read.location('DATABASE_URL', value, schemes, example, SOME_SERVER);
+  const location = read.location('DATABASE_URL', value, schemes, example, PLACEHOLDER_SERVER);
   checkParameters(read, 'DATABASE_URL', location);
   if ('url' in location && location.url.pathname.length < 2)
-    read.fault('DATABASE_URL names no database; end it with one, like /usher');
+    read.fault('DATABASE_URL has no database name; add one at its end, like /usher');
   return location;
 }
 
@@ -172,7 +172,7 @@ function readQueue(read: SettingReader, database: DatabaseLocation): QueueLocati
   const location: QueueLocation = read.location('QUEUE_URL', value, schemes, example, { kind: 'database' });
   checkParameters(read, 'QUEUE_URL', location);
   if (location.kind === 'redis' && !/^\/?\d{0,4}$/.test(location.url.pathname))
-    read.fault('QUEUE_URL: a database of Redis is a number, like redis://host:6379/0');
+    read.fault('QUEUE_URL: a Redis database is a number; use a URL like redis://host:6379/0');
   return location;
 }
 
@@ -183,15 +183,15 @@ function checkParameters(read: SettingReader, name: string, location: DatabaseLo
 
 function refuseInProduction(config: Config, read: SettingReader): void {
   if (config.database.kind === 'embedded')
-    read.fault('DATABASE_URL: production needs mysql:// or postgres://; the embedded database is for the sandbox');
+    read.fault('DATABASE_URL: production needs mysql:// or postgres://; the embedded database is only for the sandbox');
   if (config.allowPrivateHosts)
-    read.fault('WEBHOOK_ALLOW_PRIVATE_HOSTS: production never delivers to private addresses; leave it out');
+    read.fault('WEBHOOK_ALLOW_PRIVATE_HOSTS: production never delivers to private addresses; remove this setting');
   const differs = (Object.keys(SPECIFIED_RETRY) as (keyof RetryPolicy)[]).some(
     (key) => config.retry[key] !== SPECIFIED_RETRY[key],
   );
   if (differs)
     read.fault(
-      'WEBHOOK_TIMEOUT, WEBHOOK_RETRY_* and WEBHOOK_MAX_ATTEMPTS: production keeps the specified 30s, 2m, 30s and 5; leave them out',
+      'WEBHOOK_TIMEOUT, WEBHOOK_RETRY_* and WEBHOOK_MAX_ATTEMPTS: production uses the specified 30s, 2m, 30s and 5; remove these settings',
     );
 }
 
@@ -200,7 +200,7 @@ const isLoopback = (host: string): boolean =>
 
 const PROXY_EXAMPLE = 'http://proxy.example:3128 or https://user:password@proxy.example:3129';
 
-/** The proxy that deliveries leave through, with its credentials; null: they leave directly. */
+/** The forward proxy for deliveries, with its credentials. Null: deliveries connect directly. */
 function readEgressProxy(read: SettingReader): URL | null {
   const value = read.optional('WEBHOOK_PROXY');
   if (value === null) return null;
@@ -208,8 +208,8 @@ function readEgressProxy(read: SettingReader): URL | null {
   if (proxy === null) return null;
   const { pathname, search, username } = proxy.url;
   if (pathname !== '/' || search !== '')
-    read.fault('WEBHOOK_PROXY has a path; end it after host and port, and write a / in a password as %2F, a ? as %3F');
+    read.fault('WEBHOOK_PROXY has a path or query; end it after the port. In a password, use %2F for / and %3F for ?');
   if (/%3a/i.test(username))
-    read.fault('WEBHOOK_PROXY has a colon in its user, which no proxy can be told; use another user');
+    read.fault('WEBHOOK_PROXY has a colon in its user name, which HTTP Basic does not allow; use another user name');
   return proxy.url;
 }

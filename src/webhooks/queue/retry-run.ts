@@ -7,7 +7,7 @@ import {
   type OnApplicationBootstrap,
 } from '@nestjs/common';
 import type { Job, Queue } from 'bullmq';
-import { type SlotJob, SlotQueue } from '../../queue/slot-queue.js';
+import { type RunJob, RunQueue } from '../../queue/run-queue.js';
 import { Workers } from '../../queue/workers.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { Sweep } from './sweep.js';
@@ -15,26 +15,26 @@ import { Sweep } from './sweep.js';
 export const RETRY_RUN_QUEUE = 'retry-run';
 export const RETRY_RUN_PRODUCER = 'usher-retry-run-producer';
 
-/** The retry run (specification 8): by default every even minute, in one worker. */
+/** The scheduled retry run (specification 8): it starts at every multiple of WEBHOOK_RETRY_EVERY since 1970. */
 @Injectable()
 export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(RetryRun.name);
-  private readonly runs: SlotQueue;
+  private readonly runs: RunQueue;
 
   constructor(
-    @InjectQueue(RETRY_RUN_PRODUCER) queue: Queue<SlotJob>,
+    @InjectQueue(RETRY_RUN_PRODUCER) queue: Queue<RunJob>,
     private readonly sweep: Sweep,
     @Inject(USHER_OPTIONS) options: ResolvedOptions,
     private readonly workers: Workers,
   ) {
-    this.runs = new SlotQueue(queue, options.retry.retryEveryMs, 'retry run');
+    this.runs = new RunQueue(queue, options.retry.retryEveryMs, 'retry run');
   }
 
   async onApplicationBootstrap(): Promise<void> {
     if (!this.workers.areEnabled) return;
     const process = this.process.bind(this);
     const worker = await this.workers.start(RETRY_RUN_QUEUE, process, this.logger);
-    worker.on('failed', (_, error) => this.logger.warn(`this retry run failed: ${error.message}`));
+    worker.on('failed', (_, error) => this.logger.warn(`a retry run failed: ${error.message}`));
     this.runs.start();
   }
 
@@ -42,8 +42,8 @@ export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdo
     this.runs.stop();
   }
 
-  async process({ data: { slot } }: Job<SlotJob>): Promise<void> {
-    const previous = await this.runs.job(slot - 1);
+  async process({ data: { run } }: Job<RunJob>): Promise<void> {
+    const previous = await this.runs.job(run - 1);
     if (!previous)
       this.logger.warn(
         'the queue does not know the previous retry run; a job is added for every pending webhook that has none',

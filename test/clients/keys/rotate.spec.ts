@@ -72,8 +72,8 @@ describe('"keys rotate" with USHER_MASTER_KEYS', () => {
   test('prints progress lines without a terminal, and says when the other keys can be removed', async () => {
     await usher.clients.create('One more', null);
     const { code, stdout, stderr } = await run(settings, ['keys', 'rotate']);
-    expect([code, stderr]).toEqual([0, 'Sealing 1/1\n']);
-    expect(stdout).toMatch(/^1 of \d+ .*\n.*can be taken out of USHER_MASTER_KEYS\.\n$/);
+    expect([code, stderr]).toEqual([0, 'Encrypting 1/1\n']);
+    expect(stdout).toMatch(/^1 of \d+ .*\n.*remove them from USHER_MASTER_KEYS\.\n$/);
   });
 
   test('completes an interrupted rotation', async () => {

@@ -32,7 +32,7 @@ afterAll(async () => {
 const differences = async (): Promise<string[]> =>
   (await dataSource.driver.createSchemaBuilder().log()).upQueries.map(({ query }) => query);
 
-/** Of the entities' tables, those that exist. */
+/** Names of the entities' tables that exist. */
 async function tables(): Promise<string[]> {
   const runner = dataSource.createQueryRunner();
   const names = dataSource.entityMetadatas.map(({ tableName }) => tableName);
@@ -42,11 +42,11 @@ async function tables(): Promise<string[]> {
 }
 
 describe('the migrations', () => {
-  test('make exactly what the entities say', async () => {
+  test('create exactly the schema of the entities', async () => {
     expect(await differences()).toEqual([]);
   });
 
-  test('go down to nothing and up again', async () => {
+  test('can all be undone and run again', async () => {
     expect(await tables()).toHaveLength(entities.length);
     for (const _ of dataSource.migrations) await dataSource.undoLastMigration();
     expect(await tables()).toEqual([]);

@@ -4,7 +4,11 @@ import { TestReceiver } from '../../support/receiver.js';
 import { basic, TestUsher } from '../../support/usher.js';
 
 const OPERATOR = { authorization: basic('ops', 'ops') };
-const PASSWORD_PAYLOAD = { bookingId: 'BK-CONFIDENTIAL', transactionId: 'TX-CONFIDENTIAL', qrCode: 'QR-CONFIDENTIAL' };
+const CONFIDENTIAL_PAYLOAD = {
+  bookingId: 'BK-CONFIDENTIAL',
+  transactionId: 'TX-CONFIDENTIAL',
+  qrCode: 'QR-CONFIDENTIAL',
+};
 
 let usher: TestUsher;
 beforeAll(async () => {
@@ -12,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => usher.stop());
 
-/** One request with its target exactly as written; no client may tidy it up. Resolves to the response's text. */
+/** Sends a request with exactly this target, which an HTTP client would normalise. Returns the response's text. */
 async function raw(method: string, target: string, headers: Record<string, string> = {}): Promise<string> {
   const { hostname, port } = new URL(usher.running.url);
   const socket = connect(Number(port), hostname);
@@ -24,13 +28,30 @@ async function raw(method: string, target: string, headers: Record<string, strin
 }
 
 const PAGES = [
-  ...['/ops', '/ops/', '/ops/queues', '/ops/queues/', '/ops/queues/api/queues', '/ops/queues/queue/webhook'],
-  ...['/ops/queues/static/js/main.js', '/ops/queues/static/../api/queues', '/ops/metrics', '/ops/nothing/here'],
+  '/ops',
+  '/ops/',
+  '/ops/queues',
+  '/ops/queues/',
+  '/ops/queues/api/queues',
+  '/ops/queues/queue/webhook',
+  '/ops/queues/static/js/main.js',
+  '/ops/queues/static/../api/queues',
+  '/ops/metrics',
+  '/ops/nothing/here',
 ];
 const SPELLINGS = [
-  ...['/%6fps/queues', '/%6F%70%73/queues/api/queues', '/o%70s%2Fqueues', '//ops/queues', '///ops//queues/api/queues'],
-  ...['/OPS/queues', '/Ops/Queues/api/queues', '/ops?x', '/ops/queues?activeQueue=webhook', '/ops%'],
-  ...['http://localhost/ops/queues', 'http://elsewhere/ops/queues/api/queues'],
+  '/%6fps/queues',
+  '/%6F%70%73/queues/api/queues',
+  '/o%70s%2Fqueues',
+  '//ops/queues',
+  '///ops//queues/api/queues',
+  '/OPS/queues',
+  '/Ops/Queues/api/queues',
+  '/ops?x',
+  '/ops/queues?activeQueue=webhook',
+  '/ops%',
+  'http://localhost/ops/queues',
+  'http://elsewhere/ops/queues/api/queues',
 ];
 
 describe('without the operator’s credentials', () => {
@@ -51,12 +72,12 @@ describe('without the operator’s credentials', () => {
     ['another password', basic('ops', 'other')],
     ['another user', basic('root', 'ops')],
     ['a token', 'Bearer ops:ops'],
-    ['nothing in them', 'Basic '],
-  ])('%s does not help', async (_, authorization) => {
+    ['empty credentials', 'Basic '],
+  ])('%s is answered 401', async (_, authorization) => {
     expect((await usher.request('GET', '/ops/queues', { authorization })).status).toBe(401);
   });
 
-  test('an address that only begins like it is not guarded, and not there', async () => {
+  test('a path that only starts with /ops is not protected and is 404', async () => {
     expect(await raw('GET', '/opsis')).toMatch(/^HTTP\/1\.1 404 /);
   });
 });
@@ -100,17 +121,17 @@ describe('with the operator’s credentials', () => {
     expect(paused).toEqual([false, false, false, false]);
   });
 
-  test('a write of its own page is taken', async () => {
+  test('a write from its own page is accepted', async () => {
     const headers = { ...OPERATOR, origin: usher.running.url, 'sec-fetch-site': 'same-origin' };
     expect((await usher.request('PUT', '/ops/queues/api/queues/retry-run/pause', headers)).status).toBe(200);
     expect((await usher.request('PUT', '/ops/queues/api/queues/retry-run/resume', headers)).status).toBe(200);
   });
 
-  test('a job shows identifiers only: no payload, no secret', async () => {
+  test('a job shows only identifiers, no payload and no secret', async () => {
     const receiver = await TestReceiver.start();
     const client = await usher.client(receiver.url);
     const key = await client.order();
-    await client.complete(key, PASSWORD_PAYLOAD);
+    await client.complete(key, CONFIDENTIAL_PAYLOAD);
     const { id } = await usher.webhook(key, 'SUCCESS');
     const { status, body } = await usher.request('GET', `/ops/queues/api/queues/webhook/${id}`, OPERATOR);
     expect(status).toBe(200);

@@ -17,7 +17,7 @@ let usher: TestUsher;
 let receiver: TestReceiver;
 let client: TestClient;
 let routes: Recorded[];
-/** What an order's notification is answered, by its key. */
+/** How the receiver answers each order, by its key. */
 const behaviours = new Map<string, Behaviour>();
 
 beforeAll(async () => {
@@ -46,7 +46,7 @@ async function notified(behaviour: Behaviour): Promise<Subject> {
   return { key, id: webhook!.id };
 }
 
-/** A webhook whose attempt is under way and one that waits for its retry. */
+/** Two webhooks: one with a running attempt, and one that waits for its retry. */
 async function pending(): Promise<Subject[]> {
   return Promise.all([notified(late(300)), notified(answer(500))]);
 }
@@ -56,7 +56,7 @@ interface Press {
   body?: object;
 }
 
-/** What each button sends, by its route: of one job, or of a whole queue. */
+/** The requests of each button, by route: buttons of one job, then of a whole queue. */
 const OF_A_JOB: Record<string, (subject: Subject) => Press[]> = {
   'PUT /:jobId/retry': () => [{ path: '/retry' }],
   'PUT /:jobId/promote': () => [{ path: '/promote' }],
@@ -97,7 +97,7 @@ const OF_A_QUEUE: Record<string, (subjects: Subject[]) => Press[]> = {
 
 async function press(method: string, path: string, body?: object): Promise<void> {
   const { status } = await usher.request(method, `${API}${path}`, OPERATOR, body ?? {});
-  // What a job in that state cannot do is answered in many ways; but the button works.
+  // Bull Board answers an impossible action with various statuses. Here only the request matters.
   expect([200, 204, 400, 404, 409, 500]).toContain(status);
 }
 
@@ -109,7 +109,7 @@ async function pressAll(subjects: Subject[]): Promise<void> {
     }
   }
   for (const path of ['/pause', '/resume']) await press('PUT', path);
-  // Last: what these spoil no other button mends.
+  // These come last, because no other button can undo their changes.
   for (const [route, presses] of Object.entries(OF_A_JOB)) {
     const all = [...subjects, ...(await pending())];
     for (const subject of all)
@@ -118,7 +118,7 @@ async function pressAll(subjects: Subject[]): Promise<void> {
   }
 }
 
-test('no button is unknown to this test', () => {
+test('this test knows every button', () => {
   const prefix = `${API}/:queueName`;
   const buttons = routes.filter(({ method, url }) => url.startsWith(API) && !['GET', 'HEAD'].includes(method));
   const found = buttons.map(({ method, url }) => `${method} ${url.replace(prefix, '').replace(API, '')}`);
@@ -126,7 +126,7 @@ test('no button is unknown to this test', () => {
   expect([...new Set(found)].sort()).toEqual([...new Set(known)].sort());
 });
 
-test('whatever buttons are pressed, every webhook ends, in time, and none is sent once too often', async () => {
+test('whichever buttons are pressed, every webhook ends in time and none is sent too often', async () => {
   const failed = await notified(answer(500));
   const delivered = await notified(answer(200));
   await usher.webhook(failed.key, 'FAILED');
@@ -138,18 +138,18 @@ test('whatever buttons are pressed, every webhook ends, in time, and none is sen
   expect(rows).toHaveLength(behaviours.size);
   for (const { id, referenceId, status, attempts } of rows) {
     const arrivals = receiver.of(referenceId);
-    const story = { referenceId, status, attempts, arrivals: arrivals.length };
+    const facts = { referenceId, status, attempts, arrivals: arrivals.length };
     expect(arrivals.length).toBeLessThanOrEqual(5);
-    expect(story).toMatchObject({ attempts: arrivals.length });
+    expect(facts).toMatchObject({ attempts: arrivals.length });
     expect(await manager.countBy(WebhookAttempt, { webhookId: id })).toBe(attempts);
-    expect(story).toMatchObject({ status: referenceId === failed.key ? 'FAILED' : status });
+    expect(facts).toMatchObject({ status: referenceId === failed.key ? 'FAILED' : status });
     arrivals.slice(1).forEach(({ at }, n) => expect(at - arrivals[n]!.at).toBeGreaterThanOrEqual(MIN_INTERVAL_MS));
   }
   expect(receiver.of(delivered.key)).toHaveLength(1);
   expect(receiver.of(failed.key)).toHaveLength(5);
 });
 
-test('a job tells of every attempt in its log, and nothing of payload or answer', async () => {
+test('the log of a job lists every attempt, without payload or response', async () => {
   const secretive: Behaviour = (response, _, nth) =>
     void response.writeHead(nth === 1 ? 500 : 200).end('ANSWER-CONFIDENTIAL');
   const { key, id } = await notified(secretive);

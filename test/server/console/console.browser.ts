@@ -7,7 +7,7 @@ import { TestUsher } from '../../support/usher.js';
 const QUIET = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
 const PHONE = { width: 390, height: 844 };
 const DESKTOP = { width: 1100, height: 800 };
-/** Where pictures go; docs/ when they are made anew for it. */
+/** Folder for the screenshots. To renew those of the documentation, set it to docs/operations. */
 const PICTURES = process.env.PICTURES ?? process.env.USHER_TEST_FOLDER ?? '';
 
 let usher: TestUsher;
@@ -60,7 +60,7 @@ test('an operator logs in, finds a failed webhook, reads why, sends it again and
   await page.screenshot({ path: join(PICTURES, 'ops-webhook-phone.png') });
   expect(await isTooWide(page)).toBe(false);
 
-  await page.getByRole('button', { name: 'Send it again' }).click();
+  await page.getByRole('button', { name: 'Send again' }).click();
   await page.waitForURL(/\/ops\/webhooks\/(?!.*resend)/);
   expect(page.url()).not.toContain(failed.id);
   await usher.webhook(key, 'SUCCESS');

@@ -33,7 +33,7 @@ async function failedWebhook() {
   return webhook;
 }
 
-/** The resend button, as a browser sends it. */
+/** Sends the same request as a browser for the resend button. */
 async function pressResend(id: string, headers: Record<string, string> = {}) {
   const response = await fetch(`${usher.running.url}/ops/webhooks/${id}/resend`, {
     method: 'POST',
@@ -45,7 +45,7 @@ async function pressResend(id: string, headers: Record<string, string> = {}) {
 }
 
 describe('/ops', () => {
-  test('shows today’s outcomes, the receivers, the attempts, the queues and what failed', async () => {
+  test('shows today’s totals, receivers, attempts, queues and failed webhooks', async () => {
     const { id } = await failedWebhook();
     await usher.webhook(await client.completedOrder(), 'SUCCESS');
     const text = await get('/ops');
@@ -58,7 +58,7 @@ describe('/ops', () => {
     for (const queue of ['webhook', 'retry-run', 'purge']) expect(text).toContain(`/ops/queues/queue/${queue}"`);
   });
 
-  test('finds webhooks by order, client and id, and nothing by anything else', async () => {
+  test('finds webhooks only by order, client and id', async () => {
     const { id, referenceId } = await failedWebhook();
     for (const query of [id, referenceId, client.id, ` ${id} `])
       expect(await get(`/ops?q=${encodeURIComponent(query)}`)).toContain(`href="/ops/webhooks/${id}"`);
@@ -67,7 +67,7 @@ describe('/ops', () => {
     expect(await get('/ops?q=a&q=b')).toContain('Today');
   });
 
-  test('runs no script, loads nothing and shows nothing that came from outside as HTML', async () => {
+  test('runs no script, loads nothing, and escapes all outside data', async () => {
     const { id } = await failedWebhook();
     for (const path of ['/ops', `/ops/webhooks/${id}`, `/ops?q=${encodeURIComponent(`">${HOSTILE}`)}`]) {
       const { headers, body } = await usher.request('GET', path, OPERATOR);
@@ -84,7 +84,7 @@ describe('/ops', () => {
 });
 
 describe('/ops/webhooks/:id', () => {
-  test('tells every attempt: when, how far, where, what was answered', async () => {
+  test('shows every attempt: time, phase reached, address and response', async () => {
     const { id, log } = await failedWebhook();
     const text = await get(`/ops/webhooks/${id}`);
     for (const { startedAt, address } of log) {
@@ -95,14 +95,14 @@ describe('/ops/webhooks/:id', () => {
     expect(text).toContain('&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;');
   });
 
-  test('is 404 where there is none', async () => {
+  test('is 404 for an unknown id', async () => {
     for (const id of ['none', '%00', '%F0%9F%98%80']) {
       expect((await usher.request('GET', `/ops/webhooks/${id}`, OPERATOR)).status).toBe(404);
       expect((await pressResend(id)).status).toBe(404);
     }
   });
 
-  test('a FAILED one is sent again by its button, once', async () => {
+  test('a FAILED webhook can be resent once by its button', async () => {
     const { id, referenceId } = await failedWebhook();
     expect(await get(`/ops/webhooks/${id}`)).toContain(`action="/ops/webhooks/${id}/resend"`);
     expect((await pressResend(id, { origin: 'https://elsewhere.example' })).status).toBe(403);
@@ -113,7 +113,7 @@ describe('/ops/webhooks/:id', () => {
     expect(location).toBe(`/ops/webhooks/${resent.id}`);
     const shown = await get(location!);
     expect(shown).toContain(`<a href="/ops/webhooks/${id}">`);
-    expect(shown).not.toContain('<button>Send it again');
+    expect(shown).not.toContain('<button>Send again');
     const again = await pressResend(id);
     expect(again.status).toBe(409);
     expect(again.text).toContain('of the same reference is already SUCCESS');

@@ -4,7 +4,7 @@ import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { recordRoutes, type Recorded } from '../../support/routes.js';
 import { basic, TestUsher } from '../../support/usher.js';
 
-const READING = ['GET', 'HEAD', 'OPTIONS'];
+const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
 const AUTHORIZATION = `authorization: ${basic('ops', 'ops')}\r\n`;
 
 let usher: TestUsher;
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => usher.stop());
 
-/** The status of a request whose target is sent exactly as written. */
+/** Sends a request with exactly this target and returns its status. */
 async function statusOf(method: string, target: string, headers: string): Promise<string> {
   const { hostname, port } = new URL(usher.running.url);
   const socket = connect(Number(port), hostname);
@@ -26,28 +26,29 @@ async function statusOf(method: string, target: string, headers: string): Promis
     .slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length);
 }
 
-/** A path of the route, as it may be spelt: plain, and so that only decoding or a lenient router finds it. */
+/** Spellings of the route's path: plain, and ones that only decoding or a lenient router would match. */
 function spellings(url: string): string[] {
   const path = url.replace(/:[^/]+/g, 'one').replace('*', 'some/file.js');
   const below = path.slice('/ops'.length);
   const encoded = [...path].map((char) => (char === '/' ? char : `%${char.charCodeAt(0).toString(16)}`)).join('');
   const slashes = path.replaceAll('/', '%2f').replace('%2f', '/');
   return [
-    ...[
-      path,
-      `${path}/`,
-      `${path}?a=b`,
-      `/ops${below || '/'};a=b`,
-      `/%6fps${below}`,
-      `/%6F%50s${below}`,
-      encoded,
-      slashes,
-    ],
-    ...[`/${path}`, `/OPS${below}`, path.toUpperCase(), `http://localhost${path}`],
+    path,
+    `${path}/`,
+    `${path}?a=b`,
+    `/ops${below || '/'};a=b`,
+    `/%6fps${below}`,
+    `/%6F%50s${below}`,
+    encoded,
+    slashes,
+    `/${path}`,
+    `/OPS${below}`,
+    path.toUpperCase(),
+    `http://localhost${path}`,
   ];
 }
 
-test('every route at and below /ops, however it is spelt, is 401 without credentials', async () => {
+test('every route at and below /ops is 401 without credentials, in every spelling', async () => {
   expect(routes.map(({ url }) => url)).toEqual(expect.arrayContaining(['/ops/metrics', '/ops/queues/api/queues']));
   expect(routes.length).toBeGreaterThan(40);
   for (const { method, url } of routes) {
@@ -58,14 +59,16 @@ test('every route at and below /ops, however it is spelt, is 401 without credent
   }
 });
 
-test('every route that writes is 403 for a page of another site, however it is spelt', async () => {
-  const writing = routes.filter(({ method }) => !READING.includes(method));
+test('every route that writes is 403 for a page of another site, in every spelling', async () => {
+  const writing = routes.filter(({ method }) => !SAFE_METHODS.includes(method));
   expect(writing.length).toBeGreaterThan(15);
   for (const { method, url } of writing) {
     for (const foreign of ['sec-fetch-site: cross-site\r\n', 'origin: https://elsewhere.example\r\n']) {
       const answers = await Promise.all(
         spellings(url).map(async (target) => ({
-          ...{ method, target, foreign },
+          method,
+          target,
+          foreign,
           status: await statusOf(method, target, AUTHORIZATION + foreign),
         })),
       );

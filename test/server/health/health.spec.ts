@@ -5,7 +5,7 @@ import { TcpProxy } from '../../support/tcp-proxy.js';
 import { TestUsher } from '../../support/usher.js';
 
 let usher: TestUsher;
-let lines: { database: TcpProxy; queue: TcpProxy } | undefined;
+let proxies: { database: TcpProxy; queue: TcpProxy } | undefined;
 
 beforeAll(async () => {
   if (BACKEND === 'embedded') {
@@ -14,7 +14,7 @@ beforeAll(async () => {
   }
   const [database, queue] = BACKEND === 'mariadb' ? [MYSQL_URL, REDIS_URL] : [POSTGRES_URL, POSTGRES_URL];
   const made = { database: await TcpProxy.to(database), queue: await TcpProxy.to(queue) };
-  lines = made;
+  proxies = made;
   usher = await TestUsher.start(({ DATABASE_URL, QUEUE_URL }) => ({
     DATABASE_URL: made.database.through(DATABASE_URL!),
     QUEUE_URL: made.queue.through(QUEUE_URL ?? DATABASE_URL!),
@@ -22,8 +22,8 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await usher.stop();
-  lines?.database.close();
-  lines?.queue.close();
+  proxies?.database.close();
+  proxies?.queue.close();
 });
 
 const ready = () => usher.request('GET', '/health/ready', {});
@@ -38,9 +38,9 @@ describe('health', () => {
 
   if (BACKEND === 'embedded') return;
   test.each(['database', 'queue'] as const)(
-    'ready is 503 that names the %s while it is away, live stays 200, and ready comes back with it',
+    'while the %s is away, ready is 503 and names it and live is 200; then ready is 200 again',
     async (what) => {
-      lines![what].cut();
+      proxies![what].cut();
       const { body, headers } = await eventually(`not ready without its ${what}`, async () => {
         const answer = await ready();
         return answer.status === 503 ? answer : null;
@@ -48,15 +48,15 @@ describe('health', () => {
       expect(body).toMatchObject({ title: 'Service Unavailable', detail: `the ${what} is not ready` });
       expect(headers.get('retry-after')).toBe('5');
       expect((await usher.request('GET', '/health/live', {})).status).toBe(200);
-      lines![what].mend();
+      proxies![what].restore();
       await eventually(`ready again with its ${what}`, async () => (await ready()).status === 200);
     },
   );
 
-  test('connections to the database that fall silent are given up', async () => {
+  test('database connections that stop answering are replaced', async () => {
     await Promise.all(Array.from({ length: 20 }, ready));
-    lines!.database.forget();
-    await eventually('all of them are replaced', async () => {
+    proxies!.database.silence();
+    await eventually('all connections are replaced', async () => {
       const answers = await Promise.all(Array.from({ length: 20 }, ready));
       return answers.every(({ status }) => status === 200);
     });

@@ -21,7 +21,7 @@ afterAll(async () => {
   receiver.close();
 });
 
-/** Samples by name and labels as they stand in the text, `name{label="value"}`. */
+/** Samples by name and labels, as in the text: `name{label="value"}`. */
 async function scrape(of = usher): Promise<Map<string, number>> {
   const { status, headers, body } = await of.request('GET', '/ops/metrics', OPERATOR);
   expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8']);
@@ -36,7 +36,7 @@ async function scrape(of = usher): Promise<Map<string, number>> {
 const nameOf = (sample: string): string => sample.replace(/\{.*/, '');
 const namesIn = (samples: Map<string, number>): string[] => [...new Set([...samples.keys()].map(nameOf))];
 
-test('tokens, refusals, attempts and the time to success are counted where they happen', async () => {
+test('tokens, refusals, attempts and the time to success are counted', async () => {
   const client = await usher.client(receiver.url);
   const before = await scrape();
   const { body } = await client.token();
@@ -63,13 +63,13 @@ test('tokens, refusals, attempts and the time to success are counted where they 
     'usher_delivery_attempt_duration_seconds_count{outcome="refused"}': 3,
     'usher_webhooks_finished_total{status="SUCCESS"}': 2,
     'usher_webhooks_finished_total{status="FAILED"}': 1,
-    // The resend is left out.
+    // The resend is not included.
     usher_delivery_latency_seconds_count: 1,
   };
   expect(Object.fromEntries(Object.keys(samples).map((sample) => [sample, grown(sample)]))).toEqual(samples);
 });
 
-test('what is due and what waits in the queue are told', async () => {
+test('due webhooks and waiting jobs are shown', async () => {
   const client = await usher.client(receiver.url);
   await usher.queue.pause();
   await client.completedOrder();
@@ -89,30 +89,30 @@ test('what is due and what waits in the queue are told', async () => {
 describe('every metric', () => {
   const typesIn = (text: string): string[] => [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name);
 
-  test(`of Usher’s own is told of in ${DOCUMENT}, and every one told of there exists`, async () => {
+  test(`of Usher’s is documented in ${DOCUMENT}, and every documented metric exists`, async () => {
     const { body } = await usher.request('GET', '/ops/metrics', OPERATOR);
     const existing = typesIn(String(body.text));
-    const told = [...readFileSync(DOCUMENT, 'utf8').matchAll(/`((?:usher|process|nodejs)_\w+)`/g)].map(
+    const documented = [...readFileSync(DOCUMENT, 'utf8').matchAll(/`((?:usher|process|nodejs)_\w+)`/g)].map(
       ([, name = '']) => name,
     );
-    expect(told.filter((name) => !existing.includes(name))).toEqual([]);
-    expect(existing.filter((name) => name.startsWith('usher_') && !told.includes(name))).toEqual([]);
+    expect(documented.filter((name) => !existing.includes(name))).toEqual([]);
+    expect(existing.filter((name) => name.startsWith('usher_') && !documented.includes(name))).toEqual([]);
   });
 
-  test(`that a rule of ${RULES} asks for is in a scrape, and every expression is PromQL`, async () => {
+  test(`used in a rule of ${RULES} is in a scrape, and every expression is valid PromQL`, async () => {
     const names = namesIn(await scrape());
     const { groups } = parse(readFileSync(RULES, 'utf8')) as { groups: { rules: { alert: string; expr: string }[] }[] };
     const rules = groups.flatMap((group) => group.rules);
     const missing = rules.flatMap(({ alert, expr }) => {
-      const asked = metricsIn(expr);
-      expect({ alert, asked: asked.length > 0 }).toEqual({ alert, asked: true });
-      return asked.filter((name) => !names.includes(name));
+      const used = metricsIn(expr);
+      expect({ alert, used: used.length > 0 }).toEqual({ alert, used: true });
+      return used.filter((name) => !names.includes(name));
     });
     expect(missing).toEqual([]);
   });
 });
 
-/** Throws where the expression is not PromQL. */
+/** The metrics of an expression. Throws if it is not PromQL. */
 function metricsIn(expression: string): string[] {
   const found: string[] = [];
   parser.parse(expression).iterate({
@@ -131,14 +131,14 @@ describe('a worker without the API', () => {
   });
   afterAll(() => worker.stop());
 
-  test('has metrics and health of its own', async () => {
+  test('serves metrics and health', async () => {
     expect(namesIn(await scrape(worker))).toContain('usher_delivery_attempts_total');
     for (const path of ['/health/live', '/health/ready'])
       expect((await worker.request('GET', path, {})).status).toBe(200);
     expect((await worker.request('GET', '/ops/metrics', {})).status).toBe(401);
   });
 
-  test('answers a scrape while its database hangs, and leaves out what it does not know', async () => {
+  test('answers a scrape while its database hangs, without the gauges of the database', async () => {
     const runner = worker.dataSource.createQueryRunner();
     const isPostgres = worker.dataSource.options.type === 'postgres';
     await runner.query(isPostgres ? 'BEGIN' : 'LOCK TABLES usher_webhook WRITE');

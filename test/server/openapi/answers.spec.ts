@@ -21,7 +21,7 @@ afterAll(async () => {
   receiver.close();
 });
 
-/** That the documented schema holds and that nothing is in the answer that it does not tell. */
+/** Expects a body that matches the documented schema and has no undocumented members. */
 function expectAsDocumented(id: string, { status, body }: Answer): void {
   const documented = operationsOf('sandbox').find((operation) => operation.id === id)?.answers[status];
   expect([id, status, documented?.schema?.safeParse(body).data]).toEqual([id, status, body]);
@@ -30,7 +30,7 @@ function expectAsDocumented(id: string, { status, body }: Answer): void {
 const form = (of: TestClient, path: string, body: object): Promise<Answer> =>
   usher.request('POST', path, { authorization: of.basic }, body);
 
-describe('answers are those of the document:', () => {
+describe('responses match the OpenAPI document:', () => {
   test('tokens', async () => {
     const tokens = await client.token();
     expectAsDocumented('requestToken', tokens);
@@ -55,8 +55,8 @@ describe('answers are those of the document:', () => {
     const body = JSON.parse(String(arrival?.rawBody)) as unknown;
     expect(Notification.safeParse(body).data).toEqual(body);
     const headers = new Headers(arrival?.headers as Record<string, string>);
-    const told = Object.keys(NotificationHeaders.shape).map((name) => [name, headers.get(name) ?? undefined]);
-    expect(NotificationHeaders.safeParse(Object.fromEntries(told))).toMatchObject({ success: true });
+    const sent = Object.keys(NotificationHeaders.shape).map((name) => [name, headers.get(name) ?? undefined]);
+    expect(NotificationHeaders.safeParse(Object.fromEntries(sent))).toMatchObject({ success: true });
   });
 
   test('health', async () => {
@@ -65,7 +65,7 @@ describe('answers are those of the document:', () => {
   });
 });
 
-describe('errors are examples of the document:', () => {
+describe('errors are documented as examples:', () => {
   const examplesOf = (path: string, method: string, status: number): unknown[] =>
     Object.values(document.paths[path]?.[method]?.responses[status]?.content ?? {}).flatMap(({ examples = {} }) =>
       Object.values(examples).map(({ value }) => value),
@@ -106,7 +106,7 @@ describe('errors are examples of the document:', () => {
   });
 });
 
-describe('the schemas of OAuth requests tell what the endpoints take:', () => {
+describe('an OAuth endpoint accepts exactly what its schema allows:', () => {
   const BODIES = [
     {},
     ...['client_credentials', 'refresh_token', 'authorization_code', '', 7, null, ['client_credentials']].map(
@@ -127,8 +127,8 @@ describe('the schemas of OAuth requests tell what the endpoints take:', () => {
   ])('%s', async (path, schema) => {
     for (const request of BODIES) {
       const { status, body } = await form(client, path, request);
-      const isTaken = status === 200 || body.error === 'invalid_grant';
-      expect([request, isTaken]).toEqual([request, schema.safeParse(request).success]);
+      const isAccepted = status === 200 || body.error === 'invalid_grant';
+      expect([request, isAccepted]).toEqual([request, schema.safeParse(request).success]);
     }
   });
 });

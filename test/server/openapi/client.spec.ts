@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => usher.stop());
 
-/** What an integrator writes against the generated client. */
+/** A program that uses the generated client, as an integrator would write it. */
 const PROGRAM = `
 import { client } from './client/client.gen.js';
 import { createMovieOrder, getMovieOrder, requestToken } from './client/index.js';
@@ -61,8 +61,14 @@ test('a client generated from the document by a public generator gets a token an
 
 const TSCONFIG = JSON.stringify({
   compilerOptions: {
-    ...{ module: 'nodenext', target: 'es2023', lib: ['es2023', 'dom', 'dom.iterable'], types: ['node'] },
-    ...{ strict: true, skipLibCheck: true, outDir: 'built', rootDir: '.' },
+    module: 'nodenext',
+    target: 'es2023',
+    lib: ['es2023', 'dom', 'dom.iterable'],
+    types: ['node'],
+    strict: true,
+    skipLibCheck: true,
+    outDir: 'built',
+    rootDir: '.',
   },
   files: ['program.ts'],
 });

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => usher.stop());
 
-/** HEAD comes with every GET, and what is below /ops is Bull Board's and the operator's. */
+/** Routes to document: without HEAD, which comes with every GET, and without the operator's pages below /ops. */
 function ownRoutes(): string[] {
   const instance = usher.running.app.getHttpAdapter().getInstance() as unknown as FastifyInstance;
   return routesOf(instance)
@@ -30,7 +30,7 @@ const documented = ({ paths }: OpenApiDocument): string[] =>
   );
 
 describe('the OpenAPI document', () => {
-  test('has every route of the application, and no other', () => {
+  test('has exactly the routes of the application', () => {
     expect(documented(document).sort()).toEqual(ownRoutes().sort());
   });
 
@@ -40,10 +40,10 @@ describe('the OpenAPI document', () => {
     expect(validator.version).toBe('3.1');
   });
 
-  test('lints clean, its examples against its schemas among others', async () => {
+  test('passes the linter, which also checks examples against schemas', async () => {
     const config = await createConfig({
       extends: ['recommended'],
-      // The package has no licence to name, and a sandbox may well be on this machine.
+      // The package has no licence to name.
       rules: {
         'info-license': 'off',
         'no-invalid-media-type-examples': 'error',
@@ -54,7 +54,7 @@ describe('the OpenAPI document', () => {
     expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([]);
   });
 
-  test('tells the notification under webhooks, with the headers of specification 6.2', () => {
+  test('documents the notification under webhooks, with the headers of specification 6.2', () => {
     const notification = document.webhooks.NOTIFY_ORDER_COMPLETION?.post;
     expect(notification?.parameters.map(({ in: place, name }) => `${place} ${name}`)).toEqual(
       expect.arrayContaining(['header X-Timestamp', 'header X-Nonce-Str', 'header X-Signature']),
@@ -64,7 +64,7 @@ describe('the OpenAPI document', () => {
     });
   });
 
-  test('has an example of every body, answer and error', () => {
+  test('has an example of every request body, response and error', () => {
     const contents = Object.values(document.paths)
       .flatMap((methods) => Object.values(methods))
       .filter(({ operationId }) => !['getDocument', 'getDocumentation'].includes(operationId))
@@ -77,7 +77,7 @@ describe('the OpenAPI document', () => {
     for (const { example, examples } of contents) expect(example ?? Object.values(examples ?? {})[0]).toBeDefined();
   });
 
-  test('of production has the same operations but those of the sandbox', () => {
+  test('of production has the same operations except those of the sandbox', () => {
     const inSandbox = operationsOf('sandbox').map(({ path }) => path);
     const inProduction = documented(openApiDocument('production', 'https://usher.example'));
     expect(inProduction.map((operation) => operation.split(' ')[1])).toEqual(
@@ -87,7 +87,7 @@ describe('the OpenAPI document', () => {
 });
 
 describe('the page at /docs', () => {
-  test('tells every operation and needs nothing from elsewhere', async () => {
+  test('shows every operation and loads nothing from other sites', async () => {
     const { status, headers, body } = await usher.request('GET', '/docs', {});
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8');

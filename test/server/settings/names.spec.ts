@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { loadConfig } from '../../../src/server/settings/settings.js';
 
-describe('a misspelt setting is an error that names the right one:', () => {
+describe('a misspelt setting is an error, and the message names the right one:', () => {
   test.each([
     ['WEBHOOK_TIMEOUTS', 'WEBHOOK_TIMEOUT'],
     ['DATABASE_ULR', 'DATABASE_URL'],
@@ -26,30 +26,58 @@ describe('a misspelt setting is an error that names the right one:', () => {
     expect(() => loadConfig({ [name]: '1' })).toThrow(new RegExp(`${name} is not a setting; .*\\b${right}\\b`));
   });
 
-  test('where only one can be meant, no other is named', () => {
+  test('if only one setting is similar, only that one is named', () => {
     expect(() => loadConfig({ WEBHOOK_TIMEOUTS: '1s' })).toThrow(
       'WEBHOOK_TIMEOUTS is not a setting; did you mean WEBHOOK_TIMEOUT?',
     );
   });
 });
 
-describe('a variable of somebody else is left alone:', () => {
+describe('a variable of another program is ignored:', () => {
   test.each([
-    ...[
-      'POSTGRES_PASSWORD',
-      'POSTGRES_USER',
-      'MYSQL_PASSWORD',
-      'MYSQL_ROOT_PASSWORD',
-      'REDIS_URL',
-      'PGHOST',
-      'PGPASSWORD',
-    ],
-    ...['DATABASE_HOST', 'DATABASE_PORT', 'DATABASE_NAME', 'DATABASE_USER', 'DATABASE_PASSWORD', 'DB_PASSWORD'],
-    ...['APP_PASSWORD', 'APP_USER', 'API_USER', 'OS_PASSWORD', 'PG_PASSWORD', 'SMTP_PASSWORD', 'ACCESS_TOKEN'],
-    ...['NODE_ENV', 'NODE_OPTIONS', 'HOSTNAME', 'HOSTS', 'PORTS', 'POST', 'PATH', 'HOME', 'SHELL', 'LANG', 'TZ', 'CI'],
-    ...['npm_config_prefix', 'npm_package_name', 'npm_lifecycle_event', 'OPSGENIE_API_KEY', 'INTERNAL_API_URL', '_'],
-    // Of a Kubernetes service called "usher" or "webhook".
-    ...['USHER_SERVICE_HOST', 'USHER_SERVICE_PORT_HTTP', 'USHER_PORT_3000_TCP_ADDR', 'WEBHOOK_SERVICE_PORT'],
+    'POSTGRES_PASSWORD',
+    'POSTGRES_USER',
+    'MYSQL_PASSWORD',
+    'MYSQL_ROOT_PASSWORD',
+    'REDIS_URL',
+    'PGHOST',
+    'PGPASSWORD',
+    'DATABASE_HOST',
+    'DATABASE_PORT',
+    'DATABASE_NAME',
+    'DATABASE_USER',
+    'DATABASE_PASSWORD',
+    'DB_PASSWORD',
+    'APP_PASSWORD',
+    'APP_USER',
+    'API_USER',
+    'OS_PASSWORD',
+    'PG_PASSWORD',
+    'SMTP_PASSWORD',
+    'ACCESS_TOKEN',
+    'NODE_ENV',
+    'NODE_OPTIONS',
+    'HOSTNAME',
+    'HOSTS',
+    'PORTS',
+    'POST',
+    'PATH',
+    'HOME',
+    'SHELL',
+    'LANG',
+    'TZ',
+    'CI',
+    'npm_config_prefix',
+    'npm_package_name',
+    'npm_lifecycle_event',
+    'OPSGENIE_API_KEY',
+    'INTERNAL_API_URL',
+    '_',
+    // Kubernetes sets these for a service called "usher" or "webhook".
+    'USHER_SERVICE_HOST',
+    'USHER_SERVICE_PORT_HTTP',
+    'USHER_PORT_3000_TCP_ADDR',
+    'WEBHOOK_SERVICE_PORT',
   ])('%s', (name) => {
     expect(loadConfig({ [name]: 'something' })).toEqual(loadConfig({}));
   });

@@ -3,7 +3,7 @@ import { hidePassword } from '../../../src/values/start-up-error.js';
 import type { Settings } from '../../support/backend.js';
 import { faultsOf } from './faults.js';
 
-describe('no secret appears in a fault:', () => {
+describe('no secret appears in an error message:', () => {
   const secretive: Settings[] = [
     { USHER_MASTER_KEYS: 'k1:hunter2' },
     { OPS_USER: 'ops:hunter2', OPS_PASSWORD: 'hunter2' },
@@ -31,7 +31,7 @@ describe('no secret appears in a fault:', () => {
     { WEBHOOK_PROXY: 'http://u:hunter2@' },
     { USHER_AUTH_URL: 'ftp://u:hunter2@h' },
   ];
-  test('what is no secret stays readable', () => {
+  test('a URL stays readable except for its password', () => {
     expect(hidePassword('mysql://root@h:3306/usher')).toBe('mysql://root@h:3306/usher');
     expect(hidePassword('mysql://root:pw@h:3306/usher')).toBe('mysql://root:***@h:3306/usher');
     expect(hidePassword('redis://h:6379')).toBe('redis://h:6379');

@@ -16,7 +16,7 @@ const SERVER: Settings = {
 describe('without any setting', () => {
   const config = loadConfig({});
 
-  test('everything is as the specification and this machine want it', () => {
+  test('all defaults are those of the specification and of a local sandbox', () => {
     expect(config).toMatchObject({
       environment: 'sandbox',
       role: 'all',
@@ -40,7 +40,7 @@ describe('without any setting', () => {
     });
   });
 
-  test('what is unsafe beyond this machine is said aloud', () => {
+  test('the defaults that are unsafe beyond a local machine are listed', () => {
     expect(config.unsafeDefaults).toEqual([
       'a generated master key',
       'operator credentials ops:ops',
@@ -49,13 +49,13 @@ describe('without any setting', () => {
     ]);
   });
 
-  test('an empty text counts as absent, as compose files leave it', () => {
+  test('an empty value counts as absent, as compose files pass unset variables', () => {
     expect(loadConfig({ PORT: '', DATABASE_URL: '', OPS_USER: '', OPS_PASSWORD: '' })).toEqual(config);
   });
 });
 
-describe('a good value is taken', () => {
-  const taken: [name: string, value: string, seen: (config: Config) => unknown, wanted: unknown][] = [
+describe('a valid value is accepted', () => {
+  const accepted: [name: string, value: string, read: (config: Config) => unknown, expected: unknown][] = [
     ['PORT', '0', (config) => config.port, 0],
     ['PORT', '65535', (config) => config.port, 65_535],
     ['HOST', '::1', (config) => config.host, '::1'],
@@ -84,8 +84,8 @@ describe('a good value is taken', () => {
       ['k1', 'k0'],
     ],
   ];
-  test.each(taken)('%s=%s', (name, value, seen, wanted) => {
-    expect(seen(loadConfig({ [name]: value }))).toEqual(wanted);
+  test.each(accepted)('%s=%s', (name, value, read, expected) => {
+    expect(read(loadConfig({ [name]: value }))).toEqual(expected);
   });
 
   const queues: [database: string, queue: string | undefined, kind: string][] = [
@@ -101,9 +101,9 @@ describe('a good value is taken', () => {
   });
 });
 
-describe('an impossible value is refused with what to write:', () => {
+describe('an invalid value is refused, and the message says what to use:', () => {
   const refused: [name: string, value: string, wanted: string][] = [
-    ['PORT', 'abc', 'PORT=abc is not possible; write a whole number from 0 to 65535'],
+    ['PORT', 'abc', 'PORT=abc is invalid; use a whole number from 0 to 65535'],
     ['PORT', '65536', 'a whole number from 0 to 65535'],
     ['PORT', '-1', 'a whole number'],
     ['PORT', '3000.5', 'a whole number'],
@@ -111,10 +111,10 @@ describe('an impossible value is refused with what to write:', () => {
     ['USHER_ENV', 'staging', 'one of sandbox, production'],
     ['USHER_ROLE', 'All', 'one of all, api, worker'],
     ['LOG_LEVEL', 'loud', 'one of silent, fatal, error, warn, info, debug, trace'],
-    ['USHER_AUTH_URL', 'auth.example', 'an http:// or https:// address'],
-    ['USHER_AUTH_URL', 'https://auth.example/?env=sandbox', 'with a path at most'],
-    ['USHER_AUTH_URL', 'https://auth.example/#', 'with a path at most'],
-    ['USHER_AUTH_URL', 'https://user@auth.example', 'with a path at most'],
+    ['USHER_AUTH_URL', 'auth.example', 'an http:// or https:// URL'],
+    ['USHER_AUTH_URL', 'https://auth.example/?env=sandbox', 'without credentials, query or fragment'],
+    ['USHER_AUTH_URL', 'https://auth.example/#', 'without credentials, query or fragment'],
+    ['USHER_AUTH_URL', 'https://user@auth.example', 'without credentials, query or fragment'],
     ['QUEUE_PREFIX', 'a:b', 'up to 40 letters, digits, - or _'],
     ['DATABASE_POOL', '0', 'a whole number from 1 to 1000'],
     ['WEBHOOK_TIMEOUT', '30', 'a duration like 500ms, 30s, 2m, 24h or 60d'],
@@ -125,21 +125,21 @@ describe('an impossible value is refused with what to write:', () => {
     ['WEBHOOK_MAX_ATTEMPTS', '6', 'a whole number from 1 to 5'],
     ['WEBHOOK_CONCURRENCY', '0', 'a whole number from 1 to 10000'],
     ['WEBHOOK_ALLOW_PRIVATE_HOSTS', 'maybe', 'true or false'],
-    ['WEBHOOK_PROXY', 'proxy.example:3128', 'write something like http://proxy.example:3128'],
-    ['WEBHOOK_PROXY', 'socks5://proxy:1080', 'write something like http://proxy.example:3128'],
-    ['WEBHOOK_PROXY', 'http://proxy:3128/path', 'has a path; end it after host and port'],
-    ['WEBHOOK_PROXY', 'http://proxy:3128?x', 'has a path; end it after host and port'],
-    ['WEBHOOK_PROXY', 'http://u:12#4@proxy', 'a # in a password as %23'],
-    ['WEBHOOK_PROXY', 'http://u:100%@proxy', 'a % in a password as %25'],
-    ['WEBHOOK_PROXY', 'http://a%3Ab:p@proxy', 'a colon in its user'],
+    ['WEBHOOK_PROXY', 'proxy.example:3128', 'is invalid; use a URL like http://proxy.example:3128'],
+    ['WEBHOOK_PROXY', 'socks5://proxy:1080', 'is invalid; use a URL like http://proxy.example:3128'],
+    ['WEBHOOK_PROXY', 'http://proxy:3128/path', 'has a path or query; end it after the port'],
+    ['WEBHOOK_PROXY', 'http://proxy:3128?x', 'has a path or query; end it after the port'],
+    ['WEBHOOK_PROXY', 'http://u:12#4@proxy', 'use %23 for a # in a password'],
+    ['WEBHOOK_PROXY', 'http://u:100%@proxy', 'use %25 for a % in a password'],
+    ['WEBHOOK_PROXY', 'http://a%3Ab:p@proxy', 'a colon in its user name'],
     ['ACCESS_TOKEN_LIFETIME', '999ms', 'a duration from 1s to 3650d'],
     ['REFRESH_TOKEN_LIFETIME', '1y', 'a duration like'],
     ['SHUTDOWN_DELAY', '11m', 'a duration from 0ms to 10m'],
-    ['USHER_MASTER_KEYS', 'k1:c2hvcnQ=', '32 bytes a key'],
-    ['USHER_MASTER_KEYS', `${KEY},${KEY}`, '32 bytes a key'],
-    ['DATABASE_URL', 'embedded:', 'names no folder'],
-    ['OPS_USER', 'ops', 'OPS_PASSWORD must be set: it goes with OPS_USER'],
-    ['INTERNAL_PASSWORD', 'pw', 'INTERNAL_USER must be set: it goes with INTERNAL_PASSWORD'],
+    ['USHER_MASTER_KEYS', 'k1:c2hvcnQ=', '32 bytes per key'],
+    ['USHER_MASTER_KEYS', `${KEY},${KEY}`, '32 bytes per key'],
+    ['DATABASE_URL', 'embedded:', 'has no folder'],
+    ['OPS_USER', 'ops', 'OPS_PASSWORD must be set: OPS_USER needs it'],
+    ['INTERNAL_PASSWORD', 'pw', 'INTERNAL_USER must be set: INTERNAL_PASSWORD needs it'],
   ];
   test.each(refused)('%s=%s', (name, value, wanted) => {
     const faults = faultsOf({ [name]: value });
@@ -148,13 +148,13 @@ describe('an impossible value is refused with what to write:', () => {
   });
 
   const refusedUrls: [settings: Settings, wanted: string][] = [
-    [{ DATABASE_URL: 'oracle://h/usher' }, 'write something like embedded:./data, mysql://'],
-    [{ DATABASE_URL: './data' }, 'write something like embedded:./data'],
-    [{ DATABASE_URL: 'mysql://root@h:3306/' }, 'names no database'],
-    [{ DATABASE_URL: 'postgres://h' }, 'names no database'],
-    [{ DATABASE_URL: 'mysql:///usher' }, 'a host after the ://'],
-    [{ DATABASE_URL: 'mysql://u:12#4@h/usher' }, 'a # in a password as %23'],
-    [{ DATABASE_URL: 'mysql://u:100%@h/usher' }, 'a % in a password as %25'],
+    [{ DATABASE_URL: 'oracle://h/usher' }, 'is invalid; use a URL like embedded:./data, mysql://'],
+    [{ DATABASE_URL: './data' }, 'is invalid; use a URL like embedded:./data'],
+    [{ DATABASE_URL: 'mysql://root@h:3306/' }, 'has no database name'],
+    [{ DATABASE_URL: 'postgres://h' }, 'has no database name'],
+    [{ DATABASE_URL: 'mysql:///usher' }, 'a host after ://'],
+    [{ DATABASE_URL: 'mysql://u:12#4@h/usher' }, 'use %23 for a # in a password'],
+    [{ DATABASE_URL: 'mysql://u:100%@h/usher' }, 'use %25 for a % in a password'],
     [{ DATABASE_URL: 'mysql://h/usher?tls=1' }, 'DATABASE_URL: ?tls is not a parameter of mysql URLs; use ssl-mode'],
     [
       { DATABASE_URL: 'mysql://h/usher?ssl-mode=verify' },
@@ -170,7 +170,7 @@ describe('an impossible value is refused with what to write:', () => {
     ],
     [{ QUEUE_URL: 'redis://h?tls=true' }, 'remove it (for TLS use rediss://)'],
     [{ QUEUE_URL: 'amqp://h' }, 'redis://host:6379'],
-    [{ QUEUE_URL: 'redis://h/abc' }, 'a database of Redis is a number'],
+    [{ QUEUE_URL: 'redis://h/abc' }, 'a Redis database is a number'],
     [{ QUEUE_URL: '' }, 'QUEUE_URL must be set'],
     [{ QUEUE_URL: 'embedded:' }, 'QUEUE_URL must be set'],
   ];
@@ -179,7 +179,7 @@ describe('an impossible value is refused with what to write:', () => {
   });
 });
 
-test('all faults are listed at once, one line each', () => {
+test('all errors are listed at once, one line each', () => {
   const settings = {
     PORT: 'abc',
     LOG_LEVEL: 'a\nb',
@@ -195,21 +195,21 @@ test('all faults are listed at once, one line each', () => {
   expect(new ConfigError(faults).message.split('\n')).toHaveLength(1 + faults.length);
 });
 
-describe('beyond this machine', () => {
-  const exposed: [settings: Settings, why: string][] = [
+describe('outside a local sandbox', () => {
+  const exposed: [settings: Settings, reason: string][] = [
     [{ HOST: '0.0.0.0' }, 'with HOST=0.0.0.0'],
     [{ HOST: '10.0.0.1' }, 'with HOST=10.0.0.1'],
     [{ DATABASE_URL: 'postgres://u@127.0.0.1/usher' }, 'with a database server'],
     [{ DATABASE_URL: SERVER.DATABASE_URL!, QUEUE_URL: SERVER.QUEUE_URL! }, 'with a database server'],
   ];
-  test.each(exposed)('%j needs master keys and operator credentials of its own', (settings, why) => {
+  test.each(exposed)('%j requires configured master keys and operator credentials', (settings, reason) => {
     expect(faultsOf(settings)).toEqual([
-      expect.stringContaining(`USHER_MASTER_KEYS must be set ${why}: id:base64`),
-      expect.stringContaining(`OPS_USER and OPS_PASSWORD must be set ${why}: `),
+      expect.stringContaining(`USHER_MASTER_KEYS must be set ${reason}: id:base64`),
+      expect.stringContaining(`OPS_USER and OPS_PASSWORD must be set ${reason}: `),
     ]);
   });
 
-  test('nobody is internal and private Notify URLs are refused unless they are set', () => {
+  test('by default there are no internal credentials, and private Notify URLs are refused', () => {
     expect(loadConfig(SERVER)).toMatchObject({ internal: null, allowPrivateHosts: false, unsafeDefaults: [] });
   });
 
@@ -220,7 +220,7 @@ describe('beyond this machine', () => {
       expect.stringContaining('OPS_USER and OPS_PASSWORD must be set in production'),
       expect.stringMatching(/^DATABASE_URL: production needs mysql:\/\/ or postgres:\/\//),
       expect.stringMatching(/^WEBHOOK_ALLOW_PRIVATE_HOSTS: production never/),
-      expect.stringContaining('production keeps the specified 30s, 2m, 30s and 5'),
+      expect.stringContaining('production uses the specified 30s, 2m, 30s and 5'),
     ]);
   });
 
@@ -232,7 +232,7 @@ describe('beyond this machine', () => {
     expect(faultsOf({ ...SERVER, USHER_ENV: 'production', [name]: value })).toHaveLength(1);
   });
 
-  test('production takes the specified times written out, and its own queue prefix', () => {
+  test('production accepts the specified times written out, and has its own queue prefix', () => {
     const config = loadConfig({
       ...SERVER,
       USHER_ENV: 'production',

@@ -1,15 +1,15 @@
 import { type Html, html } from '../../http/html.js';
 import type { AttemptView, WebhookView } from '../../webhooks/webhook-view.js';
 
-export interface Story {
+export interface WebhookDetails {
   webhook: WebhookView;
   attempts: AttemptView[];
-  /** Why what was asked for was not done. */
+  /** Why a resend was refused, if it was. */
   refusal?: string;
 }
 
-/** A webhook's attempts as a timeline, and a button where it may be sent again. */
-export function story({ webhook, attempts, refusal }: Story): Html {
+/** The detail page of a webhook: its attempts as a timeline, and a resend button if it has FAILED. */
+export function webhookPage({ webhook, attempts, refusal }: WebhookDetails): Html {
   const { id, referenceId, clientId, notifyUrl, status, createdAt, nextAttemptAt, finishedAt, resendOf } = webhook;
   return html`${refusal === undefined ? null : html`<p class="note" role="alert">${refusal}</p>`}
     <h2>Webhook ${id}: <span class="${status}">${status}</span></h2>
@@ -44,7 +44,7 @@ export function story({ webhook, attempts, refusal }: Story): Html {
     ${
       status === 'FAILED'
         ? html`<form method="post" action="/ops/webhooks/${id}/resend">
-            <p><button>Send it again</button></p>
+            <p><button>Send again</button></p>
           </form>`
         : null
     }
@@ -52,7 +52,7 @@ export function story({ webhook, attempts, refusal }: Story): Html {
     ${
       attempts.length === 0
         ? html`<p class="dim">None yet.</p>`
-        : html`<ol class="story">
+        : html`<ol class="timeline">
             ${attempts.map((one) => attempt(one, status))}
           </ol>`
     }`;
@@ -60,7 +60,7 @@ export function story({ webhook, attempts, refusal }: Story): Html {
 
 function attempt(attempt: AttemptView, status: WebhookView['status']): Html {
   const { number, startedAt, durationMs, phase, address, responseStatus, error, responseSnippet } = attempt;
-  const unknown = status === 'PENDING' ? 'under way, or cut off' : 'cut off';
+  const unknown = status === 'PENDING' ? 'in progress, or cut off' : 'cut off';
   const verdict = durationMs === null ? unknown : (error ?? 'delivered');
   return html`<li>
     <p><strong>${number}</strong> <time>${startedAt}</time></p>

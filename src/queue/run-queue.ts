@@ -1,0 +1,58 @@
+import { Logger } from '@nestjs/common';
+import type { Job, Queue } from 'bullmq';
+import { runAt } from '../values/retry-schedule.js';
+
+export interface RunJob {
+  run: number;
+}
+
+/** Finished jobs are kept, so that a run can find the previous one. If it is missing, the queue has lost its data. */
+const KEEP_FINISHED = { count: 20 };
+
+/**
+ * Adds one job for each scheduled run; runs start at multiples of the period since 1970. Every worker adds the job, and
+ * the job id removes duplicates. The schedule itself is not stored in the queue, so it cannot be lost there.
+ */
+export class RunQueue {
+  private readonly logger: Logger;
+  private timer: NodeJS.Timeout | undefined;
+
+  /** `name` is how the log calls a run. */
+  constructor(
+    private readonly queue: Queue<RunJob>,
+    private readonly everyMs: number,
+    private readonly name: string,
+  ) {
+    this.logger = new Logger(name);
+  }
+
+  /** Adds the job of every run from now on. */
+  start(): void {
+    const now = Date.now();
+    const startsAt = runAt(this.everyMs, now + 1);
+    this.timer = setTimeout(() => {
+      this.start();
+      this.add(startsAt / this.everyMs).catch((error: unknown) => {
+        this.logger.warn(`one ${this.name} was skipped: ${(error as Error).message}`);
+      });
+    }, startsAt - now);
+  }
+
+  stop(): void {
+    clearTimeout(this.timer);
+  }
+
+  job(run: number): Promise<Job<RunJob> | undefined> {
+    return this.queue.getJob(jobId(run)) as Promise<Job<RunJob> | undefined>;
+  }
+
+  private async add(run: number): Promise<void> {
+    await this.queue.add(
+      'run',
+      { run },
+      { jobId: jobId(run), removeOnComplete: KEEP_FINISHED, removeOnFail: KEEP_FINISHED },
+    );
+  }
+}
+
+const jobId = (run: number): string => `run-${run}`;

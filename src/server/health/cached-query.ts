@@ -1,0 +1,44 @@
+/** Rejects if `work` takes longer than `timeoutMs`. The work itself is not cancelled. */
+export async function withTimeout<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer in ${timeoutMs} ms`)), timeoutMs);
+  });
+  try {
+    return await Promise.race([work, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const MIN_CACHE_MS = 5_000;
+/** A slow query is cached for this many times its duration, so it uses a connection at most 5 % of the time. */
+const CACHE_FACTOR = 20;
+const TIMEOUT_MS = 2_000;
+
+/** A query whose result is cached for some seconds. It runs once at a time, and callers wait for it only a short time. */
+export class CachedQuery<T> {
+  private running: Promise<T> | null = null;
+  private cached: { value: T; until: number } | null = null;
+
+  constructor(private readonly query: () => Promise<T>) {}
+
+  /** Null if there was no answer in time, or an error. */
+  async get(): Promise<T | null> {
+    if (this.cached && performance.now() < this.cached.until) return this.cached.value;
+    this.running ??= this.refresh();
+    return withTimeout(this.running, TIMEOUT_MS).catch(() => null);
+  }
+
+  private async refresh(): Promise<T> {
+    const startedAt = performance.now();
+    try {
+      const value = await this.query();
+      const now = performance.now();
+      this.cached = { value, until: now + Math.max(MIN_CACHE_MS, CACHE_FACTOR * (now - startedAt)) };
+      return value;
+    } finally {
+      this.running = null;
+    }
+  }
+}
