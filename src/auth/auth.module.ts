@@ -12,19 +12,18 @@ import { TokenLimit } from './tokens/token-limit.js';
 import { TokenController } from './tokens/token.controller.js';
 import { TokenService } from './tokens/token.service.js';
 
-/** The guards and what they need. It comes with UsherModule, for applications that serve no token endpoints too. */
+const GUARDS = [BasicStrategy, BasicGuard, FailureLimit, ClientAuthentication, AccessTokens, BearerGuard];
+const TOKENS = [TokenEvents, TokenLimit, TokenService, RevocationService, IntrospectionService];
+
+/** Guards and token services without any route. It comes with UsherModule. */
 @Module({
   imports: [PassportModule],
-  providers: [BasicStrategy, BasicGuard, FailureLimit, ClientAuthentication, AccessTokens, BearerGuard],
+  providers: [...GUARDS, ...TOKENS],
   // Nest instantiates a guard in each module that uses it, so that module needs the guard's dependencies.
-  exports: [BasicGuard, FailureLimit, ClientAuthentication, AccessTokens, BearerGuard],
+  exports: [...GUARDS, ...TOKENS],
 })
 export class AuthenticationModule {}
 
 /** The routes `POST /auth/token`, `/auth/refresh`, `/auth/revoke` and `/auth/introspect`. */
-@Module({
-  controllers: [TokenController],
-  providers: [TokenEvents, TokenLimit, TokenService, RevocationService, IntrospectionService],
-  exports: [TokenEvents, TokenService],
-})
+@Module({ controllers: [TokenController] })
 export class AuthModule {}

@@ -1,7 +1,11 @@
+import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource, EntityTarget } from 'typeorm';
 
-/** Injects the `DataSource` that holds Usher's tables: the application's own, or one that Usher opened. */
-export const USHER_DATA_SOURCE = Symbol('DataSource of Usher: import UsherModule.forRoot() or forRootAsync()');
+/**
+ * Injects the `DataSource` that holds Usher's tables: the application's own, or one that Usher opened. It is the one
+ * named `usher`, so that `@InjectDataSource('usher')` injects it too.
+ */
+export const USHER_DATA_SOURCE = getDataSourceToken('usher') as string;
 
 /** The table of an entity as SQL names it, with the schema and the prefix of the data source. */
 export const tableOf = (dataSource: DataSource, entity: EntityTarget<object>): string =>

@@ -88,8 +88,8 @@ export function postgresAddress({ queue, database }: ResolvedOptions): pg.PoolCo
 /** The address in the options of the application's own data source. */
 function addressOf({ options }: DataSource): pg.PoolConfig {
   if (options.type !== 'postgres') throw new StartUpError('queue.url is missing; the data source is not on Postgres');
-  const { url, host, port, username: user, password, database, ssl } = options;
-  const given = { connectionString: url, host, port, user, password, database, ssl } as Record<string, unknown>;
+  const { url, host, port, username: user, password, database, ssl, extra } = options;
+  const given: Record<string, unknown> = { connectionString: url, host, port, user, password, database, ssl, ...extra };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 

@@ -50,7 +50,7 @@ const verifies = ({ rawBody, headers }: Arrival, secret: string): boolean => {
 
 /** Simulates elapsed time by moving the expiry of the old secret closer. */
 async function shortenOverlap(client: TestClient, ms: number): Promise<void> {
-  const dataSource = usher.running.app.get<DataSource>(getDataSourceToken());
+  const dataSource = usher.running.app.get<DataSource>(getDataSourceToken('usher'));
   await dataSource
     .createQueryBuilder()
     .update('ClientSecret')
@@ -71,7 +71,7 @@ describe('during the overlap of a rotation', () => {
 
   test('the overlap lasts 24 hours by default, by the database clock', async () => {
     const client = await usher.client();
-    const dataSource = usher.running.app.get<DataSource>(getDataSourceToken());
+    const dataSource = usher.running.app.get<DataSource>(getDataSourceToken('usher'));
     const before = await databaseNow(dataSource.manager);
     const { old_secret_valid_until: until } = await usherJson<Rotated>(usher.settings, [
       'client',

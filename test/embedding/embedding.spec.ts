@@ -4,23 +4,7 @@ import { type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import {
-  AuthModule,
-  BearerGuard,
-  type Client,
-  ClientsModule,
-  ClientsService,
-  type Config,
-  CurrentClient,
-  loadConfig,
-  OnOrderCompleted,
-  type OrderCompleted,
-  OrdersModule,
-  OrdersService,
-  UsherModule,
-  WebhookModule,
-  WebhookService,
-} from '../../src/index.js';
+import { BearerGuard, type Client, ClientsModule, ClientsService, type Config, CurrentClient, loadConfig, OnOrderCompleted, type OrderCompleted, OrdersModule, OrdersService, UsherModule, WebhookModule, WebhookService } from '../../src/index.js';
 import { issueAccessToken } from '../../src/testing/index.js';
 import { type Backend, createBackend } from '../support/backend.js';
 import { TestReceiver } from '../support/receiver.js';
@@ -119,7 +103,7 @@ describe('an application that embeds Usher', () => {
   test('can protect its own routes with BearerGuard and gets no routes of Usher', async () => {
     const config = await settings();
     @Module({
-      imports: [UsherModule.forResolvedOptions(config), AuthModule, OrdersModule, WebhookModule],
+      imports: [UsherModule.forResolvedOptions(config), OrdersModule, WebhookModule],
       controllers: [SeatsController],
     })
     class SeatsModule {}

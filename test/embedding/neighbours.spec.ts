@@ -167,17 +167,15 @@ describe('an application', () => {
     expect(await application.get(ClientsService, { strict: false }).list()).toEqual([]);
   });
 
-  test('with a second default data source, before or after Usher’s, does not start and says what to do', async () => {
-    const usher = UsherModule.forResolvedOptions(loadConfig(NOWHERE));
-    for (const imports of [
-      [usher, dataSourceNamed()],
-      [dataSourceNamed(), usher],
-    ]) {
-      @Module({ imports })
-      class ShopModule {}
-      const starting = NestFactory.createApplicationContext(ShopModule, { logger: false, abortOnError: false });
-      await expect(starting).rejects.toThrow('give yours a name');
-    }
+  test.each(['before', 'after'])('can have a default data source, imported %s Usher', async (order) => {
+    const usher = UsherModule.forResolvedOptions(await settings({ USHER_ROLE: 'api' }));
+    const imports = order === 'before' ? [dataSourceNamed(), usher] : [usher, dataSourceNamed()];
+    @Module({ imports })
+    class ShopModule {}
+    const application = await NestFactory.createApplicationContext(ShopModule, { logger: false, abortOnError: false });
+    open.push(application);
+    expect(application.get(DataSource)).toBe(shop);
+    expect(await application.get(ClientsService, { strict: false }).list()).toEqual([]);
   });
 
   test('gets its own event emitter with its own options', async () => {
@@ -221,8 +219,11 @@ describe('an application', () => {
 test('two Ushers in one process keep their own settings, even if both modules are made before either starts', async () => {
   const configs = await Promise.all(['11', '22'].map((most) => settings({ WEBHOOK_CONCURRENCY: most })));
   const modules = configs.map((config) => UsherModule.forResolvedOptions(config));
-  for (const module of modules)
-    open.push(await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false }));
+  for (const usher of modules) {
+    @Module({ imports: [usher, WebhookModule] })
+    class CinemaModule {}
+    open.push(await NestFactory.createApplicationContext(CinemaModule, { logger: false, abortOnError: false }));
+  }
   const concurrencies = open.map((one) => workerOf(one)?.concurrency);
   expect(concurrencies).toEqual([11, 22]);
 });

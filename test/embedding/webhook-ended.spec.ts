@@ -113,7 +113,7 @@ describe('the application gets an event when a webhook ends:', () => {
   test('FAILED, after a crash cut off the last attempt', async () => {
     const { id, referenceId } = await notify('Good-3');
     await endedEvents(referenceId);
-    const dataSource = application.get<DataSource>(getDataSourceToken());
+    const dataSource = application.get<DataSource>(getDataSourceToken('usher'));
     // The state after a worker stopped during the last attempt.
     await dataSource.manager.update(Webhook, { id }, { status: 'PENDING', attempts: 2, nextAttemptAt: 1 });
     const emitter = new WebhookEndedEmitter(application.get(EventEmitter2));

@@ -72,7 +72,7 @@ async function sendBadRequests(server: ServerProcess, id: string, secret: string
 }
 
 async function dump(app: INestApplicationContext): Promise<{ tables: string[]; text: string }> {
-  const dataSource = app.get<DataSource>(getDataSourceToken());
+  const dataSource = app.get<DataSource>(getDataSourceToken('usher'));
   const found = await dataSource.query<{ name: string }[]>(
     dataSource.options.type === 'postgres'
       ? `SELECT quote_ident(table_schema) || '.' || quote_ident(table_name) AS name FROM information_schema.tables

@@ -48,7 +48,7 @@ describe('an Idempotency-Key', () => {
 
   test('is valid for one day', async () => {
     const first = await create(client, 'e');
-    const dataSource = usher.running.app.get<DataSource>(getDataSourceToken(), { strict: false });
+    const dataSource = usher.running.app.get<DataSource>(getDataSourceToken('usher'), { strict: false });
     await dataSource.getRepository(IdempotencyKey).decrement({ key: 'e' }, 'createdAt', 86_400_000);
     const later = await create(client, 'e');
     expect(later.status).toBe(201);

@@ -24,7 +24,7 @@ let client: TestClient;
 beforeAll(async () => {
   // No worker, because a worker would also purge at a full hour.
   usher = await TestUsher.start({ USHER_ROLE: 'api' });
-  dataSource = usher.running.app.get<DataSource>(getDataSourceToken());
+  dataSource = usher.running.app.get<DataSource>(getDataSourceToken('usher'));
   client = await usher.client();
 });
 afterAll(() => usher.stop());

@@ -1,7 +1,8 @@
 import { getQueueToken } from '@nestjs/bullmq';
+import { getDataSourceToken } from '@nestjs/typeorm';
 import type { Queue } from 'bullmq';
 import type { DestinationStream } from 'pino';
-import { DataSource } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { createLogger } from '../../src/server/logger.js';
 import { type Running, serve } from '../../src/server/serve.js';
@@ -63,7 +64,7 @@ export class TestUsher {
   }
 
   get dataSource(): DataSource {
-    return this.running.app.get(DataSource, { strict: false });
+    return this.running.app.get<DataSource>(getDataSourceToken('usher'), { strict: false });
   }
 
   /** The BullMQ queue of deliveries. */

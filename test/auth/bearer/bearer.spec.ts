@@ -15,7 +15,7 @@ let statements: string[] = [];
 
 beforeAll(async () => {
   usher = await TestUsher.start();
-  dataSource = usher.running.app.get<DataSource>(getDataSourceToken());
+  dataSource = usher.running.app.get<DataSource>(getDataSourceToken('usher'));
   dataSource.logger = { ...SILENT, logQuery: (sql) => void statements.push(sql) };
 });
 afterEach(() => {

@@ -1,7 +1,8 @@
 import { connect } from 'node:net';
 import { expect } from '@jest/globals';
 import type { LoggerService } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import { getDataSourceToken } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
 import type { Answer, TestClient, TestUsher } from '../../support/usher.js';
 
 export const ROUTES = ['/auth/token', '/auth/refresh', '/auth/revoke', '/auth/introspect'];
@@ -83,4 +84,5 @@ export function captureLog(usher: TestUsher): unknown[][] {
 export const auditLines = (log: unknown[][]): Record<string, unknown>[] =>
   log.filter((line) => line.at(-1) === 'audit').map(([fields]) => fields as Record<string, unknown>);
 
-export const dataSource = (usher: TestUsher): DataSource => usher.running.app.get(DataSource, { strict: false });
+export const dataSource = (usher: TestUsher): DataSource =>
+  usher.running.app.get<DataSource>(getDataSourceToken('usher'), { strict: false });

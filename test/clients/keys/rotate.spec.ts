@@ -17,7 +17,7 @@ const [OLD, NEW] = [key('old'), key('new')];
 const BOTH: Settings = { USHER_MASTER_KEYS: `${OLD},${NEW}` };
 const NEW_FIRST: Settings = { USHER_MASTER_KEYS: `${NEW},${OLD}` };
 
-const dataSourceOf = (usher: TestUsher): DataSource => usher.running.app.get<DataSource>(getDataSourceToken());
+const dataSourceOf = (usher: TestUsher): DataSource => usher.running.app.get<DataSource>(getDataSourceToken('usher'));
 
 const keyIds = async (usher: TestUsher): Promise<string[]> => {
   const secrets = await dataSourceOf(usher).manager.find(ClientSecret);

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { EventEmitter2 } from '@nestjs/event-emitter';
+import { getDataSourceToken } from '@nestjs/typeorm';
 import { Registry } from 'prom-client';
-import { DataSource } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import { USHER_OPTIONS } from '../../../src/usher.options.js';
 import { ClaimStore } from '../../../src/webhooks/deliver/claim.store.js';
 import { DeliveryEvents } from '../../../src/webhooks/deliver/delivery-events.js';
@@ -22,7 +23,7 @@ test('only one of two concurrent claims of the same webhook succeeds', async () 
   const [webhook] = await usher.webhooks.find(await client.completedOrder());
   const { app } = usher.running;
   const store = new ClaimStore(
-    app.get(DataSource),
+    app.get<DataSource>(getDataSourceToken('usher')),
     app.get(USHER_OPTIONS),
     new DeliveryEvents(new Registry(), new WebhookEndedEmitter(new EventEmitter2())),
   );
