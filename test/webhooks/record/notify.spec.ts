@@ -120,7 +120,7 @@ describe('notify in the transaction of the caller', () => {
     const other = new DataSource({ ...usher.dataSource.options, entities: [] });
     const reference = newReference();
     await expect(notify(reference, other.manager)).rejects.toThrow('another data source');
-    await expect(notify(reference, usher.dataSource.manager)).rejects.toThrow('outside a transaction');
+    await expect(notify(reference, usher.dataSource.manager)).rejects.toThrow('without an open transaction');
     expect(await usher.webhooks.find(reference)).toEqual([]);
   });
 });
