@@ -6,13 +6,13 @@ import { socketHost } from '../values/connection-url.js';
 import type { RetryPolicy } from '../values/retry-schedule.js';
 import { StartUpError, unreachable } from '../values/start-up-error.js';
 import type { EmbeddedPostgres } from './embedded/index.js';
-import { Initial1767225600000 } from './migrations/1767225600000-initial.js';
+import { usherMigrations } from './migrator.js';
 import { isDatabaseDown } from './sql.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
 const COMMON = {
-  migrations: [Initial1767225600000],
+  migrations: usherMigrations,
   migrationsTableName: 'usher_migration',
   migrationsTransactionMode: 'each' as const,
   logging: false,

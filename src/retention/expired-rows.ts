@@ -12,7 +12,7 @@ export type ExpiredRow = Record<string, string> & { moment: string | number };
 /** One kind of rows that expire. Its strings are written into SQL, so they must never contain user input. */
 export interface ExpiringRows {
   kind: 'accessTokens' | 'grants' | 'idempotencyKeys' | 'orders' | 'webhooks';
-  table: string;
+  entity: new () => object;
   key: string[];
   /** The index with the columns of `condition` and then `moment`. */
   index: string;
@@ -32,7 +32,7 @@ const column = (rows: ExpiredRow[], name: string) => In(rows.map((row) => row[na
 const TOKENS: ExpiringRows[] = [
   {
     kind: 'accessTokens',
-    table: 'usher_access_token',
+    entity: AccessToken,
     key: ['digest'],
     index: 'usher_access_token_expiry',
     moment: 'expires_at',
@@ -41,7 +41,7 @@ const TOKENS: ExpiringRows[] = [
   },
   {
     kind: 'grants',
-    table: 'usher_grant',
+    entity: Grant,
     key: ['id'],
     index: 'usher_grant_expiry',
     moment: 'expires_at',
@@ -53,7 +53,7 @@ const TOKENS: ExpiringRows[] = [
 const ORDERS: ExpiringRows[] = [
   {
     kind: 'idempotencyKeys',
-    table: 'usher_idempotency_key',
+    entity: IdempotencyKey,
     key: ['client_id', 'idempotency_key'],
     index: 'usher_idempotency_key_age',
     moment: 'created_at',
@@ -66,7 +66,7 @@ const ORDERS: ExpiringRows[] = [
   },
   {
     kind: 'orders',
-    table: 'usher_movie_order',
+    entity: MovieOrder,
     key: ['id'],
     condition: "status = 'COMPLETED'",
     index: 'usher_movie_order_retention',
@@ -79,7 +79,7 @@ const ORDERS: ExpiringRows[] = [
 /** The row itself is kept: its live key prevents a second notification of a reference that had a SUCCESS. */
 const WEBHOOKS: ExpiringRows = {
   kind: 'webhooks',
-  table: 'usher_webhook',
+  entity: Webhook,
   key: ['id'],
   condition: 'purged_at IS NULL',
   index: 'usher_webhook_retention',

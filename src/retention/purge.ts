@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
-import { USHER_DATA_SOURCE } from '../database/data-source.js';
+import { tableOf, USHER_DATA_SOURCE } from '../database/data-source.js';
 import { databaseNow, inTransaction } from '../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { EXPIRING_ROWS, type ExpiredRow, type ExpiringRows } from './expired-rows.js';
@@ -47,7 +47,7 @@ export class Purge {
     const { manager } = this.dataSource;
     const counts = EXPIRING_ROWS.map(async (rows) => {
       const [row] = await manager.sql<[{ count: string | number }]>`
-        SELECT COUNT(*) AS ${() => quoted(manager, 'count')} FROM ${() => rows.table}
+        SELECT COUNT(*) AS ${() => quoted(manager, 'count')} FROM ${() => tableOf(manager.dataSource, rows.entity)}
         WHERE ${() => conditionOf(rows)} AND ${() => rows.moment} <= ${rows.until(now, this.options)}`;
       return Number(row.count);
     });
@@ -72,12 +72,12 @@ export class Purge {
 }
 
 function lockBatch(manager: EntityManager, rows: ExpiringRows, from: number, until: number): Promise<ExpiredRow[]> {
-  const { table, key, index, moment } = rows;
+  const { entity, key, index, moment } = rows;
   // Without the hint MySQL scans the table when most of it has expired, and locks every row it reads.
   const byIndex = manager.dataSource.options.type === 'postgres' ? '' : `FORCE INDEX (${index})`;
   return manager.sql`
     SELECT ${() => key.join(', ')}, ${() => moment} AS ${() => quoted(manager, 'moment')}
-    FROM ${() => table} ${() => byIndex}
+    FROM ${() => tableOf(manager.dataSource, entity)} ${() => byIndex}
     WHERE ${() => conditionOf(rows)} AND ${() => moment} >= ${from} AND ${() => moment} <= ${until}
     ORDER BY ${() => moment} LIMIT ${() => String(BATCH)} FOR UPDATE SKIP LOCKED`;
 }

@@ -4,7 +4,22 @@ import { type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { BearerGuard, type Client, ClientsModule, ClientsService, type Config, CurrentClient, loadConfig, OnOrderCompleted, type OrderCompleted, OrdersModule, OrdersService, UsherModule, WebhookModule, WebhookService } from '../../src/index.js';
+import {
+  BearerGuard,
+  type Client,
+  ClientsModule,
+  ClientsService,
+  type Config,
+  CurrentClient,
+  loadConfig,
+  OnOrderCompleted,
+  type OrderCompleted,
+  OrdersModule,
+  OrdersService,
+  UsherModule,
+  WebhookModule,
+  WebhookService,
+} from '../../src/index.js';
 import { issueAccessToken } from '../../src/testing/index.js';
 import { type Backend, createBackend } from '../support/backend.js';
 import { TestReceiver } from '../support/receiver.js';

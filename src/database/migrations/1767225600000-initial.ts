@@ -5,13 +5,13 @@ import {
   type TableColumnOptions,
   type TableIndexOptions,
 } from 'typeorm';
-import { columnsFor } from './column-types.js';
+import { columnsFor, tablePath } from './column-types.js';
 
 export class Initial1767225600000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     const { text, longText, wholeNumber, smallNumber } = columnsFor(runner);
     const create = (name: string, columns: TableColumnOptions[], indices: TableIndexOptions[] = []) =>
-      runner.createTable(new Table({ name, columns, indices }));
+      runner.createTable(new Table({ name: tablePath(runner, name), columns, indices }));
     const optional = { isNullable: true };
     const primary = { isPrimary: true };
 
@@ -154,7 +154,7 @@ export class Initial1767225600000 implements MigrationInterface {
       'client_secret',
       'client',
     ]) {
-      await runner.dropTable(`usher_${name}`);
+      await runner.dropTable(tablePath(runner, `usher_${name}`));
     }
   }
 }

@@ -21,3 +21,8 @@ export function columnsFor(runner: QueryRunner) {
     smallNumber: (name: string, more: Column = {}) => ({ name, type: 'int', ...more }),
   };
 }
+
+/** The table with the schema and the prefix that the data source gives its entities. */
+export const tablePath = (runner: QueryRunner, name: string): string =>
+  runner.connection.entityMetadatas.find(({ tableNameWithoutPrefix }) => tableNameWithoutPrefix === name)?.tablePath ??
+  name;

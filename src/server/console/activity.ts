@@ -1,9 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, MoreThanOrEqual } from 'typeorm';
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow } from '../../database/sql.js';
 import { type WebhookView, webhookView } from '../../webhooks/webhook-view.js';
-import { Webhook, type WebhookStatus } from '../../webhooks/webhook.entity.js';
+import { Webhook, WebhookAttempt, type WebhookStatus } from '../../webhooks/webhook.entity.js';
 import { CachedQuery } from '../health/cached-query.js';
 
 export interface Receiver {
@@ -75,7 +75,7 @@ export class Activity {
 async function statusesSince(manager: EntityManager, since: number): Promise<RecentActivity['today']> {
   const rows = await manager.sql<{ status: WebhookStatus; count: string }[]>`
     SELECT status, COUNT(*) AS count FROM (
-      SELECT status FROM usher_webhook WHERE created_at >= ${since}
+      SELECT status FROM ${() => tableOf(manager.dataSource, Webhook)} WHERE created_at >= ${since}
       ORDER BY created_at DESC LIMIT ${() => String(MAX_ROWS)}) AS newest GROUP BY status`;
   const counts = Object.fromEntries(rows.map(({ status, count }) => [status, Number(count)]));
   return { PENDING: 0, SUCCESS: 0, FAILED: 0, ...counts };
@@ -89,10 +89,10 @@ async function receiversSince(manager: EntityManager, since: number): Promise<Re
   const rows = await manager.sql<Record<'origin' | 'attempts' | 'failures' | 'average', string>[]>`
     SELECT ${() => originOf(manager.dataSource)} AS origin, COUNT(*) AS attempts,
       SUM(CASE WHEN error IS NULL THEN 0 ELSE 1 END) AS failures, AVG(duration_ms) AS average
-    FROM (SELECT webhook_id, error, duration_ms FROM usher_webhook_attempt
+    FROM (SELECT webhook_id, error, duration_ms FROM ${() => tableOf(manager.dataSource, WebhookAttempt)}
       WHERE started_at >= ${since} AND duration_ms IS NOT NULL
       ORDER BY started_at DESC LIMIT ${() => String(MAX_ROWS)}) AS newest
-    JOIN usher_webhook ON id = webhook_id GROUP BY ${() => originOf(manager.dataSource)}`;
+    JOIN ${() => tableOf(manager.dataSource, Webhook)} ON id = webhook_id GROUP BY ${() => originOf(manager.dataSource)}`;
   return rows.map(({ origin, attempts, failures, average }) => ({
     origin,
     attempts: Number(attempts),
@@ -106,7 +106,7 @@ async function intervalsSince(manager: EntityManager, since: number): Promise<In
     SELECT period, COUNT(*) AS attempts, SUM(failed) AS failed FROM (
       SELECT FLOOR((started_at - ${since}) / ${() => String(INTERVAL_MS)}) AS period,
         CASE WHEN error IS NULL THEN 0 ELSE 1 END AS failed
-      FROM usher_webhook_attempt WHERE started_at >= ${since} AND duration_ms IS NOT NULL
+      FROM ${() => tableOf(manager.dataSource, WebhookAttempt)} WHERE started_at >= ${since} AND duration_ms IS NOT NULL
       ORDER BY started_at DESC LIMIT ${() => String(MAX_ROWS)}) AS newest GROUP BY period`;
   const intervals = Array.from({ length: INTERVALS }, (): Interval => ({ delivered: 0, failed: 0 }));
   for (const { period, attempts, failed } of rows) {

@@ -2,12 +2,13 @@ import { InjectQueue } from '@nestjs/bullmq';
 import { Inject, Injectable } from '@nestjs/common';
 import type { JobType, Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { nowExpression } from '../../database/sql.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-connections.js';
 import { PURGE_PRODUCER } from '../../retention/purge.schedule.js';
 import { WEBHOOK_PRODUCER } from '../../webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_PRODUCER } from '../../webhooks/queue/retry-run.js';
+import { Webhook } from '../../webhooks/webhook.entity.js';
 import { CachedQuery } from './cached-query.js';
 
 /** Pending webhooks whose next attempt is due. */
@@ -56,7 +57,7 @@ async function dueNow({ manager }: DataSource): Promise<Due> {
   const now = nowExpression(manager.dataSource);
   const [row] = await manager.sql<{ count: string; age: string | null }[]>`
     SELECT COUNT(*) AS count, ${() => now} - MIN(next_attempt_at) AS age FROM (
-      SELECT next_attempt_at FROM usher_webhook WHERE status = 'PENDING' AND next_attempt_at <= ${() => now}
+      SELECT next_attempt_at FROM ${() => tableOf(manager.dataSource, Webhook)} WHERE status = 'PENDING' AND next_attempt_at <= ${() => now}
       ORDER BY next_attempt_at LIMIT ${() => String(MAX_COUNTED)}) AS due`;
   return { count: Number(row?.count), oldestAgeMs: Number(row?.age ?? 0) };
 }

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In, LessThanOrEqual, MoreThanOrEqual } from 'typeorm';
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction, nowExpression } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { leaseUntil, retryRunAt } from '../../values/retry-schedule.js';
@@ -71,7 +71,7 @@ export class ClaimStore {
     // Without the hint MySQL scans a small table instead of using the key, and locks every row it reads.
     const byKey = this.dataSource.options.type === 'postgres' ? '' : 'FORCE INDEX (PRIMARY)';
     return manager.sql`
-      SELECT id, ${() => now} AS now FROM usher_webhook ${() => byKey}
+      SELECT id, ${() => now} AS now FROM ${() => tableOf(this.dataSource, Webhook)} ${() => byKey}
       WHERE id IN (${() => [...ids].sort()}) AND status = 'PENDING'
         AND attempts < ${maxAttempts} AND next_attempt_at <= ${() => now}
       ORDER BY id FOR UPDATE SKIP LOCKED`;
