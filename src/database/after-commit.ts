@@ -8,31 +8,42 @@ import type {
 } from 'typeorm';
 import { USHER_DATA_SOURCE } from './data-source.js';
 
-/** Runs callbacks after a transaction has committed, whoever opened it. On rollback they are dropped. */
+/** What to do when a transaction ends; neither function may throw. */
+interface Callbacks {
+  onCommit: () => void;
+  onRollback: () => void;
+}
+
+/** Runs callbacks after a transaction has ended, whoever opened it. */
 @Injectable()
 export class AfterCommit implements EntitySubscriberInterface {
-  private readonly waiting = new WeakMap<QueryRunner, (() => void)[]>();
+  private readonly waiting = new WeakMap<QueryRunner, Callbacks[]>();
 
   constructor(@Inject(USHER_DATA_SOURCE) dataSource: DataSource) {
     dataSource.subscribers.push(this);
   }
 
-  /** Runs `work` after the transaction of `manager` has committed. `work` must not throw. */
-  do(manager: EntityManager, work: () => void): void {
+  /** Runs one of the two after the transaction of `manager` has ended. */
+  do(manager: EntityManager, onCommit: () => void, onRollback: () => void = () => undefined): void {
     const runner = manager.queryRunner;
     if (!runner?.isTransactionActive) throw new Error('AfterCommit needs the entity manager of an open transaction');
-    this.waiting.set(runner, [...(this.waiting.get(runner) ?? []), work]);
+    this.waiting.set(runner, [...(this.waiting.get(runner) ?? []), { onCommit, onRollback }]);
   }
 
   afterTransactionCommit({ queryRunner }: TransactionCommitEvent): void {
     // A nested transaction only releases a savepoint; the outer transaction is still open.
     if (queryRunner.isTransactionActive) return;
-    const callbacks = this.waiting.get(queryRunner) ?? [];
-    this.waiting.delete(queryRunner);
-    for (const work of callbacks) work();
+    for (const { onCommit } of this.take(queryRunner)) onCommit();
   }
 
   afterTransactionRollback({ queryRunner }: TransactionCommitEvent): void {
-    if (!queryRunner.isTransactionActive) this.waiting.delete(queryRunner);
+    if (queryRunner.isTransactionActive) return;
+    for (const { onRollback } of this.take(queryRunner)) onRollback();
+  }
+
+  private take(queryRunner: QueryRunner): Callbacks[] {
+    const callbacks = this.waiting.get(queryRunner) ?? [];
+    this.waiting.delete(queryRunner);
+    return callbacks;
   }
 }

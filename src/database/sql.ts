@@ -33,6 +33,29 @@ export async function inTransaction<T>(
   }
 }
 
+/** The caller's transaction to join; without a manager, one of its own. */
+export interface TransactionOptions {
+  /** The entity manager of an open transaction on the same data source. */
+  manager?: EntityManager | undefined;
+}
+
+/**
+ * Runs `work` in the caller's transaction, or in one of its own.
+ * @throws Error where the manager belongs to another data source or has no open transaction
+ */
+export function joinTransaction<T>(
+  dataSource: DataSource,
+  { manager }: TransactionOptions,
+  work: (manager: EntityManager) => Promise<T>,
+): Promise<T> {
+  if (!manager) return inTransaction(dataSource, work);
+  if (manager.dataSource !== dataSource)
+    throw new Error('the entity manager belongs to another data source; pass one of Usher’s data source, or none');
+  if (!manager.queryRunner?.isTransactionActive)
+    throw new Error('the entity manager has no open transaction; pass one of an open transaction, or none');
+  return work(manager);
+}
+
 const isDeadlock = (error: unknown): boolean => DEADLOCK_CODES.includes(codeOf(error));
 
 /** Whether the error says that a row with this key already exists. */

@@ -1,5 +1,6 @@
 import { HttpException } from '@nestjs/common';
 import type { z } from 'zod';
+import { nearestName } from '../values/spelling.js';
 
 const RETRY_AFTER_SECONDS = '5';
 
@@ -40,10 +41,25 @@ export const unavailable = (detail = 'the service is busy or starting; try again
 export const unauthorized = (detail: string, challenge: string): Problem =>
   new Problem(401, 'Unauthorized', detail).with({ 'WWW-Authenticate': challenge });
 
-/** Parses `input` with the schema. Throws a 400 that lists every invalid field. */
+/** Parses `input` with the schema. Throws a 400 that lists every invalid and every unknown field. */
 export function validated<T>(schema: z.ZodType<T>, input: unknown): T {
   const result = schema.safeParse(input);
   if (result.success) return result.data;
-  const errors = result.error.issues.map(({ path, message }) => ({ field: path.join('.') || 'body', message }));
+  const errors = result.error.issues.flatMap((issue) => fieldErrors(issue, knownFields(schema)));
   throw new Problem(400, 'Bad Request', errors.map(({ field, message }) => `${field}: ${message}`).join('; '), errors);
 }
+
+type FieldError = { field: string; message: string };
+
+function fieldErrors(issue: z.core.$ZodIssue, known: string[]): FieldError[] {
+  const { path, message } = issue;
+  if (issue.code !== 'unrecognized_keys') return [{ field: path.join('.') || 'body', message }];
+  return issue.keys.map((key) => {
+    const nearest = nearestName(key, known);
+    const remedy = nearest ? `did you mean ${nearest}?` : `use one of ${known.join(', ')}`;
+    return { field: [...path, key].join('.'), message: `is not a known field; ${remedy}` };
+  });
+}
+
+const knownFields = (schema: z.ZodType): string[] =>
+  Object.keys((schema as { shape?: Record<string, unknown> }).shape ?? {});

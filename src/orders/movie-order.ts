@@ -15,7 +15,7 @@ const cents = z
 
 /** The body of create-movie-order. The specification does not define it; it is our choice. */
 export const NewOrder = z
-  .object({
+  .strictObject({
     currencyCode: z
       .string()
       .refine((code) => CURRENCIES.has(code), 'must be an ISO 4217 code like MYR')
@@ -38,7 +38,7 @@ const reference = storable.min(1, 'must not be empty').max(255, 'must have at mo
 
 /** The values from the cinema operator that complete an order. */
 export const Completion = z
-  .object({
+  .strictObject({
     bookingId: reference.meta({ description: 'The booking reference of the cinema operator.' }),
     transactionId: reference.meta({ description: 'The payment transaction.' }),
     qrCode: storable

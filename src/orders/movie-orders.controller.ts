@@ -22,7 +22,7 @@ export class MovieOrdersController {
     @Body() body: unknown,
     @Headers('idempotency-key') idempotencyKey?: string,
   ): Promise<OrderView> {
-    return this.orders.create(client, body, idempotencyKey);
+    return this.orders.create(client, body, { idempotencyKey });
   }
 
   @Get(':key')
@@ -42,6 +42,6 @@ export class InternalOrdersController {
   @Post(':key/complete')
   @HttpCode(200)
   complete(@Param('key') key: string, @Body() body: unknown, @RequestId() requestId: string): Promise<OrderView> {
-    return this.orders.complete(key, body, requestId);
+    return this.orders.complete(key, body, { requestId });
   }
 }

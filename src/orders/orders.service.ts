@@ -3,7 +3,7 @@ import { type DataSource, type EntityManager, Repository } from 'typeorm';
 import type { Client } from '../clients/client.entity.js';
 import { ClientsService } from '../clients/clients.service.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
-import { databaseNow, inTransaction } from '../database/sql.js';
+import { databaseNow, joinTransaction, type TransactionOptions } from '../database/sql.js';
 import { conflict, notFound, type Problem, validated } from '../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { newId, orderIdOf } from '../values/identifier.js';
@@ -11,6 +11,16 @@ import { checkIdempotencyKey, claimIdempotencyKey } from './idempotency.js';
 import { MovieOrder } from './movie-order.entity.js';
 import { Completion, NewOrder, notificationData, type OrderView, viewOf } from './movie-order.js';
 import { CompletionEvents, OrderCompleted } from './order-completed.event.js';
+
+export interface CreateOptions extends TransactionOptions {
+  /** The client's Idempotency-Key. */
+  idempotencyKey?: string | undefined;
+}
+
+export interface CompleteOptions extends TransactionOptions {
+  /** The id of the request that completes the order, for the log lines of its notification. */
+  requestId?: string | null | undefined;
+}
 
 /** Creates and completes movie orders. Keys are as in specification 2.3. Errors are problems of http/problem.ts. */
 @Injectable()
@@ -30,11 +40,15 @@ export class OrdersService {
    * Creates a PENDING order from `input`, a {@link NewOrder}. 400 for an invalid field, 422 without a Notify URL. With an
    * idempotency key, an equal request gets the order of the first one and a different request gets 422.
    */
-  async create(client: Client, input: unknown, idempotencyKey?: string): Promise<OrderView> {
+  async create(
+    client: Client,
+    input: unknown,
+    { idempotencyKey, ...transaction }: CreateOptions = {},
+  ): Promise<OrderView> {
     const request = validated(NewOrder, input);
     await this.checkNotifyUrl(client, request.notifyUrl ?? null);
     const key = idempotencyKey === undefined ? null : checkIdempotencyKey(idempotencyKey);
-    return inTransaction(this.dataSource, async (manager) => {
+    return joinTransaction(this.dataSource, transaction, async (manager) => {
       const order = this.newOrder(client, request, await databaseNow(manager));
       const id = key === null ? order.id : await claimIdempotencyKey(manager, key, order, request);
       if (id !== order.id) return viewOf(await manager.findOneByOrFail(MovieOrder, { id }));
@@ -54,9 +68,13 @@ export class OrdersService {
    * Completes an order with `input`, a {@link Completion}, and emits {@link OrderCompleted} in the same transaction.
    * Repeated with equal values: the same answer and no second event. With other values: 409.
    */
-  async complete(key: string, input: unknown, requestId: string | null = null): Promise<OrderView> {
+  async complete(
+    key: string,
+    input: unknown,
+    { requestId = null, ...transaction }: CompleteOptions = {},
+  ): Promise<OrderView> {
     const completion = validated(Completion, input);
-    return inTransaction(this.dataSource, async (manager) => {
+    return joinTransaction(this.dataSource, transaction, async (manager) => {
       const order = await this.lock(manager, key);
       if (order.status === 'COMPLETED') return viewOf(sameCompletion(order, completion));
       order.status = 'COMPLETED';

@@ -1,46 +1,91 @@
 import { Injectable, Module, Optional } from '@nestjs/common';
 import { EventEmitter2, EventEmitterModule } from '@nestjs/event-emitter';
-import type { EntityManager } from 'typeorm';
-import { validated } from '../http/problem.js';
+import { AfterCommit } from '../database/after-commit.js';
+import type { TransactionOptions } from '../database/sql.js';
+import { conflict, notFound, validated } from '../http/problem.js';
 import { OnOrderCompleted, type OrderCompleted } from '../orders/order-completed.event.js';
 import { NOTIFY_ORDER_COMPLETION } from '../protocol/notification.js';
 import { newId } from '../values/identifier.js';
 import { type FinalStatus, WebhookEnded } from '../webhooks/webhook-ended.event.js';
 import type { WebhookView } from '../webhooks/webhook-view.js';
-import { NotifyRequest, WebhookService } from '../webhooks/webhook.service.js';
+import {
+  type Notified,
+  NotifyRequest,
+  type WebhookDetails,
+  type WebhookFilter,
+  WebhookService,
+} from '../webhooks/webhook.service.js';
 
 /**
- * Replaces {@link WebhookService} in tests: validates and records the requests to notify and sends nothing. It ignores
- * transactions: a request stays in `requests` even if its transaction is rolled back.
+ * Replaces {@link WebhookService} in tests: validates and records the requests to notify and sends nothing. A request
+ * with a manager counts once its transaction has committed; one that was rolled back is in `rolledBack`.
  */
 @Injectable()
-export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'> {
+export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find' | 'list' | 'show' | 'resend'> {
   /** All requests in order, including repeated ones. */
   readonly requests: NotifyRequest[] = [];
+  /** The requests whose transaction was rolled back. */
+  readonly rolledBack: NotifyRequest[] = [];
   private views: WebhookView[] = [];
 
-  constructor(@Optional() private readonly emitter?: EventEmitter2) {}
+  constructor(
+    @Optional() private readonly emitter?: EventEmitter2,
+    @Optional() private readonly afterCommit?: AfterCommit,
+  ) {}
 
   /** Like the real service: a reference that is PENDING or SUCCESS gets no second webhook. */
-  notify(request: NotifyRequest, _manager?: EntityManager): Promise<WebhookView> {
+  async notify(request: NotifyRequest, { manager }: TransactionOptions = {}): Promise<Notified> {
     const checked = validated(NotifyRequest, request);
     this.requests.push(checked);
     const live = this.views.find(
       ({ referenceId, status }) => referenceId === checked.referenceId && status !== 'FAILED',
     );
-    return Promise.resolve(live ?? this.add(checked));
+    const webhook = live ?? this.add(checked, null);
+    const undo = (): void => this.rollBack(checked, live ? null : webhook);
+    if (manager && this.afterCommit) this.afterCommit.do(manager, () => undefined, undo);
+    return { webhook, isNew: !live };
   }
 
   /** Records the notification of an order that OrdersModule completed. */
   @OnOrderCompleted()
   async noteCompletion({ order, clientId, notifyUrl, manager }: OrderCompleted): Promise<void> {
     const data = { ...order };
-    await this.notify({ referenceId: order.key, clientId, data, ...(notifyUrl !== null && { notifyUrl }) }, manager);
+    await this.notify(
+      { referenceId: order.key, clientId, data, ...(notifyUrl !== null && { notifyUrl }) },
+      { manager },
+    );
   }
 
   /** Newest first. */
   find(referenceId: string): Promise<WebhookView[]> {
-    return Promise.resolve(this.views.filter((view) => view.referenceId === referenceId).reverse());
+    return this.list({ referenceId });
+  }
+
+  /** Newest first. */
+  async list({ referenceId, status, limit = 100 }: WebhookFilter = {}): Promise<WebhookView[]> {
+    const found = this.views.filter(
+      (view) =>
+        (referenceId === undefined || view.referenceId === referenceId) &&
+        (status === undefined || view.status === status),
+    );
+    return found.reverse().slice(0, limit);
+  }
+
+  /** The attempts are always empty, because nothing is sent. 404 for an unknown id. */
+  async show(id: string): Promise<WebhookDetails> {
+    return { webhook: this.get(id), attempts: [] };
+  }
+
+  /** Like the real service: 409 unless the webhook is FAILED and its reference has no other that is PENDING or SUCCESS. */
+  async resend(id: string): Promise<WebhookView> {
+    const failed = this.get(id);
+    if (failed.status !== 'FAILED')
+      throw conflict(`webhook ${id} is ${failed.status}; only a FAILED webhook can be sent again`);
+    const live = this.views.find(
+      ({ referenceId, status }) => referenceId === failed.referenceId && status !== 'FAILED',
+    );
+    if (live) throw conflict(`webhook ${live.id} of the same reference is already ${live.status}`);
+    return this.add({ ...failed, data: {} }, id);
   }
 
   /** Ends the pending webhook of a reference and waits for the `@OnWebhookEnded()` listeners. */
@@ -57,7 +102,22 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
     );
   }
 
-  private add({ referenceId, clientId, notifyUrl = 'https://registered.example/notify' }: NotifyRequest): WebhookView {
+  private get(id: string): WebhookView {
+    const view = this.views.find((one) => one.id === id);
+    if (!view) throw notFound(`there is no webhook ${id}`);
+    return view;
+  }
+
+  private rollBack(request: NotifyRequest, added: WebhookView | null): void {
+    this.requests.splice(this.requests.indexOf(request), 1);
+    this.views = this.views.filter((view) => view !== added);
+    this.rolledBack.push(request);
+  }
+
+  private add(
+    { referenceId, clientId, notifyUrl = 'https://registered.example/notify' }: NotifyRequest,
+    resendOf: string | null,
+  ): WebhookView {
     const now = new Date().toISOString();
     const view: WebhookView = {
       id: newId('sandbox', Date.now()),
@@ -70,7 +130,7 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
       nextAttemptAt: now,
       createdAt: now,
       finishedAt: null,
-      resendOf: null,
+      resendOf,
     };
     this.views.push(view);
     return view;

@@ -3,7 +3,7 @@ import { type DataSource, type EntityManager, Repository } from 'typeorm';
 import { z } from 'zod';
 import { ClientsService } from '../clients/clients.service.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
-import { inTransaction } from '../database/sql.js';
+import { inTransaction, joinTransaction, type TransactionOptions } from '../database/sql.js';
 import { conflict, notFound, unprocessable, validated } from '../http/problem.js';
 import { REQUEST_ID } from '../http/request-id.js';
 import { NOTIFY_ORDER_COMPLETION, notificationBody } from '../protocol/notification.js';
@@ -15,7 +15,7 @@ import { Webhook, WebhookAttempt, type WebhookStatus } from './webhook.entity.js
 /** The size of a `text` column in MySQL, in bytes. */
 const BODY_LIMIT = 65_535;
 
-export const NotifyRequest = z.object({
+export const NotifyRequest = z.strictObject({
   referenceId: ReferenceId,
   clientId: z.string().min(1),
   notifyUrl: z.string().optional(),
@@ -24,6 +24,18 @@ export const NotifyRequest = z.object({
   requestId: z.string().regex(REQUEST_ID, 'must be 1 to 64 of A-Z, a-z, 0-9, ".", "_" and "-"').optional(),
 });
 export type NotifyRequest = z.infer<typeof NotifyRequest>;
+
+/** The webhook of a reference, and whether this request made it. */
+export interface Notified {
+  webhook: WebhookView;
+  isNew: boolean;
+}
+
+/** A webhook and its attempts, the first one first. */
+export interface WebhookDetails {
+  webhook: WebhookView;
+  attempts: AttemptView[];
+}
 
 export interface WebhookFilter {
   referenceId?: string | undefined;
@@ -45,10 +57,11 @@ export class WebhookService {
   }
 
   /**
-   * Notifies a client that an order of another system is complete. With `manager` it joins the caller's transaction,
-   * which must be on Usher's data source. A reference that is PENDING or SUCCESS is not notified again.
+   * Notifies a client that an order of another system is complete. With `manager` it joins the caller's transaction; without
+   * it, a rollback of the caller's transaction does not remove the notification. A reference that is PENDING or SUCCESS
+   * is not notified again: the answer is then its webhook, with `isNew` false.
    */
-  async notify(request: NotifyRequest, manager?: EntityManager): Promise<WebhookView> {
+  async notify(request: NotifyRequest, transaction: TransactionOptions = {}): Promise<Notified> {
     const { referenceId, clientId, notifyUrl = null, data, requestId = null } = validated(NotifyRequest, request);
     if (notifyUrl !== null) this.clients.checkNotifyUrlField(notifyUrl);
     const body = notificationBody(NOTIFY_ORDER_COMPLETION, data);
@@ -63,8 +76,10 @@ export class WebhookService {
       resendOf: null,
       requestId,
     };
-    const recorded = await this.within(manager, (inside) => this.recorder.record(inside, webhook));
-    return webhookView(recorded.webhook);
+    const recorded = await joinTransaction(this.dataSource, transaction, (manager) =>
+      this.recorder.record(manager, webhook),
+    );
+    return { webhook: webhookView(recorded.webhook), isNew: recorded.isNew };
   }
 
   /** The webhooks of one reference, newest first. */
@@ -79,7 +94,7 @@ export class WebhookService {
     return rows.map(webhookView);
   }
 
-  async show(id: string): Promise<{ webhook: WebhookView; attempts: AttemptView[] }> {
+  async show(id: string): Promise<WebhookDetails> {
     const webhook = await this.get(this.webhooks.manager, id);
     const attempts = await this.webhooks.manager.find(WebhookAttempt, {
       where: { webhookId: id },
@@ -119,20 +134,5 @@ export class WebhookService {
     const webhook = ID.test(id) ? await manager.findOneBy(Webhook, { id }) : null;
     if (!webhook) throw notFound(`there is no webhook ${id.slice(0, 64)}`);
     return webhook;
-  }
-
-  private within<T>(manager: EntityManager | undefined, work: (manager: EntityManager) => Promise<T>): Promise<T> {
-    if (!manager) return inTransaction(this.dataSource, work);
-    if (manager.dataSource !== this.dataSource) {
-      throw new Error(
-        'notify() got an entity manager of another data source; pass one of Usher’s data source, or none',
-      );
-    }
-    if (!manager.queryRunner?.isTransactionActive) {
-      throw new Error(
-        'notify() got an entity manager without an open transaction; pass one of an open transaction, or none',
-      );
-    }
-    return work(manager);
   }
 }

@@ -1,3 +1,5 @@
+import { getDataSourceToken } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
 import 'reflect-metadata';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -44,4 +46,29 @@ test('RecordingWebhookModule instead of WebhookModule also records the notificat
   await recorded.end(key, 'SUCCESS');
   const webhooks = application.get<RecordingWebhooks>(WebhookService, { strict: false });
   expect(await webhooks.find(key)).toEqual([expect.objectContaining({ referenceId: key, status: 'SUCCESS' })]);
+});
+
+test('RecordingWebhooks lists, resends, and tells which requests were rolled back', async () => {
+  const recorded = application.get(RecordingWebhooks, { strict: false });
+  const dataSource = application.get<DataSource>(getDataSourceToken('usher'), { strict: false });
+  const request = (referenceId: string) => ({ referenceId, clientId: 'aggregator', data: {} });
+
+  const rolledBack = dataSource.transaction(async (manager) => {
+    expect((await recorded.notify(request('Rolled-back'), { manager })).isNew).toBe(true);
+    throw new Error('no seats');
+  });
+  await expect(rolledBack).rejects.toThrow('no seats');
+  expect(recorded.rolledBack.map(({ referenceId }) => referenceId)).toEqual(['Rolled-back']);
+  expect(await recorded.find('Rolled-back')).toEqual([]);
+
+  const { webhook } = await recorded.notify(request('Failed-1'));
+  expect(await recorded.notify(request('Failed-1'))).toEqual({ webhook, isNew: false });
+  await expect(recorded.resend(webhook.id)).rejects.toMatchObject({ status: 409 });
+  await recorded.end('Failed-1', 'FAILED');
+  const resent = await recorded.resend(webhook.id);
+  expect(resent).toMatchObject({ referenceId: 'Failed-1', status: 'PENDING', resendOf: webhook.id });
+  expect(await recorded.list({ referenceId: 'Failed-1' })).toEqual([
+    resent,
+    expect.objectContaining({ id: webhook.id }),
+  ]);
 });

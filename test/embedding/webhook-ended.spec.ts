@@ -88,7 +88,8 @@ afterAll(async () => {
   await backend.drop();
 });
 
-const notify = (referenceId: string) => webhooks.notify({ referenceId, clientId, data: { key: referenceId } });
+const notify = async (referenceId: string) =>
+  (await webhooks.notify({ referenceId, clientId, data: { key: referenceId } })).webhook;
 const endedEvents = (reference: string) =>
   eventually(`the event of ${reference} is emitted`, () =>
     ledger.of(reference).length > 0 ? ledger.of(reference) : null,

@@ -56,7 +56,7 @@ test('the purge deletes the order, body and attempts of an old SUCCESS, and its 
   expect(await manager.findOneByOrFail(Webhook, { id })).toMatchObject({ body: '', status: 'SUCCESS' });
   expect(await manager.countBy(WebhookAttempt, { webhookId: id })).toBe(0);
 
-  const again = await usher.webhooks.notify({ referenceId: key, clientId: client.id, data: { key } });
+  const { webhook: again } = await usher.webhooks.notify({ referenceId: key, clientId: client.id, data: { key } });
   expect([again.id, again.status, receiver.of(key).length]).toEqual([id, 'SUCCESS', 1]);
   expect(await purge()).toEqual(NOTHING);
 });
@@ -76,7 +76,8 @@ test('an old FAILED webhook is refused with the reason, and a newer one is sent 
 test('PENDING orders and webhooks are kept at any age', async () => {
   const key = await client.order();
   await age(key);
-  const { id } = await usher.webhooks.notify({ referenceId: 'Waiting-1', clientId: client.id, data: {} });
+  const { webhook } = await usher.webhooks.notify({ referenceId: 'Waiting-1', clientId: client.id, data: {} });
+  const { id } = webhook;
   await usher.webhook('Waiting-1', 'SUCCESS');
   const pending = { status: 'PENDING', finishedAt: null, createdAt: OLD, nextAttemptAt: Date.now() + DAY_MS } as const;
   await manager.update(Webhook, { id }, pending);

@@ -28,8 +28,8 @@ export class SandboxOperator {
 
   /** Completes an order now. With `twice` it repeats the call, as an operator does after a lost response. */
   async complete({ key, completion, twice, requestId }: CompletionJob): Promise<void> {
-    await this.orders.complete(key, completion, requestId);
-    if (twice) await this.orders.complete(key, completion, requestId);
+    await this.orders.complete(key, completion, { requestId });
+    if (twice) await this.orders.complete(key, completion, { requestId });
   }
 
   /** Completes an order after a delay. 503 if the queue is down; if the queue is lost, the order stays PENDING. */

@@ -1,3 +1,5 @@
+import { editDistance } from '../../values/spelling.js';
+
 /** Reports each variable whose name is similar to a setting or starts with Usher's prefix, and names the right setting. */
 export function misspeltNames(given: Record<string, string | undefined>, known: readonly string[]): string[] {
   return Object.entries(given)
@@ -33,20 +35,4 @@ function isNear(name: string, known: string): boolean {
 function isNearWord(word: string, known: string, isFirst: boolean): boolean {
   const allowed = isFirst && known.length < 4 ? 0 : Math.max(1, Math.floor(known.length / 4));
   return editDistance(word, known) <= allowed;
-}
-
-/** Number of letters to add, remove, replace, or swap with the next one (Damerau-Levenshtein). */
-function editDistance(left: string, right: string): number {
-  const rows = [Array.from({ length: right.length + 1 }, (_, column) => column)];
-  const at = (row: number, column: number): number => rows[row]?.[column] ?? Infinity;
-  for (let i = 1; i <= left.length; i += 1) {
-    rows.push([i]);
-    for (let j = 1; j <= right.length; j += 1) {
-      const replaced = at(i - 1, j - 1) + (left[i - 1] === right[j - 1] ? 0 : 1);
-      const isSwap = left[i - 1] === right[j - 2] && left[i - 2] === right[j - 1];
-      const swapped = isSwap ? at(i - 2, j - 2) + 1 : Infinity;
-      rows[i]?.push(Math.min(replaced, swapped, at(i - 1, j) + 1, at(i, j - 1) + 1));
-    }
-  }
-  return at(left.length, right.length);
 }

@@ -7,7 +7,7 @@ import { AttemptView, ReferenceId, WebhookView } from '../webhook-view.js';
 const moment = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time like 2026-01-01T00:00:00Z' });
 
 /** The query of `GET /webhooks`. */
-export const WebhookQuery = z.object({
+export const WebhookQuery = z.strictObject({
   status: z.enum(['PENDING', 'SUCCESS', 'FAILED']).optional(),
   reference: ReferenceId.optional().meta({ description: 'The `key` of an order.' }),
   createdAfter: moment.optional().meta({ description: 'Created at this time or later.' }),

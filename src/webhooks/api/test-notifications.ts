@@ -67,7 +67,7 @@ export class TestNotifications {
 
 /** The body of `POST /webhooks/test`. */
 export const TestRequest = z
-  .object({
+  .strictObject({
     notifyUrl: z
       .string()
       .optional()

@@ -21,7 +21,8 @@ afterAll(async () => {
 
 const newReference = (): string => `Order-${(made += 1)}`;
 const request = (referenceId: string) => ({ referenceId, clientId: client.id, data: { key: referenceId } });
-const notify = (referenceId: string, manager?: EntityManager) => usher.webhooks.notify(request(referenceId), manager);
+const notify = async (referenceId: string, manager?: EntityManager) =>
+  (await usher.webhooks.notify(request(referenceId), { manager })).webhook;
 
 /** The embedded database runs one transaction at a time. */
 const ONE_TRANSACTION_AT_A_TIME = BACKEND === 'embedded';
@@ -119,8 +120,8 @@ describe('notify in the transaction of the caller', () => {
   test('is refused with another data source and without an open transaction', async () => {
     const other = new DataSource({ ...usher.dataSource.options, entities: [] });
     const reference = newReference();
-    await expect(notify(reference, other.manager)).rejects.toThrow('another data source');
-    await expect(notify(reference, usher.dataSource.manager)).rejects.toThrow('without an open transaction');
+    await expect(notify(reference, other.manager)).rejects.toThrow('belongs to another data source');
+    await expect(notify(reference, usher.dataSource.manager)).rejects.toThrow('has no open transaction');
     expect(await usher.webhooks.find(reference)).toEqual([]);
   });
 });

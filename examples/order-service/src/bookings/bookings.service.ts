@@ -42,7 +42,7 @@ export class BookingsService {
         payableAmount: booking.amount,
         status: 'COMPLETED',
       };
-      await this.webhooks.notify({ referenceId: reference, clientId: booking.clientId, data }, manager);
+      await this.webhooks.notify({ referenceId: reference, clientId: booking.clientId, data }, { manager });
     });
   }
 
