@@ -59,7 +59,8 @@ function usher(settings, isAuthorityKnown) {
     PATH: process.env.PATH,
     ...settings,
     USHER_MASTER_KEYS: `k:${Buffer.alloc(32, 1).toString('base64')}`,
-    ...{ OPS_USER: 'ops', OPS_PASSWORD: 'ops' },
+    OPS_USER: 'ops',
+    OPS_PASSWORD: 'ops',
     ...(isAuthorityKnown && { NODE_EXTRA_CA_CERTS: inside('ca.pem') }),
   };
   const run = (...args) => spawnSync(process.execPath, [CLI, ...args], { env, cwd: folder, encoding: 'utf8' });

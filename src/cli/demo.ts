@@ -71,7 +71,7 @@ async function runStep(step: string, run: () => Promise<string>): Promise<StepRe
 
 function lineOf({ step, ok, detail }: StepResult): string {
   const [symbol, colour] = ok ? [green('✓'), dim] : [red('✗'), red];
-  return `${symbol} ${step.padEnd(44)} ${colour(detail)}`;
+  return `${symbol} ${step.padEnd(48)} ${colour(detail)}`;
 }
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);

@@ -76,8 +76,12 @@ beforeAll(async () => {
   const { headers, rawBody, at } = arrival!;
   const [timestamp, nonce, signature] = ['x-timestamp', 'x-nonce-str', 'x-signature'].map((name) => headers[name]);
   live = {
-    ...{ secret: client.secret, body: rawBody, now: Math.floor(at / 1_000) },
-    ...{ timestamp: String(timestamp), nonce: String(nonce), signature: String(signature) },
+    secret: client.secret,
+    body: rawBody,
+    now: Math.floor(at / 1_000),
+    timestamp: String(timestamp),
+    nonce: String(nonce),
+    signature: String(signature),
   };
 });
 

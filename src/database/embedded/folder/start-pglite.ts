@@ -6,9 +6,14 @@ import { UnusableFolderError } from './data-folder.js';
 
 const START_PARAMETERS = [
   ...PGlite.defaultStartParams,
-  ...['-c', 'shared_buffers=16MB'], // 120 MB less memory than with the default
-  ...['-c', 'timezone=UTC'],
-  ...['-c', 'max_stack_depth=200kB'], // with the default of 2 MB, V8's stack overflows first and the session is lost
+  // 120 MB less memory than with the default
+  '-c',
+  'shared_buffers=16MB',
+  '-c',
+  'timezone=UTC',
+  // with the default of 2 MB, V8's stack overflows first and the session is lost
+  '-c',
+  'max_stack_depth=200kB',
 ];
 const UNFINISHED = 'postgres-unfinished-';
 
