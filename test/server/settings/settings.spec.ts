@@ -24,7 +24,7 @@ describe('without any setting', () => {
       host: '127.0.0.1',
       publicUrl: null,
       database: { kind: 'embedded', folder: `${process.cwd()}/data` },
-      queue: { kind: 'embedded' },
+      queue: { kind: 'database' },
       databasePool: 10,
       queuePrefix: 'usher-sandbox',
       masterKeys: null,
@@ -76,7 +76,12 @@ describe('a valid value is accepted', () => {
     ['REFRESH_TOKEN_LIFETIME', '3650d', (config) => config.refreshTokenSeconds, 315_360_000],
     ['SHUTDOWN_DELAY', '15s', (config) => config.shutdownDelayMs, 15_000],
     ['LOG_LEVEL', 'silent', (config) => config.logLevel, 'silent'],
-    ['DATABASE_URL', 'embedded:/tmp/x', (config) => config.database, { kind: 'embedded', folder: '/tmp/x' }],
+    [
+      'DATABASE_URL',
+      'embedded:/tmp/x',
+      (config) => config.database,
+      { kind: 'embedded', folder: '/tmp/x', join: false },
+    ],
     [
       'USHER_MASTER_KEYS',
       `${KEY}, k0:${'A'.repeat(43)}=`,
@@ -90,12 +95,12 @@ describe('a valid value is accepted', () => {
 
   const queues: [database: string, queue: string | undefined, kind: string][] = [
     ['mariadb://u@h/usher', 'rediss://h:6380/2', 'redis'],
-    ['postgresql://u@h/usher', undefined, 'postgres'],
+    ['postgresql://u@h/usher', undefined, 'database'],
     ['postgres://u@h/usher', 'redis://h', 'redis'],
-    ['postgres:///usher?host=/run/postgresql', undefined, 'postgres'],
+    ['postgres:///usher?host=/run/postgresql', undefined, 'database'],
     ['mysql://u@h/usher', 'postgres://h/queue', 'postgres'],
   ];
-  test.each(queues)('DATABASE_URL=%s with QUEUE_URL=%s has its queue on %s', (database, queue, kind) => {
+  test.each(queues)('DATABASE_URL=%s with QUEUE_URL=%s has its queue in %s', (database, queue, kind) => {
     const config = loadConfig({ ...SERVER, DATABASE_URL: database, QUEUE_URL: queue ?? '' });
     expect(config.queue.kind).toBe(kind);
   });
