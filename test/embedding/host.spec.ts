@@ -1,24 +1,12 @@
+import { DataInterceptor, EveryFilter, StaffGuard } from './host-parts.js';
 import 'reflect-metadata';
 import { createHmac } from 'node:crypto';
-import {
-  type CallHandler,
-  type CanActivate,
-  Catch,
-  type ExceptionFilter,
-  type ExecutionContext,
-  type ArgumentsHost,
-  type INestApplication,
-  Injectable,
-  Module,
-  type NestInterceptor,
-  UnauthorizedException,
-} from '@nestjs/common';
-import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, NestFactory, Reflector } from '@nestjs/core';
+import { type INestApplication, Module } from '@nestjs/common';
+import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { map, type Observable } from 'rxjs';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { dataSourceOptions } from '../../src/database/data-source-options.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/index.js';
@@ -30,7 +18,6 @@ import {
   OrderRoutesModule,
   OrdersModule,
   OrdersService,
-  USHER_ROUTE,
   usherEntities,
   UsherModule,
   type UsherOptions,
@@ -45,31 +32,6 @@ import { TestReceiver } from '../support/receiver.js';
 import { basic, COMPLETION, NEW_ORDER } from '../support/usher.js';
 
 const MASTER_KEYS = `test:${Buffer.alloc(32, 7).toString('base64')}`;
-
-/** A guard of the application's own, for all routes except Usher's. */
-@Injectable()
-class StaffGuard implements CanActivate {
-  constructor(private readonly reflector: Reflector) {}
-
-  canActivate(context: ExecutionContext): boolean {
-    if (this.reflector.getAllAndOverride(USHER_ROUTE, [context.getHandler(), context.getClass()])) return true;
-    throw new UnauthorizedException();
-  }
-}
-
-@Injectable()
-class DataInterceptor implements NestInterceptor {
-  intercept(_: ExecutionContext, next: CallHandler): Observable<unknown> {
-    return next.handle().pipe(map((data: unknown) => ({ data })));
-  }
-}
-
-@Catch()
-class EveryFilter implements ExceptionFilter {
-  catch(_: unknown, host: ArgumentsHost): void {
-    host.switchToHttp().getResponse<{ status(code: number): { send(body: object): void } }>().status(418).send({});
-  }
-}
 
 let backend: Backend;
 let receiver: TestReceiver;
