@@ -18,17 +18,17 @@ const cinema = await Cinema.open({});
 try {
   await probe(); // warms up
   const before = await probe();
-  console.log(told('without it', before));
+  console.log(lineOf('without it', before));
   const pending = await cinema.createOrders(HANGING, () => hanging);
   await cinema.completeAll(pending);
   console.log(`${await cinema.count(`status = 'PENDING'`)} notifications are pending at a receiver that never answers`);
   const during = await probe();
-  console.log(told('beside it', during));
+  console.log(lineOf('beside it', during));
   console.log(`${await cinema.count(`status = 'PENDING'`)} are still pending`);
   await cinema.mariadb.query(`UPDATE usher_webhook SET status = 'FAILED', live_key = NULL WHERE status = 'PENDING'`);
   await cinema.redis.command('FLUSHALL');
   const after = await probe();
-  console.log(told('without it again', after));
+  console.log(lineOf('without it again', after));
   const [median, p99] = [0.5, 0.99].map((part) => quantile(during, part) / quantile([...before, ...after], part));
   console.log(`beside it / without it: median ${median!.toFixed(2)}, p99 ${p99!.toFixed(2)}`);
 } finally {
@@ -72,7 +72,7 @@ async function listen(answers: boolean): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/notify`;
 }
 
-function told(name: string, times: number[]): string {
+function lineOf(name: string, times: number[]): string {
   const [median, p99] = [0.5, 0.99].map((part) => quantile(times, part).toFixed(1));
   return `${name.padEnd(18)} median ${median} ms, p99 ${p99} ms`;
 }

@@ -1,6 +1,6 @@
 /**
- * What others get: packs Usher, installs the tarball into an empty folder elsewhere, runs the demo there, and builds and
- * tests examples/order-service against it. Needs a package registry, hence no part of `npm test`.
+ * Tests the package as users get it: packs Usher, installs the tarball into an empty folder, runs the demo there, and
+ * builds and tests examples/order-service with it. It needs a package registry, so `npm test` does not run it.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -28,7 +28,7 @@ function step(text) {
   process.stdout.write(`- ${text}\n`);
 }
 
-/** No settings of the project that calls this reach npm in the folder; nor does anything of its own Usher. */
+/** Runs a command without the settings that npm and Usher have in the calling process. */
 function run(command, args, cwd = folder) {
   const inherited = Object.entries(process.env).filter(([name]) => !/^(npm_|USHER_|DATABASE_|QUEUE_)/.test(name));
   const env = Object.fromEntries(inherited);
@@ -44,18 +44,18 @@ function run(command, args, cwd = folder) {
 
 function pack() {
   step('npm pack');
-  const told = run('npm', ['pack', '--json', '--pack-destination', folder], ROOT);
-  return JSON.parse(told.slice(told.indexOf('[\n')))[0];
+  const output = run('npm', ['pack', '--json', '--pack-destination', folder], ROOT);
+  return JSON.parse(output.slice(output.indexOf('[\n')))[0];
 }
 
 function checkContents(files, size) {
-  step(`${files.length} files, ${size} bytes: what package.json promises, and nothing else`);
+  step(`${files.length} files, ${size} bytes: the files that package.json names, and no others`);
   const paths = new Set(files.map(({ path }) => path));
   const { bin, exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  const promised = [bin, ...Object.values(exports)].flatMap((entry) =>
+  const named = [bin, ...Object.values(exports)].flatMap((entry) =>
     typeof entry === 'string' ? [entry] : Object.values(entry),
   );
-  for (const path of promised) assert.ok(paths.has(path.replace(/^\.\//, '')), `${path} is missing`);
+  for (const path of named) assert.ok(paths.has(path.replace(/^\.\//, '')), `${path} is missing`);
   const other = [...paths].filter((path) => !/^(package\.json|README\.md|LICENSE|dist\/.+\.(js|d\.ts))$/.test(path));
   assert.deepEqual(other, []);
   assert.deepEqual(
@@ -68,7 +68,7 @@ function checkContents(files, size) {
 function install(filename) {
   step('npm install of the tarball, in an empty folder');
   run('npm', [...INSTALL, `./${filename}`]);
-  // Were `prepare` run there, it would need these.
+  // `prepare` needs these; it must not run there.
   for (const name of ['@nestjs/cli', 'typescript', 'jest']) {
     assert.ok(!existsSync(join(folder, 'node_modules', name)), `${name} is installed`);
   }

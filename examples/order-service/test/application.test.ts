@@ -37,7 +37,7 @@ after(async () => {
 
 type Arrival = Pick<VerifyOptions, 'rawBody' | 'headers'>;
 
-/** The client's own server: answers 200 at once and keeps what came. */
+/** The client's own server: answers 200 at once and emits each arrival. */
 async function startPartner(): Promise<Server> {
   const server = createServer((request, response) => {
     void request.toArray().then((chunks: Buffer[]) => {
@@ -70,16 +70,16 @@ async function untilNotified(reference: string): Promise<Booking> {
     if (booking.notified !== 'PENDING') return booking;
     await pause(100);
   }
-  throw new Error('the end of the notification was never noted');
+  throw new Error('the end of the notification was never recorded');
 }
 
-test('a client without a token gets in nowhere', async () => {
+test('a request without a token is refused', async () => {
   const { status, headers } = await fetch(`${await application.getUrl()}/bookings/any`);
   assert.equal(status, 401);
   assert.match(headers.get('www-authenticate') ?? '', /^Bearer /);
 });
 
-test('a client books, pays, and is notified; the booking knows of it', async () => {
+test('a client books, pays and is notified, and the booking shows it', async () => {
   const { reference } = await call('POST', '/bookings', { seats: 'F7,F8', amount: 4200 });
   const arriving = nextNotification();
   const sold = await call('POST', `/bookings/${reference}/payment`);

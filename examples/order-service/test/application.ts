@@ -5,7 +5,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import type { TestingModuleBuilder } from '@nestjs/testing';
 import { type Config, loadConfig } from 'usher';
 
-/** A configuration with an embedded database of its own. */
+/** A configuration with its own embedded database. */
 export async function temporary(settings: Record<string, string> = {}): Promise<{ config: Config; folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'order-service-'));
   return { config: loadConfig({ DATABASE_URL: `embedded:${folder}`, ...settings }), folder };

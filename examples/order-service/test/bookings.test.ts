@@ -14,7 +14,7 @@ let bookings: BookingsService;
 let webhooks: RecordingWebhooks;
 
 before(async () => {
-  // Without a worker, which would deliver.
+  // Without a worker, because nothing is delivered here.
   const setup = await temporary({ USHER_ROLE: 'api' });
   folder = setup.folder;
   application = await start(
@@ -27,7 +27,7 @@ before(async () => {
 });
 after(() => stop(application, folder));
 
-test('a sale asks for one notification, whatever becomes of it is noted', async () => {
+test('a sale requests one notification, and its final status is recorded', async () => {
   const { reference } = await bookings.open('client-1', 'F7,F8', 4200);
   await bookings.sell(reference, 'payment-1');
   const [request, ...others] = webhooks.requests;

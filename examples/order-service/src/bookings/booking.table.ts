@@ -2,7 +2,7 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import { type DataSource, Table } from 'typeorm';
 
-/** Makes the table where it is missing. A larger application has migrations of its own; Usher's touch `usher_*` alone. */
+/** Creates the table if it is missing. A larger application has its own migrations; Usher's change only `usher_*`. */
 @Injectable()
 export class BookingTable implements OnModuleInit {
   constructor(@InjectDataSource() private readonly dataSource: DataSource) {}

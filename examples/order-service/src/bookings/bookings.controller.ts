@@ -3,7 +3,7 @@ import { BearerGuard, type Client, CurrentClient } from 'usher';
 import type { Booking } from './booking.entity.js';
 import { BookingsService } from './bookings.service.js';
 
-/** An API client's own bookings; it comes with the access token that Usher gave it. */
+/** The bookings of the API client that the access token belongs to. */
 @Controller('bookings')
 @UseGuards(BearerGuard)
 export class BookingsController {
@@ -22,7 +22,7 @@ export class BookingsController {
     return this.bookings.find(client.id, reference);
   }
 
-  /** Plays the payment that came through. */
+  /** Simulates a successful payment. */
   @Post(':reference/payment')
   async pay(@CurrentClient() client: Client, @Param('reference') reference: string): Promise<Booking> {
     await this.bookings.find(client.id, reference);

@@ -26,7 +26,7 @@ export class BookingsService {
     return booking;
   }
 
-  /** The sale and its notification, in one transaction: either both are there or neither. */
+  /** Records the sale and its notification in one transaction, so both exist or neither. */
   async sell(reference: string, transactionId: string): Promise<void> {
     await this.dataSource.transaction(async (manager) => {
       const booking = await manager.findOne(Booking, { where: { reference }, lock: { mode: 'pessimistic_write' } });
@@ -46,9 +46,9 @@ export class BookingsService {
     });
   }
 
-  /** Heard in the process that delivers: a row in the database tells the others. */
+  /** Called in the process that delivered; other processes read the status from the database. */
   @OnWebhookEnded()
-  async noteEnd({ referenceId: reference, status }: WebhookEnded): Promise<void> {
+  async recordEnd({ referenceId: reference, status }: WebhookEnded): Promise<void> {
     await this.dataSource.manager.update(Booking, { reference }, { notified: status });
   }
 }
