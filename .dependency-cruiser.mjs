@@ -15,6 +15,7 @@ const LAYERS = [
   ['limits'],
   ['queue'],
   ['database'],
+  ['resolve-options'],
   ['usher\\.options'],
   ['protocol', 'values'],
 ];

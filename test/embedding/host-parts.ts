@@ -37,3 +37,13 @@ export class EveryFilter implements ExceptionFilter {
     host.switchToHttp().getResponse<{ status(code: number): { send(body: object): void } }>().status(418).send({});
   }
 }
+
+export const post = async (url: string, authorization: string, body: unknown, type = 'application/json') => {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { authorization, 'content-type': type },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: (text ? JSON.parse(text) : null) as never };
+};

@@ -1,4 +1,4 @@
-import { DataInterceptor, EveryFilter, StaffGuard } from './host-parts.js';
+import { DataInterceptor, EveryFilter, post, StaffGuard } from './host-parts.js';
 import 'reflect-metadata';
 import { createHmac } from 'node:crypto';
 import { type INestApplication, Module } from '@nestjs/common';
@@ -120,16 +120,6 @@ async function start(adapter: ExpressAdapter | FastifyAdapter, more: Partial<Ush
   await application.listen(0, '127.0.0.1');
   return application.getUrl();
 }
-
-const post = async (url: string, authorization: string, body: unknown, type = 'application/json') => {
-  const response = await fetch(url, {
-    method: 'POST',
-    headers: { authorization, 'content-type': type },
-    body: typeof body === 'string' ? body : JSON.stringify(body),
-  });
-  const text = await response.text();
-  return { status: response.status, headers: response.headers, body: (text ? JSON.parse(text) : null) as never };
-};
 
 test('a host whose data source lacks the migrations does not start and says what to do', async () => {
   await expect(start(new FastifyAdapter())).rejects.toThrow('add usherMigrations to the migrations of your DataSource');
