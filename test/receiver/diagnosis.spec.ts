@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { expect, test } from '@jest/globals';
-import { signNotification } from '../../src/protocol/signature.js';
-import { diagnose, type DifferingStep, type VerifyOptions } from '../../src/receiver/index.js';
+import { signNotification } from '#receiver';
+import { diagnose, type DifferingStep, type VerifyOptions } from '#receiver';
 
 const SECRET = 'secret';
 const TIMESTAMP = '1767225600';

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { transformSync } from '@swc/core';
-import { signNotification } from '../../src/protocol/signature.js';
+import { signNotification } from '#receiver';
 import { randomAlphanumeric } from '../../src/values/identifier.js';
 import { codeBelow } from '../support/documentation.js';
 import { eventually } from '../support/eventually.js';
