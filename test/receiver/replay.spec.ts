@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { signNotification } from '#receiver';
-import { type InvalidNotificationError, NonceMemory, verifyOnce } from '#receiver';
+import { type InvalidNotificationError, NonceMemory, signNotification, verifyOnce } from '#receiver';
 
 const SECRET = 'secret';
 const SIGNED_AT = 1_767_225_600;

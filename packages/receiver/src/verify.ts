@@ -86,7 +86,8 @@ export function header(headers: VerifyOptions['headers'], name: string): string 
 }
 
 /** Does not use `instanceof`, because a framework may have its own Headers class. */
-const isFetchHeaders = (headers: VerifyOptions['headers']): headers is FetchHeaders => typeof headers.get === 'function';
+const isFetchHeaders = (headers: VerifyOptions['headers']): headers is FetchHeaders =>
+  typeof headers.get === 'function';
 
 /** Compares in constant time. All signatures have the same length. */
 function isSame(given: string, wanted: string): boolean {
