@@ -29,6 +29,7 @@ try {
   const { filename, files, size } = pack(ROOT);
   checkContents(files, size);
   install(filename);
+  verifyVector('usher/receiver', folder);
   runDemo();
   testExample(filename);
 } finally {
@@ -66,12 +67,16 @@ function testReceiverKit() {
   run('npm', [...INSTALL, '--prefix', alone, join(folder, filename)], alone);
   const installed = readdirSync(join(alone, 'node_modules')).filter((name) => !name.startsWith('.'));
   assert.deepEqual(installed, ['usher-receiver']);
-  step('usher-receiver: the test vector, by import and by require');
+  verifyVector('usher-receiver', alone);
+}
+
+function verifyVector(name, cwd) {
+  step(`${name}: the test vector, by import and by require`);
   for (const [type, line] of [
-    ['module', "import * as kit from 'usher-receiver';"],
-    ['commonjs', "const kit = require('usher-receiver');"],
+    ['module', `import * as kit from '${name}';`],
+    ['commonjs', `const kit = require('${name}');`],
   ])
-    assert.equal(run('node', [`--input-type=${type}`, '-e', line + VERIFY_VECTOR], alone), '{}\n');
+    assert.equal(run('node', [`--input-type=${type}`, '-e', line + VERIFY_VECTOR], cwd), '{}\n');
 }
 
 function pack(from) {
