@@ -30,7 +30,7 @@ const downwards = LAYERS.slice(1).map((layer, index) => ({
   to: { path: inside(LAYERS.slice(0, index + 1).flat()) },
 }));
 
-const WITHOUT_FRAMEWORK = '^src/(protocol|values|receiver|webhooks/transport)/';
+const WITHOUT_FRAMEWORK = '^src/(protocol|values|webhooks/transport)/';
 
 export default {
   forbidden: [
@@ -49,10 +49,22 @@ export default {
       to: { path: '^src/cli/' },
     },
     {
-      name: 'protocol-and-values-and-receiver-need-only-node',
+      name: 'the-receiver-kit-needs-only-node',
       severity: 'error',
-      from: { path: '^src/(protocol|values|receiver)/' },
-      to: { pathNot: '^src/(protocol|values|receiver)/', dependencyTypesNot: ['core'] },
+      from: { path: '^packages/receiver/' },
+      to: { pathNot: '^packages/receiver/', dependencyTypesNot: ['core'] },
+    },
+    {
+      name: 'the-receiver-kit-is-imported-by-its-index-alone',
+      severity: 'error',
+      from: { path: '^src/' },
+      to: { path: '^packages/', pathNot: '^packages/receiver/src/index\\.ts$' },
+    },
+    {
+      name: 'protocol-and-values-need-only-node-and-the-receiver-kit',
+      severity: 'error',
+      from: { path: '^src/(protocol|values)/' },
+      to: { pathNot: '^src/(protocol|values)/|^packages/receiver/src/index\\.ts$', dependencyTypesNot: ['core'] },
     },
     {
       name: 'transport-needs-only-undici-and-values',

@@ -6,6 +6,7 @@ WORKDIR /usher
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json nest-cli.json ./
+COPY packages packages
 COPY src src
 RUN npm run -s build && find dist -name '*.map' -delete && chmod +x dist/cli.js
 
@@ -21,6 +22,7 @@ ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 UV_THREADPOOL_SIZE=64
 WORKDIR /usher
 COPY --from=dependencies /usher/node_modules node_modules
 COPY --from=build /usher/dist dist
+COPY --from=build /usher/packages/receiver/dist packages/receiver/dist
 COPY package.json ./
 RUN ln -s /usher/dist/cli.js /usr/local/bin/usher
 USER node

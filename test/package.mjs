@@ -1,23 +1,36 @@
 /**
- * Tests the package as users get it: packs Usher, installs the tarball into an empty folder, runs the demo there, and
- * builds and tests examples/order-service with it. It needs a package registry, so `npm test` does not run it.
+ * Tests the packages as users get them: packs the receiver kit and uses its tarball alone; packs Usher, installs the
+ * tarball into an empty folder, runs the demo there, and builds and tests examples/order-service with it. It needs a
+ * package registry, so `npm test` does not run it.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename, join, relative } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..');
 const EXAMPLE = join(ROOT, 'examples/order-service');
 const INSTALL = ['install', '--no-audit', '--no-fund', '--loglevel=error'];
+const KIT = join(ROOT, 'packages/receiver');
+const VERIFY_VECTOR = `
+  const headers = {
+    'X-Timestamp': '1767225600',
+    'X-Nonce-Str': 'aZ09bY18cX27dW36eV45fU54gT63hS72',
+    'X-Signature': 'e5d3871cef64ad390e83c64d1b46379dbce8d49172fed3255e835b2b60531d79',
+  };
+  const secret = '8Qm3vT1xKpZ0aYd7LrNf5sWc2BhEuJg9RtVx4MzQiXo';
+  console.log(JSON.stringify(kit.verifyNotification({ rawBody: '{}', headers, secret, now: 1_767_225_600_000 })));
+`;
 const TARBALL_MOST_BYTES = 300_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'usher-package-'));
 try {
-  const { filename, files, size } = pack();
+  testReceiverKit();
+  const { filename, files, size } = pack(ROOT);
   checkContents(files, size);
   install(filename);
+  verifyVector('usher/receiver', folder);
   runDemo();
   testExample(filename);
 } finally {
@@ -42,22 +55,47 @@ function run(command, args, cwd = folder) {
   throw new Error(`${command} ${args.join(' ')} ended with ${status}:\n${stdout}`);
 }
 
-function pack() {
-  step('npm pack');
-  const output = run('npm', ['pack', '--json', '--pack-destination', folder], ROOT);
-  return JSON.parse(output.slice(output.indexOf('[\n')))[0];
+/** The kit's tarball alone, in an empty folder: the test vector by import and by require. */
+function testReceiverKit() {
+  const { filename, files } = pack(KIT);
+  const expected = /^(package\.json|README\.md|LICENSE|dist\/(cjs\/)?[a-z]+\.(js|d\.ts)|dist\/cjs\/package\.json)$/;
+  assert.deepEqual(
+    files.map(({ path }) => path).filter((path) => !expected.test(path)),
+    [],
+  );
+  const alone = join(folder, 'receiver');
+  mkdirSync(alone);
+  run('npm', [...INSTALL, '--prefix', alone, join(folder, filename)], alone);
+  const installed = readdirSync(join(alone, 'node_modules')).filter((name) => !name.startsWith('.'));
+  assert.deepEqual(installed, ['usher-receiver']);
+  verifyVector('usher-receiver', alone);
+}
+
+function verifyVector(name, cwd) {
+  step(`${name}: the test vector, by import and by require`);
+  for (const [type, line] of [
+    ['module', `import * as kit from '${name}';`],
+    ['commonjs', `const kit = require('${name}');`],
+  ])
+    assert.equal(run('node', [`--input-type=${type}`, '-e', line + VERIFY_VECTOR], cwd), '{}\n');
+}
+
+function pack(from) {
+  step(`npm pack of ${relative(ROOT, from) || 'usher'}`);
+  const told = run('npm', ['pack', '--json', '--pack-destination', folder], from);
+  return JSON.parse(told.slice(told.indexOf('[\n')))[0];
 }
 
 function checkContents(files, size) {
   step(`${files.length} files, ${size} bytes: the files that package.json names, and no others`);
   const paths = new Set(files.map(({ path }) => path));
-  const { bin, exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  const named = [bin, ...Object.values(exports)].flatMap((entry) =>
-    typeof entry === 'string' ? [entry] : Object.values(entry),
-  );
-  for (const path of named) assert.ok(paths.has(path.replace(/^\.\//, '')), `${path} is missing`);
-  const other = [...paths].filter((path) => !/^(package\.json|README\.md|LICENSE|dist\/.+\.(js|d\.ts))$/.test(path));
-  assert.deepEqual(other, []);
+  const { bin, exports, imports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  const pathsIn = (entry) => (typeof entry === 'string' ? [entry] : Object.values(entry).flatMap(pathsIn));
+  const promised = [bin, exports, imports].flatMap(pathsIn);
+  for (const path of promised) assert.ok(paths.has(path.replace(/^\.\//, '')), `${path} is missing`);
+  const expected = /^(package\.json|README\.md|LICENSE|(packages\/receiver\/)?dist\/.+\.(js|d\.ts))$/;
+  const other = [...paths].filter((path) => !expected.test(path));
+  assert.deepEqual(other, ['packages/receiver/dist/cjs/package.json']);
   assert.deepEqual(
     [...paths].filter((path) => /(^|\/)test\/|\.(test|spec)\./.test(path)),
     [],

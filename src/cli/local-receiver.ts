@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { diagnose, type Diagnosis, type Notification, verifyNotification } from '../receiver/index.js';
+import { diagnose, type Diagnosis, type Notification, verifyNotification } from '#receiver';
 import { StartUpError } from '../values/start-up-error.js';
 
 export interface ReceiverOptions {

@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
-import { signNotification } from '../../src/protocol/signature.js';
+import { signNotification } from '#receiver';
 import { codeBelow } from '../support/documentation.js';
 import { newFolder } from '../support/process.js';
 import { TestReceiver } from '../support/receiver.js';

@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { expect, test } from '@jest/globals';
-import { signNotification } from '../../src/protocol/signature.js';
-import { diagnose, type DifferingStep, type VerifyOptions } from '../../src/receiver/index.js';
+import { diagnose, type DifferingStep, signNotification, type VerifyOptions } from '#receiver';
 
 const SECRET = 'secret';
 const TIMESTAMP = '1767225600';

@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { transformSync } from '@swc/core';
-import { signNotification } from '../../src/protocol/signature.js';
+import { signNotification } from '#receiver';
 import { randomAlphanumeric } from '../../src/values/identifier.js';
 import { codeBelow } from '../support/documentation.js';
 import { eventually } from '../support/eventually.js';
@@ -11,6 +11,7 @@ import { BUILT, freePort, newFolder } from '../support/process.js';
 import { type TestClient, TestUsher } from '../support/usher.js';
 
 const DOCUMENT = 'docs/receiving.md';
+const README = 'packages/receiver/README.md';
 const SWC = { ...(JSON.parse(readFileSync('.swcrc', 'utf8')) as object), swcrc: false, filename: 'receiver.ts' };
 
 let usher: TestUsher;
@@ -23,24 +24,25 @@ beforeAll(async () => {
 afterEach(() => void child?.kill());
 afterAll(() => usher.stop());
 
-/** The project of an integrator, with our installed packages and with Usher from `src`. */
+/** The project of an integrator, with our installed packages and with the receiver kit from its source. */
 function project(code: string): string {
   const folder = newFolder();
-  mkdirSync(join(folder, 'node_modules/usher'), { recursive: true });
+  mkdirSync(join(folder, 'node_modules'));
   for (const name of ['express', 'fastify', '@nestjs', 'reflect-metadata'])
     symlinkSync(resolve('node_modules', name), join(folder, 'node_modules', name));
-  symlinkSync(join(BUILT, 'src'), join(folder, 'node_modules/usher/built'));
-  const exports = { './receiver': './built/receiver/index.js' };
-  writeFileSync(join(folder, 'node_modules/usher/package.json'), JSON.stringify({ type: 'module', exports }));
+  const kit = join(folder, 'node_modules/usher-receiver');
+  mkdirSync(kit);
+  symlinkSync(join(BUILT, 'packages/receiver/dist'), join(kit, 'built'));
+  writeFileSync(join(kit, 'package.json'), JSON.stringify({ type: 'module', exports: './built/index.js' }));
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
   writeFileSync(join(folder, 'receiver.js'), transformSync(code, SWC).code);
   return folder;
 }
 
-/** Starts the receiver from the document and returns its Notify URL. */
-async function start(heading: string): Promise<{ url: string; output: () => string }> {
+/** Starts the receiver from a document and returns its Notify URL. */
+async function start(document: string, heading: string): Promise<{ url: string; output: () => string }> {
   const port = await freePort();
-  const cwd = project(codeBelow(DOCUMENT, heading).replace('4000', String(port)));
+  const cwd = project(codeBelow(document, heading).replace('4000', String(port)));
   let output = '';
   child = spawn(process.execPath, ['receiver.js'], { cwd, env: { CLIENT_SECRET: client.secret, NO_COLOR: '1' } });
   for (const stream of [child.stdout, child.stderr]) stream?.on('data', (text: Buffer) => (output += String(text)));
@@ -70,9 +72,15 @@ async function post(url: string, { age = 0, timestampSent, bodySent }: Forgery =
   return [response.status, await response.text()];
 }
 
-describe.each(['Express', 'Fastify', 'Nest'])('the receiver of %s', (heading) => {
+describe.each([
+  [DOCUMENT, 'Express'],
+  [DOCUMENT, 'Fastify'],
+  [DOCUMENT, 'Nest'],
+  [README, 'Express'],
+  [README, 'Node'],
+])('the receiver of %s, %s', (document, heading) => {
   test('accepts a genuine notification and refuses a changed body, a changed timestamp and an old notification', async () => {
-    const { url, output } = await start(heading);
+    const { url, output } = await start(document, heading);
     const key = await client.completedOrder({ notifyUrl: url });
     await usher.webhook(key, 'SUCCESS');
     await eventually('it tells the order', () => output().includes(`order ${key} is COMPLETED`));
@@ -91,7 +99,7 @@ describe.each(['Express', 'Fastify', 'Nest'])('the receiver of %s', (heading) =>
   });
 });
 
-test('the replay memory in the document accepts a request once', () => {
+test.each([DOCUMENT, README])('the replay memory in %s accepts a request once', (document) => {
   const timestamp = String(Math.floor(Date.now() / 1_000));
   const nonce = randomAlphanumeric(32);
   const signature = signNotification('secret', timestamp, nonce, Buffer.from('{}'));
@@ -113,7 +121,7 @@ test('the replay memory in the document accepts a request once', () => {
     console.log(nonces.size);
     await verifyOnce({ rawBody, headers, secret, memory }).catch(({ reason }) => console.log(reason));
   `;
-  const cwd = project(prelude + codeBelow(DOCUMENT, 'Replays') + again);
+  const cwd = project(prelude + codeBelow(document, 'Replays') + again);
   const stdout = execFileSync(process.execPath, ['receiver.js'], { cwd, encoding: 'utf8' });
   expect(stdout).toBe('1\nreplayed\n');
 });

@@ -1,6 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { signNotification } from '../../src/protocol/signature.js';
-import { type InvalidNotificationError, NonceMemory, verifyOnce } from '../../src/receiver/index.js';
+import { type InvalidNotificationError, NonceMemory, signNotification, verifyOnce } from '#receiver';
 
 const SECRET = 'secret';
 const SIGNED_AT = 1_767_225_600;

@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { Headers as OtherHeaders } from 'undici';
-import { signNotification } from '../../src/protocol/signature.js';
-import { InvalidNotificationError, verifyNotification, type VerifyOptions } from '../../src/receiver/index.js';
+import { InvalidNotificationError, signNotification, verifyNotification, type VerifyOptions } from '#receiver';
 
 const SECRET = '8Qm3vT1xKpZ0aYd7LrNf5sWc2BhEuJg9RtVx4MzQiXo';
 const TIMESTAMP = '1767225600';

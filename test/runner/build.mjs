@@ -1,17 +1,19 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { transformFileSync } from '@swc/core';
 import * as esbuild from 'esbuild';
 
 export const ROOT = join(import.meta.dirname, '../..');
-/** `src` and `test` as they stand now; below node_modules, so that their imports resolve. */
+/** `src`, `test` and the receiver kit as they stand now; below node_modules, so that their imports resolve. */
 export const BUILT = join(ROOT, 'node_modules/.cache/usher-test');
 
 /** Compiles the code under test and the tests: neither they nor the processes they start ever run a stale build. */
 export async function build() {
   rmSync(BUILT, { recursive: true, force: true });
   for (const folder of ['src', 'test']) compile(folder);
-  write('package.json', '{ "type": "module" }');
+  compile('packages/receiver/src', 'packages/receiver/dist');
+  const { imports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  write('package.json', JSON.stringify({ type: 'module', imports }));
   write('node_modules/@jest/globals/package.json', '{ "type": "module", "exports": "./index.js" }');
   write('node_modules/@jest/globals/index.js', GLOBALS);
   await bundle();
@@ -60,11 +62,11 @@ const __filename = pathOfBundle(import.meta.url);
 const __dirname = import.meta.dirname;
 `;
 
-function compile(folder) {
+function compile(folder, target = folder) {
   for (const source of readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })) {
     if (!source.endsWith('.ts')) continue;
     const { code } = transformFileSync(join(ROOT, folder, source), { configFile: join(ROOT, '.swcrc') });
-    write(join(folder, source.replace(/ts$/, 'js')), code);
+    write(join(target, source.replace(/ts$/, 'js')), code);
   }
 }
 

@@ -92,7 +92,8 @@ process.exit(missed === 0 ? 0 : 1);
 function isCaught([name, file, from, to]) {
   const copy = mkdtempSync(join(tmpdir(), 'usher-mutation-'));
   try {
-    for (const folder of ['src', 'test', 'dist']) cpSync(join(ROOT, folder), join(copy, folder), { recursive: true });
+    for (const folder of ['src', 'packages', 'test', 'dist'])
+      cpSync(join(ROOT, folder), join(copy, folder), { recursive: true });
     for (const file of ['package.json', 'tsconfig.json']) cpSync(join(ROOT, file), join(copy, file));
     symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
     const path = join(copy, 'src', file);

@@ -6,7 +6,7 @@ import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { ClientSecret } from '../../../src/clients/client.entity.js';
 import { KeyRotation } from '../../../src/clients/keys/key-rotation.js';
-import { verifyNotification } from '../../../src/receiver/index.js';
+import { verifyNotification } from '#receiver';
 import { BACKEND, type Settings } from '../../support/backend.js';
 import { usher as run, usherJson } from '../../support/process.js';
 import { TestReceiver } from '../../support/receiver.js';

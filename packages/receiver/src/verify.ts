@@ -1,12 +1,17 @@
 import { timingSafeEqual } from 'node:crypto';
-import { signNotification } from '../protocol/signature.js';
 import type { Notification } from './notification.js';
+import { signNotification } from './signature.js';
+
+/** A Fetch `Headers` object. Declared here because neither the types of Node nor those of browsers are needed. */
+export interface FetchHeaders {
+  get(name: string): string | null;
+}
 
 export interface VerifyOptions {
   /** The request's body exactly as received, before any parser. */
   rawBody: Uint8Array | string;
   /** Node's `request.headers`, a Fetch `Headers`, or any record. Names may be in upper or lower case. */
-  headers: Headers | Record<string, string | string[] | undefined>;
+  headers: FetchHeaders | Record<string, string | string[] | undefined>;
   /** The client secret. */
   secret: string;
   /** The maximum difference between X-Timestamp and now, in both directions. Default: 300 seconds. */
@@ -81,7 +86,8 @@ export function header(headers: VerifyOptions['headers'], name: string): string 
 }
 
 /** Does not use `instanceof`, because a framework may have its own Headers class. */
-const isFetchHeaders = (headers: VerifyOptions['headers']): headers is Headers => typeof headers.get === 'function';
+const isFetchHeaders = (headers: VerifyOptions['headers']): headers is FetchHeaders =>
+  typeof headers.get === 'function';
 
 /** Compares in constant time. All signatures have the same length. */
 function isSame(given: string, wanted: string): boolean {

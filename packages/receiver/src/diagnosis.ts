@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { signNotification } from '../protocol/signature.js';
+import { signNotification } from './signature.js';
 import {
   header,
   InvalidNotificationError,
