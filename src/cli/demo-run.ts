@@ -1,5 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import { ClientsService } from '../clients/clients.service.js';
+import { createLogger } from '../server/logger.js';
 import { type Running, serve } from '../server/serve.js';
 import type { Config } from '../server/settings/settings.js';
 import { type LocalReceiver, type Received, type ReceiverOptions, startLocalReceiver } from './local-receiver.js';
@@ -47,7 +48,7 @@ export class DemoRun {
   }
 
   private async startUsher(): Promise<string> {
-    this.running = await serve(this.config);
+    this.running = await serve(this.config, await createLogger(this.config));
     return this.running.url;
   }
 

@@ -1,8 +1,9 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { Logger } from 'pino';
 import { ClientsService } from '../clients/clients.service.js';
+import { loadPackages } from '../values/optional-package.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { reportFault } from './fault.js';
-import { createHttpApplication } from './http-server.js';
 import { createLogger } from './logger.js';
 import { type Config, loadConfig } from './settings/settings.js';
 import { bannerFields, type Started, bannerText } from './startup-banner.js';
@@ -12,8 +13,12 @@ export interface Running extends Started {
   app: NestFastifyApplication;
 }
 
-/** Starts the server and listens. By default it logs to standard output. */
-export async function serve(config: Config, logger = createLogger(config)): Promise<Running> {
+/** What the server uses and a host with routes of its own does not. */
+const SERVER_PACKAGES = ['@nestjs/platform-fastify', '@bull-board/api', '@bull-board/fastify'];
+
+/** Starts the server and listens. */
+export async function serve(config: Config, logger: Logger): Promise<Running> {
+  const { createHttpApplication } = await loadPackages(SERVER_PACKAGES, () => import('./http-server.js'));
   const app = await createHttpApplication(config, logger);
   try {
     await app.listen({ port: config.port, host: config.host });
@@ -52,7 +57,7 @@ function explainListenError(error: unknown, { host, port }: Config): unknown {
 export async function runServer({ json = false }: { json?: boolean } = {}): Promise<void> {
   try {
     const config = loadConfig();
-    const running = await serve(config, createLogger(config, json ? 'stderr' : 'stdout'));
+    const running = await serve(config, await createLogger(config, json ? 'stderr' : 'stdout'));
     // Before the banner: a program that reads the banner may send a signal at once.
     shutDownOnSignal(running);
     process.stdout.write(
