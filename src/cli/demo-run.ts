@@ -1,6 +1,5 @@
 import { EventEmitter, once } from 'node:events';
 import { ClientsService } from '../clients/clients.service.js';
-import { createLogger } from '../server/logger.js';
 import { type Running, serve } from '../server/serve.js';
 import type { Config } from '../server/settings/settings.js';
 import { type LocalReceiver, type Received, type ReceiverOptions, startLocalReceiver } from './local-receiver.js';
@@ -48,7 +47,7 @@ export class DemoRun {
   }
 
   private async startUsher(): Promise<string> {
-    this.running = await serve(this.config, await createLogger(this.config));
+    this.running = await serve(this.config);
     return this.running.url;
   }
 

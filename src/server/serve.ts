@@ -16,8 +16,9 @@ export interface Running extends Started {
 /** What the server uses and a host with routes of its own does not. */
 const SERVER_PACKAGES = ['@nestjs/platform-fastify', '@bull-board/api', '@bull-board/fastify'];
 
-/** Starts the server and listens. */
-export async function serve(config: Config, logger: Logger): Promise<Running> {
+/** Starts the server and listens. By default it logs to standard output. */
+export async function serve(config: Config, given?: Logger): Promise<Running> {
+  const logger = given ?? (await createLogger(config));
   const { createHttpApplication } = await loadPackages(SERVER_PACKAGES, () => import('./http-server.js'));
   const app = await createHttpApplication(config, logger);
   try {
