@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..');
+const PACKAGE = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 const EXAMPLE = join(ROOT, 'examples/order-service');
 const INSTALL = ['install', '--no-audit', '--no-fund', '--loglevel=error'];
 const TARBALL_MOST_BYTES = 300_000;
@@ -18,6 +19,7 @@ try {
   const { filename, files, size } = pack();
   checkContents(files, size);
   install(filename);
+  checkOneCopy();
   runDemo();
   testExample(filename);
 } finally {
@@ -51,7 +53,7 @@ function pack() {
 function checkContents(files, size) {
   step(`${files.length} files, ${size} bytes: what package.json promises, and nothing else`);
   const paths = new Set(files.map(({ path }) => path));
-  const { bin, exports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  const { bin, exports } = PACKAGE;
   const promised = [bin, ...Object.values(exports)].flatMap((entry) =>
     typeof entry === 'string' ? [entry] : Object.values(entry),
   );
@@ -72,6 +74,23 @@ function install(filename) {
   for (const name of ['@nestjs/cli', 'typescript', 'jest']) {
     assert.ok(!existsSync(join(folder, 'node_modules', name)), `${name} is installed`);
   }
+  const optional = Object.keys(PACKAGE.peerDependenciesMeta);
+  for (const name of optional)
+    assert.ok(!existsSync(join(folder, 'node_modules', name)), `${name} is installed, though it is optional`);
+  step('npm install of the optional packages');
+  run('npm', [...INSTALL, ...optional.map((name) => `${name}@${PACKAGE.peerDependencies[name]}`)]);
+}
+
+/** `npm ls` itself fails if a peer is missing or has a version that Usher does not accept. */
+function checkOneCopy() {
+  step('npm ls: one copy of each peer');
+  const names = Object.keys(PACKAGE.peerDependencies);
+  const paths = run('npm', ['ls', '--all', '--parseable', ...names]).split('\n');
+  for (const name of names) {
+    const copies = new Set(paths.filter((path) => path.endsWith(`/node_modules/${name}`)));
+    const least = name in PACKAGE.peerDependenciesMeta ? 0 : 1;
+    assert.ok(copies.size >= least && copies.size <= 1, `${copies.size} copies of ${name}: ${[...copies].join(', ')}`);
+  }
 }
 
 function runDemo() {
@@ -86,5 +105,6 @@ function testExample(filename) {
   cpSync(EXAMPLE, folder, { recursive: true, filter: isOwn });
   cpSync(join(folder, filename), join(folder, 'usher.tgz'));
   run('npm', INSTALL);
+  checkOneCopy();
   process.stdout.write(run('npm', ['test', '--silent']));
 }
