@@ -5,9 +5,9 @@ import { describe, expect, test } from '@jest/globals';
 import { createBackend, type Settings } from '../support/backend.js';
 import { BUILT, type Ended, newFolder } from '../support/process.js';
 
-const { peerDependenciesMeta } = JSON.parse(readFileSync('package.json', 'utf8')) as {
-  peerDependenciesMeta: Record<string, { optional: true }>;
-};
+const { dependencies, devDependencies, peerDependencies, peerDependenciesMeta } = JSON.parse(
+  readFileSync('package.json', 'utf8'),
+) as Record<`${'d' | 'devD' | 'peerD'}ependencies` | 'peerDependenciesMeta', Record<string, unknown>>;
 const OPTIONAL = Object.keys(peerDependenciesMeta);
 /** What npm installs for an optional package alone. */
 const OF_OPTIONAL = ['fastify', '@bull-board/ui', 'pg-pool', '@fastify/formbody', '@fastify/middie', '@fastify/view'];
@@ -47,6 +47,13 @@ const importing = (...modules: string[]): string[] => [
   '--eval',
   modules.map((path) => `await import('${path}');`).join(''),
 ];
+
+test('npm ci of a checkout installs every peer dependency, and a host gets no copy of its own', () => {
+  for (const name of [...Object.keys(peerDependencies), ...OPTIONAL]) {
+    expect(devDependencies).toHaveProperty([name]);
+    expect(dependencies).not.toHaveProperty([name]);
+  }
+});
 
 test('a host can import every entrance of the package without any optional package', async () => {
   const entrances = importing('./dist/index.js', './dist/testing/index.js', './dist/receiver/index.js');
