@@ -17,6 +17,7 @@ import { LimitsModule } from './limits/limits.module.js';
 import { MetricsModule } from './metrics/metrics.module.js';
 import { IdempotencyKey } from './orders/idempotency-key.entity.js';
 import { MovieOrder } from './orders/movie-order.entity.js';
+import { migrateQueue } from './queue/queue-connections.js';
 import { QueueModule } from './queue/queue.module.js';
 import { resolveOptions } from './resolve-options.js';
 import { PurgeModule } from './retention/purge.module.js';
@@ -114,4 +115,9 @@ function optionsProviders({ inject = [], useFactory, useClass, useExisting }: Us
     inject: [factory],
   };
   return useClass ? [useClass, fromFactory] : [fromFactory];
+}
+
+/** Creates the queue's tables where the queue is on Postgres; on Redis there is nothing to do. Run it with the migrations. */
+export async function migrateUsherQueue(options: UsherOptions): Promise<void> {
+  await migrateQueue(resolveOptions(options), null);
 }

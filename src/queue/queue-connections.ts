@@ -122,7 +122,11 @@ async function checkPostgres(config: ResolvedOptions, pool: Pool): Promise<void>
     else await withClient(pool, (client) => assertSchemaCompatibility(client, schema));
   } catch (error) {
     if (error instanceof SchemaMigrationRequiredError)
-      throw new StartUpError('the queue has no tables yet, or old ones; run "usher migrate" first');
+      throw new StartUpError(
+        database.kind === 'host'
+          ? 'the queue has no tables yet, or old ones; call migrateUsherQueue() with your migrations'
+          : 'the queue has no tables yet, or old ones; run "usher migrate" first',
+      );
     throw explained(error, config);
   }
 }

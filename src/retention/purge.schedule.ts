@@ -5,8 +5,7 @@ import { type RunJob, RunQueue } from '../queue/run-queue.js';
 import { Workers } from '../queue/workers.js';
 import { Purge } from './purge.js';
 
-export const PURGE_QUEUE = 'purge';
-export const PURGE_PRODUCER = 'usher-purge-producer';
+export const PURGE_QUEUE = 'usher-purge';
 
 const HOUR_MS = 3_600_000;
 
@@ -18,7 +17,7 @@ export class PurgeSchedule implements OnApplicationBootstrap, BeforeApplicationS
   private readonly shutdown = new AbortController();
 
   constructor(
-    @InjectQueue(PURGE_PRODUCER) queue: Queue<RunJob>,
+    @InjectQueue(PURGE_QUEUE) queue: Queue<RunJob>,
     private readonly purge: Purge,
     private readonly workers: Workers,
   ) {

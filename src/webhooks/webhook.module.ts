@@ -11,8 +11,8 @@ import { OutcomeStore } from './deliver/outcome.store.js';
 import { SigningSecrets } from './deliver/signing.js';
 import { MassResend } from './mass-resend.js';
 import { DeliveryProcessor } from './queue/delivery.processor.js';
-import { DeliveryQueue, WEBHOOK_PRODUCER, WEBHOOK_QUEUE } from './queue/delivery.queue.js';
-import { RETRY_RUN_PRODUCER, RETRY_RUN_QUEUE, RetryRun } from './queue/retry-run.js';
+import { DeliveryQueue, WEBHOOK_QUEUE } from './queue/delivery.queue.js';
+import { RETRY_RUN_QUEUE, RetryRun } from './queue/retry-run.js';
 import { Sweep } from './queue/sweep.js';
 import { OrderCompletedListener } from './record/order-completed.listener.js';
 import { WebhookRecorder } from './record/webhook.recorder.js';
@@ -27,9 +27,9 @@ const createSender = ({ retry, allowPrivateHosts, proxy }: ResolvedOptions): Not
 @Module({
   imports: [
     EventEmitterModule.forRoot({ global: false }),
-    BullModule.registerQueueAsync(
-      { name: WEBHOOK_PRODUCER, configKey: PRODUCER, useFactory: () => ({ name: WEBHOOK_QUEUE }) },
-      { name: RETRY_RUN_PRODUCER, configKey: PRODUCER, useFactory: () => ({ name: RETRY_RUN_QUEUE }) },
+    BullModule.registerQueue(
+      { name: WEBHOOK_QUEUE, configKey: PRODUCER },
+      { name: RETRY_RUN_QUEUE, configKey: PRODUCER },
     ),
   ],
   providers: [
@@ -54,8 +54,8 @@ const createSender = ({ retry, allowPrivateHosts, proxy }: ResolvedOptions): Not
 })
 export class WebhookModule implements OnApplicationShutdown {
   constructor(
-    @InjectQueue(WEBHOOK_PRODUCER) deliveries: Queue,
-    @InjectQueue(RETRY_RUN_PRODUCER) retryRuns: Queue,
+    @InjectQueue(WEBHOOK_QUEUE) deliveries: Queue,
+    @InjectQueue(RETRY_RUN_QUEUE) retryRuns: Queue,
     private readonly sender: NotificationSender,
   ) {
     for (const queue of [deliveries, retryRuns]) logErrors(queue);

@@ -54,14 +54,6 @@ afterEach(async () => {
 });
 afterAll(() => receiver.close());
 
-/** Settings of a database to which nothing connects. */
-const NOWHERE = {
-  DATABASE_URL: 'postgres://127.0.0.1:1/none',
-  USHER_MASTER_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
-  OPS_USER: 'ops',
-  OPS_PASSWORD: 'ops',
-};
-
 /** Never connected. The test only checks where it is injected. */
 const shop = new DataSource({ type: 'postgres' });
 
@@ -147,7 +139,7 @@ describe('an application', () => {
   });
 
   test('can have queues with the same names as Usher’s, and Usher uses its own', async () => {
-    const names = ['webhook', 'retry-run', 'purge', 'sandbox-operator'];
+    const names = ['webhook', 'usher-webhook', 'usher-retry-run', 'usher-purge', 'usher-sandbox-operator'];
     const application = await start(await settings(), ...names.map(queueNamed));
     const { client } = await application.get(ClientsService, { strict: false }).create('Aggregator', receiver.url);
     const webhooks = application.get(WebhookService, { strict: false });

@@ -6,11 +6,11 @@ import { NestFactory } from '@nestjs/core';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
-import { PURGE_PRODUCER } from '../../src/retention/purge.schedule.js';
+import { PURGE_QUEUE } from '../../src/retention/purge.schedule.js';
 import { CommandModule } from '../../src/server/command.module.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
-import { WEBHOOK_PRODUCER } from '../../src/webhooks/queue/delivery.queue.js';
-import { RETRY_RUN_PRODUCER } from '../../src/webhooks/queue/retry-run.js';
+import { WEBHOOK_QUEUE } from '../../src/webhooks/queue/delivery.queue.js';
+import { RETRY_RUN_QUEUE } from '../../src/webhooks/queue/retry-run.js';
 import { createBackend, type Settings } from '../support/backend.js';
 import { startServer, type ServerProcess, usher as run, usherJson } from '../support/process.js';
 import { answer, TestReceiver } from '../support/receiver.js';
@@ -85,7 +85,7 @@ async function dump(app: INestApplicationContext): Promise<{ tables: string[]; t
 }
 
 async function jobs(app: INestApplicationContext): Promise<string> {
-  const queues = [WEBHOOK_PRODUCER, RETRY_RUN_PRODUCER, PURGE_PRODUCER].map((name) =>
+  const queues = [WEBHOOK_QUEUE, RETRY_RUN_QUEUE, PURGE_QUEUE].map((name) =>
     app.get<Queue>(getQueueToken(name), { strict: false }),
   );
   const found = await Promise.all(queues.map((queue) => queue.getJobs()));

@@ -8,7 +8,7 @@ import { OrdersService } from '../../src/orders/orders.service.js';
 import { serve } from '../../src/server/serve.js';
 import { CommandModule } from '../../src/server/command.module.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
-import { WEBHOOK_PRODUCER } from '../../src/webhooks/queue/delivery.queue.js';
+import { WEBHOOK_QUEUE } from '../../src/webhooks/queue/delivery.queue.js';
 import { WebhookService } from '../../src/webhooks/webhook.service.js';
 import { createBackend } from '../support/backend.js';
 import { COMPLETION, NEW_ORDER } from '../support/usher.js';
@@ -24,7 +24,7 @@ test('an application that closes right after a completion still adds the job', a
   await app.close();
 
   const again = await serve(config);
-  const queue = again.app.get<Queue>(getQueueToken(WEBHOOK_PRODUCER), { strict: false });
+  const queue = again.app.get<Queue>(getQueueToken(WEBHOOK_QUEUE), { strict: false });
   await queue.waitUntilReady();
   const [webhook] = await service(again.app, WebhookService).find(key);
   expect(await queue.getJobState(webhook!.id)).toBe('waiting');

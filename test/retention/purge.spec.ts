@@ -7,7 +7,7 @@ import type { DataSource } from 'typeorm';
 import { AccessToken, Grant } from '../../src/auth/tokens/grant.entity.js';
 import { digestToken } from '../../src/auth/tokens/token.js';
 import { Purge } from '../../src/retention/purge.js';
-import { PURGE_PRODUCER } from '../../src/retention/purge.schedule.js';
+import { PURGE_QUEUE } from '../../src/retention/purge.schedule.js';
 import { newId } from '../../src/values/identifier.js';
 import { eventually } from '../support/eventually.js';
 import { usher as run, usherJson } from '../support/process.js';
@@ -127,7 +127,7 @@ test('a worker purges when the queue has the job', async () => {
   const { manager } = working.dataSource;
   const grant = { id: newId('sandbox', Date.now()), clientId: client.id, refreshDigest: digest() };
   await manager.insert(Grant, { ...grant, createdAt: 1, expiresAt: 2 });
-  const queue = working.running.app.get<Queue>(getQueueToken(PURGE_PRODUCER), { strict: false });
+  const queue = working.running.app.get<Queue>(getQueueToken(PURGE_QUEUE), { strict: false });
   await queue.add('run', { run: 1 }, { jobId: 'run-1' });
   await eventually('the grant is gone', async () => !(await manager.existsBy(Grant, { id: grant.id })));
   await working.stop();

@@ -7,7 +7,7 @@ import { ClientsService } from '../../src/clients/clients.service.js';
 import { createLogger } from '../../src/server/logger.js';
 import { type Running, serve } from '../../src/server/serve.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
-import { WEBHOOK_PRODUCER } from '../../src/webhooks/queue/delivery.queue.js';
+import { WEBHOOK_QUEUE } from '../../src/webhooks/queue/delivery.queue.js';
 import type { AttemptView, WebhookView } from '../../src/webhooks/webhook-view.js';
 import { WebhookService } from '../../src/webhooks/webhook.service.js';
 import { type Backend, createBackend, type Settings } from './backend.js';
@@ -69,7 +69,7 @@ export class TestUsher {
 
   /** The BullMQ queue of deliveries. */
   get queue(): Queue {
-    return this.running.app.get<Queue>(getQueueToken(WEBHOOK_PRODUCER), { strict: false });
+    return this.running.app.get<Queue>(getQueueToken(WEBHOOK_QUEUE), { strict: false });
   }
 
   async client(notifyUrl: string | null = null): Promise<TestClient> {

@@ -6,8 +6,7 @@ import { Workers } from '../../queue/workers.js';
 import type { Completion } from '../movie-order.js';
 import { OrdersService } from '../orders.service.js';
 
-export const SANDBOX_QUEUE = 'sandbox-operator';
-export const SANDBOX_PRODUCER = 'usher-sandbox-operator-producer';
+export const SANDBOX_QUEUE = 'usher-sandbox-operator';
 
 interface CompletionJob {
   key: string;
@@ -22,7 +21,7 @@ export class SandboxOperator {
   private readonly logger = new Logger('sandbox-operator');
 
   constructor(
-    @InjectQueue(SANDBOX_PRODUCER) private readonly queue: Queue<CompletionJob>,
+    @InjectQueue(SANDBOX_QUEUE) private readonly queue: Queue<CompletionJob>,
     private readonly orders: OrdersService,
   ) {}
 

@@ -3,24 +3,17 @@ import { Module } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import { logErrors, PRODUCER } from '../../queue/queue.module.js';
 import { OrdersModule } from '../orders.module.js';
-import { SANDBOX_PRODUCER, SANDBOX_QUEUE, SandboxOperator, SandboxOperatorProcessor } from './sandbox-operator.js';
+import { SANDBOX_QUEUE, SandboxOperator, SandboxOperatorProcessor } from './sandbox-operator.js';
 import { SandboxOrdersController } from './sandbox-orders.controller.js';
 
 /** The sandbox's cinema operator. Only a sandbox imports it. */
 @Module({
-  imports: [
-    OrdersModule,
-    BullModule.registerQueueAsync({
-      name: SANDBOX_PRODUCER,
-      configKey: PRODUCER,
-      useFactory: () => ({ name: SANDBOX_QUEUE }),
-    }),
-  ],
+  imports: [OrdersModule, BullModule.registerQueue({ name: SANDBOX_QUEUE, configKey: PRODUCER })],
   providers: [SandboxOperator],
   exports: [SandboxOperator],
 })
 class SandboxOperatorModule {
-  constructor(@InjectQueue(SANDBOX_PRODUCER) queue: Queue) {
+  constructor(@InjectQueue(SANDBOX_QUEUE) queue: Queue) {
     logErrors(queue);
   }
 }

@@ -5,10 +5,10 @@ import { getQueueToken } from '@nestjs/bullmq';
 import type { INestApplicationContext } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import type { FastifyInstance } from 'fastify';
-import { SANDBOX_PRODUCER } from '../../orders/sandbox/sandbox-operator.js';
-import { PURGE_PRODUCER } from '../../retention/purge.schedule.js';
-import { WEBHOOK_PRODUCER } from '../../webhooks/queue/delivery.queue.js';
-import { RETRY_RUN_PRODUCER } from '../../webhooks/queue/retry-run.js';
+import { SANDBOX_QUEUE } from '../../orders/sandbox/sandbox-operator.js';
+import { PURGE_QUEUE } from '../../retention/purge.schedule.js';
+import { WEBHOOK_QUEUE } from '../../webhooks/queue/delivery.queue.js';
+import { RETRY_RUN_QUEUE } from '../../webhooks/queue/retry-run.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 
 const PATH = '/ops/queues';
@@ -18,8 +18,8 @@ export function mountDashboard(app: INestApplicationContext, server: FastifyInst
   const adapter = new FastifyAdapter();
   adapter.setBasePath(PATH);
   const { environment } = app.get<Config>(SERVER_CONFIG, { strict: false });
-  const producers = [WEBHOOK_PRODUCER, RETRY_RUN_PRODUCER, PURGE_PRODUCER];
-  if (environment === 'sandbox') producers.push(SANDBOX_PRODUCER);
+  const producers = [WEBHOOK_QUEUE, RETRY_RUN_QUEUE, PURGE_QUEUE];
+  if (environment === 'sandbox') producers.push(SANDBOX_QUEUE);
   const queues = producers.map((name) => app.get<Queue>(getQueueToken(name), { strict: false }));
   createBullBoard({
     queues: queues.map((queue) => new BullMQAdapter(queue)),

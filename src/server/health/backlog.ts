@@ -5,9 +5,9 @@ import type { DataSource } from 'typeorm';
 import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { nowExpression } from '../../database/sql.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-connections.js';
-import { PURGE_PRODUCER } from '../../retention/purge.schedule.js';
-import { WEBHOOK_PRODUCER } from '../../webhooks/queue/delivery.queue.js';
-import { RETRY_RUN_PRODUCER } from '../../webhooks/queue/retry-run.js';
+import { PURGE_QUEUE } from '../../retention/purge.schedule.js';
+import { WEBHOOK_QUEUE } from '../../webhooks/queue/delivery.queue.js';
+import { RETRY_RUN_QUEUE } from '../../webhooks/queue/retry-run.js';
 import { Webhook } from '../../webhooks/webhook.entity.js';
 import { CachedQuery } from './cached-query.js';
 
@@ -41,9 +41,9 @@ export class Backlog {
 
   constructor(
     @Inject(USHER_DATA_SOURCE) dataSource: DataSource,
-    @InjectQueue(WEBHOOK_PRODUCER) deliveries: Queue,
-    @InjectQueue(RETRY_RUN_PRODUCER) retryRuns: Queue,
-    @InjectQueue(PURGE_PRODUCER) purges: Queue,
+    @InjectQueue(WEBHOOK_QUEUE) deliveries: Queue,
+    @InjectQueue(RETRY_RUN_QUEUE) retryRuns: Queue,
+    @InjectQueue(PURGE_QUEUE) purges: Queue,
     @Inject(QUEUE_CONNECTIONS) connections: QueueConnections,
   ) {
     this.due = new CachedQuery(() => dueNow(dataSource));

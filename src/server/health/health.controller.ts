@@ -14,7 +14,7 @@ import type { DataSource } from 'typeorm';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { pendingMigrations } from '../../database/migrator.js';
 import { unavailable } from '../../http/problem.js';
-import { WEBHOOK_PRODUCER } from '../../webhooks/queue/delivery.queue.js';
+import { WEBHOOK_QUEUE } from '../../webhooks/queue/delivery.queue.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 import { withTimeout } from './cached-query.js';
 
@@ -47,7 +47,7 @@ export class HealthController {
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
-    @InjectQueue(WEBHOOK_PRODUCER) private readonly queue: Queue,
+    @InjectQueue(WEBHOOK_QUEUE) private readonly queue: Queue,
     private readonly drain: Drain,
   ) {}
 

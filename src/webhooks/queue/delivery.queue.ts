@@ -6,9 +6,7 @@ import type { Webhook } from '../webhook.entity.js';
 import { MAX_DEFERRAL_INTERVALS } from './host-shares.js';
 
 /** The queue's name in Redis and on the dashboard. */
-export const WEBHOOK_QUEUE = 'webhook';
-/** The injection token of the queue that adds jobs. */
-export const WEBHOOK_PRODUCER = 'usher-webhook-producer';
+export const WEBHOOK_QUEUE = 'usher-webhook';
 
 /** Identifiers only: no payload, no secret. */
 export interface DeliveryJob {
@@ -33,7 +31,7 @@ export class DeliveryQueue implements OnApplicationShutdown {
   private readonly underWay = new Set<Promise<void>>();
 
   constructor(
-    @InjectQueue(WEBHOOK_PRODUCER) private readonly queue: Queue<DeliveryJob>,
+    @InjectQueue(WEBHOOK_QUEUE) private readonly queue: Queue<DeliveryJob>,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 

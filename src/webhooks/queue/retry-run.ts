@@ -12,8 +12,7 @@ import { Workers } from '../../queue/workers.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { Sweep } from './sweep.js';
 
-export const RETRY_RUN_QUEUE = 'retry-run';
-export const RETRY_RUN_PRODUCER = 'usher-retry-run-producer';
+export const RETRY_RUN_QUEUE = 'usher-retry-run';
 
 /** The scheduled retry run (specification 8): it starts at every multiple of WEBHOOK_RETRY_EVERY since 1970. */
 @Injectable()
@@ -22,7 +21,7 @@ export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdo
   private readonly runs: RunQueue;
 
   constructor(
-    @InjectQueue(RETRY_RUN_PRODUCER) queue: Queue<RunJob>,
+    @InjectQueue(RETRY_RUN_QUEUE) queue: Queue<RunJob>,
     private readonly sweep: Sweep,
     @Inject(USHER_OPTIONS) options: ResolvedOptions,
     private readonly workers: Workers,

@@ -33,7 +33,7 @@ const PAGES = [
   '/ops/queues',
   '/ops/queues/',
   '/ops/queues/api/queues',
-  '/ops/queues/queue/webhook',
+  '/ops/queues/queue/usher-webhook',
   '/ops/queues/static/js/main.js',
   '/ops/queues/static/../api/queues',
   '/ops/metrics',
@@ -97,7 +97,7 @@ describe('with the operator’s credentials', () => {
     const { status, body } = await usher.request('GET', '/ops/queues/api/queues', OPERATOR);
     expect(status).toBe(200);
     const names = (body.queues as { name: string }[]).map(({ name }) => name);
-    expect(names).toEqual(['webhook', 'retry-run', 'purge', 'sandbox-operator']);
+    expect(names).toEqual(['usher-webhook', 'usher-retry-run', 'usher-purge', 'usher-sandbox-operator']);
   });
 
   test('a queue can be paused and resumed', async () => {

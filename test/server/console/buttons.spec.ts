@@ -102,7 +102,7 @@ async function press(method: string, path: string, body?: object): Promise<void>
 }
 
 async function pressAll(subjects: Subject[]): Promise<void> {
-  for (const queue of ['webhook', 'retry-run']) {
+  for (const queue of ['usher-webhook', 'usher-retry-run']) {
     for (const [route, presses] of Object.entries(OF_A_QUEUE)) {
       const all = [...subjects, ...(await pending())];
       for (const { path, body } of presses(all)) await press(route.split(' ')[0]!, `/${queue}${path}`, body);

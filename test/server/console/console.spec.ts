@@ -55,7 +55,8 @@ describe('/ops', () => {
     expect(text.match(new RegExp(row, 'g'))).toHaveLength(2);
     expect(text).toContain('<title>1 delivered, 2 failed</title>');
     expect(text).toContain(`<a href="/ops/webhooks/${id}">`);
-    for (const queue of ['webhook', 'retry-run', 'purge']) expect(text).toContain(`/ops/queues/queue/${queue}"`);
+    for (const queue of ['usher-webhook', 'usher-retry-run', 'usher-purge'])
+      expect(text).toContain(`/ops/queues/queue/${queue}"`);
   });
 
   test('finds webhooks only by order, client and id', async () => {

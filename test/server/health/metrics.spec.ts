@@ -75,8 +75,8 @@ test('due webhooks and waiting jobs are shown', async () => {
   await client.completedOrder();
   const wanted = {
     usher_webhooks_due: 1,
-    'usher_queue_paused{queue="webhook"}': 1,
-    'usher_queue_jobs{queue="webhook",state="waiting"}': 1,
+    'usher_queue_paused{queue="usher-webhook"}': 1,
+    'usher_queue_jobs{queue="usher-webhook",state="waiting"}': 1,
   };
   const samples = await eventually('the backlog shows', async () => {
     const now = await scrape();
