@@ -78,7 +78,9 @@ function install(filename) {
   for (const name of optional)
     assert.ok(!existsSync(join(folder, 'node_modules', name)), `${name} is installed, though it is optional`);
   step('npm install of the optional packages');
-  run('npm', [...INSTALL, ...optional.map((name) => `${name}@${PACKAGE.peerDependencies[name]}`)]);
+  // @bull-board/fastify brings the version of @bull-board/api that it needs.
+  const named = optional.filter((name) => name !== '@bull-board/api');
+  run('npm', [...INSTALL, ...named.map((name) => `${name}@${PACKAGE.peerDependencies[name]}`)]);
 }
 
 /** `npm ls` itself fails if a peer is missing or has a version that Usher does not accept. */

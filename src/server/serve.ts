@@ -1,7 +1,7 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
 import { ClientsService } from '../clients/clients.service.js';
-import { loadPackages } from '../values/optional-package.js';
+import { loadPackage, loadPackages } from '../values/optional-package.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { reportFault } from './fault.js';
 import { createLogger } from './logger.js';
@@ -14,12 +14,12 @@ export interface Running extends Started {
 }
 
 /** What the server uses and a host with routes of its own does not. */
-const SERVER_PACKAGES = ['@nestjs/platform-fastify', '@bull-board/api', '@bull-board/fastify'];
+const SERVER_PACKAGES = ['@nestjs/platform-fastify', '@bull-board/fastify'];
 
 /** Starts the server and listens. By default it logs to standard output. */
 export async function serve(config: Config, given?: Logger): Promise<Running> {
   const logger = given ?? (await createLogger(config));
-  const { createHttpApplication } = await loadPackages(SERVER_PACKAGES, () => import('./http-server.js'));
+  const { createHttpApplication } = await loadHttpServer();
   const app = await createHttpApplication(config, logger);
   try {
     await app.listen({ port: config.port, host: config.host });
@@ -32,6 +32,14 @@ export async function serve(config: Config, given?: Logger): Promise<Running> {
     await app.close().catch(() => undefined);
     throw explainListenError(error, config);
   }
+}
+
+async function loadHttpServer() {
+  await loadPackages(SERVER_PACKAGES, () =>
+    Promise.all([import('@nestjs/platform-fastify'), import('@bull-board/fastify')]),
+  );
+  // Last: it comes with @bull-board/fastify in the same version. Installed by its own name, it could be a second copy.
+  return loadPackage('@bull-board/api', () => import('./http-server.js'));
 }
 
 /** Creates a first client if an embedded sandbox has none. */

@@ -98,8 +98,8 @@ describe('usher serve names the command that installs', () => {
   test('all missing packages of the server at once', async () => {
     const ended = await run(installedWithout(OPTIONAL), ['dist/main.js']);
     expect(ended.stderr).toBe(
-      'usher: the packages @nestjs/platform-fastify and @bull-board/api and @bull-board/fastify are not installed; ' +
-        'run "npm install @nestjs/platform-fastify @bull-board/api @bull-board/fastify"\n',
+      'usher: the packages @nestjs/platform-fastify and @bull-board/fastify are not installed; ' +
+        'run "npm install @nestjs/platform-fastify @bull-board/fastify"\n',
     );
     expect(ended.code).toBe(1);
   });
