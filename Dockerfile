@@ -13,6 +13,11 @@ RUN npm run -s build && find dist -name '*.map' -delete && chmod +x dist/cli.js
 FROM ${NODE} AS dependencies
 WORKDIR /usher
 COPY package.json package-lock.json ./
+# An application that embeds Usher brings the peer dependencies, and a checkout has them as devDependencies. The image is
+# such an application, so they become its dependencies here, the optional ones too. The lock file decides their versions.
+RUN node -e "const { dependencies, devDependencies, peerDependencies, ...rest } = require('./package.json'); \
+  for (const name in peerDependencies) { dependencies[name] = devDependencies[name]; delete devDependencies[name]; } \
+  fs.writeFileSync('package.json', JSON.stringify({ ...rest, dependencies, devDependencies }));"
 # --ignore-scripts: the `prepare` script would run the build, which fails without devDependencies.
 RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 

@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '..');
+const PACKAGE = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 const EXAMPLE = join(ROOT, 'examples/order-service');
 const INSTALL = ['install', '--no-audit', '--no-fund', '--loglevel=error'];
 const KIT = join(ROOT, 'packages/receiver');
@@ -31,6 +32,7 @@ try {
   checkContents(files, size);
   install(filename);
   verifyVector('usher/receiver', folder);
+  checkOneCopy();
   runDemo();
   testExample(filename);
 } finally {
@@ -89,7 +91,7 @@ function pack(from) {
 function checkContents(files, size) {
   step(`${files.length} files, ${size} bytes: the files that package.json names, and no others`);
   const paths = new Set(files.map(({ path }) => path));
-  const { bin, exports, imports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  const { bin, exports, imports } = PACKAGE;
   const pathsIn = (entry) => (typeof entry === 'string' ? [entry] : Object.values(entry).flatMap(pathsIn));
   const promised = [bin, exports, imports].flatMap(pathsIn);
   for (const path of promised) assert.ok(paths.has(path.replace(/^\.\//, '')), `${path} is missing`);
@@ -110,6 +112,25 @@ function install(filename) {
   for (const name of ['@nestjs/cli', 'typescript', 'jest']) {
     assert.ok(!existsSync(join(folder, 'node_modules', name)), `${name} is installed`);
   }
+  const optional = Object.keys(PACKAGE.peerDependenciesMeta);
+  for (const name of optional)
+    assert.ok(!existsSync(join(folder, 'node_modules', name)), `${name} is installed, though it is optional`);
+  step('npm install of the optional packages');
+  // @bull-board/fastify brings the version of @bull-board/api that it needs.
+  const named = optional.filter((name) => name !== '@bull-board/api');
+  run('npm', [...INSTALL, ...named.map((name) => `${name}@${PACKAGE.peerDependencies[name]}`)]);
+}
+
+/** `npm ls` itself fails if a peer is missing or has a version that Usher does not accept. */
+function checkOneCopy() {
+  step('npm ls: one copy of each peer');
+  const names = Object.keys(PACKAGE.peerDependencies);
+  const paths = run('npm', ['ls', '--all', '--parseable', ...names]).split('\n');
+  for (const name of names) {
+    const copies = new Set(paths.filter((path) => path.endsWith(`/node_modules/${name}`)));
+    const least = name in PACKAGE.peerDependenciesMeta ? 0 : 1;
+    assert.ok(copies.size >= least && copies.size <= 1, `${copies.size} copies of ${name}: ${[...copies].join(', ')}`);
+  }
 }
 
 function runDemo() {
@@ -124,5 +145,6 @@ function testExample(filename) {
   cpSync(EXAMPLE, folder, { recursive: true, filter: isOwn });
   cpSync(join(folder, filename), join(folder, 'usher.tgz'));
   run('npm', INSTALL);
+  checkOneCopy();
   process.stdout.write(run('npm', ['test', '--silent']));
 }

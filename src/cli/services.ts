@@ -4,8 +4,8 @@ import { KeyRotation } from '../clients/keys/key-rotation.js';
 import { SecretRotation } from '../clients/secrets/secret-rotation.js';
 import { OrdersService } from '../orders/orders.service.js';
 import { Purge } from '../retention/purge.js';
+import { CommandModule } from '../server/command.module.js';
 import { createLogger, NestLogger } from '../server/logger.js';
-import { ServerModule } from '../server/server.module.js';
 import { loadConfig } from '../server/settings/settings.js';
 import { MassResend } from '../webhooks/mass-resend.js';
 import { WebhookService } from '../webhooks/webhook.service.js';
@@ -15,8 +15,8 @@ export type Services = Awaited<ReturnType<typeof openServices>>;
 /** Opens the services that commands use. They also work next to a running server. */
 export async function openServices() {
   const config = loadConfig();
-  const logger = new NestLogger(createLogger({ ...config, logLevel: config.commandLogLevel }, 'stderr'));
-  const app = await NestFactory.createApplicationContext(ServerModule.forCommand(config), {
+  const logger = new NestLogger(await createLogger({ ...config, logLevel: config.commandLogLevel }, 'stderr'));
+  const app = await NestFactory.createApplicationContext(CommandModule.forConfig(config), {
     logger,
     abortOnError: false,
   });

@@ -1,11 +1,12 @@
 import { connect, Socket } from 'node:net';
-import { createConnection } from 'mysql2/promise';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { ResolvedOptions } from '../usher.options.js';
 import { socketHost } from '../values/connection-url.js';
 import type { RetryPolicy } from '../values/retry-schedule.js';
+import { loadPackage } from '../values/optional-package.js';
 import { StartUpError, unreachable } from '../values/start-up-error.js';
 import type { EmbeddedPostgres } from './embedded/index.js';
+import { loadPg } from './load-pg.js';
 import { usherMigrations } from './migrator.js';
 import { isDatabaseDown } from './sql.js';
 
@@ -54,6 +55,8 @@ export async function dataSourceOptions(
 
 /** Opens a data source. Throws a StartUpError if the server is unreachable or refuses the connection. */
 export async function openDataSource(options: DataSourceOptions, { database }: ResolvedOptions): Promise<DataSource> {
+  // TypeORM loads the driver itself, but its error for a missing one does not name the command.
+  if (options.type === 'postgres') await loadPg();
   try {
     return await new DataSource(options).initialize();
   } catch (error) {
@@ -78,6 +81,7 @@ function mysqlConnection(url: URL) {
 
 /** TypeORM needs to know which of the two the server is, or it compares schemas wrongly. */
 async function mysqlDialect(url: URL): Promise<'mysql' | 'mariadb'> {
+  const { createConnection } = await loadPackage('mysql2', () => import('mysql2/promise'));
   const { username: user, ...options } = { username: undefined, ...mysqlConnection(url) };
   try {
     const connection = await createConnection({

@@ -1,10 +1,11 @@
-import pg from 'pg';
+import type { PoolConfig } from 'pg';
 import {
   type RateLimiterAbstract,
   RateLimiterPostgres,
   RateLimiterRedis,
   RateLimiterMemory,
 } from 'rate-limiter-flexible';
+import { loadPg } from '../database/load-pg.js';
 import { postgresSchema, LIMIT_TABLE } from '../queue/postgres-backend.js';
 import { postgresAddress, type QueueConnections } from '../queue/queue-connections.js';
 import { connectRedis, FAIL_FAST, type RedisServer } from '../queue/redis-connection.js';
@@ -44,7 +45,8 @@ async function redisStore(server: RedisServer): Promise<LimiterStore> {
   };
 }
 
-function postgresStore(address: pg.PoolConfig, queuePrefix: string): LimiterStore {
+async function postgresStore(address: PoolConfig, queuePrefix: string): Promise<LimiterStore> {
+  const pg = await loadPg();
   const pool = new pg.Pool({
     ...address,
     max: POOL_SIZE,

@@ -6,7 +6,7 @@ import {
   PostgresQueueBackend,
   setDefaultBackendFactory,
 } from 'bullmq';
-import pg, { type Pool, type PoolClient } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { isDatabaseDown } from '../database/sql.js';
 
 type PostgresOptions = ConstructorParameters<typeof PostgresQueueBackend>[2];
@@ -44,14 +44,16 @@ export function selectBackendByConnection(): void {
 }
 
 /**
- * Reports every connection error as ECONNREFUSED, the only one after which BullMQ waits before it retries. After others
+ * Makes the pool report every connection error as ECONNREFUSED, the only one after which BullMQ waits before it retries. After others
  * (a reset, a server that is starting) its worker would retry in a busy loop and stop checking for stalled jobs.
  */
-export class WorkerPool extends pg.Pool {
-  override query = ((...args: Parameters<pg.Pool['query']>): unknown => {
-    const result = super.query(...args) as unknown;
+export function reportAsRefused(pool: Pool): Pool {
+  const query = pool.query.bind(pool) as (...args: unknown[]) => unknown;
+  pool.query = ((...args: unknown[]): unknown => {
+    const result = query(...args);
     return result instanceof Promise ? result.catch(throwAsRefused) : result;
-  }) as pg.Pool['query'];
+  }) as Pool['query'];
+  return pool;
 }
 
 function throwAsRefused(error: unknown): never {

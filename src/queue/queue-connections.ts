@@ -1,10 +1,11 @@
 import { assertSchemaCompatibility, type ConnectionOptions, runMigrations, SchemaMigrationRequiredError } from 'bullmq';
-import pg from 'pg';
+import type { PoolClient, PoolConfig, Pool } from 'pg';
 import type { DataSource } from 'typeorm';
 import type { EmbeddedPostgres } from '../database/embedded/index.js';
+import { loadPg } from '../database/load-pg.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { StartUpError, unreachable } from '../values/start-up-error.js';
-import { createLimitTable, WorkerPool, postgresSchema } from './postgres-backend.js';
+import { createLimitTable, postgresSchema, reportAsRefused } from './postgres-backend.js';
 import { checkRedis, connectRedis, FAIL_FAST, type RedisServer, WAIT_FOR_RECONNECT } from './redis-connection.js';
 
 const FAIL_FAST_MS = 2_000;
@@ -37,7 +38,7 @@ export async function openQueueConnections(
 ): Promise<QueueConnections> {
   const { queue } = config;
   if (queue.kind === 'redis') return openRedis(config, await checkRedis(queue.url));
-  const pools = openPools(config, embedded);
+  const pools = await openPools(config, embedded);
   try {
     await checkPostgres(config, pools.worker);
   } catch (error) {
@@ -61,7 +62,7 @@ async function openRedis({ queuePrefix }: ResolvedOptions, redis: RedisServer): 
 /** Creates or updates the queue's tables on Postgres; Redis needs none. */
 export async function migrateQueue(config: ResolvedOptions, embedded: EmbeddedPostgres | null): Promise<void> {
   if (config.queue.kind === 'redis') return;
-  const { worker, close } = openPools(config, embedded);
+  const { worker, close } = await openPools(config, embedded);
   try {
     await withClient(worker, (client) => createTables(client, config));
   } catch (error) {
@@ -71,14 +72,14 @@ export async function migrateQueue(config: ResolvedOptions, embedded: EmbeddedPo
   }
 }
 
-async function createTables(client: pg.PoolClient, { database, queue, queuePrefix }: ResolvedOptions): Promise<void> {
+async function createTables(client: PoolClient, { database, queue, queuePrefix }: ResolvedOptions): Promise<void> {
   const schema = postgresSchema(queuePrefix);
   await runMigrations(client, schema);
   if (database.kind !== 'embedded' || queue.kind === 'postgres') await createLimitTable(client, schema);
 }
 
 /** How pg reaches the queue where it is on Postgres; null where it is in the embedded database or on Redis. */
-export function postgresAddress({ queue, database }: ResolvedOptions): pg.PoolConfig | null {
+export function postgresAddress({ queue, database }: ResolvedOptions): PoolConfig | null {
   if (queue.kind === 'postgres') return { connectionString: queue.url.href };
   if (queue.kind === 'redis') return null;
   if (database.kind === 'postgres') return { connectionString: database.url.href };
@@ -86,14 +87,15 @@ export function postgresAddress({ queue, database }: ResolvedOptions): pg.PoolCo
 }
 
 /** The address in the options of the application's own data source. */
-function addressOf({ options }: DataSource): pg.PoolConfig {
+function addressOf({ options }: DataSource): PoolConfig {
   if (options.type !== 'postgres') throw new StartUpError('queue.url is missing; the data source is not on Postgres');
   const { url, host, port, username: user, password, database, ssl, extra } = options;
   const given: Record<string, unknown> = { connectionString: url, host, port, user, password, database, ssl, ...extra };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
-function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | null) {
+async function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | null) {
+  const pg = await loadPg();
   const { queuePrefix } = config;
   const address = postgresAddress(config) ?? embedded?.connection;
   const options = { ...address, options: `-c search_path=${postgresSchema(queuePrefix)}`, keepAlive: true };
@@ -103,7 +105,7 @@ function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | null) {
     connectionTimeoutMillis: FAIL_FAST_MS,
     query_timeout: FAIL_FAST_MS,
   });
-  const worker = new WorkerPool({ ...options, max: WORKER_POOL });
+  const worker = reportAsRefused(new pg.Pool({ ...options, max: WORKER_POOL }));
   // The pool replaces a lost connection itself. Without a listener, the error event would end the process.
   for (const pool of [producer, worker]) pool.on('error', () => undefined);
   const probe = () => producer.query('SELECT 1');
@@ -111,7 +113,7 @@ function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | null) {
   return { producer, worker, redis: null, probe, close };
 }
 
-async function checkPostgres(config: ResolvedOptions, pool: pg.Pool): Promise<void> {
+async function checkPostgres(config: ResolvedOptions, pool: Pool): Promise<void> {
   const { database, queue, queuePrefix } = config;
   const schema = postgresSchema(queuePrefix);
   try {
@@ -135,7 +137,7 @@ function explained(error: unknown, { queue, database }: ResolvedOptions): unknow
   return database.kind === 'postgres' ? unreachable('DATABASE_URL', database.url, error) : error;
 }
 
-async function withClient<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();
   try {
     return await work(client);

@@ -1,6 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 import { destination, type DestinationStream, type Logger, pino } from 'pino';
-import pretty from 'pino-pretty';
+import { loadPackage } from '../values/optional-package.js';
 import type { Config } from './settings/settings.js';
 
 /** Fields whose values are never logged, at any depth. */
@@ -20,10 +20,10 @@ const MAX_DEPTH = 5;
  * Logs JSON lines, or readable text on a terminal outside production. A command logs to standard error, because its
  * result goes to standard output.
  */
-export function createLogger(
+export async function createLogger(
   { logLevel, environment }: Pick<Config, 'logLevel' | 'environment'>,
   output: 'stdout' | 'stderr' | DestinationStream = 'stdout',
-): Logger {
+): Promise<Logger> {
   const options = {
     level: logLevel,
     base: null,
@@ -33,10 +33,8 @@ export function createLogger(
   };
   if (typeof output !== 'string') return pino(options, output);
   const { fd, isTTY } = process[output];
-  return pino(
-    options,
-    isTTY && environment !== 'production' ? prettyOutput(fd) : destination({ dest: fd, sync: true }),
-  );
+  const isPretty = isTTY && environment !== 'production' && logLevel !== 'silent';
+  return pino(options, isPretty ? await prettyOutput(fd) : destination({ dest: fd, sync: true }));
 }
 
 function redacted(fields: object, depth: number): Record<string, unknown> {
@@ -52,14 +50,16 @@ function shown(value: unknown, depth: number): unknown {
   return Array.isArray(value) ? value.map((one) => shown(one, depth + 1)) : redacted(value, depth + 1);
 }
 
-const prettyOutput = (fd: number): DestinationStream =>
-  pretty({
+async function prettyOutput(fd: number): Promise<DestinationStream> {
+  const { default: pretty } = await loadPackage('pino-pretty', () => import('pino-pretty'));
+  return pretty({
     destination: fd,
     colorize: true,
     translateTime: 'SYS:HH:MM:ss',
     ignore: 'context',
     messageFormat: '{context}: {msg}',
   });
+}
 
 /** Writes Nest's lines and Usher's to one log. An object is logged as fields, a string as the message. */
 export class NestLogger implements LoggerService {

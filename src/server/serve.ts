@@ -1,8 +1,9 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { Logger } from 'pino';
 import { ClientsService } from '../clients/clients.service.js';
+import { loadPackage, loadPackages } from '../values/optional-package.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { reportFault } from './fault.js';
-import { createHttpApplication } from './http-server.js';
 import { createLogger } from './logger.js';
 import { type Config, loadConfig } from './settings/settings.js';
 import { bannerFields, type Started, bannerText } from './startup-banner.js';
@@ -12,8 +13,13 @@ export interface Running extends Started {
   app: NestFastifyApplication;
 }
 
+/** What the server uses and a host with routes of its own does not. */
+const SERVER_PACKAGES = ['@nestjs/platform-fastify', '@bull-board/fastify'];
+
 /** Starts the server and listens. By default it logs to standard output. */
-export async function serve(config: Config, logger = createLogger(config)): Promise<Running> {
+export async function serve(config: Config, given?: Logger): Promise<Running> {
+  const logger = given ?? (await createLogger(config));
+  const { createHttpApplication } = await loadHttpServer();
   const app = await createHttpApplication(config, logger);
   try {
     await app.listen({ port: config.port, host: config.host });
@@ -26,6 +32,14 @@ export async function serve(config: Config, logger = createLogger(config)): Prom
     await app.close().catch(() => undefined);
     throw explainListenError(error, config);
   }
+}
+
+async function loadHttpServer() {
+  await loadPackages(SERVER_PACKAGES, () =>
+    Promise.all([import('@nestjs/platform-fastify'), import('@bull-board/fastify')]),
+  );
+  // Last: it comes with @bull-board/fastify in the same version. Installed by its own name, it could be a second copy.
+  return loadPackage('@bull-board/api', () => import('./http-server.js'));
 }
 
 /** Creates a first client if an embedded sandbox has none. */
@@ -52,7 +66,7 @@ function explainListenError(error: unknown, { host, port }: Config): unknown {
 export async function runServer({ json = false }: { json?: boolean } = {}): Promise<void> {
   try {
     const config = loadConfig();
-    const running = await serve(config, createLogger(config, json ? 'stderr' : 'stdout'));
+    const running = await serve(config, await createLogger(config, json ? 'stderr' : 'stdout'));
     // Before the banner: a program that reads the banner may send a signal at once.
     shutDownOnSignal(running);
     process.stdout.write(

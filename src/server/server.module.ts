@@ -1,7 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AuthModule } from '../auth/auth.module.js';
 import { AuthMetadataModule } from '../auth/metadata/metadata.module.js';
-import { OrderRoutesModule, OrdersModule } from '../orders/orders.module.js';
+import { OrderRoutesModule } from '../orders/orders.module.js';
 import { SandboxRoutesModule, SandboxWorkerModule } from '../orders/sandbox/sandbox.module.js';
 import { UsherModule } from '../usher.module.js';
 import { WebhookRoutesModule } from '../webhooks/api/webhook-routes.module.js';
@@ -28,20 +28,6 @@ export class ServerModule {
       ],
       providers: [{ provide: SERVER_CONFIG, useValue: config }],
       exports: [SERVER_CONFIG],
-    };
-  }
-
-  /** For the command line: everything except routes and workers. It can run next to a server. */
-  static forCommand(config: Config): DynamicModule {
-    const { database } = config;
-    const joined = database.kind === 'embedded' ? { ...database, join: true } : database;
-    return {
-      module: ServerModule,
-      imports: [
-        UsherModule.forResolvedOptions({ ...config, database: joined, deliver: false }),
-        OrdersModule,
-        WebhookModule,
-      ],
     };
   }
 }

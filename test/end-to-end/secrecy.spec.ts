@@ -7,7 +7,7 @@ import { getDataSourceToken } from '@nestjs/typeorm';
 import type { Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
 import { PURGE_QUEUE } from '../../src/retention/purge.schedule.js';
-import { ServerModule } from '../../src/server/server.module.js';
+import { CommandModule } from '../../src/server/command.module.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
 import { WEBHOOK_QUEUE } from '../../src/webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_QUEUE } from '../../src/webhooks/queue/retry-run.js';
@@ -101,7 +101,7 @@ test('no secret, token or master key is in plain text in the database, the queue
   const receiver = await TestReceiver.start();
   const server = await startServer(settings);
   const app = await NestFactory.createApplicationContext(
-    ServerModule.forCommand(loadConfig({ ...settings, LOG_LEVEL: 'silent' })),
+    CommandModule.forConfig(loadConfig({ ...settings, LOG_LEVEL: 'silent' })),
     { logger: false },
   );
   try {

@@ -6,7 +6,7 @@ import type { Queue } from 'bullmq';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { OrdersService } from '../../src/orders/orders.service.js';
 import { serve } from '../../src/server/serve.js';
-import { ServerModule } from '../../src/server/server.module.js';
+import { CommandModule } from '../../src/server/command.module.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
 import { WEBHOOK_QUEUE } from '../../src/webhooks/queue/delivery.queue.js';
 import { WebhookService } from '../../src/webhooks/webhook.service.js';
@@ -17,7 +17,7 @@ test('an application that closes right after a completion still adds the job', a
   const backend = await createBackend();
   // There is no worker, so only the completion can add the job.
   const config = loadConfig({ PORT: '0', LOG_LEVEL: 'silent', USHER_ROLE: 'api', ...backend.settings });
-  const app = await NestFactory.createApplicationContext(ServerModule.forCommand(config), { logger: false });
+  const app = await NestFactory.createApplicationContext(CommandModule.forConfig(config), { logger: false });
   const { client } = await service(app, ClientsService).create('A client', 'http://127.0.0.1:4999/notify');
   const { key } = await service(app, OrdersService).create(client, NEW_ORDER);
   await service(app, OrdersService).complete(key, COMPLETION);

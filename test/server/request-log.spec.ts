@@ -189,9 +189,9 @@ test('secrets, tokens and cookies of requests are not logged, even at debug leve
   expect([...given, ...encoded].filter((secret) => text.includes(secret))).toEqual([]);
 });
 
-test('the value of a field that is named like a secret is never logged', () => {
+test('the value of a field that is named like a secret is never logged', async () => {
   const fields = { authorization: 's1', cookie: 's2', client_secret: 's3', access_token: 's4', refresh_token: 's5' };
-  const logger = createLogger({ logLevel: 'debug', environment: 'production' }, log);
+  const logger = await createLogger({ logLevel: 'debug', environment: 'production' }, log);
   const deep = { all: [{ request: { headers: fields } }] };
   for (const logged of [fields, { headers: fields }, deep, { ...deep, deep: { deep } }]) logger.debug(logged);
   expect(text.match(/\[Redacted\]/g)).toHaveLength(20);

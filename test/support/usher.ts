@@ -47,7 +47,7 @@ export class TestUsher {
     const own = typeof settings === 'function' ? settings(backend.settings) : settings;
     const all = { ...SHORT_TIMES, ...backend.settings, ...own };
     const config = loadConfig({ PORT: '0', LOG_LEVEL: process.env.TEST_LOG ?? 'silent', ...all });
-    return new TestUsher(backend, all, await serve(config, createLogger(config, log)));
+    return new TestUsher(backend, all, await serve(config, await createLogger(config, log)));
   }
 
   async stop(): Promise<void> {

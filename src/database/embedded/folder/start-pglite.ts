@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PGlite } from '@electric-sql/pglite';
+import type { PGlite } from '@electric-sql/pglite';
+import { loadPackage } from '../../../values/optional-package.js';
 import { UnusableFolderError } from './data-folder.js';
 
 const START_PARAMETERS = [
-  ...PGlite.defaultStartParams,
   // 120 MB less memory than with the default
   '-c',
   'shared_buffers=16MB',
@@ -37,6 +37,8 @@ async function initialise(folder: string, data: string): Promise<void> {
 }
 
 async function start(dataDir: string): Promise<PGlite> {
+  const { PGlite } = await loadPackage('@electric-sql/pglite', () => import('@electric-sql/pglite'));
+  const startParams = [...PGlite.defaultStartParams, ...START_PARAMETERS];
   const stderr: string[] = [];
   let isStarting = true;
   const onStderr = (line: string): boolean => {
@@ -44,7 +46,7 @@ async function start(dataDir: string): Promise<PGlite> {
     return false;
   };
   try {
-    return await PGlite.create({ dataDir, startParams: START_PARAMETERS, onStderr });
+    return await PGlite.create({ dataDir, startParams, onStderr });
   } catch (error) {
     throw new UnusableFolderError(await explain(dataDir, stderr.join(' '), error));
   } finally {
