@@ -17,6 +17,7 @@ import { LimitsModule } from './limits/limits.module.js';
 import { MetricsModule } from './metrics/metrics.module.js';
 import { IdempotencyKey } from './orders/idempotency-key.entity.js';
 import { MovieOrder } from './orders/movie-order.entity.js';
+import { migrateQueue } from './queue/queue-connections.js';
 import { QueueModule } from './queue/queue.module.js';
 import { resolveOptions } from './resolve-options.js';
 import { PurgeModule } from './retention/purge.module.js';
@@ -35,6 +36,19 @@ export const usherEntities: (new () => object)[] = [
   Webhook,
   WebhookAttempt,
 ];
+
+/**
+ * Creates or updates the queue's tables where `options` keep the queue on Postgres; on Redis it does nothing. An
+ * application calls it where it runs its migrations, because only its operator may change its database.
+ * @throws UsherOptionsError with every fault of the options
+ */
+export async function migrateUsherQueue(options: UsherOptions): Promise<void> {
+  const resolved = resolveOptions(options);
+  const { queue, database } = resolved;
+  // In an embedded database Usher creates these tables itself when it starts.
+  if (queue.kind === 'database' && database.kind === 'embedded') return;
+  await migrateQueue(resolved, null);
+}
 
 /** Makes the options of `forRootAsync({ useClass })` and `({ useExisting })`. */
 export interface UsherOptionsFactory {
