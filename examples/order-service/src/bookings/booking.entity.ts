@@ -6,7 +6,7 @@ export class Booking {
   @PrimaryColumn({ type: 'varchar', length: 40 })
   reference: string;
 
-  /** The API client that is told when the sale is done. */
+  /** The API client that is notified of the sale. */
   @Column({ name: 'client_id', type: 'varchar', length: 255 })
   clientId: string;
 
@@ -20,7 +20,7 @@ export class Booking {
   @Column({ type: 'varchar', length: 10 })
   status: 'OPEN' | 'SOLD';
 
-  /** What became of the notification; null until the sale. */
+  /** The status of the notification; null before the sale. */
   @Column({ type: 'varchar', length: 10, nullable: true })
   notified: 'PENDING' | 'SUCCESS' | 'FAILED' | null;
 }
