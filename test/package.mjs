@@ -1,6 +1,7 @@
 /**
  * What others get: packs Usher, installs the tarball into an empty folder elsewhere, runs the demo there, and builds and
- * tests examples/order-service against it. Needs a package registry, hence no part of `npm test`.
+ * tests examples/order-service against it. Needs a package registry, MariaDB, Redis and Postgres, hence no part of
+ * `npm test`.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -30,7 +31,9 @@ function step(text) {
 
 /** No settings of the project that calls this reach npm in the folder; nor does anything of its own Usher. */
 function run(command, args, cwd = folder) {
-  const inherited = Object.entries(process.env).filter(([name]) => !/^(npm_|USHER_|DATABASE_|QUEUE_)/.test(name));
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(npm_|USHER_|DATABASE_|QUEUE_|REDIS_)/.test(name),
+  );
   const env = Object.fromEntries(inherited);
   const { status, stdout } = spawnSync(command, args, {
     cwd,

@@ -45,7 +45,10 @@ const hasRedis = (env: Environment): boolean => env.REDIS_URL !== undefined;
     StaffModule,
   ],
   providers: [
-    { provide: APP_PIPE, useValue: new ValidationPipe({ whitelist: true, forbidNonWhitelisted: true, transform: true }) },
+    {
+      provide: APP_PIPE,
+      useValue: new ValidationPipe({ whitelist: true, forbidNonWhitelisted: true, transform: true }),
+    },
     { provide: APP_FILTER, useClass: EveryErrorFilter },
     { provide: APP_GUARD, useClass: StaffGuard },
     { provide: APP_INTERCEPTOR, useClass: DataInterceptor },

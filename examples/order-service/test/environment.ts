@@ -16,6 +16,7 @@ export async function prepare(backend: Backend, settings: Record<string, string>
   const name = `order_service_${randomBytes(5).toString('hex')}`;
   const type = backend === 'postgres' ? 'postgres' : 'mariadb';
   await administer(type, `CREATE DATABASE ${name}`);
+  delete process.env.REDIS_URL;
   Object.assign(process.env, {
     DATABASE_URL: `${SERVERS[type]}/${name}`,
     USHER_MASTER_KEYS: `k1:${randomBytes(32).toString('base64')}`,

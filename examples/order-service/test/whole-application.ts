@@ -1,6 +1,10 @@
 import 'reflect-metadata';
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { getQueueToken } from '@nestjs/bullmq';
 import type { INestApplication } from '@nestjs/common';
 import type { Queue } from 'bullmq';
@@ -18,26 +22,34 @@ interface Answer {
   body: any;
 }
 
+/** Starts the application in a process of its own and waits for its end. */
+async function startAlone(): Promise<{ code: number | null; output: string }> {
+  const main = fileURLToPath(new URL('../src/main.js', import.meta.url));
+  const env = { ...process.env, PORT: '0', NO_COLOR: '1' };
+  const child = spawn(process.execPath, [main], { env, timeout: 60_000, stdio: ['ignore', 'pipe', 'pipe'] });
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  return { code: child.exitCode, output: stdout + stderr };
+}
+
 /** The whole application over HTTP, as its clients and its staff use it. */
 export function testApplication(backend: Backend, adapter: 'express' | 'fastify'): void {
   describe(`the application on ${adapter} and ${backend}`, () => {
     let application: INestApplication;
     let partner: Partner;
     let dropDatabase: () => Promise<void>;
+    /** What the application printed when it was started before the migrations. */
+    let refusal: { code: number | null; output: string };
     let client: { id: string; secret: string };
     let tokens: { access_token: string; refresh_token: string };
 
     before(async () => {
       partner = await Partner.start();
       dropDatabase = await prepare(backend, { HTTP_ADAPTER: adapter, PUBLIC_URL });
-      const { createApplication } = await import('../src/create-application.js');
-      const start = () => createApplication({ logger: false, abortOnError: false });
-
-      await assert.rejects(async () => (await start()).init(), /usherMigrations|migrateUsherQueue/);
+      refusal = await startAlone();
       const { migrate } = await import('../src/migrate.js');
       await migrate();
-
-      application = await start();
+      const { createApplication } = await import('../src/create-application.js');
+      application = await createApplication({ logger: false, abortOnError: false });
       await application.listen(0, '127.0.0.1');
       const created = await application.get(ClientsService, { strict: false }).create('Partner', partner.notifyUrl);
       client = { id: created.client.id, secret: created.secret };
@@ -56,11 +68,16 @@ export function testApplication(backend: Backend, adapter: 'express' | 'fastify'
         headers: { 'content-type': 'application/json', ...(authorization && { authorization }) },
         ...(body && { body: JSON.stringify(body) }),
       });
-      const text = await response.text();
-      return { status: response.status, headers: response.headers, body: text === '' ? null : JSON.parse(text) };
+      const content = await response.text();
+      return { status: response.status, headers: response.headers, body: content === '' ? null : JSON.parse(content) };
     }
 
     const asClient = () => `Bearer ${tokens.access_token}`;
+
+    test('refused to start before the migrations were run, and said what to do', () => {
+      assert.notEqual(refusal.code, 0);
+      assert.match(refusal.output, backend === 'postgres' ? /call migrateUsherQueue\(\)/ : /usherMigrations/);
+    });
 
     test('issues a token and refreshes it, with exactly the specified fields', async () => {
       const credentials = basic(client.id, client.secret);
