@@ -65,7 +65,7 @@ export function testApplication(backend: Backend, adapter: 'express' | 'fastify'
     async function call(method: string, path: string, authorization?: string, body?: object): Promise<Answer> {
       const response = await fetch((await application.getUrl()) + path, {
         method,
-        headers: { 'content-type': 'application/json', ...(authorization && { authorization }) },
+        headers: { ...(body && { 'content-type': 'application/json' }), ...(authorization && { authorization }) },
         ...(body && { body: JSON.stringify(body) }),
       });
       const content = await response.text();
