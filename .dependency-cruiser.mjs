@@ -11,7 +11,7 @@ const LAYERS = [
   ['orders'],
   ['auth'],
   ['clients'],
-  ['http', 'audit', 'metrics'],
+  ['http', 'audit', 'metrics', 'events'],
   ['limits'],
   ['queue'],
   ['database'],

@@ -6,7 +6,7 @@ export { AuthMetadataModule } from './auth/metadata/metadata.module.js';
 export type { TokenResponse } from './auth/tokens/token.schemas.js';
 export { TokenService } from './auth/tokens/token.service.js';
 export { ClientError, UnknownClientError } from './clients/client-error.js';
-export { Client } from './clients/client.entity.js';
+export { Client, type GrantType } from './clients/client.entity.js';
 export { ClientsModule } from './clients/clients.module.js';
 export { ClientsService } from './clients/clients.service.js';
 export { USHER_DATA_SOURCE } from './database/data-source.js';

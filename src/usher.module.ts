@@ -37,6 +37,19 @@ export const usherEntities: (new () => object)[] = [
   WebhookAttempt,
 ];
 
+/**
+ * Creates or updates the queue's tables where `options` keep the queue on Postgres; on Redis it does nothing. An
+ * application calls it where it runs its migrations, because only its operator may change its database.
+ * @throws UsherOptionsError with every fault of the options
+ */
+export async function migrateUsherQueue(options: UsherOptions): Promise<void> {
+  const resolved = resolveOptions(options);
+  const { queue, database } = resolved;
+  // In an embedded database Usher creates these tables itself when it starts.
+  if (queue.kind === 'database' && database.kind === 'embedded') return;
+  await migrateQueue(resolved, null);
+}
+
 /** Makes the options of `forRootAsync({ useClass })` and `({ useExisting })`. */
 export interface UsherOptionsFactory {
   createUsherOptions(): UsherOptions | Promise<UsherOptions>;
@@ -115,9 +128,4 @@ function optionsProviders({ inject = [], useFactory, useClass, useExisting }: Us
     inject: [factory],
   };
   return useClass ? [useClass, fromFactory] : [fromFactory];
-}
-
-/** Creates the queue's tables where the queue is on Postgres; on Redis there is nothing to do. Run it with the migrations. */
-export async function migrateUsherQueue(options: UsherOptions): Promise<void> {
-  await migrateQueue(resolveOptions(options), null);
 }

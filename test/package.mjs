@@ -1,7 +1,7 @@
 /**
  * Tests the packages as users get them: packs the receiver kit and uses its tarball alone; packs Usher, installs the
  * tarball into an empty folder, runs the demo there, and builds and tests examples/order-service with it. It needs a
- * package registry, so `npm test` does not run it.
+ * package registry, MariaDB, Redis and Postgres, so `npm test` does not run it.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -45,7 +45,9 @@ function step(text) {
 
 /** Runs a command without the settings that npm and Usher have in the calling process. */
 function run(command, args, cwd = folder) {
-  const inherited = Object.entries(process.env).filter(([name]) => !/^(npm_|USHER_|DATABASE_|QUEUE_)/.test(name));
+  const inherited = Object.entries(process.env).filter(
+    ([name]) => !/^(npm_|USHER_|DATABASE_|QUEUE_|REDIS_)/.test(name),
+  );
   const env = Object.fromEntries(inherited);
   const { status, stdout } = spawnSync(command, args, {
     cwd,

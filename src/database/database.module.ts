@@ -1,6 +1,7 @@
 import { type DynamicModule, Inject, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import type { DataSource, EntityTarget } from 'typeorm';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
+import { StartUpError } from '../values/start-up-error.js';
 import { AfterCommit } from './after-commit.js';
 import { dataSourceOptions, openDataSource } from './data-source-options.js';
 import { USHER_DATA_SOURCE } from './data-source.js';
@@ -12,6 +13,15 @@ export const EMBEDDED_POSTGRES = Symbol('EmbeddedPostgres');
 
 const openEmbedded = ({ database }: ResolvedOptions): Promise<EmbeddedPostgres> | null =>
   database.kind === 'embedded' ? openEmbeddedPostgres(database.folder, database.join ? 'join' : 'own') : null;
+
+function withEntities(dataSource: DataSource, entities: EntityTarget<object>[]): DataSource {
+  if (entities.every((entity) => dataSource.hasMetadata(entity))) return dataSource;
+  throw new StartUpError(
+    dataSource.isInitialized
+      ? "the DataSource does not have Usher's entities; add usherEntities to its entities"
+      : 'the DataSource is not initialized; pass one that is',
+  );
+}
 
 /** The data source, the application's own or one that Usher opens beside it, and its migrations. */
 @Module({})
@@ -26,7 +36,7 @@ export class DatabaseModule implements OnModuleInit, OnApplicationShutdown {
   static forRoot(entities: EntityTarget<object>[]): DynamicModule {
     const open = async (options: ResolvedOptions, embedded: EmbeddedPostgres | null): Promise<DataSource> =>
       options.database.kind === 'host'
-        ? options.database.dataSource
+        ? withEntities(options.database.dataSource, entities)
         : openDataSource({ ...(await dataSourceOptions(options, embedded, 'service')), entities } as never, options);
     return {
       module: DatabaseModule,

@@ -1,6 +1,7 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
-import { OnEvent, EventEmitter2, EventEmitterReadinessWatcher } from '@nestjs/event-emitter';
+import { OnEvent } from '@nestjs/event-emitter';
 import type { EntityManager } from 'typeorm';
+import { UsherEmitter } from '../events/usher-emitter.js';
 import type { CompletedOrderData } from '../protocol/notification.js';
 import { StartUpError } from '../values/start-up-error.js';
 
@@ -28,13 +29,10 @@ export const OnOrderCompleted = (): MethodDecorator => OnEvent(OrderCompleted.NA
 /** Emits {@link OrderCompleted}. Start-up fails without a listener, because no notification would be sent. */
 @Injectable()
 export class CompletionEvents implements OnApplicationBootstrap {
-  constructor(
-    private readonly emitter: EventEmitter2,
-    private readonly readiness: EventEmitterReadinessWatcher,
-  ) {}
+  constructor(private readonly emitter: UsherEmitter) {}
 
-  async onApplicationBootstrap(): Promise<void> {
-    await this.readiness.waitUntilReady();
+  onApplicationBootstrap(): void {
+    this.emitter.subscribe();
     if (this.emitter.listenerCount(OrderCompleted.NAME) === 0) {
       throw new StartUpError(`no listener for ${OrderCompleted.NAME}; import WebhookModule together with OrdersModule`);
     }

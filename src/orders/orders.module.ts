@@ -1,13 +1,12 @@
 import { Module } from '@nestjs/common';
-import { EventEmitterModule } from '@nestjs/event-emitter';
+import { EventsModule } from '../events/usher-emitter.js';
 import { InternalOrdersController, MovieOrdersController } from './movie-orders.controller.js';
 import { CompletionEvents } from './order-completed.event.js';
 import { OrdersService } from './orders.service.js';
 
 /** Create, get and complete movie orders; emits `OrderCompleted`. */
 @Module({
-  // Not global: the application keeps its own emitter. Both emitters reach all listeners.
-  imports: [EventEmitterModule.forRoot({ global: false })],
+  imports: [EventsModule],
   providers: [OrdersService, CompletionEvents],
   exports: [OrdersService],
 })

@@ -122,14 +122,15 @@ async function checkPostgres(config: ResolvedOptions, pool: Pool): Promise<void>
     else await withClient(pool, (client) => assertSchemaCompatibility(client, schema));
   } catch (error) {
     if (error instanceof SchemaMigrationRequiredError)
-      throw new StartUpError(
-        database.kind === 'host'
-          ? 'the queue has no tables yet, or old ones; call migrateUsherQueue() with your migrations'
-          : 'the queue has no tables yet, or old ones; run "usher migrate" first',
-      );
+      throw new StartUpError(`the queue has no tables yet, or old ones; ${remedyOf(config)}`);
     throw explained(error, config);
   }
 }
+
+const remedyOf = ({ database }: ResolvedOptions): string =>
+  database.kind === 'host'
+    ? 'call migrateUsherQueue() with the options of UsherModule first'
+    : 'run "usher migrate" first';
 
 /** Names the setting to correct. Without a QUEUE_URL the queue is in the database. */
 function explained(error: unknown, { queue, database }: ResolvedOptions): unknown {

@@ -1,7 +1,7 @@
 import { Injectable, Module, Optional } from '@nestjs/common';
-import { EventEmitter2, EventEmitterModule } from '@nestjs/event-emitter';
 import { AfterCommit } from '../database/after-commit.js';
 import type { TransactionOptions } from '../database/sql.js';
+import { EventsModule, UsherEmitter } from '../events/usher-emitter.js';
 import { conflict, notFound, validated } from '../http/problem.js';
 import { OnOrderCompleted, type OrderCompleted } from '../orders/order-completed.event.js';
 import { NOTIFY_ORDER_COMPLETION } from '../protocol/notification.js';
@@ -29,7 +29,7 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
   private views: WebhookView[] = [];
 
   constructor(
-    @Optional() private readonly emitter?: EventEmitter2,
+    @Optional() private readonly emitter?: UsherEmitter,
     @Optional() private readonly afterCommit?: AfterCommit,
   ) {}
 
@@ -139,7 +139,7 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
 
 /** Use it instead of WebhookModule: WebhookService is then {@link RecordingWebhooks}. */
 @Module({
-  imports: [EventEmitterModule.forRoot({ global: false })],
+  imports: [EventsModule],
   providers: [RecordingWebhooks, { provide: WebhookService, useExisting: RecordingWebhooks }],
   exports: [RecordingWebhooks, WebhookService],
 })

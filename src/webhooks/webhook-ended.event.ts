@@ -1,5 +1,6 @@
-import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
-import { OnEvent, EventEmitter2 } from '@nestjs/event-emitter';
+import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { type EventEmitter2, OnEvent } from '@nestjs/event-emitter';
+import { UsherEmitter } from '../events/usher-emitter.js';
 import type { Webhook } from './webhook.entity.js';
 
 /** The final statuses of a webhook (specification 3). */
@@ -35,7 +36,7 @@ export class WebhookEndedEmitter implements OnApplicationShutdown {
   private readonly logger = new Logger(WebhookEndedEmitter.name);
   private readonly underWay = new Set<Promise<unknown>>();
 
-  constructor(private readonly emitter: EventEmitter2) {}
+  constructor(@Inject(UsherEmitter) private readonly emitter: EventEmitter2) {}
 
   emitAll(status: FinalStatus, webhooks: EndedWebhook[]): void {
     for (const { id, referenceId, clientId, attempts, resendOf } of webhooks) {

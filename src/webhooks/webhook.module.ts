@@ -1,7 +1,7 @@
 import { BullModule, InjectQueue } from '@nestjs/bullmq';
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
-import { EventEmitterModule } from '@nestjs/event-emitter';
 import type { Queue } from 'bullmq';
+import { EventsModule } from '../events/usher-emitter.js';
 import { logErrors, PRODUCER } from '../queue/queue.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { ClaimStore } from './deliver/claim.store.js';
@@ -26,7 +26,7 @@ const createSender = ({ retry, allowPrivateHosts, proxy }: ResolvedOptions): Not
 /** Records notifications and enqueues their delivery. Where the options say `deliver`, its workers deliver them. */
 @Module({
   imports: [
-    EventEmitterModule.forRoot({ global: false }),
+    EventsModule,
     BullModule.registerQueue(
       { name: WEBHOOK_QUEUE, configKey: PRODUCER },
       { name: RETRY_RUN_QUEUE, configKey: PRODUCER },

@@ -1,5 +1,5 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { verifyNotification } from '#receiver';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
 import { freePort, usher as run, UsherProcess } from '../support/process.js';
 import { answer, TestReceiver } from '../support/receiver.js';

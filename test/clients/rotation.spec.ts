@@ -1,9 +1,9 @@
+import { verifyNotification } from '#receiver';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { SecretRotation } from '../../src/clients/secrets/secret-rotation.js';
 import { databaseNow } from '../../src/database/sql.js';
-import { verifyNotification } from '#receiver';
 import { eventually } from '../support/eventually.js';
 import { usher as run, usherJson } from '../support/process.js';
 import { type Arrival, TestReceiver } from '../support/receiver.js';

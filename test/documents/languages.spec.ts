@@ -1,8 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { copyFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from '@jest/globals';
 import { signNotification } from '#receiver';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { codeBelow } from '../support/documentation.js';
 import { newFolder } from '../support/process.js';
 import { TestReceiver } from '../support/receiver.js';

@@ -188,6 +188,7 @@ describe('an application', () => {
     const application = await start(config, EventEmitterModule.forRoot({ wildcard: true }), FoyerModule);
     const foyer = application.get(Foyer, { strict: false });
     await foyer.emitter.emitAsync('doors.opened', 'opened');
+    expect(application.get(EventEmitter2)).toBe(foyer.emitter);
     expect(foyer.heard).toEqual(['opened']);
   });
 

@@ -1,11 +1,11 @@
 import 'reflect-metadata';
 import { type BeforeApplicationShutdown, type INestApplicationContext, Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { EventEmitter2 } from '@nestjs/event-emitter';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 import type { DataSource } from 'typeorm';
+import { UsherEmitter } from '../../src/events/usher-emitter.js';
 import { USHER_OPTIONS } from '../../src/usher.options.js';
 import {
   ClientsModule,
@@ -117,7 +117,7 @@ describe('the application gets an event when a webhook ends:', () => {
     const dataSource = application.get<DataSource>(getDataSourceToken('usher'));
     // The state after a worker stopped during the last attempt.
     await dataSource.manager.update(Webhook, { id }, { status: 'PENDING', attempts: 2, nextAttemptAt: 1 });
-    const emitter = new WebhookEndedEmitter(application.get(EventEmitter2));
+    const emitter = new WebhookEndedEmitter(application.get(UsherEmitter));
     const events = new DeliveryEvents(new Registry(), emitter);
     await new ClaimStore(dataSource, application.get(USHER_OPTIONS), events).claim([id]);
     await emitter.onApplicationShutdown();

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
-import { expect, test } from '@jest/globals';
 import { diagnose, type DifferingStep, signNotification, type VerifyOptions } from '#receiver';
+import { expect, test } from '@jest/globals';
 
 const SECRET = 'secret';
 const TIMESTAMP = '1767225600';

@@ -1,9 +1,9 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { signNotification } from '#receiver';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { transformSync } from '@swc/core';
-import { signNotification } from '#receiver';
 import { randomAlphanumeric } from '../../src/values/identifier.js';
 import { codeBelow } from '../support/documentation.js';
 import { eventually } from '../support/eventually.js';

@@ -1,5 +1,5 @@
-import { expect, test } from '@jest/globals';
 import { type InvalidNotificationError, NonceMemory, signNotification, verifyOnce } from '#receiver';
+import { expect, test } from '@jest/globals';
 
 const SECRET = 'secret';
 const SIGNED_AT = 1_767_225_600;

@@ -1,6 +1,6 @@
+import { InvalidNotificationError, signNotification, verifyNotification, type VerifyOptions } from '#receiver';
 import { describe, expect, test } from '@jest/globals';
 import { Headers as OtherHeaders } from 'undici';
-import { InvalidNotificationError, signNotification, verifyNotification, type VerifyOptions } from '#receiver';
 
 const SECRET = '8Qm3vT1xKpZ0aYd7LrNf5sWc2BhEuJg9RtVx4MzQiXo';
 const TIMESTAMP = '1767225600';

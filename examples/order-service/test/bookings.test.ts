@@ -1,33 +1,47 @@
+import 'reflect-metadata';
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { Test } from '@nestjs/testing';
-import { WebhookModule } from 'usher';
+import { ConfigModule, ConfigService } from '@nestjs/config';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
+import { UsherModule, WebhookModule } from 'usher';
 import { RecordingWebhookModule, RecordingWebhooks } from 'usher/testing';
-import { AppModule } from '../src/app.module.js';
+import { BookingsModule } from '../src/bookings/bookings.module.js';
 import { BookingsService } from '../src/bookings/bookings.service.js';
-import { start, stop, temporary } from './application.js';
+import { dataSourceOptions } from '../src/database/data-source-options.js';
+import { migrate } from '../src/migrate.js';
+import { usherOptions } from '../src/usher-options.js';
+import { prepare } from './environment.js';
 
-let application: NestFastifyApplication;
-let folder: string;
+let dropDatabase: () => Promise<void>;
+let application: TestingModule;
 let bookings: BookingsService;
 let webhooks: RecordingWebhooks;
 
 before(async () => {
-  // Without a worker, because nothing is delivered here.
-  const setup = await temporary({ USHER_ROLE: 'api' });
-  folder = setup.folder;
-  application = await start(
-    Test.createTestingModule({ imports: [AppModule.forRoot(setup.config)] })
-      .overrideModule(WebhookModule)
-      .useModule(RecordingWebhookModule),
-  );
+  dropDatabase = await prepare('postgres', { USHER_DELIVER: 'false' });
+  await migrate();
+  application = await Test.createTestingModule({
+    imports: [
+      ConfigModule.forRoot({ isGlobal: true }),
+      TypeOrmModule.forRootAsync({ inject: [ConfigService], useFactory: dataSourceOptions }),
+      UsherModule.forRootAsync({ inject: [ConfigService, getDataSourceToken()], useFactory: usherOptions }),
+      BookingsModule,
+    ],
+  })
+    .overrideModule(WebhookModule)
+    .useModule(RecordingWebhookModule)
+    .compile();
+  await application.init();
   bookings = application.get(BookingsService, { strict: false });
   webhooks = application.get(RecordingWebhooks, { strict: false });
 });
-after(() => stop(application, folder));
+after(async () => {
+  await application?.close();
+  await dropDatabase();
+});
 
-test('a sale requests one notification, and its final status is recorded', async () => {
+test('a sale requests one notification, and the booking gets its result', async () => {
   const { reference } = await bookings.open('client-1', 'F7,F8', 4200);
   await bookings.sell(reference, 'payment-1');
   const [request, ...others] = webhooks.requests;
@@ -38,4 +52,10 @@ test('a sale requests one notification, and its final status is recorded', async
 
   await webhooks.end(reference, 'FAILED');
   assert.equal((await bookings.find('client-1', reference)).notified, 'FAILED');
+});
+
+test('a payment of another amount rolls the notification back', async () => {
+  const { reference } = await bookings.open('client-1', 'F9', 2100);
+  await assert.rejects(bookings.sell(reference, 'payment-2', 1), /costs 2100/);
+  assert.deepEqual(await webhooks.find(reference), []);
 });

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { verifyNotification } from '#receiver';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { ClientSecret } from '../../../src/clients/client.entity.js';
 import { KeyRotation } from '../../../src/clients/keys/key-rotation.js';
-import { verifyNotification } from '#receiver';
 import { BACKEND, type Settings } from '../../support/backend.js';
 import { usher as run, usherJson } from '../../support/process.js';
 import { TestReceiver } from '../../support/receiver.js';

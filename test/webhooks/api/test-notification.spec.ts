@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { verifyNotification } from '#receiver';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { orderIdOf } from '../../../src/values/identifier.js';
 import { TestResult } from '../../../src/webhooks/api/test-notifications.js';
 import { answer, hang, TestReceiver } from '../../support/receiver.js';

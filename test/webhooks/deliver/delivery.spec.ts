@@ -1,5 +1,5 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { verifyNotification } from '#receiver';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { answer, TestReceiver } from '../../support/receiver.js';
 import { type TestClient, TestUsher } from '../../support/usher.js';
 

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { signNotification } from '#receiver';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { answer, type Arrival, TestReceiver } from '../../support/receiver.js';
 import { COMPLETION, NEW_ORDER, type TestClient, TestUsher } from '../../support/usher.js';
 

@@ -20,7 +20,7 @@ export class Booking {
   @Column({ type: 'varchar', length: 10 })
   status: 'OPEN' | 'SOLD';
 
-  /** Status of the notification; null until the sale. */
+  /** The status of the notification; null before the sale. */
   @Column({ type: 'varchar', length: 10, nullable: true })
   notified: 'PENDING' | 'SUCCESS' | 'FAILED' | null;
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { Injectable, NotFoundException } from '@nestjs/common';
+import { ConflictException, Injectable, NotFoundException } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { OnWebhookEnded, type WebhookEnded, WebhookService } from 'usher';
@@ -26,8 +26,11 @@ export class BookingsService {
     return booking;
   }
 
-  /** Records the sale and its notification in one transaction, so both exist or neither. */
-  async sell(reference: string, transactionId: string): Promise<void> {
+  /**
+   * Sells a booking and records its notification in one transaction: both are committed or neither. 409 if `paid` is not
+   * the amount of the booking.
+   */
+  async sell(reference: string, transactionId: string, paid?: number): Promise<void> {
     await this.dataSource.transaction(async (manager) => {
       const booking = await manager.findOne(Booking, { where: { reference }, lock: { mode: 'pessimistic_write' } });
       if (!booking) throw new NotFoundException(`there is no booking ${reference}`);
@@ -43,10 +46,13 @@ export class BookingsService {
         status: 'COMPLETED',
       };
       await this.webhooks.notify({ referenceId: reference, clientId: booking.clientId, data }, { manager });
+      // Checked last to show that a rollback also removes the notification.
+      if (paid !== undefined && paid !== booking.amount)
+        throw new ConflictException(`the booking costs ${booking.amount}, not ${paid}`);
     });
   }
 
-  /** Called in the process that delivered; other processes read the status from the database. */
+  /** Called in the process that delivered. The row in the database informs all others. */
   @OnWebhookEnded()
   async recordEnd({ referenceId: reference, status }: WebhookEnded): Promise<void> {
     await this.dataSource.manager.update(Booking, { reference }, { notified: status });

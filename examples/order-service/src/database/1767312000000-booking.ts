@@ -1,0 +1,23 @@
+import { type MigrationInterface, type QueryRunner, Table } from 'typeorm';
+
+export class Booking1767312000000 implements MigrationInterface {
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.createTable(
+      new Table({
+        name: 'booking',
+        columns: [
+          { name: 'reference', type: 'varchar', length: '40', isPrimary: true },
+          { name: 'client_id', type: 'varchar', length: '255' },
+          { name: 'seats', type: 'varchar', length: '200' },
+          { name: 'amount', type: 'int' },
+          { name: 'status', type: 'varchar', length: '10' },
+          { name: 'notified', type: 'varchar', length: '10', isNullable: true },
+        ],
+      }),
+    );
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.dropTable('booking');
+  }
+}

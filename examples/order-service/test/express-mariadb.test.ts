@@ -1,0 +1,3 @@
+import { testApplication } from './whole-application.js';
+
+testApplication('mariadb-and-redis', 'express');

@@ -1,0 +1,3 @@
+import { testApplication } from './whole-application.js';
+
+testApplication('postgres', 'fastify');

@@ -1,0 +1,81 @@
+import { Injectable, Logger, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { ContextIdFactory, DiscoveryModule, DiscoveryService, MetadataScanner, ModuleRef } from '@nestjs/core';
+import { EVENT_LISTENER_METADATA, EventEmitter2 } from '@nestjs/event-emitter';
+
+type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
+type Method = (...values: unknown[]) => unknown;
+
+interface Subscription {
+  event: string | symbol;
+  options?: { prependListener?: boolean; suppressErrors?: boolean };
+}
+
+/**
+ * Emits Usher's events to all methods with `@OnEvent`. It does not use EventEmitterModule, because `app.get(EventEmitter2)`
+ * could then return Usher's emitter instead of the application's.
+ */
+@Injectable()
+export class UsherEmitter extends EventEmitter2 implements OnApplicationBootstrap, OnApplicationShutdown {
+  private readonly logger = new Logger('Event');
+  private isSubscribed = false;
+
+  constructor(
+    private readonly discovery: DiscoveryService,
+    private readonly scanner: MetadataScanner,
+    private readonly moduleRef: ModuleRef,
+  ) {
+    super();
+  }
+
+  onApplicationBootstrap(): void {
+    this.subscribe();
+  }
+
+  onApplicationShutdown(): void {
+    this.removeAllListeners();
+  }
+
+  /** Subscribes all listeners once. Every provider must be instantiated. */
+  subscribe(): void {
+    if (this.isSubscribed) return;
+    this.isSubscribed = true;
+    for (const wrapper of [...this.discovery.getProviders(), ...this.discovery.getControllers()]) {
+      if (wrapper.instance && !wrapper.isAlias) this.subscribeMethods(wrapper);
+    }
+  }
+
+  private subscribeMethods(wrapper: Wrapper): void {
+    const prototype = (Object.getPrototypeOf(wrapper.instance) ?? {}) as object;
+    for (const name of this.scanner.getAllMethodNames(prototype)) {
+      const method: unknown = (wrapper.instance as Record<string, unknown>)[name];
+      if (typeof method !== 'function') continue;
+      const subscriptions = Reflect.getMetadata(EVENT_LISTENER_METADATA, method) as Subscription[] | undefined;
+      for (const { event, options = {} } of subscriptions ?? []) {
+        const listener = (...values: unknown[]): Promise<unknown> => this.call(wrapper, name, values, options);
+        if (options.prependListener) this.prependListener(event, listener);
+        else this.on(event, listener);
+      }
+    }
+  }
+
+  /** As with EventEmitterModule, errors are logged unless the subscription wants them. */
+  private async call(wrapper: Wrapper, name: string, values: unknown[], { suppressErrors = true }) {
+    try {
+      const instance = wrapper.isDependencyTreeStatic() ? wrapper.instance : await this.requestScoped(wrapper, values);
+      return await (instance as Record<string, Method>)[name]!(...values);
+    } catch (error) {
+      if (!suppressErrors) throw error;
+      this.logger.error(error instanceof Error ? error.stack : String(error));
+    }
+  }
+
+  private requestScoped({ token }: Wrapper, values: unknown[]): Promise<unknown> {
+    const contextId = ContextIdFactory.create();
+    this.moduleRef.registerRequestByContextId(values.length > 1 ? values : values[0], contextId);
+    return this.moduleRef.resolve(token, contextId, { strict: false });
+  }
+}
+
+/** Orders and webhooks share its emitter. */
+@Module({ imports: [DiscoveryModule], providers: [UsherEmitter], exports: [UsherEmitter] })
+export class EventsModule {}
