@@ -54,14 +54,6 @@ afterEach(async () => {
 });
 afterAll(() => receiver.close());
 
-/** Settings of a database to which nothing connects. */
-const NOWHERE = {
-  DATABASE_URL: 'postgres://127.0.0.1:1/none',
-  USHER_MASTER_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
-  OPS_USER: 'ops',
-  OPS_PASSWORD: 'ops',
-};
-
 /** Never connected. The test only checks where it is injected. */
 const shop = new DataSource({ type: 'postgres' });
 
