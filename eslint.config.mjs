@@ -26,6 +26,11 @@ export default tseslint.config(
     rules: { 'no-restricted-properties': 'off', '@typescript-eslint/no-non-null-assertion': 'off' },
   },
   {
+    // An application of its own reads its own environment.
+    files: ['examples/**/*.ts'],
+    rules: { 'no-restricted-properties': 'off' },
+  },
+  {
     // node:test waits for its tests itself.
     files: ['examples/*/test/**/*.ts'],
     rules: {

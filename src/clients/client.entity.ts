@@ -8,6 +8,7 @@ import {
   wholeNumber,
 } from '../database/columns.js';
 
+/** What a client may send as `grant_type`. */
 export type GrantType = 'client_credentials' | 'refresh_token';
 
 const spaceSeparated = {

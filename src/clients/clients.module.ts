@@ -21,6 +21,7 @@ function openKeyRing({ masterKeys }: ResolvedOptions, file: KeyFile | null): Key
     : new KeyRing('USHER_MASTER_KEYS', () => parseMasterKeys(masterKeys ?? '') ?? []);
 }
 
+/** API clients, their secrets and the master keys. It comes with UsherModule. */
 @Module({
   providers: [
     // The key file is in the embedded database's folder, so the database must be open and locked first.

@@ -2,6 +2,7 @@ import { Injectable, Logger, Module, type OnApplicationBootstrap, type OnApplica
 import { ContextIdFactory, DiscoveryModule, DiscoveryService, MetadataScanner, ModuleRef } from '@nestjs/core';
 import { EVENT_LISTENER_METADATA, EventEmitter2 } from '@nestjs/event-emitter';
 
+type ListenerFn = (...values: unknown[]) => void;
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 type Method = (...values: unknown[]) => unknown;
 
@@ -51,7 +52,8 @@ export class UsherEmitter extends EventEmitter2 implements OnApplicationBootstra
       if (typeof method !== 'function') continue;
       const subscriptions = Reflect.getMetadata(EVENT_LISTENER_METADATA, method) as Subscription[] | undefined;
       for (const { event, options = {} } of subscriptions ?? []) {
-        const listener = (...values: unknown[]): Promise<unknown> => this.call(wrapper, name, values, options);
+        // emitAsync() waits for the promise, which the type of a listener does not show.
+        const listener = ((...values) => this.call(wrapper, name, values, options)) as ListenerFn;
         if (options.prependListener) this.prependListener(event, listener);
         else this.on(event, listener);
       }
@@ -62,7 +64,7 @@ export class UsherEmitter extends EventEmitter2 implements OnApplicationBootstra
   private async call(wrapper: Wrapper, name: string, values: unknown[], { suppressErrors = true }) {
     try {
       const instance = wrapper.isDependencyTreeStatic() ? wrapper.instance : await this.requestScoped(wrapper, values);
-      return await (instance as Record<string, Method>)[name]!(...values);
+      return await (instance as Record<string, Method | undefined>)[name]?.(...values);
     } catch (error) {
       if (!suppressErrors) throw error;
       this.logger.error(error instanceof Error ? error.stack : String(error));

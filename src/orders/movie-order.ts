@@ -29,6 +29,7 @@ export const NewOrder = z
       .meta({ description: 'Where the notification is sent. Default: the Notify URL registered for the client.' }),
   })
   .register(named, { id: 'NewOrder' });
+/** What a client creates an order with. Amounts in cents. */
 export type NewOrder = z.infer<typeof NewOrder>;
 
 /** Text that every supported database stores unchanged: no NUL and no lone surrogates. */
@@ -48,6 +49,7 @@ export const Completion = z
       .meta({ description: 'The code for entry to the cinema, if the operator issued one.' }),
   })
   .register(named, { id: 'Completion' });
+/** What the cinema operator completes an order with. */
 export type Completion = z.infer<typeof Completion>;
 
 const MAX_DELAY_MS = 600_000;
@@ -90,6 +92,7 @@ export const OrderView = z
     lastUpdatedAt: moment,
   })
   .register(named, { id: 'MovieOrder' });
+/** An order as its client sees it. */
 export type OrderView = z.infer<typeof OrderView>;
 
 export function viewOf(order: MovieOrder): OrderView {

@@ -23,6 +23,7 @@ export const WebhookView = z.object({
   finishedAt: moment.nullable(),
   resendOf: z.string().nullable().meta({ description: 'The id of the FAILED webhook that this one sends again.' }),
 });
+/** A webhook as its client and operators see it. */
 export type WebhookView = z.infer<typeof WebhookView>;
 
 export const AttemptView = z

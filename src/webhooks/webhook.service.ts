@@ -23,6 +23,7 @@ export const NotifyRequest = z.strictObject({
   /** Shown in the log lines of the delivery. */
   requestId: z.string().regex(REQUEST_ID, 'must be 1 to 64 of A-Z, a-z, 0-9, ".", "_" and "-"').optional(),
 });
+/** What to notify a client of: `data` is sent, and `referenceId` identifies the notification. */
 export type NotifyRequest = z.infer<typeof NotifyRequest>;
 
 /** The webhook of a reference, and whether this request made it. */

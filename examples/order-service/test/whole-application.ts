@@ -19,6 +19,8 @@ const TOKEN_FIELDS = ['access_token', 'expires_in', 'refresh_token', 'refresh_to
 interface Answer {
   status: number;
   headers: Headers;
+  // The tests assert its shape.
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
   body: any;
 }
 
@@ -33,7 +35,7 @@ async function startAlone(): Promise<{ code: number | null; output: string }> {
 
 /** The whole application over HTTP, as its clients and its staff use it. */
 export function testApplication(backend: Backend, adapter: 'express' | 'fastify'): void {
-  describe(`the application on ${adapter} and ${backend}`, () => {
+  void describe(`the application on ${adapter} and ${backend}`, () => {
     let application: INestApplication;
     let partner: Partner;
     let dropDatabase: () => Promise<void>;

@@ -38,6 +38,7 @@ export const TokenResponse = z
   })
   .describe('Specification 2.1.')
   .register(named, { id: 'TokenResponse' });
+/** The response to a token request (specification 2.1). */
 export type TokenResponse = z.infer<typeof TokenResponse>;
 
 const Inactive = z.object({ active: z.literal(false) });

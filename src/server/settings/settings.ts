@@ -43,6 +43,10 @@ export class ConfigError extends StartUpError {
   }
 }
 
+/**
+ * Reads the server's settings from the environment.
+ * @throws ConfigError with every fault
+ */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const read = new SettingReader(environment);
   const config = readConfig(read);
