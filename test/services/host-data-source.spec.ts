@@ -18,7 +18,7 @@ import {
   WebhookModule,
   WebhookService,
 } from '../../src/index.js';
-import { BACKEND, POSTGRES_URL } from '../support/backend.js';
+import { POSTGRES_URL } from '../support/backend.js';
 import { TestReceiver } from '../support/receiver.js';
 
 const NAME = `usher_host_${randomBytes(5).toString('hex')}`;
@@ -80,7 +80,7 @@ async function start(options = hostOptions()): Promise<INestApplication> {
   return application.init();
 }
 
-(BACKEND === 'postgres' ? describe : describe.skip)("an application with Usher's tables in its own data source", () => {
+describe("an application with Usher's tables in its own data source", () => {
   let receiver: TestReceiver;
   let migrated: DataSource;
 
