@@ -16,6 +16,7 @@ const OF_OPTIONAL = ['fastify', '@bull-board/ui', 'pg-pool', '@fastify/formbody'
 function installedWithout(absent: string[]): string {
   const folder = newFolder();
   cpSync(join(BUILT, 'src'), join(folder, 'dist'), { recursive: true });
+  cpSync(join(BUILT, 'packages'), join(folder, 'packages'), { recursive: true });
   cpSync('package.json', join(folder, 'package.json'));
   for (const name of packageNames().filter((name) => !absent.includes(name))) {
     const link = join(folder, 'node_modules', name);
@@ -56,7 +57,7 @@ test('npm ci of a checkout installs every peer dependency, and a host gets no co
 });
 
 test('a host can import every entrance of the package without any optional package', async () => {
-  const entrances = importing('./dist/index.js', './dist/testing/index.js', './dist/receiver/index.js');
+  const entrances = importing('./dist/index.js', './dist/testing/index.js', './packages/receiver/dist/index.js');
   const folder = installedWithout([...OPTIONAL, ...OF_OPTIONAL]);
   expect(await run(folder, entrances)).toEqual({ code: 0, stdout: '', stderr: '' });
   for (const name of OPTIONAL) expect((await run(folder, importing(name))).stderr).toMatch('ERR_MODULE_NOT_FOUND');

@@ -64,7 +64,7 @@ describe('without the operator’s credentials', () => {
   });
 
   test.each(['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s is answered 401 too', async (method) => {
-    for (const target of ['/ops', '/ops/queues', '/ops/queues/api/queues', '/ops/queues/api/queues/webhook/pause'])
+    for (const target of ['/ops', '/ops/queues', '/ops/queues/api/queues', '/ops/queues/api/queues/usher-webhook/pause'])
       expect(await raw(method, target)).toMatch(/^HTTP\/1\.1 401 /);
   });
 
@@ -102,7 +102,7 @@ describe('with the operator’s credentials', () => {
 
   test('a queue can be paused and resumed', async () => {
     for (const action of ['pause', 'resume'])
-      expect((await usher.request('PUT', `/ops/queues/api/queues/retry-run/${action}`, OPERATOR)).status).toBe(200);
+      expect((await usher.request('PUT', `/ops/queues/api/queues/usher-retry-run/${action}`, OPERATOR)).status).toBe(200);
   });
 
   test.each([
@@ -113,7 +113,7 @@ describe('with the operator’s credentials', () => {
     ['Origin: null', { origin: 'null' }],
   ])('a write with %s is refused', async (_, headers) => {
     for (const method of ['PUT', 'POST', 'DELETE']) {
-      const answer = await raw(method, '/ops/queues/api/queues/webhook/pause', { ...OPERATOR, ...headers });
+      const answer = await raw(method, '/ops/queues/api/queues/usher-webhook/pause', { ...OPERATOR, ...headers });
       expect(answer).toMatch(/^HTTP\/1\.1 403 /);
     }
     const { body } = await usher.request('GET', '/ops/queues/api/queues', OPERATOR);
@@ -123,8 +123,8 @@ describe('with the operator’s credentials', () => {
 
   test('a write from its own page is accepted', async () => {
     const headers = { ...OPERATOR, origin: usher.running.url, 'sec-fetch-site': 'same-origin' };
-    expect((await usher.request('PUT', '/ops/queues/api/queues/retry-run/pause', headers)).status).toBe(200);
-    expect((await usher.request('PUT', '/ops/queues/api/queues/retry-run/resume', headers)).status).toBe(200);
+    expect((await usher.request('PUT', '/ops/queues/api/queues/usher-retry-run/pause', headers)).status).toBe(200);
+    expect((await usher.request('PUT', '/ops/queues/api/queues/usher-retry-run/resume', headers)).status).toBe(200);
   });
 
   test('a job shows only identifiers, no payload and no secret', async () => {
@@ -133,7 +133,7 @@ describe('with the operator’s credentials', () => {
     const key = await client.order();
     await client.complete(key, CONFIDENTIAL_PAYLOAD);
     const { id } = await usher.webhook(key, 'SUCCESS');
-    const { status, body } = await usher.request('GET', `/ops/queues/api/queues/webhook/${id}`, OPERATOR);
+    const { status, body } = await usher.request('GET', `/ops/queues/api/queues/usher-webhook/${id}`, OPERATOR);
     expect(status).toBe(200);
     const { data } = body.job as { data: unknown };
     expect(data).toEqual({ webhook: id, reference: key, client: client.id, host: new URL(receiver.url).host });

@@ -114,7 +114,7 @@ async function pressAll(subjects: Subject[]): Promise<void> {
     const all = [...subjects, ...(await pending())];
     for (const subject of all)
       for (const { path, body } of presses(subject))
-        await press(route.split(' ')[0]!, `/webhook/${subject.id}${path}`, body);
+        await press(route.split(' ')[0]!, `/usher-webhook/${subject.id}${path}`, body);
   }
 }
 
@@ -155,12 +155,12 @@ test('the log of a job lists every attempt, without payload or response', async 
   const { key, id } = await notified(secretive);
   await usher.webhook(key, 'SUCCESS');
   const logs = await eventually('both attempts are in the log', async () => {
-    const answered = await usher.request('GET', `${API}/webhook/${id}/logs`, OPERATOR);
+    const answered = await usher.request('GET', `${API}/usher-webhook/${id}/logs`, OPERATOR);
     return (answered.body as unknown as string[]).length === 2 ? (answered.body as unknown as string[]) : null;
   });
   expect(logs[0]).toMatch(/^20\S+Z attempt 1: the receiver answered 500 after \d+ ms$/);
   expect(logs[1]).toMatch(/^20\S+Z attempt 2: delivered: 200 in \d+ ms$/);
-  const job = await usher.request('GET', `${API}/webhook/${id}`, OPERATOR);
+  const job = await usher.request('GET', `${API}/usher-webhook/${id}`, OPERATOR);
   expect(job.body).toMatchObject({ job: { data: { webhook: id, reference: key, client: client.id } } });
   expect(JSON.stringify(job.body) + logs.join()).not.toMatch(/CONFIDENTIAL|BK-1|TX-1|QR-1/);
 });
