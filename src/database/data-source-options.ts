@@ -81,7 +81,8 @@ function mysqlConnection(url: URL) {
 
 /** TypeORM needs to know which of the two the server is, or it compares schemas wrongly. */
 async function mysqlDialect(url: URL): Promise<'mysql' | 'mariadb'> {
-  const { createConnection } = await loadPackage('mysql2', () => import('mysql2/promise'));
+  // The default export, because a bundler may give a CommonJS package no other.
+  const { createConnection } = (await loadPackage('mysql2', () => import('mysql2/promise'))).default;
   const { username: user, ...options } = { username: undefined, ...mysqlConnection(url) };
   try {
     const connection = await createConnection({
