@@ -31,7 +31,7 @@ export {
 } from './usher.module.js';
 export type { Credentials, UsherOptions } from './usher.options.js';
 export { StartUpError } from './values/start-up-error.js';
-export { WebhookRoutesModule } from './webhooks/api/webhook-routes.module.js';
+export { WebhookRoutesModule } from './webhooks/webhook.module.js';
 export { type FinalStatus, OnWebhookEnded, WebhookEnded } from './webhooks/webhook-ended.event.js';
 export type { AttemptView, WebhookView } from './webhooks/webhook-view.js';
 export { WebhookModule } from './webhooks/webhook.module.js';

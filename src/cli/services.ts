@@ -4,11 +4,11 @@ import { KeyRotation } from '../clients/keys/key-rotation.js';
 import { SecretRotation } from '../clients/secrets/secret-rotation.js';
 import { OrdersService } from '../orders/orders.service.js';
 import { Purge } from '../retention/purge.js';
-import { CommandModule } from '../server/command.module.js';
 import { createLogger, NestLogger } from '../server/logger.js';
 import { loadConfig } from '../server/settings/settings.js';
 import { MassResend } from '../webhooks/mass-resend.js';
 import { WebhookService } from '../webhooks/webhook.service.js';
+import { CommandModule } from './command.module.js';
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
 

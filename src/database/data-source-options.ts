@@ -5,8 +5,8 @@ import { socketHost } from '../values/connection-url.js';
 import { loadPackage } from '../values/optional-package.js';
 import type { RetryPolicy } from '../values/retry-schedule.js';
 import { StartUpError, unreachable } from '../values/start-up-error.js';
+import { loadPg } from './data-source.js';
 import type { EmbeddedPostgres } from './embedded/index.js';
-import { loadPg } from './load-pg.js';
 import { usherMigrations } from './migrator.js';
 import { isDatabaseDown } from './sql.js';
 

@@ -1,5 +1,7 @@
 import { getDataSourceToken } from '@nestjs/typeorm';
+import type pg from 'pg';
 import type { DataSource, EntityTarget } from 'typeorm';
+import { loadPackage } from '../values/optional-package.js';
 
 /**
  * Injects the `DataSource` that holds Usher's tables: the application's own, or one that Usher opened. It is the one
@@ -14,3 +16,6 @@ export const tableOf = (dataSource: DataSource, entity: EntityTarget<object>): s
     .tablePath.split('.')
     .map((part) => dataSource.driver.escape(part))
     .join('.');
+
+/** The driver of Postgres. A host whose database is on MySQL and whose queue is on Redis does not install it. */
+export const loadPg = async (): Promise<typeof pg> => (await loadPackage('pg', () => import('pg'))).default;

@@ -5,7 +5,7 @@ import {
   RateLimiterRedis,
   RateLimiterMemory,
 } from 'rate-limiter-flexible';
-import { loadPg } from '../database/load-pg.js';
+import { loadPg } from '../database/data-source.js';
 import { postgresSchema, LIMIT_TABLE } from '../queue/postgres-backend.js';
 import { postgresAddress, type QueueConnections } from '../queue/queue-connections.js';
 import { connectRedis, FAIL_FAST, type RedisServer } from '../queue/redis-connection.js';

@@ -1,8 +1,8 @@
 import { assertSchemaCompatibility, type ConnectionOptions, runMigrations, SchemaMigrationRequiredError } from 'bullmq';
 import type { PoolClient, PoolConfig, Pool } from 'pg';
 import type { DataSource } from 'typeorm';
+import { loadPg } from '../database/data-source.js';
 import type { EmbeddedPostgres } from '../database/embedded/index.js';
-import { loadPg } from '../database/load-pg.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { StartUpError, unreachable } from '../values/start-up-error.js';
 import { createLimitTable, postgresSchema, reportAsRefused } from './postgres-backend.js';

@@ -4,6 +4,9 @@ import type { Queue } from 'bullmq';
 import { EventsModule } from '../events/usher-emitter.js';
 import { logErrors, PRODUCER } from '../queue/queue.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
+import { ClientWebhooks } from './api/client-webhooks.js';
+import { TestNotifications } from './api/test-notifications.js';
+import { WebhooksController } from './api/webhooks.controller.js';
 import { ClaimStore } from './deliver/claim.store.js';
 import { DeliveryEvents } from './deliver/delivery-events.js';
 import { Delivery } from './deliver/delivery.js';
@@ -65,3 +68,11 @@ export class WebhookModule implements OnApplicationShutdown {
     await this.sender.close();
   }
 }
+
+/** The REST routes of a client's own webhooks. */
+@Module({
+  imports: [WebhookModule],
+  controllers: [WebhooksController],
+  providers: [ClientWebhooks, TestNotifications],
+})
+export class WebhookRoutesModule {}

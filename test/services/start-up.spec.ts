@@ -69,7 +69,7 @@ if (BACKEND === 'mariadb') {
       const url = `${MYSQL_URL}/mysql`;
       await expectRefusal(
         { ...queue, DATABASE_URL: url },
-        '1 database migration(s) are missing; run "usher migrate" first',
+        '1 database migration(s) are missing (Initial1767225600000); run "usher migrate" first',
       );
     });
   });
@@ -139,7 +139,7 @@ if (BACKEND === 'postgres') {
     test('lacks the tables of the queue, or of the service', async () => {
       const DATABASE_URL = `${POSTGRES_URL}/postgres`;
       await expectRefusal({ DATABASE_URL }, 'the queue has no tables yet, or old ones; run "usher migrate" first');
-      const lacking = '1 database migration(s) are missing; run "usher migrate" first';
+      const lacking = '1 database migration(s) are missing (Initial1767225600000); run "usher migrate" first';
       await expectRefusal({ DATABASE_URL, QUEUE_URL: REDIS_URL }, lacking);
     });
   });

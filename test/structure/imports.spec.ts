@@ -27,7 +27,7 @@ test('each import rule reports a violation', () => {
     ['src/values/duration.ts', "import 'pino';"],
     ['packages/receiver/src/verify.ts', "import 'undici';"],
     ['src/cli/local-receiver.ts', "import '../../packages/receiver/src/replay.js';"],
-    ['src/protocol/signature.ts', "import '../clients/client.entity.js';"],
+    ['src/protocol/notification.ts', "import '../clients/client.entity.js';"],
     ['src/webhooks/transport/outcome.ts', "import '@nestjs/common';"],
     ['src/webhooks/transport/outcome.ts', "import '../webhook.entity.js';"],
     ['src/values/identifier.ts', "import type { StartUpError } from './start-up-error.js';"],

@@ -4,8 +4,8 @@ import type { HttpResponse } from '../../http/exchange.js';
 import { parametersOf } from '../../http/oauth-parameters.js';
 import { OAuthRoute, UsherRoutes } from '../../http/oauth-route.js';
 import { ClientAuthentication, type OAuthRequest } from '../client-authentication/client-authentication.js';
+import { OAuthErrorFilter } from '../oauth-error.filter.js';
 import { IntrospectionService } from './introspection.service.js';
-import { OAuthErrorFilter } from './oauth-error.filter.js';
 import { RevocationService } from './revocation.service.js';
 import { TokenService } from './token.service.js';
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ClientSecrets, type SigningPair } from '../../clients/secrets/client-secrets.js';
-import { NONCE_LENGTH, signatures } from '../../protocol/signature.js';
+import { NONCE_LENGTH, signatures } from '../../protocol/notification.js';
 import { randomAlphanumeric } from '../../values/identifier.js';
 import { VERSION } from '../../values/version.js';
 import type { SignedRequest } from '../transport/notification-sender.js';

@@ -64,7 +64,12 @@ describe('without the operator’s credentials', () => {
   });
 
   test.each(['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('%s is answered 401 too', async (method) => {
-    for (const target of ['/ops', '/ops/queues', '/ops/queues/api/queues', '/ops/queues/api/queues/usher-webhook/pause'])
+    for (const target of [
+      '/ops',
+      '/ops/queues',
+      '/ops/queues/api/queues',
+      '/ops/queues/api/queues/usher-webhook/pause',
+    ])
       expect(await raw(method, target)).toMatch(/^HTTP\/1\.1 401 /);
   });
 
@@ -102,7 +107,9 @@ describe('with the operator’s credentials', () => {
 
   test('a queue can be paused and resumed', async () => {
     for (const action of ['pause', 'resume'])
-      expect((await usher.request('PUT', `/ops/queues/api/queues/usher-retry-run/${action}`, OPERATOR)).status).toBe(200);
+      expect((await usher.request('PUT', `/ops/queues/api/queues/usher-retry-run/${action}`, OPERATOR)).status).toBe(
+        200,
+      );
   });
 
   test.each([

@@ -1,8 +1,8 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { OrdersModule } from '../orders/orders.module.js';
+import type { Config } from '../server/settings/settings.js';
 import { UsherModule } from '../usher.module.js';
 import { WebhookModule } from '../webhooks/webhook.module.js';
-import type { Config } from './settings/settings.js';
 
 /** For the command line: everything except routes and workers. It needs no Fastify and can run next to a server. */
 @Module({})
