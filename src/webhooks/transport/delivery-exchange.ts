@@ -125,7 +125,7 @@ export class DeliveryExchange implements ConnectionRequest, Dispatcher.DispatchH
 
   private settle(verdict: Verdict, reusable: boolean): void {
     if (this.settled) return;
-    const facts = { durationMs: Math.round(this.elapsedMs()), ...this.progress, snippet: this.snippet.text() };
+    const facts = { durationMs: Math.ceil(this.elapsedMs()), ...this.progress, snippet: this.snippet.text() };
     this.finish(reusable);
     this.resolve({ ...facts, ...verdict });
   }
