@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { DatabaseLocation, QueueLocation, ResolvedOptions, UsherOptions } from './usher.options.js';
-import { parameterFault } from './values/connection-url.js';
+import { DATABASE_SCHEMES, parameterFault, QUEUE_SCHEMES } from './values/connection-url.js';
 import { parseRate, type Rate } from './values/duration.js';
 import { parseMasterKeys } from './values/master-key.js';
 import { type RetryPolicy, SPECIFIED_RETRY } from './values/retry-schedule.js';
@@ -43,7 +43,7 @@ function resolveWith(options: UsherOptions, report: Report): ResolvedOptions {
     publicUrl: publicUrlOf(options.publicUrl, report),
     database,
     queue: queueOf(queue.url, database, report),
-    databasePool: ('pool' in options.database && options.database.pool) || 10,
+    databasePool: poolOf(options.database),
     queuePrefix: queue.prefix ?? `usher-${environment}`,
     masterKeys: masterKeys ?? null,
     internal: options.internal ?? null,
@@ -65,18 +65,9 @@ function resolveWith(options: UsherOptions, report: Report): ResolvedOptions {
   };
 }
 
-const DATABASE_SCHEMES: Record<string, 'mysql' | 'postgres'> = {
-  'mysql:': 'mysql',
-  'mariadb:': 'mysql',
-  'postgres:': 'postgres',
-  'postgresql:': 'postgres',
-};
-const QUEUE_SCHEMES: Record<string, 'redis' | 'postgres'> = {
-  'redis:': 'redis',
-  'rediss:': 'redis',
-  'postgres:': 'postgres',
-  'postgresql:': 'postgres',
-};
+const poolOf = (database: UsherOptions['database'] | undefined): number =>
+  (database && 'pool' in database ? database.pool : undefined) ?? 10;
+
 /** Stands in for an address that is invalid, so that the other faults are found too. */
 const NOWHERE = new URL('postgres://nowhere/nowhere');
 

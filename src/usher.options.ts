@@ -39,7 +39,7 @@ export interface UsherOptions {
   proxy?: string;
   /** In seconds; default 5184000 (60 days) and 31536000 (365 days). */
   lifetimes?: { accessToken?: number; refreshToken?: number };
-  /** Rates like `600/m`. `authFailures` per client id and address, default 20/m; `tokens` per client, default 600/m. */
+  /** Rates like `600/m`. `authFailures` per client id and address, default 20/m; `tokens` per client, default 600/m, or `off`. */
   limits?: { authFailures?: string; tokens?: string };
 }
 

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import type { Credentials, DatabaseLocation, QueueLocation, ResolvedOptions } from '../../usher.options.js';
-import { parameterFault } from '../../values/connection-url.js';
+import { DATABASE_SCHEMES, parameterFault, QUEUE_SCHEMES } from '../../values/connection-url.js';
 import { parseMasterKeys } from '../../values/master-key.js';
 import { type RetryPolicy, SPECIFIED_RETRY } from '../../values/retry-schedule.js';
 import { StartUpError } from '../../values/start-up-error.js';
@@ -145,14 +145,8 @@ function readDatabase(read: SettingReader): DatabaseLocation {
     if (folder === '') read.fault('DATABASE_URL=embedded: has no folder; use embedded:./data');
     return { kind: 'embedded', folder: resolve(folder), join: false };
   }
-  const schemes = {
-    'mysql:': 'mysql',
-    'mariadb:': 'mysql',
-    'postgres:': 'postgres',
-    'postgresql:': 'postgres',
-  } as const;
   const example = 'embedded:./data, mysql://user:password@host:3306/name or postgres://…';
-  const location = read.location('DATABASE_URL', value, schemes, example, PLACEHOLDER_SERVER);
+  const location = read.location('DATABASE_URL', value, DATABASE_SCHEMES, example, PLACEHOLDER_SERVER);
   checkParameters(read, 'DATABASE_URL', location);
   if ('url' in location && location.url.pathname.length < 2)
     read.fault('DATABASE_URL has no database name; add one at its end, like /usher');
@@ -166,14 +160,8 @@ function readQueue(read: SettingReader, database: DatabaseLocation): QueueLocati
     if (!canHoldQueue) read.missing('QUEUE_URL', 'redis://host:6379 or postgres://…', null);
     return { kind: 'database' };
   }
-  const schemes = {
-    'redis:': 'redis',
-    'rediss:': 'redis',
-    'postgres:': 'postgres',
-    'postgresql:': 'postgres',
-  } as const;
   const example = 'redis://host:6379, rediss://… or postgres://…';
-  const location: QueueLocation = read.location('QUEUE_URL', value, schemes, example, { kind: 'database' });
+  const location: QueueLocation = read.location('QUEUE_URL', value, QUEUE_SCHEMES, example, { kind: 'database' });
   checkParameters(read, 'QUEUE_URL', location);
   if (location.kind === 'redis' && !/^\/?\d{0,4}$/.test(location.url.pathname))
     read.fault('QUEUE_URL: a Redis database is a number; use a URL like redis://host:6379/0');
