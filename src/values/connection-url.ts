@@ -1,5 +1,21 @@
 import { isIP } from 'node:net';
 
+/** Which kind of database a URL names, by its scheme. */
+export const DATABASE_SCHEMES: Record<string, 'mysql' | 'postgres'> = {
+  'mysql:': 'mysql',
+  'mariadb:': 'mysql',
+  'postgres:': 'postgres',
+  'postgresql:': 'postgres',
+};
+
+/** Which kind of queue a URL names, by its scheme. */
+export const QUEUE_SCHEMES: Record<string, 'redis' | 'postgres'> = {
+  'redis:': 'redis',
+  'rediss:': 'redis',
+  'postgres:': 'postgres',
+  'postgresql:': 'postgres',
+};
+
 /** The host of a URL in the form that sockets need: an IPv6 address has no brackets. */
 export const socketHost = ({ hostname }: Pick<URL, 'hostname'>): string => hostname.replace(/^\[|\]$/g, '');
 
