@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-ARG NODE=node:20-bookworm-slim
+ARG NODE=node:24-bookworm-slim
 
 FROM ${NODE} AS build
 WORKDIR /usher
@@ -15,7 +15,9 @@ WORKDIR /usher
 COPY package.json package-lock.json ./
 # An application that embeds Usher brings the peer dependencies, and a checkout has them as devDependencies. The image is
 # such an application, so they become its dependencies here, the optional ones too. The lock file decides their versions.
+# PGlite stays out: a container's file system is no place for an embedded database.
 RUN node -e "const { dependencies, devDependencies, peerDependencies, ...rest } = require('./package.json'); \
+  delete peerDependencies['@electric-sql/pglite']; \
   for (const name in peerDependencies) { dependencies[name] = devDependencies[name]; delete devDependencies[name]; } \
   fs.writeFileSync('package.json', JSON.stringify({ ...rest, dependencies, devDependencies }));"
 # --ignore-scripts: the `prepare` script would run the build, which fails without devDependencies.

@@ -1,10 +1,12 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
+import { addAuditCommands } from './cli/audit.js';
 import { addClientCommands } from './cli/client.js';
 import { addHelp } from './cli/command.js';
 import { addDemo } from './cli/demo.js';
 import { addKeysCommands } from './cli/keys.js';
 import { addListen } from './cli/listen.js';
+import { addMemberCommands } from './cli/member.js';
 import { addMigrate } from './cli/migrate.js';
 import { addOrderCommands } from './cli/order.js';
 import { addPurge } from './cli/purge.js';
@@ -19,9 +21,17 @@ const program = new Command('usher')
   .configureOutput({ outputError: (text, write) => write(`usher: ${oneLine(text)}\n`) })
   .exitOverride();
 
-for (const add of [addServe, addDemo, addMigrate, addClientCommands, addOrderCommands, addWebhookCommands])
+for (const add of [
+  addServe,
+  addDemo,
+  addMigrate,
+  addClientCommands,
+  addMemberCommands,
+  addOrderCommands,
+  addWebhookCommands,
+])
   add(program);
-for (const add of [addPurge, addKeysCommands, addListen, addHelp]) add(program);
+for (const add of [addAuditCommands, addPurge, addKeysCommands, addListen, addHelp]) add(program);
 
 ignoreClosedOutput();
 try {

@@ -1,11 +1,15 @@
-export { AuthModule } from './auth/auth.module.js';
-export { BearerGuard, CurrentClient } from './auth/bearer/bearer.guard.js';
-export { BasicGuard } from './auth/client-authentication/basic.strategy.js';
-export { ClientAuthentication } from './auth/client-authentication/client-authentication.js';
+export { AUDIT_ACTIONS, type AuditAction, type AuditDetail, AuditEvent } from './audit/audit-event.entity.js';
+export { type AuditChange, type AuditFilter, AuditLog, type TokenEvent } from './audit/audit.module.js';
+export { AuthModule, AuthorizationRoutesModule } from './auth/auth.module.js';
+export { type ConnectedApplication, ConnectedApplications } from './auth/authorize/connected-applications.js';
+export { BearerGuard, CurrentClient, CurrentResourceOwner } from './auth/bearer/bearer.guard.js';
+export { BasicGuard } from './auth/client-authentication/basic.guard.js';
 export { AuthMetadataModule } from './auth/metadata/metadata.module.js';
 export type { TokenResponse } from './auth/tokens/token.schemas.js';
 export { TokenService } from './auth/tokens/token.service.js';
-export { ClientError, UnknownClientError } from './clients/client-error.js';
+export { type ApplicationChange, ClientApplications } from './clients/client-applications.js';
+export { ClientApplication } from './clients/client-application.entity.js';
+export type { ClientCredentials } from './clients/client-credentials.js';
 export { Client, type GrantType } from './clients/client.entity.js';
 export { ClientsModule } from './clients/clients.module.js';
 export { ClientsService } from './clients/clients.service.js';
@@ -13,15 +17,18 @@ export { USHER_DATA_SOURCE } from './database/data-source.js';
 export { usherMigrations } from './database/migrator.js';
 export type { TransactionOptions } from './database/sql.js';
 export { OAuthError, type OAuthErrorCode } from './http/oauth-error.js';
+export type { Parameters as OAuthParameters } from './http/oauth-parameters.js';
 export { USHER_ROUTE } from './http/oauth-route.js';
 export { Problem } from './http/problem.js';
+export { Member } from './members/member.entity.js';
+export { MemberRoutesModule } from './members/members.module.js';
+export { MembersService } from './members/members.service.js';
 export type { Completion, NewOrder, OrderView } from './orders/movie-order.js';
 export { OnOrderCompleted, OrderCompleted } from './orders/order-completed.event.js';
 export { OrderRoutesModule, OrdersModule } from './orders/orders.module.js';
 export { type CompleteOptions, type CreateOptions, OrdersService } from './orders/orders.service.js';
 export { SandboxRoutesModule, SandboxWorkerModule } from './orders/sandbox/sandbox.module.js';
 export { UsherOptionsError } from './resolve-options.js';
-export { type Config, ConfigError, loadConfig } from './server/settings/settings.js';
 export {
   type UsherAsyncOptions,
   migrateUsherQueue,
@@ -30,15 +37,14 @@ export {
   type UsherOptionsFactory,
 } from './usher.module.js';
 export type { Credentials, UsherOptions } from './usher.options.js';
+export type { Actor } from './values/actor.js';
+export type { Environment } from './values/identifier.js';
+export type { BrowserRequest, ResourceOwner, ResourceOwnerAuthenticator, SignIn } from './values/resource-owner.js';
+export type { RetryPolicy } from './values/retry-schedule.js';
 export { StartUpError } from './values/start-up-error.js';
-export { WebhookRoutesModule } from './webhooks/webhook.module.js';
+export type { WebhookStatus } from './webhooks/webhook.entity.js';
+export { WebhookModule, WebhookRoutesModule } from './webhooks/webhook.module.js';
 export { type FinalStatus, OnWebhookEnded, WebhookEnded } from './webhooks/webhook-ended.event.js';
 export type { AttemptView, WebhookView } from './webhooks/webhook-view.js';
-export { WebhookModule } from './webhooks/webhook.module.js';
-export {
-  type Notified,
-  type NotifyRequest,
-  type WebhookDetails,
-  type WebhookFilter,
-  WebhookService,
-} from './webhooks/webhook.service.js';
+export { type Notified, type NotifyRequest, type ResendOptions, WebhookService } from './webhooks/webhook.service.js';
+export type { WebhookDetails, WebhookFilter } from './webhooks/webhook-queries.js';

@@ -1,15 +1,33 @@
 import { resolve } from 'node:path';
-import type { DatabaseLocation, QueueLocation, ResolvedOptions, UsherOptions } from './usher.options.js';
-import { DATABASE_SCHEMES, parameterFault, QUEUE_SCHEMES } from './values/connection-url.js';
+import type { DatabaseLocation, QueueLocation, ResolvedOptions, SettingNames, UsherOptions } from './usher.options.js';
+import { HOST } from './values/actor.js';
+import {
+  connectionUrlFault,
+  DATABASE_SCHEMES,
+  parseConnectionUrl,
+  QUEUE_EXAMPLE,
+  QUEUE_SCHEMES,
+} from './values/connection-url.js';
 import { parseRate, type Rate } from './values/duration.js';
 import { parseMasterKeys } from './values/master-key.js';
 import { type RetryPolicy, SPECIFIED_RETRY } from './values/retry-schedule.js';
-import { hidePassword, StartUpError } from './values/start-up-error.js';
+import { passwordFault, StartUpError } from './values/start-up-error.js';
 
 const DAY_MS = 86_400_000;
 /** Specification 8. */
 const ACCESS_TOKEN_SECONDS = 5_184_000;
 const REFRESH_TOKEN_SECONDS = 31_536_000;
+/** More than the order limit allows in the ten minutes that five attempts take. */
+const PENDING_WEBHOOKS = 10_000;
+
+const OPTION_NAMES: SettingNames = {
+  database: 'database.url',
+  queue: 'queue.url',
+  masterKeys: 'masterKeys',
+  allowPrivateHosts: 'notifyUrls.allowPrivate',
+  retry: 'retry',
+  internalPassword: 'internal.password',
+};
 
 /** All faults of the options at once, one line each. */
 export class UsherOptionsError extends StartUpError {
@@ -25,7 +43,7 @@ export class UsherOptionsError extends StartUpError {
 export function resolveOptions(options: UsherOptions): ResolvedOptions {
   const faults: string[] = [];
   const resolved = resolveWith(options, (fault) => void faults.push(fault));
-  if (resolved.environment === 'production') checkProduction(resolved, faults);
+  faults.push(...productionFaults(resolved));
   if (faults.length > 0) throw new UsherOptionsError(faults);
   return resolved;
 }
@@ -39,8 +57,11 @@ function resolveWith(options: UsherOptions, report: Report): ResolvedOptions {
   const database = databaseOf(options.database, report);
   checkMasterKeys(masterKeys, database, report);
   return {
+    names: OPTION_NAMES,
     environment,
+    actor: HOST,
     publicUrl: publicUrlOf(options.publicUrl, report),
+    resourceOwners: options.resourceOwners ?? null,
     database,
     queue: queueOf(queue.url, database, report),
     databasePool: poolOf(options.database),
@@ -51,8 +72,10 @@ function resolveWith(options: UsherOptions, report: Report): ResolvedOptions {
     retry: retryOf(options.retry, report),
     concurrency: wholeNumber('concurrency', options.concurrency ?? 256, 1, report),
     retentionMs: wholeNumber('retentionMs', options.retentionMs ?? 90 * DAY_MS, DAY_MS, report),
+    auditRetentionMs: wholeNumber('auditRetentionMs', options.auditRetentionMs ?? 365 * DAY_MS, DAY_MS, report),
     allowPrivateHosts: options.notifyUrls?.allowPrivate ?? false,
     proxy: proxyOf(options.proxy, report),
+    traceReceivers: options.traceReceivers ?? false,
     accessTokenSeconds: wholeNumber('lifetimes.accessToken', lifetimes.accessToken ?? ACCESS_TOKEN_SECONDS, 1, report),
     refreshTokenSeconds: wholeNumber(
       'lifetimes.refreshToken',
@@ -62,6 +85,11 @@ function resolveWith(options: UsherOptions, report: Report): ResolvedOptions {
     ),
     authFailureLimit: rateOf('limits.authFailures', limits.authFailures ?? '20/m', report),
     tokenRateLimit: limits.tokens === 'off' ? null : rateOf('limits.tokens', limits.tokens ?? '600/m', report),
+    orderRateLimit: limits.orders === 'off' ? null : rateOf('limits.orders', limits.orders ?? '600/m', report),
+    pendingWebhookLimit:
+      limits.pendingWebhooks === 'off'
+        ? null
+        : wholeNumber('limits.pendingWebhooks', limits.pendingWebhooks ?? PENDING_WEBHOOKS, 1, report),
   };
 }
 
@@ -92,8 +120,7 @@ function databaseOf(database: UsherOptions['database'] | undefined, report: Repo
 }
 
 function queueOf(url: string | undefined, database: DatabaseLocation, report: Report): QueueLocation {
-  if (url !== undefined)
-    return addressOf('queue.url', url, QUEUE_SCHEMES, 'redis://host:6379, rediss://… or postgres://…', report);
+  if (url !== undefined) return addressOf('queue.url', url, QUEUE_SCHEMES, QUEUE_EXAMPLE, report);
   const isPostgres =
     database.kind === 'host' ? database.dataSource.options.type === 'postgres' : database.kind !== 'mysql';
   if (!isPostgres) report('queue.url is missing; use redis://host:6379, because MySQL cannot hold the queue');
@@ -107,13 +134,13 @@ function addressOf<K extends 'mysql' | 'postgres' | 'redis'>(
   example: string,
   report: Report,
 ): { kind: K; url: URL } {
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = parseConnectionUrl(text);
   const kind = url ? schemes[url.protocol] : undefined;
   if (!url || !kind) {
-    report(`${name}=${hidePassword(text)} is invalid; use ${example}`);
+    report(`${name} is invalid; use ${example}`);
     return { kind: 'postgres' as K, url: NOWHERE };
   }
-  const fault = parameterFault(kind, url);
+  const fault = connectionUrlFault(kind, url);
   if (fault !== null) report(`${name}: ${fault}`);
   return { kind, url };
 }
@@ -141,8 +168,7 @@ function publicUrlOf(text: string | undefined, report: Report): string | null {
   if (text === undefined) return null;
   const url = URL.canParse(text) ? new URL(text) : null;
   const isPlain = url !== null && /^https?:$/.test(url.protocol) && url.username === '' && !/[?#]/.test(url.href);
-  if (!isPlain)
-    report(`publicUrl=${hidePassword(text)} is invalid; use an http:// or https:// address without a query`);
+  if (!isPlain) report('publicUrl is invalid; use an http:// or https:// address without a query');
   return text.replace(/\/+$/, '');
 }
 
@@ -150,7 +176,7 @@ function proxyOf(text: string | undefined, report: Report): URL | null {
   if (text === undefined) return null;
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url && /^https?:$/.test(url.protocol) && url.pathname === '/' && url.search === '') return url;
-  report(`proxy=${hidePassword(text)} is invalid; use http://proxy.example:3128`);
+  report('proxy is invalid; use http://proxy.example:3128');
   return null;
 }
 
@@ -166,12 +192,21 @@ function wholeNumber(name: string, value: number, least: number, report: Report)
   return value;
 }
 
-function checkProduction({ database, allowPrivateHosts, retry }: ResolvedOptions, faults: string[]): void {
+/** What production does not allow, by the names of the options or settings. */
+export function productionFaults(options: ResolvedOptions): string[] {
+  const { environment, database, allowPrivateHosts, retry, internal, names } = options;
+  if (environment !== 'production') return [];
+  const faults: string[] = [];
+  const fault = internal && passwordFault(names.internalPassword, internal.password);
+  if (fault) faults.push(fault);
   if (database.kind === 'embedded')
-    faults.push('database.url: production needs mysql:// or postgres://; the embedded database is for the sandbox');
+    faults.push(
+      `${names.database}: production needs mysql:// or postgres://; the embedded database is for the sandbox`,
+    );
   if (allowPrivateHosts)
-    faults.push('notifyUrls.allowPrivate: production never delivers to private addresses; leave it out');
-  const names = Object.keys(SPECIFIED_RETRY) as (keyof RetryPolicy)[];
-  if (names.some((name) => retry[name] !== SPECIFIED_RETRY[name]))
-    faults.push('retry: production keeps the specified 30 s, 2 min, 30 s and 5 attempts; leave it out');
+    faults.push(`${names.allowPrivateHosts}: production never delivers to private addresses; leave it out`);
+  const times = Object.keys(SPECIFIED_RETRY) as (keyof RetryPolicy)[];
+  if (times.some((name) => retry[name] !== SPECIFIED_RETRY[name]))
+    faults.push(`${names.retry}: production keeps the specified 30 s, 2 min, 30 s and 5 attempts; leave it out`);
+  return faults;
 }

@@ -7,13 +7,18 @@ import {
   type Type,
 } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
+import { AuditEvent } from './audit/audit-event.entity.js';
 import { AuditModule } from './audit/audit.module.js';
 import { AuthenticationModule } from './auth/auth.module.js';
+import { Authorization, Consent } from './auth/authorize/authorization.entity.js';
 import { AccessToken, Grant } from './auth/tokens/grant.entity.js';
+import { ClientApplication } from './clients/client-application.entity.js';
 import { Client, ClientSecret } from './clients/client.entity.js';
 import { ClientsModule } from './clients/clients.module.js';
 import { DatabaseModule } from './database/database.module.js';
 import { LimitsModule } from './limits/limits.module.js';
+import { Member, MemberSession } from './members/member.entity.js';
+import { MembersModule } from './members/members.module.js';
 import { MetricsModule } from './metrics/metrics.module.js';
 import { IdempotencyKey } from './orders/idempotency-key.entity.js';
 import { MovieOrder } from './orders/movie-order.entity.js';
@@ -23,18 +28,25 @@ import { resolveOptions } from './resolve-options.js';
 import { PurgeModule } from './retention/purge.module.js';
 import { type ResolvedOptions, USHER_OPTIONS, type UsherOptions } from './usher.options.js';
 import { StartUpError } from './values/start-up-error.js';
-import { Webhook, WebhookAttempt } from './webhooks/webhook.entity.js';
+import { DeliveredReference, Webhook, WebhookAttempt } from './webhooks/webhook.entity.js';
 
 /** Usher's entities, for the `entities` of an application's own `DataSource`. */
 export const usherEntities: (new () => object)[] = [
   Client,
   ClientSecret,
+  ClientApplication,
   Grant,
   AccessToken,
+  Authorization,
+  Consent,
+  Member,
+  MemberSession,
   MovieOrder,
   IdempotencyKey,
   Webhook,
   WebhookAttempt,
+  DeliveredReference,
+  AuditEvent,
 ];
 
 /**
@@ -68,32 +80,46 @@ export interface UsherAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
 @Module({})
 class UsherOptionsModule {}
 
-/** What the modules of Usher share: options, database, queue, clients and guards. It is always global; import it once. */
+/**
+ * What the modules of Usher share: options, database, queue, clients and guards. It is always global; import it once.
+ * Call `app.enableShutdownHooks()`, so that SIGTERM closes connections and lets running attempts finish.
+ */
 @Module({})
 export class UsherModule {
-  constructor(modules: ModulesContainer) {
-    const imported = [...modules.values()].filter(({ metatype }) => metatype === UsherModule);
-    if (imported.length > 1)
-      throw new StartUpError(
-        'UsherModule is imported twice; call forRoot() or forRootAsync() once, in the root module',
-      );
-  }
-
-  /** @throws UsherOptionsError with every fault of the options */
+  /**
+   * Checks the options now.
+   * @throws UsherOptionsError with every fault
+   */
   static forRoot(options: UsherOptions): DynamicModule {
-    return this.forResolvedOptions(resolveOptions(options));
+    return usherModuleFor(resolveOptions(options));
   }
 
   /** The same with options that are injected or awaited. Faults are thrown when the application starts. */
   static forRootAsync({ imports = [], ...options }: UsherAsyncOptions): DynamicModule {
     return assembled(imports, optionsProviders(options));
   }
-
-  /** For a host that checks its own settings, as the server does. */
-  static forResolvedOptions(options: ResolvedOptions): DynamicModule {
-    return assembled([], [{ provide: USHER_OPTIONS, useValue: options }]);
-  }
 }
+
+/** The module for the server, which checks its own settings and names them in its messages. */
+export const usherModuleFor = (options: ResolvedOptions): DynamicModule =>
+  assembled([], [optionsProvider(() => options)]);
+
+/** The options are checked before anything is opened. */
+const optionsProvider = (
+  make: (...injected: never[]) => ResolvedOptions | Promise<ResolvedOptions>,
+  inject: FactoryProvider['inject'] = [],
+): FactoryProvider => ({
+  provide: USHER_OPTIONS,
+  inject: [ModulesContainer, ...inject],
+  useFactory: (modules: ModulesContainer, ...injected: never[]) => {
+    const imported = [...modules.values()].filter(({ metatype }) => metatype === UsherModule);
+    if (imported.length > 1)
+      throw new StartUpError(
+        'UsherModule is imported twice; call forRoot() or forRootAsync() once, in the root module',
+      );
+    return make(...injected);
+  },
+});
 
 function assembled(imports: NonNullable<ModuleMetadata['imports']>, providers: Provider[]): DynamicModule {
   return {
@@ -108,6 +134,7 @@ function assembled(imports: NonNullable<ModuleMetadata['imports']>, providers: P
       LimitsModule,
       ClientsModule,
       AuthenticationModule,
+      MembersModule,
       PurgeModule,
     ],
     exports: [ClientsModule, AuthenticationModule],
@@ -116,16 +143,14 @@ function assembled(imports: NonNullable<ModuleMetadata['imports']>, providers: P
 
 function optionsProviders({ inject = [], useFactory, useClass, useExisting }: UsherAsyncOptions): Provider[] {
   if (useFactory) {
-    const resolved = async (...injected: unknown[]) => resolveOptions(await useFactory(...injected));
-    return [{ provide: USHER_OPTIONS, useFactory: resolved, inject }];
+    return [optionsProvider(async (...injected) => resolveOptions(await useFactory(...injected)), inject)];
   }
   const factory = useExisting ?? useClass;
   if (!factory)
     throw new StartUpError('UsherModule.forRootAsync() needs one of useFactory, useClass and useExisting; pass one');
-  const fromFactory = {
-    provide: USHER_OPTIONS,
-    useFactory: async (made: UsherOptionsFactory) => resolveOptions(await made.createUsherOptions()),
-    inject: [factory],
-  };
+  const fromFactory = optionsProvider(
+    async (made: UsherOptionsFactory) => resolveOptions(await made.createUsherOptions()),
+    [factory],
+  );
   return useClass ? [useClass, fromFactory] : [fromFactory];
 }

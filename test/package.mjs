@@ -1,11 +1,12 @@
 /**
  * Tests the packages as users get them: packs the receiver kit and uses its tarball alone; packs Usher, installs the
- * tarball into an empty folder, runs the demo there, and builds and tests examples/order-service with it. It needs a
- * package registry, MariaDB, Redis and Postgres, so `npm test` does not run it.
+ * tarball into an empty folder, runs the demo there, and builds and tests examples/order-service with it. With --floors it
+ * does the last two with the lowest version of each peer dependency that package.json allows. It needs a package
+ * registry, MariaDB, Redis and Postgres, so `npm test` does not run it.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, relative } from 'node:path';
 
@@ -23,18 +24,25 @@ const VERIFY_VECTOR = `
   const secret = '8Qm3vT1xKpZ0aYd7LrNf5sWc2BhEuJg9RtVx4MzQiXo';
   console.log(JSON.stringify(kit.verifyNotification({ rawBody: '{}', headers, secret, now: 1_767_225_600_000 })));
 `;
-const TARBALL_MOST_BYTES = 300_000;
+/** The newest versions below the lowest allowed ones. */
+const TOO_OLD = { '@nestjs/common': '10', typeorm: '0.3', bullmq: '6.0' };
+const TARBALL_MOST_BYTES = 400_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'usher-package-'));
 try {
-  testReceiverKit();
-  const { filename, files, size } = pack(ROOT);
-  checkContents(files, size);
-  install(filename);
-  verifyVector('usher/receiver', folder);
-  checkOneCopy();
-  runDemo();
-  testExample(filename);
+  if (process.argv.includes('--floors')) {
+    testFloors(pack(ROOT).filename);
+  } else {
+    testReceiverKit();
+    const { filename, files, size } = pack(ROOT);
+    checkContents(files, size);
+    install(filename);
+    verifyVector('usher/receiver', folder);
+    checkOneCopy();
+    runDemo();
+    testExample(filename);
+    testRefusals(filename);
+  }
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
@@ -141,12 +149,52 @@ function runDemo() {
   assert.ok(ok, JSON.stringify(steps, null, 2));
 }
 
-function testExample(filename) {
-  step('examples/order-service: npm install, tsc, its tests');
+function copyExample(filename) {
   const isOwn = (path) => !['node_modules', 'dist'].includes(basename(path)) && !path.endsWith('.tgz');
   cpSync(EXAMPLE, folder, { recursive: true, filter: isOwn });
   cpSync(join(folder, filename), join(folder, 'usher.tgz'));
+}
+
+function testExample(filename) {
+  step('examples/order-service: npm install, tsc, its tests');
+  copyExample(filename);
   run('npm', INSTALL);
   checkOneCopy();
   process.stdout.write(run('npm', ['test', '--silent']));
+}
+
+function floorOf(range) {
+  return /\d+\.\d+\.\d+/.exec(range)[0];
+}
+
+/** npm installs the lowest versions together without a complaint, and the example and the demo work with them. */
+function testFloors(filename) {
+  copyExample(filename);
+  const peers = Object.entries(PACKAGE.peerDependencies).map(([name, range]) => [name, floorOf(range)]);
+  const nest = floorOf(PACKAGE.peerDependencies['@nestjs/common']);
+  const ofNest = { '@nestjs/platform-express': nest, '@nestjs/testing': nest, '@nestjs/config': '4.0.0' };
+  const example = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  delete example.devDependencies['@nestjs/testing'];
+  Object.assign(example.dependencies, Object.fromEntries(peers), ofNest);
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(example));
+  step(`npm install of the lowest versions: ${peers.map(([name, version]) => `${name} ${version}`).join(', ')}`);
+  run('npm', INSTALL);
+  checkOneCopy();
+  runDemo();
+  step('examples/order-service: tsc, its tests');
+  process.stdout.write(run('npm', ['test', '--silent']));
+}
+
+/** An application on an older version is told so by npm, instead of getting a second copy. */
+function testRefusals(filename) {
+  for (const [name, version] of Object.entries(TOO_OLD)) {
+    step(`npm refuses usher beside ${name} ${version}`);
+    const old = mkdtempSync(join(folder, 'old-'));
+    const dependencies = { [name]: version, usher: `file:${join(folder, filename)}` };
+    writeFileSync(join(old, 'package.json'), JSON.stringify({ dependencies }));
+    const { status, stderr } = spawnSync('npm', [...INSTALL, '--package-lock-only'], { cwd: old, encoding: 'utf8' });
+    assert.equal(status, 1);
+    assert.match(stderr, /code ERESOLVE/);
+    assert.match(stderr, /peer \S+@"[^"]+" from usher@/);
+  }
 }

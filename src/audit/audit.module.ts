@@ -1,26 +1,80 @@
-import { Global, Injectable, Logger, Module } from '@nestjs/common';
+import { Global, Inject, Injectable, Logger, Module } from '@nestjs/common';
+import { type DataSource, type EntityManager, type FindOptionsWhere, MoreThanOrEqual } from 'typeorm';
+import { AfterCommit } from '../database/after-commit.js';
+import { USHER_DATA_SOURCE } from '../database/data-source.js';
+import { databaseNow } from '../database/sql.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
+import { type Actor, fitting } from '../values/actor.js';
+import { newId } from '../values/identifier.js';
+import { type AuditAction, type AuditDetail, AuditEvent } from './audit-event.entity.js';
 
-/** Changes of credentials and permissions, and token requests. Names: subject first, past tense. */
-export type AuditEvent =
-  | 'token.issued'
-  | 'token.refreshed'
-  | 'token.refused'
-  | 'token.revoked'
-  | 'client.created'
-  | 'client.disabled'
-  | 'client.enabled'
-  | 'client.notify-url-set'
-  | 'secret.rotated'
-  | 'secret.rotation-finished'
-  | 'keys.rotated';
+/** The context of the audit's lines in the log. */
+export const AUDIT_CONTEXT = 'audit';
 
-/** Writes one structured log line per event, with the context "audit". Fields must not contain secrets or tokens. */
+/** Token requests are only logged: they are too many for the table, and each token that is valid has a row of its own. */
+export type TokenEvent = 'token.issued' | 'token.refreshed' | 'token.refused' | 'token.revoked';
+
+/** A change to record in the audit. */
+export interface AuditChange {
+  action: AuditAction;
+  /** What was changed: `client:ID`, `webhook:ID`, `queue:NAME`. */
+  subject?: string | null;
+  /** Default: whom this process works for, see {@link ResolvedOptions.actor}. */
+  actor?: Actor | undefined;
+  /** Never a secret or a token. */
+  detail?: AuditDetail;
+}
+
+/** Which events to list: those that fit all fields. */
+export interface AuditFilter {
+  actor?: string | undefined;
+  action?: AuditAction | undefined;
+  subject?: string | undefined;
+  /** In milliseconds since 1970. */
+  since?: number | undefined;
+  limit?: number | undefined;
+}
+
+/** Records changes in a table and in the log, with the context "audit". */
 @Injectable()
 export class AuditLog {
-  private readonly logger = new Logger('audit');
+  private readonly logger = new Logger(AUDIT_CONTEXT);
 
-  record(event: AuditEvent, fields: { client: string | null } & Record<string, string | number | null>): void {
+  constructor(
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    private readonly afterCommit: AfterCommit,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
+  ) {}
+
+  /** With `manager` the row is part of its open transaction, and the line is logged after the commit. */
+  async record(change: AuditChange, manager?: EntityManager): Promise<void> {
+    const event = await this.insert(change, manager ?? this.dataSource.manager);
+    const { action, subject, actor, address, detail } = event;
+    const log = (): void => this.logger.log({ event: action, subject, actor, address, ...detail });
+    if (manager) this.afterCommit.do(manager, log);
+    else log();
+  }
+
+  /** Only logs the event. */
+  log(event: TokenEvent, fields: { client: string | null } & AuditDetail): void {
     this.logger.log({ event, ...fields });
+  }
+
+  /** Newest first. */
+  list({ since, limit = 100, ...fields }: AuditFilter = {}): Promise<AuditEvent[]> {
+    const given = Object.entries(fields).filter(([, value]) => value !== undefined);
+    const where: FindOptionsWhere<AuditEvent> = Object.fromEntries(given);
+    if (since !== undefined) where.createdAt = MoreThanOrEqual(since);
+    return this.dataSource.manager.find(AuditEvent, { where, order: { id: 'DESC' }, take: limit });
+  }
+
+  private async insert({ action, subject = null, actor, detail = {} }: AuditChange, manager: EntityManager) {
+    const { name, address } = fitting(actor ?? this.options.actor);
+    const createdAt = await databaseNow(manager);
+    const id = newId(this.options.environment, createdAt);
+    const event: AuditEvent = { id, createdAt, actor: name, address, action, subject, detail };
+    await manager.insert(AuditEvent, event);
+    return event;
   }
 }
 

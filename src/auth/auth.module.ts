@@ -1,29 +1,77 @@
-import { Module } from '@nestjs/common';
+import { Inject, Module } from '@nestjs/common';
 import { PassportModule } from '@nestjs/passport';
+import { FailureCounts } from '../audit/failure-counts.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
+import { AuthorizationEvents } from './authorize/authorization-events.js';
+import { AuthorizationSite } from './authorize/authorization-site.js';
+import { AuthorizationTargets } from './authorize/authorization-targets.js';
+import { Authorizations } from './authorize/authorizations.js';
+import { AuthorizeController } from './authorize/authorize.controller.js';
+import { CodeExchange } from './authorize/code-exchange.js';
+import { ConnectedApplications } from './authorize/connected-applications.js';
+import { ConnectionsController } from './authorize/connections.controller.js';
 import { AccessTokens } from './bearer/access-tokens.js';
 import { BearerGuard } from './bearer/bearer.guard.js';
-import { BasicGuard, BasicStrategy } from './client-authentication/basic.strategy.js';
+import { TokenFailures } from './bearer/token-failures.js';
+import { BasicGuard } from './client-authentication/basic.guard.js';
+import { BasicStrategy, StrategyGuard } from './client-authentication/basic.strategy.js';
 import { ClientAuthentication } from './client-authentication/client-authentication.js';
-import { FailureLimit } from './client-authentication/failure-limit.js';
+import { ClientFailures } from './client-authentication/client-failures.js';
+import { FixedCredentials } from './client-authentication/fixed-credentials.js';
 import { IntrospectionService } from './tokens/introspection.service.js';
 import { RevocationService } from './tokens/revocation.service.js';
 import { TokenEvents } from './tokens/token-events.js';
 import { TokenLimit } from './tokens/token-limit.js';
 import { TokenController } from './tokens/token.controller.js';
 import { TokenService } from './tokens/token.service.js';
+import { TokenStore } from './tokens/store/token.store.js';
 
-const GUARDS = [BasicStrategy, BasicGuard, FailureLimit, ClientAuthentication, AccessTokens, BearerGuard];
-const TOKENS = [TokenEvents, TokenLimit, TokenService, RevocationService, IntrospectionService];
+const GUARDS = [
+  FailureCounts,
+  FixedCredentials,
+  BasicStrategy,
+  StrategyGuard,
+  ClientFailures,
+  ClientAuthentication,
+  BasicGuard,
+  AccessTokens,
+  TokenFailures,
+  BearerGuard,
+];
+const TOKENS = [TokenEvents, TokenLimit, TokenStore, TokenService, RevocationService, IntrospectionService];
+
+const AUTHORIZATION = [
+  AuthorizationSite,
+  AuthorizationTargets,
+  Authorizations,
+  AuthorizationEvents,
+  CodeExchange,
+  ConnectedApplications,
+];
 
 /** Guards and token services without any route. It comes with UsherModule. */
 @Module({
   imports: [PassportModule],
-  providers: [...GUARDS, ...TOKENS],
+  providers: [...GUARDS, ...TOKENS, ...AUTHORIZATION],
   // Nest instantiates a guard in each module that uses it, so that module needs the guard's dependencies.
-  exports: [...GUARDS, ...TOKENS],
+  exports: [...GUARDS, ...TOKENS, ...AUTHORIZATION],
 })
 export class AuthenticationModule {}
 
 /** The routes `POST /auth/token`, `/auth/refresh`, `/auth/revoke` and `/auth/introspect`. */
 @Module({ controllers: [TokenController] })
-export class AuthModule {}
+export class AuthModule {
+  /** Without UsherModule the error of the start then says what to import. */
+  constructor(@Inject(USHER_OPTIONS) _: ResolvedOptions) {}
+}
+
+/**
+ * The pages of the authorization-code grant: `GET /auth/authorize`, its consent page, and `/auth/connections`. They need a
+ * `publicUrl` with https.
+ */
+@Module({ controllers: [AuthorizeController, ConnectionsController] })
+export class AuthorizationRoutesModule {
+  constructor(site: AuthorizationSite) {
+    site.addRoutes();
+  }
+}

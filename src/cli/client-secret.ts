@@ -4,7 +4,8 @@ import { command, withServices } from './command.js';
 import { fields, print } from './output.js';
 
 interface RotateOptions {
-  overlap: number;
+  overlap?: number;
+  revokeTokens?: boolean;
   json?: boolean;
 }
 
@@ -16,18 +17,22 @@ export function addClientSecretCommands(client: Command): void {
     .argument('<id>')
     .option(
       '--overlap <duration>',
-      'how long both secrets are valid, e.g. 24h; 0s ends the old one at once',
+      'how long both secrets are valid; 0s ends the old one at once (default: 24h, with --revoke-tokens 0s)',
       overlap,
-      DAY_MS,
     )
+    .option('--revoke-tokens', 'for a secret that has leaked: also revoke all tokens of the client')
     .action(rotate);
   command(client, 'finish-rotation', 'end the overlap now, so that only the new secret is valid')
     .argument('<id>')
     .action(finish);
 }
 
-async function rotate(id: string, { overlap, json }: RotateOptions): Promise<void> {
-  const { secret, oldValidUntil } = await withServices(({ secretRotation }) => secretRotation.rotate(id, overlap));
+async function rotate(id: string, { revokeTokens = false, overlap, json }: RotateOptions): Promise<void> {
+  // While the leaked secret is valid, new tokens can be requested with it.
+  const overlapMs = overlap ?? (revokeTokens ? 0 : DAY_MS);
+  const { secret, oldValidUntil } = await withServices(({ secretRotation }) =>
+    secretRotation.rotate(id, overlapMs, { revokeTokens }),
+  );
   const rotated = {
     client_id: id,
     client_secret: secret,
@@ -36,10 +41,16 @@ async function rotate(id: string, { overlap, json }: RotateOptions): Promise<voi
   print(
     json,
     rotated,
-    `${fields(rotated)}\n\nSave the secret now. It is not shown again. Until old_secret_valid_until, X-Signature is made with the old secret\n` +
-      `and X-Signature-Next with the new one. To end the overlap sooner, run "usher client finish-rotation ${id}".`,
+    `${fields(rotated)}\n\nSave the secret now. It is not shown again. ${overlapMs === 0 ? ended(revokeTokens) : overlapping(id)}`,
   );
 }
+
+const ended = (tokensToo: boolean): string =>
+  `The old secret${tokensToo ? ' and all tokens are' : ' is'} no longer valid.`;
+
+const overlapping = (id: string): string =>
+  'Until old_secret_valid_until, X-Signature is made with the old secret\n' +
+  `and X-Signature-Next with the new one. To end the overlap sooner, run "usher client finish-rotation ${id}".`;
 
 async function finish(id: string, { json }: { json?: boolean }): Promise<void> {
   await withServices(({ secretRotation }) => secretRotation.finish(id));

@@ -1,7 +1,9 @@
 import type { Command } from 'commander';
 import type { Client } from '../clients/client.entity.js';
 import type { ClientsService } from '../clients/clients.service.js';
+import { addClientApplication } from './client-application.js';
 import { addClientCreate } from './client-create.js';
+import { addClientErase } from './client-erase.js';
 import { addClientSecretCommands } from './client-secret.js';
 import { command, group, withServices } from './command.js';
 import { fields, print, table } from './output.js';
@@ -12,7 +14,9 @@ export function addClientCommands(program: Command): void {
   const client = group(program, 'client', 'issue and change API clients');
 
   addClientCreate(client);
+  addClientApplication(client);
   addClientSecretCommands(client);
+  addClientErase(client);
   command(client, 'list', 'list all clients').action(async ({ json }: Options) => {
     const clients = await withServices((services) => services.clients.list());
     print(
@@ -24,16 +28,25 @@ export function addClientCommands(program: Command): void {
   command(client, 'show', 'show one client')
     .argument('<id>')
     .action((id: string, options: Options) => show(options, (service) => service.get(id)));
-  command(client, 'disable', 'refuse its credentials and tokens; pending notifications are still delivered')
+  command(client, 'disable', 'refuse its credentials and revoke its tokens; pending notifications are still delivered')
     .argument('<id>')
     .action((id: string, options: Options) => show(options, (service) => service.setDisabled(id, true)));
-  command(client, 'enable', 'accept its credentials and tokens again')
+  command(client, 'enable', 'accept its credentials again; it needs new tokens')
     .argument('<id>')
     .action((id: string, options: Options) => show(options, (service) => service.setDisabled(id, false)));
+  command(client, 'revoke-tokens', 'revoke all its tokens, within 5 s in every process')
+    .argument('<id>')
+    .action(revokeTokens);
   command(client, 'set-notify-url', 'change its Notify URL')
     .argument('<id>')
     .argument('<url>')
     .action((id: string, url: string, options: Options) => show(options, (service) => service.setNotifyUrl(id, url)));
+}
+
+async function revokeTokens(id: string, { json }: Options): Promise<void> {
+  await withServices(({ clients }) => clients.revokeTokens(id));
+  const advice = `If its secret has leaked, run "usher client rotate-secret ${id} --revoke-tokens" instead.`;
+  print(json, { client_id: id }, `All tokens of client ${id} are revoked; it can request new ones.\n${advice}`);
 }
 
 async function show({ json }: Options, work: (service: ClientsService) => Promise<Client>): Promise<void> {

@@ -1,11 +1,19 @@
 import { Command } from 'commander';
+import type { Needs } from './command.module.js';
 import type { Services } from './services.js';
 
-/** Opens Usher's services, runs `work` and always closes the services. */
-export async function withServices<T>(work: (services: Services) => Promise<T>): Promise<T> {
+/** Opens Usher's services, runs `work` and always closes the services. The command runs without a queue. */
+export const withServices = <T>(work: Work<T>): Promise<T> => run('without-queue', work);
+
+/** As {@link withServices}, for a command that adds jobs. While the queue is down, the retry run adds them later. */
+export const withQueue = <T>(work: Work<T>): Promise<T> => run('with-queue', work);
+
+type Work<T> = (services: Services) => Promise<T>;
+
+async function run<T>(needs: Needs, work: Work<T>): Promise<T> {
   // Loaded only when a command needs it, so that help and usage errors are quick.
   const { openServices } = await import('./services.js');
-  const services = await openServices();
+  const services = await openServices(needs);
   try {
     return await work(services);
   } finally {

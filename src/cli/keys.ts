@@ -17,7 +17,7 @@ export function addKeysCommands(program: Command): void {
 }
 
 async function rotate({ json }: { json?: boolean }): Promise<void> {
-  const progress = startProgress('Encrypting', json);
+  const progress = await startProgress('Encrypting', json);
   const done = await withServices(({ keyRotation }) =>
     keyRotation.run((rotated, total) => progress.set(rotated, total)),
   ).finally(() => progress.end());

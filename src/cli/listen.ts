@@ -1,12 +1,15 @@
 import { once } from 'node:events';
 import { type Command, InvalidArgumentError } from 'commander';
 import { parseDuration } from '../values/duration.js';
+import { clientSecret } from '../server/settings/settings.js';
+import { StartUpError } from '../values/start-up-error.js';
 import { command } from './command.js';
 import { type Received, startLocalReceiver } from './local-receiver.js';
-import { dim, green, red, fields } from './output.js';
+import { dim, fields, green, printable, printableLine, red } from './output.js';
+import { readSecret } from './secret-input.js';
 
 interface ListenOptions {
-  secret: string;
+  secretStdin?: boolean;
   port: number;
   status?: number;
   forwardTo?: URL;
@@ -19,7 +22,7 @@ const DEFAULT_PORT = 4000;
 
 export function addListen(program: Command): void {
   command(program, 'listen', 'run a receiver on this machine; it prints each notification and checks its signature')
-    .requiredOption('--secret <secret>', 'the client secret', notEmpty)
+    .option('--secret-stdin', 'read the client secret from standard input, not from the variable CLIENT_SECRET')
     .option('--port <port>', 'port to listen on; 0 takes any free one', whole(0, 65_535), DEFAULT_PORT)
     .option('--forward-to <url>', 'forward each request to your receiver and return its status', httpUrl)
     .option('--status <code>', 'status to answer with', whole(200, 599))
@@ -29,17 +32,23 @@ export function addListen(program: Command): void {
 }
 
 /** Runs until a signal, or until nobody reads its output. */
-async function listen({ secret, port, status, forwardTo, delay, failFirst, json }: ListenOptions): Promise<void> {
+async function listen({ secretStdin, port, status, forwardTo, delay, failFirst, json }: ListenOptions): Promise<void> {
   const show = (received: Received): void =>
-    void process.stdout.write(`${json ? JSON.stringify(received) : textOf(received)}\n`);
+    void process.stdout.write(`${json ? printable(JSON.stringify(received)) : textOf(received)}\n`);
   const receiver = await startLocalReceiver({
     port,
-    secret,
+    secret: await secretOf(secretStdin),
     status: status ?? null,
     delayMs: delay,
     failFirst,
     forwardTo: forwardTo ?? null,
     onReceived: show,
+    onRedirect: ({ path, parameters }) =>
+      void process.stdout.write(
+        json
+          ? `${printable(JSON.stringify({ redirect: path, ...parameters }))}\n`
+          : `${new Date().toLocaleTimeString('en-GB')}  a browser came to ${printableLine(path)}\n${fields(parameters).replace(/^/gm, '          ')}\n`,
+      ),
   });
   if (!json) process.stdout.write(`Listening at ${receiver.url}; stop with Ctrl-C.\n`);
   await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM'), once(process.stdout, 'error')]);
@@ -56,17 +65,18 @@ function textOf(received: Received): string {
 }
 
 function verdictOf({ webhookId, attempt, notification, fault }: Received): string {
-  if (!notification) return red(`signature invalid (${fault?.differs}): ${fault?.hint}`);
+  if (!notification) return red(printableLine(`signature invalid (${fault?.differs}): ${fault?.hint}`));
   const { key, totalAmount, currencyCode, status } = notification.data;
   const kind = notification.eventType + (notification.test ? ' (test)' : '');
   const order = `${kind}  ${key}  ${status}  ${totalAmount} ${currencyCode}`;
-  return `${green('signature valid')}  ${order}  webhook ${webhookId} attempt ${attempt}`;
+  return `${green('signature valid')}  ${printableLine(`${order}  webhook ${webhookId} attempt ${attempt}`)}`;
 }
 
-/** Refuses an empty value, as from `--secret "$CLIENT_SECRET"` with an unset variable. */
-function notEmpty(text: string): string {
-  if (text === '') throw new InvalidArgumentError('It must not be empty.');
-  return text;
+/** Not an option: the arguments of a process are visible to every user of the machine. */
+async function secretOf(fromInput?: boolean): Promise<string> {
+  const secret = fromInput ? await readSecret() : clientSecret();
+  if (secret !== '') return secret;
+  throw new StartUpError('the client secret is missing; set CLIENT_SECRET, or send it with --secret-stdin');
 }
 
 const whole =

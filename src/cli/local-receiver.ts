@@ -15,6 +15,14 @@ export interface ReceiverOptions {
   /** Each request is forwarded unchanged to this URL. Null: not forwarded. */
   forwardTo: URL | null;
   onReceived: (received: Received) => void;
+  /** A browser came back from the authorization endpoint: this machine is also a redirect URI. */
+  onRedirect?: (redirected: Redirected) => void;
+}
+
+/** The parameters that a browser brought to the redirect URI. */
+export interface Redirected {
+  path: string;
+  parameters: Record<string, string>;
 }
 
 /** One received request, and how it was answered. */
@@ -38,6 +46,7 @@ export interface LocalReceiver {
 export async function startLocalReceiver(options: ReceiverOptions): Promise<LocalReceiver> {
   const seen = new Map<string, number>();
   const server = createServer((request, response) => {
+    if (isFromBrowser(request)) return answerBrowser(request, response, options);
     receive(request, response, options, seen).catch(() => response.destroy());
   });
   await new Promise<void>((resolve, reject) => {
@@ -52,6 +61,22 @@ export async function startLocalReceiver(options: ReceiverOptions): Promise<Loca
     server.closeAllConnections();
   };
   return { url: `http://127.0.0.1:${port}`, close };
+}
+
+/** A browser that was redirected here; it also asks for an icon. */
+const isFromBrowser = ({ method, url = '/' }: IncomingMessage): boolean =>
+  method === 'GET' && (/[?&](code|error)=/.test(url) || url === '/favicon.ico');
+
+function answerBrowser(
+  { url = '/' }: IncomingMessage,
+  response: ServerResponse,
+  { onRedirect }: ReceiverOptions,
+): void {
+  const { pathname, searchParams } = new URL(url, 'http://127.0.0.1');
+  const isRedirect = searchParams.has('code') || searchParams.has('error');
+  if (isRedirect) onRedirect?.({ path: pathname, parameters: Object.fromEntries(searchParams) });
+  response.writeHead(isRedirect ? 200 : 404, { 'Content-Type': 'text/plain; charset=utf-8' });
+  response.end(isRedirect ? 'Done. The terminal of "usher listen" shows what arrived here.' : 'Not found.');
 }
 
 async function receive(

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { command, group, withServices } from './command.js';
+import { command, group, withQueue } from './command.js';
 import { fields, print } from './output.js';
 
 interface CompleteOptions {
@@ -21,6 +21,6 @@ export function addOrderCommands(program: Command): void {
 }
 
 async function complete(key: string, { json, ...completion }: CompleteOptions): Promise<void> {
-  const order = await withServices(({ orders }) => orders.complete(key, completion));
+  const order = await withQueue(({ orders }) => orders.complete(key, completion));
   print(json, order, fields({ ...order }));
 }

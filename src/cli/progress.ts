@@ -1,5 +1,3 @@
-import { Presets, SingleBar } from 'cli-progress';
-
 /** Shows the progress of a long command. */
 export interface Progress {
   set(done: number, total: number): void;
@@ -9,12 +7,14 @@ export interface Progress {
 const STEP = 0.1;
 
 /** Writes to standard error: a bar on a terminal, else a line for every 10 %. With --json it shows nothing. */
-export function startProgress(title: string, asJson: boolean | undefined): Progress {
+export async function startProgress(title: string, asJson: boolean | undefined): Promise<Progress> {
   if (asJson) return { set: () => undefined, end: () => undefined };
   return process.stderr.isTTY ? bar(title) : lines(title);
 }
 
-function bar(title: string): Progress {
+async function bar(title: string): Promise<Progress> {
+  // The default export, because a bundler may give a CommonJS package no other.
+  const { Presets, SingleBar } = (await import('cli-progress')).default;
   const single = new SingleBar(
     { format: `${title} {bar} {percentage}% | {value}/{total}`, hideCursor: true, stream: process.stderr },
     Presets.shades_classic,

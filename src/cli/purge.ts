@@ -8,15 +8,37 @@ export function addPurge(program: Command): void {
 }
 
 async function purgeNow({ json }: { json?: boolean }): Promise<void> {
-  const progress = startProgress('Purging', json);
+  const progress = await startProgress('Purging', json);
   const purged = await withServices(({ purge }) =>
     purge.run({ onProgress: (done, total) => progress.set(done, total) }),
   ).finally(() => progress.end());
-  const { grants, accessTokens, idempotencyKeys, orders, webhooks } = purged;
+  const {
+    grants,
+    accessTokens,
+    authorizations,
+    memberSessions,
+    idempotencyKeys,
+    orders,
+    webhooks,
+    webhookRows,
+    auditEvents,
+  } = purged;
   print(
     json,
-    { grants, access_tokens: accessTokens, idempotency_keys: idempotencyKeys, orders, webhooks },
-    `Deleted: ${grants} grant(s), ${accessTokens} access token(s), ${idempotencyKeys} idempotency key(s), ` +
-      `${orders} order(s), bodies and attempts of ${webhooks} webhook(s).`,
+    {
+      grants,
+      access_tokens: accessTokens,
+      authorizations,
+      member_sessions: memberSessions,
+      idempotency_keys: idempotencyKeys,
+      orders,
+      webhooks,
+      webhook_rows: webhookRows,
+      audit_events: auditEvents,
+    },
+    `Deleted: ${grants} grant(s), ${accessTokens} access token(s), ${authorizations} authorization(s), ` +
+      `${memberSessions} session(s), ${idempotencyKeys} idempotency key(s), ` +
+      `${orders} order(s), bodies and attempts of ${webhooks} webhook(s), ` +
+      `${webhookRows} row(s) of earlier ones, ${auditEvents} audit event(s).`,
   );
 }

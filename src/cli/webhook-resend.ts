@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { z } from 'zod';
 import { parseDuration } from '../values/duration.js';
-import { command, withServices } from './command.js';
+import { command, withQueue } from './command.js';
 import { fields, print } from './output.js';
 import { startProgress } from './progress.js';
 
@@ -31,14 +32,14 @@ export function addResend(webhook: Command): void {
 }
 
 async function resendOne(id: string, { json }: ResendOptions): Promise<void> {
-  const resent = await withServices(({ webhooks }) => webhooks.resend(id));
+  const resent = await withQueue(({ webhooks }) => webhooks.resend(id));
   print(json, resent, fields({ ...resent }));
 }
 
 async function resendAll({ client, since, json }: ResendOptions): Promise<void> {
-  const progress = startProgress('Resending', json);
+  const progress = await startProgress('Resending', json);
   const onProgress = (done: number, total: number): void => progress.set(done, total);
-  const { resent, skipped } = await withServices(async ({ clients, massResend }) => {
+  const { resent, skipped } = await withQueue(async ({ clients, massResend }) => {
     if (client !== undefined) await clients.get(client);
     return massResend.run({ clientId: client, since, onProgress });
   }).finally(() => progress.end());
@@ -46,11 +47,13 @@ async function resendAll({ client, since, json }: ResendOptions): Promise<void> 
   print(json, { resent, skipped }, summary);
 }
 
+/** A date or a time that exists: Date.parse() would read 2026-02-30 as 2 March. */
+const Time = z.union([z.iso.date(), z.iso.datetime({ offset: true, local: true })]);
+
 /** Parses a time, or a duration before now, to milliseconds since 1970. */
-function pastTime(text: string): number {
+export function pastTime(text: string): number {
   const ago = parseDuration(text);
-  const at = ago === null && /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Date.now() - (ago ?? NaN);
-  if (Number.isNaN(at))
-    throw new InvalidArgumentError('It must be a duration like 24h, or a time like 2026-01-01T00:00:00Z.');
-  return at;
+  if (ago !== null) return Date.now() - ago;
+  if (Time.safeParse(text).success) return Date.parse(text);
+  throw new InvalidArgumentError('It must be a duration like 24h, or a time like 2026-01-01T00:00:00Z.');
 }

@@ -1,7 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { DataSource } from 'typeorm';
 import type { AttemptView, WebhookView } from '../webhooks/webhook-view.js';
 import type { WebhookStatus } from '../webhooks/webhook.entity.js';
-import { command, group, withServices } from './command.js';
+import { command, group } from './command.js';
 import { fields, print, table } from './output.js';
 import { addResend } from './webhook-resend.js';
 
@@ -25,8 +26,22 @@ export function addWebhookCommands(program: Command): void {
   addResend(webhook);
 }
 
+type Queries = typeof import('../webhooks/webhook-queries.js');
+
+/** Loads what reads webhooks only now, so that help and usage errors are quick. */
+async function read<T>(work: (queries: Queries, dataSource: DataSource) => Promise<T>): Promise<T> {
+  const [{ withDatabase }, queries, { DeliveredReference, Webhook, WebhookAttempt }] = await Promise.all([
+    import('./database.js'),
+    import('../webhooks/webhook-queries.js'),
+    import('../webhooks/webhook.entity.js'),
+  ]);
+  return withDatabase([Webhook, WebhookAttempt, DeliveredReference], (dataSource) => work(queries, dataSource));
+}
+
 async function list({ reference, status, limit, json }: ListOptions): Promise<void> {
-  const found = await withServices(({ webhooks }) => webhooks.list({ referenceId: reference, status, limit }));
+  const found = await read(({ listWebhooks }, dataSource) =>
+    listWebhooks(dataSource, { referenceId: reference, status, limit }),
+  );
   const rows = found.map(({ id, referenceId, status, attempts, nextAttemptAt }) => ({
     id,
     referenceId,
@@ -38,7 +53,7 @@ async function list({ reference, status, limit, json }: ListOptions): Promise<vo
 }
 
 async function show(id: string, { json }: Options): Promise<void> {
-  const { webhook, attempts } = await withServices(({ webhooks }) => webhooks.show(id));
+  const { webhook, attempts } = await read(({ showWebhook }, dataSource) => showWebhook(dataSource, id));
   print(json, { ...webhook, attempts }, `${fields({ ...webhook })}\n\n${attemptTable(webhook, attempts)}`);
 }
 
@@ -51,7 +66,7 @@ function attemptTable({ status }: WebhookView, attempts: AttemptView[]): string 
   return table(rows, 'No attempt yet.');
 }
 
-function positive(text: string): number {
+export function positive(text: string): number {
   if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 to 999999.');
   return Number(text);
 }

@@ -1,5 +1,7 @@
-import { randomAlphanumeric } from '../values/identifier.js';
+import { type Environment, randomAlphanumeric } from '../values/identifier.js';
+import { isSubject } from '../values/resource-owner.js';
 
+/** What a client authenticates with (specification 5.1). */
 export interface ClientCredentials {
   id: string;
   secret: string;
@@ -8,17 +10,22 @@ export interface ClientCredentials {
 /** In Unicode characters. */
 export const MAX_CLIENT_ID_LENGTH = 255;
 export const MAX_CLIENT_SECRET_LENGTH = 1_024;
+/** A shorter secret could be guessed from a notification, whose signature it makes. */
+export const MIN_PRODUCTION_SECRET_LENGTH = 20;
 
 const CONTROL_CHARACTER = /\p{Cc}/u;
 const LONE_SURROGATE = /\p{Cs}/u;
 const SURROUNDING_WHITE_SPACE = /^\s|\s$/u;
 
 /** Says why imported credentials are invalid, in one line that does not contain the secret. Null if they are valid. */
-export function credentialFault({ id, secret }: ClientCredentials): string | null {
+export function credentialFault({ id, secret }: ClientCredentials, environment: Environment): string | null {
   if (SURROUNDING_WHITE_SPACE.test(id)) return 'the client id begins or ends with white space';
-  return (
-    textFault('client id', id, MAX_CLIENT_ID_LENGTH) ?? textFault('client secret', secret, MAX_CLIENT_SECRET_LENGTH)
-  );
+  if (isSubject(id)) return 'the client id begins with "owner:", which is kept for the ids of resource owners';
+  const fault =
+    textFault('client id', id, MAX_CLIENT_ID_LENGTH) ?? textFault('client secret', secret, MAX_CLIENT_SECRET_LENGTH);
+  if (fault !== null || environment !== 'production' || [...secret].length >= MIN_PRODUCTION_SECRET_LENGTH)
+    return fault;
+  return `the client secret has fewer than ${MIN_PRODUCTION_SECRET_LENGTH} characters; in production issue a new one with "usher client create"`;
 }
 
 function textFault(name: string, text: string, maxLength: number): string | null {

@@ -8,8 +8,9 @@ import {
   wholeNumber,
 } from '../database/columns.js';
 
+export const GRANT_TYPES = ['client_credentials', 'refresh_token', 'authorization_code'] as const;
 /** What a client may send as `grant_type`. */
-export type GrantType = 'client_credentials' | 'refresh_token';
+export type GrantType = (typeof GRANT_TYPES)[number];
 
 const spaceSeparated = {
   to: (grants: GrantType[]) => grants.join(' '),
@@ -38,7 +39,14 @@ export class Client {
 
   @Column({ ...wholeNumber('disabled_at'), nullable: true })
   disabledAt: number | null;
+
+  /** A token carries the generation of its client at that time, and is valid only in this generation. */
+  @Column({ name: 'token_generation', type: 'int' })
+  tokenGeneration: number;
 }
+
+/** The change of a {@link Client} that revokes all its tokens in one statement, however many they are. */
+export const NEXT_GENERATION = { tokenGeneration: () => 'token_generation + 1' };
 
 /** One encrypted secret of a client (vault.ts). During the overlap of a rotation a client has two. */
 @Entity('usher_client_secret')

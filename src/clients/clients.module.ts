@@ -2,11 +2,13 @@ import { Module } from '@nestjs/common';
 import { EMBEDDED_POSTGRES } from '../database/database.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { parseMasterKeys } from '../values/master-key.js';
+import { ClientApplications } from './client-applications.js';
 import { ClientsService } from './clients.service.js';
 import { KeyCheck } from './keys/key-check.js';
 import { KeyFile } from './keys/key-file.js';
 import { KeyRing } from './keys/key-ring.js';
 import { KEY_FILE, KeyRotation } from './keys/key-rotation.js';
+import { PendingLimit } from './pending-limit.js';
 import { ClientSecrets } from './secrets/client-secrets.js';
 import { SecretRotation } from './secrets/secret-rotation.js';
 import { Vault } from './secrets/vault.js';
@@ -15,10 +17,10 @@ function openKeyFile({ masterKeys, database }: ResolvedOptions): KeyFile | null 
   return masterKeys === null && database.kind === 'embedded' ? new KeyFile(database.folder) : null;
 }
 
-function openKeyRing({ masterKeys }: ResolvedOptions, file: KeyFile | null): KeyRing {
+function openKeyRing({ masterKeys, names }: ResolvedOptions, file: KeyFile | null): KeyRing {
   return file
     ? new KeyRing(file.path, () => file.read())
-    : new KeyRing('USHER_MASTER_KEYS', () => parseMasterKeys(masterKeys ?? '') ?? []);
+    : new KeyRing(names.masterKeys, () => parseMasterKeys(masterKeys ?? '') ?? []);
 }
 
 /** API clients, their secrets and the master keys. It comes with UsherModule. */
@@ -29,11 +31,13 @@ function openKeyRing({ masterKeys }: ResolvedOptions, file: KeyFile | null): Key
     { provide: KeyRing, useFactory: openKeyRing, inject: [USHER_OPTIONS, KEY_FILE] },
     { provide: Vault, useFactory: (keys: KeyRing) => new Vault(keys), inject: [KeyRing] },
     ClientsService,
+    ClientApplications,
     ClientSecrets,
     SecretRotation,
     KeyRotation,
     KeyCheck,
+    PendingLimit,
   ],
-  exports: [ClientsService, ClientSecrets, SecretRotation, KeyRotation],
+  exports: [ClientsService, ClientApplications, ClientSecrets, SecretRotation, KeyRotation, PendingLimit],
 })
 export class ClientsModule {}

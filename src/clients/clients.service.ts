@@ -1,18 +1,21 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, Repository } from 'typeorm';
-import { AuditLog } from '../audit/audit.module.js';
+import { type DataSource, type QueryDeepPartialEntity, Repository } from 'typeorm';
+import { AuditLog, type AuditChange } from '../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { databaseNow, inTransaction, isDuplicate } from '../database/sql.js';
-import { Problem, unprocessable } from '../http/problem.js';
+import { conflict, notFound, Problem, unprocessable } from '../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
+import type { Actor } from '../values/actor.js';
 import { newId } from '../values/identifier.js';
 import { checkNotifyUrl, NotifyUrlError } from '../values/notify-url.js';
 import { type ClientCredentials, credentialFault, newCredentials } from './client-credentials.js';
-import { ClientError, UnknownClientError } from './client-error.js';
-import { Client, MAX_CLIENT_NAME_LENGTH, ClientSecret } from './client.entity.js';
+import { Client, MAX_CLIENT_NAME_LENGTH, ClientSecret, NEXT_GENERATION } from './client.entity.js';
 import { Vault } from './secrets/vault.js';
 
 const NAME = new RegExp(`^(?=.*\\S)\\P{Cc}{1,${MAX_CLIENT_NAME_LENGTH}}$`, 'u');
+
+export const unknownClient = (id: string): Problem =>
+  notFound(`there is no client ${id}; "usher client list" shows all clients`);
 
 /** Creates, changes and finds API clients. The operator issues their credentials (specification 5.1). */
 @Injectable()
@@ -28,53 +31,61 @@ export class ClientsService {
     this.clients = dataSource.getRepository(Client);
   }
 
-  /** Creates a client. The returned secret is stored only encrypted, so show it to the operator now. */
-  create(name: string, notifyUrl: string | null): Promise<{ client: Client; secret: string }> {
-    return this.add(name, notifyUrl, newCredentials());
+  /**
+   * Creates a client. The returned secret is stored only encrypted, so show it to the operator now.
+   * 422 for an invalid name, 400 for an invalid Notify URL.
+   */
+  create(name: string, notifyUrl: string | null, actor?: Actor): Promise<{ client: Client; secret: string }> {
+    return this.add(name, notifyUrl, newCredentials(), { actor, detail: { imported: false } });
   }
 
-  /** Creates a client with credentials from another system. Throws {@link ClientError} if they are invalid. */
-  async import(name: string, notifyUrl: string | null, credentials: ClientCredentials): Promise<Client> {
-    const fault = credentialFault(credentials);
-    if (fault !== null) throw new ClientError(fault);
-    return (await this.add(name, notifyUrl, credentials)).client;
+  /** Creates a client with credentials from another system. 422 if they are invalid, 409 if the id exists. */
+  async import(name: string, notifyUrl: string | null, credentials: ClientCredentials, actor?: Actor): Promise<Client> {
+    const fault = credentialFault(credentials, this.options.environment);
+    if (fault !== null) throw unprocessable(fault);
+    return (await this.add(name, notifyUrl, credentials, { actor, detail: { imported: true } })).client;
   }
 
+  /** All clients, the oldest first. */
   list(): Promise<Client[]> {
     return this.clients.find({ order: { createdAt: 'ASC', id: 'ASC' } });
   }
 
+  /** 404 if there is no client with this id. */
   async get(id: string): Promise<Client> {
     const client = await this.clients.findOneBy({ id });
     // MySQL ignores trailing spaces when it compares ids.
-    if (client?.id !== id) throw new UnknownClientError(id);
+    if (client?.id !== id) throw unknownClient(id);
     return client;
   }
 
-  async setDisabled(id: string, disabled: boolean): Promise<Client> {
-    const disabledAt = disabled ? await databaseNow(this.clients.manager) : null;
-    const client = await this.change(id, { disabledAt });
-    this.audit.record(disabled ? 'client.disabled' : 'client.enabled', { client: id });
-    return client;
+  /**
+   * A disabled client can neither authenticate nor use its tokens; its notifications go on. Disabling also revokes its tokens,
+   * so that enabling it again does not make them valid.
+   */
+  async setDisabled(id: string, disabled: boolean, actor?: Actor): Promise<Client> {
+    if (!disabled) return this.change(id, { disabledAt: null }, { action: 'client.enabled', actor });
+    const disabledAt = await databaseNow(this.clients.manager);
+    return this.change(id, { disabledAt, ...NEXT_GENERATION }, { action: 'client.disabled', actor });
   }
 
-  async setNotifyUrl(id: string, notifyUrl: string): Promise<Client> {
+  /** Revokes every token that the client has: in every process within 5 s, like a disabled client. */
+  revokeTokens(id: string, actor?: Actor): Promise<Client> {
+    return this.change(id, NEXT_GENERATION, { action: 'client.tokens-revoked', actor });
+  }
+
+  /** Sets where notifications without a Notify URL of their own go. 400 if deliveries to it would be rejected. */
+  async setNotifyUrl(id: string, notifyUrl: string, actor?: Actor): Promise<Client> {
     this.checkNotifyUrl(notifyUrl);
-    const client = await this.change(id, { notifyUrl });
-    this.audit.record('client.notify-url-set', { client: id, host: new URL(notifyUrl).host });
-    return client;
+    const { host } = new URL(notifyUrl);
+    return this.change(id, { notifyUrl }, { action: 'client.notify-url-set', actor, detail: { host } });
   }
 
-  /** Throws {@link NotifyUrlError} if deliveries to this Notify URL would be rejected. */
-  checkNotifyUrl(url: string): void {
+  /** Throws 400 if deliveries to this Notify URL would be rejected. */
+  checkNotifyUrl(notifyUrl: string): void {
     const { allowPrivateHosts, environment } = this.options;
-    checkNotifyUrl(url, { allowPrivateHosts, httpsOnly: environment === 'production' });
-  }
-
-  /** The same check for the notifyUrl field of a request: answers 400. */
-  checkNotifyUrlField(notifyUrl: string): void {
     try {
-      this.checkNotifyUrl(notifyUrl);
+      checkNotifyUrl(notifyUrl, { allowPrivateHosts, httpsOnly: environment === 'production' });
     } catch (error) {
       if (!(error instanceof NotifyUrlError)) throw error;
       const { message } = error;
@@ -91,18 +102,26 @@ export class ClientsService {
     );
   }
 
-  private async add(name: string, notifyUrl: string | null, { id, secret }: ClientCredentials) {
+  private async add(
+    name: string,
+    notifyUrl: string | null,
+    { id, secret }: ClientCredentials,
+    audit: Pick<AuditChange, 'actor' | 'detail'>,
+  ) {
     if (!NAME.test(name))
-      throw new ClientError(`the name is invalid; use 1 to ${MAX_CLIENT_NAME_LENGTH} characters on one line`);
+      throw unprocessable(`the name is invalid; use 1 to ${MAX_CLIENT_NAME_LENGTH} characters on one line`);
     if (notifyUrl !== null) this.checkNotifyUrl(notifyUrl);
-    const client = await this.insert({ id, name, notifyUrl }, secret).catch((error: unknown) => {
-      throw isDuplicate(error) ? new ClientError(`client ${id} already exists`) : error;
+    const client = await this.insert({ id, name, notifyUrl }, secret, audit).catch((error: unknown) => {
+      throw isDuplicate(error) ? conflict(`client ${id} already exists`) : error;
     });
-    this.audit.record('client.created', { client: id });
     return { client, secret };
   }
 
-  private insert(row: Pick<Client, 'id' | 'name' | 'notifyUrl'>, secret: string): Promise<Client> {
+  private insert(
+    row: Pick<Client, 'id' | 'name' | 'notifyUrl'>,
+    secret: string,
+    audit: Pick<AuditChange, 'actor' | 'detail'>,
+  ): Promise<Client> {
     return inTransaction(this.dataSource, async (manager) => {
       const createdAt = await databaseNow(manager);
       const client = manager.create(Client, {
@@ -110,18 +129,23 @@ export class ClientsService {
         grantTypes: ['client_credentials', 'refresh_token'],
         createdAt,
         disabledAt: null,
+        tokenGeneration: 0,
       });
       await manager.insert(Client, client);
       const id = newId(this.options.environment, createdAt);
       const sealed = this.vault.seal(secret, client.id);
       await manager.insert(ClientSecret, { id, clientId: client.id, ...sealed, createdAt, expiresAt: null });
+      await this.audit.record({ action: 'client.created', subject: `client:${client.id}`, ...audit }, manager);
       return client;
     });
   }
 
-  private async change(id: string, change: Partial<Client>): Promise<Client> {
+  private async change(id: string, change: QueryDeepPartialEntity<Client>, audit: AuditChange): Promise<Client> {
     await this.get(id);
-    await this.clients.update({ id }, change);
+    await inTransaction(this.dataSource, async (manager) => {
+      await manager.update(Client, { id }, change);
+      await this.audit.record({ subject: `client:${id}`, ...audit }, manager);
+    });
     return this.get(id);
   }
 }

@@ -18,4 +18,6 @@ export const longText = (name: string) => ({ name, type: 'text' }) as const;
 export const OWN_ID_LENGTH = 22;
 /** Longer than Usher's own ids, because a client id may be imported. */
 export const CLIENT_ID_LENGTH = 255;
+/** In characters: `client_id`, owner and `Idempotency-Key` together fit into a key of MySQL. */
+export const OWNER_ID_LENGTH = 191;
 export const NOTIFY_URL_LENGTH = 2_048;

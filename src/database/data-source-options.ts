@@ -1,5 +1,5 @@
 import { connect, Socket } from 'node:net';
-import { DataSource, type DataSourceOptions } from 'typeorm';
+import { DataSource, type DataSourceOptions, type EntityTarget } from 'typeorm';
 import type { ResolvedOptions } from '../usher.options.js';
 import { socketHost } from '../values/connection-url.js';
 import { loadPackage } from '../values/optional-package.js';
@@ -8,7 +8,9 @@ import { StartUpError, unreachable } from '../values/start-up-error.js';
 import { loadPg } from './data-source.js';
 import type { EmbeddedPostgres } from './embedded/index.js';
 import { usherMigrations } from './migrator.js';
-import { isDatabaseDown } from './sql.js';
+import { PoolSockets } from './pool-sockets.js';
+import { isDatabaseDown, isolateSessions } from './sql.js';
+import { prepareStatements } from './statements/statement.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
@@ -27,8 +29,9 @@ export async function dataSourceOptions(
   config: ResolvedOptions,
   embedded: EmbeddedPostgres | null,
   task: DatabaseTask,
+  sockets = new PoolSockets(),
 ): Promise<DataSourceOptions> {
-  const { database, databasePool } = config;
+  const { database, databasePool, names } = config;
   const timeoutMs = task === 'service' ? socketTimeoutMs(config.retry) : 0;
   if (database.kind === 'embedded') {
     return { ...COMMON, type: 'postgres', extra: { ...embedded?.connection, max: databasePool } };
@@ -40,28 +43,44 @@ export async function dataSourceOptions(
       max: databasePool,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
-      stream: pgSocket(timeoutMs),
+      stream: () => sockets.keep(pgSocket(timeoutMs)()),
     };
     return { ...COMMON, type: 'postgres', extra };
   }
   return {
     ...COMMON,
-    type: await mysqlDialect(database.url),
+    type: await mysqlDialect(database.url, names.database),
     ...mysqlConnection(database.url),
     connectTimeout: CONNECT_TIMEOUT_MS,
-    extra: { connectionLimit: databasePool, enableKeepAlive: true, stream: mysqlSocket(timeoutMs) },
+    extra: {
+      connectionLimit: databasePool,
+      enableKeepAlive: true,
+      stream: (to: MysqlTarget) => sockets.keep(mysqlSocket(timeoutMs)(to)),
+    },
   };
 }
 
 /** Opens a data source. Throws a StartUpError if the server is unreachable or refuses the connection. */
-export async function openDataSource(options: DataSourceOptions, { database }: ResolvedOptions): Promise<DataSource> {
+export async function openDataSource(
+  config: ResolvedOptions,
+  embedded: EmbeddedPostgres | null,
+  task: DatabaseTask,
+  entities: EntityTarget<object>[] = [],
+): Promise<DataSource> {
+  const { database, names } = config;
+  const sockets = new PoolSockets();
+  const options = { ...(await dataSourceOptions(config, embedded, task, sockets)), entities } as DataSourceOptions;
   // TypeORM loads the driver itself, but its error for a missing one does not name the command.
   if (options.type === 'postgres') await loadPg();
   try {
-    return await new DataSource(options).initialize();
+    const dataSource = await new DataSource(options).initialize();
+    dataSource.subscribers.push(sockets);
+    if (database.kind === 'embedded') prepareStatements(dataSource);
+    if (options.type === 'mysql' || options.type === 'mariadb') await isolateSessions(dataSource);
+    return dataSource;
   } catch (error) {
     const isServerError = isDatabaseDown(error) || typeof (error as { code?: unknown }).code === 'string';
-    throw isServerError && 'url' in database ? unreachable('DATABASE_URL', database.url, error) : error;
+    throw isServerError && 'url' in database ? unreachable(names.database, database.url, error) : error;
   }
 }
 
@@ -80,7 +99,7 @@ function mysqlConnection(url: URL) {
 }
 
 /** TypeORM needs to know which of the two the server is, or it compares schemas wrongly. */
-async function mysqlDialect(url: URL): Promise<'mysql' | 'mariadb'> {
+async function mysqlDialect(url: URL, setting: string): Promise<'mysql' | 'mariadb'> {
   // The default export, because a bundler may give a CommonJS package no other.
   const { createConnection } = (await loadPackage('mysql2', () => import('mysql2/promise'))).default;
   const { username: user, ...options } = { username: undefined, ...mysqlConnection(url) };
@@ -92,13 +111,13 @@ async function mysqlDialect(url: URL): Promise<'mysql' | 'mariadb'> {
     });
     const [rows] = await connection.query('SELECT VERSION() AS version');
     await connection.end();
-    return checkedDialect((rows as { version: string }[])[0]?.version ?? '');
+    return checkedDialect((rows as { version: string }[])[0]?.version ?? '', setting);
   } catch (error) {
-    throw error instanceof StartUpError ? error : unreachable('DATABASE_URL', url, error);
+    throw error instanceof StartUpError ? error : unreachable(setting, url, error);
   }
 }
 
-function checkedDialect(version: string): 'mysql' | 'mariadb' {
+function checkedDialect(version: string, setting: string): 'mysql' | 'mariadb' {
   const dialect = /mariadb/i.test(version) ? 'mariadb' : 'mysql';
   const [major = 0, minor = 0] = version
     .replace(/^5\.5\.5-/, '')
@@ -107,7 +126,7 @@ function checkedDialect(version: string): 'mysql' | 'mariadb' {
   const isSupported = dialect === 'mariadb' ? major > 10 || (major === 10 && minor >= 6) : major >= 8;
   if (!isSupported)
     throw new StartUpError(
-      `DATABASE_URL: the server has version ${version}; use MySQL 8 or MariaDB 10.6 or later (for SKIP LOCKED)`,
+      `${setting}: the server has version ${version}; use MySQL 8 or MariaDB 10.6 or later (for SKIP LOCKED)`,
     );
   return dialect;
 }
@@ -132,10 +151,14 @@ export const socketTimeoutMs = ({ timeoutMs }: RetryPolicy): number => Math.max(
 /** A socket factory for pg, which connects the socket itself. */
 export const pgSocket = (timeoutMs: number) => (): Socket => withTimeout(new Socket(), timeoutMs);
 
+interface MysqlTarget {
+  config: { host: string; port: number };
+}
+
 /** A socket factory for mysql2, which expects a connecting socket. */
 export const mysqlSocket =
   (timeoutMs: number) =>
-  ({ config }: { config: { host: string; port: number } }): Socket =>
+  ({ config }: MysqlTarget): Socket =>
     withTimeout(connect(config.port, config.host).setNoDelay(true), timeoutMs);
 
 function withTimeout(socket: Socket, timeoutMs: number): Socket {

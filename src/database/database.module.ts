@@ -1,10 +1,11 @@
-import { type DynamicModule, Inject, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import type { DataSource, EntityTarget } from 'typeorm';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { AfterCommit } from './after-commit.js';
-import { dataSourceOptions, openDataSource } from './data-source-options.js';
-import { USHER_DATA_SOURCE } from './data-source.js';
+import { openDataSource } from './data-source-options.js';
+import { readingFromPrimary, USHER_DATA_SOURCE } from './data-source.js';
+import { DatabaseClock } from './database-clock.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/index.js';
 import { migrateOrRefuse } from './migrator.js';
 
@@ -15,7 +16,7 @@ const openEmbedded = ({ database }: ResolvedOptions): Promise<EmbeddedPostgres> 
   database.kind === 'embedded' ? openEmbeddedPostgres(database.folder, database.join ? 'join' : 'own') : null;
 
 function withEntities(dataSource: DataSource, entities: EntityTarget<object>[]): DataSource {
-  if (entities.every((entity) => dataSource.hasMetadata(entity))) return dataSource;
+  if (entities.every((entity) => dataSource.hasMetadata(entity))) return readingFromPrimary(dataSource);
   throw new StartUpError(
     dataSource.isInitialized
       ? "the DataSource does not have Usher's entities; add usherEntities to its entities"
@@ -23,9 +24,33 @@ function withEntities(dataSource: DataSource, entities: EntityTarget<object>[]):
   );
 }
 
+/** Whoever injects the data source gets it migrated. A start that fails leaves nothing open. */
+async function openMigrated(
+  options: ResolvedOptions,
+  embedded: EmbeddedPostgres | null,
+  entities: EntityTarget<object>[],
+): Promise<DataSource> {
+  const { database } = options;
+  if (database.kind === 'host') {
+    const dataSource = withEntities(database.dataSource, entities);
+    await migrateOrRefuse(dataSource, database);
+    return dataSource;
+  }
+  const opened: { close(): Promise<void> }[] = embedded ? [embedded] : [];
+  try {
+    const dataSource = await openDataSource(options, embedded, 'service', entities);
+    opened.unshift({ close: () => dataSource.destroy() });
+    await migrateOrRefuse(dataSource, database);
+    return dataSource;
+  } catch (error) {
+    for (const one of opened) await one.close();
+    throw error;
+  }
+}
+
 /** The data source, the application's own or one that Usher opens beside it, and its migrations. */
 @Module({})
-export class DatabaseModule implements OnModuleInit, OnApplicationShutdown {
+export class DatabaseModule implements OnApplicationShutdown {
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     @Inject(EMBEDDED_POSTGRES) private readonly embedded: EmbeddedPostgres | null,
@@ -34,25 +59,22 @@ export class DatabaseModule implements OnModuleInit, OnApplicationShutdown {
 
   /** `entities`: those of a data source that Usher opens itself. */
   static forRoot(entities: EntityTarget<object>[]): DynamicModule {
-    const open = async (options: ResolvedOptions, embedded: EmbeddedPostgres | null): Promise<DataSource> =>
-      options.database.kind === 'host'
-        ? withEntities(options.database.dataSource, entities)
-        : openDataSource({ ...(await dataSourceOptions(options, embedded, 'service')), entities } as never, options);
     return {
       module: DatabaseModule,
       global: true,
       providers: [
         { provide: EMBEDDED_POSTGRES, useFactory: openEmbedded, inject: [USHER_OPTIONS] },
-        { provide: USHER_DATA_SOURCE, useFactory: open, inject: [USHER_OPTIONS, EMBEDDED_POSTGRES] },
+        {
+          provide: USHER_DATA_SOURCE,
+          useFactory: (options: ResolvedOptions, embedded: EmbeddedPostgres | null) =>
+            openMigrated(options, embedded, entities),
+          inject: [USHER_OPTIONS, EMBEDDED_POSTGRES],
+        },
         AfterCommit,
+        DatabaseClock,
       ],
-      exports: [EMBEDDED_POSTGRES, USHER_DATA_SOURCE, AfterCommit],
+      exports: [EMBEDDED_POSTGRES, USHER_DATA_SOURCE, AfterCommit, DatabaseClock],
     };
-  }
-
-  /** Runs before the start of any other module, because they need the tables. */
-  async onModuleInit(): Promise<void> {
-    await migrateOrRefuse(this.dataSource, this.options.database);
   }
 
   /** The application closes its own data source itself. */

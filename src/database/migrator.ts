@@ -1,4 +1,5 @@
-import type { DataSource } from 'typeorm';
+import { setTimeout as pause } from 'node:timers/promises';
+import { type DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
 import type { DatabaseLocation } from '../usher.options.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { Initial1767225600000 } from './migrations/1767225600000-initial.js';
@@ -51,4 +52,47 @@ export async function migrateOrRefuse(dataSource: DataSource, { kind }: Database
       ? 'add usherMigrations to the migrations of your DataSource and run them'
       : 'run "usher migrate" first';
   throw new StartUpError(`${pending.length} database migration(s) are missing (${pending.join(', ')}); ${remedy}`);
+}
+
+const LOCK_POLL_MS = 500;
+/** A migration waits at most this long for a table, because every query of that table waits behind it. */
+const TABLE_LOCK_SECONDS = 10;
+
+/**
+ * Runs the pending migrations, one process at a time, and returns their names. `onWait` is called if another process
+ * migrates. The lock ends with the connection, so a process that was killed does not leave it behind.
+ */
+export async function runMigrations(dataSource: DataSource, onWait: () => void): Promise<string[]> {
+  const runner = dataSource.createQueryRunner('master');
+  try {
+    await lockMigrations(runner, onWait);
+    const pending = await new MigrationExecutor(dataSource, runner).getPendingMigrations();
+    await limitWaiting(runner);
+    await new MigrationExecutor(dataSource, runner).executePendingMigrations();
+    return pending.map(({ name }) => name);
+  } finally {
+    await runner.release();
+  }
+}
+
+/** Polls: a session that waits inside Postgres would block `CREATE INDEX CONCURRENTLY`. */
+async function lockMigrations(runner: QueryRunner, onWait: () => void): Promise<void> {
+  const isPostgres = runner.dataSource.options.type === 'postgres';
+  const tryLock = isPostgres
+    ? `SELECT CASE WHEN pg_try_advisory_lock(hashtext('usher migrate'), hashtext(current_schema())) THEN 1 ELSE 0 END AS locked`
+    : `SELECT GET_LOCK(CONCAT('usher migrate ', MD5(DATABASE())), 0) AS locked`;
+  for (let tries = 0; ; tries += 1) {
+    const [row] = (await runner.query(tryLock)) as [{ locked: string | number }];
+    if (Number(row.locked) === 1) return;
+    if (tries === 1) onWait();
+    await pause(LOCK_POLL_MS);
+  }
+}
+
+async function limitWaiting(runner: QueryRunner): Promise<void> {
+  await runner.query(
+    runner.dataSource.options.type === 'postgres'
+      ? `SET lock_timeout = '${TABLE_LOCK_SECONDS}s'`
+      : `SET SESSION lock_wait_timeout = ${TABLE_LOCK_SECONDS}`,
+  );
 }

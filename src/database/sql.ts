@@ -17,14 +17,59 @@ const DEADLOCK_CODES: unknown[] = ['ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', '
 const MAX_TRIES = 5;
 const PAUSE_MS = 10;
 
-/** Runs a transaction at READ COMMITTED. After a deadlock it is repeated, after a pause that grows. */
-export async function inTransaction<T>(
-  dataSource: DataSource,
-  work: (manager: EntityManager) => Promise<T>,
-): Promise<T> {
+/** Runs a transaction at READ COMMITTED. After a deadlock it is repeated. */
+export const inTransaction = <T>(dataSource: DataSource, work: (manager: EntityManager) => Promise<T>): Promise<T> =>
+  retryDeadlocks(() =>
+    isolatedDrivers.has(dataSource.driver)
+      ? inIsolatedSession(dataSource, work)
+      : dataSource.transaction('READ COMMITTED', work),
+  );
+
+/** Drivers whose sessions are Usher's own, so that it may set their isolation level once instead of at each transaction. */
+const isolatedDrivers = new WeakSet<object>();
+const isolatedSessions = new WeakSet<object>();
+
+const ISOLATE = 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED';
+
+/** For a data source of MySQL that Usher has just opened. Those of an application keep their isolation level. */
+export async function isolateSessions(dataSource: DataSource): Promise<void> {
+  isolatedDrivers.add(dataSource.driver);
+  await dataSource.query(ISOLATE);
+  const { pool } = dataSource.driver as {
+    pool?: { on(event: 'connection', listener: (session: Session) => void): void };
+  };
+  // A session runs its statements in order, so this one comes before all others.
+  pool?.on('connection', (session) => session.query(ISOLATE, () => undefined));
+}
+
+interface Session {
+  query(sql: string, callback: () => void): void;
+}
+
+async function inIsolatedSession<T>(dataSource: DataSource, work: (manager: EntityManager) => Promise<T>): Promise<T> {
+  const runner = dataSource.createQueryRunner();
+  try {
+    const session = (await runner.connect()) as object;
+    if (!isolatedSessions.has(session)) await runner.query(ISOLATE);
+    isolatedSessions.add(session);
+    await runner.startTransaction();
+    const result = await work(runner.manager);
+    await runner.commitTransaction();
+    return result;
+  } catch (error) {
+    // What fails the rollback too is the lost connection that failed the work.
+    if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
+    throw error;
+  } finally {
+    await runner.release();
+  }
+}
+
+/** Repeats what a deadlock rolled back, after a pause that grows. */
+export async function retryDeadlocks<T>(work: () => Promise<T>): Promise<T> {
   for (let tried = 1; ; tried += 1) {
     try {
-      return await dataSource.transaction('READ COMMITTED', work);
+      return await work();
     } catch (error) {
       if (tried >= MAX_TRIES || !isDeadlock(error)) throw error;
       // Without a random pause the same transactions would deadlock again.
@@ -49,8 +94,8 @@ export function joinTransaction<T>(
   work: (manager: EntityManager) => Promise<T>,
 ): Promise<T> {
   if (!manager) return inTransaction(dataSource, work);
-  if (manager.dataSource !== dataSource)
-    throw new Error('the entity manager belongs to another data source; pass one of Usher’s data source, or none');
+  if (manager.dataSource.driver !== dataSource.driver)
+    throw new Error('the entity manager belongs to another data source; pass one of Usher’s, or none');
   if (!manager.queryRunner?.isTransactionActive)
     throw new Error('the entity manager has no open transaction; pass one of an open transaction, or none');
   return work(manager);
@@ -61,20 +106,39 @@ const isDeadlock = (error: unknown): boolean => DEADLOCK_CODES.includes(codeOf(e
 /** Whether the error says that a row with this key already exists. */
 export const isDuplicate = (error: unknown): boolean => ['ER_DUP_ENTRY', '23505'].includes(String(codeOf(error)));
 
-/** Whether it is a connection error of mysql2, pg or the network. SQLSTATE 08… and 57P0… mean a lost server. */
+/** MySQL's and MariaDB's codes of a server that refuses to write; 25006 is Postgres's. */
+const READ_ONLY_CODES: unknown[] = [
+  'ER_READ_ONLY_MODE',
+  'ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION',
+  'ER_OPEN_AS_READONLY',
+  '25006',
+];
+
+/** Whether the server refuses to write: `read_only` is set, or it was a primary and is a replica now. */
+export function isReadOnly(error: unknown): boolean {
+  const code = codeOf(error);
+  // This code is shared by several options of the server; the message names the option.
+  if (code === 'ER_OPTION_PREVENTS_STATEMENT') return /read[-_]only/i.test(messageOf(error));
+  return READ_ONLY_CODES.includes(code);
+}
+
+/** Errors of mysql2, pg and the network. SQLSTATE 08… and 57P0… mean a lost server, 53300 too many connections. */
+const DOWN_CODE =
+  /^(E[A-Z]*(CONN|TIMEDOUT|PIPE|HOST|NOTFOUND)|EAI_AGAIN|PROTOCOL_|POOL_|08|57P0|53300|ER_CON_COUNT|ER_TOO_MANY_USER_CONNECTIONS|ER_USER_LIMIT_REACHED|ER_SERVER_SHUTDOWN|ER_NORMAL_SHUTDOWN|ER_CONNECTION_KILLED|ER_NET_)/;
+const DOWN_MESSAGE =
+  /Connection terminated|connection timeout|timeout exceeded when trying to connect|Connection is closed|closed state|not queryable/i;
+/** TypeORM releases the runner of a Postgres connection that was lost; its next statement fails with such an error. */
+const LOST_CONNECTION = ['QueryRunnerAlreadyReleasedError', 'QueryRunnerProviderAlreadyReleasedError'];
+
+/** Whether the database cannot be used now: it does not answer, it refuses connections, or it is read-only. */
 export function isDatabaseDown(error: unknown): boolean {
   const code = codeOf(error);
-  const message = error instanceof Error ? error.message : '';
-  return (
-    (typeof code === 'string' &&
-      /^(E[A-Z]*(CONN|TIMEDOUT|PIPE|HOST|NOTFOUND)|PROTOCOL_|POOL_|08|57P0|53300|ER_CON_COUNT|ER_SERVER_SHUTDOWN)/.test(
-        code,
-      )) ||
-    /Connection terminated|connection timeout|timeout exceeded when trying to connect|Connection is closed|closed state/i.test(
-      message,
-    )
-  );
+  if (typeof code === 'string' && DOWN_CODE.test(code)) return true;
+  const { name = '' } = (error ?? {}) as Partial<Error>;
+  return isReadOnly(error) || DOWN_MESSAGE.test(messageOf(error)) || LOST_CONNECTION.includes(name);
 }
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : '');
 
 function codeOf(error: unknown): unknown {
   if (typeof error !== 'object' || error === null) return undefined;

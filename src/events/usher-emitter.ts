@@ -1,6 +1,9 @@
 import { Injectable, Logger, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { ContextIdFactory, DiscoveryModule, DiscoveryService, MetadataScanner, ModuleRef } from '@nestjs/core';
-import { EVENT_LISTENER_METADATA, EventEmitter2 } from '@nestjs/event-emitter';
+import { EventEmitter2 } from '@nestjs/event-emitter';
+
+/** Where `@OnEvent` keeps its subscriptions. The version of @nestjs/event-emitter for Nest 11 does not export this name. */
+const EVENT_LISTENER_METADATA = 'EVENT_LISTENER_METADATA';
 
 type ListenerFn = (...values: unknown[]) => void;
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
@@ -52,12 +55,22 @@ export class UsherEmitter extends EventEmitter2 implements OnApplicationBootstra
       if (typeof method !== 'function') continue;
       const subscriptions = Reflect.getMetadata(EVENT_LISTENER_METADATA, method) as Subscription[] | undefined;
       for (const { event, options = {} } of subscriptions ?? []) {
-        // emitAsync() waits for the promise, which the type of a listener does not show.
+        // Callers wait for the promise, which the type of a listener does not show.
         const listener = ((...values) => this.call(wrapper, name, values, options)) as ListenerFn;
         if (options.prependListener) this.prependListener(event, listener);
         else this.on(event, listener);
       }
     }
+  }
+
+  /**
+   * Calls the listeners at the same time and waits until all have ended, then rejects if one of them did. `emitAsync()`
+   * rejects at once: a listener that still runs would then write after the rollback, outside of the transaction.
+   */
+  async emitAndWait(event: string, value: unknown): Promise<void> {
+    const calls = this.listeners(event).map((listener) => (listener as Method)(value));
+    const failed = (await Promise.allSettled(calls)).find(({ status }) => status === 'rejected');
+    if (failed?.status === 'rejected') throw failed.reason;
   }
 
   /** As with EventEmitterModule, errors are logged unless the subscription wants them. */

@@ -1,18 +1,27 @@
 import { isIP } from 'node:net';
 
 const MAPPED_IPV4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
+/** Some proxies write `192.0.2.1:54321` or `[2001:db8::1]:54321` into X-Forwarded-For. */
+const WITH_PORT = /^(?:\[([^\]]*)\]|([^:]*))(?::\d+)?$/;
 const GROUPS = 8;
 const NETWORK_GROUPS = 4;
+
+/** The IP address in a client's address, without a port, brackets or a zone. Null if there is none. */
+export function plainAddress(text: string): string | null {
+  const [, inBrackets, beforePort] = WITH_PORT.exec(text) ?? [];
+  const address = (inBrackets ?? beforePort ?? text).replace(/%.*$/, '');
+  const plain = MAPPED_IPV4.exec(address)?.[1] ?? address;
+  return isIP(plain) === 0 ? null : plain;
+}
 
 /**
  * The key under which rate limits count an address: an IPv4 address itself, or the /64 network of an IPv6 address,
  * because one household or server usually has a whole /64.
  */
 export function addressGroup(address: string): string {
-  const plain = address.replace(/%.*$/, '');
-  const ipv4 = MAPPED_IPV4.exec(plain)?.[1] ?? plain;
-  if (isIP(ipv4) === 4) return ipv4;
-  return isIP(plain) === 6 ? `${network(plain).join(':')}::/64` : 'unknown';
+  const plain = plainAddress(address);
+  if (plain === null) return 'unknown';
+  return isIP(plain) === 4 ? plain : `${network(plain).join(':')}::/64`;
 }
 
 /** The first four groups of an IPv6 address, without `::`. */

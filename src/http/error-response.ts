@@ -15,8 +15,9 @@ const logger = new Logger('http');
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof OAuthError) return problemFromOAuth(error);
-  if (isDatabaseDown(error)) return unavailable();
   const status = statusOf(error);
+  // An upload that its client aborted has a status of 400, and ECONNRESET like a database connection that was cut.
+  if (status >= 500 && isDatabaseDown(error)) return unavailable();
   if (status >= 500) return new Problem(500, 'Internal Server Error', 'an internal error occurred; try again later');
   return MESSAGES[status]
     ? new Problem(status, ...MESSAGES[status])
@@ -39,6 +40,7 @@ export function statusOf(error: unknown): number {
 function problemFromOAuth(error: OAuthError): Problem {
   const { code, description, retryAfter } = error;
   const problem = new Problem(error.getStatus(), code, description);
+  if (problem.getStatus() === 401) problem.with({ 'WWW-Authenticate': BASIC_CHALLENGE });
   return retryAfter === undefined ? problem : problem.with({ 'Retry-After': String(retryAfter) });
 }
 
@@ -51,7 +53,6 @@ export function oauthCodeOf(error: unknown, problem: Problem): string {
 /** RFC 6749 §5.2. */
 export function sendOAuthError(response: HttpResponse, code: string, problem: Problem): void {
   const status = problem.getStatus();
-  if (status === 401) response.header('WWW-Authenticate', BASIC_CHALLENGE);
   setHeaders(response, { ...problem.headers, ...NO_STORE });
   response.status(status);
   response.send({ error: code, error_description: problem.detail });
@@ -67,10 +68,31 @@ export function sendProblem(response: HttpResponse, problem: Problem): void {
 }
 
 export function logServerError(request: HttpRequest, error: unknown): void {
+  if (isDatabaseDown(error)) {
+    logDatabaseDown(request, error as Error);
+    return;
+  }
   logger.error({
     requestId: idOfRequest(request),
     error: error instanceof Error ? (error.stack ?? error.message) : String(error),
   });
+}
+
+const DOWN_EVERY_MS = 60_000;
+let downLoggedAt = -Infinity;
+let downRequests = 0;
+
+/** One line a minute: while the database is away, every request that needs it fails for the same reason. */
+function logDatabaseDown(request: HttpRequest, { message }: Error): void {
+  downRequests += 1;
+  if (performance.now() - downLoggedAt < DOWN_EVERY_MS) return;
+  logger.error({
+    requestId: idOfRequest(request),
+    error: `the database is away: ${message}`,
+    requestsSinceLastLine: downRequests,
+  });
+  downLoggedAt = performance.now();
+  downRequests = 0;
 }
 
 /** Answers the errors of Usher's REST routes as problem details, whatever filters the application has. */

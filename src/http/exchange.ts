@@ -25,6 +25,16 @@ export interface HttpResponse {
 export const rawRequest = (request: HttpRequest): Pick<IncomingMessage, 'rawHeaders' | 'headers'> =>
   request.raw ?? (request as unknown as IncomingMessage);
 
+/** How often a request has a header; `name` is in lower case. Node's own `headers` keep only one of some. */
+export function countHeader({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>, name: string): number {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const given = rawHeaders[index] as string;
+    if (given.length === name.length && given.toLowerCase() === name) count += 1;
+  }
+  return count;
+}
+
 /** The pattern of the matched route, such as `/webhooks/:id`; null where no route matched. */
 export function routeOf(request: object): string | null {
   const { routeOptions, route } = request as { routeOptions?: { url?: string }; route?: { path?: string } };

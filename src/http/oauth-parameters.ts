@@ -26,16 +26,42 @@ export type Parameters = Record<string, unknown>;
 
 /** Parses a JSON object in UTF-8. A leading byte order mark is ignored (RFC 8259 §8.1). */
 export function parseJsonParameters(bytes: Uint8Array): Parameters {
-  const body = parseOrThrow(() => JSON.parse(decodeUtf8(bytes)) as unknown, 'the body is not valid JSON');
-  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Parameters;
-  throw new OAuthError('invalid_request', 'the body must be a JSON object');
+  const [text, body] = parseOrThrow(() => textAndValue(bytes), 'the body is not valid JSON');
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw new OAuthError('invalid_request', 'the body must be a JSON object');
+  if (repeatsMember(text, body)) throw repeatedParameter();
+  return body as Parameters;
+}
+
+function textAndValue(bytes: Uint8Array): [text: string, value: unknown] {
+  const text = decodeUtf8(bytes);
+  return [text, JSON.parse(text)];
+}
+
+const JSON_STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
+
+/**
+ * Whether an object in valid JSON has a member twice. Of those JSON.parse keeps only the last one, other parsers the
+ * first (RFC 8259 §4). Every member has one colon outside of strings, so it compares their number with the value's.
+ */
+export function repeatsMember(text: string, value: unknown): boolean {
+  const written = text.replace(JSON_STRING, '').split(':').length - 1;
+  let kept = 0;
+  for (const rest = [value]; rest.length > 0;) {
+    const next = rest.pop();
+    if (typeof next !== 'object' || next === null) continue;
+    const inner = Object.values(next) as unknown[];
+    if (!Array.isArray(next)) kept += inner.length;
+    for (const one of inner) rest.push(one);
+  }
+  return written > kept;
 }
 
 /** Parses a form. RFC 6749 §3.2 forbids duplicate parameters. */
 export function parseFormParameters(bytes: Uint8Array): Parameters {
   const pairs = parseOrThrow(() => formPairs(decodeUtf8(bytes)), 'the body is not a valid form');
   const parameters = new Map(pairs);
-  if (parameters.size < pairs.length) throw new OAuthError('invalid_request', 'a parameter is given more than once');
+  if (parameters.size < pairs.length) throw repeatedParameter();
   return Object.fromEntries(parameters);
 }
 
@@ -54,6 +80,8 @@ function formPairs(text: string): [string, string][] {
 export const formDecode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '));
 
 const decodeUtf8 = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+
+const repeatedParameter = (): OAuthError => new OAuthError('invalid_request', 'a parameter is given more than once');
 
 function parseOrThrow<T>(parse: () => T, message: string): T {
   try {
@@ -76,7 +104,6 @@ export function parametersOf({ body, headers }: HttpRequest): Parameters {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw new OAuthError('invalid_request', 'the body must be a JSON object');
   const isForm = bodyEncoding(headers['content-type']) === 'form';
-  if (isForm && Object.values(body).some(Array.isArray))
-    throw new OAuthError('invalid_request', 'a parameter is given more than once');
+  if (isForm && Object.values(body).some(Array.isArray)) throw repeatedParameter();
   return body as Parameters;
 }

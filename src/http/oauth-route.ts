@@ -18,7 +18,7 @@ export const USHER_ROUTE = 'usher:route';
 export const UsherRoutes = (): ClassDecorator => SetMetadata(USHER_ROUTE, true);
 
 /** Where @nestjs/platform-fastify finds a route's `config`. That package is optional, so it is not imported here. */
-const FASTIFY_ROUTE_CONFIG = '__fastify_route_config__';
+export const FASTIFY_ROUTE_CONFIG = '__fastify_route_config__';
 
 /** Marks an OAuth route: clients authenticate by Basic, and errors are as in RFC 6749 §5.2. */
 export const OAuthRoute = (options: OAuthRouteOptions = { internal: false }): MethodDecorator =>

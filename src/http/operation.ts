@@ -28,19 +28,27 @@ export interface Operation {
   method: 'get' | 'post';
   /** Path parameters are written as `{name}`. */
   path: string;
-  tag: 'Tokens' | 'Movie orders' | 'Webhooks' | 'Service';
+  /** Where the path begins, if that is not the public base address. */
+  server?: string;
+  tag: 'Tokens' | 'Authorization' | 'Movie orders' | 'Webhooks' | 'Service';
   summary: string;
   description?: string;
   /** One of these is required. Empty: no authentication. */
   security: Security[];
   /** True: errors as in RFC 6749. Otherwise: errors as in RFC 9457. */
   oauth?: boolean;
+  /** True: a browser opens it. Its body is a form, and its errors are pages. */
+  page?: boolean;
   parameters?: { path?: z.ZodObject; query?: z.ZodObject; header?: z.ZodObject };
   body?: { schema: z.ZodType; example: unknown; optional?: true };
   answers: Record<number, Answer>;
   /** Errors in addition to those that all operations of its kind share. */
   failures?: Failure[];
 }
+
+/** An HTML page. */
+export const PageBody = z.string().register(named, { id: 'Page' });
+export const PAGE_EXAMPLE = '<!doctype html>…';
 
 /** RFC 6749 §5.2. */
 export const OAuthErrorBody = z

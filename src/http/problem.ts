@@ -23,6 +23,7 @@ export class Problem extends HttpException {
   /** Headers of the response. */
   readonly headers: Record<string, string> = {};
 
+  /** Adds headers to the response. */
   with(headers: Record<string, string>): this {
     Object.assign(this.headers, headers);
     return this;
@@ -32,6 +33,10 @@ export class Problem extends HttpException {
 export const notFound = (detail: string): Problem => new Problem(404, 'Not Found', detail);
 export const conflict = (detail: string): Problem => new Problem(409, 'Conflict', detail);
 export const unprocessable = (detail: string): Problem => new Problem(422, 'Unprocessable Content', detail);
+
+/** `waitSeconds` is the Retry-After header. */
+export const tooManyRequests = (detail: string, waitSeconds: number): Problem =>
+  new Problem(429, 'Too Many Requests', detail).with({ 'Retry-After': String(waitSeconds) });
 
 /** Part of the service is unavailable. `detail` must not reveal the cause. */
 export const unavailable = (detail = 'the service is busy or starting; try again'): Problem =>

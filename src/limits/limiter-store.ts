@@ -1,18 +1,15 @@
 import type { PoolConfig } from 'pg';
-import {
-  type RateLimiterAbstract,
-  RateLimiterPostgres,
-  RateLimiterRedis,
-  RateLimiterMemory,
-} from 'rate-limiter-flexible';
+import { RateLimiterPostgres, RateLimiterRedis } from 'rate-limiter-flexible';
 import { loadPg } from '../database/data-source.js';
 import { postgresSchema, LIMIT_TABLE } from '../queue/postgres-backend.js';
 import { postgresAddress, type QueueConnections } from '../queue/queue-connections.js';
 import { connectRedis, FAIL_FAST, type RedisServer } from '../queue/redis-connection.js';
+import { leaveReplica, REJECT } from '../queue/redis-failover.js';
 import type { ResolvedOptions } from '../usher.options.js';
+import type { SharedCounter } from './limiter.js';
 
-/** Timeout of the shared store. After it the limiter counts in memory. */
-const STORE_TIMEOUT_MS = 5_000;
+/** Timeout of the shared store. */
+const STORE_TIMEOUT_MS = 1_000;
 const POOL_SIZE = 4;
 
 export interface CounterOptions {
@@ -21,9 +18,10 @@ export interface CounterOptions {
   duration: number;
 }
 
-/** Stores the counts on the queue's server, shared by all processes, or in memory if the queue is embedded. */
+/** Stores the counts that all processes share, on the queue's server. */
 export interface LimiterStore {
-  counter(options: CounterOptions): RateLimiterAbstract;
+  /** Null where the queue is embedded: then there is only one process. */
+  counter(options: CounterOptions): SharedCounter | null;
   close(): Promise<void>;
 }
 
@@ -34,11 +32,17 @@ export function openLimiterStore(
   if (redis) return redisStore(redis);
   const address = postgresAddress(options);
   if (address) return postgresStore(address, options.queuePrefix);
-  return { counter: (options) => new BoundedMemory(options), close: () => Promise.resolve() };
+  return { counter: () => null, close: () => Promise.resolve() };
 }
 
 async function redisStore(server: RedisServer): Promise<LimiterStore> {
-  const redis = await connectRedis(server, { ...FAIL_FAST, commandTimeout: STORE_TIMEOUT_MS });
+  const redis = await connectRedis(server, {
+    ...FAIL_FAST,
+    commandTimeout: STORE_TIMEOUT_MS,
+    socketTimeout: 2 * STORE_TIMEOUT_MS,
+    // The limiter counts in memory at once; a client must not wait for the new primary.
+    reconnectOnError: leaveReplica(REJECT),
+  });
   return {
     counter: (options) => new RateLimiterRedis({ ...options, storeClient: redis }),
     close: async () => redis.disconnect(),
@@ -60,29 +64,4 @@ async function postgresStore(address: PoolConfig, queuePrefix: string): Promise<
     counter: (options) => new RateLimiterPostgres({ ...options, ...table, storeClient: pool }),
     close: () => pool.end(),
   };
-}
-
-const MAX_KEYS = 50_000;
-
-/** Counts in memory and keeps only the most recently used keys, so invented keys cannot fill the memory. */
-export class BoundedMemory extends RateLimiterMemory {
-  /** Least recently used key first. */
-  private readonly keys = new Set<string>();
-
-  override penalty(key: string, points?: number): ReturnType<RateLimiterMemory['penalty']> {
-    this.remember(key);
-    return super.penalty(key, points);
-  }
-
-  private remember(key: string): void {
-    this.keys.delete(key);
-    this.keys.add(key);
-    if (this.keys.size > MAX_KEYS) this.forgetOldest();
-  }
-
-  private forgetOldest(): void {
-    const [oldest = ''] = this.keys;
-    this.keys.delete(oldest);
-    void this.delete(oldest);
-  }
 }

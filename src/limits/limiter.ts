@@ -1,53 +1,171 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Logger } from '@nestjs/common';
-import type { RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';
+import { LRUCache } from 'lru-cache';
+import { isFromReplica } from '../queue/redis-failover.js';
+import type { Rate } from '../values/duration.js';
 
+/** How often a process exchanges its counts with the shared store. */
+export const SHARE_INTERVAL_MS = 500;
 const WARN_INTERVAL_MS = 60_000;
+/** After a failure of the shared store this process does not ask it for so long. */
+const AWAY_MS = 5_000;
+/** Only the keys used last are kept, so that invented keys cannot fill the memory. */
+const MAX_KEYS = 50_000;
+
+/** The count of a key in the shared store, and how long its time window still lasts. */
+export interface SharedCount {
+  consumedPoints: number;
+  msBeforeNext: number;
+}
+
+/** Counts for all processes; rate-limiter-flexible implements it on Redis and on Postgres. */
+export interface SharedCounter {
+  penalty(key: string, points: number): Promise<SharedCount>;
+  get(key: string): Promise<SharedCount | null>;
+}
+
+export interface Clock {
+  now(): number;
+  after(ms: number, task: () => void): void;
+}
+
+const MONOTONIC: Clock = {
+  now: () => performance.now(),
+  after: (ms, task) => void setTimeout(task, ms).unref(),
+};
+
+/** The time window of one key. It begins with the first event. */
+interface Window {
+  count: number;
+  /** The part of `count` that the shared store does not have yet. */
+  unshared: number;
+  endsAt: number;
+  sharedAt: number;
+  /** The exchange with the shared store in progress. */
+  sharing: Promise<void> | null;
+}
 
 /**
- * Counts events per key in a time window. If the shared store fails, it counts in this process's memory. Waits are in
- * whole seconds; 0 means no wait.
+ * Counts events per key in a time window. Events count at once in this process, and within about a second in the others;
+ * while the shared store fails, and up to 5 s longer, each process counts alone. So n processes together allow at most n times the limit.
+ * Waits are in whole seconds; 0 means no wait.
  */
 export class Limiter {
   private readonly logger = new Logger('limits');
-  private warnedAt = 0;
+  private readonly windows = new LRUCache<string, Window>({ max: MAX_KEYS });
+  /** The keys to exchange with the shared store next. */
+  private readonly due = new Set<string>();
+  private isScheduled = false;
+  private warnedAt = -Infinity;
+  private awayUntil = -Infinity;
 
   constructor(
-    private readonly shared: RateLimiterAbstract,
-    private readonly fallback: RateLimiterAbstract,
-    private readonly limit: number,
+    private readonly rate: Rate,
+    private shared: SharedCounter | null,
+    private readonly clock: Clock = MONOTONIC,
   ) {}
 
   /** Counts one event. Returns the wait if it exceeds the limit. */
-  async count(key: string): Promise<number> {
-    const result = await this.withFallback((counter) => counter.penalty(digestOf(key)));
-    return result.consumedPoints > this.limit ? secondsUntilReset(result) : 0;
+  count(key: string): number {
+    const digest = digestOf(key);
+    const window = this.windowOf(digest);
+    if (window.count === 0) window.endsAt = this.clock.now() + this.rate.seconds * 1_000;
+    window.count += 1;
+    window.unshared += 1;
+    this.shareSoon(digest);
+    return window.count > this.rate.count ? this.secondsLeft(window) : 0;
   }
 
-  /** Returns the wait if the limit is already reached. Counts nothing. */
-  async currentWait(key: string): Promise<number> {
-    const result = await this.withFallback((counter) => counter.get(digestOf(key)));
-    return result && result.consumedPoints >= this.limit ? secondsUntilReset(result) : 0;
+  /** How many events are left until the limit, and the wait if there are none. Counts nothing. */
+  read(key: string): { left: number; wait: number } {
+    const window = this.windowOf(digestOf(key));
+    const left = Math.max(0, this.rate.count - window.count);
+    return { left, wait: left > 0 ? 0 : this.secondsLeft(window) };
   }
 
-  private async withFallback<T>(use: (counter: RateLimiterAbstract) => Promise<T>): Promise<T> {
+  /** Resolves once this process has read the shared count within the last {@link SHARE_INTERVAL_MS}, if it can. */
+  async refresh(key: string): Promise<void> {
+    const now = this.clock.now();
+    if (!this.shared || now < this.awayUntil) return;
+    const digest = digestOf(key);
+    if (now - this.windowOf(digest).sharedAt >= SHARE_INTERVAL_MS) await this.share(digest);
+  }
+
+  /** Ends the exchange with the shared store. */
+  close(): void {
+    this.shared = null;
+  }
+
+  private windowOf(digest: string): Window {
+    const known = this.windows.get(digest);
+    if (known && (known.count === 0 || this.clock.now() < known.endsAt)) return known;
+    const window: Window = { count: 0, unshared: 0, endsAt: 0, sharedAt: known?.sharedAt ?? -Infinity, sharing: null };
+    this.windows.set(digest, window);
+    return window;
+  }
+
+  private secondsLeft({ endsAt }: Window): number {
+    return Math.max(1, Math.ceil((endsAt - this.clock.now()) / 1_000));
+  }
+
+  private shareSoon(digest: string): void {
+    if (!this.shared) return;
+    this.due.add(digest);
+    if (this.isScheduled) return;
+    this.isScheduled = true;
+    const delayMs = Math.max(SHARE_INTERVAL_MS, this.awayUntil - this.clock.now());
+    this.clock.after(delayMs, () => void this.shareAll());
+  }
+
+  private async shareAll(): Promise<void> {
+    const digests = [...this.due];
+    this.due.clear();
+    await Promise.all(digests.map((digest) => this.share(digest)));
+    this.isScheduled = false;
+    for (const digest of this.due) this.shareSoon(digest);
+  }
+
+  /** One exchange of a key at a time. Never rejects. */
+  private async share(digest: string): Promise<void> {
+    const window = this.windows.peek(digest);
+    if (!window || !this.shared) return;
+    window.sharing ??= this.exchange(digest, window, this.shared).finally(() => (window.sharing = null));
+    await window.sharing;
+    // Events that were counted during the exchange, or that a failure left.
+    if (window.unshared > 0) this.shareSoon(digest);
+  }
+
+  /** Adds this process's events to the shared count, and takes over the total. */
+  private async exchange(digest: string, window: Window, shared: SharedCounter): Promise<void> {
+    const sent = window.unshared;
+    window.unshared = 0;
     try {
-      return await use(this.shared);
+      const total = await (sent > 0 ? shared.penalty(digest, sent) : shared.get(digest));
+      if (total) this.takeOver(window, total);
     } catch (error) {
+      window.unshared += sent;
+      this.awayUntil = this.clock.now() + AWAY_MS;
       this.warn(error);
-      return use(this.fallback);
+    } finally {
+      window.sharedAt = this.clock.now();
     }
   }
 
+  /** A smaller total means that the store lost its data; then this process's own window stays. */
+  private takeOver(window: Window, { consumedPoints, msBeforeNext }: SharedCount): void {
+    const count = consumedPoints + window.unshared;
+    if (count < window.count || msBeforeNext <= 0) return;
+    window.count = count;
+    window.endsAt = this.clock.now() + msBeforeNext;
+  }
+
   private warn(error: unknown): void {
-    if (Date.now() - this.warnedAt < WARN_INTERVAL_MS) return;
-    this.warnedAt = Date.now();
+    if (!this.shared || isFromReplica(error) || this.clock.now() - this.warnedAt < WARN_INTERVAL_MS) return;
+    this.warnedAt = this.clock.now();
     const reason = error instanceof Error ? error.message : String(error);
-    this.logger.warn(`the shared rate limit store failed (${reason}); this process counts in its own memory`);
+    this.logger.warn(`the shared rate limit store failed (${reason}); this process counts alone until it works again`);
   }
 }
 
-const secondsUntilReset = ({ msBeforeNext }: RateLimiterRes): number => Math.max(1, Math.ceil(msBeforeNext / 1_000));
-
 /** Keys contain untrusted input of any length, which may even be a secret, so only a digest is stored. */
-const digestOf = (key: string): string => createHash('sha256').update(key).digest('base64url').slice(0, 22);
+const digestOf = (key: string): string => hash('sha256', key, 'base64url').slice(0, 22);

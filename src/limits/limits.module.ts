@@ -2,7 +2,8 @@ import { Global, Inject, Injectable, Module, type OnApplicationShutdown } from '
 import { QUEUE_CONNECTIONS } from '../queue/queue-connections.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Rate } from '../values/duration.js';
-import { BoundedMemory, type LimiterStore, openLimiterStore } from './limiter-store.js';
+import { FailureLimit } from './failure-limit.js';
+import { type LimiterStore, openLimiterStore } from './limiter-store.js';
 import { Limiter } from './limiter.js';
 
 const LIMITER_STORE = Symbol('LimiterStore');
@@ -10,18 +11,27 @@ const LIMITER_STORE = Symbol('LimiterStore');
 /** Creates the limiters, which share one store. */
 @Injectable()
 export class Limits implements OnApplicationShutdown {
+  private readonly limiters: Limiter[] = [];
+
   constructor(
     @Inject(LIMITER_STORE) private readonly store: LimiterStore,
     @Inject(USHER_OPTIONS) private readonly config: ResolvedOptions,
   ) {}
 
-  limiter(name: string, { count, seconds }: Rate): Limiter {
+  limiter(name: string, rate: Rate): Limiter {
     const keyPrefix = `${this.config.queuePrefix}:limit:${name}`;
-    const options = { keyPrefix, points: count, duration: seconds };
-    return new Limiter(this.store.counter(options), new BoundedMemory(options), count);
+    const shared = this.store.counter({ keyPrefix, points: rate.count, duration: rate.seconds });
+    const limiter = new Limiter(rate, shared);
+    this.limiters.push(limiter);
+    return limiter;
+  }
+
+  failureLimit(name: string, rate: Rate): FailureLimit {
+    return new FailureLimit(this.limiter(name, rate));
   }
 
   async onApplicationShutdown(): Promise<void> {
+    for (const limiter of this.limiters) limiter.close();
     await this.store.close();
   }
 }

@@ -27,18 +27,24 @@ export async function claimIdempotencyKey(
   request: NewOrder,
 ): Promise<string> {
   const { clientId, createdAt } = order;
-  await manager.delete(IdempotencyKey, { clientId, key, createdAt: LessThanOrEqual(createdAt - IDEMPOTENCY_MS) });
+  const ownerId = order.ownerId ?? '';
+  await manager.delete(IdempotencyKey, {
+    clientId,
+    ownerId,
+    key,
+    createdAt: LessThanOrEqual(createdAt - IDEMPOTENCY_MS),
+  });
   const requestDigest = createHash('sha256').update(JSON.stringify(request)).digest('base64url');
   await manager
     .createQueryBuilder()
     .insert()
     .into(IdempotencyKey)
-    .values({ clientId, key, requestDigest, orderId: order.id, createdAt })
+    .values({ clientId, ownerId, key, requestDigest, orderId: order.id, createdAt })
     // Changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
-    .orUpdate(['client_id'], ['client_id', 'idempotency_key'])
+    .orUpdate(['client_id'], ['client_id', 'owner_id', 'idempotency_key'])
     .updateEntity(false)
     .execute();
-  const claimed = await manager.findOneByOrFail(IdempotencyKey, { clientId, key });
+  const claimed = await manager.findOneByOrFail(IdempotencyKey, { clientId, ownerId, key });
   if (claimed.requestDigest !== requestDigest)
     throw unprocessable('this Idempotency-Key was already used for a different request; use a new key');
   return claimed.orderId;

@@ -1,9 +1,11 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { MAX_ACTOR_ADDRESS_LENGTH, MAX_ACTOR_LENGTH } from '../values/actor.js';
 import {
   CLIENT_ID_LENGTH,
   longText,
   NOTIFY_URL_LENGTH,
   OWN_ID_LENGTH,
+  OWNER_ID_LENGTH,
   text,
   wholeNumber,
 } from '../database/columns.js';
@@ -20,6 +22,10 @@ export class MovieOrder {
 
   @Column(text('client_id', CLIENT_ID_LENGTH))
   clientId: string;
+
+  /** The resource owner it was created for. Null: the client created it for itself. */
+  @Column({ ...text('owner_id', OWNER_ID_LENGTH), nullable: true })
+  ownerId: string | null;
 
   @Column(text('status', 20))
   status: OrderStatus;
@@ -49,6 +55,13 @@ export class MovieOrder {
 
   @Column({ ...longText('qr_code'), nullable: true })
   qrCode: string | null;
+
+  /** The actor who completed it, and from which address. */
+  @Column({ ...text('completed_by', MAX_ACTOR_LENGTH), nullable: true })
+  completedBy: string | null;
+
+  @Column({ ...text('completed_from', MAX_ACTOR_ADDRESS_LENGTH), nullable: true })
+  completedFrom: string | null;
 
   @Column(wholeNumber('created_at'))
   createdAt: number;

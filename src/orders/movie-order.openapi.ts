@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { TOO_MANY_PENDING } from '../clients/pending-limit.js';
 import type { Failure, Operation } from '../http/operation.js';
 import type { Environment } from '../values/identifier.js';
 import { Completion, IdempotencyKeyHeader, NewOrder, OrderView, SandboxCompletion } from './movie-order.js';
@@ -59,6 +60,8 @@ const ORDER_OPERATIONS: Operation[] = [
         detail: 'notifyUrl is missing and the client has no Notify URL; send notifyUrl or ask the operator to set one',
       },
       { status: 422, detail: 'this Idempotency-Key was already used for a different request; use a new key' },
+      { status: 429, detail: 'too many new orders; create them more slowly' },
+      TOO_MANY_PENDING,
     ],
   },
   {
@@ -95,7 +98,9 @@ const SANDBOX_OPERATIONS: Operation[] = [
     path: '/sandbox/movie-orders/{key}/complete',
     tag,
     summary: 'Complete an order as the cinema operator (sandbox only)',
-    description: 'Completes one of the client’s own orders, now or after a delay. Idempotent for equal values.',
+    description:
+      'Completes one of the client’s own orders, now or after a delay. Idempotent for equal values: an order has one delayed ' +
+      'completion, and a repeated request does not change its delay.',
     security: ['bearer'],
     parameters: { path },
     body: { schema: SandboxCompletion, example: { ...COMPLETION, delay: '30s', twice: true } },
@@ -107,7 +112,12 @@ const SANDBOX_OPERATIONS: Operation[] = [
         example: PENDING,
       },
     },
-    failures: [EMPTY_BOOKING, UNKNOWN, OTHER_COMPLETION],
+    failures: [
+      EMPTY_BOOKING,
+      UNKNOWN,
+      OTHER_COMPLETION,
+      { status: 409, detail: 'the order will be completed with other values, as an earlier request with a delay said' },
+    ],
   },
 ];
 

@@ -6,7 +6,14 @@ import { orderKey } from '../values/identifier.js';
 import { IDEMPOTENCY_KEY_LENGTH } from './idempotency-key.entity.js';
 import type { MovieOrder } from './movie-order.entity.js';
 
-const CURRENCIES = new Set(Intl.supportedValuesOf('currency'));
+/**
+ * The codes of ISO 4217 that Node's own list leaves out: funds, precious metals, units of account and test codes. Node's
+ * list follows Unicode's releases and also has codes that were withdrawn.
+ */
+const RARE_CURRENCIES = 'BOV CHE CHW CLF COU MXV USN UYI UYW VED XAD XAG XAU XBA XBB XBC XBD XPD XPT XTS XUA XXX'.split(
+  ' ',
+);
+const CURRENCIES = new Set([...Intl.supportedValuesOf('currency'), ...RARE_CURRENCIES]);
 
 const cents = z
   .int('must be a whole number of cents from 0 to 9007199254740991')

@@ -1,33 +1,47 @@
 import { Body, Controller, Get, Headers, HttpCode, Param, Post, UseFilters, UseGuards } from '@nestjs/common';
-import { BearerGuard, CurrentClient } from '../auth/bearer/bearer.guard.js';
+import { RequestActor } from '../audit/request-actor.js';
+import { BearerGuard, CurrentClient, CurrentResourceOwner } from '../auth/bearer/bearer.guard.js';
 import { InternalGuard } from '../auth/client-authentication/internal.guard.js';
 import type { Client } from '../clients/client.entity.js';
 import { ProblemFilter } from '../http/error-response.js';
 import { UsherRoutes } from '../http/oauth-route.js';
+import { KNOWN_QUERY } from '../http/query.guard.js';
 import { RequestId } from '../http/request-id.js';
+import type { Actor } from '../values/actor.js';
 import type { OrderView } from './movie-order.js';
+import { OrderLimit } from './order-limit.js';
 import { OrdersService } from './orders.service.js';
 
 /** The routes with which clients create and read orders. */
 @Controller('movie-orders')
 @UsherRoutes()
 @UseFilters(ProblemFilter)
-@UseGuards(BearerGuard)
+@UseGuards(BearerGuard, KNOWN_QUERY)
 export class MovieOrdersController {
-  constructor(private readonly orders: OrdersService) {}
+  constructor(
+    private readonly orders: OrdersService,
+    private readonly limit: OrderLimit,
+  ) {}
 
   @Post()
-  create(
+  async create(
     @CurrentClient() client: Client,
+    @CurrentResourceOwner() ownerId: string | null,
     @Body() body: unknown,
+    @RequestId() requestId: string,
     @Headers('idempotency-key') idempotencyKey?: string,
   ): Promise<OrderView> {
-    return this.orders.create(client, body, { idempotencyKey });
+    await this.limit.count(client.id);
+    return this.orders.create(client, body, { ownerId, idempotencyKey, requestId });
   }
 
   @Get(':key')
-  get(@CurrentClient() client: Client, @Param('key') key: string): Promise<OrderView> {
-    return this.orders.get(client, key);
+  get(
+    @CurrentClient() client: Client,
+    @CurrentResourceOwner() ownerId: string | null,
+    @Param('key') key: string,
+  ): Promise<OrderView> {
+    return this.orders.get(client, key, ownerId);
   }
 }
 
@@ -35,13 +49,18 @@ export class MovieOrdersController {
 @Controller('internal/movie-orders')
 @UsherRoutes()
 @UseFilters(ProblemFilter)
-@UseGuards(InternalGuard)
+@UseGuards(InternalGuard, KNOWN_QUERY)
 export class InternalOrdersController {
   constructor(private readonly orders: OrdersService) {}
 
   @Post(':key/complete')
   @HttpCode(200)
-  complete(@Param('key') key: string, @Body() body: unknown, @RequestId() requestId: string): Promise<OrderView> {
-    return this.orders.complete(key, body, { requestId });
+  complete(
+    @Param('key') key: string,
+    @Body() body: unknown,
+    @RequestId() requestId: string,
+    @RequestActor() actor: Actor,
+  ): Promise<OrderView> {
+    return this.orders.complete(key, body, { requestId, actor });
   }
 }

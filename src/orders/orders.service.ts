@@ -1,39 +1,67 @@
 import { Inject, Injectable } from '@nestjs/common';
+import type { Span } from '@opentelemetry/api';
 import { type DataSource, type EntityManager, Repository } from 'typeorm';
 import type { Client } from '../clients/client.entity.js';
 import { ClientsService } from '../clients/clients.service.js';
+import { Batcher } from '../database/statements/batcher.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
-import { databaseNow, joinTransaction, type TransactionOptions } from '../database/sql.js';
-import { conflict, notFound, type Problem, validated } from '../http/problem.js';
+import { DatabaseClock } from '../database/database-clock.js';
+import { insertRows } from '../database/statements/insert-rows.js';
+import { databaseNow, joinTransaction, retryDeadlocks, type TransactionOptions } from '../database/sql.js';
+import { conflict, validated } from '../http/problem.js';
+import { inSpan, orderAttributes } from '../tracing/tracing.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
-import { newId, orderIdOf } from '../values/identifier.js';
+import { type Actor, fitting } from '../values/actor.js';
+import { newId, orderIdOf, orderKey } from '../values/identifier.js';
 import { checkIdempotencyKey, claimIdempotencyKey } from './idempotency.js';
 import { MovieOrder } from './movie-order.entity.js';
 import { Completion, NewOrder, notificationData, type OrderView, viewOf } from './movie-order.js';
-import { CompletionEvents, OrderCompleted } from './order-completed.event.js';
+import { OrderCompleted } from './order-completed.event.js';
+import { OrderEvents } from './order-events.js';
+import { lockOrder, unknownOrder, updateCompleted } from './order-statements.js';
 
+/** How {@link OrdersService.create} runs. */
 export interface CreateOptions extends TransactionOptions {
+  /** The resource owner for whom the client creates it. Default: the client creates it for itself. */
+  ownerId?: string | null | undefined;
   /** The client's Idempotency-Key. */
   idempotencyKey?: string | undefined;
-}
-
-export interface CompleteOptions extends TransactionOptions {
-  /** The id of the request that completes the order, for the log lines of its notification. */
+  /** The id of the request that creates the order, for its log line. */
   requestId?: string | null | undefined;
 }
+
+/** How {@link OrdersService.complete} runs. */
+export interface CompleteOptions extends TransactionOptions {
+  /** The id of the request that completes the order, for its log line and those of its notification. */
+  requestId?: string | null | undefined;
+  /** Who completes the order; it is stored in the order's row. Default: the application, `host`. */
+  actor?: Actor | undefined;
+}
+
+/** Statements with new orders that run at the same time. */
+const MAX_RUNNING = 4;
 
 /** Creates and completes movie orders. Keys are as in specification 2.3. Errors are problems of http/problem.ts. */
 @Injectable()
 export class OrdersService {
   private readonly orders: Repository<MovieOrder>;
+  private readonly inserts: Batcher<MovieOrder, undefined>;
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly clients: ClientsService,
-    private readonly events: CompletionEvents,
+    private readonly events: OrderEvents,
+    private readonly clock: DatabaseClock,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {
     this.orders = dataSource.getRepository(MovieOrder);
+    this.inserts = new Batcher(
+      async (orders) => {
+        await retryDeadlocks(() => insertRows(dataSource, MovieOrder, orders));
+        return orders.map(() => undefined);
+      },
+      { maxRunning: MAX_RUNNING },
+    );
   }
 
   /**
@@ -43,23 +71,33 @@ export class OrdersService {
   async create(
     client: Client,
     input: unknown,
-    { idempotencyKey, ...transaction }: CreateOptions = {},
+    { ownerId = null, idempotencyKey, requestId = null, ...transaction }: CreateOptions = {},
   ): Promise<OrderView> {
     const request = validated(NewOrder, input);
     await this.checkNotifyUrl(client, request.notifyUrl ?? null);
     const key = idempotencyKey === undefined ? null : checkIdempotencyKey(idempotencyKey);
-    return joinTransaction(this.dataSource, transaction, async (manager) => {
-      const order = this.newOrder(client, request, await databaseNow(manager));
+    if (key === null && !transaction.manager) return this.insert({ clientId: client.id, ownerId }, request, requestId);
+    return this.inTransaction('order create', transaction, async (manager, span) => {
+      const order = this.newOrder({ clientId: client.id, ownerId }, request, await databaseNow(manager));
       const id = key === null ? order.id : await claimIdempotencyKey(manager, key, order, request);
+      span.setAttributes(orderAttributes(orderKey(id), client.id));
       if (id !== order.id) return viewOf(await manager.findOneByOrFail(MovieOrder, { id }));
       await manager.insert(MovieOrder, order);
+      this.events.created(manager, { reference: orderKey(id), client: client.id, requestId });
       return viewOf(order);
     });
   }
 
-  /** Returns an order of the client. An order of another client is answered like one that does not exist. */
-  async get(client: Client, key: string): Promise<OrderView> {
-    const order = await this.orders.findOneBy({ id: orderIdOf(key) ?? '', clientId: client.id });
+  /**
+   * Returns an order of the client; with an owner, only one that was created for this owner. Any other order is answered
+   * like one that does not exist.
+   */
+  async get(client: Client, key: string, ownerId: string | null = null): Promise<OrderView> {
+    const order = await this.orders.findOneBy({
+      id: orderIdOf(key) ?? '',
+      clientId: client.id,
+      ...(ownerId !== null && { ownerId }),
+    });
     if (!order) throw unknownOrder(key);
     return viewOf(order);
   }
@@ -71,58 +109,82 @@ export class OrdersService {
   async complete(
     key: string,
     input: unknown,
-    { requestId = null, ...transaction }: CompleteOptions = {},
+    { requestId = null, actor = this.options.actor, ...transaction }: CompleteOptions = {},
   ): Promise<OrderView> {
     const completion = validated(Completion, input);
-    return joinTransaction(this.dataSource, transaction, async (manager) => {
-      const order = await this.lock(manager, key);
+    return this.inTransaction('order complete', transaction, async (manager, span) => {
+      const { order, now } = await lockOrder(manager, key);
+      span.setAttributes(orderAttributes(key, order.clientId));
       if (order.status === 'COMPLETED') return viewOf(sameCompletion(order, completion));
       order.status = 'COMPLETED';
       order.bookingId = completion.bookingId;
       order.transactionId = completion.transactionId;
       order.qrCode = completion.qrCode ?? null;
-      order.lastUpdatedAt = await databaseNow(manager);
-      await this.events.emit(
-        new OrderCompleted(notificationData(order, completion), order.clientId, order.notifyUrl, manager, requestId),
+      ({ name: order.completedBy, address: order.completedFrom } = fitting(actor));
+      order.lastUpdatedAt = now;
+      await this.events.completed(
+        new OrderCompleted(
+          notificationData(order, completion),
+          order.clientId,
+          order.notifyUrl,
+          manager,
+          requestId,
+          order.ownerId,
+        ),
       );
       // Must be last: if a listener hid a failed statement, this update fails too, and the completion is rolled back.
-      await manager.update(MovieOrder, { id: order.id }, order);
+      await updateCompleted(manager, order);
       return viewOf(order);
     });
   }
 
-  private newOrder(client: Client, request: NewOrder, now: number): MovieOrder {
-    return this.orders.create({
+  /** An order on its own needs no transaction: those of the same moment share a statement. */
+  private insert(
+    holder: Pick<MovieOrder, 'clientId' | 'ownerId'>,
+    request: NewOrder,
+    requestId: string | null,
+  ): Promise<OrderView> {
+    return inSpan('order create', async (span) => {
+      const order = this.newOrder(holder, request, await this.clock.now());
+      const reference = orderKey(order.id);
+      span.setAttributes(orderAttributes(reference, holder.clientId));
+      await this.inserts.run(order);
+      this.events.created(null, { reference, client: holder.clientId, requestId });
+      return viewOf(order);
+    });
+  }
+
+  private inTransaction<T>(
+    name: string,
+    transaction: TransactionOptions,
+    work: (manager: EntityManager, span: Span) => Promise<T>,
+  ): Promise<T> {
+    return inSpan(name, (span) => joinTransaction(this.dataSource, transaction, (manager) => work(manager, span)));
+  }
+
+  private newOrder(holder: Pick<MovieOrder, 'clientId' | 'ownerId'>, request: NewOrder, now: number): MovieOrder {
+    return {
       ...request,
+      ...holder,
       id: newId(this.options.environment, now),
-      clientId: client.id,
       status: 'PENDING',
       notifyUrl: request.notifyUrl ?? null,
       bookingId: null,
       transactionId: null,
       qrCode: null,
+      completedBy: null,
+      completedFrom: null,
       createdAt: now,
       lastUpdatedAt: now,
-    });
+    };
   }
 
   private async checkNotifyUrl(client: Client, notifyUrl: string | null): Promise<void> {
     // The request's client may be cached for some seconds, so one without a URL is read again.
     if (notifyUrl === null && client.notifyUrl === null) await this.clients.registeredNotifyUrl(client.id);
-    if (notifyUrl !== null) this.clients.checkNotifyUrlField(notifyUrl);
-  }
-
-  private async lock(manager: EntityManager, key: string): Promise<MovieOrder> {
-    const order = await manager.findOne(MovieOrder, {
-      where: { id: orderIdOf(key) ?? '' },
-      lock: { mode: 'pessimistic_write' },
-    });
-    if (!order) throw unknownOrder(key);
-    return order;
+    if (notifyUrl !== null) this.clients.checkNotifyUrl(notifyUrl);
   }
 }
-
-const unknownOrder = (key: string): Problem => notFound(`there is no order ${key.slice(0, 64)}`);
 
 function sameCompletion(order: MovieOrder, { bookingId, transactionId, qrCode }: Completion): MovieOrder {
   const isSame =

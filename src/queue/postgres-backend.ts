@@ -43,20 +43,21 @@ export function selectBackendByConnection(): void {
   }) as BackendFactory);
 }
 
-/**
- * Makes the pool report every connection error as ECONNREFUSED, the only one after which BullMQ waits before it retries. After others
- * (a reset, a server that is starting) its worker would retry in a busy loop and stop checking for stalled jobs.
- */
-export function reportAsRefused(pool: Pool): Pool {
+/** Passes every error of the pool's queries to `handle`, which throws it or another one. */
+export function onQueryError(pool: Pool, handle: (error: unknown) => never): Pool {
   const query = pool.query.bind(pool) as (...args: unknown[]) => unknown;
   pool.query = ((...args: unknown[]): unknown => {
     const result = query(...args);
-    return result instanceof Promise ? result.catch(throwAsRefused) : result;
+    return result instanceof Promise ? result.catch(handle) : result;
   }) as Pool['query'];
   return pool;
 }
 
-function throwAsRefused(error: unknown): never {
+/**
+ * Reports every connection error as ECONNREFUSED, the only one after which BullMQ waits before it retries. After others
+ * (a reset, a server that is starting) its worker would retry in a busy loop and stop checking for stalled jobs.
+ */
+export function throwAsRefused(error: unknown): never {
   if (!isDatabaseDown(error)) throw error;
   throw Object.assign(new Error((error as Error).message, { cause: error }), { code: 'ECONNREFUSED' });
 }
@@ -70,4 +71,10 @@ export async function createLimitTable(client: PoolClient, schema: string): Prom
     `CREATE UNLOGGED TABLE IF NOT EXISTS "${schema}"."${LIMIT_TABLE}" (
        key varchar(255) PRIMARY KEY, points integer NOT NULL DEFAULT 0, expire bigint)`,
   );
+}
+
+export async function hasLimitTable(client: PoolClient, schema: string): Promise<boolean> {
+  const path = `"${schema}"."${LIMIT_TABLE}"`;
+  const { rows } = await client.query<{ found: boolean }>('SELECT to_regclass($1) IS NOT NULL AS found', [path]);
+  return rows[0]?.found === true;
 }

@@ -1,12 +1,23 @@
-import { assertSchemaCompatibility, type ConnectionOptions, runMigrations, SchemaMigrationRequiredError } from 'bullmq';
+import {
+  assertSchemaCompatibility,
+  type ConnectionOptions,
+  LATEST_SCHEMA_VERSION,
+  runMigrations,
+  SchemaMigrationRequiredError,
+} from 'bullmq';
+import { Redis } from 'ioredis';
+import type pg from 'pg';
 import type { PoolClient, PoolConfig, Pool } from 'pg';
 import type { DataSource } from 'typeorm';
+import { pgSocket } from '../database/data-source-options.js';
 import { loadPg } from '../database/data-source.js';
 import type { EmbeddedPostgres } from '../database/embedded/index.js';
+import { PoolSockets } from '../database/pool-sockets.js';
 import type { ResolvedOptions } from '../usher.options.js';
-import { StartUpError, unreachable } from '../values/start-up-error.js';
-import { createLimitTable, postgresSchema, reportAsRefused } from './postgres-backend.js';
+import { NoAnswer, StartUpError, unreachable } from '../values/start-up-error.js';
+import { createLimitTable, hasLimitTable, onQueryError, postgresSchema, throwAsRefused } from './postgres-backend.js';
 import { checkRedis, connectRedis, FAIL_FAST, type RedisServer, WAIT_FOR_RECONNECT } from './redis-connection.js';
+import { queueWarnings } from './repeated-warnings.js';
 
 const FAIL_FAST_MS = 2_000;
 const PRODUCER_POOL = 4;
@@ -37,7 +48,8 @@ export async function openQueueConnections(
   embedded: EmbeddedPostgres | null,
 ): Promise<QueueConnections> {
   const { queue } = config;
-  if (queue.kind === 'redis') return openRedis(config, await checkRedis(queue.url));
+  if (queue.kind === 'none') return noQueue();
+  if (queue.kind === 'redis') return openRedis(config, await findRedis(queue.url, config));
   const pools = await openPools(config, embedded);
   try {
     await checkPostgres(config, pools.worker);
@@ -46,6 +58,17 @@ export async function openQueueConnections(
     throw error;
   }
   return pools as unknown as QueueConnections;
+}
+
+/** A process that only records starts while Redis is down, because tokens and orders need no queue. */
+async function findRedis(url: URL, { names, deliver }: ResolvedOptions): Promise<RedisServer> {
+  try {
+    return await checkRedis(url, names.queue);
+  } catch (error) {
+    if (deliver || !(error instanceof NoAnswer)) throw error;
+    queueWarnings.warn(`${error.message}; until then notifications wait in the database`);
+    return { url, isCluster: false };
+  }
 }
 
 async function openRedis({ queuePrefix }: ResolvedOptions, redis: RedisServer): Promise<QueueConnections> {
@@ -59,12 +82,37 @@ async function openRedis({ queuePrefix }: ResolvedOptions, redis: RedisServer): 
   return { producer, worker, redis, probe, close };
 }
 
-/** Creates or updates the queue's tables on Postgres; Redis needs none. */
-export async function migrateQueue(config: ResolvedOptions, embedded: EmbeddedPostgres | null): Promise<void> {
-  if (config.queue.kind === 'redis') return;
+/** For a process that adds no jobs. BullMQ's queues are made with a closed connection, so they reject every job. */
+function noQueue(): QueueConnections {
+  const closed = new Redis({ lazyConnect: true, retryStrategy: null });
+  closed.disconnect();
+  const probe = () => Promise.reject(new Error('this process has no queue'));
+  return { producer: closed, worker: closed, redis: null, probe, close: () => Promise.resolve() };
+}
+
+/** Creates or updates the queue's tables on Postgres; Redis needs none. Returns whether there was anything to do. */
+export function migrateQueue(config: ResolvedOptions, embedded: EmbeddedPostgres | null): Promise<boolean> {
+  return withPostgres(config, embedded, async (client) => {
+    const isMissing = await lacksTables(client, config);
+    if (isMissing) await createTables(client, config);
+    return isMissing;
+  });
+}
+
+/** Whether {@link migrateQueue} has something to do. */
+export const isQueueMissing = (config: ResolvedOptions, embedded: EmbeddedPostgres | null): Promise<boolean> =>
+  withPostgres(config, embedded, (client) => lacksTables(client, config));
+
+/** False where the queue is on Redis, which has no tables. */
+async function withPostgres(
+  config: ResolvedOptions,
+  embedded: EmbeddedPostgres | null,
+  work: (client: PoolClient) => Promise<boolean>,
+): Promise<boolean> {
+  if (config.queue.kind === 'redis' || config.queue.kind === 'none') return false;
   const { worker, close } = await openPools(config, embedded);
   try {
-    await withClient(worker, (client) => createTables(client, config));
+    return await withClient(worker, work);
   } catch (error) {
     throw explained(error, config);
   } finally {
@@ -72,25 +120,41 @@ export async function migrateQueue(config: ResolvedOptions, embedded: EmbeddedPo
   }
 }
 
-async function createTables(client: PoolClient, { database, queue, queuePrefix }: ResolvedOptions): Promise<void> {
-  const schema = postgresSchema(queuePrefix);
-  await runMigrations(client, schema);
-  if (database.kind !== 'embedded' || queue.kind === 'postgres') await createLimitTable(client, schema);
+async function lacksTables(client: PoolClient, config: ResolvedOptions): Promise<boolean> {
+  const schema = postgresSchema(config.queuePrefix);
+  try {
+    if ((await assertSchemaCompatibility(client, schema)) < LATEST_SCHEMA_VERSION) return true;
+  } catch (error) {
+    if (error instanceof SchemaMigrationRequiredError) return true;
+    throw error;
+  }
+  return needsLimitTable(config) && !(await hasLimitTable(client, schema));
 }
 
-/** How pg reaches the queue where it is on Postgres; null where it is in the embedded database or on Redis. */
+async function createTables(client: PoolClient, config: ResolvedOptions): Promise<void> {
+  const schema = postgresSchema(config.queuePrefix);
+  await runMigrations(client, schema);
+  if (needsLimitTable(config)) await createLimitTable(client, schema);
+}
+
+/** Beside an embedded queue the limits count in memory. */
+const needsLimitTable = ({ database, queue }: ResolvedOptions): boolean =>
+  database.kind !== 'embedded' || queue.kind === 'postgres';
+
+/** How pg reaches the queue where it is on Postgres; null where it is in the embedded database or on Redis, or is not used. */
 export function postgresAddress({ queue, database }: ResolvedOptions): PoolConfig | null {
   if (queue.kind === 'postgres') return { connectionString: queue.url.href };
-  if (queue.kind === 'redis') return null;
+  if (queue.kind === 'redis' || queue.kind === 'none') return null;
   if (database.kind === 'postgres') return { connectionString: database.url.href };
   return database.kind === 'host' ? addressOf(database.dataSource) : null;
 }
 
-/** The address in the options of the application's own data source. */
+/** The address in the options of the application's own data source; of its primary where it has replicas. */
 function addressOf({ options }: DataSource): PoolConfig {
   if (options.type !== 'postgres') throw new StartUpError('queue.url is missing; the data source is not on Postgres');
-  const { url, host, port, username: user, password, database, ssl, extra } = options;
-  const given: Record<string, unknown> = { connectionString: url, host, port, user, password, database, ssl, ...extra };
+  const { url, host, port, username: user, password, database, ssl } = options.replication?.master ?? options;
+  const address = { connectionString: url, host, port, user, password, database, ssl };
+  const given: Record<string, unknown> = { ...address, ...options.extra };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }
 
@@ -99,18 +163,28 @@ async function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | n
   const { queuePrefix } = config;
   const address = postgresAddress(config) ?? embedded?.connection;
   const options = { ...address, options: `-c search_path=${postgresSchema(queuePrefix)}`, keepAlive: true };
-  const producer = new pg.Pool({
-    ...options,
-    max: PRODUCER_POOL,
-    connectionTimeoutMillis: FAIL_FAST_MS,
-    query_timeout: FAIL_FAST_MS,
+  const failFast = { connectionTimeoutMillis: FAIL_FAST_MS, query_timeout: FAIL_FAST_MS };
+  const producer = renewedPool(pg, { ...options, ...failFast, max: PRODUCER_POOL }, (error) => {
+    throw error;
   });
-  const worker = reportAsRefused(new pg.Pool({ ...options, max: WORKER_POOL }));
+  const worker = renewedPool(pg, { ...options, max: WORKER_POOL }, throwAsRefused);
   // The pool replaces a lost connection itself. Without a listener, the error event would end the process.
   for (const pool of [producer, worker]) pool.on('error', () => undefined);
   const probe = () => producer.query('SELECT 1');
-  const close = async (): Promise<void> => void (await Promise.all([producer.end(), worker.end()]));
+  // Nest 11 runs the shutdown hooks again when an application is closed twice.
+  const close = async (): Promise<void> =>
+    void (await Promise.all([producer, worker].map((pool) => pool.ending || pool.end())));
   return { producer, worker, redis: null, probe, close };
+}
+
+/** A pool that connects again when its server refuses to write. An embedded database has no such server. */
+function renewedPool({ Pool }: typeof pg, options: PoolConfig, handle: (error: unknown) => never): Pool {
+  const sockets = new PoolSockets();
+  const stream = options.stream ?? (() => sockets.keep(pgSocket(0)()));
+  return onQueryError(new Pool({ ...options, stream }), (error) => {
+    sockets.renewAfter(error);
+    return handle(error);
+  });
 }
 
 async function checkPostgres(config: ResolvedOptions, pool: Pool): Promise<void> {
@@ -132,10 +206,10 @@ const remedyOf = ({ database }: ResolvedOptions): string =>
     ? 'call migrateUsherQueue() with the options of UsherModule first'
     : 'run "usher migrate" first';
 
-/** Names the setting to correct. Without a QUEUE_URL the queue is in the database. */
-function explained(error: unknown, { queue, database }: ResolvedOptions): unknown {
-  if (queue.kind !== 'database') return unreachable('QUEUE_URL', queue.url, error);
-  return database.kind === 'postgres' ? unreachable('DATABASE_URL', database.url, error) : error;
+/** Names the setting to correct. Without an address of its own the queue is in the database. */
+function explained(error: unknown, { queue, database, names }: ResolvedOptions): unknown {
+  if ('url' in queue) return unreachable(names.queue, queue.url, error);
+  return database.kind === 'postgres' ? unreachable(names.database, database.url, error) : error;
 }
 
 async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {

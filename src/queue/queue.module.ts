@@ -1,10 +1,20 @@
-import { BullModule } from '@nestjs/bullmq';
-import { type DynamicModule, Global, Inject, Module, type OnApplicationShutdown, Logger } from '@nestjs/common';
+import { BullModule, getQueueToken } from '@nestjs/bullmq';
+import {
+  type DynamicModule,
+  type FactoryProvider,
+  Global,
+  Inject,
+  Module,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import { EMBEDDED_POSTGRES } from '../database/database.module.js';
+import { USHER_DATA_SOURCE } from '../database/data-source.js';
+import { telemetryOption } from '../tracing/queue-telemetry.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { selectBackendByConnection } from './postgres-backend.js';
 import { keyPrefix, openQueueConnections, QUEUE_CONNECTIONS, type QueueConnections } from './queue-connections.js';
+import { queueWarnings } from './repeated-warnings.js';
 import { Workers } from './workers.js';
 
 /** Name of the shared @nestjs/bullmq configuration for queues that add jobs. */
@@ -13,7 +23,12 @@ export const PRODUCER = 'usher-producer';
 @Global()
 @Module({
   providers: [
-    { provide: QUEUE_CONNECTIONS, useFactory: openQueueConnections, inject: [USHER_OPTIONS, EMBEDDED_POSTGRES] },
+    {
+      provide: QUEUE_CONNECTIONS,
+      useFactory: openQueueConnections,
+      // The data source comes first: if the database is missing or not migrated, no connection is left open.
+      inject: [USHER_OPTIONS, EMBEDDED_POSTGRES, USHER_DATA_SOURCE],
+    },
     Workers,
   ],
   exports: [QUEUE_CONNECTIONS, Workers],
@@ -42,6 +57,7 @@ export class QueueModule {
             // With both, a queue fails fast while Redis is away and recovers. With the first alone it never recovers.
             skipWaitingForReady: true,
             skipVersionCheck: true,
+            ...telemetryOption(),
           }),
         }),
       ],
@@ -49,8 +65,12 @@ export class QueueModule {
   }
 }
 
-/** Logs the errors of a queue. Without a listener, BullMQ prints a lost connection to the console. */
-export function logErrors(queue: Queue): void {
-  const logger = new Logger('queue');
-  queue.on('error', (error) => logger.warn(`${queue.name}: ${error.message}`));
-}
+/**
+ * A provider that logs the errors of a queue from its first moment. Without a listener, BullMQ prints a lost connection to
+ * the console.
+ */
+export const errorLogOf = (name: string): FactoryProvider => ({
+  provide: `usher: errors of ${name}`,
+  inject: [getQueueToken(name)],
+  useFactory: (queue: Queue) => void queue.on('error', (error) => queueWarnings.warn(error.message)),
+});

@@ -1,22 +1,35 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import { socketHost } from '../values/connection-url.js';
+import { SentinelUrl, socketHost } from '../values/connection-url.js';
 import { StartUpError, unreachable } from '../values/start-up-error.js';
+import { isReplica, leaveReplica, PrimaryConnector, RESEND } from './redis-failover.js';
 
 const MAX_RECONNECT_DELAY_MS = 2_000;
 const CONNECT_TIMEOUT_MS = 5_000;
-/** A worker sends a command at least every 10 s, so a connection without an answer for this long is dead. */
+const FAIL_FAST_MS = 2_000;
+/** A command of a worker is answered within 20 s, so a connection without an answer for this long is dead. */
 const SOCKET_TIMEOUT_MS = 30_000;
 
-/** A Redis that passed the start-up check: a single server, or a cluster reached through one of its nodes. */
+/** One server, a primary found by Sentinels, or a cluster reached through one of its nodes. */
 export interface RedisServer {
   url: URL;
   isCluster: boolean;
 }
 
 /** For adding jobs: fails fast, because a request must not hang while Redis is down. */
-export const FAIL_FAST: RedisOptions = { enableOfflineQueue: false, commandTimeout: 2_000, maxRetriesPerRequest: 1 };
+export const FAIL_FAST: RedisOptions = {
+  enableOfflineQueue: false,
+  commandTimeout: FAIL_FAST_MS,
+  // Replaces a connection whose server vanished without closing it.
+  socketTimeout: 2 * FAIL_FAST_MS,
+  maxRetriesPerRequest: 1,
+  reconnectOnError: leaveReplica(RESEND),
+};
 /** For workers: commands wait until the connection is back. */
-export const WAIT_FOR_RECONNECT: RedisOptions = { maxRetriesPerRequest: null, socketTimeout: SOCKET_TIMEOUT_MS };
+export const WAIT_FOR_RECONNECT: RedisOptions = {
+  maxRetriesPerRequest: null,
+  socketTimeout: SOCKET_TIMEOUT_MS,
+  reconnectOnError: leaveReplica(RESEND),
+};
 
 /** Returns when Redis answers, or after the first failed attempt, and then reconnects. The caller closes it. */
 export async function connectRedis({ url, isCluster }: RedisServer, behaviour: RedisOptions): Promise<Redis | Cluster> {
@@ -28,13 +41,12 @@ export async function connectRedis({ url, isCluster }: RedisServer, behaviour: R
 }
 
 function singleOf(url: URL, behaviour: RedisOptions): Redis {
-  return new Redis({ ...address(url), ...behaviour, lazyConnect: true, retryStrategy: pause });
+  return new Redis({ ...primaryOf(url), ...behaviour, db: databaseOf(url), lazyConnect: true, retryStrategy: pause });
 }
 
 function clusterOf(url: URL, behaviour: RedisOptions): Cluster {
-  const { host, port, db: _, ...access } = address(url);
-  return new Cluster([{ host, port }], {
-    redisOptions: { ...access, ...behaviour },
+  return new Cluster([endpointOf(url)], {
+    redisOptions: { ...accessTo(url), ...behaviour },
     enableOfflineQueue: behaviour.enableOfflineQueue ?? true,
     lazyConnect: true,
     clusterRetryStrategy: pause,
@@ -45,52 +57,84 @@ function clusterOf(url: URL, behaviour: RedisOptions): Cluster {
 
 const pause = (times: number): number => Math.min(times * 100, MAX_RECONNECT_DELAY_MS);
 
-function address(url: URL) {
+const endpointOf = (url: URL) => ({ host: socketHost(url), port: Number(url.port || 6379) });
+
+const databaseOf = (url: URL): number => Number(url instanceof SentinelUrl ? url.database : url.pathname.slice(1));
+
+const accessTo = (url: URL): RedisOptions => ({
+  ...(url.username && { username: decodeURIComponent(url.username) }),
+  ...(url.password && { password: decodeURIComponent(url.password) }),
+  ...(url.protocol.startsWith('rediss') && { tls: {} }),
+  connectTimeout: CONNECT_TIMEOUT_MS,
+});
+
+/** How to reach the one server that takes writes. Each new connection resolves its name, or asks the Sentinels, again. */
+function primaryOf(url: URL): RedisOptions {
+  if (!(url instanceof SentinelUrl)) return { ...accessTo(url), ...endpointOf(url), Connector: PrimaryConnector };
+  const access = accessTo(url);
+  const [user, password] = ['username', 'password'].map((name) => url.searchParams.get(`sentinel_${name}`));
   return {
-    host: socketHost(url),
-    port: Number(url.port || 6379),
-    ...(url.username && { username: decodeURIComponent(url.username) }),
-    ...(url.password && { password: decodeURIComponent(url.password) }),
-    db: Number(url.pathname.slice(1) || 0),
-    ...(url.protocol === 'rediss:' && { tls: {} }),
+    ...access,
+    sentinels: url.sentinels,
+    name: url.group,
+    sentinelRetryStrategy: pause,
+    sentinelCommandTimeout: FAIL_FAST_MS,
+    ...(user && { sentinelUsername: user }),
+    ...(password && { sentinelPassword: password }),
+    ...(access.tls && { enableTLSForSentinelMode: true, sentinelTLS: access.tls }),
   };
 }
 
-/** Refuses a Redis that is unreachable, too old, or configured to evict keys when memory is full. */
-export async function checkRedis(url: URL): Promise<RedisServer> {
-  const { db, ...server } = address(url);
-  const redis = new Redis({ ...server, lazyConnect: true, connectTimeout: CONNECT_TIMEOUT_MS, retryStrategy: null });
+/**
+ * Refuses a Redis that is unreachable, a replica, too old, or configured to evict keys when memory is full. `setting`
+ * names the address in messages.
+ */
+export async function checkRedis(url: URL, setting: string): Promise<RedisServer> {
+  const { Connector: _, ...server } = primaryOf(url);
+  const redis = new Redis({ ...server, lazyConnect: true, retryStrategy: null, sentinelRetryStrategy: () => null });
   let fault: unknown;
   redis.on('error', (error) => (fault = error));
   try {
     await redis.connect();
     // SELECT is sent here: as a connection option, a database that does not exist causes an error that cannot be caught.
-    await redis.select(db);
+    await redis.select(databaseOf(url));
     const info = await redis.info();
-    checkServer(info);
+    checkServer(info, setting);
     const isCluster = info.includes('redis_mode:cluster');
-    if (isCluster) checkCluster(await redis.cluster('INFO'));
+    if (isCluster) checkCluster(await redis.cluster('INFO'), setting);
     return { url, isCluster };
   } catch (error) {
-    throw error instanceof StartUpError ? error : unreachable('QUEUE_URL', url, fault ?? error);
+    throw error instanceof StartUpError
+      ? error
+      : unreachable(setting, url, sentinelFault(url, error) ?? fault ?? error);
   } finally {
     redis.disconnect();
   }
 }
 
-function checkServer(info: string): void {
+/** The reason inside ioredis's message that all Sentinels are unreachable, which it also says of those that refuse. */
+function sentinelFault(url: URL, error: unknown): Error | null {
+  const [, reason = ''] = /^All sentinels are unreachable.* Last error: (.*)$/.exec((error as Error).message) ?? [];
+  if (reason === '' || !(url instanceof SentinelUrl)) return null;
+  if (reason.includes('No such master')) return new Error(`the Sentinels know no primary named ${url.group}`);
+  return Object.assign(new Error(reason), reason === 'Connection is closed.' && { code: 'ETIMEDOUT' });
+}
+
+function checkServer(info: string, setting: string): void {
+  if (isReplica(/role:(\w+)/.exec(info)?.[1]))
+    throw new StartUpError(`${setting}: this Redis is a replica and takes no jobs; use the address of its primary`);
   const [major = 0, minor = 0] = (/redis_version:([\d.]+)/.exec(info)?.[1] ?? '').split('.').map(Number);
   if (major < 6 || (major === 6 && minor < 2))
-    throw new StartUpError(`QUEUE_URL: Redis ${major}.${minor} is too old; use 6.2 or later`);
+    throw new StartUpError(`${setting}: Redis ${major}.${minor} is too old; use 6.2 or later`);
   const policy = /maxmemory_policy:(\S+)/.exec(info)?.[1];
   if (policy && policy !== 'noeviction') {
     throw new StartUpError(
-      `QUEUE_URL: this Redis evicts keys (maxmemory-policy ${policy}); set it to noeviction, because evicted jobs are lost`,
+      `${setting}: this Redis evicts keys (maxmemory-policy ${policy}); set it to noeviction, because evicted jobs are lost`,
     );
   }
 }
 
-function checkCluster(info: string): void {
+function checkCluster(info: string, setting: string): void {
   if (!info.includes('cluster_state:ok'))
-    throw new StartUpError('QUEUE_URL: this Redis Cluster is down (see CLUSTER INFO); repair it, then start again');
+    throw new StartUpError(`${setting}: this Redis Cluster is down (see CLUSTER INFO); repair it, then start again`);
 }

@@ -1,19 +1,24 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type BeforeApplicationShutdown, Inject, Injectable, type Logger } from '@nestjs/common';
 import { type Job, Worker, type WorkerOptions } from 'bullmq';
+import { telemetryOption } from '../tracing/queue-telemetry.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { keyPrefix, QUEUE_CONNECTIONS, type QueueConnections } from './queue-connections.js';
+import { queueWarnings } from './repeated-warnings.js';
 
-type Process<T> = (job: Job<T>, token?: string) => Promise<void>;
-type Options = Omit<WorkerOptions, 'connection' | 'prefix' | 'autorun' | 'runRetryDelay'>;
+/** What it resolves to is kept as the job's result. */
+type Process<T> = (job: Job<T>, token?: string) => Promise<unknown>;
+type Options = Omit<WorkerOptions, 'connection' | 'prefix' | 'autorun' | 'runRetryDelay' | 'drainDelay'>;
 
 const LOCK_MS = 90_000;
+/** How long an idle worker waits for a job in one command of Redis, where every job that is added or due ends the wait. */
+const IDLE_WAIT_SECONDS = 20;
 const PROBE_EVERY_MS = 250;
 
 /** A BullMQ worker, and how to close it. */
 export class RunningWorker<T = unknown> {
   readonly worker: Worker<T>;
-  private readonly running = new Set<Promise<void>>();
+  private readonly running = new Set<Promise<unknown>>();
 
   constructor(
     queue: string,
@@ -35,10 +40,10 @@ export class RunningWorker<T = unknown> {
     while (!isClosed && (await this.isQueueReachable())) await Promise.race([closing, pause(PROBE_EVERY_MS)]);
   }
 
-  private async run(work: Promise<void>): Promise<void> {
+  private async run(work: Promise<unknown>): Promise<unknown> {
     this.running.add(work);
     try {
-      await work;
+      return await work;
     } finally {
       this.running.delete(work);
     }
@@ -75,12 +80,14 @@ export class Workers implements BeforeApplicationShutdown {
    * worker that was already running would retry that failure in a busy loop.
    */
   async start<T>(queue: string, process: Process<T>, logger: Logger, options: Options = {}): Promise<Worker<T>> {
-    const { worker: connection, probe } = this.connections;
-    const fixed = { connection, prefix: keyPrefix(this.options), autorun: false, runRetryDelay: 2_000 };
+    const { worker: connection, redis, probe } = this.connections;
+    const prefix = keyPrefix(this.options);
+    const idle = redis && { drainDelay: IDLE_WAIT_SECONDS };
+    const fixed = { connection, prefix, autorun: false, runRetryDelay: 2_000, ...idle, ...telemetryOption() };
     const running = new RunningWorker<T>(queue, process, { lockDuration: LOCK_MS, ...options, ...fixed }, probe);
     this.all.push(running as RunningWorker);
     const { worker } = running;
-    worker.on('error', (error) => logger.warn(`queue: ${error.message}`));
+    worker.on('error', (error) => queueWarnings.warn(error.message));
     await worker.waitUntilReady();
     worker.run().catch((error: unknown) => logger.fatal(`the worker has stopped: ${String(error)}`));
     return worker;

@@ -18,7 +18,7 @@ const BATCH = 500;
 
 /**
  * Deletes expired rows, oldest first, in short transactions that skip locked rows, so that nothing waits for the purge.
- * Of an ended webhook it deletes only the body and the attempts.
+ * Of a delivered webhook a narrow row remains.
  */
 @Injectable()
 export class Purge {
@@ -31,7 +31,17 @@ export class Purge {
   async run({ onProgress, signal }: PurgeOptions = {}): Promise<Purged> {
     const now = await databaseNow(this.dataSource.manager);
     const total = onProgress ? await this.count(now) : 0;
-    const purged: Purged = { accessTokens: 0, grants: 0, idempotencyKeys: 0, orders: 0, webhooks: 0 };
+    const purged: Purged = {
+      accessTokens: 0,
+      grants: 0,
+      authorizations: 0,
+      memberSessions: 0,
+      idempotencyKeys: 0,
+      orders: 0,
+      webhooks: 0,
+      webhookRows: 0,
+      auditEvents: 0,
+    };
     let done = 0;
     for (const rows of EXPIRING_ROWS) {
       for await (const count of this.batches(rows, now, signal)) {
@@ -60,7 +70,7 @@ export class Purge {
     for (let from = 0; !signal?.aborted;) {
       const batch = await inTransaction(this.dataSource, async (manager) => {
         const expired = await lockBatch(manager, rows, from, until);
-        if (expired.length > 0) await rows.erase(manager, expired, now);
+        if (expired.length > 0) await rows.erase(manager, expired);
         return expired;
       });
       yield batch.length;

@@ -10,6 +10,8 @@ import {
 } from '../http/error-response.js';
 import type { HttpResponse } from '../http/exchange.js';
 import { isOAuthRequest, oauthRoute, pathOf } from '../http/oauth-route.js';
+import { wantsPage } from '../http/pages/page-route.js';
+import { sendErrorPage } from '../http/pages/page.js';
 import { notFound, Problem } from '../http/problem.js';
 
 /** Answers the errors before and beside Usher's routes: unknown paths and methods, bodies that cannot be read. */
@@ -30,7 +32,8 @@ export class ErrorFilter implements ExceptionFilter {
     const response = http.getResponse<HttpResponse>();
     const problem = this.problemOf(error, request);
     if (problem.getStatus() >= 500) logServerError(request, error);
-    if (isOAuthRequest(request)) this.respondOAuth(request, response, error, problem);
+    if (wantsPage(request)) sendErrorPage(response, problem);
+    else if (isOAuthRequest(request)) this.respondOAuth(request, response, error, problem);
     else sendProblem(response, problem);
   }
 

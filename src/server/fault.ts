@@ -1,15 +1,12 @@
-import { ClientError } from '../clients/client-error.js';
-import { isDatabaseDown } from '../database/sql.js';
+import { isDatabaseDown, isReadOnly } from '../database/sql.js';
 import { Problem } from '../http/problem.js';
-import { NotifyUrlError } from '../values/notify-url.js';
 import { StartUpError } from '../values/start-up-error.js';
-
-const EXPECTED = [StartUpError, ClientError, NotifyUrlError];
 
 /** The line shown on standard error. Only an error in Usher itself shows its stack. */
 export function faultLine(error: unknown): string {
   if (error instanceof Problem) return error.detail;
-  if (EXPECTED.some((kind) => error instanceof kind)) return (error as Error).message;
+  if (error instanceof StartUpError) return error.message;
+  if (isReadOnly(error)) return `the database refuses to write: ${(error as Error).message}`;
   if (isDatabaseDown(error)) return `the database does not answer: ${(error as Error).message}`;
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -1,34 +1,43 @@
+import { NotFoundException } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { ClientAuthentication } from '../auth/client-authentication/client-authentication.js';
+import { FixedCredentials } from '../auth/client-authentication/fixed-credentials.js';
 import { TokenEvents } from '../auth/tokens/token-events.js';
-import { sendProblem } from '../http/error-response.js';
+import { logServerError, problemOf, sendProblem } from '../http/error-response.js';
+import { OAuthError } from '../http/oauth-error.js';
 import { oauthRoute } from '../http/oauth-route.js';
 import { requestIdOf } from '../http/request-id.js';
 import { MetricsRegistry } from '../metrics/metrics.module.js';
-import { answerBadUrl, answerConnectionFault, answerExpectations, checkHost } from './connection-faults.js';
+import { answerBadUrl, answerConnectionFault, answerExpectations, checkHost } from './connections/connection-faults.js';
+import { takeTurns } from './connections/connection-turns.js';
 import { mountDashboard } from './console/dashboard.js';
-import { operatorRefusal } from './console/operator-access.js';
+import { checkOperator, isBelowOps } from './console/operator-access.js';
 import { ErrorFilter } from './error.filter.js';
+import { type Trust, trustOf, warnOfIgnoredHeader } from './connections/forwarded-for.js';
 import { Drain } from './health/health.controller.js';
 import { NestLogger } from './logger.js';
 import { registerBodyParsers } from './request-bodies.js';
-import { observeRequests } from './request-log.js';
+import { isPolled, observeRequests } from './request-log.js';
 import { methodsOf, recordRoutes } from './routes.js';
 import { ServerModule } from './server.module.js';
-import type { TrustedProxies } from './settings/setting-reader.js';
 import type { Config } from './settings/settings.js';
+import { traceRequests } from './tracing/request-spans.js';
 
 const BODY_LIMIT_BYTES = 16 * 1_024;
 const HEADER_LIMIT_BYTES = 16 * 1_024;
 /** For the whole request, from its first byte to its last. */
 const REQUEST_TIMEOUT_MS = 30_000;
+/** How often Node looks for requests that took longer. Its default of 30 s would let them last for up to 60 s. */
+const TIMEOUT_CHECK_MS = 1_000;
 
 /** The application with its HTTP side, ready to listen. */
 export async function createHttpApplication(config: Config, logger: Logger): Promise<NestFastifyApplication> {
-  const adapter = createAdapter(config);
+  const trusts = trustOf(config.trustProxy);
+  const adapter = createAdapter(trusts);
+  takeTurns(adapter.getInstance() as unknown as FastifyInstance);
   const routes = recordRoutes(adapter.getInstance() as unknown as FastifyInstance);
   const app = await NestFactory.create<NestFastifyApplication>(ServerModule.forRole(config), adapter, {
     abortOnError: false,
@@ -43,6 +52,8 @@ export async function createHttpApplication(config: Config, logger: Logger): Pro
   );
   registerBodyParsers(app, BODY_LIMIT_BYTES);
   answerExpectations(server(app).server);
+  traceRequests(server(app), isPolled);
+  warnOfIgnoredHeader(server(app), trusts);
   observeRequests(server(app), app.get(MetricsRegistry, { strict: false }));
   addHooks(app, config);
   mountDashboard(app, server(app));
@@ -51,25 +62,24 @@ export async function createHttpApplication(config: Config, logger: Logger): Pro
 
 const isApi = ({ role }: Config): boolean => role !== 'worker';
 
-function createAdapter({ trustProxy }: Config): FastifyAdapter {
+function createAdapter(trustProxy: Trust): FastifyAdapter {
   return new FastifyAdapter({
     bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
-    trustProxy: fastifyTrustProxy(trustProxy),
+    trustProxy,
     // While the server shuts down, it still answers requests on open connections.
     return503OnClosing: false,
     genReqId: requestIdOf,
     // checkHost() refuses a missing Host header with a response body, which Node would not send.
-    http: { maxHeaderSize: HEADER_LIMIT_BYTES, requireHostHeader: false },
+    http: {
+      maxHeaderSize: HEADER_LIMIT_BYTES,
+      requireHostHeader: false,
+      headersTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+    },
     clientErrorHandler: answerConnectionFault,
     frameworkErrors: answerBadUrl,
   });
-}
-
-/** Fastify treats a plain number of hops as no trusted proxy, so it gets a function instead. */
-function fastifyTrustProxy(proxies: TrustedProxies): false | string[] | ((address: string, hop: number) => boolean) {
-  if (proxies === null) return false;
-  return 'addresses' in proxies ? proxies.addresses : (_, hop) => hop < proxies.hops;
 }
 
 const server = (app: NestFastifyApplication): FastifyInstance =>
@@ -78,22 +88,44 @@ const server = (app: NestFastifyApplication): FastifyInstance =>
 /** Adds the checks that run before the body is read: Host header, operator, client credentials, media type. */
 function addHooks(app: NestFastifyApplication, config: Config): void {
   const authentication = isApi(config) ? app.get(ClientAuthentication, { strict: false }) : null;
+  const credentials = app.get(FixedCredentials, { strict: false });
   const drain = app.get(Drain, { strict: false });
   // Without this header Node would keep such a connection open for as long as the client likes.
-  server(app).addHook('onSend', async (_, reply) => {
+  server(app).addHook('onSend', (_, reply, payload, done) => {
     if (drain.hasBegun) reply.header('connection', 'close');
+    done(null, payload);
   });
-  server(app).addHook('onRequest', async (request, reply) => {
-    checkHost(request);
-    const refusal = operatorRefusal(request, config.operator);
-    if (refusal) {
-      // Not thrown: Bull Board's own error handler would turn it into a 500.
-      sendProblem(reply, refusal);
-      return reply;
+  // With a callback instead of a promise where nothing is waited for: this runs for every request.
+  server(app).addHook('onRequest', (request, reply, done) => {
+    if (isBelowOps(request)) {
+      void checked(request, reply, async () => {
+        checkHost(request, config);
+        await checkOperator(request, reply, config, credentials);
+      }).then((isAccepted) => isAccepted && done());
+      return;
     }
+    checkHost(request, config);
+    // Before the body is read, because a wrong path or method matters more than a wrong media type.
+    if (request.is404) throw new NotFoundException();
     const route = oauthRoute(request);
-    if (!authentication || !route) return undefined;
-    await authentication.authenticate(request, reply, route);
-    return undefined;
+    if (!authentication || !route) done();
+    else authentication.authenticate(request, reply, route).then(() => done(endedMeanwhile(request)), done);
   });
+}
+
+/** The body of a connection that ended never ends, and nothing would finish or log the request. */
+const endedMeanwhile = ({ raw }: FastifyRequest): OAuthError | undefined =>
+  raw.socket.destroyed ? new OAuthError('invalid_request', 'the connection ended before the body') : undefined;
+
+/** Answers the error of a check, if there is one. Thrown, Bull Board's own error handler would turn it into a 500. */
+async function checked(request: FastifyRequest, reply: FastifyReply, check: () => Promise<void>): Promise<boolean> {
+  try {
+    await check();
+    return true;
+  } catch (error) {
+    const problem = problemOf(error);
+    if (problem.getStatus() >= 500) logServerError(request, error);
+    sendProblem(reply, problem);
+    return false;
+  }
 }

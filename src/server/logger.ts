@@ -1,5 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { destination, type DestinationStream, type Logger, pino } from 'pino';
+import { AUDIT_CONTEXT } from '../audit/audit.module.js';
+import { traceFields } from '../tracing/tracing.js';
 import { loadPackage } from '../values/optional-package.js';
 import type { Config } from './settings/settings.js';
 
@@ -21,7 +23,7 @@ const MAX_DEPTH = 5;
  * result goes to standard output.
  */
 export async function createLogger(
-  { logLevel, environment }: Pick<Config, 'logLevel' | 'environment'>,
+  { logLevel, environment, tracing }: Pick<Config, 'logLevel' | 'environment' | 'tracing'>,
   output: 'stdout' | 'stderr' | DestinationStream = 'stdout',
 ): Promise<Logger> {
   const options = {
@@ -30,11 +32,35 @@ export async function createLogger(
     timestamp: pino.stdTimeFunctions.isoTime,
     // pino's own redaction would make a line about ten times slower.
     formatters: { log: (fields: object) => redacted(fields, 1) },
+    ...(tracing && { mixin: traceFields }),
   };
   if (typeof output !== 'string') return pino(options, output);
   const { fd, isTTY } = process[output];
   const isPretty = isTTY && environment !== 'production' && logLevel !== 'silent';
-  return pino(options, isPretty ? await prettyOutput(fd) : destination({ dest: fd, sync: true }));
+  return pino(options, isPretty ? await prettyOutput(fd) : linesTo(fd));
+}
+
+const outputs = new Map<number, DestinationStream>();
+
+/** Writes the lines of one turn of the event loop together: a system call for each would cost more than most requests. */
+function linesTo(fd: number): DestinationStream {
+  const known = outputs.get(fd);
+  if (known) return known;
+  const file = destination({ dest: fd, sync: true });
+  let lines = '';
+  const flush = (): void => {
+    if (lines !== '') file.write(lines);
+    lines = '';
+  };
+  process.on('exit', flush);
+  const output = {
+    write(line: string): void {
+      if (lines === '') setImmediate(flush);
+      lines += line;
+    },
+  };
+  outputs.set(fd, output);
+  return output;
 }
 
 function redacted(fields: object, depth: number): Record<string, unknown> {
@@ -63,7 +89,12 @@ async function prettyOutput(fd: number): Promise<DestinationStream> {
 
 /** Writes Nest's lines and Usher's to one log. An object is logged as fields, a string as the message. */
 export class NestLogger implements LoggerService {
-  constructor(private readonly logger: Logger) {}
+  /** Logs the audit at every level but silent. */
+  private readonly audit: Logger;
+
+  constructor(private readonly logger: Logger) {
+    this.audit = logger.level === 'silent' ? logger : logger.child({}, { level: 'info' });
+  }
 
   log(message: unknown, ...rest: unknown[]): void {
     this.write('info', message, rest);
@@ -97,7 +128,8 @@ export class NestLogger implements LoggerService {
     const context = rest.at(-1);
     const shown = isNestNoise(level, String(context)) ? 'debug' : level;
     if (message instanceof Error) this.logger[shown](message.stack ?? message.message);
-    else if (typeof message === 'object' && message !== null) this.logger[shown]({ context, ...message });
+    else if (typeof message === 'object' && message !== null)
+      (context === AUDIT_CONTEXT ? this.audit : this.logger)[shown]({ context, ...message });
     else this.logger[shown]({ context }, String(message));
   }
 }

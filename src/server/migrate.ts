@@ -1,25 +1,61 @@
 import type { DataSource } from 'typeorm';
-import { dataSourceOptions, openDataSource } from '../database/data-source-options.js';
+import { openDataSource } from '../database/data-source-options.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../database/embedded/index.js';
-import { pendingMigrations } from '../database/migrator.js';
-import { migrateQueue } from '../queue/queue-connections.js';
+import { pendingMigrations, runMigrations, usherMigrations } from '../database/migrator.js';
+import { isDatabaseDown } from '../database/sql.js';
+import { isQueueMissing, migrateQueue } from '../queue/queue-connections.js';
+import { StartUpError } from '../values/start-up-error.js';
 import type { Config } from './settings/settings.js';
 
-/** Migrates the database, and a queue on Postgres. Returns the names of the migrations that were run. */
-export async function migrate(config: Config): Promise<string[]> {
+export interface Migrated {
+  /** Names of the migrations that were run. */
+  migrations: string[];
+  /** Whether tables of the queue were created or changed. */
+  queue: boolean;
+}
+
+export interface MigrationStatus {
+  migrations: { name: string; isDone: boolean }[];
+  /** Null where the queue is on Redis and needs no tables. */
+  isQueueDone: boolean | null;
+}
+
+/** Migrates the database, and a queue on Postgres. `onWait` is called if another process migrates at the moment. */
+export function migrate(config: Config, onWait: () => void = () => undefined): Promise<Migrated> {
+  return withDataSource(config, async (dataSource, embedded) => {
+    const migrations = await runMigrations(dataSource, onWait).catch((error: unknown) => {
+      throw isDatabaseDown(error) ? error : failed(error);
+    });
+    return { migrations, queue: await migrateQueue(config, embedded) };
+  });
+}
+
+/** Which migrations the database has. It changes nothing. */
+export function migrationStatus(config: Config): Promise<MigrationStatus> {
+  return withDataSource(config, async (dataSource, embedded) => {
+    const pending = await pendingMigrations(dataSource);
+    const migrations = usherMigrations.map(({ name }) => ({ name, isDone: !pending.includes(name) }));
+    const hasTables = config.queue.kind !== 'redis';
+    return { migrations, isQueueDone: hasTables ? !(await isQueueMissing(config, embedded)) : null };
+  });
+}
+
+async function withDataSource<T>(
+  config: Config,
+  work: (dataSource: DataSource, embedded: EmbeddedPostgres | null) => Promise<T>,
+): Promise<T> {
   const embedded =
     config.database.kind === 'embedded' ? await openEmbeddedPostgres(config.database.folder, 'join') : null;
   try {
-    const dataSource = await openDataSource(await dataSourceOptions(config, embedded, 'migration'), config);
-    return await migrateBoth(dataSource, config, embedded).finally(() => dataSource.destroy());
+    const dataSource = await openDataSource(config, embedded, 'migration');
+    return await work(dataSource, embedded).finally(() => dataSource.destroy());
   } finally {
     await embedded?.close();
   }
 }
 
-async function migrateBoth(dataSource: DataSource, config: Config, embedded: EmbeddedPostgres | null) {
-  const pending = await pendingMigrations(dataSource);
-  await dataSource.runMigrations();
-  await migrateQueue(config, embedded);
-  return pending;
+/** One line. TypeORM's error has a stack and the whole statement. */
+function failed(error: unknown): StartUpError {
+  const [reason] = (error as Error).message.split('\n');
+  return new StartUpError(`a migration failed: ${reason}; correct this, then run "usher migrate" again`);
 }

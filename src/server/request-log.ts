@@ -49,7 +49,7 @@ function logRequest({ method, routeOptions, user, id }: Request, { statusCode, e
 }
 
 /** Load balancers and Prometheus request these routes all the time. */
-const isPolled = (route: string | null): boolean =>
+export const isPolled = (route: string | null): boolean =>
   route !== null && (route === '/ops/metrics' || route.startsWith('/health/'));
 
 /** Logs a request that was answered before a route was known. */

@@ -1,12 +1,16 @@
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
+import { ClientApplications } from '../clients/client-applications.js';
 import { ClientsService } from '../clients/clients.service.js';
+import { MembersService } from '../members/members.service.js';
+import { randomAlphanumeric } from '../values/identifier.js';
 import { loadPackage, loadPackages } from '../values/optional-package.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { reportFault } from './fault.js';
 import { createLogger } from './logger.js';
 import { type Config, loadConfig } from './settings/settings.js';
 import { bannerFields, type Started, bannerText } from './startup-banner.js';
+import { startTracing } from './tracing/start-tracing.js';
 
 /** A server that listens. */
 export interface Running extends Started {
@@ -24,8 +28,7 @@ export async function serve(config: Config, given?: Logger): Promise<Running> {
   try {
     await app.listen({ port: config.port, host: config.host });
     // Created last: its secret is shown only once, so a failed start must not create it.
-    const firstClient = await createFirstClient(app, config);
-    return { app, url: await app.getUrl(), firstClient };
+    return { ...(await createFirst(app, config)), app, url: await app.getUrl() };
   } catch (error) {
     // Errors while closing a half-started application would only hide the original error.
     logger.level = 'silent';
@@ -42,14 +45,29 @@ async function loadHttpServer() {
   return loadPackage('@bull-board/api', () => import('./http-server.js'));
 }
 
-/** Creates a first client if an embedded sandbox has none. */
-async function createFirstClient(app: NestFastifyApplication, config: Config): Promise<Running['firstClient']> {
-  if (config.database.kind !== 'embedded') return null;
+/**
+ * Creates a first client and a first member if an embedded sandbox has no client. The client may use the authorization-code
+ * grant, with `usher listen` as its redirect URI.
+ */
+async function createFirst(
+  app: NestFastifyApplication,
+  config: Config,
+): Promise<Pick<Running, 'firstClient' | 'firstMember'>> {
+  const nothing = { firstClient: null, firstMember: null };
+  if (config.database.kind !== 'embedded') return nothing;
   const clients = app.get(ClientsService, { strict: false });
-  if ((await clients.list()).length > 0) return null;
+  if ((await clients.list()).length > 0) return nothing;
   const { client, secret } = await clients.create('First client', null);
-  return { id: client.id, secret };
+  const applications = app.get(ClientApplications, { strict: false });
+  await applications.configure(client.id, { redirectUris: [LISTEN_CALLBACK] });
+  const member = { name: 'member@cinema.example', password: randomAlphanumeric(PASSWORD_LENGTH) };
+  await app.get(MembersService, { strict: false }).create(member.name, member.password);
+  return { firstClient: { id: client.id, secret }, firstMember: member };
 }
+
+/** Where `usher listen` shows what a browser brings back. */
+const LISTEN_CALLBACK = 'http://127.0.0.1:4000/callback';
+const PASSWORD_LENGTH = 20;
 
 function explainListenError(error: unknown, { host, port }: Config): unknown {
   const code = (error as NodeJS.ErrnoException).code;
@@ -66,9 +84,11 @@ function explainListenError(error: unknown, { host, port }: Config): unknown {
 export async function runServer({ json = false }: { json?: boolean } = {}): Promise<void> {
   try {
     const config = loadConfig();
-    const running = await serve(config, await createLogger(config, json ? 'stderr' : 'stdout'));
+    const logger = await createLogger(config, json ? 'stderr' : 'stdout');
+    const endTracing = config.tracing ? await startTracing(logger) : undefined;
+    const running = await serve(config, logger);
     // Before the banner: a program that reads the banner may send a signal at once.
-    shutDownOnSignal(running);
+    shutDownOnSignal(running, endTracing);
     process.stdout.write(
       json ? `${JSON.stringify(bannerFields(config, running), null, 2)}\n` : bannerText(config, running),
     );
@@ -79,7 +99,7 @@ export async function runServer({ json = false }: { json?: boolean } = {}): Prom
 }
 
 /** After the first signal no new jobs start, and running deliveries finish and are recorded. A second one exits at once. */
-function shutDownOnSignal({ app }: Running): void {
+function shutDownOnSignal({ app }: Running, endTracing = () => Promise.resolve()): void {
   let isShuttingDown = false;
   const shutDown = (signal: NodeJS.Signals): void => {
     if (isShuttingDown) process.exit(130);
@@ -87,13 +107,16 @@ function shutDownOnSignal({ app }: Running): void {
     process.stderr.write(
       `usher: ${signal}: finishing running deliveries and requests; send it again to stop at once\n`,
     );
-    app.close().then(
-      () => process.exit(0),
-      (error: unknown) => {
-        reportFault(error);
-        process.exit(1);
-      },
-    );
+    app
+      .close()
+      .then(endTracing)
+      .then(
+        () => process.exit(0),
+        (error: unknown) => {
+          reportFault(error);
+          process.exit(1);
+        },
+      );
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, shutDown);
 }

@@ -1,9 +1,10 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { AuthModule } from '../auth/auth.module.js';
+import { AuthModule, AuthorizationRoutesModule } from '../auth/auth.module.js';
 import { AuthMetadataModule } from '../auth/metadata/metadata.module.js';
+import { MemberRoutesModule } from '../members/members.module.js';
 import { OrderRoutesModule } from '../orders/orders.module.js';
 import { SandboxRoutesModule, SandboxWorkerModule } from '../orders/sandbox/sandbox.module.js';
-import { UsherModule } from '../usher.module.js';
+import { usherModuleFor } from '../usher.module.js';
 import { WebhookRoutesModule, WebhookModule } from '../webhooks/webhook.module.js';
 import { OpsModule } from './console/ops.module.js';
 import { DocsModule } from './openapi/docs.controller.js';
@@ -14,12 +15,13 @@ import { type Config, SERVER_CONFIG } from './settings/settings.js';
 export class ServerModule {
   static forRole(config: Config): DynamicModule {
     const isSandbox = config.environment === 'sandbox';
-    const api = [AuthModule, AuthMetadataModule, OrderRoutesModule, WebhookRoutesModule, DocsModule];
+    const auth = [AuthModule, AuthMetadataModule, AuthorizationRoutesModule, MemberRoutesModule];
+    const api = [...auth, OrderRoutesModule, WebhookRoutesModule, DocsModule];
     return {
       module: ServerModule,
       global: true,
       imports: [
-        UsherModule.forResolvedOptions(config),
+        usherModuleFor(config),
         WebhookModule,
         OpsModule,
         ...(config.role === 'worker' ? [] : [...api, ...(isSandbox ? [SandboxRoutesModule] : [])]),

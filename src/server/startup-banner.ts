@@ -9,10 +9,12 @@ export interface Started {
   url: string;
   /** The first client of a new sandbox. Its secret is shown only once. Null at every later start. */
   firstClient: { id: string; secret: string } | null;
+  /** The first member of a new sandbox. The password is shown only once. Null at every later start. */
+  firstMember: { name: string; password: string } | null;
 }
 
 /** The startup banner as JSON, for programs. */
-export function bannerFields(config: Config, { url, firstClient }: Started) {
+export function bannerFields(config: Config, { url, firstClient, firstMember }: Started) {
   const { environment, role, unsafeDefaults } = config;
   return {
     environment,
@@ -26,13 +28,14 @@ export function bannerFields(config: Config, { url, firstClient }: Started) {
     unencrypted: unencrypted(config),
     unsafeDefaults,
     firstClient: firstClient && { client_id: firstClient.id, client_secret: firstClient.secret },
+    firstMember,
   };
 }
 
 /** The startup banner as text, for people. */
 export function bannerText(config: Config, started: Started): string {
   const { environment, role, url, dashboard, database, queue, webhookProxy, ...safety } = bannerFields(config, started);
-  const { unencrypted, unsafeDefaults, firstClient } = safety;
+  const { unencrypted, unsafeDefaults, firstClient, firstMember } = safety;
   const lines = [
     `Usher ${environment} (${role}) at ${url}, dashboard at ${dashboard}`,
     `Database ${database}, queue ${queue === 'embedded' || queue === database ? 'in the same database' : queue}.`,
@@ -43,6 +46,10 @@ export function bannerText(config: Config, started: Started): string {
   if (firstClient) {
     lines.push('A first client was created. Its secret is shown only once:');
     lines.push(`  client_id      ${firstClient.client_id}`, `  client_secret  ${firstClient.client_secret}`);
+  }
+  if (firstMember) {
+    lines.push('A first member was created, who can let a client act for them (docs/authorisation-code.md):');
+    lines.push(`  name           ${firstMember.name}`, `  password       ${firstMember.password}`);
   }
   return `${lines.join('\n')}\n`;
 }
@@ -57,6 +64,6 @@ function unencrypted({ database, queue }: Config): string[] {
 
 /** The value of the setting, without the password. */
 function shownLocation(location: DatabaseLocation | QueueLocation): string {
-  if ('url' in location) return hidePassword(location.url.href);
+  if ('url' in location) return hidePassword(String(location.url));
   return 'folder' in location ? `embedded:${location.folder}` : 'embedded';
 }

@@ -8,13 +8,8 @@ import { NOTIFY_ORDER_COMPLETION } from '../protocol/notification.js';
 import { newId } from '../values/identifier.js';
 import { type FinalStatus, WebhookEnded } from '../webhooks/webhook-ended.event.js';
 import type { WebhookView } from '../webhooks/webhook-view.js';
-import {
-  type Notified,
-  NotifyRequest,
-  type WebhookDetails,
-  type WebhookFilter,
-  WebhookService,
-} from '../webhooks/webhook.service.js';
+import { type Notified, NotifyRequest, WebhookService } from '../webhooks/webhook.service.js';
+import type { WebhookDetails, WebhookFilter } from '../webhooks/webhook-queries.js';
 
 /**
  * Replaces {@link WebhookService} in tests: validates and records the requests to notify and sends nothing. A request
@@ -85,7 +80,11 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
       ({ referenceId, status }) => referenceId === failed.referenceId && status !== 'FAILED',
     );
     if (live) throw conflict(`webhook ${live.id} of the same reference is already ${live.status}`);
-    return this.add({ ...failed, data: {} }, id);
+    const { referenceId, clientId, ownerId, notifyUrl } = failed;
+    return this.add(
+      { referenceId, clientId, ownerId: ownerId ?? undefined, notifyUrl: notifyUrl ?? undefined, data: {} },
+      id,
+    );
   }
 
   /** Ends the pending webhook of a reference and waits for the `@OnWebhookEnded()` listeners. */
@@ -96,7 +95,7 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
     const ended = { ...pending, status, attempts, nextAttemptAt: null, finishedAt: new Date().toISOString() };
     this.views = this.views.map((view) => (view === pending ? ended : view));
     const { id, referenceId, clientId, resendOf } = ended;
-    await this.emitter?.emitAsync(
+    await this.emitter?.emitAndWait(
       WebhookEnded.NAME,
       new WebhookEnded(id, referenceId, clientId, status, attempts, resendOf),
     );
@@ -115,7 +114,7 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
   }
 
   private add(
-    { referenceId, clientId, notifyUrl = 'https://registered.example/notify' }: NotifyRequest,
+    { referenceId, clientId, ownerId, notifyUrl = 'https://registered.example/notify' }: NotifyRequest,
     resendOf: string | null,
   ): WebhookView {
     const now = new Date().toISOString();
@@ -124,6 +123,7 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
       referenceId,
       eventType: NOTIFY_ORDER_COMPLETION,
       clientId,
+      ownerId: ownerId ?? null,
       notifyUrl,
       status: 'PENDING',
       attempts: 0,

@@ -12,34 +12,118 @@ export const DATABASE_SCHEMES: Record<string, 'mysql' | 'postgres'> = {
 export const QUEUE_SCHEMES: Record<string, 'redis' | 'postgres'> = {
   'redis:': 'redis',
   'rediss:': 'redis',
+  'redis+sentinel:': 'redis',
+  'rediss+sentinel:': 'redis',
   'postgres:': 'postgres',
   'postgresql:': 'postgres',
 };
 
+/** The URLs of a queue, for messages. */
+export const QUEUE_EXAMPLE =
+  'redis://host:6379, rediss://…, redis+sentinel://host:26379,host:26379/name or postgres://…';
+
+export interface Endpoint {
+  host: string;
+  port: number;
+}
+
+const SENTINEL_PORT = 26_379;
+const SENTINEL_FORM = /^(rediss?\+sentinel:\/\/(?:[^/?#]*@)?)([^/?#@]*)([/?#][^]*)?$/i;
+
+/** `redis+sentinel://user:password@host:26379,host:26379/name/0`. The parts of URL itself are those of its first host. */
+export class SentinelUrl extends URL {
+  constructor(
+    firstHost: string,
+    private readonly text: string,
+    readonly sentinels: Endpoint[],
+  ) {
+    super(firstHost);
+  }
+
+  /** The name by which the Sentinels know the primary and its replicas. */
+  get group(): string {
+    return decodeURIComponent(this.pathname.split('/')[1] ?? '');
+  }
+
+  get database(): string {
+    return this.pathname.split('/').slice(2).join('/');
+  }
+
+  /** With all hosts, as it was configured. */
+  override toString(): string {
+    return this.text;
+  }
+}
+
+/** Parses the URL of a database or queue, which may name several Sentinels. Null if it is not a URL. */
+export function parseConnectionUrl(text: string): URL | null {
+  const [, before = '', hosts, after = ''] = SENTINEL_FORM.exec(text) ?? [];
+  if (hosts === undefined) return URL.canParse(text) ? new URL(text) : null;
+  const names = hosts.split(',');
+  const firstHost = `${before}${names[0]}${after}`;
+  const sentinels = names.map(endpointOf).filter((endpoint) => endpoint !== null);
+  if (sentinels.length < names.length || !URL.canParse(firstHost)) return null;
+  return new SentinelUrl(firstHost, text, sentinels);
+}
+
+function endpointOf(text: string): Endpoint | null {
+  if (text === '' || !URL.canParse(`redis://${text}`)) return null;
+  const url = new URL(`redis://${text}`);
+  return { host: socketHost(url), port: Number(url.port || SENTINEL_PORT) };
+}
+
 /** The host of a URL in the form that sockets need: an IPv6 address has no brackets. */
 export const socketHost = ({ hostname }: Pick<URL, 'hostname'>): string => hostname.replace(/^\[|\]$/g, '');
 
+type UrlKind = 'mysql' | 'postgres' | 'redis';
+
 /** The allowed query parameters of a connection URL and their values. An empty list allows any value. */
-const PARAMETERS: Record<'mysql' | 'postgres' | 'redis', Record<string, string[]>> = {
+const PARAMETERS: Record<UrlKind | 'Sentinel', Record<string, string[]>> = {
   // The names of MySQL's own clients. REQUIRED encrypts but does not check the certificate.
   mysql: { 'ssl-mode': ['DISABLED', 'REQUIRED', 'VERIFY_IDENTITY'] },
   // `require` is not allowed, because libpq does not check the certificate with it and pg does.
   postgres: { sslmode: ['disable', 'no-verify', 'verify-full'], host: [] },
   redis: {},
+  // The user and password before the hosts are those of Redis. The Sentinels may have others.
+  Sentinel: { sentinel_username: [], sentinel_password: [] },
 };
 
-/** What is wrong with the parameters of a connection URL and how to correct it, or null. */
-export function parameterFault(kind: keyof typeof PARAMETERS, { hostname, searchParams }: URL): string | null {
+/** What is wrong with the parameters or the path of a connection URL and how to correct it, or null. */
+export function connectionUrlFault(kind: UrlKind, url: URL): string | null {
+  return (
+    parameterFault(url instanceof SentinelUrl ? 'Sentinel' : kind, url) ?? (kind === 'redis' ? pathFault(url) : null)
+  );
+}
+
+function parameterFault(
+  kind: keyof typeof PARAMETERS,
+  { hostname, pathname, search, searchParams }: URL,
+): string | null {
+  // A part of the password would be taken for the name of a database, and servers' messages show that name.
+  if (/@/.test(pathname + search)) return 'an @ follows the host; in a password use %2F for /, %3F for ? and %40 for @';
   const allowed = PARAMETERS[kind];
   for (const [name, value] of searchParams) {
     const values = allowed[name];
-    if (values === undefined) return `?${name} is not a parameter of ${kind} URLs; ${remedyFor(kind)}`;
-    if (values.length > 0 && !values.includes(value)) return `${name}=${value} is invalid; use ${values.join(', ')}`;
+    // A password with an unescaped ? in it would be shown, so the text of the URL is not.
+    if (values === undefined) return `a parameter after ? is not one of ${kind} URLs; ${remedyFor(kind)}`;
+    if (values.length > 0 && !values.includes(value)) return `${name} is invalid; use ${values.join(', ')}`;
   }
   // For an IP address, mysql2 would accept a certificate for `localhost`.
   if (searchParams.get('ssl-mode') === 'VERIFY_IDENTITY' && isIP(socketHost({ hostname })) !== 0)
     return 'ssl-mode=VERIFY_IDENTITY needs a host name; use the server’s name instead of its IP address';
   return null;
+}
+
+function pathFault(url: URL): string | null {
+  if (!(url instanceof SentinelUrl))
+    return /^\/?\d{0,4}$/.test(url.pathname)
+      ? null
+      : 'a Redis database is a number; use a URL like redis://host:6379/0';
+  if (url.group === '')
+    return 'the name of the primary is missing; use a URL like redis+sentinel://host:26379,host:26379/mymaster';
+  return /^\d{0,4}$/.test(url.database)
+    ? null
+    : 'a Redis database is a number; use a URL like redis+sentinel://host:26379/mymaster/0';
 }
 
 const ENCRYPTED = ['REQUIRED', 'VERIFY_IDENTITY', 'no-verify', 'verify-full'];
@@ -48,7 +132,7 @@ const LOCAL_HOST = /^(localhost|127\..*|\[::1\])?$/;
 /** True if the connection crosses a network without encryption. Unix sockets and loopback addresses do not. */
 export function isUnencrypted({ protocol, hostname, searchParams }: URL): boolean {
   const mode = searchParams.get('ssl-mode') ?? searchParams.get('sslmode') ?? '';
-  if (protocol === 'rediss:' || ENCRYPTED.includes(mode)) return false;
+  if (protocol.startsWith('rediss') || ENCRYPTED.includes(mode)) return false;
   return !LOCAL_HOST.test(hostname) && !searchParams.has('host');
 }
 

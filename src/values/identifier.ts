@@ -4,17 +4,31 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /** Larger bytes are discarded: 256 is not a multiple of 62, so they would favour the first characters. */
 const UNBIASED_BELOW = 256 - (256 % ALPHABET.length);
 
+/** Random bytes are taken in large pieces: each call costs more than thousands of bytes. No byte is used twice. */
+const PIECE_BYTES = 4_096;
+let piece = Buffer.alloc(0);
+let used = 0;
+
 /** `length` random characters of [A-Za-z0-9], 5.95 bits each; 43 of them carry 256 bits. */
 export function randomAlphanumeric(length: number): string {
   let text = '';
   while (text.length < length) {
-    for (const byte of randomBytes(length * 2)) {
-      if (byte < UNBIASED_BELOW && text.length < length) text += ALPHABET[byte % ALPHABET.length];
-    }
+    const byte = nextByte();
+    if (byte < UNBIASED_BELOW) text += ALPHABET[byte % ALPHABET.length];
   }
   return text;
 }
 
+function nextByte(): number {
+  if (used === piece.length) [piece, used] = [randomBytes(PIECE_BYTES), 0];
+  const byte = piece[used] as number;
+  // What made a token does not stay in memory.
+  piece[used] = 0;
+  used += 1;
+  return byte;
+}
+
+/** Tokens and ids of one environment are invalid in the other. */
 export type Environment = 'sandbox' | 'production';
 
 const LETTER: Record<Environment, string> = { sandbox: 's', production: 'p' };
@@ -30,6 +44,9 @@ const RANDOM_WIDTH = 12;
 export function newId(environment: Environment, nowMs: number): string {
   return LETTER[environment] + nowMs.toString(36).padStart(TIME_WIDTH, '0') + randomAlphanumeric(RANDOM_WIDTH);
 }
+
+/** When an id of {@link newId} was made, in milliseconds since 1970. */
+export const timeOfId = (id: string): number => Number.parseInt(id.slice(1, 1 + TIME_WIDTH), 36);
 
 /** The form of {@link newId}'s ids. Check it before a query: Postgres rejects NUL and MySQL ignores trailing spaces. */
 export const ID = /^[A-Za-z0-9]{22}$/;

@@ -1,6 +1,9 @@
 /** A fault that prevents a command from starting. Its message says what to do. */
 export class StartUpError extends Error {}
 
+/** A server that does not answer. It may answer later. */
+export class NoAnswer extends StartUpError {}
+
 /** The errors of a server that cannot be reached. */
 const NETWORK_ERRORS: Record<string, string> = {
   ECONNREFUSED: 'connection refused',
@@ -11,12 +14,21 @@ const NETWORK_ERRORS: Record<string, string> = {
   ENETUNREACH: 'no route to host',
 };
 
+/** A server that is reached with a correct URL, but accepts no further connection. */
+const TOO_MANY_CONNECTIONS = ['ER_CON_COUNT_ERROR', 'ER_TOO_MANY_USER_CONNECTIONS', 'ER_USER_LIMIT_REACHED', '53300'];
+
 /** An error for a database or queue that cannot be opened: its URL, the reason and the setting to correct. */
 export function unreachable(setting: string, url: URL, error: unknown): StartUpError {
   const first = error instanceof AggregateError ? (error.errors[0] as unknown) : error;
-  const networkError = NETWORK_ERRORS[(first as { code?: string }).code ?? ''];
-  const remedy = networkError ? `start it or correct ${setting}` : `correct ${setting}`;
-  return new StartUpError(`cannot open ${hidePassword(url.href)}: ${networkError ?? serverMessage(first)}; ${remedy}`);
+  const { code = '' } = first as { code?: string };
+  const networkError = NETWORK_ERRORS[code];
+  const remedy = TOO_MANY_CONNECTIONS.includes(code)
+    ? 'raise the connection limit of the server, or lower the pool size of the processes that use it'
+    : networkError
+      ? `start it or correct ${setting}`
+      : `correct ${setting}`;
+  const message = `cannot open ${hidePassword(String(url))}: ${networkError ?? serverMessage(first)}; ${remedy}`;
+  return networkError ? new NoAnswer(message) : new StartUpError(message);
 }
 
 /** The first line of the server's own error message. */
@@ -32,5 +44,13 @@ export function hidePassword(url: string): string {
   if (USER_WITHOUT_PASSWORD.test(url)) return url;
   return url
     .replace(/^((?:[a-z][a-z0-9+.-]*:\/\/)?[^/:@]*):[^]*@/i, '$1:***@')
-    .replace(/([?&][a-z]*password=)[^&]*/gi, '$1***');
+    .replace(/([?&][a-z_]*password=)[^&]*/gi, '$1***');
 }
+
+const MIN_PASSWORD_LENGTH = 12;
+
+/** Why production refuses a password, or null. An absent one is reported elsewhere. */
+export const passwordFault = (name: string, password: string): string | null =>
+  password === '' || [...password].length >= MIN_PASSWORD_LENGTH
+    ? null
+    : `${name} is too short; production needs at least ${MIN_PASSWORD_LENGTH} characters, e.g. $(openssl rand -hex 16)`;

@@ -11,6 +11,7 @@ import {
 } from 'typeorm';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { Problem } from '../http/problem.js';
+import type { Actor } from '../values/actor.js';
 import { liveKeyOf } from './record/webhook.recorder.js';
 import { Webhook } from './webhook.entity.js';
 import { WebhookService } from './webhook.service.js';
@@ -20,6 +21,8 @@ export interface MassResendOptions {
   clientId?: string | undefined;
   /** Only webhooks that failed at this time or later, in milliseconds since 1970. */
   since?: number | undefined;
+  /** Who asks for it, for the audit. Default: the application, `host`. */
+  actor?: Actor | undefined;
   onProgress?: (done: number, total: number) => void;
 }
 
@@ -46,7 +49,7 @@ export class MassResend {
     this.webhooks = dataSource.getRepository(Webhook);
   }
 
-  async run({ onProgress, ...which }: MassResendOptions = {}): Promise<Resent> {
+  async run({ onProgress, actor, ...which }: MassResendOptions = {}): Promise<Resent> {
     const where = conditions(which);
     const total = onProgress ? await this.webhooks.countBy(where) : 0;
     const done: Resent = { resent: 0, skipped: 0 };
@@ -58,7 +61,9 @@ export class MassResend {
       const resendable = await this.withoutLive(page);
       done.skipped += page.length - resendable.length;
       for (let at = 0; at < resendable.length; at += CONCURRENCY) {
-        const results = await Promise.all(resendable.slice(at, at + CONCURRENCY).map((failed) => this.resend(failed)));
+        const results = await Promise.all(
+          resendable.slice(at, at + CONCURRENCY).map((failed) => this.resend(failed, actor)),
+        );
         done.resent += results.filter((isResent) => isResent).length;
         done.skipped += results.filter((isResent) => !isResent).length;
         reportProgress();
@@ -99,9 +104,9 @@ export class MassResend {
   }
 
   /** False if the webhook cannot be resent, for example because it was resent meanwhile or has no Notify URL. */
-  private async resend({ id }: Failed): Promise<boolean> {
+  private async resend({ id }: Failed, actor: Actor | undefined): Promise<boolean> {
     try {
-      await this.service.resend(id);
+      await this.service.resend(id, { actor });
       return true;
     } catch (error) {
       if (error instanceof Problem) return false;

@@ -1,5 +1,5 @@
 import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
-import { type EventEmitter2, OnEvent } from '@nestjs/event-emitter';
+import { OnEvent } from '@nestjs/event-emitter';
 import { UsherEmitter } from '../events/usher-emitter.js';
 import type { Webhook } from './webhook.entity.js';
 
@@ -36,7 +36,7 @@ export class WebhookEndedEmitter implements OnApplicationShutdown {
   private readonly logger = new Logger(WebhookEndedEmitter.name);
   private readonly underWay = new Set<Promise<unknown>>();
 
-  constructor(@Inject(UsherEmitter) private readonly emitter: EventEmitter2) {}
+  constructor(@Inject(UsherEmitter) private readonly emitter: Pick<UsherEmitter, 'hasListeners' | 'emitAndWait'>) {}
 
   emitAll(status: FinalStatus, webhooks: EndedWebhook[]): void {
     for (const { id, referenceId, clientId, attempts, resendOf } of webhooks) {
@@ -52,7 +52,7 @@ export class WebhookEndedEmitter implements OnApplicationShutdown {
   private emit(event: WebhookEnded): void {
     if (!this.emitter.hasListeners(WebhookEnded.NAME)) return;
     const emitting = Promise.resolve()
-      .then(() => this.emitter.emitAsync(WebhookEnded.NAME, event))
+      .then(() => this.emitter.emitAndWait(WebhookEnded.NAME, event))
       .catch((error: unknown) => this.logger.error(`a listener for ${WebhookEnded.NAME} failed: ${String(error)}`))
       .finally(() => this.underWay.delete(emitting));
     this.underWay.add(emitting);

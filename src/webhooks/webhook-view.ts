@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { moment, named } from '../http/operation.js';
-import type { Webhook, WebhookAttempt } from './webhook.entity.js';
+import { timeOfId } from '../values/identifier.js';
+import type { DeliveredReference, Webhook, WebhookAttempt } from './webhook.entity.js';
 
 /** Printable ASCII only, so that deduplication does not depend on the database's collation. */
 export const ReferenceId = z
@@ -13,7 +14,8 @@ export const WebhookView = z.object({
   referenceId: z.string().meta({ description: 'The order’s `key`.' }),
   eventType: z.string(),
   clientId: z.string(),
-  notifyUrl: z.string(),
+  ownerId: z.string().nullable().meta({ description: 'The resource owner of the order, if it has one.' }),
+  notifyUrl: z.string().nullable().meta({ description: 'Null after it was deleted because of its age.' }),
   status: z.enum(['PENDING', 'SUCCESS', 'FAILED']),
   attempts: z.int().meta({ description: 'The number of attempts made.' }),
   nextAttemptAt: moment
@@ -23,7 +25,7 @@ export const WebhookView = z.object({
   finishedAt: moment.nullable(),
   resendOf: z.string().nullable().meta({ description: 'The id of the FAILED webhook that this one sends again.' }),
 });
-/** A webhook as its client and operators see it. */
+/** A webhook as its client and operators see it. Times as RFC 3339 text in UTC. */
 export type WebhookView = z.infer<typeof WebhookView>;
 
 export const AttemptView = z
@@ -41,6 +43,7 @@ export const AttemptView = z
       .meta({ description: 'The beginning of the response body, at most 1 KiB. Null if the address is private.' }),
   })
   .register(named, { id: 'WebhookAttempt' });
+/** One attempt of a webhook. Times as RFC 3339 text in UTC. */
 export type AttemptView = z.infer<typeof AttemptView>;
 
 export function webhookView(row: Webhook): WebhookView {
@@ -49,12 +52,31 @@ export function webhookView(row: Webhook): WebhookView {
     referenceId: row.referenceId,
     eventType: row.eventType,
     clientId: row.clientId,
-    notifyUrl: row.notifyUrl,
+    ownerId: row.ownerId,
+    notifyUrl: row.notifyUrl || null,
     status: row.status,
     attempts: row.attempts,
     resendOf: row.resendOf,
     nextAttemptAt: time(row.nextAttemptAt),
     createdAt: new Date(row.createdAt).toISOString(),
+    finishedAt: time(row.finishedAt),
+  };
+}
+
+/** What is still known of a webhook whose row was deleted because of its age. */
+export function deliveredView(row: DeliveredReference): WebhookView {
+  return {
+    id: row.webhookId,
+    referenceId: row.referenceId,
+    eventType: row.eventType,
+    clientId: row.clientId,
+    ownerId: row.ownerId,
+    notifyUrl: null,
+    status: 'SUCCESS',
+    attempts: row.attempts,
+    resendOf: null,
+    nextAttemptAt: null,
+    createdAt: new Date(timeOfId(row.webhookId)).toISOString(),
     finishedAt: time(row.finishedAt),
   };
 }

@@ -4,11 +4,13 @@ import {
   longText,
   NOTIFY_URL_LENGTH,
   OWN_ID_LENGTH,
+  OWNER_ID_LENGTH,
   text,
   wholeNumber,
 } from '../database/columns.js';
 
 /** Specification 3; PENDING is "delivery pending/retrying". */
+/** PENDING until one attempt succeeds or the last one fails; SUCCESS and FAILED are final. */
 export type WebhookStatus = 'PENDING' | 'SUCCESS' | 'FAILED';
 
 /** One notification to one client. This row decides what is sent; a queue job only triggers the attempt. */
@@ -16,6 +18,8 @@ export type WebhookStatus = 'PENDING' | 'SUCCESS' | 'FAILED';
 @Index('usher_webhook_due', ['status', 'nextAttemptAt', 'id'])
 @Index('usher_webhook_reference', ['referenceId', 'id'])
 @Index('usher_webhook_client', ['clientId', 'id'])
+@Index('usher_webhook_owner', ['ownerId', 'id'], { where: 'owner_id IS NOT NULL' })
+@Index('usher_webhook_client_status', ['clientId', 'status'])
 @Index('usher_webhook_created', ['createdAt'])
 @Index('usher_webhook_retention', ['purgedAt', 'finishedAt'])
 @Index('usher_webhook_live_key', ['liveKey'], { unique: true })
@@ -37,6 +41,11 @@ export class Webhook {
   @Column(text('client_id', CLIENT_ID_LENGTH))
   clientId: string;
 
+  /** The resource owner of the order. Null: the client itself. */
+  @Column({ ...text('owner_id', OWNER_ID_LENGTH), nullable: true })
+  ownerId: string | null;
+
+  /** Empty after the purge. */
   @Column(text('notify_url', NOTIFY_URL_LENGTH))
   notifyUrl: string;
 
@@ -72,9 +81,38 @@ export class Webhook {
   @Column({ ...text('request_id', 64), nullable: true })
   requestId: string | null;
 
-  /** When its body and its attempts were deleted because of their age. */
+  /** When its body, Notify URL and attempts were deleted because of their age. The row itself is deleted later. */
   @Column({ ...wholeNumber('purged_at'), nullable: true })
   purgedAt: number | null;
+}
+
+/**
+ * What remains of a SUCCESS webhook whose row was deleted because of its age. It has no end, because a delivered reference
+ * is never notified again (specification 6.3). It is written before that row is deleted, see retention/expired-rows.ts.
+ */
+@Entity('usher_delivered_reference')
+@Index('usher_delivered_reference_key', ['referenceId', 'eventType'], { unique: true })
+export class DeliveredReference {
+  @PrimaryColumn(text('webhook_id', OWN_ID_LENGTH))
+  webhookId: string;
+
+  @Column(text('reference_id', 191))
+  referenceId: string;
+
+  @Column(text('event_type', 64))
+  eventType: string;
+
+  @Column(text('client_id', CLIENT_ID_LENGTH))
+  clientId: string;
+
+  @Column({ ...text('owner_id', OWNER_ID_LENGTH), nullable: true })
+  ownerId: string | null;
+
+  @Column({ name: 'attempts', type: 'int' })
+  attempts: number;
+
+  @Column(wholeNumber('finished_at'))
+  finishedAt: number;
 }
 
 /** One POST. Written before the socket opens. Without a duration it is still running, or a crash ended it. */

@@ -1,13 +1,15 @@
-import { BullModule, InjectQueue } from '@nestjs/bullmq';
+import { BullModule } from '@nestjs/bullmq';
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
-import type { Queue } from 'bullmq';
+import { PendingLimit } from '../clients/pending-limit.js';
 import { EventsModule } from '../events/usher-emitter.js';
-import { logErrors, PRODUCER } from '../queue/queue.module.js';
+import { errorLogOf, PRODUCER } from '../queue/queue.module.js';
+import { traceHeaders } from '../tracing/tracing.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { ClientWebhooks } from './api/client-webhooks.js';
 import { TestNotifications } from './api/test-notifications.js';
 import { WebhooksController } from './api/webhooks.controller.js';
 import { ClaimStore } from './deliver/claim.store.js';
+import { DatabaseOutage } from './deliver/database-outage.js';
 import { DeliveryEvents } from './deliver/delivery-events.js';
 import { Delivery } from './deliver/delivery.js';
 import { OutcomeStore } from './deliver/outcome.store.js';
@@ -23,10 +25,18 @@ import { NotificationSender } from './transport/notification-sender.js';
 import { WebhookEndedEmitter } from './webhook-ended.event.js';
 import { WebhookService } from './webhook.service.js';
 
-const createSender = ({ retry, allowPrivateHosts, proxy }: ResolvedOptions): NotificationSender =>
-  new NotificationSender({ timeoutMs: retry.timeoutMs, allowPrivateHosts, proxy });
+const createSender = ({ retry, allowPrivateHosts, proxy, traceReceivers }: ResolvedOptions): NotificationSender =>
+  new NotificationSender({
+    timeoutMs: retry.timeoutMs,
+    allowPrivateHosts,
+    proxy,
+    ...(traceReceivers && { extraHeaders: () => traceHeaders() }),
+  });
 
-/** Records notifications and enqueues their delivery. Where the options say `deliver`, its workers deliver them. */
+/**
+ * Records notifications and enqueues their delivery. Where the options say `deliver`, its workers deliver them. They need
+ * `app.enableShutdownHooks()` to finish running attempts at SIGTERM.
+ */
 @Module({
   imports: [
     EventsModule,
@@ -46,22 +56,25 @@ const createSender = ({ retry, allowPrivateHosts, proxy }: ResolvedOptions): Not
     SigningSecrets,
     DeliveryEvents,
     WebhookEndedEmitter,
+    DatabaseOutage,
     ClaimStore,
     OutcomeStore,
     Delivery,
     DeliveryProcessor,
     Sweep,
     RetryRun,
+    errorLogOf(WEBHOOK_QUEUE),
+    errorLogOf(RETRY_RUN_QUEUE),
   ],
   exports: [WebhookService, MassResend, DeliveryQueue, NotificationSender, SigningSecrets, BullModule],
 })
 export class WebhookModule implements OnApplicationShutdown {
   constructor(
-    @InjectQueue(WEBHOOK_QUEUE) deliveries: Queue,
-    @InjectQueue(RETRY_RUN_QUEUE) retryRuns: Queue,
     private readonly sender: NotificationSender,
+    pending: PendingLimit,
+    service: WebhookService,
   ) {
-    for (const queue of [deliveries, retryRuns]) logErrors(queue);
+    pending.countWith((clientId, most) => service.countPending(clientId, most));
   }
 
   async onApplicationShutdown(): Promise<void> {

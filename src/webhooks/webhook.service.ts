@@ -1,16 +1,19 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, type EntityManager, Repository } from 'typeorm';
+import { type DataSource, Repository } from 'typeorm';
 import { z } from 'zod';
+import { AuditLog } from '../audit/audit.module.js';
 import { ClientsService } from '../clients/clients.service.js';
-import { USHER_DATA_SOURCE } from '../database/data-source.js';
+import { tableOf, USHER_DATA_SOURCE } from '../database/data-source.js';
 import { inTransaction, joinTransaction, type TransactionOptions } from '../database/sql.js';
-import { conflict, notFound, unprocessable, validated } from '../http/problem.js';
+import { conflict, unprocessable, validated } from '../http/problem.js';
 import { REQUEST_ID } from '../http/request-id.js';
 import { NOTIFY_ORDER_COMPLETION, notificationBody } from '../protocol/notification.js';
-import { ID } from '../values/identifier.js';
+import type { Actor } from '../values/actor.js';
+import { OWNER_ID } from '../values/resource-owner.js';
 import { WebhookRecorder } from './record/webhook.recorder.js';
-import { type AttemptView, attemptView, ReferenceId, type WebhookView, webhookView } from './webhook-view.js';
-import { Webhook, WebhookAttempt, type WebhookStatus } from './webhook.entity.js';
+import { getWebhook, listWebhooks, showWebhook, type WebhookDetails, type WebhookFilter } from './webhook-queries.js';
+import { ReferenceId, type WebhookView } from './webhook-view.js';
+import { Webhook } from './webhook.entity.js';
 
 /** The size of a `text` column in MySQL, in bytes. */
 const BODY_LIMIT = 65_535;
@@ -18,6 +21,8 @@ const BODY_LIMIT = 65_535;
 export const NotifyRequest = z.strictObject({
   referenceId: ReferenceId,
   clientId: z.string().min(1),
+  /** The resource owner whose token may read the notification too. */
+  ownerId: z.string().regex(OWNER_ID, 'must be 1 to 191 printable ASCII characters without spaces').optional(),
   notifyUrl: z.string().optional(),
   data: z.record(z.string(), z.unknown()),
   /** Shown in the log lines of the delivery. */
@@ -32,16 +37,12 @@ export interface Notified {
   isNew: boolean;
 }
 
-/** A webhook and its attempts, the first one first. */
-export interface WebhookDetails {
-  webhook: WebhookView;
-  attempts: AttemptView[];
-}
-
-export interface WebhookFilter {
-  referenceId?: string | undefined;
-  status?: WebhookStatus | undefined;
-  limit?: number | undefined;
+/** Who resends a webhook. */
+export interface ResendOptions {
+  /** Shown in the log lines of the delivery. */
+  requestId?: string | null;
+  /** Who asks for it, for the audit. Default: the application, `host`. */
+  actor?: Actor | undefined;
 }
 
 /** The operations on webhooks for other modules and for operators. Errors are problems of http/problem.ts. */
@@ -53,6 +54,7 @@ export class WebhookService {
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly recorder: WebhookRecorder,
     private readonly clients: ClientsService,
+    private readonly audit: AuditLog,
   ) {
     this.webhooks = dataSource.getRepository(Webhook);
   }
@@ -63,8 +65,9 @@ export class WebhookService {
    * is not notified again: the answer is then its webhook, with `isNew` false.
    */
   async notify(request: NotifyRequest, transaction: TransactionOptions = {}): Promise<Notified> {
-    const { referenceId, clientId, notifyUrl = null, data, requestId = null } = validated(NotifyRequest, request);
-    if (notifyUrl !== null) this.clients.checkNotifyUrlField(notifyUrl);
+    const { notifyUrl = null, ownerId = null, requestId = null, ...required } = validated(NotifyRequest, request);
+    const { referenceId, clientId, data } = required;
+    if (notifyUrl !== null) this.clients.checkNotifyUrl(notifyUrl);
     const body = notificationBody(NOTIFY_ORDER_COMPLETION, data);
     if (Buffer.byteLength(body) > BODY_LIMIT)
       throw unprocessable(`the notification is too large; use at most ${BODY_LIMIT} bytes`);
@@ -72,15 +75,13 @@ export class WebhookService {
       referenceId,
       eventType: NOTIFY_ORDER_COMPLETION,
       clientId,
+      ownerId,
       notifyUrl,
       body,
       resendOf: null,
       requestId,
     };
-    const recorded = await joinTransaction(this.dataSource, transaction, (manager) =>
-      this.recorder.record(manager, webhook),
-    );
-    return { webhook: webhookView(recorded.webhook), isNew: recorded.isNew };
+    return joinTransaction(this.dataSource, transaction, (manager) => this.recorder.record(manager, webhook));
   }
 
   /** The webhooks of one reference, newest first. */
@@ -89,51 +90,55 @@ export class WebhookService {
   }
 
   /** Newest first. */
-  async list({ referenceId, status, limit = 100 }: WebhookFilter): Promise<WebhookView[]> {
-    const where = { ...(referenceId !== undefined && { referenceId }), ...(status !== undefined && { status }) };
-    const rows = await this.webhooks.find({ where, order: { id: 'DESC' }, take: limit });
-    return rows.map(webhookView);
+  list(filter: WebhookFilter): Promise<WebhookView[]> {
+    return listWebhooks(this.dataSource, filter);
   }
 
-  async show(id: string): Promise<WebhookDetails> {
-    const webhook = await this.get(this.webhooks.manager, id);
-    const attempts = await this.webhooks.manager.find(WebhookAttempt, {
-      where: { webhookId: id },
-      order: { number: 'ASC' },
-    });
-    return { webhook: webhookView(webhook), attempts: attempts.map(attemptView) };
+  /** One webhook with its attempts. 404 if there is none with this id. */
+  show(id: string): Promise<WebhookDetails> {
+    return showWebhook(this.dataSource, id);
   }
 
   /**
    * Sends a FAILED notification again as a new webhook: to the order's own Notify URL if it had one, else to the client's
    * currently registered one. 409 for any other status (specification 6.3).
    */
-  async resend(id: string, requestId: string | null = null): Promise<WebhookView> {
+  async resend(id: string, { requestId = null, actor }: ResendOptions = {}): Promise<WebhookView> {
     return inTransaction(this.dataSource, async (manager) => {
-      const failed = await this.get(manager, id);
-      if (failed.status !== 'FAILED')
-        throw conflict(`webhook ${id} is ${failed.status}; only a FAILED webhook can be sent again`);
+      const { status } = await getWebhook(manager, id);
+      if (status !== 'FAILED') throw conflict(`webhook ${id} is ${status}; only a FAILED webhook can be sent again`);
+      const failed = await manager.findOneByOrFail(Webhook, { id });
       if (failed.purgedAt !== null)
         throw conflict(`webhook ${id} cannot be sent again: its body was deleted because of its age`);
-      const { referenceId, eventType, clientId, body } = failed;
+      const { referenceId, eventType, clientId, ownerId, body } = failed;
       const notifyUrl = failed.usesClientUrl ? null : failed.notifyUrl;
       const { webhook, isNew } = await this.recorder.record(manager, {
         referenceId,
         eventType,
         clientId,
+        ownerId,
         body,
         notifyUrl,
         resendOf: id,
         requestId,
       });
       if (!isNew) throw conflict(`webhook ${webhook.id} of the same reference is already ${webhook.status}`);
-      return webhookView(webhook);
+      const detail = { resentAs: webhook.id, client: clientId, requestId };
+      await this.audit.record({ action: 'webhook.resent', subject: `webhook:${id}`, actor, detail }, manager);
+      return webhook;
     });
   }
 
-  private async get(manager: EntityManager, id: string): Promise<Webhook> {
-    const webhook = ID.test(id) ? await manager.findOneBy(Webhook, { id }) : null;
-    if (!webhook) throw notFound(`there is no webhook ${id.slice(0, 64)}`);
-    return webhook;
+  /**
+   * Counts the PENDING webhooks of a client, but reads at most `most` entries of the index on client and status. So its
+   * cost does not depend on how many webhooks there are.
+   */
+  async countPending(clientId: string, most: number): Promise<number> {
+    const { manager } = this.webhooks;
+    const [row] = await manager.sql<[{ pending: string | number }]>`
+      SELECT COUNT(*) AS pending FROM (
+        SELECT client_id FROM ${() => tableOf(this.dataSource, Webhook)}
+        WHERE client_id = ${clientId} AND status = 'PENDING' LIMIT ${() => String(most)}) AS counted`;
+    return Number(row.pending);
   }
 }

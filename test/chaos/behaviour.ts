@@ -19,9 +19,18 @@ const HOSTS: Answer[][] = [
 const REPEATS = [1, 1, 1, 1, 2, 2, 3, 4, 9];
 
 export const HOST_COUNT = HOSTS.length;
+/** The number of the receiver that never answers. It is at every other address of this machine: many hosts. */
+export const HANGING_RECEIVER = HOST_COUNT;
+/** Its orders have numbers from here on. */
+export const FIRST_HANGING_ORDER = 1_000_000;
+
+/** Each receiver has an address of its own, because other ports of one address are the same host. */
+export const addressOf = (host: number): string => `127.0.0.${2 + host}`;
+export const hangingAddress = (n: number): string => `127.1.${n >> 8}.${n & 255}`;
 
 /** The answer to the nth arrival of an order, counted from 1. */
 export function answerTo(seed: number, host: number, order: number, nth: number): Answer {
+  if (host === HANGING_RECEIVER) return 'hang';
   const random = Random.of(seed, 'answer', order);
   const firstAnswer = random.pick(HOSTS[host] ?? ['ok' as const]);
   return nth <= random.pick(REPEATS) ? firstAnswer : 'ok';

@@ -9,13 +9,17 @@ import type { OwnRedis } from '../support/own-redis.js';
 import { Random } from '../support/random.js';
 import { Fleet } from './fleet.js';
 import { freePort } from './processes.js';
-import { OwnMariadb, prepareRedis } from './services.js';
+import { prepareRedis } from './redis.js';
+import { OwnMariadb } from './services.js';
 
 /** The built code, because tsx omits the metadata that dependency injection needs. */
 const usher = (await import(new URL('../../dist/index.js', import.meta.url).href)) as typeof Usher;
 const { migrate } = (await import(
   new URL('../../dist/server/migrate.js', import.meta.url).href
 )) as typeof import('../../src/server/migrate.js');
+const { loadConfig } = (await import(
+  new URL('../../dist/server/settings/settings.js', import.meta.url).href
+)) as typeof import('../../src/server/settings/settings.js');
 
 const ORDER = { currencyCode: 'MYR', totalAmount: 4200, bookingAmount: 200, payableAmount: 4300 };
 const COMPLETION = { bookingId: 'BK-1', transactionId: 'TX-1' };
@@ -29,6 +33,7 @@ export class Cinema {
     readonly mariadb: OwnMariadb,
     private readonly worker: Fleet,
     private readonly app: INestApplicationContext,
+    /** The client of all orders that are not given another one. */
     private readonly client: Usher.Client,
   ) {}
 
@@ -38,24 +43,38 @@ export class Cinema {
     await Promise.all([redis.start(), mariadb.start()]);
     await mariadb.createDatabase();
     const settings = { ...times, ...settingsOf(redis, mariadb) };
-    const config = usher.loadConfig({ ...settings, USHER_ROLE: 'api' });
-    await migrate(config);
+    await migrate(loadConfig(settings));
     const worker = new Fleet(folder, settings, Random.of(1, 'fleet'));
     worker.add('worker', 'worker', await freePort());
     await worker.start();
-    const app = await NestFactory.createApplicationContext(orderService(config), { logger: false });
-    const { client } = await app.get(usher.ClientsService, { strict: false }).create('Bench', null);
-    return new Cinema(folder, redis, mariadb, worker, app, client);
+    const app = await NestFactory.createApplicationContext(orderService(settings), { logger: false });
+    return new Cinema(folder, redis, mariadb, worker, app, await createClient(app));
+  }
+
+  anotherClient(): Promise<Usher.Client> {
+    return createClient(this.app);
   }
 
   /** Creates orders and returns their keys. The Notify URL of the nth is `urlOf(n)`. */
-  async createOrders(count: number, urlOf: (n: number) => string): Promise<string[]> {
+  async createOrders(count: number, urlOf: (n: number) => string, client = this.client): Promise<string[]> {
     const service = this.app.get(usher.OrdersService, { strict: false });
     const keys: string[] = [];
     await inParallel(count, async (n) => {
-      keys[n] = (await service.create(this.client, { ...ORDER, notifyUrl: urlOf(n) })).key;
+      keys[n] = (await service.create(client, { ...ORDER, notifyUrl: urlOf(n) })).key;
     });
     return keys;
+  }
+
+  /** Stops the worker, does the work and starts a new worker. */
+  async replaceWorkerAfter(work: () => Promise<void>): Promise<void> {
+    await this.worker.victim('worker')?.replaceAfter(work);
+    await this.worker.waitUntilUp();
+  }
+
+  /** Ends every pending notification and empties the queue. */
+  async clear(): Promise<void> {
+    await this.mariadb.query(`UPDATE usher_webhook SET status = 'FAILED', live_key = NULL WHERE status = 'PENDING'`);
+    await this.redis.command('FLUSHALL');
   }
 
   async complete(key: string): Promise<void> {
@@ -79,8 +98,19 @@ export class Cinema {
   }
 }
 
-function orderService(config: Usher.Config): DynamicModule {
-  const root = usher.UsherModule.forResolvedOptions(config);
+async function createClient(app: INestApplicationContext): Promise<Usher.Client> {
+  return (await app.get(usher.ClientsService, { strict: false }).create('Bench', null)).client;
+}
+
+function orderService(settings: Record<string, string>): DynamicModule {
+  const root = usher.UsherModule.forRoot({
+    environment: 'sandbox',
+    masterKeys: settings.USHER_MASTER_KEYS!,
+    database: { url: settings.DATABASE_URL! },
+    queue: { url: settings.QUEUE_URL! },
+    notifyUrls: { allowPrivate: true },
+    deliver: false,
+  });
   return { ...root, imports: [...(root.imports ?? []), usher.ClientsModule, usher.OrdersModule, usher.WebhookModule] };
 }
 

@@ -8,8 +8,12 @@ export interface Observed {
   arrivals: Arrival[];
   /** Keys of the orders whose completion was answered 200. */
   acknowledged: string[];
+  /** By key: when the completion was requested, of the orders whose receivers do answer. */
+  requestedAt: Map<string, number>;
   unexpectedResponses: string[];
   unexpectedEnds: string[];
+  /** What guessers of a client secret reached. */
+  guessed: string[];
   faults: Fault[];
 }
 
@@ -45,7 +49,9 @@ export class Evidence {
 
   /** Whether a process or the database was unavailable at some time between `from` and `until`. */
   wasDisturbed(from: number, until: number): boolean {
-    return this.observed.faults.some((fault) => fault.loss !== 'queue' && fault.from <= until && fault.until >= from);
+    return this.observed.faults.some(
+      (fault) => ['process', 'database'].includes(fault.loss) && fault.from <= until && fault.until >= from,
+    );
   }
 }
 

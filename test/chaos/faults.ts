@@ -1,12 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { OwnRedis } from '../support/own-redis.js';
 import type { Random } from '../support/random.js';
 import type { Fleet, Role } from './fleet.js';
+import type { Guessing } from './guessing.js';
 import { LONGEST_LEASE_MS } from './limits.js';
+import type { ChaosRedis } from './redis.js';
 import type { OwnMariadb } from './services.js';
 
-/** What a fault makes unavailable: a process, the database or the queue. */
-export type Loss = 'process' | 'database' | 'queue';
+/** What a fault makes unavailable: a process, the database, the queue or nothing. */
+export type Loss = 'process' | 'database' | 'queue' | 'nothing';
 
 export interface Fault {
   name: string;
@@ -32,10 +33,16 @@ export class Faults {
   constructor(
     private readonly fleet: Fleet,
     private readonly random: Random,
-    services: { redis: OwnRedis; mariadb: OwnMariadb } | null,
+    services: { redis: ChaosRedis; mariadb: OwnMariadb } | null,
+    private readonly guessing: Guessing,
   ) {
     this.kinds = services
-      ? [...this.processKinds('worker'), this.killOf('api'), ...this.serviceKinds(services.redis, services.mariadb)]
+      ? [
+          ...this.processKinds('worker'),
+          this.killOf('api'),
+          this.guessingAt('api'),
+          ...this.serviceKinds(services.redis, services.mariadb),
+        ]
       : this.oneProcessKinds();
   }
 
@@ -78,7 +85,7 @@ export class Faults {
   /** With only one process: it must be up and work for a while before the next fault. */
   private oneProcessKinds(): Kind[] {
     const turn = oneAtATime();
-    return this.processKinds('all').map(({ inject, ...kind }) => ({
+    return [...this.processKinds('all'), this.guessingAt('all')].map(({ inject, ...kind }) => ({
       ...kind,
       inject: (fault) =>
         turn(fault, async () => {
@@ -87,6 +94,15 @@ export class Faults {
           await sleep(this.random.between(2_000, 6_000));
         }),
     }));
+  }
+
+  private guessingAt(role: Role): Kind {
+    const inject = async (): Promise<boolean> => {
+      const victim = this.fleet.victim(role);
+      if (victim) await this.guessing.attack(victim.name, victim.url);
+      return victim !== undefined;
+    };
+    return { name: 'pipelined guesses of a client secret', loss: 'nothing', inject };
   }
 
   private killOf(role: Role): Kind {
@@ -102,10 +118,10 @@ export class Faults {
     return { name, loss: 'process', inject };
   }
 
-  private serviceKinds(redis: OwnRedis, mariadb: OwnMariadb): Kind[] {
+  private serviceKinds(redis: ChaosRedis, mariadb: OwnMariadb): Kind[] {
     const redisTurn = oneAtATime();
     const mariadbTurn = oneAtATime();
-    const queue = (name: string, work: () => Promise<void>): Kind => ({
+    const queue = ([name, work]: [string, () => Promise<unknown>]): Kind => ({
       name,
       loss: 'queue',
       inject: (fault) => redisTurn(fault, work),
@@ -115,27 +131,21 @@ export class Faults {
       loss: 'database',
       inject: (fault) => mariadbTurn(fault, work),
     });
-    const redisCommand = async (...command: [string, ...string[]]): Promise<void> => {
-      await redis.command(...command);
-    };
-    const restart = async (
-      server: OwnRedis | OwnMariadb,
-      signal: NodeJS.Signals,
-      forget?: () => void,
-    ): Promise<void> => {
-      await server.stop(signal);
+    const restart = async (signal: NodeJS.Signals): Promise<void> => {
+      await mariadb.stop(signal);
       await sleep(this.random.between(1_000, 5_000));
-      forget?.();
-      await server.start();
+      await mariadb.start();
     };
     return [
-      queue('Redis: FLUSHALL', () => redisCommand('FLUSHALL')),
-      queue('Redis: connections cut', () => redisCommand('CLIENT', 'KILL', 'TYPE', 'normal')),
-      queue('Redis: kill -9, memory kept', () => restart(redis, 'SIGKILL')),
-      queue('Redis: kill -9, memory lost', () => restart(redis, 'SIGKILL', () => redis.forget())),
-      database('MariaDB: kill -9', () => restart(mariadb, 'SIGKILL')),
-      database('MariaDB: restart', () => restart(mariadb, 'SIGTERM')),
+      ...Object.entries(redis.faults(this.random)).map(queue),
+      database('MariaDB: kill -9', () => restart('SIGKILL')),
+      database('MariaDB: restart', () => restart('SIGTERM')),
       database('MariaDB: connections cut', () => mariadb.cutConnections()),
+      database('MariaDB: demoted, read-only', async () => {
+        await mariadb.setReadOnly(true);
+        await sleep(this.random.between(1_000, 8_000));
+        await mariadb.setReadOnly(false);
+      }),
     ];
   }
 }
@@ -143,8 +153,8 @@ export class Faults {
 type Victim = NonNullable<ReturnType<Fleet['victim']>>;
 
 /** Faults of the same server run one after the other; each starts when the previous one is over. */
-function oneAtATime(): (fault: Fault, work: () => Promise<void>) => Promise<boolean> {
-  let last: Promise<void> = Promise.resolve();
+function oneAtATime(): (fault: Fault, work: () => Promise<unknown>) => Promise<boolean> {
+  let last: Promise<unknown> = Promise.resolve();
   return async (fault, work) => {
     last = last.then(() => {
       fault.from = Date.now();

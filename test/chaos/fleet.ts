@@ -79,6 +79,15 @@ export class Supervised {
     });
   }
 
+  /** Stops the process, does the work and kills the process. The next one begins with what the work left. */
+  replaceAfter(work: () => Promise<void>): Promise<void> {
+    return this.during(async (child) => {
+      child.kill('SIGSTOP');
+      await work();
+      await end(child, 'SIGKILL', DRAIN_MS);
+    });
+  }
+
   retire(): Promise<void> {
     this.isRetired = true;
     return this.drain();
@@ -101,11 +110,14 @@ export class Fleet {
     private readonly folder: string,
     private readonly settings: Record<string, string>,
     private readonly random: Random,
+    /** With several builds, every start takes one of them at random, as during an upgrade. */
+    private readonly builds = [SERVER],
   ) {}
 
   add(name: string, role: Role, port: number): void {
     const env = { ...bareEnvironment(), ...this.settings, USHER_ROLE: role, PORT: String(port) };
-    const launch = (): ChildProcess => start(process.execPath, [SERVER], join(this.folder, `${name}.log`), env);
+    const launch = (): ChildProcess =>
+      start(process.execPath, [this.random.pick(this.builds)], join(this.folder, `${name}.log`), env);
     const record = (line: string): void => void this.unexpectedEnds.push(line);
     this.members.push(new Supervised(name, role, port, launch, this.random, record));
   }

@@ -5,8 +5,12 @@ export const LIMITS = { timeoutMs: 2_000, retryEveryMs: 4_000, minIntervalMs: 2_
 export const SHORTEST_LEASE_MS = LIMITS.timeoutMs + 10_000 + LIMITS.minIntervalMs;
 export const LONGEST_LEASE_MS = SHORTEST_LEASE_MS + LIMITS.retryEveryMs;
 
-export const TIME_SETTINGS = {
+/** Short times, and no limit that the load of the run itself would reach. */
+export const RUN_SETTINGS = {
   WEBHOOK_TIMEOUT: `${LIMITS.timeoutMs}ms`,
   WEBHOOK_RETRY_EVERY: `${LIMITS.retryEveryMs}ms`,
   WEBHOOK_RETRY_MIN_INTERVAL: `${LIMITS.minIntervalMs}ms`,
+  TOKEN_RATE_LIMIT: 'off',
+  ORDER_RATE_LIMIT: 'off',
+  WEBHOOK_PENDING_LIMIT: 'off',
 };

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { parseArgs } from 'node:util';
+import type { RedisAccess } from './redis.js';
 
 export type BackendKind = 'services' | 'embedded';
 
@@ -10,27 +11,51 @@ export interface Options {
   workers: number;
   apis: number;
   backend: BackendKind;
+  /** The hosts of a second client, which never answer. Each gets one order. */
+  hangingHosts: number;
+  /** How the processes find the primary of Redis. */
+  redis: RedisAccess;
+  /** A checkout of another version, or null. */
+  upgradeFrom: string | null;
 }
 
 /** An error that the user can correct. It is shown in one line, without a stack. */
 export class CannotRun extends Error {}
 
-const DEFAULTS = { services: { orders: 5_000, faults: 50 }, embedded: { orders: 300, faults: 16 } };
+const DEFAULTS = {
+  services: { orders: 5_000, faults: 50, hangingHosts: 2_000 },
+  embedded: { orders: 300, faults: 16, hangingHosts: 20 },
+};
 const text = { type: 'string' } as const;
-const KNOWN = { seed: text, orders: text, faults: text, workers: text, apis: text, backend: text };
+const KNOWN = {
+  seed: text,
+  orders: text,
+  faults: text,
+  workers: text,
+  apis: text,
+  backend: text,
+  redis: text,
+  'hanging-hosts': text,
+  'upgrade-from': text,
+};
 
 export function readOptions(args: string[]): Options {
   const given = parse(args);
   const backend = given.backend ?? 'services';
   if (backend !== 'services' && backend !== 'embedded')
     throw new CannotRun('--backend is invalid; use services or embedded');
+  const redis = given.redis ?? 'address';
+  if (redis !== 'address' && redis !== 'sentinel') throw new CannotRun('--redis is invalid; use address or sentinel');
   return {
     backend,
+    redis,
     seed: number('seed', given.seed, randomInt(1_000_000), 0),
     orders: number('orders', given.orders, DEFAULTS[backend].orders),
     faults: number('faults', given.faults, DEFAULTS[backend].faults, 0),
     workers: number('workers', given.workers, 3),
     apis: number('apis', given.apis, 2),
+    hangingHosts: number('hanging-hosts', given['hanging-hosts'], DEFAULTS[backend].hangingHosts, 0),
+    upgradeFrom: given['upgrade-from'] ?? null,
   };
 }
 

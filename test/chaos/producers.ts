@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../support/random.js';
-import { HOST_COUNT } from './behaviour.js';
-import type { Options } from './options.js';
+import type { BackendKind } from './options.js';
 
 export interface Credentials {
   id: string;
@@ -11,6 +10,15 @@ export interface Credentials {
 interface Reply {
   status: number;
   body: Record<string, unknown>;
+}
+
+/** What the producers of one client do. */
+export interface Work {
+  seed: number;
+  backend: BackendKind;
+  orders: number;
+  /** The Notify URL of the order with this number. */
+  urlOf: (order: number) => string;
 }
 
 /** A response that no fault explains. The request is not repeated. */
@@ -29,6 +37,8 @@ export class Producers {
   /** Keys of the orders whose completion was answered 200. */
   readonly acknowledged: string[] = [];
   readonly unexpected: string[] = [];
+  /** When the completion of each order was requested. */
+  readonly requestedAt = new Map<string, number>();
   private readonly random: Random;
   private next = 0;
   private token = '';
@@ -36,8 +46,7 @@ export class Producers {
   constructor(
     private readonly urls: string[],
     private readonly client: Credentials,
-    private readonly receiverPorts: number[],
-    private readonly options: Options,
+    private readonly options: Work,
   ) {
     this.random = Random.of(options.seed, 'producers');
   }
@@ -66,10 +75,10 @@ export class Producers {
   }
 
   private async oneOrder(order: number): Promise<void> {
-    const port = this.receiverPorts[Random.of(this.options.seed, 'host', order).between(0, HOST_COUNT - 1)];
-    const notifyUrl = `http://127.0.0.1:${port}/orders/${order}`;
+    const notifyUrl = this.options.urlOf(order);
     const { body } = await this.requestUntilDone('/movie-orders', this.bearer, { ...ORDER, notifyUrl });
     const key = String(body.key);
+    this.requestedAt.set(key, Date.now());
     // Sometimes an order is completed twice at once, as by a client that repeats a slow request.
     const twice = this.random.next() < 0.1;
     await Promise.all([this.complete(order, key), twice && this.complete(order, key)]);

@@ -2,12 +2,14 @@ import { createHmac } from 'node:crypto';
 import { createWriteStream, type WriteStream } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type Answer, answerTo, HOST_COUNT, lateByMs } from './behaviour.js';
+import { addressOf, type Answer, answerTo, HANGING_RECEIVER, HOST_COUNT, lateByMs } from './behaviour.js';
 
 /** Settings of the receivers. They run in a separate process, so that their timestamps are not late. */
 export interface Assignment {
   seed: number;
   secret: string;
+  /** The secret of the client whose receiver never answers. */
+  hangingSecret: string;
   logFile: string;
 }
 
@@ -20,7 +22,8 @@ const noncesSeen = new Set<string>();
 process.on('message', (message: Assignment) => {
   assignment = message;
   log = createWriteStream(assignment.logFile);
-  void Promise.all(Array.from({ length: HOST_COUNT }, (_, host) => open(host))).then((ports) => process.send?.(ports));
+  const hosts = Array.from({ length: HOST_COUNT + 1 }, (_, host) => host);
+  void Promise.all(hosts.map(open)).then((ports) => process.send?.(ports));
 });
 process.on('disconnect', () => log.end(() => process.exit(0)));
 
@@ -30,7 +33,8 @@ function open(host: number): Promise<number> {
     receive(host, request, response).catch(() => response.destroy());
   });
   return new Promise((resolve) => {
-    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
+    const address = host === HANGING_RECEIVER ? '0.0.0.0' : addressOf(host);
+    server.listen(0, address, () => resolve((server.address() as AddressInfo).port));
   });
 }
 
@@ -43,26 +47,27 @@ async function receive(host: number, request: IncomingMessage, response: ServerR
   const id = (count += 1);
   const body = Buffer.concat(await request.toArray());
   const answer = answerTo(assignment.seed, host, order, nth);
-  write({ arrival: id, order, at, answer, ...identityOf(request, body) });
+  write({ arrival: id, order, at, answer, ...identityOf(host, request, body) });
   respond(answer, id, order, response);
 }
 
-function identityOf({ headers }: IncomingMessage, body: Buffer) {
+function identityOf(host: number, { headers }: IncomingMessage, body: Buffer) {
+  const secret = host === HANGING_RECEIVER ? assignment.hangingSecret : assignment.secret;
   const { eventType, data } = JSON.parse(body.toString()) as { eventType: string; data: { key: string } };
   const isRight = eventType === 'NOTIFY_ORDER_COMPLETION' && headers['content-type'] === 'application/json';
   return {
     webhook: String(headers['x-webhook-id']),
     attempt: Number(headers['x-webhook-attempt']),
     key: data.key,
-    isSigned: isRight && isSigned(headers, body),
+    isSigned: isRight && isSigned(secret, headers, body),
   };
 }
 
 /** Verifies a signature by specification 6.2, without Usher's code. A repeated nonce is a replay. */
-function isSigned(headers: IncomingMessage['headers'], body: Buffer): boolean {
+function isSigned(secret: string, headers: IncomingMessage['headers'], body: Buffer): boolean {
   const [timestamp = '', nonce = ''] = [headers['x-timestamp'], headers['x-nonce-str']].map(String);
   const message = timestamp + nonce + body.toString('base64');
-  const expected = createHmac('sha256', assignment.secret).update(message).digest('hex');
+  const expected = createHmac('sha256', secret).update(message).digest('hex');
   const isFresh = /^\d{10}$/.test(timestamp) && Math.abs(Date.now() / 1_000 - Number(timestamp)) < 60;
   const isNew = /^[A-Za-z0-9]{32}$/.test(nonce) && !noncesSeen.has(nonce);
   noncesSeen.add(nonce);

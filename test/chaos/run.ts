@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Random } from '../support/random.js';
 import { ReceiverProcess } from './arrivals.js';
+import { addressOf, FIRST_HANGING_ORDER, HANGING_RECEIVER, hangingAddress, HOST_COUNT } from './behaviour.js';
 import type { Observed } from './evidence.js';
 import { Faults } from './faults.js';
+import { Guessing } from './guessing.js';
 import { LIMITS, LONGEST_LEASE_MS } from './limits.js';
 import { CannotRun, type Options, readOptions } from './options.js';
 import { Producers } from './producers.js';
@@ -18,6 +20,8 @@ const FAULT_EVERY_MS = { services: 4_500, embedded: 9_000 };
 /** Twice the time of five attempts that were all cut off. */
 const SETTLE_TIMEOUT_MS = 2 * LIMITS.maxAttempts * LONGEST_LEASE_MS;
 const READ_TIMEOUT_MS = 30_000;
+/** Much longer than the attempts of a hanging host take, with an eighth of the slots of one worker. */
+const SETTLE_TIMEOUT_PER_HANGING_HOST_MS = 2 * LIMITS.maxAttempts * (LIMITS.timeoutMs / 32);
 
 const progress = new Progress();
 
@@ -30,10 +34,10 @@ async function main(): Promise<number> {
   return report(observed, folder);
 }
 
-const headline = ({ seed, orders, faults, workers, apis, backend }: Options): string =>
+const headline = ({ seed, orders, faults, workers, apis, backend, redis }: Options): string =>
   backend === 'embedded'
     ? `seed ${seed}: ${orders} orders and ${faults} faults, one process on the embedded database`
-    : `seed ${seed}: ${orders} orders and ${faults} faults, ${apis} api and ${workers} worker processes on MariaDB and Redis`;
+    : `seed ${seed}: ${orders} orders and ${faults} faults, ${apis} api and ${workers} worker processes on MariaDB and Redis${redis === 'sentinel' ? ' with Sentinels' : ''}`;
 
 /** Runs orders and faults, and collects the log of the receivers and the tables. */
 async function observe(options: Options, folder: string): Promise<Observed> {
@@ -43,12 +47,22 @@ async function observe(options: Options, folder: string): Promise<Observed> {
   const receivers = await ReceiverProcess.start({
     seed,
     secret: setting.client.secret,
+    hangingSecret: setting.hangingClient.secret,
     logFile: join(folder, 'arrivals.jsonl'),
   });
-  const producers = new Producers(setting.fleet.urls, setting.client, receivers.ports, options);
-  const faults = new Faults(setting.fleet, Random.of(seed, 'faults'), setting.services);
-  await disturb(options, producers, faults);
-  await settle(setting);
+  const producers = new Producers(setting.fleet.urls, setting.client, {
+    ...options,
+    urlOf: ordinaryUrls(seed, receivers.ports),
+  });
+  const hanging = new Producers(setting.fleet.urls, setting.hangingClient, {
+    ...options,
+    orders: options.hangingHosts,
+    urlOf: hangingUrls(receivers.ports),
+  });
+  const guessing = new Guessing(setting.guessedClient);
+  const faults = new Faults(setting.fleet, Random.of(seed, 'faults'), setting.services, guessing);
+  await disturb(options, producers, hanging, faults);
+  await settle(setting, options);
   const tables = await retryUntil(() => readTables(setting.query), READ_TIMEOUT_MS);
   await setting.fleet.retire();
   const arrivals = await receivers.finish();
@@ -56,15 +70,32 @@ async function observe(options: Options, folder: string): Promise<Observed> {
   return {
     tables,
     arrivals,
-    acknowledged: producers.acknowledged,
-    unexpectedResponses: producers.unexpected,
+    acknowledged: [...producers.acknowledged, ...hanging.acknowledged],
+    requestedAt: producers.requestedAt,
+    unexpectedResponses: [...producers.unexpected, ...hanging.unexpected],
     unexpectedEnds: setting.fleet.unexpectedEnds,
+    guessed: guessing.successes,
     faults: faults.past,
   };
 }
 
-/** Runs orders and faults at the same time. */
-async function disturb({ faults, orders, backend }: Options, producers: Producers, chaos: Faults): Promise<void> {
+/** The Notify URLs of orders whose receivers answer in some way. */
+const ordinaryUrls = (seed: number, ports: number[]) => (order: number) => {
+  const host = Random.of(seed, 'host', order).between(0, HOST_COUNT - 1);
+  return `http://${addressOf(host)}:${ports[host]}/orders/${order}`;
+};
+
+/** Every order has a host of its own, which never answers. */
+const hangingUrls = (ports: number[]) => (order: number) =>
+  `http://${hangingAddress(order)}:${ports[HANGING_RECEIVER]}/orders/${FIRST_HANGING_ORDER + order}`;
+
+/** Runs orders and faults at the same time. The orders of the hanging hosts come in the first half. */
+async function disturb(
+  { faults, orders, backend }: Options,
+  producers: Producers,
+  hanging: Producers,
+  chaos: Faults,
+): Promise<void> {
   const timer = setInterval(() => {
     const last = chaos.past.at(-1)?.name ?? 'none yet';
     progress.show(
@@ -72,14 +103,18 @@ async function disturb({ faults, orders, backend }: Options, producers: Producer
     );
   }, 500);
   const durationMs = Math.max(1, faults) * FAULT_EVERY_MS[backend];
-  await Promise.all([producers.run(durationMs), chaos.run(faults, FAULT_EVERY_MS[backend])]);
+  await Promise.all([
+    producers.run(durationMs),
+    hanging.run(durationMs / 2),
+    chaos.run(faults, FAULT_EVERY_MS[backend]),
+  ]);
   clearInterval(timer);
 }
 
 /** After the faults: waits until all processes are up and every webhook has ended, or until the timeout. */
-async function settle({ fleet, query }: Setting): Promise<void> {
+async function settle({ fleet, query }: Setting, { hangingHosts }: Options): Promise<void> {
   await fleet.waitUntilUp();
-  const until = Date.now() + SETTLE_TIMEOUT_MS;
+  const until = Date.now() + SETTLE_TIMEOUT_MS + hangingHosts * SETTLE_TIMEOUT_PER_HANGING_HOST_MS;
   for (;;) {
     const pending = await retryUntil(() => countPending(query), READ_TIMEOUT_MS);
     progress.show(`no more faults, ${pending} webhooks pending`);

@@ -1,23 +1,11 @@
 import { type ChildProcess, execFileSync } from 'node:child_process';
-import { createWriteStream } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { OwnRedis } from '../support/own-redis.js';
-import { answers, end, findBinary, freePort, start, waitFor, killOnExit } from './processes.js';
+import { answers, end, findBinary, freePort, start, waitFor } from './processes.js';
 
 const START_MS = 60_000;
 const STOP_TIMEOUT_MS = 20_000;
-
-/** A Redis of this run that keeps its data in an append-only file. */
-export async function prepareRedis(folder: string): Promise<OwnRedis> {
-  findBinary('redis-server');
-  const onSpawn = (child: ChildProcess): void => {
-    killOnExit(child).stdout?.pipe(createWriteStream(join(folder, 'redis.log'), { flags: 'a' }));
-  };
-  const args = ['--appendonly', 'yes', '--appendfsync', 'everysec'];
-  return OwnRedis.prepare({ folder, port: await freePort(), args, onSpawn });
-}
 
 /** A MariaDB of this run, which may be killed and started again. */
 export class OwnMariadb {
@@ -45,11 +33,19 @@ export class OwnMariadb {
   }
 
   get url(): string {
-    return `mysql://root@127.0.0.1:${this.port}/usher`;
+    return `mysql://usher@127.0.0.1:${this.port}/usher`;
   }
 
+  /** Usher's user may not write while the server is read-only, as root may. */
   async createDatabase(): Promise<void> {
     await this.query('CREATE DATABASE usher', 'mysql');
+    await this.query(`CREATE USER usher@'127.0.0.1'`, 'mysql');
+    await this.query(`GRANT ALL ON usher.* TO usher@'127.0.0.1'`, 'mysql');
+  }
+
+  /** As a primary that is demoted to a replica: connections stay, and writes are refused. */
+  async setReadOnly(isReadOnly: boolean): Promise<void> {
+    await this.query(`SET GLOBAL read_only = ${isReadOnly ? 1 : 0}`, 'mysql');
   }
 
   async query(sql: string, database = 'usher'): Promise<Record<string, unknown>[]> {

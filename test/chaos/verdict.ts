@@ -29,6 +29,19 @@ function figures({ observed, attempts }: Evidence): Line[] {
     figure('  FAILED', ended('FAILED')),
     figure('attempts', [...attempts.values()].flat().length),
     figure('arrivals', arrivals.length),
+    ...fairness(observed),
+  ];
+}
+
+/** How long the clients whose receivers answer waited. Beside the other client's hanging hosts it should not be longer. */
+function fairness({ arrivals, requestedAt }: Observed): Line[] {
+  const firstArrival = new Map(arrivals.toReversed().map(({ key, at }) => [key, at]));
+  const waits = [...requestedAt].map(([key, at]) => (firstArrival.get(key) ?? Infinity) - at);
+  const sorted = waits.filter(Number.isFinite).sort((left, right) => left - right);
+  const quantile = (part: number): number => sorted[Math.floor(sorted.length * part)] ?? 0;
+  return [
+    figure('ms to the first arrival at receivers that answer: median', quantile(0.5)),
+    figure('ms to the first arrival at receivers that answer: p99', quantile(0.99)),
   ];
 }
 
@@ -50,7 +63,7 @@ const unexplained = (found: Repeat[]): string[] =>
   found.filter(({ reason }) => reason === null).map(({ webhook, attempt }) => `${webhook} attempt ${attempt}`);
 
 function rules(evidence: Evidence): Line[] {
-  const { tables, unexpectedResponses, unexpectedEnds, arrivals } = evidence.observed;
+  const { tables, unexpectedResponses, unexpectedEnds, guessed, arrivals } = evidence.observed;
   const badlySigned = arrivals.filter(({ isSigned }) => !isSigned).map(({ webhook }) => webhook);
   const stuck = tables.webhooks.filter(({ status }) => status === 'PENDING').map(({ id }) => id);
   return [
@@ -60,6 +73,7 @@ function rules(evidence: Evidence): Line[] {
     rule('stuck', stuck),
     rule('orders that could not be completed', unexpectedResponses),
     rule('processes that ended by themselves, or not at SIGTERM', unexpectedEnds),
+    rule('guesses of a client secret beyond the limit', guessed),
   ];
 }
 

@@ -1,7 +1,5 @@
-import { verifyNotification } from '#receiver';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { eventually } from '../support/eventually.js';
-import { freePort, usher as run, UsherProcess } from '../support/process.js';
+import { usher as run } from '../support/process.js';
 import { answer, TestReceiver } from '../support/receiver.js';
 import { TestUsher } from '../support/usher.js';
 
@@ -167,68 +165,5 @@ describe('webhook', () => {
 
 test('a second migrate has nothing to do', async () => {
   expect(await textOf('migrate')).toBe('No migrations to run; the database is up to date.\n');
-  expect(await json('migrate')).toEqual({ migrations: [] });
-});
-
-describe('listen', () => {
-  test('reports a valid signature, honours --fail-first, and exits 0 after SIGINT', async () => {
-    const client = await server.client();
-    const listen = new UsherProcess(
-      'cli.js',
-      ['listen', '--secret', client.secret, '--port', '0', '--fail-first', '1'],
-      {},
-    );
-    const [, url = ''] = await listen.printed(/Listening at (\S+); stop with Ctrl-C\.\n/);
-    const key = await client.completedOrder({ notifyUrl: `${url}/notify` });
-    const { id } = await server.webhook(key, 'SUCCESS');
-    const line = (attempt: number, answered: number): RegExp =>
-      new RegExp(
-        `signature valid  NOTIFY_ORDER_COMPLETION  ${key}  COMPLETED  4200 MYR  webhook ${id} attempt ${attempt}  answered ${answered}\n`,
-      );
-    await listen.printed(line(1, 500));
-    await listen.printed(line(2, 200));
-    expect(await failureOf('listen', '--secret', 'x', '--port', new URL(url).port)).toMatch(
-      /^port \d+ is in use; choose another with --port$/,
-    );
-    expect(await listen.end('SIGINT')).toMatchObject({ code: 0, stderr: '' });
-  });
-
-  test('reports why a signature is invalid, and answers with --status after --delay', async () => {
-    const args = ['listen', '--secret', 'wrong', '--port', '0', '--status', '503', '--delay', '10ms'];
-    const listen = new UsherProcess('cli.js', args, {});
-    const [, url = ''] = await listen.printed(/Listening at (\S+);/);
-    const client = await server.client(`${url}/notify`);
-    const key = await client.completedOrder();
-    await listen.printed(/signature invalid \(secret\): .* most likely the secret/);
-    const { log } = await eventually('the answer is recorded', async () => {
-      const [newest] = await server.webhooks.find(key);
-      const { attempts } = await server.webhooks.show(newest!.id);
-      return attempts[0]?.responseStatus ? { log: attempts } : null;
-    });
-    expect(log[0]?.responseStatus).toBe(503);
-    expect(await listen.end('SIGTERM')).toMatchObject({ code: 0, stderr: '' });
-  });
-
-  test('forwards each request unchanged, returns the status of that receiver, and prints one JSON document each', async () => {
-    const client = await server.client();
-    receiver.behaviour = (response, _, nth) => void response.writeHead(nth === 1 ? 418 : 204).end();
-    const args = ['listen', '--secret', client.secret, '--port', '0', '--json', '--forward-to', receiver.url];
-    const port = await freePort();
-    const listen = new UsherProcess('cli.js', args.with(4, String(port)), {});
-    await eventually('it listens', () => fetch(`http://127.0.0.1:${port}`));
-    const key = await client.completedOrder({ notifyUrl: `http://127.0.0.1:${port}/notify` });
-    const { id, log } = await server.webhook(key, 'SUCCESS');
-    expect(log.map(({ responseStatus }) => responseStatus)).toEqual([418, 204]);
-    for (const { rawBody, headers } of receiver.of(key))
-      expect(verifyNotification({ rawBody, headers, secret: client.secret }).data.key).toBe(key);
-    await listen.end('SIGTERM');
-    const documents = listen.stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as { webhookId: string });
-    expect(documents.filter(({ webhookId }) => webhookId === id)).toMatchObject([
-      { attempt: '1', forwarded: 418, answered: 418, notification: { data: { key } }, fault: null },
-      { attempt: '2', forwarded: 204, answered: 204 },
-    ]);
-  });
+  expect(await json('migrate')).toEqual({ migrations: [], queue: false });
 });

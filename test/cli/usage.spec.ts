@@ -20,13 +20,15 @@ const WRONG: [args: string[], wanted: string][] = [
   [['webhook', 'resend'], 'give either an id or --all-failed'],
   [['webhook', 'resend', 'a', '--since', '1h'], '--client and --since can only be used with --all-failed'],
   [['webhook', 'resend', '--all-failed', '--since', 'noon'], 'It must be a duration like 24h, or a time like'],
-  [['listen'], "required option '--secret <secret>' not specified"],
-  [['listen', '--secret', ''], 'It must not be empty.'],
-  [['listen', '--secret', 'x', '--port', '65536'], 'It must be a whole number from 0 to 65535.'],
-  [['listen', '--secret', 'x', '--status', '100'], 'It must be a whole number from 200 to 599.'],
-  [['listen', '--secret', 'x', '--forward-to', 'here'], 'It must be a URL like http://127.0.0.1:8080/notify.'],
-  [['listen', '--secret', 'x', '--delay', 'soon'], 'It must be a duration like 500ms or 5s.'],
-  [['listen', '--secret', 'x', '--fail-first', '-1'], 'It must be a whole number from 0 to 1000.'],
+  [['webhook', 'resend', '--all-failed', '--since', '2026-02-30'], 'It must be a duration like 24h, or a time like'],
+  [['listen'], 'the client secret is missing; set CLIENT_SECRET, or send it with --secret-stdin'],
+  [['listen', '--secret-stdin'], 'the client secret is missing; set CLIENT_SECRET, or send it with --secret-stdin'],
+  [['listen', '--secret', 'x'], "unknown option '--secret'"],
+  [['listen', '--port', '65536'], 'It must be a whole number from 0 to 65535.'],
+  [['listen', '--status', '100'], 'It must be a whole number from 200 to 599.'],
+  [['listen', '--forward-to', 'here'], 'It must be a URL like http://127.0.0.1:8080/notify.'],
+  [['listen', '--delay', 'soon'], 'It must be a duration like 500ms or 5s.'],
+  [['listen', '--fail-first', '-1'], 'It must be a whole number from 0 to 1000.'],
 ];
 
 describe('a usage error is printed in one line, with exit code 1:', () => {
@@ -87,7 +89,7 @@ test('a closed standard output causes no stack trace', async () => {
 });
 
 test('listen exits when its standard output is closed', async () => {
-  const listen = new UsherProcess('cli.js', ['listen', '--secret', 'x', '--port', '0'], {});
+  const listen = new UsherProcess('cli.js', ['listen', '--port', '0'], { CLIENT_SECRET: 'x' });
   const [, url = ''] = await listen.printed(/Listening at (\S+);/);
   listen.child.stdout?.destroy();
   for (const _ of [1, 2]) await fetch(url, { method: 'POST' }).catch(() => undefined);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { credentialFault } from '../../src/clients/client-credentials.js';
-import { ClientError } from '../../src/clients/client-error.js';
+import { Problem } from '../../src/http/problem.js';
 import { usher as run, usherJson } from '../support/process.js';
 import { basic, TestClient, TestUsher } from '../support/usher.js';
 
@@ -113,11 +113,20 @@ describe('invalid credentials', () => {
     ['漢'.repeat(256), 'x', 'more than 255'],
     ['x', '😀'.repeat(1_025), 'more than 1024'],
   ])('id %j with secret %j is rejected: %s', (id, secret, why) => {
-    expect(credentialFault({ id, secret })).toContain(why);
+    expect(credentialFault({ id, secret }, 'sandbox')).toContain(why);
+  });
+
+  test('production rejects a secret of fewer than 20 characters, without showing it; the sandbox accepts it', () => {
+    const short = { id: 'x', secret: '😀'.repeat(19) };
+    const fault = credentialFault(short, 'production');
+    expect(fault).toContain('fewer than 20 characters');
+    expect(fault).not.toContain('😀');
+    expect(credentialFault(short, 'sandbox')).toBeNull();
+    expect(credentialFault({ id: 'x', secret: '😀'.repeat(20) }, 'production')).toBeNull();
   });
 
   test('are rejected by the service too', async () => {
-    await expect(usher.clients.import('N', null, { id: 'x ', secret: 'x' })).rejects.toBeInstanceOf(ClientError);
+    await expect(usher.clients.import('N', null, { id: 'x ', secret: 'x' })).rejects.toBeInstanceOf(Problem);
   });
 });
 
@@ -142,8 +151,8 @@ describe('similar ids', () => {
     await usher.clients.import('Space', null, { id: 'space', secret: 'x' });
     expect(await statusOf('space ', 'x')).toBe(401);
     expect((await usher.request('POST', '/auth/token', { authorization: basic('space+', 'x') }, {})).status).toBe(401);
-    await expect(usher.clients.get('space ')).rejects.toBeInstanceOf(ClientError);
-    await expect(usher.clients.setDisabled('space ', true)).rejects.toBeInstanceOf(ClientError);
+    await expect(usher.clients.get('space ')).rejects.toBeInstanceOf(Problem);
+    await expect(usher.clients.setDisabled('space ', true)).rejects.toBeInstanceOf(Problem);
     expect(await statusOf('space', 'x')).toBe(200);
   });
 });

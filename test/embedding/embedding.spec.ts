@@ -5,25 +5,25 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import {
+  BasicGuard,
   BearerGuard,
   type Client,
   ClientsModule,
   ClientsService,
-  type Config,
   CurrentClient,
-  loadConfig,
   OnOrderCompleted,
   type OrderCompleted,
   OrdersModule,
   OrdersService,
-  UsherModule,
   WebhookModule,
   WebhookService,
 } from '../../src/index.js';
+import { type Config, loadConfig } from '../../src/server/settings/settings.js';
+import { usherModuleFor } from '../../src/usher.module.js';
 import { issueAccessToken } from '../../src/testing/index.js';
 import { type Backend, createBackend } from '../support/backend.js';
 import { TestReceiver } from '../support/receiver.js';
-import { COMPLETION, NEW_ORDER, SHORT_TIMES } from '../support/usher.js';
+import { basic, COMPLETION, NEW_ORDER, SHORT_TIMES } from '../support/usher.js';
 
 @Injectable()
 class Cinema {
@@ -57,6 +57,15 @@ class SeatsController {
   }
 }
 
+@Controller('account')
+@UseGuards(BasicGuard)
+class AccountController {
+  @Get()
+  account(@CurrentClient() client: Client): { of: string } {
+    return { of: client.id };
+  }
+}
+
 let backend: Backend;
 let receiver: TestReceiver;
 const open: INestApplicationContext[] = [];
@@ -77,7 +86,7 @@ async function settings(more: Record<string, string> = {}): Promise<Config> {
 
 async function cinema(config: Config): Promise<INestApplicationContext> {
   @Module({
-    imports: [UsherModule.forResolvedOptions(config), ClientsModule, OrdersModule, WebhookModule],
+    imports: [usherModuleFor(config), ClientsModule, OrdersModule, WebhookModule],
     providers: [Cinema, Ledger],
   })
   class CinemaModule {}
@@ -115,11 +124,11 @@ describe('an application that embeds Usher', () => {
     expect(receiver.of(key)).toHaveLength(1);
   });
 
-  test('can protect its own routes with BearerGuard and gets no routes of Usher', async () => {
-    const config = await settings();
+  test('can protect its own routes with both guards and gets no routes of Usher', async () => {
+    const config = await settings({ AUTH_FAILURE_LIMIT: '3/m' });
     @Module({
-      imports: [UsherModule.forResolvedOptions(config), OrdersModule, WebhookModule],
-      controllers: [SeatsController],
+      imports: [usherModuleFor(config), OrdersModule, WebhookModule],
+      controllers: [SeatsController, AccountController],
     })
     class SeatsModule {}
     const application = await NestFactory.create<NestFastifyApplication>(SeatsModule, new FastifyAdapter(), {
@@ -133,7 +142,7 @@ describe('an application that embeds Usher', () => {
       const response = await fetch(url + path, { method, headers });
       return [response.status, response.headers.get('www-authenticate')];
     };
-    const { client } = await application.get(ClientsService, { strict: false }).create('Aggregator', null);
+    const { client, secret } = await application.get(ClientsService, { strict: false }).create('Aggregator', null);
     const authorization = `Bearer ${await issueAccessToken(application, client.id)}`;
     expect(await answer('GET', '/seats')).toEqual([401, 'Bearer realm="usher"']);
     expect(await answer('GET', '/seats', { authorization: 'Bearer nonsense' })).toEqual([
@@ -141,13 +150,19 @@ describe('an application that embeds Usher', () => {
       expect.stringMatching(/^Bearer realm="usher", error="invalid_token"/),
     ]);
     expect(await answer('GET', '/seats', { authorization })).toEqual([200, null]);
+    const challenge = 'Basic realm="usher", charset="UTF-8"';
+    expect(await answer('GET', '/account')).toEqual([401, challenge]);
+    expect(await answer('GET', '/account', { authorization: basic(client.id, secret) })).toEqual([200, null]);
+    for (const _ of [1, 2, 3])
+      expect(await answer('GET', '/account', { authorization: basic(client.id, 'guess') })).toEqual([401, challenge]);
+    expect(await answer('GET', '/account', { authorization: basic(client.id, secret) })).toEqual([429, null]);
     expect(await answer('POST', '/auth/token')).toEqual([404, null]);
     expect(await answer('POST', '/movie-orders')).toEqual([404, null]);
   });
 
   test('with OrdersModule but without WebhookModule does not start and says what is missing', async () => {
     const config = await settings({ USHER_ROLE: 'api' });
-    @Module({ imports: [UsherModule.forResolvedOptions(config), OrdersModule] })
+    @Module({ imports: [usherModuleFor(config), OrdersModule] })
     class SilentModule {}
     const application = await NestFactory.create<NestFastifyApplication>(SilentModule, new FastifyAdapter(), {
       logger: false,

@@ -11,6 +11,7 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 import { dataSourceOptions } from '../../src/database/data-source-options.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/index.js';
 import {
+  AuditLog,
   AuthMetadataModule,
   AuthModule,
   ClientsService,
@@ -122,14 +123,12 @@ async function start(adapter: ExpressAdapter | FastifyAdapter, more: Partial<Ush
 }
 
 test('a host whose data source lacks the migrations does not start and says what to do', async () => {
-  await expect(start(new FastifyAdapter())).rejects.toThrow('add usherMigrations to the migrations of your DataSource');
-});
-
-test('options with several faults are refused with all of them', () => {
-  const options = { environment: 'staging', database: { url: 'oracle://h' } } as unknown as UsherOptions;
-  expect(() => UsherModule.forRoot(options)).toThrow(
-    /environment is "staging"[^]*database\.url=oracle:\/\/h[^]*masterKeys/,
-  );
+  const dataSource = await new DataSource(hostOptions).initialize();
+  @Module({ imports: [UsherModule.forRoot(usherOptions(dataSource))] })
+  class UnmigratedModule {}
+  const starting = NestFactory.createApplicationContext(UnmigratedModule, { logger: false, abortOnError: false });
+  await expect(starting).rejects.toThrow('add usherMigrations to the migrations of your DataSource');
+  await dataSource.destroy();
 });
 
 describe.each([
@@ -176,7 +175,7 @@ describe.each([
 
   test('publishes the metadata at its root, with the addresses of its public URL', async () => {
     const url = await start(adapter());
-    const response = await fetch(`${url}/.well-known/oauth-authorization-server`);
+    const response = await fetch(`${url}/.well-known/oauth-authorization-server/api`);
     expect(await response.json()).toMatchObject({
       issuer: 'https://cinema.example/api',
       token_endpoint: 'https://cinema.example/api/auth/token',
@@ -221,6 +220,18 @@ test('a host that only records starts no worker', async () => {
   const { webhook } = await webhooks.notify({ referenceId: 'Recorded-1', clientId: client.id, data: {} });
   expect(webhook).toMatchObject({ status: 'PENDING', attempts: 0 });
   expect(open[0]!.get(Workers, { strict: false }).all).toEqual([]);
+});
+
+test('changes by a host are in the audit, with the actor that it names, else as "host"', async () => {
+  await start(new FastifyAdapter(), { deliver: false });
+  const clients = open[0]!.get(ClientsService, { strict: false });
+  const { client } = await clients.create('Partner', receiver.url);
+  await clients.setDisabled(client.id, true, { name: 'staff:alice', address: '192.0.2.7' });
+  const events = await open[0]!.get(AuditLog, { strict: false }).list({ subject: `client:${client.id}` });
+  expect(events.map(({ action, actor, address }) => [action, actor, address])).toEqual([
+    ['client.disabled', 'staff:alice', '192.0.2.7'],
+    ['client.created', 'host', null],
+  ]);
 });
 
 test('a misspelt field is refused by name', async () => {

@@ -28,12 +28,11 @@ import {
   BearerGuard,
   ClientsModule,
   ClientsService,
-  type Config,
-  loadConfig,
-  UsherModule,
   WebhookModule,
   WebhookService,
 } from '../../src/index.js';
+import { type Config, loadConfig } from '../../src/server/settings/settings.js';
+import { usherModuleFor } from '../../src/usher.module.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../src/queue/queue-connections.js';
 import { Workers } from '../../src/queue/workers.js';
 import { WEBHOOK_QUEUE } from '../../src/webhooks/queue/delivery.queue.js';
@@ -72,7 +71,7 @@ async function settings(more: Record<string, string> = {}): Promise<Config> {
 
 /** Starts an application with Usher and further modules. */
 async function start(config: Config, ...imports: (DynamicModule | (new () => object))[]) {
-  @Module({ imports: [UsherModule.forResolvedOptions(config), ClientsModule, WebhookModule, ...imports] })
+  @Module({ imports: [usherModuleFor(config), ClientsModule, WebhookModule, ...imports] })
   class CinemaModule {}
   const application = await NestFactory.createApplicationContext(CinemaModule, { logger: false, abortOnError: false });
   open.push(application);
@@ -105,7 +104,7 @@ class EveryFilter implements ExceptionFilter {
 }
 
 async function seats(logger: LoggerService): Promise<NestFastifyApplication> {
-  const imports = [UsherModule.forResolvedOptions(await settings({ USHER_ROLE: 'api' })), AuthModule];
+  const imports = [usherModuleFor(await settings({ USHER_ROLE: 'api' })), AuthModule];
   @Module({ imports, controllers: [SeatsController] })
   class SeatsModule {}
   const options = { logger, abortOnError: false };
@@ -160,7 +159,7 @@ describe('an application', () => {
   });
 
   test.each(['before', 'after'])('can have a default data source, imported %s Usher', async (order) => {
-    const usher = UsherModule.forResolvedOptions(await settings({ USHER_ROLE: 'api' }));
+    const usher = usherModuleFor(await settings({ USHER_ROLE: 'api' }));
     const imports = order === 'before' ? [dataSourceNamed(), usher] : [usher, dataSourceNamed()];
     @Module({ imports })
     class ShopModule {}
@@ -211,7 +210,7 @@ describe('an application', () => {
 
 test('two Ushers in one process keep their own settings, even if both modules are made before either starts', async () => {
   const configs = await Promise.all(['11', '22'].map((most) => settings({ WEBHOOK_CONCURRENCY: most })));
-  const modules = configs.map((config) => UsherModule.forResolvedOptions(config));
+  const modules = configs.map((config) => usherModuleFor(config));
   for (const usher of modules) {
     @Module({ imports: [usher, WebhookModule] })
     class CinemaModule {}

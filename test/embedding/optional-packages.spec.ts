@@ -89,6 +89,7 @@ describe('usher serve names the command that installs', () => {
     ['@electric-sql/pglite', {}, []],
     ['pg', POSTGRES, []],
     ['mysql2', MYSQL, []],
+    ['@opentelemetry/sdk-node', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' }, []],
     ['pino-pretty', {}, ['--import', 'data:text/javascript,process.stdout.isTTY = true']],
   ])('%s', async (name, settings, nodeOptions) => {
     const ended = await run(installedWithout([name]), [...nodeOptions, 'dist/cli.js', 'serve'], settings);

@@ -6,13 +6,13 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import {
   ClientsModule,
   ClientsService,
-  loadConfig,
   OrdersModule,
   OrdersService,
-  UsherModule,
   WebhookModule,
   WebhookService,
 } from '../../src/index.js';
+import { loadConfig } from '../../src/server/settings/settings.js';
+import { usherModuleFor } from '../../src/usher.module.js';
 import { RecordingWebhookModule, RecordingWebhooks } from '../../src/testing/index.js';
 import { type Backend, createBackend } from '../support/backend.js';
 import { COMPLETION, NEW_ORDER } from '../support/usher.js';
@@ -22,7 +22,7 @@ let application: TestingModule;
 
 beforeAll(async () => {
   backend = await createBackend();
-  const usher = UsherModule.forResolvedOptions(loadConfig({ ...backend.settings, USHER_ROLE: 'api' }));
+  const usher = usherModuleFor(loadConfig({ ...backend.settings, USHER_ROLE: 'api' }));
   application = await Test.createTestingModule({ imports: [usher, ClientsModule, OrdersModule, WebhookModule] })
     .overrideModule(WebhookModule)
     .useModule(RecordingWebhookModule)

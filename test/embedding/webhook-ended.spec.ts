@@ -10,13 +10,13 @@ import { USHER_OPTIONS } from '../../src/usher.options.js';
 import {
   ClientsModule,
   ClientsService,
-  loadConfig,
   OnWebhookEnded,
-  UsherModule,
   WebhookEnded,
   WebhookModule,
   WebhookService,
 } from '../../src/index.js';
+import { loadConfig } from '../../src/server/settings/settings.js';
+import { usherModuleFor } from '../../src/usher.module.js';
 import { ClaimStore } from '../../src/webhooks/deliver/claim.store.js';
 import { DeliveryEvents } from '../../src/webhooks/deliver/delivery-events.js';
 import { Webhook } from '../../src/webhooks/webhook.entity.js';
@@ -70,7 +70,7 @@ beforeAll(async () => {
   backend = await createBackend();
   @Module({
     imports: [
-      UsherModule.forResolvedOptions(loadConfig({ ...SHORT_TIMES, ...backend.settings, WEBHOOK_MAX_ATTEMPTS: '2' })),
+      usherModuleFor(loadConfig({ ...SHORT_TIMES, ...backend.settings, WEBHOOK_MAX_ATTEMPTS: '2' })),
       ClientsModule,
       WebhookModule,
     ],

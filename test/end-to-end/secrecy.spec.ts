@@ -101,7 +101,7 @@ test('no secret, token or master key is in plain text in the database, the queue
   const receiver = await TestReceiver.start();
   const server = await startServer(settings);
   const app = await NestFactory.createApplicationContext(
-    CommandModule.forConfig(loadConfig({ ...settings, LOG_LEVEL: 'silent' })),
+    CommandModule.forConfig(loadConfig({ ...settings, LOG_LEVEL: 'silent' }), 'with-queue'),
     { logger: false },
   );
   try {

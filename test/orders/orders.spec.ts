@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { NewOrder } from '../../src/orders/movie-order.js';
 import { eventually } from '../support/eventually.js';
 import { answer, TestReceiver } from '../support/receiver.js';
 import { basic, COMPLETION, NEW_ORDER, type TestClient, TestUsher } from '../support/usher.js';
@@ -20,7 +21,26 @@ afterAll(async () => {
 const RFC_3339_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 const create = (change: object) => client.call('POST', '/movie-orders', { ...NEW_ORDER, ...change });
 
+/** List one of ISO 4217, of 2025. */
+const ISO_4217 = `
+  AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BHD BIF BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF CHE
+  CHF CHW CLF CLP CNY COP COU CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF
+  GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR
+  LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN
+  PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS
+  TMT TND TOP TRY TTD TWD TZS UAH UGX USD USN UYI UYU UYW UZS VED VES VND VUV WST XAD XAF XAG XAU XBA XBB XBC
+  XBD XCD XCG XDR XOF XPD XPF XPT XSU XTS XUA XXX YER ZAR ZMW ZWG`;
+
 describe('create-movie-order', () => {
+  test('accepts every code of ISO 4217', () => {
+    const accepted = (currencyCode: string) => NewOrder.safeParse({ ...NEW_ORDER, currencyCode }).success;
+    expect(
+      ISO_4217.trim()
+        .split(/\s+/)
+        .filter((code) => !accepted(code)),
+    ).toEqual([]);
+  });
+
   test('answers 201 with the PENDING order and its key', async () => {
     const { status, headers, body } = await create({});
     expect(status).toBe(201);
@@ -136,6 +156,19 @@ describe('an order', () => {
     expect(body.errors).toMatchObject([{ field }]);
     expect(await usher.webhooks.find(key)).toEqual([]);
   });
+});
+
+test.each([
+  ['POST', '/movie-orders'],
+  ['GET', '/movie-orders/KEY'],
+  ['POST', '/sandbox/movie-orders/KEY/complete'],
+  ['GET', '/webhooks/ID'],
+  ['POST', '/webhooks/ID/resend'],
+  ['POST', '/webhooks/test'],
+])('%s %s refuses a query parameter by name', async (method, path) => {
+  const { status, body } = await client.call(method, `${path}?verbose=1`, method === 'POST' ? {} : undefined);
+  expect(status).toBe(400);
+  expect(body.errors).toEqual([{ field: 'verbose', message: 'is not known; this route takes no query' }]);
 });
 
 test('a body that is not valid UTF-8 gets 400 and completes nothing', async () => {

@@ -17,7 +17,9 @@ test('an application that closes right after a completion still adds the job', a
   const backend = await createBackend();
   // There is no worker, so only the completion can add the job.
   const config = loadConfig({ PORT: '0', LOG_LEVEL: 'silent', USHER_ROLE: 'api', ...backend.settings });
-  const app = await NestFactory.createApplicationContext(CommandModule.forConfig(config), { logger: false });
+  const app = await NestFactory.createApplicationContext(CommandModule.forConfig(config, 'with-queue'), {
+    logger: false,
+  });
   const { client } = await service(app, ClientsService).create('A client', 'http://127.0.0.1:4999/notify');
   const { key } = await service(app, OrdersService).create(client, NEW_ORDER);
   await service(app, OrdersService).complete(key, COMPLETION);

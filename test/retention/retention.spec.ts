@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { EntityManager } from 'typeorm';
+import { type EntityManager, IsNull, Not } from 'typeorm';
+import { Authorization } from '../../src/auth/authorize/authorization.entity.js';
+import { MemberSession } from '../../src/members/member.entity.js';
 import { IdempotencyKey } from '../../src/orders/idempotency-key.entity.js';
 import { MovieOrder } from '../../src/orders/movie-order.entity.js';
 import { Purge, type Purged } from '../../src/retention/purge.js';
@@ -8,11 +10,21 @@ import { newId, orderIdOf } from '../../src/values/identifier.js';
 import { Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
 import { usherJson } from '../support/process.js';
 import { answer, TestReceiver } from '../support/receiver.js';
-import { COMPLETION, NEW_ORDER, type TestClient, TestUsher } from '../support/usher.js';
+import { basic, COMPLETION, NEW_ORDER, type TestClient, TestUsher } from '../support/usher.js';
 
 const DAY_MS = 86_400_000;
 const OLD = Date.now() - 31 * DAY_MS;
-const NOTHING: Purged = { accessTokens: 0, grants: 0, idempotencyKeys: 0, orders: 0, webhooks: 0 };
+const NOTHING: Purged = {
+  accessTokens: 0,
+  grants: 0,
+  authorizations: 0,
+  memberSessions: 0,
+  idempotencyKeys: 0,
+  orders: 0,
+  webhooks: 0,
+  webhookRows: 0,
+  auditEvents: 0,
+};
 
 let usher: TestUsher;
 let client: TestClient;
@@ -53,12 +65,71 @@ test('the purge deletes the order, body and attempts of an old SUCCESS, and its 
   await age(key);
   expect(await purge()).toEqual({ ...NOTHING, orders: 1, webhooks: 1 });
   expect((await client.call('GET', `/movie-orders/${key}`)).status).toBe(404);
-  expect(await manager.findOneByOrFail(Webhook, { id })).toMatchObject({ body: '', status: 'SUCCESS' });
+  expect(await manager.findOneByOrFail(Webhook, { id })).toMatchObject({ body: '', notifyUrl: '', status: 'SUCCESS' });
   expect(await manager.countBy(WebhookAttempt, { webhookId: id })).toBe(0);
 
   const { webhook: again } = await usher.webhooks.notify({ referenceId: key, clientId: client.id, data: { key } });
   expect([again.id, again.status, receiver.of(key).length]).toEqual([id, 'SUCCESS', 1]);
   expect(await purge()).toEqual(NOTHING);
+});
+
+/** Runs the purge as if half an hour had passed since the last one: it deletes the rows that were emptied then. */
+async function purgeLater(): Promise<Purged> {
+  await manager.update(Webhook, { purgedAt: Not(IsNull()) }, { purgedAt: Date.now() - 1_900_000 });
+  return purge();
+}
+
+test('of a delivered webhook a narrow row remains at last, and every view says what is known', async () => {
+  const { key, id } = await ended('SUCCESS');
+  const { webhook: before } = await usher.webhooks.show(id);
+  await age(key);
+  await purge();
+  expect(await purgeLater()).toMatchObject({ webhooks: 0, webhookRows: expect.any(Number) });
+  expect(await manager.existsBy(Webhook, { id })).toBe(false);
+
+  const known = { id, referenceId: key, status: 'SUCCESS', attempts: 1, notifyUrl: null, createdAt: before.createdAt };
+  const finishedAt = new Date(OLD).toISOString();
+  expect(await usher.webhooks.show(id)).toMatchObject({ webhook: { ...known, finishedAt }, attempts: [] });
+  expect(await usher.webhooks.find(key)).toMatchObject([known]);
+  expect(await usher.webhooks.list({ referenceId: key, status: 'FAILED' })).toEqual([]);
+  expect((await client.call('GET', `/webhooks/${id}`)).body).toMatchObject({ ...known, attempts: [] });
+  const reference = encodeURIComponent(key);
+  expect((await client.call('GET', `/webhooks?reference=${reference}`)).body).toMatchObject({ data: [known] });
+  const other = await usher.client();
+  expect((await other.call('GET', `/webhooks/${id}`)).status).toBe(404);
+  expect((await other.call('GET', `/webhooks?reference=${reference}`)).body.data).toEqual([]);
+  expect((await client.call('POST', `/webhooks/${id}/resend`)).status).toBe(409);
+  for (const found of [id, key]) {
+    const headers = { authorization: basic('ops', 'ops') };
+    const page = await usher.request('GET', `/ops?q=${encodeURIComponent(found)}`, headers);
+    expect(page.body.text).toContain(`/ops/webhooks/${id}`);
+    expect((await usher.request('GET', `/ops/webhooks/${id}`, headers)).body.text).toContain('SUCCESS');
+  }
+});
+
+test('a delivered reference is never notified again, whenever the purge runs meanwhile', async () => {
+  const { key, id } = await ended('SUCCESS');
+  await age(key);
+  const notify = () => usher.webhooks.notify({ referenceId: key, clientId: client.id, data: { key } });
+  const steps: (() => Promise<unknown>)[] = [purge, purgeLater, purge, purgeLater];
+  for (const step of steps) {
+    const results = await Promise.all([notify(), step(), notify(), notify()]);
+    expect([0, 2, 3].map((at) => results[at])).toMatchObject(Array(3).fill({ isNew: false, webhook: { id } }));
+  }
+  expect(await manager.existsBy(Webhook, { referenceId: key })).toBe(false);
+  expect(receiver.of(key)).toHaveLength(1);
+});
+
+test('nothing remains of an old FAILED webhook, and its reference can be notified again', async () => {
+  const { key, id } = await ended('FAILED');
+  await age(key);
+  await purge();
+  await purgeLater();
+  expect((await client.call('GET', `/webhooks/${id}`)).status).toBe(404);
+  expect(await usher.webhooks.find(key)).toEqual([]);
+  const { isNew } = await usher.webhooks.notify({ referenceId: key, clientId: client.id, data: { key } });
+  expect(isNew).toBe(true);
+  await usher.webhook(key, 'SUCCESS');
 });
 
 test('an old FAILED webhook is refused with the reason, and a newer one is sent again', async () => {
@@ -87,7 +158,7 @@ test('PENDING orders and webhooks are kept at any age', async () => {
 });
 
 test('an Idempotency-Key is deleted after one day', async () => {
-  const key = { clientId: client.id, requestDigest: 'x'.repeat(43), orderId: newId('sandbox', OLD) };
+  const key = { clientId: client.id, ownerId: '', requestDigest: 'x'.repeat(43), orderId: newId('sandbox', OLD) };
   const now = Date.now();
   await manager.insert(IdempotencyKey, [
     { ...key, key: 'yesterday', createdAt: now - DAY_MS - 1_000 },
@@ -134,3 +205,21 @@ async function insertOld(count: number): Promise<void> {
   const attempts = ids.flatMap((webhookId) => [1, 2].map((number) => ({ webhookId, number, startedAt: OLD })));
   await manager.insert(WebhookAttempt, attempts);
 }
+
+test('sessions are deleted when they have ended, and codes a day later', async () => {
+  const now = Date.now();
+  const session = { memberId: newId('sandbox', now), createdAt: 1 };
+  await manager.insert(MemberSession, [
+    { ...session, digest: 'ended', expiresAt: now - 1_000 },
+    { ...session, digest: 'open', expiresAt: now + 600_000 },
+  ]);
+  const asked = { browserDigest: 'x', clientId: client.id, ownerId: 'owner', redirectUri: 'https://x.example/' };
+  const row = { ...asked, codeChallenge: 'x', createdAt: 1 };
+  await manager.insert(Authorization, [
+    { ...row, formDigest: 'yesterday', expiresAt: now - DAY_MS - 1_000 },
+    { ...row, formDigest: 'today', expiresAt: now - DAY_MS + 600_000 },
+  ]);
+  expect(await purge()).toEqual({ ...NOTHING, authorizations: 1, memberSessions: 1 });
+  expect((await manager.find(MemberSession)).map(({ digest }) => digest)).toEqual(['open']);
+  expect((await manager.find(Authorization)).map(({ formDigest }) => formDigest)).toEqual(['today']);
+});

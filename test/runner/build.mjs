@@ -46,7 +46,10 @@ async function bundle() {
 function leaveOut(build) {
   build.onResolve({ filter: /^[^./]/ }, async ({ path, resolveDir, importer, kind, pluginData }) => {
     if (pluginData === 'asked') return undefined;
-    if (/^(@electric-sql\/pglite|@bull-board\/|@fastify\/static|pino-pretty)/.test(path)) return { external: true };
+    if (
+      /^(@electric-sql\/pglite|@node-rs\/argon2|@bull-board\/|@fastify\/static|@opentelemetry\/|pino-pretty)/.test(path)
+    )
+      return { external: true };
     const found = await build.resolve(path, { resolveDir, importer, kind, pluginData: 'asked' });
     return found.errors.length > 0 ? { external: true } : found;
   });

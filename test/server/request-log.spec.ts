@@ -47,7 +47,7 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 test('a request has one log line with route pattern, status, duration, client and request id only', async () => {
   const headers = { authorization, 'x-request-id': 'shown-1' };
-  await usher.request('GET', '/webhooks/unknown?status=SUCCESS', headers);
+  await usher.request('GET', '/webhooks/unknown?secret=shown', headers);
   expect(await lineOf('shown-1')).toEqual({
     level: LEVELS.info,
     time: expect.any(String),
@@ -55,7 +55,7 @@ test('a request has one log line with route pattern, status, duration, client an
     requestId: 'shown-1',
     method: 'GET',
     route: '/webhooks/:id',
-    status: 404,
+    status: 400,
     durationMs: expect.any(Number),
     client: client.id,
   });
@@ -107,7 +107,7 @@ describe('X-Request-Id', () => {
 
   test.each([
     ['bytes that are not a request', 'nonsense\r\n\r\n', 400],
-    ['an unknown expectation', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: much\r\n\r\n', 417],
+    ['an unknown expectation', 'GET / HTTP/1.1\r\nHost: localhost\r\nExpect: much\r\n\r\n', 417],
   ])('is in the response and the log line of %s', async (_, bytes, status) => {
     const socket = connect(Number(new URL(usher.running.url).port), '127.0.0.1');
     socket.write(bytes);
@@ -191,7 +191,7 @@ test('secrets, tokens and cookies of requests are not logged, even at debug leve
 
 test('the value of a field that is named like a secret is never logged', async () => {
   const fields = { authorization: 's1', cookie: 's2', client_secret: 's3', access_token: 's4', refresh_token: 's5' };
-  const logger = await createLogger({ logLevel: 'debug', environment: 'production' }, log);
+  const logger = await createLogger({ logLevel: 'debug', environment: 'production', tracing: false }, log);
   const deep = { all: [{ request: { headers: fields } }] };
   for (const logged of [fields, { headers: fields }, deep, { ...deep, deep: { deep } }]) logger.debug(logged);
   expect(text.match(/\[Redacted\]/g)).toHaveLength(20);

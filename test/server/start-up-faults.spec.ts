@@ -99,7 +99,7 @@ if (BACKEND === 'embedded') {
       const own = await createBackend();
       await writeFile(join(folderOf(own), 'master-key'), 'k1:junk');
       for (const ended of [await failedStart(own.settings), await usher(own.settings, ['client', 'list'])])
-        expectOneLine(ended, 'master-key is damaged; restore it from a backup or set USHER_MASTER_KEYS');
+        expectOneLine(ended, 'master-key is damaged; restore it from a backup, or set its keys as master keys');
       await own.drop();
     });
 

@@ -101,17 +101,16 @@ describe("an application with Usher's tables in its own data source", () => {
     await expect(start(hostOptions({ entities: [] }))).rejects.toThrow('add usherEntities to its entities');
   });
 
-  test('is refused before the queue has its tables', async () => {
-    await expect(start()).rejects.toThrow('call migrateUsherQueue() with the options of UsherModule first');
-  });
-
   test('is refused before usherMigrations were run', async () => {
-    await migrateUsherQueue(usherOptions(migrated));
     await expect(start()).rejects.toThrow(NO_TABLES);
   });
 
-  test('delivers with its entityPrefix and without a queue address, and keeps its own emitter', async () => {
+  test('is refused before the queue has its tables', async () => {
     await migrated.runMigrations();
+    await expect(start()).rejects.toThrow('call migrateUsherQueue() with the options of UsherModule first');
+  });
+
+  test('delivers with its entityPrefix and without a queue address, and keeps its own emitter', async () => {
     await migrateUsherQueue(usherOptions(migrated));
     const application = await start();
     expect(application.get(EventEmitter2)).toBe(application.select(HostEvents).get(EventEmitter2));

@@ -39,7 +39,11 @@ test('a worker whose Redis is gone exits after SIGTERM once its running delivery
   await receiver.waitFor(key);
 
   await redis.stop();
-  await eventually('the server is not ready', async () => (await fetch(`${server.url}/health/ready`)).status === 503);
+  const operator = { headers: { authorization: basic('ops', 'ops') } };
+  await eventually('the server knows that its queue is down', async () => {
+    const metrics = await fetch(`${server.url}/ops/metrics`, operator);
+    return (await metrics.text()).includes('\nusher_queue_up 0\n');
+  });
   server.child.kill('SIGTERM');
   await server.printed(/finishing running deliveries/);
   release();

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Connection, createConnection } from 'mysql2/promise';
 import {
   BACKEND,
   type Backend,
@@ -17,15 +18,20 @@ const KEYS: Settings = {
   OPS_PASSWORD: 'ops',
 };
 
+const refusal = (wanted: string) => ({ code: 1, stdout: '', stderr: `usher: ${wanted}\n` });
+
 /** Expects exit code 1 and the same single line on standard error, from the server and from a command. */
 async function expectRefusal(settings: Settings, wanted: string): Promise<void> {
   const ends = await Promise.all([
     failedStart({ ...KEYS, ...settings }),
     usher({ ...KEYS, ...settings }, ['client', 'list']),
   ]);
-  const line = { code: 1, stdout: '', stderr: `usher: ${wanted}\n` };
-  expect(ends).toEqual([line, line]);
+  expect(ends).toEqual([refusal(wanted), refusal(wanted)]);
 }
+
+/** The same from the server alone, because commands need no queue. */
+const expectServerRefusal = async (settings: Settings, wanted: string): Promise<void> =>
+  expect(await failedStart({ ...KEYS, ...settings })).toEqual(refusal(wanted));
 
 const closed = (url: string, port: number, path = ''): string => {
   const at = new URL(url);
@@ -33,6 +39,11 @@ const closed = (url: string, port: number, path = ''): string => {
 };
 
 const hidden = (url: string): string => url.replace(/(\/\/[^:/@]*):[^@/]+@/, '$1:***@');
+
+async function withMysql(work: (root: Connection) => Promise<void>): Promise<void> {
+  const root = await createConnection(MYSQL_URL);
+  await work(root).finally(() => root.end());
+}
 
 if (BACKEND === 'mariadb') {
   let backend: Backend;
@@ -65,6 +76,22 @@ if (BACKEND === 'mariadb') {
       await expectRefusal({ ...queue, DATABASE_URL: url }, wanted);
     });
 
+    test('accepts no further connection: the message does not blame the URL', async () => {
+      const user = `usher_few_${process.pid}`;
+      const at = new URL(backend.settings.DATABASE_URL!);
+      await withMysql(async (root) => {
+        await root.query(`CREATE USER ${user}@'%' WITH MAX_USER_CONNECTIONS 1`);
+        await root.query(`GRANT ALL ON ${at.pathname.slice(1)}.* TO ${user}@'%'`);
+        at.username = user;
+        const only = await createConnection(at.href);
+        const { code, stderr } = await failedStart({ ...backend.settings, DATABASE_URL: at.href });
+        await only.end();
+        await root.query(`DROP USER ${user}@'%'`);
+        expect(stderr).toMatch(/^usher: cannot open mysql:[^\n]*; raise the connection limit of the server, or lower/);
+        expect(code).toBe(1);
+      });
+    });
+
     test('lacks migrations', async () => {
       const url = `${MYSQL_URL}/mysql`;
       await expectRefusal(
@@ -80,19 +107,19 @@ if (BACKEND === 'mariadb') {
     test('does not answer', async () => {
       const url = closed(REDIS_URL, await freePort());
       const wanted = `cannot open ${hidden(url)}: connection refused; start it or correct QUEUE_URL`;
-      await expectRefusal(withQueue(url), wanted);
+      await expectServerRefusal(withQueue(url), wanted);
     });
 
     test('has no database of that number', async () => {
       const wanted = `cannot open ${REDIS_URL}/9999: ERR DB index is out of range; correct QUEUE_URL`;
-      await expectRefusal(withQueue(`${REDIS_URL}/9999`), wanted);
+      await expectServerRefusal(withQueue(`${REDIS_URL}/9999`), wanted);
     });
 
     test('evicts keys', async () => {
       const redis = await OwnRedis.start('--maxmemory-policy', 'allkeys-lru');
       const wanted =
         'QUEUE_URL: this Redis evicts keys (maxmemory-policy allkeys-lru); set it to noeviction, because evicted jobs are lost';
-      await expectRefusal(withQueue(redis.url), wanted);
+      await expectServerRefusal(withQueue(redis.url), wanted);
       await redis.stop();
     });
 
@@ -101,15 +128,18 @@ if (BACKEND === 'mariadb') {
       const { url } = redis;
       const wrong = url.replace('//', '//:hunter2@');
       const refused = 'WRONGPASS invalid username-password pair or user is disabled.';
-      await expectRefusal(withQueue(wrong), `cannot open ${hidden(wrong)}: ${refused}; correct QUEUE_URL`);
-      await expectRefusal(withQueue(url), `cannot open ${url}: NOAUTH Authentication required.; correct QUEUE_URL`);
+      await expectServerRefusal(withQueue(wrong), `cannot open ${hidden(wrong)}: ${refused}; correct QUEUE_URL`);
+      await expectServerRefusal(
+        withQueue(url),
+        `cannot open ${url}: NOAUTH Authentication required.; correct QUEUE_URL`,
+      );
       await redis.stop();
     });
 
     test('is a cluster that lacks slots', async () => {
       const redis = await OwnRedis.start('--cluster-enabled', 'yes', '--cluster-port', String(await freePort()));
       const wanted = 'QUEUE_URL: this Redis Cluster is down (see CLUSTER INFO); repair it, then start again';
-      await expectRefusal(withQueue(redis.url), wanted);
+      await expectServerRefusal(withQueue(redis.url), wanted);
       await redis.stop();
     });
   });
@@ -136,11 +166,16 @@ if (BACKEND === 'postgres') {
       expect(code).toBe(1);
     });
 
-    test('lacks the tables of the queue, or of the service', async () => {
-      const DATABASE_URL = `${POSTGRES_URL}/postgres`;
-      await expectRefusal({ DATABASE_URL }, 'the queue has no tables yet, or old ones; run "usher migrate" first');
-      const lacking = '1 database migration(s) are missing (Initial1767225600000); run "usher migrate" first';
-      await expectRefusal({ DATABASE_URL, QUEUE_URL: REDIS_URL }, lacking);
+    test('lacks the tables of the service', async () => {
+      const wanted = '1 database migration(s) are missing (Initial1767225600000); run "usher migrate" first';
+      await expectRefusal({ DATABASE_URL: `${POSTGRES_URL}/postgres` }, wanted);
+    });
+
+    test('lacks the tables of the queue', async () => {
+      const backend = await createBackend();
+      const wanted = 'the queue has no tables yet, or old ones; run "usher migrate" first';
+      await expectServerRefusal({ ...backend.settings, QUEUE_URL: `${POSTGRES_URL}/postgres` }, wanted);
+      await backend.drop();
     });
   });
 }

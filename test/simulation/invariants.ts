@@ -1,9 +1,11 @@
 import type { DataSource } from 'typeorm';
+import { unfairness } from './crowd.js';
 import type { Arrival } from './receivers.js';
 
 interface Row {
   id: string;
   reference: string;
+  client: string;
   status: string;
   attempts: number;
   created: number;
@@ -29,14 +31,16 @@ export interface Observations {
   jobs: Set<string>;
   /** By webhook: when its SUCCESS was recorded. */
   recordedAt: Map<string, number>;
+  /** How many requests a crowd may have open. */
+  crowdShare: number;
 }
 
 /** Checks a finished schedule by the observations and the tables. Returns every violation. */
 export async function violations(dataSource: DataSource, observed: Observations): Promise<string[]> {
-  const { log, completed, jobs, recordedAt } = observed;
+  const { log, completed, jobs, recordedAt, crowdShare } = observed;
   const webhooks = await read(dataSource);
   const attempts = await readAttempts(dataSource);
-  const found: string[] = [];
+  const found = unfairness(webhooks, log, crowdShare);
   for (const reference of completed) {
     if (!webhooks.some((webhook) => webhook.reference === reference)) found.push(`${reference} has no webhook`);
   }
@@ -111,11 +115,12 @@ const arrivalsOf = ({ id }: Row, log: Arrival[]): Arrival[] => log.filter(({ web
 
 async function read(dataSource: DataSource): Promise<Row[]> {
   const rows = await dataSource.query<Record<keyof Row, string | null>[]>(
-    'SELECT id, reference_id AS reference, status, attempts, created_at AS created FROM usher_webhook',
+    'SELECT id, reference_id AS reference, client_id AS client, status, attempts, created_at AS created FROM usher_webhook',
   );
   return rows.map((row) => ({
     id: String(row.id),
     reference: String(row.reference),
+    client: String(row.client),
     status: String(row.status),
     attempts: Number(row.attempts),
     created: Number(row.created),

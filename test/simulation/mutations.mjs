@@ -12,10 +12,15 @@ const ROOT = join(import.meta.dirname, '../..');
 
 /** What is broken, where, and how: [name, file, from, to]. */
 const MUTATIONS = [
-  ['a claim without the due time', 'webhooks/deliver/claim.store.ts', 'AND next_attempt_at <= ${() => now}', ''],
+  [
+    'a claim without the due time',
+    'webhooks/deliver/delivery-statements.ts',
+    'AND next_attempt_at <= ${() => now}',
+    '',
+  ],
   [
     'a claim without the attempt limit',
-    'webhooks/deliver/claim.store.ts',
+    'webhooks/deliver/delivery-statements.ts',
     'AND attempts < ${maxAttempts}',
     'AND attempts < ${maxAttempts + 9}',
   ],
@@ -43,10 +48,15 @@ const MUTATIONS = [
   [
     'a resend without the interval',
     'webhooks/record/webhook.recorder.ts',
-    'lastAttemptAt + this.options.retry.minIntervalMs',
-    'lastAttemptAt',
+    'lastFailureAt + this.options.retry.minIntervalMs',
+    'lastFailureAt',
   ],
-  ['a success that is not recorded', 'webhooks/deliver/outcome.store.ts', "status: 'SUCCESS'", "status: 'PENDING'"],
+  [
+    'a success that is not recorded',
+    'webhooks/deliver/delivery-statements.ts',
+    "status = 'SUCCESS'",
+    "status = 'PENDING'",
+  ],
   [
     'a failure of an earlier attempt counts',
     'webhooks/deliver/outcome.store.ts',
@@ -71,6 +81,52 @@ const MUTATIONS = [
     'webhooks/deliver/claim.store.ts',
     "{ status: 'FAILED', liveKey: null, nextAttemptAt: null, finishedAt: now }",
     "{ status: 'PENDING' }",
+  ],
+  [
+    'a secret is checked without a reservation',
+    'limits/failure-limit.ts',
+    'if (wait === 0) checks.running += begun.length;',
+    'checks.running = 0;',
+  ],
+  ['a failed check is not counted', 'limits/failure-limit.ts', 'if (hasFailed) this.failures.count(key);', ''],
+  [
+    'a success does not give its reservation back',
+    'limits/failure-limit.ts',
+    'checks.running -= 1;',
+    'if (hasFailed) checks.running -= 1;',
+  ],
+  [
+    'a check is refused where it should wait',
+    'limits/failure-limit.ts',
+    'wait > 0 ? checks.waiting.length',
+    'checks.running > 0 ? checks.waiting.splice(0).map((begin) => begin(1)).length',
+  ],
+  ['counts are not shared', 'limits/limiter.ts', 'if (total) this.takeOver(window, total);', ''],
+  [
+    'a client without a share',
+    'webhooks/queue/slot-shares.ts',
+    'if (ofClient.onTrial >= most)',
+    'if (ofClient.onTrial >= 99 * most)',
+  ],
+  [
+    'a host without a share',
+    'webhooks/queue/slot-shares.ts',
+    'if (ofHost.onTrial >= most)',
+    'if (ofHost.onTrial >= 99 * most)',
+  ],
+  ['another port is another host', 'webhooks/queue/delivery.processor.ts', ".replace(/:\\d+$/, '')", ''],
+  [
+    'an unknown host counts as quick',
+    'webhooks/queue/slot-shares.ts',
+    "this.requests.speedOf(host) === 'quick'",
+    "this.requests.speedOf(host) !== 'slow'",
+  ],
+  ['a slot is not released', 'webhooks/queue/slot-shares.ts', 'end(wasSent);', ''],
+  [
+    'a deferred job does not return in time',
+    'webhooks/queue/deferral-schedule.ts',
+    'return at - now;',
+    'return (at - now) * 1_000;',
   ],
 ];
 

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { playGuessing } from './guessing.js';
 import { Simulation } from './simulation.js';
 
 // npm run simulate -- [--seeds 2000] [--from 1] [--seed N] [--bail]
@@ -31,7 +32,7 @@ async function playAll(): Promise<boolean> {
   const simulation = await Simulation.open(folder);
   let broken = 0;
   for (let seed = first; seed < first + count && !(values.bail && broken > 0); seed += 1) {
-    const found = await simulation.play(seed);
+    const found = [...(await playGuessing(seed)), ...(await simulation.play(seed))];
     if (found.length > 0) broken += 1;
     for (const violation of found) console.log(`${clear()}seed ${seed}: ${violation}`);
     report(seed - first + 1, broken);

@@ -1,10 +1,10 @@
-import { EventEmitter2 } from '@nestjs/event-emitter';
 import { Registry } from 'prom-client';
 import { type DataSource, In } from 'typeorm';
 import type { Workers } from '../../src/queue/workers.js';
 import type { Config } from '../../src/server/settings/settings.js';
 import type { ClaimResult, DeliveryState } from '../../src/webhooks/deliver/attempt.js';
 import { ClaimStore } from '../../src/webhooks/deliver/claim.store.js';
+import { DatabaseOutage } from '../../src/webhooks/deliver/database-outage.js';
 import { DeliveryEvents } from '../../src/webhooks/deliver/delivery-events.js';
 import { Delivery } from '../../src/webhooks/deliver/delivery.js';
 import { OutcomeStore } from '../../src/webhooks/deliver/outcome.store.js';
@@ -38,7 +38,9 @@ export interface World {
   pauseChance: number;
 }
 
-const SLOTS = 4;
+export const SLOTS = 4;
+/** An application without listeners. */
+const NO_LISTENERS = { hasListeners: () => false, emitAndWait: () => Promise.resolve() };
 /** A promise that never settles, for the calls of a crashed process. */
 const never = <T>(): Promise<T> => new Promise<T>(() => undefined);
 
@@ -55,9 +57,10 @@ export class SimulatedWorker implements Owner {
     private readonly onCrash: () => void,
   ) {
     const { dataSource, config, deliveryQueue, secrets, queue } = world;
-    const events = new DeliveryEvents(new Registry(), new WebhookEndedEmitter(new EventEmitter2()));
+    const events = new DeliveryEvents(new Registry(), new WebhookEndedEmitter(NO_LISTENERS));
     const claims = new ClaimStore(dataSource, config, events);
     const outcomes = new OutcomeStore(dataSource, config);
+    const outage = new DatabaseOutage(dataSource);
     const steps = {
       claim: (ids: string[]): Promise<ClaimResult[]> => this.step(() => claims.claim(ids), 'after'),
       release: (claim: Parameters<ClaimStore['release']>[0]): Promise<void> => this.step(() => claims.release(claim)),
@@ -71,10 +74,11 @@ export class SimulatedWorker implements Owner {
       secrets,
       steps as unknown as NotificationSender,
       events,
+      outage,
     );
     // Not used, because the queue model gives out the jobs.
     const workers = {} as Workers;
-    this.processor = new DeliveryProcessor(delivery, config, workers);
+    this.processor = new DeliveryProcessor(delivery, config, workers, outage);
     this.retryRun = new RetryRun(queue as never, new Sweep(dataSource, deliveryQueue, config, events), config, workers);
   }
 
@@ -118,6 +122,7 @@ export class SimulatedWorker implements Owner {
     this.world.queue.settle(job, this, error, (attemptsMade, failure) =>
       backoffStrategy(attemptsMade, undefined, failure),
     );
+    this.takeJobs();
   }
 
   private async send(request: SignedRequest): Promise<Outcome> {

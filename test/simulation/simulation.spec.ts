@@ -1,6 +1,7 @@
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { playGuessing } from './guessing.js';
 import { Simulation } from './simulation.js';
 
 const SEEDS = Number(process.env.SIMULATION_SEEDS ?? 200);
@@ -31,3 +32,12 @@ test.each(blocks)(
     expect(broken).toEqual({});
   },
 );
+
+test(`no schedule of guesses, crashes and failures of the shared store exceeds the limit of failures or refuses a right secret`, async () => {
+  const broken: Record<string, string[]> = {};
+  for (let seed = 1; seed <= SEEDS; seed += 1) {
+    const found = await playGuessing(seed);
+    if (found.length > 0) broken[`seed ${seed}: npm run simulate -- --seed ${seed}`] = found;
+  }
+  expect(broken).toEqual({});
+});

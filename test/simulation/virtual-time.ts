@@ -25,6 +25,24 @@ export class VirtualTime {
     return new Promise((resolve) => this.at(this.now + ms, resolve));
   }
 
+  /** Replaces the timers of the code under test. */
+  readonly intervals = {
+    setInterval: (happen: () => void, ms: number) => {
+      const timer = { isCleared: false, unref: () => timer };
+      const next = (): void =>
+        this.at(this.now + ms, () => {
+          if (timer.isCleared) return;
+          happen();
+          next();
+        });
+      next();
+      return timer;
+    },
+    clearInterval: (timer?: { isCleared: boolean }) => {
+      if (timer) timer.isCleared = true;
+    },
+  };
+
   /** Runs real work, such as a query. Virtual time does not advance until it is done. */
   async work<T>(real: () => Promise<T>): Promise<T> {
     this.underWay += 1;

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { eventually } from './eventually.js';
@@ -9,26 +9,28 @@ import { freePort, newFolder } from './process.js';
 export interface OwnRedisOptions {
   folder?: string;
   port?: number;
+  password?: string;
   /** Further arguments of redis-server. */
   args?: string[];
+  /** Makes it a Sentinel with this configuration file, which it rewrites. */
+  sentinelConfig?: string[];
   /** Called with every started process, e.g. to kill it if the caller exits. */
   onSpawn?: (child: ChildProcess) => void;
 }
 
-/** A redis-server started by the test, which may kill it and start it again. */
+/** A redis-server or a Sentinel started by the test, which may kill it and start it again. */
 export class OwnRedis {
   private child: ChildProcess | undefined;
 
   private constructor(
     readonly port: number,
     private readonly folder: string,
-    private readonly args: string[],
-    private readonly onSpawn: (child: ChildProcess) => void,
+    private readonly options: OwnRedisOptions,
   ) {}
 
   /** Chooses port and folder without starting the server. */
-  static async prepare({ folder, port, args = [], onSpawn }: OwnRedisOptions = {}): Promise<OwnRedis> {
-    return new OwnRedis(port ?? (await freePort()), folder ?? newFolder(), args, onSpawn ?? (() => undefined));
+  static async prepare(options: OwnRedisOptions = {}): Promise<OwnRedis> {
+    return new OwnRedis(options.port ?? (await freePort()), options.folder ?? newFolder(), options);
   }
 
   static async start(...args: string[]): Promise<OwnRedis> {
@@ -38,18 +40,20 @@ export class OwnRedis {
   }
 
   get url(): string {
-    return `redis://127.0.0.1:${this.port}`;
+    const { password } = this.options;
+    return `redis://${password === undefined ? '' : `:${password}@`}127.0.0.1:${this.port}`;
   }
 
   /** Ready means the log line, because a server with a password refuses an unauthenticated PING. */
   async start(): Promise<void> {
-    const args = ['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.folder, '--save', '', ...this.args];
-    const child = spawn('redis-server', args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn('redis-server', this.arguments(), { stdio: ['ignore', 'pipe', 'inherit'] });
     this.child = child;
-    this.onSpawn(child);
+    this.options.onSpawn?.(child);
     let output = '';
     child.stdout.on('data', (text) => void (output += String(text)));
-    await eventually(`Redis is ready on port ${this.port}`, () => output.includes('Ready to accept connections'));
+    await eventually(`Redis is ready on port ${this.port}`, () =>
+      /Ready to accept connections|Sentinel ID is/.test(output),
+    );
   }
 
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<void> {
@@ -74,5 +78,16 @@ export class OwnRedis {
     } finally {
       redis.disconnect();
     }
+  }
+
+  private arguments(): string[] {
+    const { args = [], password, sentinelConfig } = this.options;
+    const common = ['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.folder];
+    if (password !== undefined) common.push('--requirepass', password);
+    if (!sentinelConfig)
+      return [...common, '--save', '', ...(password === undefined ? [] : ['--masterauth', password]), ...args];
+    const file = join(this.folder, 'sentinel.conf');
+    writeFileSync(file, `${sentinelConfig.join('\n')}\n`);
+    return [file, '--sentinel', ...common, ...args];
   }
 }

@@ -50,14 +50,19 @@ export class TestReceiver {
     this.receive(request, response).catch(() => response.destroy());
   });
 
-  static async start(): Promise<TestReceiver> {
+  /** With 0.0.0.0 it is at every address of this machine, so it can be many hosts. */
+  static async start(address = '127.0.0.1'): Promise<TestReceiver> {
     const receiver = new TestReceiver();
-    await new Promise<void>((resolve) => receiver.server.listen(0, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => receiver.server.listen(0, address, resolve));
     return receiver;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/notify`;
+    return this.urlAt('127.0.0.1');
+  }
+
+  urlAt(host: string): string {
+    return `http://${host}:${(this.server.address() as AddressInfo).port}/notify`;
   }
 
   /** The arrivals of one order, oldest first. */

@@ -1,12 +1,14 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A TCP proxy to a server. Tests can cut it, restore it, or make its connections silent. */
+/** A TCP proxy to a server. Tests can cut it, restore it, redirect it, or make its connections silent. */
 export class TcpProxy {
   private readonly sockets = new Set<Socket>();
   private isCut = false;
+  /** Connections that were tried while it was cut. */
+  refused = 0;
   private readonly server = createServer((near) => this.join(near));
 
-  private constructor(private readonly target: URL) {}
+  private constructor(private target: URL) {}
 
   static async to(target: string): Promise<TcpProxy> {
     const proxy = new TcpProxy(new URL(target));
@@ -36,6 +38,11 @@ export class TcpProxy {
     this.isCut = false;
   }
 
+  /** New connections go to another server; open ones stay where they are. */
+  redirect(target: string): void {
+    this.target = new URL(target);
+  }
+
   close(): void {
     this.cut();
     this.server.close();
@@ -43,6 +50,7 @@ export class TcpProxy {
 
   private join(near: Socket): void {
     if (this.isCut) {
+      this.refused += 1;
       near.resetAndDestroy();
       return;
     }

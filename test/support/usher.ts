@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { getQueueToken } from '@nestjs/bullmq';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { Queue } from 'bullmq';
@@ -28,6 +29,16 @@ export const SHORT_TIMES: Settings = {
 
 export const NEW_ORDER = { currencyCode: 'MYR', totalAmount: 4200, bookingAmount: 200, payableAmount: 4300 };
 export const COMPLETION = { bookingId: 'BK-1', transactionId: 'TX-1', qrCode: 'QR-1' };
+
+/** The values of the sandbox's unsafe defaults, as settings: by default Usher answers at loopback hosts alone. */
+export const OWN_CREDENTIALS = {
+  USHER_MASTER_KEYS: `test:${randomBytes(32).toString('base64')}`,
+  OPS_USER: 'ops',
+  OPS_PASSWORD: 'ops',
+  INTERNAL_USER: 'internal',
+  INTERNAL_PASSWORD: 'internal',
+  WEBHOOK_ALLOW_PRIVATE_HOSTS: 'true',
+};
 
 /** Usher in this process, on its own backend, used over HTTP. */
 export class TestUsher {

@@ -78,7 +78,7 @@ export function testApplication(backend: Backend, adapter: 'express' | 'fastify'
 
     test('refused to start before the migrations were run, and said what to do', () => {
       assert.notEqual(refusal.code, 0);
-      assert.match(refusal.output, backend === 'postgres' ? /call migrateUsherQueue\(\)/ : /usherMigrations/);
+      assert.match(refusal.output, /add usherMigrations to the migrations of your DataSource/);
     });
 
     test('issues a token and refreshes it, with exactly the specified fields', async () => {
@@ -116,10 +116,10 @@ export function testApplication(backend: Backend, adapter: 'express' | 'fastify'
     });
 
     test('publishes the OAuth metadata at the root, with the public addresses', async () => {
-      const { status, body } = await call('GET', '/.well-known/oauth-authorization-server');
+      const { status, body } = await call('GET', '/.well-known/oauth-authorization-server/v1');
       assert.equal(status, 200);
       assert.equal(body.token_endpoint, `${PUBLIC_URL}/auth/token`);
-      assert.equal((await call('GET', '/api/.well-known/oauth-authorization-server')).status, 404);
+      assert.equal((await call('GET', '/api/.well-known/oauth-authorization-server/v1')).status, 404);
     });
 
     test('keeps its own guard, basic strategy, pipe, filter and interceptor on its own routes', async () => {

@@ -1,14 +1,20 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { type DataSource, Repository } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { nowExpression } from '../../database/sql.js';
-import { AccessToken } from '../tokens/grant.entity.js';
+import { entityOf } from '../../database/statements/statement.js';
 import { digestToken, parseToken } from '../tokens/token.js';
+import { TokenStore } from '../tokens/store/token.store.js';
 
-interface CachedToken {
+/** Who an access token was issued to, and for whom. */
+export interface TokenHolder {
   client: Client;
+  /** The resource owner who allowed it. Null: the client acts for itself. */
+  ownerId: string | null;
+}
+
+interface CachedToken extends TokenHolder {
   grantId: string;
 }
 
@@ -21,24 +27,23 @@ interface FoundToken extends CachedToken {
 const CACHE_TTL_MS = 4_000;
 const MAX_ENTRIES = 10_000;
 
-/** Finds the client of an access token. Valid tokens are cached briefly; invalid tokens are never cached. */
+/** Finds the client and the resource owner of an access token. Valid tokens are cached briefly; invalid tokens are never cached. */
 @Injectable()
 export class AccessTokens {
   /** Keyed by digest, because tokens must not stay in memory. */
   private readonly cache = new LRUCache<string, CachedToken>({ max: MAX_ENTRIES, ttl: CACHE_TTL_MS, ttlResolution: 0 });
   private forgetCount = 0;
 
-  private readonly clients: Repository<Client>;
-
-  constructor(@Inject(USHER_DATA_SOURCE) dataSource: DataSource) {
-    this.clients = dataSource.getRepository(Client);
-  }
+  constructor(
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    private readonly store: TokenStore,
+  ) {}
 
   /** Null if the token is unknown, expired or revoked, or if its client is disabled. */
-  async clientOf(token: string): Promise<Client | null> {
+  async holderOf(token: string): Promise<TokenHolder | null> {
     if (parseToken(token)?.kind !== 'access') return null;
     const digest = digestToken(token);
-    return (this.cache.get(digest) ?? (await this.lookUp(digest)))?.client ?? null;
+    return this.cache.get(digest) ?? (await this.lookUp(digest));
   }
 
   /** Removes a token from this process's cache. Other processes stop accepting it within 5 s. */
@@ -65,19 +70,10 @@ export class AccessTokens {
   }
 
   private async find(digest: string): Promise<FoundToken | null> {
-    const now = nowExpression(this.clients.manager.dataSource);
-    const { entities, raw } = await this.clients
-      .createQueryBuilder('client')
-      .innerJoin(AccessToken, 'token', 'token.clientId = client.id')
-      .addSelect('token.grantId', 'grant_of_token')
-      .addSelect(`token.expiresAt - ${now}`, 'remaining_ms')
-      .where('token.digest = :digest', { digest })
-      .andWhere(`token.expiresAt > ${now}`)
-      .andWhere('client.disabledAt IS NULL')
-      .getRawAndEntities<{ grant_of_token: string; remaining_ms: string | number }>();
-    const [client] = entities;
-    const [row] = raw;
-    if (!client || !row) return null;
-    return { client: Object.freeze(client), grantId: row.grant_of_token, remainingMs: Number(row.remaining_ms) };
+    const token = await this.store.find(digest);
+    if (!token) return null;
+    const client = entityOf(this.dataSource, Client, token.client);
+    const { ownerId, grantId, remainingMs } = token;
+    return { client: Object.freeze(client), ownerId, grantId, remainingMs };
   }
 }

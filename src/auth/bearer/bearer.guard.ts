@@ -3,22 +3,29 @@ import { Client } from '../../clients/client.entity.js';
 import { Problem, unauthorized } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { parseToken } from '../tokens/token.js';
-import { AccessTokens } from './access-tokens.js';
+import { AccessTokens, type TokenHolder } from './access-tokens.js';
+import { TokenFailures } from './token-failures.js';
 
 interface BearerRequest {
+  ip?: string;
   headers: { authorization?: string };
   user?: Client;
+  resourceOwnerId?: string | null;
 }
 
 interface BearerResponse {
   header(name: string, value: string): unknown;
 }
 
-/** Requires a valid access token and stores its client on the request, for {@link CurrentClient}. */
+/**
+ * Requires a valid access token and stores its client on the request, for {@link CurrentClient}. A token that acts for a
+ * resource owner opens only routes that ask for the owner by {@link CurrentResourceOwner}; others answer 403.
+ */
 @Injectable()
 export class BearerGuard implements CanActivate {
   constructor(
     private readonly tokens: AccessTokens,
+    private readonly failures: TokenFailures,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
@@ -26,7 +33,10 @@ export class BearerGuard implements CanActivate {
     const http = context.switchToHttp();
     const request = http.getRequest<BearerRequest>();
     try {
-      request.user = await this.clientOf(bearerToken(request.headers.authorization));
+      const holder = await this.holderOf(bearerToken(request.headers.authorization), request.ip ?? '');
+      if (holder.ownerId !== null && !knowsOwners(context)) throw OWNER_REFUSED();
+      request.user = holder.client;
+      request.resourceOwnerId = holder.ownerId;
       return true;
     } catch (error) {
       // The challenge is set here because an embedding application may use its own error filter.
@@ -36,10 +46,11 @@ export class BearerGuard implements CanActivate {
     }
   }
 
-  private async clientOf(token: string): Promise<Client> {
-    const client = await this.tokens.clientOf(token);
-    if (!client) throw invalidToken(this.wrongEnvironment(token) ?? 'the access token is unknown, expired or revoked');
-    return client;
+  private async holderOf(token: string, address: string): Promise<TokenHolder> {
+    const holder = await this.tokens.holderOf(token);
+    if (holder) return holder;
+    this.failures.count(address);
+    throw invalidToken(this.wrongEnvironment(token) ?? 'the access token is unknown, expired or revoked');
   }
 
   /** The most common mistake. The environment is readable in the token's prefix, so naming it reveals nothing. */
@@ -66,9 +77,38 @@ function bearerToken(header: string | undefined): string {
 const invalidToken = (reason: string): Problem =>
   unauthorized(reason, `Bearer realm="usher", error="invalid_token", error_description="${reason}"`);
 
-/** Injects the {@link Client} that {@link BearerGuard} found. */
+/** RFC 6750 §3.1. */
+const OWNER_REFUSED = (): Problem => {
+  const reason = 'this token acts for one account; use a token of the client itself (client_credentials)';
+  return new Problem(403, 'Forbidden', reason).with({
+    'WWW-Authenticate': `Bearer realm="usher", error="insufficient_scope", error_description="${reason}"`,
+  });
+};
+
+/** Injects the {@link Client} that {@link BearerGuard} or `BasicGuard` found. */
 export const CurrentClient = createParamDecorator((_: unknown, context: ExecutionContext): Client => {
   const { user } = context.switchToHttp().getRequest<BearerRequest>();
-  if (!user) throw new Error('@CurrentClient() needs @UseGuards(BearerGuard)');
+  if (!user) throw new Error('@CurrentClient() needs @UseGuards(BearerGuard) or @UseGuards(BasicGuard)');
   return user;
 });
+
+const KNOWS_OWNERS = 'usher:knows-owners';
+
+const knowsOwners = (context: ExecutionContext): boolean =>
+  Reflect.getMetadata(KNOWS_OWNERS, context.getHandler()) === true;
+
+/** A route with {@link CurrentResourceOwner} says that it keeps owners apart. */
+const markRoute: ParameterDecorator = (controller, method) => {
+  const handler = (controller as Record<PropertyKey, unknown>)[method ?? ''];
+  Reflect.defineMetadata(KNOWS_OWNERS, true, handler as object);
+};
+
+/**
+ * Injects the id of the resource owner for whom the client acts; null if it acts for itself. A route that has it must give an
+ * owner's token only what belongs to this owner. A route without it answers such a token 403.
+ */
+export const CurrentResourceOwner = createParamDecorator(
+  (_: unknown, context: ExecutionContext): string | null =>
+    context.switchToHttp().getRequest<BearerRequest>().resourceOwnerId ?? null,
+  [markRoute],
+);

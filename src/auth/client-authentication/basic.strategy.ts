@@ -1,9 +1,9 @@
-import { Injectable } from '@nestjs/common';
+import { type ExecutionContext, Injectable } from '@nestjs/common';
 import { PassportStrategy, AuthGuard } from '@nestjs/passport';
 import type { StrategyCreatedStatic } from 'passport';
 import { BasicStrategy as PassportBasicStrategy } from 'passport-http';
-import type { Client } from '../../clients/client.entity.js';
 import { ClientSecrets } from '../../clients/secrets/client-secrets.js';
+import type { AuthenticatedClient } from '../../clients/secrets/remembered-clients.js';
 import { parseBasicHeader } from '../../http/basic-credentials.js';
 import { OAuthError } from '../../http/oauth-error.js';
 
@@ -23,34 +23,43 @@ export class BasicStrategy extends PassportStrategy(PassportBasicStrategy, NAME)
   override authenticate(request: { headers: { authorization?: string } }): void {
     // Passport replaces these callbacks for each request, so read them before anything asynchronous.
     const { success, fail, error } = this as object as StrategyCreatedStatic;
-    this.identify(request.headers.authorization).then((client) => (client ? success(client) : fail(401)), error);
+    this.identify(request.headers.authorization).then(
+      (found) => (found ? success(found.client, found) : fail(401)),
+      error,
+    );
   }
 
   /** Required by PassportStrategy. Passport itself does not call it, because authenticate() is overridden. */
-  validate(id: string, secret: string): Promise<Client | null> {
+  validate(id: string, secret: string): Promise<AuthenticatedClient | null> {
     return this.secrets.authenticate(id, secret);
   }
 
-  private async identify(header: string | undefined): Promise<Client | null> {
+  private async identify(header: string | undefined): Promise<AuthenticatedClient | null> {
     for (const { id, secret } of parseBasicHeader(header)) {
-      const client = await this.validate(id, secret);
-      if (client) return client;
+      const found = await this.validate(id, secret);
+      if (found) return found;
     }
     return null;
   }
 }
 
-/** Requires valid client credentials, checked by {@link BasicStrategy}. */
+/** Runs {@link BasicStrategy} by passport. */
 @Injectable()
-export class BasicGuard extends AuthGuard() {
+export class StrategyGuard extends AuthGuard() {
   constructor(strategy: BasicStrategy) {
     // Passport finds a strategy name process-wide, so two applications would share it. Pass the instance instead.
     super({ defaultStrategy: strategy });
   }
 
-  override handleRequest<T>(error: unknown, client: T | false | null): T {
+  override handleRequest<T>(
+    error: unknown,
+    client: T | false | null,
+    info: { rememberedSecret: string | null } | undefined,
+    context: ExecutionContext,
+  ): T {
     if (error) throw error;
     if (!client) throw new OAuthError('invalid_client', 'the client id or the client secret is invalid');
+    context.switchToHttp().getRequest<Partial<AuthenticatedClient>>().rememberedSecret = info?.rememberedSecret ?? null;
     return client;
   }
 }

@@ -4,9 +4,8 @@ import { sendProblem, problemOf } from '../../http/error-response.js';
 import type { HttpRequest, HttpResponse } from '../../http/exchange.js';
 import { notFound, Problem } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { type ServerMetadata, serverMetadata } from './server-metadata.js';
-
-const PATH = '/.well-known/oauth-authorization-server';
+import { AuthorizationSite } from '../authorize/authorization-site.js';
+import { metadataPath, type ServerMetadata, serverMetadata } from './server-metadata.js';
 
 /** A scheme, a host and an optional port, nothing else. */
 const BASE_URL = /^https?:\/\/(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d*)?$/i;
@@ -21,21 +20,25 @@ type MetadataRequest = HttpRequest & { protocol: string; host?: string };
 export class AuthMetadataModule implements OnModuleInit {
   constructor(
     private readonly adapterHost: HttpAdapterHost,
+    private readonly site: AuthorizationSite,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
   onModuleInit(): void {
-    this.adapterHost.httpAdapter.get(PATH, (request: MetadataRequest, response: HttpResponse) => {
-      try {
-        response.send(this.metadata(request));
-      } catch (error) {
-        sendProblem(response, problemOf(error));
-      }
-    });
+    this.adapterHost.httpAdapter.get(
+      metadataPath(this.options.publicUrl),
+      (request: MetadataRequest, response: HttpResponse) => {
+        try {
+          response.send(this.metadata(request));
+        } catch (error) {
+          sendProblem(response, problemOf(error));
+        }
+      },
+    );
   }
 
   private metadata(request: MetadataRequest): ServerMetadata {
-    return serverMetadata(this.options.publicUrl ?? this.requestBaseUrl(request));
+    return serverMetadata(this.options.publicUrl ?? this.requestBaseUrl(request), this.site.isAvailable);
   }
 
   /** Only the sandbox trusts the Host header of the request. */

@@ -1,12 +1,20 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
-import { CLIENT_ID_LENGTH, OWN_ID_LENGTH, text, wholeNumber } from '../../database/columns.js';
+import { CLIENT_ID_LENGTH, OWN_ID_LENGTH, OWNER_ID_LENGTH, text, wholeNumber } from '../../database/columns.js';
 
 const DIGEST_LENGTH = 43;
 
-/** The result of one token request: a refresh token, stored as a digest, and the access tokens that belong to it. */
+/** A refresh token's stored expiry is up to one hour later than promised, so frequent refreshes write it only once an hour. */
+export const EXPIRY_MARGIN_MS = 3_600_000;
+
+/**
+ * The result of one token request: a refresh token and its first access token, stored as digests. One row, because token
+ * requests are the most frequent ones. Each refresh adds an {@link AccessToken}.
+ */
 @Entity('usher_grant')
 @Index('usher_grant_refresh_digest', ['refreshDigest'], { unique: true })
+@Index('usher_grant_access_digest', ['accessDigest'], { unique: true })
 @Index('usher_grant_expiry', ['expiresAt'])
+@Index('usher_grant_owner', ['ownerId'], { where: 'owner_id IS NOT NULL' })
 export class Grant {
   @PrimaryColumn(text('id', OWN_ID_LENGTH))
   id: string;
@@ -14,17 +22,33 @@ export class Grant {
   @Column(text('client_id', CLIENT_ID_LENGTH))
   clientId: string;
 
+  /** The resource owner who allowed it. Null: the client itself, by its credentials. */
+  @Column({ ...text('owner_id', OWNER_ID_LENGTH), nullable: true })
+  ownerId: string | null;
+
   @Column(text('refresh_digest', DIGEST_LENGTH))
   refreshDigest: string;
+
+  /** The first access token. Null once it is revoked. */
+  @Column({ ...text('access_digest', DIGEST_LENGTH), nullable: true })
+  accessDigest: string | null;
+
+  @Column(wholeNumber('access_expires_at'))
+  accessExpiresAt: number;
+
+  /** The client's generation when this was issued, see client.entity.ts. */
+  @Column({ name: 'generation', type: 'int' })
+  generation: number;
 
   @Column(wholeNumber('created_at'))
   createdAt: number;
 
-  /** Expiry of the refresh token. Each use extends it. */
+  /** Expiry of the refresh token, at most {@link EXPIRY_MARGIN_MS} later than promised. Each use extends it. */
   @Column(wholeNumber('expires_at'))
   expiresAt: number;
 }
 
+/** An access token that a refresh added to its grant. */
 @Entity('usher_access_token')
 @Index('usher_access_token_grant', ['grantId'])
 @Index('usher_access_token_expiry', ['expiresAt'])
@@ -37,6 +61,14 @@ export class AccessToken {
 
   @Column(text('client_id', CLIENT_ID_LENGTH))
   clientId: string;
+
+  /** As in its grant, so that a request with this token needs one query. */
+  @Column({ ...text('owner_id', OWNER_ID_LENGTH), nullable: true })
+  ownerId: string | null;
+
+  /** The client's generation when this was issued, see client.entity.ts. */
+  @Column({ name: 'generation', type: 'int' })
+  generation: number;
 
   @Column(wholeNumber('created_at'))
   createdAt: number;

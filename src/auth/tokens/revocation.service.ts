@@ -7,7 +7,7 @@ import { inTransaction } from '../../database/sql.js';
 import type { Parameters } from '../../http/oauth-parameters.js';
 import { AccessTokens } from '../bearer/access-tokens.js';
 import { AccessToken, Grant } from './grant.entity.js';
-import { findIssuedToken, type IssuedToken } from './issued-tokens.js';
+import { type IssuedToken, lockIssuedToken } from './store/issued-tokens.js';
 import { checkBodyCredentials, requiredText } from './token-request.js';
 
 /** Token revocation (RFC 7009). The prefix of a token shows its kind, so token_type_hint is ignored. */
@@ -24,25 +24,24 @@ export class RevocationService {
     checkBodyCredentials(parameters, client.id);
     const token = requiredText(parameters, 'token');
     const revoked = await inTransaction(this.dataSource, async (manager) => {
-      const found = await findIssuedToken(manager, token, true);
-      const own = found?.row.clientId === client.id ? found : null;
+      const found = await lockIssuedToken(manager, token);
+      const own = found?.clientId === client.id ? found : null;
       if (own) await remove(manager, own);
       return own;
     });
     if (!revoked) return;
     if (revoked.kind === 'access') this.accessTokens.forget(token);
-    else this.accessTokens.forgetGrant(revoked.row.id);
-    this.audit.record('token.revoked', { client: client.id, kind: revoked.kind, grant: grantOf(revoked) });
+    else this.accessTokens.forgetGrant(revoked.grantId);
+    this.audit.log('token.revoked', { client: client.id, kind: revoked.kind, grant: revoked.grantId });
   }
 }
 
-async function remove(manager: EntityManager, token: IssuedToken): Promise<void> {
-  if (token.kind === 'access') {
-    await manager.delete(AccessToken, { digest: token.row.digest });
+async function remove(manager: EntityManager, { kind, digest, grantId }: IssuedToken): Promise<void> {
+  if (kind === 'access') {
+    await manager.update(Grant, { accessDigest: digest }, { accessDigest: null });
+    await manager.delete(AccessToken, { digest });
     return;
   }
-  await manager.delete(AccessToken, { grantId: token.row.id });
-  await manager.delete(Grant, { id: token.row.id });
+  await manager.delete(AccessToken, { grantId });
+  await manager.delete(Grant, { id: grantId });
 }
-
-const grantOf = ({ kind, row }: IssuedToken): string => (kind === 'access' ? row.grantId : row.id);

@@ -1,15 +1,22 @@
-import { isIP } from 'node:net';
 import { Injectable } from '@nestjs/common';
 import { Counter } from 'prom-client';
 import { AuditLog } from '../../audit/audit.module.js';
+import { FailureCounts } from '../../audit/failure-counts.js';
+import { addressOf } from '../../audit/request-actor.js';
 import { routeOf } from '../../http/exchange.js';
 import { MetricsRegistry } from '../../metrics/metrics.module.js';
 import type { OAuthRequest } from '../client-authentication/client-authentication.js';
+
+const TOKEN_ENDPOINTS = ['/auth/token', '/auth/refresh'] as const;
+export type TokenEndpoint = (typeof TOKEN_ENDPOINTS)[number];
 
 interface TokenSubject {
   client: string;
   grant: string;
 }
+
+/** The errors of a caller that is not authenticated. */
+const AUTHENTICATION_ERRORS = ['invalid_client', 'slow_down'];
 
 /** Writes token events to the audit log and counts them in the metrics. */
 @Injectable()
@@ -19,6 +26,7 @@ export class TokenEvents {
 
   constructor(
     private readonly audit: AuditLog,
+    private readonly failures: FailureCounts,
     registry: MetricsRegistry,
   ) {
     const registers = [registry];
@@ -34,28 +42,38 @@ export class TokenEvents {
       labelNames: ['endpoint', 'error'],
       registers,
     });
-    for (const endpoint of ['/auth/token', '/auth/refresh']) this.issuedTokens.inc({ endpoint }, 0);
+    for (const endpoint of TOKEN_ENDPOINTS) this.issuedTokens.inc({ endpoint }, 0);
   }
 
   issued({ client, grant }: TokenSubject): void {
-    this.audit.record('token.issued', { client, grant });
+    this.audit.log('token.issued', { client, grant });
     this.issuedTokens.inc({ endpoint: '/auth/token' });
   }
 
-  refreshed({ client, grant }: TokenSubject): void {
-    this.audit.record('token.refreshed', { client, grant });
-    this.issuedTokens.inc({ endpoint: '/auth/refresh' });
+  refreshed({ client, grant }: TokenSubject, endpoint: TokenEndpoint): void {
+    this.audit.log('token.refreshed', { client, grant });
+    this.issuedTokens.inc({ endpoint });
   }
 
   refused(request: OAuthRequest, error: string): void {
     const path = routeOf(request);
-    const { ip = '' } = request;
-    this.audit.record('token.refused', {
+    this.audit.log('token.refused', {
       client: request.user?.id ?? request.claimedClient ?? null,
       error,
       path,
-      address: isIP(ip) === 0 ? 'unknown' : ip,
+      address: addressOf(request) ?? 'unknown',
     });
     this.refusedRequests.inc({ endpoint: path ?? '', error });
+    if (request.user === undefined && AUTHENTICATION_ERRORS.includes(error)) this.countFailure(request, error);
+  }
+
+  private countFailure(request: OAuthRequest, error: string): void {
+    const { claimedClient } = request;
+    this.failures.count({
+      action: 'client.authentication-failed',
+      subject: claimedClient === undefined ? null : `client:${claimedClient}`,
+      address: addressOf(request),
+      isBlocked: error === 'slow_down',
+    });
   }
 }

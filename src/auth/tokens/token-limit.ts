@@ -14,8 +14,8 @@ export class TokenLimit {
   }
 
   /** Counts a request. Throws if it exceeds the limit. */
-  async count(clientId: string): Promise<void> {
-    const wait = this.limiter ? await this.limiter.count(clientId) : 0;
+  count(clientId: string): void {
+    const wait = this.limiter?.count(clientId) ?? 0;
     if (wait > 0)
       throw new OAuthError('slow_down', 'too many token requests; reuse the access token until it expires', 429, wait);
   }

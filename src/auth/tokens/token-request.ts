@@ -2,17 +2,14 @@ import type { GrantType } from '../../clients/client.entity.js';
 import { OAuthError } from '../../http/oauth-error.js';
 import type { Parameters } from '../../http/oauth-parameters.js';
 
-/** Checks that grant_type is the type of this endpoint (specification 4.1 and 4.2; errors: RFC 6749 §5.2). */
-export function checkGrantType(body: Parameters, expected: GrantType, endpoints: Record<GrantType, string>): void {
-  const grantType = requiredText(body, 'grant_type');
-  if (grantType === expected) return;
-  const otherEndpoint = Object.entries(endpoints).find(([grant]) => grant === grantType)?.[1];
-  throw new OAuthError(
-    'unsupported_grant_type',
-    otherEndpoint
-      ? `grant_type ${grantType} is not supported here; use ${otherEndpoint}`
-      : `grant_type is not supported here; use ${expected}`,
-  );
+/** The grant_type, if the endpoint accepts it (specification 4.1 and 4.2; errors: RFC 6749 §5.2). */
+export function grantTypeOf(body: Parameters, accepted: GrantType[]): GrantType {
+  const given = requiredText(body, 'grant_type');
+  const grantType = accepted.find((one) => one === given);
+  if (grantType) return grantType;
+  const wanted = given === 'client_credentials' ? 'POST /auth/token' : accepted.join(' or ');
+  const name = given === 'client_credentials' ? `grant_type ${given}` : 'grant_type';
+  throw new OAuthError('unsupported_grant_type', `${name} is not supported here; use ${wanted}`);
 }
 
 /** Returns a required parameter, which must be a non-empty string. */

@@ -3,13 +3,14 @@ import type { Client } from '../../clients/client.entity.js';
 import type { HttpResponse } from '../../http/exchange.js';
 import { parametersOf } from '../../http/oauth-parameters.js';
 import { OAuthRoute, UsherRoutes } from '../../http/oauth-route.js';
+import { BasicGuard } from '../client-authentication/basic.guard.js';
 import { ClientAuthentication, type OAuthRequest } from '../client-authentication/client-authentication.js';
 import { OAuthErrorFilter } from '../oauth-error.filter.js';
 import { IntrospectionService } from './introspection.service.js';
 import { RevocationService } from './revocation.service.js';
 import { TokenService } from './token.service.js';
 
-/** The request of a client that {@link ClientAuthentication} has authenticated. */
+/** The request of a client that {@link BasicGuard} has authenticated. */
 type ClientRequest = OAuthRequest & { user: Client };
 
 /**
@@ -18,10 +19,11 @@ type ClientRequest = OAuthRequest & { user: Client };
  */
 @Controller('auth')
 @UsherRoutes()
-@UseGuards(ClientAuthentication)
+@UseGuards(BasicGuard)
 @UseFilters(OAuthErrorFilter)
 export class TokenController {
   constructor(
+    private readonly authentication: ClientAuthentication,
     private readonly tokens: TokenService,
     private readonly revocations: RevocationService,
     private readonly introspections: IntrospectionService,
@@ -31,14 +33,16 @@ export class TokenController {
   @Post('token')
   @OAuthRoute()
   async token(@Req() request: ClientRequest, @Res() response: HttpResponse): Promise<void> {
-    sendOk(response, await this.tokens.token(request.user, parametersOf(request)));
+    const issue = () => this.tokens.token(request.user, parametersOf(request), request.rememberedSecret);
+    sendOk(response, await this.authentication.withCurrentClient(request, response, issue));
   }
 
   /** Specification 4.2. */
   @Post('refresh')
   @OAuthRoute()
   async refresh(@Req() request: ClientRequest, @Res() response: HttpResponse): Promise<void> {
-    sendOk(response, await this.tokens.refresh(request.user, parametersOf(request)));
+    const refresh = () => this.tokens.refresh(request.user, parametersOf(request), request.rememberedSecret);
+    sendOk(response, await this.authentication.withCurrentClient(request, response, refresh));
   }
 
   /** RFC 7009: an empty 200, also for an unknown token. */

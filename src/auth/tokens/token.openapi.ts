@@ -1,5 +1,5 @@
 import type { Failure, Operation } from '../../http/operation.js';
-import { serverMetadata } from '../metadata/server-metadata.js';
+import { metadataPath, serverMetadata } from '../metadata/server-metadata.js';
 import {
   Introspection,
   Metadata,
@@ -24,6 +24,16 @@ const INVALID_SCOPE: Failure = {
   code: 'invalid_scope',
   detail: 'no scopes are defined; omit scope',
 };
+const INVALID_GRANT: Failure = {
+  status: 400,
+  code: 'invalid_grant',
+  detail: 'the refresh token is unknown, expired or revoked; request a new one at POST /auth/token',
+};
+const INVALID_CODE: Failure = {
+  status: 400,
+  code: 'invalid_grant',
+  detail: 'the code is unknown, expired or already used, or code_verifier or redirect_uri differs; start again',
+};
 const SLOW_DOWN: Failure = {
   status: 429,
   code: 'slow_down',
@@ -46,14 +56,19 @@ export const TOKEN_OPERATIONS: Operation[] = [
     id: 'requestToken',
     path: '/auth/token',
     summary: 'Request an access token',
-    description: 'Exchanges the client id and secret for an access token and a refresh token (specification 4.1).',
+    description:
+      'Exchanges the client id and secret for an access token and a refresh token (specification 4.1). With ' +
+      '`grant_type=authorization_code` it exchanges a code; the tokens then act for the resource owner. It also accepts ' +
+      '`grant_type=refresh_token` (RFC 6749 section 6), for clients that know only one token endpoint.',
     security: ['basic'],
     body: { schema: TokenRequest, example: { grant_type: 'client_credentials' } },
     answers: { 200: { description: 'The tokens.', schema: TokenResponse, example: TOKENS } },
     failures: [
       missing('grant_type'),
-      unsupported('grant_type is not supported here; use client_credentials'),
+      unsupported('grant_type is not supported here; use client_credentials or refresh_token or authorization_code'),
       unauthorizedClient('client_credentials'),
+      INVALID_GRANT,
+      INVALID_CODE,
       INVALID_SCOPE,
       SLOW_DOWN,
     ],
@@ -76,11 +91,7 @@ export const TOKEN_OPERATIONS: Operation[] = [
       missing('refresh_token'),
       unsupported('grant_type is not supported here; use refresh_token'),
       unauthorizedClient('refresh_token'),
-      {
-        status: 400,
-        code: 'invalid_grant',
-        detail: 'the refresh token is unknown, expired or revoked; request a new one at POST /auth/token',
-      },
+      INVALID_GRANT,
       INVALID_SCOPE,
       SLOW_DOWN,
     ],
@@ -119,21 +130,24 @@ export const TOKEN_OPERATIONS: Operation[] = [
     },
     failures: [missing('token')],
   },
-  {
-    id: 'getServerMetadata',
-    method: 'get',
-    path: '/.well-known/oauth-authorization-server',
-    tag: 'Tokens',
-    summary: 'Get the authorization server metadata',
-    description: 'RFC 8414.',
-    security: [],
-    answers: {
-      200: {
-        description: 'The endpoints and the supported methods.',
-        schema: Metadata,
-        example: serverMetadata('https://sandbox.usher.example'),
-      },
-    },
-    failures: [{ status: 404, detail: 'USHER_AUTH_URL is not set' }],
-  },
 ];
+
+/** At the root of the host, whatever path the public base address has (RFC 8414 §3.1). */
+export const metadataOperation = (publicUrl: string | null): Operation => ({
+  id: 'getServerMetadata',
+  method: 'get',
+  path: metadataPath(publicUrl),
+  ...(publicUrl !== null && { server: new URL(publicUrl).origin }),
+  tag: 'Tokens',
+  summary: 'Get the authorization server metadata',
+  description: 'RFC 8414.',
+  security: [],
+  answers: {
+    200: {
+      description: 'The endpoints and the supported methods.',
+      schema: Metadata,
+      example: serverMetadata(publicUrl ?? 'https://sandbox.usher.example', true),
+    },
+  },
+  failures: [{ status: 404, detail: 'the public address is not set' }],
+});

@@ -5,11 +5,6 @@ import type { ServerMetadata } from '../metadata/server-metadata.js';
 // Only for the OpenAPI document: token-request.ts validates requests. A test compares both.
 const token = z.string().min(1).meta({ description: 'An access or a refresh token.' });
 
-export const TokenRequest = z
-  .object({ grant_type: z.literal('client_credentials') })
-  .describe('Specification 2.2.')
-  .register(named, { id: 'TokenRequest' });
-
 export const RefreshRequest = z
   .object({
     grant_type: z.literal('refresh_token'),
@@ -17,6 +12,21 @@ export const RefreshRequest = z
   })
   .describe('Specification 2.2.')
   .register(named, { id: 'RefreshRequest' });
+
+const CodeRequest = z
+  .object({
+    grant_type: z.literal('authorization_code'),
+    code: z.string().min(1).meta({ description: 'From the redirect. It is good once, for 60 seconds.' }),
+    code_verifier: z.string().min(1).meta({ description: 'RFC 7636.' }),
+    redirect_uri: z.string().min(1).optional().meta({ description: 'If sent, it must be that of the request.' }),
+  })
+  .describe('RFC 6749 section 4.1.3.')
+  .register(named, { id: 'CodeRequest' });
+
+export const TokenRequest = z
+  .union([z.object({ grant_type: z.literal('client_credentials') }), CodeRequest, RefreshRequest])
+  .describe('Specification 2.2, and RFC 6749 sections 4.1.3 and 6.')
+  .register(named, { id: 'TokenRequest' });
 
 export const TokenStatusRequest = z
   .object({
@@ -45,6 +55,9 @@ const Inactive = z.object({ active: z.literal(false) });
 const Active = z.object({
   active: z.literal(true),
   client_id: z.string(),
+  sub: z.string().optional().meta({
+    description: 'The resource owner for whom the client acts: `owner:` and an id. Left out if it acts for itself.',
+  }),
   token_type: z.literal('Bearer').optional().meta({ description: 'Only for access tokens.' }),
   exp: z.int().meta({ description: 'Seconds since 1970.' }),
   iat: z.int().meta({ description: 'Seconds since 1970.' }),
@@ -60,12 +73,18 @@ export type Introspection = z.infer<typeof Introspection>;
 export const Metadata = z
   .object({
     issuer: z.string(),
+    authorization_endpoint: z.string().optional().meta({
+      description: 'Left out, with the three fields below, where the authorization-code grant is not available.',
+    }),
     token_endpoint: z.string(),
     refresh_endpoint: z.string(),
     revocation_endpoint: z.string(),
     introspection_endpoint: z.string(),
     grant_types_supported: z.array(z.string()),
     response_types_supported: z.array(z.string()),
+    response_modes_supported: z.array(z.string()).optional(),
+    code_challenge_methods_supported: z.array(z.string()).optional(),
+    authorization_response_iss_parameter_supported: z.boolean().optional(),
     token_endpoint_auth_methods_supported: z.array(z.string()),
     revocation_endpoint_auth_methods_supported: z.array(z.string()),
     introspection_endpoint_auth_methods_supported: z.array(z.string()),

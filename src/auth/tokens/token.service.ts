@@ -1,107 +1,99 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { DataSource, EntityManager } from 'typeorm';
 import type { Client, GrantType } from '../../clients/client.entity.js';
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { databaseNow, inTransaction } from '../../database/sql.js';
+import type { Requester } from '../../clients/secrets/remembered-clients.js';
+import { DatabaseClock } from '../../database/database-clock.js';
 import { OAuthError } from '../../http/oauth-error.js';
 import type { Parameters } from '../../http/oauth-parameters.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { type Environment, newId } from '../../values/identifier.js';
-import { AccessToken, Grant } from './grant.entity.js';
-import { lockGrant } from './issued-tokens.js';
-import { TokenEvents } from './token-events.js';
+import { CodeExchange } from '../authorize/code-exchange.js';
+import { type TokenEndpoint, TokenEvents } from './token-events.js';
 import { TokenLimit } from './token-limit.js';
-import { checkBodyCredentials, checkGrantType, checkScope, requiredText } from './token-request.js';
+import { checkBodyCredentials, checkScope, grantTypeOf, requiredText } from './token-request.js';
 import { digestToken, generateToken, parseToken } from './token.js';
 import type { TokenResponse } from './token.schemas.js';
-
-const ENDPOINTS: Record<GrantType, string> = {
-  client_credentials: 'POST /auth/token',
-  refresh_token: 'POST /auth/refresh',
-};
-/** The stored expiry is up to one hour later than promised, so frequent refreshes update it only once an hour. */
-const EXPIRY_MARGIN_MS = 3_600_000;
+import { TokenStore } from './store/token.store.js';
 
 /** Issues and refreshes tokens. Every failed check throws an {@link OAuthError}. */
 @Injectable()
 export class TokenService {
   constructor(
-    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    private readonly store: TokenStore,
+    private readonly clock: DatabaseClock,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
     private readonly limit: TokenLimit,
     private readonly events: TokenEvents,
+    private readonly codes: CodeExchange,
   ) {}
 
-  /** The client-credentials grant (specification 4.1). */
-  async token(client: Client, parameters: Parameters): Promise<TokenResponse> {
-    await this.limit.count(client.id);
+  /**
+   * Specification 4.1. It also refreshes, because standard clients know one token endpoint (RFC 6749 §6). `rememberedSecret`
+   * is set if the client was remembered, see {@link Requester}.
+   * @throws ClientChanged
+   */
+  async token(client: Client, parameters: Parameters, rememberedSecret: string | null = null): Promise<TokenResponse> {
+    const grantType = this.check(client, parameters, ['client_credentials', 'refresh_token', 'authorization_code']);
+    const requester = requesterOf(client, rememberedSecret);
+    if (grantType === 'client_credentials') return this.issue(requester);
+    if (grantType === 'authorization_code') return this.exchange(requester, parameters);
+    return this.renew(requester, parameters, '/auth/token');
+  }
+
+  /**
+   * Specification 4.2.
+   * @throws ClientChanged
+   */
+  async refresh(
+    client: Client,
+    parameters: Parameters,
+    rememberedSecret: string | null = null,
+  ): Promise<TokenResponse> {
+    this.check(client, parameters, ['refresh_token']);
+    return this.renew(requesterOf(client, rememberedSecret), parameters, '/auth/refresh');
+  }
+
+  private check(client: Client, parameters: Parameters, accepted: GrantType[]): GrantType {
+    this.limit.count(client.id);
     checkBodyCredentials(parameters, client.id);
-    checkGrantType(parameters, 'client_credentials', ENDPOINTS);
-    checkAllowed(client, 'client_credentials');
+    const grantType = grantTypeOf(parameters, accepted);
+    checkAllowed(client, grantType);
     checkScope(parameters);
-    const { grant, refreshToken, accessToken } = await inTransaction(this.dataSource, async (manager) => {
-      const now = await databaseNow(manager);
-      const { grant, refreshToken } = await this.issueGrant(manager, client, now);
-      return { grant, refreshToken, accessToken: await this.issueAccessToken(manager, grant, now) };
-    });
-    this.events.issued({ client: client.id, grant: grant.id });
+    return grantType;
+  }
+
+  /** The client-credentials grant. */
+  private async issue(requester: Requester): Promise<TokenResponse> {
+    const { environment } = this.options;
+    const [refreshToken, accessToken] = [generateToken('refresh', environment), generateToken('access', environment)];
+    const id = newId(environment, await this.clock.now());
+    const digests = { refreshDigest: digestToken(refreshToken), accessDigest: digestToken(accessToken) };
+    await this.store.issue({ requester, id, ...digests });
+    this.events.issued({ client: requester.clientId, grant: id });
     return this.respond(accessToken, refreshToken);
   }
 
-  /** Specification 4.2. The refresh token stays valid, so a client can repeat a refresh whose response was lost. */
-  async refresh(client: Client, parameters: Parameters): Promise<TokenResponse> {
-    await this.limit.count(client.id);
-    checkBodyCredentials(parameters, client.id);
-    checkGrantType(parameters, 'refresh_token', ENDPOINTS);
-    checkAllowed(client, 'refresh_token');
-    checkScope(parameters);
+  /** The authorization-code grant. */
+  private async exchange(requester: Requester, parameters: Parameters): Promise<TokenResponse> {
+    const { grantId, accessToken, refreshToken } = await this.codes.exchange(requester, parameters);
+    this.events.issued({ client: requester.clientId, grant: grantId });
+    return this.respond(accessToken, refreshToken);
+  }
+
+  /** The refresh token stays valid, so a client can repeat a refresh whose response was lost. */
+  private async renew(requester: Requester, parameters: Parameters, endpoint: TokenEndpoint): Promise<TokenResponse> {
     const refreshToken = requiredText(parameters, 'refresh_token');
-    const { grant, accessToken } = await inTransaction(this.dataSource, async (manager) => {
-      const now = await databaseNow(manager);
-      const grant = await this.findGrant(manager, client, refreshToken, now);
-      await this.extendExpiry(manager, grant, now);
-      return { grant, accessToken: await this.issueAccessToken(manager, grant, now) };
-    });
-    this.events.refreshed({ client: client.id, grant: grant.id });
-    return this.respond(accessToken, refreshToken);
-  }
-
-  private async issueGrant(manager: EntityManager, client: Client, now: number) {
-    const refreshToken = generateToken('refresh', this.options.environment);
-    const grant = manager.create(Grant, {
-      id: newId(this.options.environment, now),
-      clientId: client.id,
-      refreshDigest: digestToken(refreshToken),
-      createdAt: now,
-      expiresAt: now + this.refreshLifetimeMs + EXPIRY_MARGIN_MS,
-    });
-    await manager.insert(Grant, grant);
-    return { grant, refreshToken };
-  }
-
-  private async issueAccessToken(manager: EntityManager, grant: Grant, now: number): Promise<string> {
-    const accessToken = generateToken('access', this.options.environment);
-    await manager.insert(AccessToken, {
-      digest: digestToken(accessToken),
-      grantId: grant.id,
-      clientId: grant.clientId,
-      createdAt: now,
-      expiresAt: now + this.options.accessTokenSeconds * 1_000,
-    });
-    return accessToken;
-  }
-
-  private async findGrant(manager: EntityManager, client: Client, refreshToken: string, now: number): Promise<Grant> {
     const parsed = parseToken(refreshToken);
     if (parsed) this.checkEnvironment(parsed.environment);
-    const grant = parsed?.kind === 'refresh' ? await lockGrant(manager, refreshToken) : null;
-    if (!grant || grant.clientId !== client.id || grant.expiresAt <= now) {
+    const accessToken = generateToken('access', this.options.environment);
+    const digests = { refreshDigest: digestToken(refreshToken), accessDigest: digestToken(accessToken) };
+    const grant = parsed?.kind === 'refresh' ? await this.store.refresh({ requester, ...digests }) : null;
+    if (grant === null)
       throw new OAuthError(
         'invalid_grant',
         'the refresh token is unknown, expired or revoked; request a new one at POST /auth/token',
       );
-    }
-    return grant;
+    this.events.refreshed({ client: requester.clientId, grant }, endpoint);
+    return this.respond(accessToken, refreshToken);
   }
 
   /** The most common mistake. The environment is readable in the token's prefix, so naming it reveals nothing. */
@@ -109,12 +101,6 @@ export class TokenService {
     const { environment: expected } = this.options;
     if (environment === expected) return;
     throw new OAuthError('invalid_grant', `this token is for the ${environment} environment; use a ${expected} token`);
-  }
-
-  private async extendExpiry(manager: EntityManager, grant: Grant, now: number): Promise<void> {
-    const promised = now + this.refreshLifetimeMs;
-    if (grant.expiresAt < promised)
-      await manager.update(Grant, { id: grant.id }, { expiresAt: promised + EXPIRY_MARGIN_MS });
   }
 
   private respond(accessToken: string, refreshToken: string): TokenResponse {
@@ -126,11 +112,14 @@ export class TokenService {
       token_type: 'Bearer',
     };
   }
-
-  private get refreshLifetimeMs(): number {
-    return this.options.refreshTokenSeconds * 1_000;
-  }
 }
+
+/** As authenticated: if the client's tokens were revoked since then, the new ones are invalid too. */
+const requesterOf = ({ id, tokenGeneration }: Client, rememberedSecret: string | null): Requester => ({
+  clientId: id,
+  generation: tokenGeneration,
+  rememberedSecret,
+});
 
 function checkAllowed(client: Client, grantType: GrantType): void {
   if (!client.grantTypes.includes(grantType)) {

@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { randomAlphanumeric, type Environment } from '../../values/identifier.js';
 
-export type TokenKind = 'access' | 'refresh';
+export type TokenKind = 'access' | 'refresh' | 'code';
 
 /** 43 characters of [A-Za-z0-9]: 256 random bits. */
 const SECRET_LENGTH = 43;
-const TOKEN_PATTERN = /^usher_(sandbox|production)_(access|refresh)_[A-Za-z0-9]{43}$/;
+const TOKEN_PATTERN = /^usher_(sandbox|production)_(access|refresh|code)_[A-Za-z0-9]{43}$/;
 
 /** A new opaque token. Its prefix shows its kind and environment to people and to leak scanners. */
 export function generateToken(kind: TokenKind, environment: Environment): string {
@@ -20,5 +20,5 @@ export function parseToken(token: string): { kind: TokenKind; environment: Envir
 
 /** SHA-256 in base64url (43 characters). Only this is stored. A token has 256 random bits, so no salt is needed. */
 export function digestToken(token: string): string {
-  return createHash('sha256').update(token).digest('base64url');
+  return hash('sha256', token, 'base64url');
 }

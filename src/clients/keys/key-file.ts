@@ -6,7 +6,7 @@ import { MASTER_KEY_BYTES, type MasterKey, parseMasterKeys } from '../../values/
 import { StartUpError } from '../../values/start-up-error.js';
 
 /**
- * The master keys of an embedded database: a file in its folder (mode 0600), in the format of USHER_MASTER_KEYS. Change
+ * The master keys of an embedded database: a file in its folder (mode 0600), in the format of the setting for master keys. Change
  * it, and encrypt with its keys, only inside a transaction. The embedded database runs one transaction at a time, so no
  * secret is encrypted with a key that is being removed.
  */
@@ -21,7 +21,8 @@ export class KeyFile {
 
   read(): MasterKey[] {
     const keys = parseMasterKeys(this.entries().join(','));
-    if (!keys) throw new StartUpError(`${this.path} is damaged; restore it from a backup or set USHER_MASTER_KEYS`);
+    if (!keys)
+      throw new StartUpError(`${this.path} is damaged; restore it from a backup, or set its keys as master keys`);
     return keys;
   }
 

@@ -3,13 +3,14 @@ import { type DataSource, type EntityManager, MoreThan, Not } from 'typeorm';
 import { AuditLog } from '../../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { inTransaction } from '../../database/sql.js';
+import type { Actor } from '../../values/actor.js';
 import { ClientSecret } from '../client.entity.js';
 import { Vault } from '../secrets/vault.js';
 import { keyUsage } from './key-check.js';
 import type { KeyFile } from './key-file.js';
 import { KeyRing } from './key-ring.js';
 
-/** Injects the {@link KeyFile}, or null if the keys are in USHER_MASTER_KEYS. */
+/** Injects the {@link KeyFile}, or null if the keys are in the settings. */
 export const KEY_FILE = Symbol('KeyFile');
 
 export interface KeyRotationResult {
@@ -44,14 +45,14 @@ export class KeyRotation {
     private readonly audit: AuditLog,
   ) {}
 
-  async run(onProgress: (done: number, total: number) => void): Promise<KeyRotationResult> {
+  async run(onProgress: (done: number, total: number) => void, actor?: Actor): Promise<KeyRotationResult> {
     if (this.keyFile) await this.addKey(this.keyFile);
     const keyId = this.keys.encryptionKey().id;
     const rotated = await this.encryptAll(keyId, onProgress);
     if (this.keyFile) await this.removeUnused(this.keyFile);
     const usage = await keyUsage(this.dataSource.manager);
     const total = sum(usage);
-    this.audit.record('keys.rotated', { client: null, key: keyId, rotated, total });
+    await this.audit.record({ action: 'keys.rotated', subject: `key:${keyId}`, actor, detail: { rotated, total } });
     const remaining = total - (usage.get(keyId) ?? 0);
     return { rotated, total, keyId, remaining, place: this.keyFile ? 'file' : 'setting' };
   }

@@ -1,8 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, Repository, type SelectQueryBuilder } from 'typeorm';
+import { type DataSource, type EntityManager, IsNull, MoreThan, Repository, type SelectQueryBuilder } from 'typeorm';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { nowExpression } from '../../database/sql.js';
+import { databaseNow, nowExpression } from '../../database/sql.js';
 import { Client, ClientSecret } from '../client.entity.js';
+import { type AuthenticatedClient, RememberedClients, type Requester } from './remembered-clients.js';
 import { Vault } from './vault.js';
 
 /** The secrets that sign a client's notifications. `next` is set only during the overlap of a rotation. */
@@ -15,6 +16,7 @@ export interface SigningPair {
 @Injectable()
 export class ClientSecrets {
   private readonly secrets: Repository<ClientSecret>;
+  private readonly remembered = new RememberedClients();
 
   constructor(
     @Inject(USHER_DATA_SOURCE) dataSource: DataSource,
@@ -23,15 +25,47 @@ export class ClientSecrets {
     this.secrets = dataSource.getRepository(ClientSecret);
   }
 
-  /** Null for an unknown or disabled client or a wrong secret. The caller cannot distinguish these cases by timing. */
-  async authenticate(id: string, secret: string): Promise<Client | null> {
+  /**
+   * Null for an unknown or disabled client or a wrong secret. The caller cannot distinguish these cases by timing: whatever
+   * does not fit a remembered client is read from the database.
+   */
+  async authenticate(id: string, secret: string): Promise<AuthenticatedClient | null> {
+    const remembered = this.remembered.get(id);
+    const match = this.vault.match(secret, remembered?.secrets ?? []);
+    if (remembered && match) return { client: remembered.client, rememberedSecret: match.id };
+    const client = await this.read(id, secret);
+    return client && { client, rememberedSecret: null };
+  }
+
+  /** The next request of this client is authenticated by the database. */
+  forget(clientId: string): void {
+    this.remembered.forget(clientId);
+  }
+
+  /** Whether a remembered client and its secret are still as they were. A client that was read just now is. */
+  async isStillValid(manager: EntityManager, { clientId, generation, rememberedSecret }: Requester): Promise<boolean> {
+    if (rememberedSecret === null) return true;
+    const now = await databaseNow(manager);
+    const secret = { id: rememberedSecret, clientId };
+    const isSecret = await manager.existsBy(ClientSecret, [
+      { ...secret, expiresAt: IsNull() },
+      { ...secret, expiresAt: MoreThan(now) },
+    ]);
+    const client = { id: clientId, tokenGeneration: generation, disabledAt: IsNull() };
+    return isSecret && (await manager.existsBy(Client, client));
+  }
+
+  private async read(id: string, secret: string): Promise<Client | null> {
+    const readAt = performance.now();
     const secrets = (await this.valid()
       .innerJoinAndMapOne('secret.client', Client, 'client', 'client.id = secret.clientId')
       .andWhere('secret.clientId = :id', { id })
       .getMany()) as (ClientSecret & { client: Client })[];
-    const matches = this.vault.matches(secret, secrets);
+    const match = this.vault.match(secret, secrets);
     const client = secrets[0]?.client;
-    return matches && client?.id === id && client.disabledAt === null ? client : null;
+    if (!match || client?.id !== id || client.disabledAt !== null) return null;
+    this.remembered.remember(client, secrets, readAt);
+    return client;
   }
 
   /** Keyed by client id. A client without a valid secret is omitted. */

@@ -36,10 +36,13 @@ export class Vault {
     return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString('utf8');
   }
 
-  /** Compares in constant time. For an unknown client it compares a dummy secret, so the timing is the same. */
-  matches(secret: string, stored: SealedSecret[]): boolean {
-    const candidates = stored.length > 0 ? stored : [DUMMY_SECRET];
-    return candidates.map((candidate) => this.matchesOne(secret, candidate)).includes(true);
+  /**
+   * The stored secret that fits. Compares all in constant time. For an unknown client it compares a dummy secret, so the
+   * timing is the same.
+   */
+  match<T extends SealedSecret>(secret: string, stored: T[]): T | undefined {
+    if (stored.length === 0) this.matchesOne(secret, DUMMY_SECRET);
+    return stored.filter((candidate) => this.matchesOne(secret, candidate))[0];
   }
 
   private matchesOne(secret: string, { keyId, digest }: SealedSecret): boolean {

@@ -5,15 +5,20 @@ import {
   type TableColumnOptions,
   type TableIndexOptions,
 } from 'typeorm';
+import { authorizationTables } from './authorization-tables.js';
 import { columnsFor, tablePath } from './column-types.js';
 
+/** MySQL commits every statement of a migration. Each step therefore skips what a process that was killed has done. */
 export class Initial1767225600000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
-    const { text, longText, wholeNumber, smallNumber } = columnsFor(runner);
+    const columns = columnsFor(runner);
+    const { text, longText, wholeNumber, smallNumber } = columns;
     const create = (name: string, columns: TableColumnOptions[], indices: TableIndexOptions[] = []) =>
-      runner.createTable(new Table({ name: tablePath(runner, name), columns, indices }));
+      runner.createTable(new Table({ name: tablePath(runner, name), columns, indices }), true);
     const optional = { isNullable: true };
     const primary = { isPrimary: true };
+    // Most rows have no owner. Only Postgres can leave them out of the index; MySQL ignores `where`.
+    const ofOwners = (index: TableIndexOptions): TableIndexOptions => ({ ...index, where: 'owner_id IS NOT NULL' });
 
     await create('usher_client', [
       text('id', 255, primary),
@@ -22,6 +27,7 @@ export class Initial1767225600000 implements MigrationInterface {
       text('grant_types', 100),
       wholeNumber('created_at'),
       wholeNumber('disabled_at', optional),
+      smallNumber('token_generation'),
     ]);
     await create(
       'usher_client_secret',
@@ -41,13 +47,19 @@ export class Initial1767225600000 implements MigrationInterface {
       [
         text('id', 22, primary),
         text('client_id', 255),
+        text('owner_id', 191, optional),
         text('refresh_digest', 43),
+        text('access_digest', 43, optional),
+        wholeNumber('access_expires_at'),
+        smallNumber('generation'),
         wholeNumber('created_at'),
         wholeNumber('expires_at'),
       ],
       [
         { name: 'usher_grant_refresh_digest', columnNames: ['refresh_digest'], isUnique: true },
+        { name: 'usher_grant_access_digest', columnNames: ['access_digest'], isUnique: true },
         { name: 'usher_grant_expiry', columnNames: ['expires_at'] },
+        ofOwners({ name: 'usher_grant_owner', columnNames: ['owner_id'] }),
       ],
     );
     await create(
@@ -56,6 +68,8 @@ export class Initial1767225600000 implements MigrationInterface {
         text('digest', 43, primary),
         text('grant_id', 22),
         text('client_id', 255),
+        text('owner_id', 191, optional),
+        smallNumber('generation'),
         wholeNumber('created_at'),
         wholeNumber('expires_at'),
       ],
@@ -69,6 +83,7 @@ export class Initial1767225600000 implements MigrationInterface {
       [
         text('id', 22, primary),
         text('client_id', 255),
+        text('owner_id', 191, optional),
         text('status', 20),
         text('currency_code', 3),
         wholeNumber('total_amount'),
@@ -78,6 +93,8 @@ export class Initial1767225600000 implements MigrationInterface {
         text('booking_id', 255, optional),
         text('transaction_id', 255, optional),
         longText('qr_code', optional),
+        text('completed_by', 300, optional),
+        text('completed_from', 255, optional),
         wholeNumber('created_at'),
         wholeNumber('last_updated_at'),
       ],
@@ -90,6 +107,7 @@ export class Initial1767225600000 implements MigrationInterface {
       'usher_idempotency_key',
       [
         text('client_id', 255, primary),
+        text('owner_id', 191, primary),
         text('idempotency_key', 255, primary),
         text('request_digest', 43),
         text('order_id', 22),
@@ -105,6 +123,7 @@ export class Initial1767225600000 implements MigrationInterface {
         text('event_type', 64),
         text('live_key', 255, optional),
         text('client_id', 255),
+        text('owner_id', 191, optional),
         text('notify_url', 2048),
         { name: 'uses_client_url', type: 'boolean' },
         longText('body'),
@@ -122,9 +141,24 @@ export class Initial1767225600000 implements MigrationInterface {
         { name: 'usher_webhook_due', columnNames: ['status', 'next_attempt_at', 'id'] },
         { name: 'usher_webhook_reference', columnNames: ['reference_id', 'id'] },
         { name: 'usher_webhook_client', columnNames: ['client_id', 'id'] },
+        ofOwners({ name: 'usher_webhook_owner', columnNames: ['owner_id', 'id'] }),
+        { name: 'usher_webhook_client_status', columnNames: ['client_id', 'status'] },
         { name: 'usher_webhook_created', columnNames: ['created_at'] },
         { name: 'usher_webhook_retention', columnNames: ['purged_at', 'finished_at'] },
       ],
+    );
+    await create(
+      'usher_delivered_reference',
+      [
+        text('webhook_id', 22, primary),
+        text('reference_id', 191),
+        text('event_type', 64),
+        text('client_id', 255),
+        text('owner_id', 191, optional),
+        smallNumber('attempts'),
+        wholeNumber('finished_at'),
+      ],
+      [{ name: 'usher_delivered_reference_key', columnNames: ['reference_id', 'event_type'], isUnique: true }],
     );
     await create(
       'usher_webhook_attempt',
@@ -141,11 +175,35 @@ export class Initial1767225600000 implements MigrationInterface {
       ],
       [{ name: 'usher_webhook_attempt_started', columnNames: ['started_at'] }],
     );
+    await create(
+      'usher_audit_event',
+      [
+        text('id', 22, primary),
+        wholeNumber('created_at'),
+        text('actor', 300),
+        text('address', 255, optional),
+        text('action', 64),
+        text('subject', 300, optional),
+        longText('detail'),
+      ],
+      [
+        { name: 'usher_audit_event_created', columnNames: ['created_at'] },
+        { name: 'usher_audit_event_subject', columnNames: ['subject', 'id'] },
+      ],
+    );
+    for (const table of authorizationTables(columns)) await create(...table);
   }
 
   async down(runner: QueryRunner): Promise<void> {
     for (const name of [
+      'member_session',
+      'member',
+      'consent',
+      'authorization',
+      'client_application',
+      'audit_event',
       'webhook_attempt',
+      'delivered_reference',
       'webhook',
       'idempotency_key',
       'movie_order',
@@ -154,7 +212,7 @@ export class Initial1767225600000 implements MigrationInterface {
       'client_secret',
       'client',
     ]) {
-      await runner.dropTable(tablePath(runner, `usher_${name}`));
+      await runner.dropTable(tablePath(runner, `usher_${name}`), true);
     }
   }
 }

@@ -1,8 +1,11 @@
+import { isDeepStrictEqual } from 'node:util';
 import { InjectQueue } from '@nestjs/bullmq';
 import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { Job, Queue } from 'bullmq';
-import { unavailable } from '../../http/problem.js';
+import { conflict, Problem, unavailable } from '../../http/problem.js';
 import { Workers } from '../../queue/workers.js';
+import type { Actor } from '../../values/actor.js';
+import { orderIdOf } from '../../values/identifier.js';
 import type { Completion } from '../movie-order.js';
 import { OrdersService } from '../orders.service.js';
 
@@ -13,6 +16,7 @@ interface CompletionJob {
   completion: Completion;
   twice: boolean;
   requestId: string;
+  actor: Actor;
 }
 
 /** The sandbox's cinema operator: completes orders at once or after a delay. */
@@ -26,20 +30,33 @@ export class SandboxOperator {
   ) {}
 
   /** Completes an order now. With `twice` it repeats the call, as an operator does after a lost response. */
-  async complete({ key, completion, twice, requestId }: CompletionJob): Promise<void> {
-    await this.orders.complete(key, completion, { requestId });
-    if (twice) await this.orders.complete(key, completion, { requestId });
+  async complete({ key, completion, twice, requestId, actor }: CompletionJob): Promise<void> {
+    await this.orders.complete(key, completion, { requestId, actor });
+    if (twice) await this.orders.complete(key, completion, { requestId, actor });
   }
 
-  /** Completes an order after a delay. 503 if the queue is down; if the queue is lost, the order stays PENDING. */
+  /**
+   * Completes an order after a delay. An order has one job: a repeated request with equal values changes nothing, one with
+   * other values is answered 409. 503 if the queue is down; if the queue is lost, the order stays PENDING.
+   */
   async completeIn(delayMs: number, job: CompletionJob): Promise<void> {
-    const options = { delay: delayMs, removeOnComplete: true, removeOnFail: { count: 100 } };
-    await this.queue.add('complete', job, options).catch((error: Error) => {
+    const scheduled = await this.schedule(delayMs, job).catch((error: Error) => {
       this.logger.warn(`the queue did not accept its job (${error.message})`);
       throw unavailable();
     });
+    if (!isDeepStrictEqual(valuesOf(scheduled), valuesOf(job)))
+      throw conflict('the order will be completed with other values, as an earlier request with a delay said');
+  }
+
+  /** Returns the order's job: this one, or the one that it has already. A finished job must not prevent a new one. */
+  private async schedule(delay: number, job: CompletionJob): Promise<CompletionJob> {
+    const jobId = orderIdOf(job.key) ?? job.key;
+    await this.queue.add('complete', job, { jobId, delay, removeOnComplete: true, removeOnFail: true });
+    return (await this.queue.getJob(jobId))?.data ?? job;
   }
 }
+
+const valuesOf = ({ completion, twice }: CompletionJob) => ({ completion, twice });
 
 /** Runs in workers and completes the orders whose delay has ended. */
 @Injectable()
@@ -56,7 +73,11 @@ export class SandboxOperatorProcessor implements OnApplicationBootstrap {
     await this.workers.start(SANDBOX_QUEUE, this.process.bind(this), this.logger);
   }
 
+  /** The order may be gone or completed with other values meanwhile; then there is nothing left to do. */
   async process({ data }: Job<CompletionJob>): Promise<void> {
-    await this.operator.complete(data);
+    await this.operator.complete(data).catch((error: unknown) => {
+      if (!(error instanceof Problem)) throw error;
+      this.logger.warn(`a delayed completion has no effect: ${error.detail}`);
+    });
   }
 }

@@ -1,11 +1,14 @@
 import { Body, Controller, Param, Post, Res, UseFilters, UseGuards } from '@nestjs/common';
-import { BearerGuard, CurrentClient } from '../../auth/bearer/bearer.guard.js';
+import { RequestActor } from '../../audit/request-actor.js';
+import { BearerGuard, CurrentClient, CurrentResourceOwner } from '../../auth/bearer/bearer.guard.js';
 import type { Client } from '../../clients/client.entity.js';
 import { ProblemFilter } from '../../http/error-response.js';
 import type { HttpResponse } from '../../http/exchange.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
 import { validated } from '../../http/problem.js';
+import { KNOWN_QUERY } from '../../http/query.guard.js';
 import { RequestId } from '../../http/request-id.js';
+import type { Actor } from '../../values/actor.js';
 import { parseDuration } from '../../values/duration.js';
 import { type OrderView, SandboxCompletion } from '../movie-order.js';
 import { OrdersService } from '../orders.service.js';
@@ -15,7 +18,7 @@ import { SandboxOperator } from './sandbox-operator.js';
 @Controller('sandbox/movie-orders')
 @UsherRoutes()
 @UseFilters(ProblemFilter)
-@UseGuards(BearerGuard)
+@UseGuards(BearerGuard, KNOWN_QUERY)
 export class SandboxOrdersController {
   constructor(
     private readonly orders: OrdersService,
@@ -26,19 +29,21 @@ export class SandboxOrdersController {
   @Post(':key/complete')
   async complete(
     @CurrentClient() client: Client,
+    @CurrentResourceOwner() ownerId: string | null,
     @Param('key') key: string,
     @Body() body: unknown,
     @RequestId() requestId: string,
+    @RequestActor() actor: Actor,
     @Res({ passthrough: true }) response: HttpResponse,
   ): Promise<OrderView> {
-    const { status } = await this.orders.get(client, key);
+    const { status } = await this.orders.get(client, key, ownerId);
     const { delay, twice = false, ...completion } = validated(SandboxCompletion, body);
     const delayMs = delay === undefined ? 0 : (parseDuration(delay) ?? 0);
     const isLater = delayMs > 0 && status === 'PENDING';
-    const job = { key, completion, twice, requestId };
+    const job = { key, completion, twice, requestId, actor };
     if (isLater) await this.operator.completeIn(delayMs, job);
     else await this.operator.complete(job);
     response.status(isLater ? 202 : 200);
-    return this.orders.get(client, key);
+    return this.orders.get(client, key, ownerId);
   }
 }

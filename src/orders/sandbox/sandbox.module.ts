@@ -1,7 +1,6 @@
-import { BullModule, InjectQueue } from '@nestjs/bullmq';
+import { BullModule } from '@nestjs/bullmq';
 import { Module } from '@nestjs/common';
-import type { Queue } from 'bullmq';
-import { logErrors, PRODUCER } from '../../queue/queue.module.js';
+import { errorLogOf, PRODUCER } from '../../queue/queue.module.js';
 import { OrdersModule } from '../orders.module.js';
 import { SANDBOX_QUEUE, SandboxOperator, SandboxOperatorProcessor } from './sandbox-operator.js';
 import { SandboxOrdersController } from './sandbox-orders.controller.js';
@@ -9,14 +8,10 @@ import { SandboxOrdersController } from './sandbox-orders.controller.js';
 /** The sandbox's cinema operator. Only a sandbox imports it. */
 @Module({
   imports: [OrdersModule, BullModule.registerQueue({ name: SANDBOX_QUEUE, configKey: PRODUCER })],
-  providers: [SandboxOperator],
+  providers: [SandboxOperator, errorLogOf(SANDBOX_QUEUE)],
   exports: [SandboxOperator],
 })
-class SandboxOperatorModule {
-  constructor(@InjectQueue(SANDBOX_QUEUE) queue: Queue) {
-    logErrors(queue);
-  }
-}
+class SandboxOperatorModule {}
 
 /** The REST route with which a client completes its own orders. */
 @Module({ imports: [OrdersModule, SandboxOperatorModule], controllers: [SandboxOrdersController] })

@@ -2,8 +2,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, MoreThanOrEqual } from 'typeorm';
 import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow } from '../../database/sql.js';
-import { type WebhookView, webhookView } from '../../webhooks/webhook-view.js';
-import { Webhook, WebhookAttempt, type WebhookStatus } from '../../webhooks/webhook.entity.js';
+import { deliveredView, type WebhookView, webhookView } from '../../webhooks/webhook-view.js';
+import { DeliveredReference, Webhook, WebhookAttempt, type WebhookStatus } from '../../webhooks/webhook.entity.js';
 import { CachedQuery } from '../health/cached-query.js';
 
 export interface Receiver {
@@ -55,7 +55,9 @@ export class Activity {
         this.dataSource.manager.find(Webhook, { where: { [field]: query }, order: { id: 'DESC' }, take: MAX_FOUND }),
       ),
     );
-    return found.flat().map(webhookView);
+    if (found.flat().length > 0) return found.flat().map(webhookView);
+    const delivered = [{ webhookId: query }, { referenceId: query }];
+    return (await this.dataSource.manager.find(DeliveredReference, { where: delivered })).map(deliveredView);
   }
 
   private async read(): Promise<RecentActivity> {

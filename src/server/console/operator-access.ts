@@ -1,34 +1,45 @@
-import type { FastifyRequest } from 'fastify';
-import { hasCredentials } from '../../http/basic-credentials.js';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FixedCredentials } from '../../auth/client-authentication/fixed-credentials.js';
 import { pathOf } from '../../http/oauth-route.js';
-import { Problem, unauthorized } from '../../http/problem.js';
-import type { Credentials } from '../../usher.options.js';
+import { Problem } from '../../http/problem.js';
+import type { Config } from '../settings/settings.js';
+import { OPS_HEADERS } from './page.js';
 
-const CHALLENGE = 'Basic realm="usher ops", charset="UTF-8"';
 const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
 
-/**
- * Checks every request first: at and below /ops only the operator is allowed, and writes only from its own pages.
- * Returns the error to refuse the request with, or null.
- */
-export function operatorRefusal(request: FastifyRequest, operator: Credentials): Problem | null {
-  if (!isBelowOps(request)) return null;
-  if (!hasCredentials(request.headers.authorization, operator)) {
-    return unauthorized('send OPS_USER and OPS_PASSWORD by HTTP Basic', CHALLENGE);
-  }
-  if (SAFE_METHODS.includes(request.method) || !isCrossSite(request)) return null;
-  return new Problem(403, 'Forbidden', 'this request comes from a page of another site; use the pages at /ops');
-}
-
-/** Checks the route that Fastify matched, however the path was written, and the path itself if no route matched. */
-function isBelowOps({ routeOptions, url }: FastifyRequest): boolean {
+/** Matches the route that Fastify matched, however the path was written, and the path itself if no route matched. */
+export function isBelowOps({ routeOptions, url }: FastifyRequest): boolean {
   const path = url.split('?')[0] ?? '';
   return [routeOptions.url ?? '', path, pathOf(url)].some((spelling) => /^\/+ops(\/|$)/i.test(spelling));
 }
 
-function isCrossSite({ headers }: FastifyRequest): boolean {
+/**
+ * Checks every request at and below /ops before anything else: only the operator is allowed, and writes only from its
+ * own pages. Throws the {@link Problem} to refuse the request with.
+ */
+export async function checkOperator(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { operator, publicUrl }: Pick<Config, 'operator' | 'publicUrl'>,
+  credentials: FixedCredentials,
+): Promise<void> {
+  reply.headers(OPS_HEADERS);
+  await credentials.check(request, 'operator', operator);
+  if (!SAFE_METHODS.includes(request.method) && isCrossSite(request, publicUrl))
+    throw new Problem(403, 'Forbidden', 'this request comes from a page of another site; use the pages at /ops');
+}
+
+/** What a browser tells of the page that sends a request. Programs send none of these headers. */
+function isCrossSite({ headers, protocol }: FastifyRequest, publicUrl: string | null): boolean {
   const site = headers['sec-fetch-site'];
   if (site !== undefined && site !== 'same-origin' && site !== 'none') return true;
-  const { origin, host } = headers;
-  return origin !== undefined && (!URL.canParse(origin) || new URL(origin).host !== host);
+  const page = headers.origin ?? headers.referer;
+  if (page === undefined) return false;
+  const { host = '' } = headers;
+  if (!URL.canParse(page) || new URL(page).host !== host) return true;
+  const isEncrypted = protocol === 'https' || `https://${host}` === originOf(publicUrl);
+  // A proxy may end TLS without telling, so a page over https is accepted in either case.
+  return isEncrypted && new URL(page).protocol !== 'https:';
 }
+
+const originOf = (url: string | null): string | null => (url === null ? null : new URL(url).origin);

@@ -6,14 +6,18 @@ import { attemptsChart } from './attempts-chart.js';
 
 const MAX_RECEIVERS = 5;
 
+/** `pausedBy`: the actor and the time, or null if it is not paused or the audit does not say. */
+export type ShownQueue = QueueDepth & { pausedBy: string | null };
+
 export interface Overview {
   recent: RecentActivity | null;
   due: Due | null;
-  queues: QueueDepth[] | null;
+  queues: ShownQueue[] | null;
 }
 
 export function overview({ recent, due, queues }: Overview): Html {
-  return html`<h2>Today (UTC)</h2>
+  return html`${(queues ?? []).map(stopped)}
+    <h2>Today (UTC)</h2>
     <dl class="tiles">
       ${tile('Delivered', recent?.today.SUCCESS, 'good')} ${tile('Failed', recent?.today.FAILED, 'bad')}
       ${tile('Pending', recent?.today.PENDING)} ${tile('Due now', due?.count)}
@@ -22,6 +26,15 @@ export function overview({ recent, due, queues }: Overview): Html {
     ${recent && activity(recent)}
     <h2>Queues</h2>
     ${queues ? depths(queues) : html`<p class="note">The queue does not answer.</p>`}`;
+}
+
+/** Says so at the top if a queue is paused or limited, because nothing else on the page would explain it. */
+function stopped({ queue, isPaused, limit, pausedBy }: ShownQueue): Html | null {
+  if (!isPaused && limit === null) return null;
+  const what = isPaused ? `is paused${pausedBy === null ? '' : ` by ${pausedBy}`}` : `is limited: ${limit}`;
+  return html`<p class="note" role="alert">
+    The queue <a href="/ops/queues/queue/${queue}">${queue}</a> ${what}. Its jobs wait.
+  </p>`;
 }
 
 const tile = (name: string, value: string | number | null | undefined, kind = ''): Html =>
@@ -95,13 +108,14 @@ export function webhookTable(webhooks: WebhookView[], none: string): Html {
   </div>`;
 }
 
-function depths(queues: QueueDepth[]): Html {
+function depths(queues: ShownQueue[]): Html {
   const states = Object.keys(queues[0]?.jobs ?? {});
   const rows = queues.map(
-    ({ queue, isPaused, jobs }) =>
+    ({ queue, isPaused, limit, jobs }) =>
       html`<tr>
         <td>
           <a href="/ops/queues/queue/${queue}">${queue}</a>${isPaused ? html` <span class="bad">paused</span>` : null}
+          ${limit === null ? null : html` <span class="bad">limited</span>`}
         </td>
         ${states.map((state) => html`<td class="n">${jobs[state] ?? 0}</td>`)}
       </tr>`,

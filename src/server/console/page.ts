@@ -1,14 +1,9 @@
 import { createHash } from 'node:crypto';
 import { Html, html } from '../../http/html.js';
+import { PAGE_STYLE } from '../../http/pages/page-style.js';
 
-const STYLE = `
-:root{color-scheme:light dark;--line:#8884;--good:#2a8f4f;--bad:#cc3d3d;--soft:#8882}
-*{box-sizing:border-box}
-body{margin:0 auto;max-width:70rem;padding:1rem;font:1rem/1.45 system-ui,sans-serif}
-h1{font-size:1.3rem;margin:0}h2{font-size:1.05rem;margin:1.6rem 0 .5rem}
-header{display:flex;flex-wrap:wrap;gap:.4rem 1.2rem;align-items:baseline}
+const STYLE = `${PAGE_STYLE}
 form.search{display:flex;gap:.5rem;margin:1rem 0}
-input{flex:1;min-width:0;font:inherit;padding:.5rem}button{font:inherit;padding:.5rem 1rem;cursor:pointer}
 dl.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(8.5rem,1fr));gap:.6rem;margin:0}
 dl.tiles div{background:var(--soft);border-radius:.5rem;padding:.6rem .8rem}
 dt{font-size:.85rem;opacity:.75}dd{margin:0;overflow-wrap:anywhere}dl.tiles dd{font-size:1.5rem}
@@ -21,22 +16,31 @@ ol.timeline li{margin:0 0 1rem}ol.timeline p{margin:.1rem 0}
 pre{background:var(--soft);padding:.6rem;border-radius:.5rem;white-space:pre-wrap;overflow-wrap:anywhere;margin:.4rem 0}
 .SUCCESS,.good{color:var(--good)}.FAILED,.bad{color:var(--bad)}.dim{opacity:.7}
 svg{width:100%;height:auto;display:block;border-bottom:1px solid var(--line)}p.axis{display:flex;justify-content:space-between;margin:.2rem 0}svg .good{fill:var(--good)}svg .bad{fill:var(--bad)}
-.note{border-left:4px solid var(--bad);padding:.5rem .8rem;background:var(--soft)}
 `;
 
 /** The hash in the Content-Security-Policy covers exactly these bytes. */
 const STYLE_TAG = new Html(`<style>${STYLE}</style>`);
 const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 
-/** The browser loads only this page's own style and runs no script, whatever a receiver's response contains. */
-export const PAGE_HEADERS = {
-  'Content-Type': 'text/html; charset=utf-8',
-  'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+/** Of every response at and below /ops. */
+export const OPS_HEADERS = {
+  'Content-Security-Policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'X-Content-Type-Options': 'nosniff',
   // With no-referrer, a form would send Origin: null, which operator-access.ts refuses.
   'Referrer-Policy': 'same-origin',
   'Cache-Control': 'no-store',
 };
+
+/** The browser loads only this page's own style and runs no script, whatever a receiver's response contains. */
+export const PAGE_HEADERS = {
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+};
+
+/** Bull Board's page runs its own scripts, sets styles in its elements, and loads nothing from other hosts. */
+export const DASHBOARD_POLICY =
+  "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; object-src 'none'; base-uri 'self'; " +
+  "form-action 'self'; frame-ancestors 'none'";
 
 export interface Page {
   title: string;

@@ -19,7 +19,7 @@ export function webhookPage({ webhook, attempts, refusal }: WebhookDetails): Htm
       <dt>client</dt>
       <dd><a href="/ops?q=${encodeURIComponent(clientId)}">${clientId}</a></dd>
       <dt>Notify URL</dt>
-      <dd>${notifyUrl}</dd>
+      <dd>${notifyUrl ?? 'deleted because of its age'}</dd>
       <dt>created</dt>
       <dd>${createdAt}</dd>
       ${
@@ -51,7 +51,7 @@ export function webhookPage({ webhook, attempts, refusal }: WebhookDetails): Htm
     <h2>Attempts</h2>
     ${
       attempts.length === 0
-        ? html`<p class="dim">None yet.</p>`
+        ? html`<p class="dim">${notifyUrl === null ? 'Deleted because of their age.' : 'None yet.'}</p>`
         : html`<ol class="timeline">
             ${attempts.map((one) => attempt(one, status))}
           </ol>`

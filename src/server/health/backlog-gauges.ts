@@ -10,7 +10,7 @@ export class BacklogGauges {
     const registers = [registry];
     new Gauge({
       name: 'usher_database_up',
-      help: '1 if the database answered in time, else 0.',
+      help: '1 if the database answered in time and can be written to, else 0.',
       registers,
       collect: async function () {
         this.set((await backlog.due.get()) ? 1 : 0);
@@ -65,6 +65,16 @@ function addQueueGauges(backlog: Backlog, registers: Registry[]): void {
     collect: async function () {
       this.reset();
       for (const { queue, isPaused } of (await backlog.queues.get()) ?? []) this.set({ queue }, isPaused ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: 'usher_queue_limited',
+    help: '1 if a global concurrency or rate limit was set on the queue, which Usher never does, else 0.',
+    labelNames: ['queue'],
+    registers,
+    collect: async function () {
+      this.reset();
+      for (const { queue, limit } of (await backlog.queues.get()) ?? []) this.set({ queue }, limit === null ? 0 : 1);
     },
   });
 }

@@ -2,7 +2,8 @@ import { InjectQueue } from '@nestjs/bullmq';
 import { Inject, Injectable } from '@nestjs/common';
 import type { JobType, Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
-import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { Client } from '../../clients/client.entity.js';
+import { checkWritable, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { nowExpression } from '../../database/sql.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-connections.js';
 import { PURGE_QUEUE } from '../../retention/purge.schedule.js';
@@ -22,6 +23,8 @@ export interface Due {
 export interface QueueDepth {
   queue: string;
   isPaused: boolean;
+  /** What slows the queue in every worker, such as "at most 5 jobs at a time"; null: nothing. Usher itself sets none. */
+  limit: string | null;
   jobs: Record<string, number>;
 }
 
@@ -52,8 +55,10 @@ export class Backlog {
   }
 }
 
-/** Reads only the index usher_webhook_due. */
-async function dueNow({ manager }: DataSource): Promise<Due> {
+/** Reads only the index usher_webhook_due. A database that cannot be written to counts as down. */
+async function dueNow(dataSource: DataSource): Promise<Due> {
+  await checkWritable(dataSource, Client);
+  const { manager } = dataSource;
   const now = nowExpression(manager.dataSource);
   const [row] = await manager.sql<{ count: string; age: string | null }[]>`
     SELECT COUNT(*) AS count, ${() => now} - MIN(next_attempt_at) AS age FROM (
@@ -63,7 +68,21 @@ async function dueNow({ manager }: DataSource): Promise<Due> {
 }
 
 async function depthOf(queue: Queue): Promise<QueueDepth> {
-  const [counts, isPaused] = await Promise.all([queue.getJobCounts(...STATES, PAUSED), queue.isPaused()]);
+  const [counts, isPaused, limit] = await Promise.all([
+    queue.getJobCounts(...STATES, PAUSED),
+    queue.isPaused(),
+    limitOf(queue),
+  ]);
   const { waiting = 0, paused = 0, ...others } = counts;
-  return { queue: queue.name, isPaused, jobs: { waiting: waiting + paused, ...others } };
+  return { queue: queue.name, isPaused, limit, jobs: { waiting: waiting + paused, ...others } };
+}
+
+/** BullMQ keeps these limits in the queue, so any program with its address can set them. */
+async function limitOf(queue: Queue): Promise<string | null> {
+  const [concurrency, rate] = await Promise.all([queue.getGlobalConcurrency(), queue.getGlobalRateLimit()]);
+  const limits = [
+    concurrency === null ? null : `at most ${concurrency} at a time`,
+    rate === null ? null : `at most ${rate.max} in ${rate.duration} ms`,
+  ].filter((limit) => limit !== null);
+  return limits.length === 0 ? null : limits.join(', ');
 }

@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { InjectQueue } from '@nestjs/bullmq';
 import {
   Controller,
   Get,
@@ -9,12 +8,12 @@ import {
   Injectable,
   type OnModuleDestroy,
 } from '@nestjs/common';
-import type { Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { Client } from '../../clients/client.entity.js';
+import { checkWritable, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { pendingMigrations } from '../../database/migrator.js';
 import { unavailable } from '../../http/problem.js';
-import { WEBHOOK_QUEUE } from '../../webhooks/queue/delivery.queue.js';
+import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-connections.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 import { withTimeout } from './cached-query.js';
 
@@ -47,7 +46,8 @@ export class HealthController {
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
-    @InjectQueue(WEBHOOK_QUEUE) private readonly queue: Queue,
+    @Inject(QUEUE_CONNECTIONS) private readonly connections: QueueConnections,
+    @Inject(SERVER_CONFIG) private readonly config: Config,
     private readonly drain: Drain,
   ) {}
 
@@ -57,11 +57,18 @@ export class HealthController {
     return { status: 'ok' };
   }
 
-  /** 200 if database and queue answer, no migration is missing and it is not shutting down; else 503 with the reason. */
+  /**
+   * 200 if the process can do its work and is not shutting down; else 503 with the reason. A process that answers requests
+   * needs a database that can be written to, and no missing migration. It does not need the queue, because tokens and orders do not. A worker
+   * also needs a queue that accepts jobs.
+   */
   @Get('ready')
   async ready(): Promise<{ status: 'ok' }> {
     if (this.drain.hasBegun) throw unavailable('the process is shutting down');
-    const checks = { database: this.database(), queue: this.queue.getJob('health-check') };
+    const checks = {
+      database: this.database(),
+      ...(this.config.role === 'worker' && { queue: this.connections.probe() }),
+    };
     const faults = await Promise.all(Object.entries(checks).map(([name, check]) => this.faultOf(name, check)));
     const found = faults.filter((fault) => fault !== null);
     if (found.length > 0) throw unavailable(found.join('; '));
@@ -71,6 +78,7 @@ export class HealthController {
   private async database(): Promise<void> {
     const pending = await pendingMigrations(this.dataSource);
     if (pending.length > 0) throw new Error(`${pending.length} migration(s) missing`);
+    await checkWritable(this.dataSource, Client);
   }
 
   private async faultOf(name: string, check: Promise<unknown>): Promise<string | null> {

@@ -21,7 +21,8 @@ export const HEALTH_OPERATIONS: Operation[] = [
     tag: 'Service',
     summary: 'Whether the service is ready',
     description:
-      'Ready means: database and queue answer, no migration is missing, and the process is not shutting down.',
+      'Ready means: the database answers, no migration is missing, and the process is not shutting down. ' +
+      'A process of role `worker` also needs a queue that accepts jobs.',
     security: [],
     answers,
     failures: [{ status: 503, detail: 'the database is not ready' }],

@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { named, type Operation } from '../../http/operation.js';
+import { named, type Operation, PageBody } from '../../http/operation.js';
 
 const Document = z.looseObject({ openapi: z.string() }).register(named, { id: 'OpenApiDocument' });
-const Page = z.string().register(named, { id: 'Page' });
 
 export const DOCS_OPERATIONS: Operation[] = [
   {
@@ -21,6 +20,6 @@ export const DOCS_OPERATIONS: Operation[] = [
     tag: 'Service',
     summary: 'This document as a page',
     security: [],
-    answers: { 200: { description: 'The page.', schema: Page, mediaType: 'text/html' } },
+    answers: { 200: { description: 'The page.', schema: PageBody, mediaType: 'text/html' } },
   },
 ];

@@ -1,5 +1,7 @@
-import { TOKEN_OPERATIONS } from '../../auth/tokens/token.openapi.js';
+import { AUTHORIZATION_OPERATIONS } from '../../auth/authorize/authorize.openapi.js';
+import { metadataOperation, TOKEN_OPERATIONS } from '../../auth/tokens/token.openapi.js';
 import type { Operation } from '../../http/operation.js';
+import { MEMBER_OPERATIONS } from '../../members/members.openapi.js';
 import { orderOperations } from '../../orders/movie-order.openapi.js';
 import { NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
 import type { Environment } from '../../values/identifier.js';
@@ -12,7 +14,14 @@ import { type OperationObject, operationObject, parametersOf } from './operation
 import { componentSchemas, type JsonSchema, schemaRef } from './schemas.js';
 
 const TAGS = [
-  { name: 'Tokens', description: 'Exchange client credentials for tokens. Errors are those of RFC 6749 section 5.2.' },
+  {
+    name: 'Tokens',
+    description: 'Exchange client credentials or a code for tokens. Errors are those of RFC 6749 section 5.2.',
+  },
+  {
+    name: 'Authorization',
+    description: 'The pages of the authorization-code grant, for the browsers of resource owners.',
+  },
   { name: 'Movie orders', description: 'Create orders whose completion is notified. Errors are problem details.' },
   { name: 'Webhooks', description: 'The state of notifications and their attempts. Errors are problem details.' },
   { name: 'Service', description: 'Health of the service, and its API description.' },
@@ -50,8 +59,11 @@ export interface OpenApiDocument {
 }
 
 /** The operations of a deployment in this environment. */
-export const operationsOf = (environment: Environment): Operation[] => [
+export const operationsOf = (environment: Environment, publicUrl: string | null = null): Operation[] => [
   ...TOKEN_OPERATIONS,
+  metadataOperation(publicUrl),
+  ...AUTHORIZATION_OPERATIONS,
+  ...MEMBER_OPERATIONS,
   ...orderOperations(environment),
   ...WEBHOOK_OPERATIONS,
   ...HEALTH_OPERATIONS,
@@ -69,7 +81,7 @@ export function openApiDocument(environment: Environment, publicUrl: string | nu
     },
     servers: [{ url: publicUrl ?? '/', description: `The ${environment} environment.` }],
     tags: TAGS,
-    paths: pathsOf(operationsOf(environment)),
+    paths: pathsOf(operationsOf(environment, publicUrl)),
     webhooks: { [NOTIFY_ORDER_COMPLETION]: { post: notificationObject() } },
     components: { schemas: componentSchemas(), securitySchemes: SECURITY_SCHEMES },
   };

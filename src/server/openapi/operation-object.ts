@@ -1,5 +1,13 @@
 import { STATUS_CODES } from 'node:http';
-import { type Answer, type Failure, OAuthErrorBody, type Operation, ProblemBody } from '../../http/operation.js';
+import {
+  type Answer,
+  type Failure,
+  OAuthErrorBody,
+  type Operation,
+  PAGE_EXAMPLE,
+  PageBody,
+  ProblemBody,
+} from '../../http/operation.js';
 import { failuresOf } from './failures.js';
 import { type JsonSchema, propertiesOf, schemaRef } from './schemas.js';
 
@@ -29,6 +37,7 @@ export interface OperationObject {
   tags: string[];
   summary: string;
   description: string | undefined;
+  servers?: { url: string }[];
   security: Record<string, string[]>[];
   parameters: Parameter[];
   requestBody?: { required: boolean; content: Record<string, MediaType> };
@@ -37,16 +46,17 @@ export interface OperationObject {
 
 /** The OpenAPI operation object of an operation. */
 export function operationObject(operation: Operation): OperationObject {
-  const { id, tag, summary, description, security, body, answers, oauth } = operation;
+  const { id, tag, summary, description, server, security, body, answers, oauth, page } = operation;
   const successes = Object.entries(answers).map(([status, answer]) => [status, successResponse(answer, oauth)]);
   return {
     operationId: id,
     tags: [tag],
     summary,
     description,
+    ...(server !== undefined && { servers: [{ url: server }] }),
     security: security.map((scheme) => ({ [scheme]: [] })),
     parameters: parametersOf(operation),
-    ...(body && { requestBody: { required: !body.optional, content: requestContent(body, oauth) } }),
+    ...(body && { requestBody: { required: !body.optional, content: requestContent(body, { oauth, page }) } }),
     responses: { ...(Object.fromEntries(successes) as Record<string, Response>), ...failureResponses(operation) },
   };
 }
@@ -69,8 +79,12 @@ function parameter(location: Parameter['in'], property: ReturnType<typeof proper
 }
 
 /** The specification has JSON bodies; OAuth endpoints also accept form bodies (RFC 6749). */
-function requestContent({ schema, example }: NonNullable<Operation['body']>, oauth = false): Record<string, MediaType> {
+function requestContent(
+  { schema, example }: NonNullable<Operation['body']>,
+  { oauth = false, page = false }: { oauth: boolean | undefined; page: boolean | undefined },
+): Record<string, MediaType> {
   const content = { schema: schemaRef(schema), example };
+  if (page) return { 'application/x-www-form-urlencoded': content };
   return { 'application/json': content, ...(oauth && { 'application/x-www-form-urlencoded': content }) };
 }
 
@@ -93,21 +107,31 @@ function failureResponses(operation: Operation): Record<string, Response> {
   const responses = statuses.map(
     (status) => [status, failures.filter((failure) => failure.status === status)] as const,
   );
-  return Object.fromEntries(responses.map(([status, examples]) => [status, failureResponse(status, examples)]));
+  return Object.fromEntries(
+    responses.map(([status, examples]) => [status, failureResponse(status, examples, operation.page)]),
+  );
 }
 
-function failureResponse(status: number, failures: Failure[]): Response {
+function failureResponse(status: number, failures: Failure[], page = false): Response {
   const isOAuth = failures.some(({ code }) => code !== undefined);
   const schema = schemaRef(isOAuth ? OAuthErrorBody : ProblemBody);
   const examples = Object.fromEntries(
     failures.map((failure, index) => [`example${index + 1}`, { value: bodyOf(failure) }]),
   );
+  if (page) return pageFailure(status, failures);
   return {
     description: STATUS_CODES[status] ?? '',
     headers: { ...requestIdHeader(), ...headersOf(status) },
     content: { [isOAuth ? 'application/json' : 'application/problem+json']: { schema, examples } },
   };
 }
+
+/** A page says in words what is wrong. */
+const pageFailure = (status: number, failures: Failure[]): Response => ({
+  description: failures.map(({ detail }) => detail).join(' '),
+  headers: { ...requestIdHeader(), ...headersOf(status) },
+  content: { 'text/html': { schema: schemaRef(PageBody), example: PAGE_EXAMPLE } },
+});
 
 function bodyOf({ status, code, detail }: Failure): object {
   if (code) return { error: code, error_description: detail };

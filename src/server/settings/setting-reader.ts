@@ -1,9 +1,12 @@
+import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { parseConnectionUrl } from '../../values/connection-url.js';
 import { durationText, parseDuration, parseRate, type Rate } from '../../values/duration.js';
-import { hidePassword } from '../../values/start-up-error.js';
 
 /** Node's timers take at most 2^31 - 1 ms (24.8 days). */
 const MAX_TIMER_MS = 24 * 86_400_000;
+
+const TRUSTED_PROXIES = 'the number of trusted proxies, or their addresses like 10.0.0.1,192.168.0.0/16';
 
 /** Reads settings from environment variables. It collects all errors instead of stopping at the first. */
 export class SettingReader {
@@ -22,6 +25,29 @@ export class SettingReader {
   optional(name: string): string | null {
     this.read.add(name);
     return this.settings[name] || null;
+  }
+
+  /**
+   * A setting that contains a secret: its value, or the content of the file that NAME_FILE names. Messages show neither, because
+   * a secret may have been set as the name of the file by mistake.
+   */
+  secret(name: string): string | null {
+    const [value, path] = [this.optional(name), this.optional(`${name}_FILE`)];
+    if (path === null) return value;
+    if (value !== null) this.fault(`${name} and ${name}_FILE are both set; remove one of them`);
+    return this.contentOf(path, `${name}_FILE`);
+  }
+
+  private contentOf(path: string, name: string): string | null {
+    try {
+      const content = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path)).replace(/\r?\n$/, '');
+      if (content !== '') return content;
+      this.fault(`${name}: the file is empty; write the value into it`);
+    } catch (error) {
+      const reason = FILE_ERRORS[(error as NodeJS.ErrnoException).code ?? ''] ?? 'cannot be read';
+      this.fault(`${name}: the file ${reason}; use the path of a text file that this user may read`);
+    }
+    return null;
   }
 
   text(name: string, fallback: string): string {
@@ -72,17 +98,12 @@ export class SettingReader {
     return parseRate(value) ?? this.invalid(name, value, 'a rate like 20/s, 600/m or 5/h', { count: 1, seconds: 1 });
   }
 
-  trustedProxies(name: string): TrustedProxies {
+  trustedProxies(name: string, isRequired: boolean): TrustedProxies {
     const value = this.text(name, '0');
+    if (isRequired && this.optional(name) === null)
+      return this.missing(name, `${TRUSTED_PROXIES}, or 0 if there are none`, null, 'in production');
     const proxies = parseTrustedProxies(value);
-    return proxies === undefined
-      ? this.invalid(
-          name,
-          value,
-          'the number of trusted proxies, or their addresses like 10.0.0.1,192.168.0.0/16',
-          null,
-        )
-      : proxies;
+    return proxies === undefined ? this.invalid(name, value, TRUSTED_PROXIES, null) : proxies;
   }
 
   identifier(name: string, fallback: string): string {
@@ -94,7 +115,7 @@ export class SettingReader {
 
   credentials(userName: string, passwordName: string): { user: string; password: string } | null {
     const user = this.optional(userName);
-    const password = this.optional(passwordName);
+    const password = this.secret(passwordName);
     if (user === null && password === null) return null;
     if (user === null || password === null) {
       return this.missing(
@@ -115,12 +136,7 @@ export class SettingReader {
     const url = parseUrl(value);
     return url && /^https?:$/.test(url.protocol) && isPlain(url)
       ? value.replace(/\/+$/, '')
-      : this.invalid(
-          name,
-          hidePassword(value),
-          'an http:// or https:// URL without credentials, query or fragment',
-          null,
-        );
+      : this.invalid(name, null, 'an http:// or https:// URL without credentials, query or fragment', null);
   }
 
   location<const K extends string, T>(
@@ -130,18 +146,26 @@ export class SettingReader {
     example: string,
     standIn: T,
   ) {
-    const url = parseUrl(value);
+    const url = parseConnectionUrl(value);
     const kind = url && schemes[url.protocol];
-    if (!url || !kind) return this.invalid(name, hidePassword(value), `a URL like ${example}`, standIn);
+    if (!url || !kind) return this.invalid(name, null, `a URL like ${example}`, standIn);
     const correction = correctionOf(url);
-    return correction === null ? { kind, url } : this.invalid(name, hidePassword(value), correction, standIn);
+    return correction === null ? { kind, url } : this.invalid(name, null, correction, standIn);
   }
 
-  private invalid<T>(name: string, value: string, wanted: string, standIn: T): T {
-    this.fault(`${name}=${oneLine(value)} is invalid; use ${wanted}`);
+  /** A value that may contain a password is not shown at all: where it is in a faulty URL cannot be known. Then pass null. */
+  private invalid<T>(name: string, value: string | null, wanted: string, standIn: T): T {
+    this.fault(`${name}${value === null ? '' : `=${oneLine(value)}`} is invalid; use ${wanted}`);
     return standIn;
   }
 }
+
+const FILE_ERRORS: Record<string, string> = {
+  ENOENT: 'does not exist',
+  EACCES: 'is not readable for this user',
+  EISDIR: 'is a folder',
+  ERR_ENCODING_INVALID_ENCODED_DATA: 'is not UTF-8 text',
+};
 
 /** Paths are appended to this URL, so it has no query or fragment (RFC 8414 §2). It is public, so it has no credentials. */
 const isPlain = ({ username, password, href }: URL): boolean => username + password === '' && !/[?#]/.test(href);

@@ -1,10 +1,17 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import type { Credentials, DatabaseLocation, QueueLocation, ResolvedOptions } from '../../usher.options.js';
-import { DATABASE_SCHEMES, parameterFault, QUEUE_SCHEMES } from '../../values/connection-url.js';
+import { productionFaults } from '../../resolve-options.js';
+import type {
+  Credentials,
+  DatabaseLocation,
+  QueueLocation,
+  ResolvedOptions,
+  SettingNames,
+} from '../../usher.options.js';
+import { SYSTEM } from '../../values/actor.js';
+import { connectionUrlFault, DATABASE_SCHEMES, QUEUE_EXAMPLE, QUEUE_SCHEMES } from '../../values/connection-url.js';
 import { parseMasterKeys } from '../../values/master-key.js';
-import { type RetryPolicy, SPECIFIED_RETRY } from '../../values/retry-schedule.js';
-import { StartUpError } from '../../values/start-up-error.js';
+import { passwordFault, StartUpError } from '../../values/start-up-error.js';
 import { misspeltNames } from './misspelling.js';
 import { SettingReader, type TrustedProxies } from './setting-reader.js';
 
@@ -22,6 +29,8 @@ export interface Config extends ResolvedOptions {
   trustProxy: TrustedProxies;
   /** After SIGTERM: how long it reports "not ready" before it closes its port. */
   shutdownDelayMs: number;
+  /** Whether to trace with OpenTelemetry: the environment names an exporter. */
+  tracing: boolean;
   logLevel: LogLevel;
   /** Log level of commands: silent unless LOG_LEVEL is set. */
   commandLogLevel: LogLevel;
@@ -43,6 +52,15 @@ export class ConfigError extends StartUpError {
   }
 }
 
+const SETTING_NAMES: SettingNames = {
+  database: 'DATABASE_URL',
+  queue: 'QUEUE_URL',
+  masterKeys: 'USHER_MASTER_KEYS',
+  allowPrivateHosts: 'WEBHOOK_ALLOW_PRIVATE_HOSTS',
+  retry: 'WEBHOOK_TIMEOUT, WEBHOOK_RETRY_* and WEBHOOK_MAX_ATTEMPTS',
+  internalPassword: 'INTERNAL_PASSWORD',
+};
+
 /**
  * Reads the server's settings from the environment.
  * @throws ConfigError with every fault
@@ -50,11 +68,16 @@ export class ConfigError extends StartUpError {
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
   const read = new SettingReader(environment);
   const config = readConfig(read);
-  if (config.environment === 'production') refuseInProduction(config, read);
-  const faults = [...misspeltNames(environment, read.names), ...read.faults];
+  const { environment: kind, operator } = config;
+  const weak = kind === 'production' ? passwordFault('OPS_PASSWORD', operator.password) : null;
+  if (weak) read.fault(weak);
+  const faults = [...misspeltNames(environment, read.names), ...read.faults, ...productionFaults(config)];
   if (faults.length > 0) throw new ConfigError(faults);
   return config;
 }
+
+/** The client secret that `usher listen` checks signatures with; empty if it is not set. */
+export const clientSecret = (environment: NodeJS.ProcessEnv = process.env): string => environment.CLIENT_SECRET ?? '';
 
 function readConfig(read: SettingReader): Config {
   const environment = read.choice('USHER_ENV', ['sandbox', 'production'], 'sandbox');
@@ -69,12 +92,15 @@ function readConfig(read: SettingReader): Config {
     return value;
   };
   return {
+    names: SETTING_NAMES,
     environment,
+    actor: SYSTEM,
     role,
     deliver: role !== 'api',
     port: read.integer('PORT', 3000, 0, 65_535),
     host,
     publicUrl: read.httpUrl('USHER_AUTH_URL'),
+    resourceOwners: null,
     database,
     queue: readQueue(read, database),
     databasePool: read.integer('DATABASE_POOL', 10, 1, 1_000),
@@ -105,25 +131,43 @@ function readConfig(read: SettingReader): Config {
     },
     concurrency: read.integer('WEBHOOK_CONCURRENCY', 256, 1, 10_000),
     retentionMs: read.duration('WEBHOOK_RETENTION', '90d', DAY_MS, 3_650 * DAY_MS),
+    auditRetentionMs: read.duration('AUDIT_RETENTION', '365d', DAY_MS, 3_650 * DAY_MS),
     allowPrivateHosts:
       read.flag('WEBHOOK_ALLOW_PRIVATE_HOSTS') ?? (isLocalSandbox && unsafeDefault(true, 'private Notify URLs')),
     proxy: readEgressProxy(read),
+    traceReceivers: read.flag('WEBHOOK_TRACEPARENT') ?? false,
     accessTokenSeconds: Math.floor(read.duration('ACCESS_TOKEN_LIFETIME', '60d', 1_000, 3_650 * DAY_MS) / 1_000),
     refreshTokenSeconds: Math.floor(read.duration('REFRESH_TOKEN_LIFETIME', '365d', 1_000, 3_650 * DAY_MS) / 1_000),
     authFailureLimit: read.rate('AUTH_FAILURE_LIMIT', '20/m'),
     tokenRateLimit: read.text('TOKEN_RATE_LIMIT', '') === 'off' ? null : read.rate('TOKEN_RATE_LIMIT', '600/m'),
-    trustProxy: read.trustedProxies('TRUST_PROXY'),
+    trustProxy: read.trustedProxies('TRUST_PROXY', environment === 'production'),
+    orderRateLimit: read.text('ORDER_RATE_LIMIT', '') === 'off' ? null : read.rate('ORDER_RATE_LIMIT', '600/m'),
+    pendingWebhookLimit:
+      read.text('WEBHOOK_PENDING_LIMIT', '') === 'off'
+        ? null
+        : read.integer('WEBHOOK_PENDING_LIMIT', 10_000, 1, 1_000_000),
     shutdownDelayMs: read.duration('SHUTDOWN_DELAY', '0s', 0, 600_000),
+    tracing: readTracing(read),
     logLevel: read.choice('LOG_LEVEL', LOG_LEVELS, 'info'),
     commandLogLevel: read.optional('LOG_LEVEL') === null ? 'silent' : read.choice('LOG_LEVEL', LOG_LEVELS, 'silent'),
     unsafeDefaults,
   };
 }
 
+/** OpenTelemetry's own variables. Its SDK reads them itself, with all others; here they decide only whether it is started. */
+function readTracing(read: SettingReader): boolean {
+  const exporters = read.optional('OTEL_TRACES_EXPORTER');
+  const endpoints = ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'].map((name) =>
+    read.optional(name),
+  );
+  const isDisabled = read.optional('OTEL_SDK_DISABLED')?.toLowerCase() === 'true' || exporters === 'none';
+  return !isDisabled && [exporters, ...endpoints].some((value) => value !== null);
+}
+
 const MASTER_KEYS_FORMAT = 'id:base64[,id:base64…] with 32 bytes per key, e.g. k1:$(openssl rand -base64 32)';
 
 function readMasterKeys(read: SettingReader): string | null {
-  const value = read.optional('USHER_MASTER_KEYS');
+  const value = read.secret('USHER_MASTER_KEYS');
   if (value !== null && !parseMasterKeys(value)) read.fault(`USHER_MASTER_KEYS is invalid; use ${MASTER_KEYS_FORMAT}`);
   return value;
 }
@@ -139,7 +183,7 @@ const exposureReason = ({ kind }: DatabaseLocation, host: string): string =>
 const PLACEHOLDER_SERVER: DatabaseLocation = { kind: 'postgres', url: new URL('postgres://unknown/unknown') };
 
 function readDatabase(read: SettingReader): DatabaseLocation {
-  const value = read.text('DATABASE_URL', 'embedded:./data');
+  const value = read.secret('DATABASE_URL') ?? 'embedded:./data';
   if (value.startsWith('embedded:')) {
     const folder = value.slice('embedded:'.length);
     if (folder === '') read.fault('DATABASE_URL=embedded: has no folder; use embedded:./data');
@@ -147,44 +191,28 @@ function readDatabase(read: SettingReader): DatabaseLocation {
   }
   const example = 'embedded:./data, mysql://user:password@host:3306/name or postgres://…';
   const location = read.location('DATABASE_URL', value, DATABASE_SCHEMES, example, PLACEHOLDER_SERVER);
-  checkParameters(read, 'DATABASE_URL', location);
-  if ('url' in location && location.url.pathname.length < 2)
+  const isValid = checkUrl(read, 'DATABASE_URL', location);
+  if (isValid && 'url' in location && location.url.pathname.length < 2)
     read.fault('DATABASE_URL has no database name; add one at its end, like /usher');
   return location;
 }
 
 function readQueue(read: SettingReader, database: DatabaseLocation): QueueLocation {
-  const value = read.optional('QUEUE_URL');
+  const value = read.secret('QUEUE_URL');
   if (value === null || value.startsWith('embedded:')) {
     const canHoldQueue = database.kind === 'embedded' || (value === null && database.kind === 'postgres');
     if (!canHoldQueue) read.missing('QUEUE_URL', 'redis://host:6379 or postgres://…', null);
     return { kind: 'database' };
   }
-  const example = 'redis://host:6379, rediss://… or postgres://…';
-  const location: QueueLocation = read.location('QUEUE_URL', value, QUEUE_SCHEMES, example, { kind: 'database' });
-  checkParameters(read, 'QUEUE_URL', location);
-  if (location.kind === 'redis' && !/^\/?\d{0,4}$/.test(location.url.pathname))
-    read.fault('QUEUE_URL: a Redis database is a number; use a URL like redis://host:6379/0');
+  const location = read.location('QUEUE_URL', value, QUEUE_SCHEMES, QUEUE_EXAMPLE, { kind: 'database' as const });
+  checkUrl(read, 'QUEUE_URL', location);
   return location;
 }
 
-function checkParameters(read: SettingReader, name: string, location: DatabaseLocation | QueueLocation): void {
-  const fault = 'url' in location ? parameterFault(location.kind, location.url) : null;
+function checkUrl(read: SettingReader, name: string, location: DatabaseLocation | QueueLocation): boolean {
+  const fault = 'url' in location ? connectionUrlFault(location.kind, location.url) : null;
   if (fault !== null) read.fault(`${name}: ${fault}`);
-}
-
-function refuseInProduction(config: Config, read: SettingReader): void {
-  if (config.database.kind === 'embedded')
-    read.fault('DATABASE_URL: production needs mysql:// or postgres://; the embedded database is only for the sandbox');
-  if (config.allowPrivateHosts)
-    read.fault('WEBHOOK_ALLOW_PRIVATE_HOSTS: production never delivers to private addresses; remove this setting');
-  const differs = (Object.keys(SPECIFIED_RETRY) as (keyof RetryPolicy)[]).some(
-    (key) => config.retry[key] !== SPECIFIED_RETRY[key],
-  );
-  if (differs)
-    read.fault(
-      'WEBHOOK_TIMEOUT, WEBHOOK_RETRY_* and WEBHOOK_MAX_ATTEMPTS: production uses the specified 30s, 2m, 30s and 5; remove these settings',
-    );
+  return fault === null;
 }
 
 const isLoopback = (host: string): boolean =>
@@ -194,7 +222,7 @@ const PROXY_EXAMPLE = 'http://proxy.example:3128 or https://user:password@proxy.
 
 /** The forward proxy for deliveries, with its credentials. Null: deliveries connect directly. */
 function readEgressProxy(read: SettingReader): URL | null {
-  const value = read.optional('WEBHOOK_PROXY');
+  const value = read.secret('WEBHOOK_PROXY');
   if (value === null) return null;
   const proxy = read.location('WEBHOOK_PROXY', value, { 'http:': 'http', 'https:': 'https' }, PROXY_EXAMPLE, null);
   if (proxy === null) return null;

@@ -22,7 +22,7 @@ export const WebhookQuery = z.strictObject({
 export type WebhookQuery = z.infer<typeof WebhookQuery>;
 
 /** A webhook as its own client sees it. */
-export const ClientWebhook = WebhookView.omit({ clientId: true }).register(named, { id: 'Webhook' });
+export const ClientWebhook = WebhookView.omit({ clientId: true, ownerId: true }).register(named, { id: 'Webhook' });
 export type ClientWebhook = z.infer<typeof ClientWebhook>;
 
 /** A webhook with the list of its attempts instead of their number. */
@@ -42,7 +42,7 @@ export const WebhookPage = z
   .register(named, { id: 'WebhookPage' });
 export type WebhookPage = z.infer<typeof WebhookPage>;
 
-export const clientView = ({ clientId: _, ...view }: WebhookView): ClientWebhook => view;
+export const clientView = ({ clientId: _, ownerId: __, ...view }: WebhookView): ClientWebhook => view;
 
 type AttemptDetails = Pick<AttemptView, 'address' | 'error' | 'responseSnippet'>;
 

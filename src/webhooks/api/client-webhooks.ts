@@ -8,12 +8,13 @@ import {
   Repository,
   type FindOperator,
 } from 'typeorm';
+import { PendingLimit } from '../../clients/pending-limit.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { notFound, validated } from '../../http/problem.js';
-import { ID } from '../../values/identifier.js';
 import { webhookView } from '../webhook-view.js';
 import { Webhook } from '../webhook.entity.js';
-import { WebhookService } from '../webhook.service.js';
+import type { WebhookDetails } from '../webhook-queries.js';
+import { type ResendOptions, WebhookService } from '../webhook.service.js';
 import {
   type ClientWebhook,
   clientView,
@@ -23,7 +24,13 @@ import {
   hidePrivateResponse,
 } from './client-view.js';
 
-/** A client's own webhooks. A webhook of another client is answered like one that does not exist. */
+/** Whose webhooks to show: a client's, or only those of one resource owner. */
+export interface WebhookHolder {
+  clientId: string;
+  ownerId: string | null;
+}
+
+/** A client's own webhooks. Any other webhook is answered like one that does not exist. */
 @Injectable()
 export class ClientWebhooks {
   private readonly webhooks: Repository<Webhook>;
@@ -31,40 +38,61 @@ export class ClientWebhooks {
   constructor(
     @Inject(USHER_DATA_SOURCE) dataSource: DataSource,
     private readonly service: WebhookService,
+    private readonly pending: PendingLimit,
   ) {
     this.webhooks = dataSource.getRepository(Webhook);
   }
 
   /** Newest first. Ids sort by time, so a page does not change when new webhooks arrive. */
-  async page(clientId: string, query: unknown): Promise<WebhookPage> {
+  async page(holder: WebhookHolder, query: unknown): Promise<WebhookPage> {
     const { limit, ...filter } = validated(WebhookQuery, query);
     const rows = await this.webhooks.find({
-      where: conditions(clientId, filter),
+      where: conditions(holder, filter),
       order: { id: 'DESC' },
       take: limit + 1,
     });
     const data = rows.slice(0, limit).map((row) => clientView(webhookView(row)));
+    if (data.length === 0 && isOnlyByReference(filter)) return this.deleted(holder, filter.reference);
     return { data, nextCursor: rows.length > limit ? (data.at(-1)?.id ?? null) : null };
   }
 
-  async show(clientId: string, id: string): Promise<WebhookStory> {
-    await this.checkOwner(clientId, id);
-    const { webhook, attempts } = await this.service.show(id);
+  /** A reference whose webhook was deleted because of its age: it is known that it was delivered. */
+  private async deleted(holder: WebhookHolder, reference: string): Promise<WebhookPage> {
+    const found = await this.service.list({ referenceId: reference, status: 'SUCCESS' });
+    const data = found.filter((webhook) => isHeldBy(holder, webhook)).map(clientView);
+    return { data, nextCursor: null };
+  }
+
+  async show(holder: WebhookHolder, id: string): Promise<WebhookStory> {
+    const { webhook, attempts } = await this.own(holder, id);
     return { ...clientView(webhook), attempts: attempts.map(hidePrivateResponse) };
   }
 
-  async resend(clientId: string, id: string, requestId: string): Promise<ClientWebhook> {
-    await this.checkOwner(clientId, id);
-    return clientView(await this.service.resend(id, requestId));
+  async resend(holder: WebhookHolder, id: string, options: ResendOptions): Promise<ClientWebhook> {
+    await this.own(holder, id);
+    await this.pending.check(holder.clientId);
+    return clientView(await this.service.resend(id, options));
   }
 
-  private async checkOwner(clientId: string, id: string): Promise<void> {
-    const isOwn = ID.test(id) && (await this.webhooks.existsBy({ id, clientId }));
-    if (!isOwn) throw notFound(`there is no webhook ${id.slice(0, 64)}`);
+  private async own(holder: WebhookHolder, id: string): Promise<WebhookDetails> {
+    const details = await this.service.show(id);
+    if (!isHeldBy(holder, details.webhook)) throw notFound(`there is no webhook ${id.slice(0, 64)}`);
+    return details;
   }
 }
 
-function conditions(clientId: string, query: Omit<WebhookQuery, 'limit'>): FindOptionsWhere<Webhook> {
+const isHeldBy = ({ clientId, ownerId }: WebhookHolder, webhook: WebhookHolder): boolean =>
+  webhook.clientId === clientId && (ownerId === null || webhook.ownerId === ownerId);
+
+type Filter = Omit<WebhookQuery, 'limit'>;
+
+function isOnlyByReference(filter: Filter): filter is Filter & { reference: string } {
+  const { reference, status = 'SUCCESS', ...others } = filter;
+  const isOnly = Object.values(others).every((value) => value === undefined);
+  return reference !== undefined && status === 'SUCCESS' && isOnly;
+}
+
+function conditions({ clientId, ownerId }: WebhookHolder, query: Filter): FindOptionsWhere<Webhook> {
   const { status, reference, createdAfter, createdBefore, cursor } = query;
   const times = [
     ...(createdAfter ? [MoreThanOrEqual(Date.parse(createdAfter))] : []),
@@ -72,6 +100,7 @@ function conditions(clientId: string, query: Omit<WebhookQuery, 'limit'>): FindO
   ] satisfies FindOperator<number>[];
   return {
     clientId,
+    ...(ownerId !== null && { ownerId }),
     ...(status && { status }),
     ...(reference !== undefined && { referenceId: reference }),
     ...(times.length > 0 && { createdAt: And(...times) }),

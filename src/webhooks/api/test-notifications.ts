@@ -2,8 +2,9 @@ import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import type { Client } from '../../clients/client.entity.js';
 import { ClientsService } from '../../clients/clients.service.js';
+import { PendingLimit } from '../../clients/pending-limit.js';
 import { named } from '../../http/operation.js';
-import { Problem, validated } from '../../http/problem.js';
+import { tooManyRequests, validated } from '../../http/problem.js';
 import type { Limiter } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
@@ -29,15 +30,20 @@ export class TestNotifications {
     private readonly clients: ClientsService,
     private readonly secrets: SigningSecrets,
     private readonly sender: NotificationSender,
+    private readonly pending: PendingLimit,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {
     this.limiter = limits.limiter('test-notifications', TEST_LIMIT);
   }
 
-  /** `input` is a {@link TestRequest}. 400 for an invalid Notify URL, 422 without one, 429 above {@link TEST_LIMIT}. */
+  /**
+   * `input` is a {@link TestRequest}. 400 for an invalid Notify URL, 422 without one, 429 above {@link TEST_LIMIT} or while
+   * too many webhooks of the client are pending.
+   */
   async send(client: Client, input: unknown): Promise<TestResult> {
     const url = await this.notifyUrl(client, validated(TestRequest, input ?? {}).notifyUrl);
-    await this.checkLimit(client);
+    await this.pending.check(client.id);
+    this.checkLimit(client);
     const now = Date.now();
     const id = newId(this.options.environment, now);
     const body = sampleBody(this.options.environment, now);
@@ -48,20 +54,13 @@ export class TestNotifications {
 
   private async notifyUrl({ id }: Client, given?: string): Promise<string> {
     if (given === undefined) return this.clients.registeredNotifyUrl(id);
-    this.clients.checkNotifyUrlField(given);
+    this.clients.checkNotifyUrl(given);
     return given;
   }
 
-  private async checkLimit({ id }: Client): Promise<void> {
-    const wait = await this.limiter.count(id);
-    if (wait > 0)
-      throw new Problem(
-        429,
-        'Too Many Requests',
-        `only ${TEST_LIMIT.count} tests a minute are allowed; try again later`,
-      ).with({
-        'Retry-After': String(wait),
-      });
+  private checkLimit({ id }: Client): void {
+    const wait = this.limiter.count(id);
+    if (wait > 0) throw tooManyRequests(`only ${TEST_LIMIT.count} tests a minute are allowed; try again later`, wait);
   }
 }
 

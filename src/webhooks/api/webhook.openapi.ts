@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { TOO_MANY_PENDING } from '../../clients/pending-limit.js';
 import type { Failure, Operation } from '../../http/operation.js';
 import { NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
 import { ClientWebhook, WebhookPage, WebhookQuery, WebhookStory } from './client-view.js';
@@ -107,6 +108,7 @@ export const WEBHOOK_OPERATIONS: Operation[] = [
         detail: 'notifyUrl is missing and the client has no Notify URL; send notifyUrl or ask the operator to set one',
       },
       { status: 429, detail: 'only 10 tests a minute are allowed; try again later' },
+      TOO_MANY_PENDING,
     ],
   },
   {
@@ -119,6 +121,10 @@ export const WEBHOOK_OPERATIONS: Operation[] = [
     security: ['bearer'],
     parameters: { path },
     answers: { 201: { description: 'The new webhook.', schema: ClientWebhook, example: RESENT } },
-    failures: [UNKNOWN, { status: 409, detail: `webhook ${ID} is SUCCESS; only a FAILED webhook can be sent again` }],
+    failures: [
+      UNKNOWN,
+      { status: 409, detail: `webhook ${ID} is SUCCESS; only a FAILED webhook can be sent again` },
+      TOO_MANY_PENDING,
+    ],
   },
 ];

@@ -1,9 +1,12 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query, UseFilters, UseGuards } from '@nestjs/common';
-import { BearerGuard, CurrentClient } from '../../auth/bearer/bearer.guard.js';
+import { RequestActor } from '../../audit/request-actor.js';
+import { BearerGuard, CurrentClient, CurrentResourceOwner } from '../../auth/bearer/bearer.guard.js';
 import type { Client } from '../../clients/client.entity.js';
 import { ProblemFilter } from '../../http/error-response.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
+import { KNOWN_QUERY, TakesQuery } from '../../http/query.guard.js';
 import { RequestId } from '../../http/request-id.js';
+import type { Actor } from '../../values/actor.js';
 import type { ClientWebhook, WebhookPage, WebhookStory } from './client-view.js';
 import { ClientWebhooks } from './client-webhooks.js';
 import { type TestResult, TestNotifications } from './test-notifications.js';
@@ -12,7 +15,7 @@ import { type TestResult, TestNotifications } from './test-notifications.js';
 @Controller('webhooks')
 @UsherRoutes()
 @UseFilters(ProblemFilter)
-@UseGuards(BearerGuard)
+@UseGuards(BearerGuard, KNOWN_QUERY)
 export class WebhooksController {
   constructor(
     private readonly webhooks: ClientWebhooks,
@@ -20,16 +23,25 @@ export class WebhooksController {
   ) {}
 
   @Get()
-  page(@CurrentClient() client: Client, @Query() query: unknown): Promise<WebhookPage> {
-    return this.webhooks.page(client.id, query);
+  @TakesQuery()
+  page(
+    @CurrentClient() client: Client,
+    @CurrentResourceOwner() ownerId: string | null,
+    @Query() query: unknown,
+  ): Promise<WebhookPage> {
+    return this.webhooks.page({ clientId: client.id, ownerId }, query);
   }
 
   @Get(':id')
-  show(@CurrentClient() client: Client, @Param('id') id: string): Promise<WebhookStory> {
-    return this.webhooks.show(client.id, id);
+  show(
+    @CurrentClient() client: Client,
+    @CurrentResourceOwner() ownerId: string | null,
+    @Param('id') id: string,
+  ): Promise<WebhookStory> {
+    return this.webhooks.show({ clientId: client.id, ownerId }, id);
   }
 
-  /** Always 200; the result says whether the receiver accepted the test. */
+  /** Only with a token of the client itself. Always 200; the result says whether the receiver accepted the test. */
   @Post('test')
   @HttpCode(200)
   test(@CurrentClient() client: Client, @Body() body: unknown): Promise<TestResult> {
@@ -40,9 +52,11 @@ export class WebhooksController {
   @Post(':id/resend')
   resend(
     @CurrentClient() client: Client,
+    @CurrentResourceOwner() ownerId: string | null,
     @Param('id') id: string,
     @RequestId() requestId: string,
+    @RequestActor() actor: Actor,
   ): Promise<ClientWebhook> {
-    return this.webhooks.resend(client.id, id, requestId);
+    return this.webhooks.resend({ clientId: client.id, ownerId }, id, { requestId, actor });
   }
 }

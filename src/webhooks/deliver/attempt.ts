@@ -7,9 +7,15 @@ export interface Moment {
   monotonicMs: number;
 }
 
+/** The part of a webhook that an attempt uses. */
+export type ClaimedWebhook = Pick<
+  Webhook,
+  'id' | 'referenceId' | 'clientId' | 'notifyUrl' | 'body' | 'createdAt' | 'resendOf' | 'requestId'
+>;
+
 /** The right to make one attempt, which is already counted and recorded. */
 export interface Claim {
-  webhook: Webhook;
+  webhook: ClaimedWebhook;
   attempt: number;
   at: Moment;
 }

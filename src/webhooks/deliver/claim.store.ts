@@ -1,13 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In, LessThanOrEqual, MoreThanOrEqual } from 'typeorm';
-import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { databaseNow, inTransaction, nowExpression } from '../../database/sql.js';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { databaseNow, inTransaction } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { leaseUntil, retryRunAt } from '../../values/retry-schedule.js';
 import type { EndedWebhook } from '../webhook-ended.event.js';
 import { Webhook, WebhookAttempt } from '../webhook.entity.js';
 import type { Claim, ClaimResult } from './attempt.js';
 import { DeliveryEvents } from './delivery-events.js';
+import { beginAttempts, lockDue } from './delivery-statements.js';
 
 /** How long to wait before trying again to claim a row that another transaction holds. */
 const LOCKED_MS = 1_000;
@@ -46,35 +47,12 @@ export class ClaimStore {
 
   private async claimDue(manager: EntityManager, ids: string[]): Promise<Claim[]> {
     const monotonicMs = performance.now();
-    const due = await this.lockDue(manager, ids);
+    const due = await lockDue(manager, ids, this.options.retry.maxAttempts);
     const [first] = due;
     if (!first) return [];
-    const databaseMs = Number(first.now);
-    const claimed = due.map(({ id }) => id);
-    await manager.update(
-      Webhook,
-      { id: In(claimed) },
-      { attempts: () => 'attempts + 1', nextAttemptAt: leaseUntil(this.options.retry, databaseMs) },
-    );
-    const webhooks = await manager.find(Webhook, { where: { id: In(claimed) }, order: { id: 'ASC' } });
-    await manager.insert(
-      WebhookAttempt,
-      webhooks.map(({ id, attempts }) => ({ webhookId: id, number: attempts, startedAt: databaseMs })),
-    );
-    return webhooks.map((webhook) => ({ webhook, attempt: webhook.attempts, at: { databaseMs, monotonicMs } }));
-  }
-
-  /** Locks in key order and skips rows that others hold, so that two batches never wait for each other. */
-  private lockDue(manager: EntityManager, ids: string[]): Promise<{ id: string; now: string }[]> {
-    const now = nowExpression(this.dataSource);
-    const { maxAttempts } = this.options.retry;
-    // Without the hint MySQL scans a small table instead of using the key, and locks every row it reads.
-    const byKey = this.dataSource.options.type === 'postgres' ? '' : 'FORCE INDEX (PRIMARY)';
-    return manager.sql`
-      SELECT id, ${() => now} AS now FROM ${() => tableOf(this.dataSource, Webhook)} ${() => byKey}
-      WHERE id IN (${() => [...ids].sort()}) AND status = 'PENDING'
-        AND attempts < ${maxAttempts} AND next_attempt_at <= ${() => now}
-      ORDER BY id FOR UPDATE SKIP LOCKED`;
+    const { databaseMs } = first;
+    await beginAttempts(manager, due, leaseUntil(this.options.retry, databaseMs));
+    return due.map(({ webhook, attempt }) => ({ webhook, attempt, at: { databaseMs, monotonicMs } }));
   }
 
   /** Sets the result of every id that was not claimed. Returns the webhooks that ended FAILED. */

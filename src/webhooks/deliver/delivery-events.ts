@@ -1,15 +1,18 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { Counter, Histogram } from 'prom-client';
+import { Counter, Gauge, Histogram } from 'prom-client';
 import { MetricsRegistry } from '../../metrics/metrics.module.js';
 import { lineOf, type Verdict } from '../transport/outcome.js';
 import { type EndedWebhook, WebhookEndedEmitter } from '../webhook-ended.event.js';
 import type { FinishedAttempt, DeliveryState } from './attempt.js';
+import { FailureWindow } from './failure-window.js';
 
 const OUTCOMES: Verdict['kind'][] = ['delivered', 'refused', 'timed-out', 'unreachable', 'blocked'];
 /** Up to slightly more than the specified timeout of 30 s. */
 const ATTEMPT_BUCKETS_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 35];
 /** From a fast first attempt to a fifth attempt after four retry runs. */
 const LATENCY_BUCKETS_S = [0.05, 0.1, 0.25, 0.5, 1, 5, 30, 60, 120, 180, 300, 600, 1_200];
+/** How many clients have a label of their own. More would be costly in Prometheus. */
+const TOP_CLIENTS = 10;
 
 /** The events of deliveries. Each writes its log line and its metrics and informs the application. */
 @Injectable()
@@ -19,6 +22,7 @@ export class DeliveryEvents {
   private readonly durations: Histogram<'outcome'>;
   private readonly finished: Counter<'status'>;
   private readonly latency: Histogram;
+  private readonly failures = new FailureWindow();
 
   constructor(
     registry: MetricsRegistry,
@@ -50,6 +54,17 @@ export class DeliveryEvents {
       buckets: LATENCY_BUCKETS_S,
       registers,
     });
+    const { failures } = this;
+    new Gauge({
+      name: 'usher_client_failed_attempts',
+      help: `Failed attempts of the last 15 minutes, of the ${TOP_CLIENTS} clients with the most in this process.`,
+      labelNames: ['client'],
+      registers,
+      collect() {
+        this.reset();
+        for (const [client, count] of failures.top(TOP_CLIENTS)) this.set({ client }, count);
+      },
+    });
     for (const outcome of OUTCOMES) this.attempts.inc({ outcome }, 0);
     for (const status of ['SUCCESS', 'FAILED']) this.finished.inc({ status }, 0);
   }
@@ -73,6 +88,7 @@ export class DeliveryEvents {
     });
     const { kind } = outcome;
     this.attempts.inc({ outcome: kind });
+    if (kind !== 'delivered') this.failures.count(webhook.clientId);
     this.durations.observe({ outcome: kind }, outcome.durationMs / 1_000);
     if (status !== 'PENDING' && endedWebhook) {
       this.finished.inc({ status });

@@ -1,9 +1,13 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { Batcher } from '../../database/statements/batcher.js';
+import { isDatabaseDown } from '../../database/sql.js';
+import type { Span } from '@opentelemetry/api';
 import { NotificationSender, type SignedRequest } from '../transport/notification-sender.js';
 import { type Outcome, lineOf } from '../transport/outcome.js';
 import type { Claim, ClaimResult, FinishedAttempt, DeliveryState } from './attempt.js';
-import { Batcher } from './batcher.js';
+import { describeOutcome, inAttemptSpan } from './attempt-span.js';
 import { ClaimStore } from './claim.store.js';
+import { DatabaseOutage } from './database-outage.js';
 import { DeliveryEvents } from './delivery-events.js';
 import { OutcomeStore } from './outcome.store.js';
 import { signedRequest, SigningSecrets } from './signing.js';
@@ -18,7 +22,8 @@ export type DeliveryResult =
 
 /** A process paused for longer than this between claim and send releases the claim, because its lease may end. */
 const STALE_CLAIM_MS = 5_000;
-const RECORD_RETRY_MS = 1_000;
+/** When a released webhook is looked at again; its row then says when it is due. */
+const RELEASED_MS = 1_000;
 
 /** One attempt of one webhook: claim → sign → send → record. */
 @Injectable()
@@ -33,9 +38,15 @@ export class Delivery {
     private readonly secrets: SigningSecrets,
     private readonly sender: NotificationSender,
     private readonly events: DeliveryEvents,
+    private readonly outage: DatabaseOutage,
   ) {
     this.claims = new Batcher((ids) => claimStore.claim(ids));
     this.records = new Batcher((finished) => outcomeStore.record(finished));
+  }
+
+  /** Call it before the first attempt, whose claim would otherwise wait while the HTTP client is loaded. */
+  async prepare(): Promise<void> {
+    await this.sender.prepare();
   }
 
   async attempt(webhookId: string): Promise<DeliveryResult> {
@@ -43,35 +54,39 @@ export class Delivery {
     if (answer.kind === 'ended') return answer;
     if (answer.kind === 'not-due') return { kind: 'deferred', inMs: answer.inMs };
     const { claim } = answer;
-    const request = await this.sign(claim);
-    if (request === null || performance.now() - claim.at.monotonicMs > STALE_CLAIM_MS) return this.release(claim);
-    return this.send(claim, request);
+    return inAttemptSpan(claim, async (span) => {
+      const request = await this.sign(claim);
+      if (request === null || performance.now() - claim.at.monotonicMs > STALE_CLAIM_MS) return this.release(claim);
+      return this.send(claim, request, span);
+    });
   }
 
-  /** Null if the secret cannot be decrypted. This is not the receiver's fault, so it does not count as an attempt. */
+  /** Null if the secret cannot be read or decrypted. This is not the receiver's fault, so it does not count as an attempt. */
   private async sign({ webhook, attempt }: Claim): Promise<SignedRequest | null> {
     try {
       const secret = await this.secrets.of(webhook.clientId);
       const { id, notifyUrl: url, body } = webhook;
       return signedRequest(secret, { id, attempt, url, body: Buffer.from(body) });
     } catch (error) {
-      this.logger.error(`webhook ${webhook.id} cannot be signed: ${(error as Error).message}`);
+      if (isDatabaseDown(error)) void this.outage.begin(error);
+      else this.logger.error(`webhook ${webhook.id} cannot be signed: ${(error as Error).message}`);
       return null;
     }
   }
 
   private async release(claim: Claim): Promise<DeliveryResult> {
-    await this.retryUntilStored(claim, () => this.claimStore.release(claim));
-    return { kind: 'deferred', inMs: RECORD_RETRY_MS };
+    await this.outage.untilStored(claim, () => this.claimStore.release(claim));
+    return { kind: 'deferred', inMs: RELEASED_MS };
   }
 
-  private async send(claim: Claim, request: SignedRequest): Promise<DeliveryResult> {
+  private async send(claim: Claim, request: SignedRequest, span: Span): Promise<DeliveryResult> {
     const outcome = await this.post(claim, request);
     if (outcome === null) return this.release(claim);
+    describeOutcome(span, outcome);
     const endedMonotonicMs = performance.now();
     const endedAt = Math.ceil(claim.at.databaseMs + endedMonotonicMs - claim.at.monotonicMs);
     const summary = { line: lineOf(outcome), attempt: claim.attempt };
-    const state = await this.retryUntilStored(claim, () => this.records.run({ claim, outcome, endedAt }));
+    const state = await this.outage.untilStored(claim, () => this.records.run({ claim, outcome, endedAt }));
     this.events.attemptEnded({ claim, outcome, endedAt }, state);
     if (outcome.kind === 'delivered') return { kind: 'delivered', ...summary };
     if (state.status === 'SUCCESS') return { kind: 'ended' };
@@ -87,20 +102,6 @@ export class Delivery {
     } catch (error) {
       this.logger.error(`webhook ${webhook.id} cannot be sent: ${(error as Error).message}`);
       return null;
-    }
-  }
-
-  /** Retries for as long as the process runs, because an attempt whose outcome is not recorded is repeated. */
-  private async retryUntilStored<T>({ webhook }: Claim, store: () => Promise<T>): Promise<T> {
-    for (;;) {
-      try {
-        return await store();
-      } catch (error) {
-        this.logger.error(
-          `webhook ${webhook.id}: recording its attempt failed and is tried again: ${(error as Error).message}`,
-        );
-        await new Promise((resolve) => setTimeout(resolve, RECORD_RETRY_MS));
-      }
     }
   }
 }

@@ -4,9 +4,9 @@ import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { inTransaction } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { nextAttemptAt } from '../../values/retry-schedule.js';
-import { errorOf } from '../transport/outcome.js';
-import { Webhook, WebhookAttempt } from '../webhook.entity.js';
+import { Webhook } from '../webhook.entity.js';
 import type { Claim, FinishedAttempt, DeliveryState } from './attempt.js';
+import { endDelivered, finishAttempts } from './delivery-statements.js';
 
 /** Records the outcomes of attempts, in batches. */
 @Injectable()
@@ -19,66 +19,58 @@ export class OutcomeStore {
   /** Returns the states in the order of `finished`. */
   record(finished: FinishedAttempt[]): Promise<DeliveryState[]> {
     return inTransaction(this.dataSource, async (manager) => {
-      await this.recordSuccesses(manager, finished);
-      await this.recordFailures(manager, finished);
-      await finishAttempts(manager, finished);
-      return this.states(manager, finished);
+      const changed = (await this.recordSuccesses(manager, finished)) + (await this.recordFailures(manager, finished));
+      const rows = changed === finished.length ? null : await rowsOf(manager, finished);
+      // Without its webhook, which was erased meanwhile, an attempt must not be stored again.
+      const stored = rows ? finished.filter((one) => rows.has(idOf(one))) : finished;
+      await finishAttempts(manager, sortedById(stored));
+      return rows ? statesOf(rows, finished) : finished.map((one) => this.stateAfter(one));
     });
   }
 
-  /** A success of any attempt counts, because the receiver has the notification. */
-  private async recordSuccesses(manager: EntityManager, finished: FinishedAttempt[]): Promise<void> {
+  /** A success of any attempt counts, because the receiver has the notification. Returns how many rows it changed. */
+  private async recordSuccesses(manager: EntityManager, finished: FinishedAttempt[]): Promise<number> {
     const delivered = sortedById(finished.filter(({ outcome }) => outcome.kind === 'delivered'));
     const [first] = delivered;
-    if (!first) return;
-    await manager.update(
-      Webhook,
-      { id: In(delivered.map(idOf)), status: 'PENDING' },
-      { status: 'SUCCESS', nextAttemptAt: null, finishedAt: first.endedAt },
-    );
+    return first ? endDelivered(manager, delivered.map(idOf), first.endedAt) : 0;
   }
 
-  /** A failure counts only if its attempt is the last one claimed. Equal changes share one statement. */
-  private async recordFailures(manager: EntityManager, finished: FinishedAttempt[]): Promise<void> {
+  /**
+   * A failure counts only if its attempt is the last one claimed. Equal changes share one statement. Returns how many rows
+   * it changed.
+   */
+  private async recordFailures(manager: EntityManager, finished: FinishedAttempt[]): Promise<number> {
     const failed = sortedById(finished.filter(({ outcome }) => outcome.kind !== 'delivered'));
     const groups = new Map<string, FinishedAttempt[]>();
     for (const one of failed) {
       const change = `${one.claim.attempt} ${this.dueAfter(one.claim, one.endedAt)}`;
       groups.set(change, [...(groups.get(change) ?? []), one]);
     }
-    for (const group of groups.values()) await this.recordGroup(manager, group);
+    let changed = 0;
+    for (const group of groups.values()) changed += await this.recordGroup(manager, group);
+    return changed;
   }
 
-  private async recordGroup(manager: EntityManager, group: FinishedAttempt[]): Promise<void> {
+  private async recordGroup(manager: EntityManager, group: FinishedAttempt[]): Promise<number> {
     const [first] = group;
-    if (!first) return;
+    if (!first) return 0;
     const { claim, endedAt } = first;
     const due = this.dueAfter(claim, endedAt);
-    await manager.update(
+    const { affected } = await manager.update(
       Webhook,
       { id: In(group.map(idOf)), status: 'PENDING', attempts: claim.attempt },
       due === null
         ? { status: 'FAILED', liveKey: null, nextAttemptAt: null, finishedAt: endedAt }
         : { nextAttemptAt: due },
     );
+    return affected ?? 0;
   }
 
-  private async states(manager: EntityManager, finished: FinishedAttempt[]): Promise<DeliveryState[]> {
-    const rows = await manager.find(Webhook, {
-      select: { id: true, status: true, nextAttemptAt: true, finishedAt: true },
-      where: { id: In(finished.map(idOf)) },
-    });
-    const byId = new Map(rows.map((row) => [row.id, row]));
-    const endTimes = new Set<number | null>(finished.map(({ endedAt }) => endedAt));
-    const reported = new Set<string>();
-    return finished.map((one) => {
-      const row = byId.get(idOf(one));
-      if (!row) return { status: 'FAILED', nextAttemptAt: null, endedWebhook: false };
-      // Two attempts of one webhook may be recorded together; only one of them is reported as the one that ended it.
-      const endedWebhook = endTimes.has(row.finishedAt) && !reported.has(row.id);
-      reported.add(row.id);
-      return { status: row.status, nextAttemptAt: row.nextAttemptAt, endedWebhook };
-    });
+  /** The state after a recording that changed the row of every attempt. */
+  private stateAfter({ claim, outcome, endedAt }: FinishedAttempt): DeliveryState {
+    if (outcome.kind === 'delivered') return { status: 'SUCCESS', nextAttemptAt: null, endedWebhook: true };
+    const due = this.dueAfter(claim, endedAt);
+    return { status: due === null ? 'FAILED' : 'PENDING', nextAttemptAt: due, endedWebhook: due === null };
   }
 
   private dueAfter(claim: Claim, endedAt: number): number | null {
@@ -86,30 +78,25 @@ export class OutcomeStore {
   }
 }
 
-/** The rows of the attempts exist since the claim; one statement completes them all. */
-async function finishAttempts(manager: EntityManager, finished: FinishedAttempt[]): Promise<void> {
-  const rows = sortedById(finished).map(({ claim, outcome }) => ({
-    webhookId: claim.webhook.id,
-    number: claim.attempt,
-    startedAt: claim.at.databaseMs,
-    durationMs: Math.round(outcome.durationMs),
-    phase: outcome.phase,
-    address: outcome.address,
-    responseStatus: 'status' in outcome ? outcome.status : null,
-    error: errorOf(outcome),
-    responseSnippet: outcome.snippet || null,
-  }));
-  await manager
-    .createQueryBuilder()
-    .insert()
-    .into(WebhookAttempt)
-    .values(rows)
-    .orUpdate(
-      ['duration_ms', 'phase', 'address', 'response_status', 'error', 'response_snippet'],
-      ['webhook_id', 'number'],
-    )
-    .updateEntity(false)
-    .execute();
+async function rowsOf(manager: EntityManager, finished: FinishedAttempt[]): Promise<Map<string, Webhook>> {
+  const rows = await manager.find(Webhook, {
+    select: { id: true, status: true, nextAttemptAt: true, finishedAt: true },
+    where: { id: In(finished.map(idOf)) },
+  });
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+function statesOf(rows: Map<string, Webhook>, finished: FinishedAttempt[]): DeliveryState[] {
+  const endTimes = new Set<number | null>(finished.map(({ endedAt }) => endedAt));
+  const reported = new Set<string>();
+  return finished.map((one) => {
+    const row = rows.get(idOf(one));
+    if (!row) return { status: 'FAILED', nextAttemptAt: null, endedWebhook: false };
+    // Two attempts of one webhook may be recorded together; only one of them is reported as the one that ended it.
+    const endedWebhook = endTimes.has(row.finishedAt) && !reported.has(row.id);
+    reported.add(row.id);
+    return { status: row.status, nextAttemptAt: row.nextAttemptAt, endedWebhook };
+  });
 }
 
 const idOf = ({ claim }: FinishedAttempt): string => claim.webhook.id;

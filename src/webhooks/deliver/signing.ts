@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import type { ClientSecret } from '../../clients/client.entity.js';
 import { ClientSecrets, type SigningPair } from '../../clients/secrets/client-secrets.js';
+import { Batcher } from '../../database/statements/batcher.js';
 import { NONCE_LENGTH, signatures } from '../../protocol/notification.js';
 import { randomAlphanumeric } from '../../values/identifier.js';
 import { VERSION } from '../../values/version.js';
 import type { SignedRequest } from '../transport/notification-sender.js';
-import { Batcher } from './batcher.js';
 
 export interface SigningSecret {
   /** Makes X-Signature. */
@@ -13,9 +15,12 @@ export interface SigningSecret {
   next: string | null;
 }
 
-/** The secrets that sign notifications. Concurrent deliveries share a query. */
+const MAX_OPENED = 1_000;
+
+/** The secrets that sign notifications. Concurrent deliveries share a query, and what was decrypted is remembered. */
 @Injectable()
 export class SigningSecrets {
+  private readonly opened = new LRUCache<string, string>({ max: MAX_OPENED });
   private readonly lookups: Batcher<string, SigningPair | undefined>;
 
   constructor(private readonly secrets: ClientSecrets) {
@@ -29,7 +34,15 @@ export class SigningSecrets {
   async of(clientId: string): Promise<SigningSecret> {
     const pair = await this.lookups.run(clientId);
     if (!pair) throw new Error(`client ${clientId} has no secret`);
-    return { current: this.secrets.open(pair.current), next: pair.next && this.secrets.open(pair.next) };
+    return { current: this.open(pair.current), next: pair.next && this.open(pair.next) };
+  }
+
+  /** The row says which secret is valid; only its decryption is remembered. A changed row is decrypted again. */
+  private open(secret: ClientSecret): string {
+    const key = `${secret.keyId} ${secret.clientId} ${secret.sealed}`;
+    const opened = this.opened.get(key) ?? this.secrets.open(secret);
+    this.opened.set(key, opened);
+    return opened;
   }
 }
 

@@ -1,10 +1,14 @@
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { DelayedError, type Job, UnrecoverableError } from 'bullmq';
+import { isDatabaseDown } from '../../database/sql.js';
 import { Workers } from '../../queue/workers.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { DatabaseOutage } from '../deliver/database-outage.js';
 import { Delivery, type DeliveryResult } from '../deliver/delivery.js';
+import { DeferralSchedule } from './deferral-schedule.js';
 import { type DeliveryJob, WEBHOOK_QUEUE } from './delivery.queue.js';
-import { HostShares, DeferralSchedule } from './host-shares.js';
+import type { Destination } from './open-requests.js';
+import { SlotShares } from './slot-shares.js';
 
 /** A failed attempt with attempts left. BullMQ retries the job when the row is due. */
 export class DeliveryFailed extends Error {
@@ -25,35 +29,38 @@ const RETRY_PRIORITY = 10;
 export class DeliveryProcessor implements OnApplicationBootstrap {
   private readonly logger = new Logger(DeliveryProcessor.name);
 
-  private readonly shares: HostShares;
+  private readonly shares: SlotShares;
   private readonly deferrals: DeferralSchedule;
 
   constructor(
     private readonly delivery: Delivery,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
     private readonly workers: Workers,
+    private readonly outage: DatabaseOutage,
   ) {
-    this.shares = new HostShares(options.concurrency);
+    this.shares = new SlotShares(options.concurrency);
     this.deferrals = new DeferralSchedule(options.retry.minIntervalMs);
   }
 
   async onApplicationBootstrap(): Promise<void> {
     if (!this.workers.areEnabled) return;
+    await this.delivery.prepare();
     const process = this.process.bind(this);
     await this.workers.start(WEBHOOK_QUEUE, process, this.logger, workerOptions(this.options));
   }
 
-  async process(job: Job<DeliveryJob>, token?: string): Promise<void> {
-    const host = hostOf(job);
-    const result = await this.shares.within(host, () => this.attempt(webhookOf(job)));
-    if (result === null) return this.defer(job, this.deferrals.next(host), token);
+  /** Resolves to the line that the dashboard shows as the job's result, or to nothing if no attempt was made. */
+  async process(job: Job<DeliveryJob>, token?: string): Promise<string | undefined> {
+    await this.outage.end();
+    const slot = await this.shares.take(destinationOf(job));
+    if ('retry' in slot) return this.defer(job, this.deferrals.next(slot), token);
+    const result = await this.attempt(webhookOf(job));
+    slot.release(result.kind !== 'ended' && result.kind !== 'deferred');
     switch (result.kind) {
       case 'ended':
-        return;
+        return undefined;
       case 'delivered':
-        // Not awaited: writing a log line must not hold a worker slot.
-        void this.logToJob(job, result);
-        return;
+        return shown(result);
       case 'deferred':
         return this.defer(job, result.inMs, token);
       case 'exhausted':
@@ -71,14 +78,15 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
     try {
       return await this.delivery.attempt(webhookId);
     } catch (error) {
-      this.logger.error(`webhook ${webhookId} is deferred: ${(error as Error).message}`);
+      if (isDatabaseDown(error)) void this.outage.begin(error);
+      else this.logger.error(`webhook ${webhookId} is deferred: ${(error as Error).message}`);
       return { kind: 'deferred', inMs: 5 * MIN_BACKOFF_MS };
     }
   }
 
   /** Adds a line to the job's log, which the dashboard shows. */
-  private async logToJob(job: Job<DeliveryJob>, { attempt, line }: { attempt: number; line: string }): Promise<void> {
-    await job.log(`${new Date().toISOString()} attempt ${attempt}: ${line}`).catch((error: unknown) => {
+  private async logToJob(job: Job<DeliveryJob>, result: { attempt: number; line: string }): Promise<void> {
+    await job.log(shown(result)).catch((error: unknown) => {
       this.logger.debug(
         `job ${job.id ?? ''}: the log line of this attempt was not written: ${(error as Error).message}`,
       );
@@ -95,10 +103,17 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
   }
 }
 
+const shown = ({ attempt, line }: { attempt: number; line: string }): string =>
+  `${new Date().toISOString()} attempt ${attempt}: ${line}`;
+
 /** Uses the job's id, because the job's data can be edited on the dashboard. */
 const webhookOf = ({ id }: Job<DeliveryJob>): string => id ?? '';
 
-const hostOf = ({ data }: Job<Partial<DeliveryJob> | null>): string => String(data?.host);
+/** One machine can listen on many ports, and a name may end with a dot, so neither makes it another host. */
+function destinationOf({ data }: Job<Partial<DeliveryJob> | null>): Destination {
+  const host = String(data?.host).replace(/:\d+$/, '').replace(/\.$/, '');
+  return { client: String(data?.client), host };
+}
 
 /** Milliseconds until the row is due, a whole number of at least 1,000, for any error. Never throws. */
 export function backoffStrategy(_attemptsMade: number, _type: string | undefined, error: Error | undefined): number {

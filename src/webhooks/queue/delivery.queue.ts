@@ -1,9 +1,10 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { InjectQueue } from '@nestjs/bullmq';
 import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { BulkJobOptions, Job, Queue } from 'bullmq';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Webhook } from '../webhook.entity.js';
-import { MAX_DEFERRAL_INTERVALS } from './host-shares.js';
+import { MAX_DEFERRAL_INTERVALS } from './deferral-schedule.js';
 
 /** The queue's name in Redis and on the dashboard. */
 export const WEBHOOK_QUEUE = 'usher-webhook';
@@ -19,6 +20,9 @@ export interface DeliveryJob {
 /** Time for signing, for recording and for clock differences. */
 const MARGIN_MS = 10_000;
 
+const REMOVED_AT_ONCE = 10;
+const MAX_ADDED_AT_ONCE = 64;
+
 /** What was done with the job of an overdue row. */
 export type RestartResult = 'missing' | 'not-needed' | 'restarted';
 
@@ -28,28 +32,37 @@ export type Deliverable = Pick<Webhook, 'id' | 'referenceId' | 'clientId' | 'not
 @Injectable()
 export class DeliveryQueue implements OnApplicationShutdown {
   private readonly logger = new Logger(DeliveryQueue.name);
-  private readonly underWay = new Set<Promise<void>>();
+  private waiting: { webhook: Deliverable; delayMs: number }[] = [];
+  private adding: Promise<void> | null = null;
 
   constructor(
     @InjectQueue(WEBHOOK_QUEUE) private readonly queue: Queue<DeliveryJob>,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
-  /** Adds the job without waiting. If the queue is down, this is logged and the caller gets no error. */
+  /**
+   * Adds the job without waiting, together with others of this moment. If the queue is down, this is logged and the caller
+   * gets no error.
+   */
   enqueue(webhook: Deliverable, delayMs: number): void {
-    const adding = this.add([{ webhook, delayMs }])
-      .catch((error: unknown) => {
-        this.logger.warn(
-          `webhook ${webhook.id} waits for the retry run: the queue did not accept its job (${(error as Error).message})`,
-        );
-      })
-      .finally(() => this.underWay.delete(adding));
-    this.underWay.add(adding);
+    this.waiting.push({ webhook, delayMs });
+    this.adding ??= this.addWaiting().finally(() => (this.adding = null));
   }
 
   /** The process must not exit before its jobs are in the queue. */
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all(this.underWay);
+    await this.adding;
+  }
+
+  private async addWaiting(): Promise<void> {
+    await nextTurn();
+    while (this.waiting.length > 0) {
+      const deliveries = this.waiting.splice(0, MAX_ADDED_AT_ONCE);
+      await this.add(deliveries).catch((error: Error) => {
+        const ids = deliveries.map(({ webhook }) => webhook.id).join(', ');
+        this.logger.warn(`webhook ${ids} waits for the retry run: the queue did not accept its job (${error.message})`);
+      });
+    }
   }
 
   /** A job that already exists is not changed, whatever its state. */
@@ -60,6 +73,12 @@ export class DeliveryQueue implements OnApplicationShutdown {
       opts: { ...this.jobOptions, jobId: webhook.id, delay: Math.max(0, Math.ceil(delayMs)) },
     }));
     await this.queue.addBulk(jobs);
+  }
+
+  /** Removes the jobs of webhooks that are deleted. A job that runs stays, and ends when it finds no row. */
+  async remove(webhookIds: string[]): Promise<void> {
+    for (let from = 0; from < webhookIds.length; from += REMOVED_AT_ONCE)
+      await Promise.all(webhookIds.slice(from, from + REMOVED_AT_ONCE).map((id) => this.queue.remove(id)));
   }
 
   /** Restarts a finished job of an overdue webhook, with all its attempts. A job that runs or waits is left alone. */

@@ -9,11 +9,12 @@ export class OrderCompletedListener {
   constructor(private readonly recorder: WebhookRecorder) {}
 
   @OnOrderCompleted()
-  async record({ order, clientId, notifyUrl, manager, requestId }: OrderCompleted): Promise<void> {
+  async record({ order, clientId, ownerId, notifyUrl, manager, requestId }: OrderCompleted): Promise<void> {
     await this.recorder.record(manager, {
       referenceId: order.key,
       eventType: NOTIFY_ORDER_COMPLETION,
       clientId,
+      ownerId,
       notifyUrl,
       body: notificationBody(NOTIFY_ORDER_COMPLETION, order),
       resendOf: null,

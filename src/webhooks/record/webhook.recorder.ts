@@ -1,18 +1,20 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type EntityManager, Not } from 'typeorm';
-import { Client } from '../../clients/client.entity.js';
+import type { EntityManager } from 'typeorm';
 import { AfterCommit } from '../../database/after-commit.js';
-import { databaseNow } from '../../database/sql.js';
-import { notFound, unprocessable } from '../../http/problem.js';
+import { unprocessable } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { newId } from '../../values/identifier.js';
 import { DeliveryQueue } from '../queue/delivery.queue.js';
-import { Webhook } from '../webhook.entity.js';
+import { deliveredView, type WebhookView, webhookView } from '../webhook-view.js';
+import { DeliveredReference, Webhook } from '../webhook.entity.js';
+import { insertWebhook, liveWebhook, lookUp } from './record-statements.js';
 
 export interface NewWebhook {
   referenceId: string;
   eventType: string;
   clientId: string;
+  /** The resource owner of the order, or null. */
+  ownerId: string | null;
   /** Null: use the client's registered Notify URL. */
   notifyUrl: string | null;
   body: string;
@@ -31,53 +33,43 @@ export class WebhookRecorder {
 
   /**
    * Records a new webhook, or returns the earlier one of this reference and event that is PENDING or SUCCESS
-   * (specification 6.3). The unique live key decides between concurrent callers.
+   * (specification 6.3). The unique live key decides between concurrent callers. A row with a live key that the purge deletes
+   * left a DeliveredReference long before, so the look-up before the insert finds one of the two.
    */
-  async record(manager: EntityManager, request: NewWebhook): Promise<{ webhook: Webhook; isNew: boolean }> {
-    const row = await this.newRow(manager, request);
-    await manager
-      .createQueryBuilder()
-      .insert()
-      .into(Webhook)
-      .values(row)
-      // Changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
-      .orUpdate(['live_key'], ['live_key'])
-      .updateEntity(false)
-      .execute();
-    const webhook = await liveWebhook(manager, row.liveKey);
+  async record(manager: EntityManager, request: NewWebhook): Promise<{ webhook: WebhookView; isNew: boolean }> {
+    const { registered, now, deliveredId } = await lookUp(manager, request);
+    if (deliveredId !== null) return { webhook: await deliveredEarlier(manager, deliveredId), isNew: false };
+    const row = this.newRow(registered, now, request);
+    await insertWebhook(manager, row);
+    const { webhook, lastFailureAt } = await liveWebhook(manager, row.liveKey);
     const isNew = webhook.id === row.id;
-    if (isNew) await this.schedule(manager, webhook);
-    return { webhook, isNew };
+    if (isNew) await this.schedule(manager, webhook, lastFailureAt);
+    return { webhook: webhookView(webhook), isNew };
   }
 
-  /**
-   * Due at once, but not within the minimum interval after the last attempt of an earlier FAILED webhook. Called after the
-   * insert: from then on no other webhook of this reference makes an attempt.
-   */
-  private async schedule(manager: EntityManager, webhook: Webhook): Promise<void> {
+  /** Due at once, but not within the minimum interval after the last attempt of an earlier FAILED webhook. */
+  private async schedule(manager: EntityManager, webhook: Webhook, lastFailureAt: number | null): Promise<void> {
     const { id, createdAt } = webhook;
-    const lastAttemptAt = await lastFailure(manager, webhook);
-    const earliest = lastAttemptAt === null ? createdAt : lastAttemptAt + this.options.retry.minIntervalMs;
+    const earliest = lastFailureAt === null ? createdAt : lastFailureAt + this.options.retry.minIntervalMs;
     const nextAttemptAt = Math.max(createdAt, earliest);
     if (nextAttemptAt > createdAt) await manager.update(Webhook, { id }, { nextAttemptAt });
     webhook.nextAttemptAt = nextAttemptAt;
     this.afterCommit.do(manager, () => this.queue.enqueue(webhook, nextAttemptAt - createdAt));
   }
 
-  private async newRow(manager: EntityManager, { notifyUrl, ...request }: NewWebhook) {
-    const client = await clientOf(manager, request.clientId);
-    const now = await databaseNow(manager);
+  private newRow(registered: string | null, now: number, { notifyUrl, ...request }: NewWebhook) {
     return {
       ...request,
       id: newId(this.options.environment, now),
       liveKey: liveKeyOf(request),
-      notifyUrl: notifyUrl ?? registeredUrl(client),
+      notifyUrl: notifyUrl ?? registeredUrl(request.clientId, registered),
       usesClientUrl: notifyUrl === null,
       status: 'PENDING' as const,
       attempts: 0,
       nextAttemptAt: now,
       createdAt: now,
       finishedAt: null,
+      purgedAt: null,
     };
   }
 }
@@ -86,29 +78,11 @@ export class WebhookRecorder {
 export const liveKeyOf = ({ eventType, referenceId }: Pick<Webhook, 'eventType' | 'referenceId'>): string =>
   `${eventType}:${referenceId}`;
 
-/** Locks the row: a REPEATABLE READ transaction must also see a webhook that was committed after it began. */
-const liveWebhook = (manager: EntityManager, liveKey: string): Promise<Webhook> =>
-  manager.findOneOrFail(Webhook, { where: { liveKey }, lock: { mode: 'pessimistic_write' } });
+const deliveredEarlier = async (manager: EntityManager, webhookId: string): Promise<WebhookView> =>
+  deliveredView(await manager.findOneByOrFail(DeliveredReference, { webhookId }));
 
-/** When the last attempt of an earlier webhook of this reference failed, or null. No lock: gap locks would block others. */
-async function lastFailure(manager: EntityManager, { id, referenceId, eventType, createdAt }: Webhook) {
-  const earlier = await manager.findOne(Webhook, {
-    select: { id: true, finishedAt: true },
-    where: { referenceId, eventType, id: Not(id) },
-    order: { id: 'DESC' },
-  });
-  // A REPEATABLE READ transaction can see a failed webhook as still PENDING. It then failed at `createdAt` or before.
-  return earlier ? (earlier.finishedAt ?? createdAt) : null;
-}
-
-async function clientOf(manager: EntityManager, id: string): Promise<Client> {
-  const client = await manager.findOneBy(Client, { id });
-  if (!client) throw notFound(`there is no client ${id}`);
-  return client;
-}
-
-function registeredUrl({ id, notifyUrl }: Client): string {
+function registeredUrl(clientId: string, notifyUrl: string | null): string {
   if (notifyUrl === null)
-    throw unprocessable(`client ${id} has no Notify URL; set one with "usher client set-notify-url"`);
+    throw unprocessable(`client ${clientId} has no Notify URL; set one with "usher client set-notify-url"`);
   return notifyUrl;
 }

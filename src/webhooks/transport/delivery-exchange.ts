@@ -19,7 +19,6 @@ const MAX_INFORMATIONAL_RESPONSES = 16;
 /** One POST and its response. It always ends in exactly one outcome, within the deadline. */
 export class DeliveryExchange implements ConnectionRequest, Dispatcher.DispatchHandler {
   readonly progress: Progress = { phase: 'connect', address: null };
-  private readonly startedAt = performance.now();
   private connection: ReceiverConnection | null = null;
   private snippet = new ResponseSnippet('');
   private status = 0;
@@ -33,13 +32,15 @@ export class DeliveryExchange implements ConnectionRequest, Dispatcher.DispatchH
     private readonly delivery: Delivery,
     private readonly connections: ReceiverConnections,
     private readonly timeoutMs: number,
+    /** From when the timeout counts, on the monotonic clock. */
+    private readonly startedAt = performance.now(),
   ) {}
 
   run(): Promise<Outcome> {
     return new Promise<Outcome>((resolve, reject) => {
       this.resolve = resolve;
       this.reject = reject;
-      this.expireIn(this.timeoutMs);
+      this.expireIn(this.timeoutMs - this.elapsedMs());
       this.connections.take(this.delivery.url.origin, this);
     });
   }
@@ -95,7 +96,7 @@ export class DeliveryExchange implements ConnectionRequest, Dispatcher.DispatchH
 
   private expireIn(milliseconds: number): void {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.deadline(), Math.max(0, milliseconds));
+    this.timer = setTimeout(() => this.deadline(), Math.max(0, Math.ceil(milliseconds)));
   }
 
   private deadline(): void {

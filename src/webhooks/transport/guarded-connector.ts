@@ -183,9 +183,13 @@ export class GuardedConnector {
       return;
     }
     attempt.progress.phase = 'tls';
-    this.secure({ ...target, httpSocket: socket }, callback);
+    this.secure({ ...target, servername: serverNameOf(target), httpSocket: socket }, callback);
   }
 }
 
 const portOf = ({ port, protocol }: buildConnector.Options): number =>
   Number(port || (protocol === 'https:' ? 443 : 80));
+
+/** The URL's host without the dot that may end it, which TLS does not allow (RFC 6066 §3). Empty for an address. */
+const serverNameOf = ({ hostname }: buildConnector.Options): string =>
+  isIP(hostname) === 0 ? hostname.replace(/\.$/, '') : '';

@@ -1,8 +1,7 @@
 import { parseHttpUrl } from '../../values/notify-url.js';
-import { DeliveryExchange } from './delivery-exchange.js';
-import { GuardedConnector, type GuardOptions } from './guarded-connector.js';
+import type { GuardOptions } from './guarded-connector.js';
 import type { Outcome } from './outcome.js';
-import { ReceiverConnections } from './receiver-connections.js';
+import type { ReceiverConnections } from './receiver-connections.js';
 
 export type { Outcome, Phase } from './outcome.js';
 
@@ -17,16 +16,28 @@ export interface SenderOptions extends GuardOptions {
   timeoutMs: number;
   /** The maximum number of concurrent requests to one origin. Others wait, within their own deadline. Default: no limit. */
   connectionsPerHost?: number;
+  /** Headers that every request carries besides its own. Default: none. */
+  extraHeaders?: () => Record<string, string>;
+}
+
+/** What a sender needs once it sends. */
+interface Transport {
+  DeliveryExchange: typeof import('./delivery-exchange.js').DeliveryExchange;
+  connections: ReceiverConnections;
 }
 
 /** Posts signed notifications. Faults of the receiver or the network are outcomes; only Usher's own faults are thrown. */
 export class NotificationSender {
-  private readonly connections: ReceiverConnections;
+  private transport: Transport | undefined;
+  private loading: Promise<Transport> | undefined;
   private readonly running = new Set<Promise<Outcome>>();
   private closed = false;
 
-  constructor(private readonly options: SenderOptions) {
-    this.connections = new ReceiverConnections(new GuardedConnector(options), options.connectionsPerHost);
+  constructor(private readonly options: SenderOptions) {}
+
+  /** Loads the HTTP client, which commands and processes that only record hardly ever need. The first request does it else. */
+  prepare(): Promise<Transport> {
+    return (this.loading ??= this.load());
   }
 
   /**
@@ -35,9 +46,12 @@ export class NotificationSender {
    */
   async send(request: SignedRequest): Promise<Outcome> {
     const url = parseHttpUrl(request.url);
+    const startedAt = performance.now();
+    const { DeliveryExchange, connections } = this.transport ?? (await this.prepare());
     if (this.closed) throw new Error('The notification sender is closed.');
-    const { headers, body } = request;
-    const sending = new DeliveryExchange({ url, headers, body }, this.connections, this.options.timeoutMs).run();
+    const headers = { ...request.headers, ...this.options.extraHeaders?.() };
+    const delivery = { url, headers, body: request.body };
+    const sending = new DeliveryExchange(delivery, connections, this.options.timeoutMs, startedAt).run();
     this.running.add(sending);
     try {
       return await sending;
@@ -50,6 +64,17 @@ export class NotificationSender {
   async close(): Promise<void> {
     this.closed = true;
     await Promise.allSettled(this.running);
-    this.connections.closeIdle();
+    (await this.loading)?.connections.closeIdle();
+  }
+
+  private async load(): Promise<Transport> {
+    const [{ DeliveryExchange }, { GuardedConnector }, { ReceiverConnections }] = await Promise.all([
+      import('./delivery-exchange.js'),
+      import('./guarded-connector.js'),
+      import('./receiver-connections.js'),
+    ]);
+    const connector = new GuardedConnector(this.options);
+    const connections = new ReceiverConnections(connector, this.options.connectionsPerHost);
+    return (this.transport = { DeliveryExchange, connections });
   }
 }

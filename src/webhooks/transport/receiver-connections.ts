@@ -1,4 +1,5 @@
-import { Client } from 'undici';
+import { type buildConnector, Client } from 'undici';
+import { ContinueResponses } from './continue-responses.js';
 import type { GuardedConnector } from './guarded-connector.js';
 import type { Progress } from './outcome.js';
 import type { ConnectionAttempt } from './proxy-tunnel.js';
@@ -17,6 +18,7 @@ export class ReceiverConnection {
     socket: null,
     isCancelled: false,
   };
+  private readonly continueResponses = new ContinueResponses();
   private address: string | null = null;
 
   constructor(
@@ -25,7 +27,7 @@ export class ReceiverConnection {
     onDisconnect: (connection: ReceiverConnection) => void,
   ) {
     this.client = new Client(origin, {
-      connect: connector.connectorFor(this.attempt),
+      connect: this.connectorWith(connector.connectorFor(this.attempt)),
       headersTimeout: 0,
       bodyTimeout: 0,
       maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
@@ -42,12 +44,21 @@ export class ReceiverConnection {
   assignTo(progress: Progress): void {
     progress.address = this.address;
     this.attempt.progress = progress;
+    this.continueResponses.expectResponse();
   }
 
   destroy(): void {
     this.attempt.isCancelled = true;
     this.attempt.socket?.destroy();
     void this.client.destroy();
+  }
+
+  private connectorWith(connect: buildConnector.connector): buildConnector.connector {
+    return (target, callback) =>
+      connect(target, (...result) => {
+        if (result[0] === null) this.continueResponses.replaceOn(result[1]);
+        callback(...result);
+      });
   }
 }
 

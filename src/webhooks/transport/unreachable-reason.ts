@@ -29,7 +29,7 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 const UNDICI_MESSAGES: Readonly<Record<string, string>> = {
-  'bad response': 'answered 100 Continue, which was not requested',
+  'bad response': 'invalid HTTP response',
   'bad upgrade': 'answered 101 Switching Protocols, which was not requested',
 };
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { addressGroup } from '../../../src/http/client-address.js';
 import { bodyEncoding } from '../../../src/http/oauth-parameters.js';
-import { BoundedMemory } from '../../../src/limits/limiter-store.js';
 import { parseTrustedProxies } from '../../../src/server/settings/setting-reader.js';
 import { loadConfig } from '../../../src/server/settings/settings.js';
 import { parseRate } from '../../../src/values/duration.js';
@@ -58,13 +57,4 @@ describe('the rate limit settings', () => {
     for (const name of Object.keys(settings)) expect(() => loadConfig(settings)).toThrow(name);
     expect(loadConfig({ TOKEN_RATE_LIMIT: 'off' }).tokenRateLimit).toBeNull();
   });
-});
-
-test('the in-memory counter keeps only the most recently used keys', async () => {
-  const counter = new BoundedMemory({ keyPrefix: 'x', points: 1, duration: 3_600 });
-  await counter.penalty('first');
-  for (let n = 0; n < 60_000; n += 1) await counter.penalty(`invented-${n}`);
-  expect(await counter.get('first')).toBeNull();
-  expect(await counter.get('invented-59999')).toMatchObject({ consumedPoints: 1 });
-  expect(counter.dump().storage.length).toBeLessThanOrEqual(50_000);
 });

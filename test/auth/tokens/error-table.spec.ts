@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { basic, type TestClient, TestUsher } from '../../support/usher.js';
-import { encoded, ENCODINGS, expectOAuthError, FORM_TYPE, JSON_TYPE, post, ROUTES, dataSource } from './support.js';
+import {
+  encoded,
+  ENCODINGS,
+  expectOAuthError,
+  FORM_TYPE,
+  JSON_TYPE,
+  post,
+  ROUTES,
+  validParameters,
+} from './support.js';
 
 let usher: TestUsher;
 let client: TestClient;
@@ -16,12 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => usher.stop());
 
-/** The parameters of a valid request to each route. */
-const valid = (path: string): Record<string, string> =>
-  ({
-    '/auth/token': { grant_type: 'client_credentials' },
-    '/auth/refresh': { grant_type: 'refresh_token', refresh_token: refreshToken },
-  })[path] ?? { token: 'garbage' };
+const valid = (path: string): Record<string, string> => validParameters(path, refreshToken);
 
 const base64 = (text: string | Buffer): string => `Basic ${Buffer.from(text).toString('base64')}`;
 
@@ -154,6 +158,27 @@ describe.each(ROUTES)('POST %s', (path) => {
     expectOAuthError(await post(client, path, { type: FORM_TYPE, body: `${body}&x=1&x=1` }), 400, 'invalid_request');
   });
 
+  test.each([
+    ['twice', (body: string) => body.replace('{', '{"x":1,"x":1,')],
+    ['twice with equal escapes', (body: string) => body.replace('{', '{"x":1,"\\u0078":2,')],
+    ['twice in an inner object', (body: string) => body.replace('{', '{"x":[{"y":":","y":{}}],')],
+  ])('rejects a JSON member that is given %s', async (_, repeat) => {
+    const body = repeat(JSON.stringify(valid(path)));
+    expectOAuthError(await post(client, path, { type: JSON_TYPE, body }), 400, 'invalid_request');
+  });
+
+  test('accepts JSON members of equal names in different objects, and names with quotes and colons', async () => {
+    const more = { 'x:"y"': '\\":', a: { b: 1 }, c: [{ b: 1 }, { b: ':' }] };
+    const body = JSON.stringify({ ...valid(path), ...more });
+    expect((await post(client, path, { type: JSON_TYPE, body })).status).toBe(200);
+  });
+
+  test.each([JSON_TYPE, FORM_TYPE, 'text/plain'])('answers PUT with a body of the type %s with 405', async (type) => {
+    const answer = await usher.request('PUT', path, { authorization: client.basic, 'content-type': type }, '{');
+    expectOAuthError(answer, 405, 'invalid_request');
+    expect(answer.headers.get('allow')).toBe('POST');
+  });
+
   test.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])('answers %s with 405 and Allow', async (method) => {
     const { status, headers } = await fetch(usher.running.url + path, { method });
     expect({ status, allow: headers.get('allow') }).toEqual({ status: 405, allow: 'POST' });
@@ -161,90 +186,8 @@ describe.each(ROUTES)('POST %s', (path) => {
   });
 });
 
-describe.each(ENCODINGS)('grant parameters in a %s body', (encoding) => {
-  const send = (path: string, parameters: Record<string, string>) => post(client, path, encoded(encoding, parameters));
-
-  test.each(['/auth/token', '/auth/refresh'])('%s rejects a missing or empty grant_type', async (path) => {
-    expectOAuthError(await send(path, { x: 'y' }), 400, 'invalid_request');
-    expectOAuthError(await send(path, { grant_type: '' }), 400, 'invalid_request');
-  });
-
-  test.each([
-    ['/auth/token', 'refresh_token'],
-    ['/auth/refresh', 'client_credentials'],
-    ['/auth/token', 'authorization_code'],
-    ['/auth/token', 'password'],
-    ['/auth/token', 'CLIENT_CREDENTIALS'],
-    ['/auth/token', 'client_credentials '],
-    ['/auth/refresh', '\0"\\é'],
-  ])('%s rejects grant_type %s with unsupported_grant_type', async (path, grant_type) => {
-    const answer = await send(path, { grant_type, refresh_token: refreshToken, code: 'x' });
-    expectOAuthError(answer, 400, 'unsupported_grant_type');
-  });
-
-  test('a scope is rejected unless it is empty', async () => {
-    expectOAuthError(await send('/auth/token', { ...valid('/auth/token'), scope: 'all' }), 400, 'invalid_scope');
-    expect((await send('/auth/token', { ...valid('/auth/token'), scope: '' })).status).toBe(200);
-  });
-
-  test('a missing or empty refresh_token is an invalid request', async () => {
-    expectOAuthError(await send('/auth/refresh', { grant_type: 'refresh_token' }), 400, 'invalid_request');
-    const empty = { grant_type: 'refresh_token', refresh_token: '' };
-    expectOAuthError(await send('/auth/refresh', empty), 400, 'invalid_request');
-  });
-
-  test('a missing or empty token is an invalid request', async () => {
-    for (const path of ['/auth/revoke', '/auth/introspect']) {
-      expectOAuthError(await send(path, { token_type_hint: 'access_token' }), 400, 'invalid_request');
-      expectOAuthError(await send(path, { token: '' }), 400, 'invalid_request');
-    }
-  });
-
-  test('a client can use only its own grant types', async () => {
-    const limited = await usher.client();
-    await dataSource(usher).query(`UPDATE usher_client SET grant_types = 'refresh_token' WHERE id = '${limited.id}'`);
-    const answer = await post(limited, '/auth/token', encoded(encoding, valid('/auth/token')));
-    expectOAuthError(answer, 400, 'unauthorized_client');
-  });
-});
-
-test.each([1, null, true, [], {}, ['client_credentials']])(
-  'a grant_type of %j is an invalid request',
-  async (value) => {
-    for (const path of ['/auth/token', '/auth/refresh']) {
-      const body = JSON.stringify({ grant_type: value, refresh_token: refreshToken });
-      expectOAuthError(await post(client, path, { type: JSON_TYPE, body }), 400, 'invalid_request');
-    }
-    const body = JSON.stringify({ grant_type: 'refresh_token', refresh_token: value, token: value });
-    for (const path of ['/auth/refresh', '/auth/revoke', '/auth/introspect'])
-      expectOAuthError(await post(client, path, { type: JSON_TYPE, body }), 400, 'invalid_request');
-  },
-);
-
-test('a null parameter counts as omitted', async () => {
-  const nulls = { scope: null, client_id: null, client_secret: null, refresh_token: null };
-  expect((await client.token({ grant_type: 'client_credentials', ...nulls })).status).toBe(200);
-});
-
-test.each(['/auth', '/auth/', '/auth/nothing', '/auth/token/', '/auth/token/x', '/auth//token'])(
-  '%s is answered 404',
-  async (path) => expectOAuthError(await post(client, path, { type: JSON_TYPE, body: '{}' }), 404, 'invalid_request'),
-);
-
-test('percent-encoded OAuth paths also get OAuth errors', async () => {
-  expectOAuthError(await usher.request('POST', '/%61uth/token', {}, {}), 401, 'invalid_client');
-  expectOAuthError(await usher.request('GET', '/auth/%74oken', {}), 405, 'invalid_request');
-  expectOAuthError(await usher.request('POST', '/auth/%zz', {}), 400, 'invalid_request');
-});
-
 test('form-encoded credentials are accepted', async () => {
   const secret = [...client.secret].map((letter) => `%${letter.charCodeAt(0).toString(16)}`).join('');
   const formEncoded = basic(client.id, secret);
   expect((await post(client, '/auth/token', encoded('form', valid('/auth/token')), formEncoded)).status).toBe(200);
-});
-
-test('only OAuth routes accept form bodies', async () => {
-  const { body } = await client.token();
-  const headers = { authorization: `Bearer ${String(body.access_token)}`, 'content-type': FORM_TYPE };
-  expect((await usher.request('POST', '/movie-orders', headers, 'currencyCode=MYR')).status).toBe(415);
 });

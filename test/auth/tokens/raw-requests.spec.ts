@@ -13,7 +13,7 @@ afterAll(() => usher.stop());
 
 const BODY = '{"grant_type":"client_credentials"}';
 const LINE = 'POST /auth/token HTTP/1.1';
-const HOST = 'Host: usher';
+const HOST = 'Host: localhost';
 const TYPE = 'Content-Type: application/json';
 const CLOSE = 'Connection: close';
 const lengthOf = (body: string): string => `Content-Length: ${Buffer.byteLength(body, 'latin1')}`;

@@ -58,6 +58,16 @@ describe('a refresh token', () => {
     expect((await usher.request('GET', '/movie-orders/x', orders)).status).toBe(404);
   });
 
+  test('is accepted at the token endpoint too, as standard clients send it (RFC 6749 section 6)', async () => {
+    await freshToken();
+    const { status, body } = await client.token({ grant_type: 'refresh_token', refresh_token: token });
+    expect(status).toBe(200);
+    expect(Object.keys(body)).toEqual(Object.keys((await client.refresh(token)).body));
+    expect(body).toMatchObject({ refresh_token: token, refresh_token_expires_in: 31_536_000, token_type: 'Bearer' });
+    expectOAuthError(await client.token({ grant_type: 'refresh_token' }), 400, 'invalid_request');
+    expectOAuthError(await client.token({ grant_type: 'refresh_token', refresh_token: 'x' }), 400, 'invalid_grant');
+  });
+
   test('gets its full lifetime at each use, but the database is updated at most once an hour', async () => {
     await freshToken();
     const issued = await expiry();
@@ -105,5 +115,6 @@ test('a disabled client cannot get tokens, and can again after it is enabled', a
   expectOAuthError(await one.token(), 401, 'invalid_client');
   expectOAuthError(await one.refresh(body.refresh_token), 401, 'invalid_client');
   await usher.clients.setDisabled(one.id, false);
-  expect((await one.refresh(body.refresh_token)).status).toBe(200);
+  expectOAuthError(await one.refresh(body.refresh_token), 400, 'invalid_grant');
+  expect((await one.token()).status).toBe(200);
 });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { digestToken, generateToken } from '../../../src/auth/tokens/token.js';
-import { type Answer, basic, type TestClient, TestUsher } from '../../support/usher.js';
+import type { OpenApiDocument } from '../../../src/server/openapi/document.js';
+import { type Answer, basic, OWN_CREDENTIALS, type TestClient, TestUsher } from '../../support/usher.js';
 import { dataSource, encoded, ENCODINGS, exchange, expectOAuthError, firstAnswer, post } from './support.js';
 
 const INTERNAL = basic('internal', 'internal');
@@ -10,7 +11,7 @@ let client: TestClient;
 let other: TestClient;
 
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.start(OWN_CREDENTIALS);
   [client, other] = [await usher.client(), await usher.client()];
 });
 afterAll(() => usher.stop());
@@ -93,12 +94,41 @@ describe('introspecting', () => {
     expect(seen).toEqual({ active: true, client_id: client.id, token_type: 'Bearer', exp: anyNumber, iat: anyNumber });
     expect(Number(seen.iat)).toBeGreaterThanOrEqual(before);
     expect(Number(seen.exp) - Number(seen.iat)).toBe(5_184_000);
-    expect(await introspect(client, refresh)).toEqual({
-      active: true,
-      client_id: client.id,
-      exp: anyNumber,
-      iat: anyNumber,
-    });
+    const seenRefresh = await introspect(client, refresh);
+    expect(seenRefresh).toEqual({ active: true, client_id: client.id, exp: anyNumber, iat: anyNumber });
+    expect(Number(seenRefresh.exp) - Number(seenRefresh.iat)).toBe(31_536_000);
+  });
+
+  test('shows the expiry of a refresh token that the last token response promised', async () => {
+    const { refresh } = await pair();
+    const MINUTE_MS = 60_000;
+    const expiry = async (): Promise<number> => Number((await introspect(client, refresh)).exp);
+    const issued = await expiry();
+    // As if the grant were half an hour old: a refresh promises more, although it does not write the stored expiry.
+    await dataSource(usher).query(
+      `UPDATE usher_grant SET expires_at = expires_at - ${30 * MINUTE_MS} WHERE refresh_digest = '${digestToken(refresh)}'`,
+    );
+    await dataSource(usher).query(
+      `UPDATE usher_grant SET created_at = created_at - ${30 * MINUTE_MS} WHERE client_id = '${client.id}'`,
+    );
+    expect(await expiry()).toBe(issued - 30 * 60);
+    await client.refresh(refresh);
+    expect(await expiry()).toBeGreaterThanOrEqual(issued);
+    expect(await expiry()).toBeLessThan(issued + 30 * 60);
+    await dataSource(usher).query(`DELETE FROM usher_access_token WHERE client_id = '${client.id}'`);
+    expect(await expiry()).toBe(issued - 30 * 60);
+  });
+
+  test('reports a refresh token as inactive once its promised expiry is over', async () => {
+    const { refresh } = await pair();
+    const LIFETIME_MS = 31_536_000_000;
+    await dataSource(usher).query(
+      `UPDATE usher_grant SET expires_at = expires_at - ${LIFETIME_MS} WHERE refresh_digest = '${digestToken(refresh)}'`,
+    );
+    await dataSource(usher).query(
+      `UPDATE usher_grant SET created_at = created_at - ${LIFETIME_MS} WHERE client_id = '${client.id}'`,
+    );
+    expect(await introspect(client, refresh)).toEqual({ active: false });
   });
 
   test('reports tokens of other clients, unknown and malformed tokens as inactive', async () => {
@@ -127,7 +157,7 @@ describe('introspecting', () => {
     const one = await usher.client();
     const { access, refresh } = await pair(one);
     await dataSource(usher).query(
-      `UPDATE usher_access_token SET expires_at = 1000 WHERE digest = '${digestToken(access)}'`,
+      `UPDATE usher_grant SET access_expires_at = 1000 WHERE access_digest = '${digestToken(access)}'`,
     );
     expect(await introspect(one, access)).toEqual({ active: false });
     await usher.clients.setDisabled(one.id, true);
@@ -172,7 +202,7 @@ describe('the server metadata', () => {
     );
 
   test('behind a trusted proxy uses the forwarded host and scheme, but only http and https', async () => {
-    const behind = await TestUsher.start({ TRUST_PROXY: '1' });
+    const behind = await TestUsher.start({ ...OWN_CREDENTIALS, TRUST_PROXY: '1' });
     const metadataForProto = (proto: string): Promise<Answer> =>
       behind.request('GET', PATH, { 'x-forwarded-host': 'auth.example.com:443', 'x-forwarded-proto': proto });
     expect((await metadataForProto('https')).body).toMatchObject({ issuer: 'https://auth.example.com' });
@@ -181,13 +211,18 @@ describe('the server metadata', () => {
     await behind.stop();
   });
 
-  test('uses USHER_AUTH_URL if it is set', async () => {
+  test('uses USHER_AUTH_URL if it is set, and its path goes behind the well-known one (RFC 8414 section 3.1)', async () => {
     const published = await TestUsher.start({ USHER_AUTH_URL: 'https://auth.example.com/v1/' });
-    const { body } = await published.request('GET', PATH, {});
-    expect(body).toMatchObject({
+    const [metadata, plain, openapi] = await Promise.all(
+      [`${PATH}/v1`, PATH, '/docs/openapi.json'].map((path) => published.request('GET', path, {})),
+    );
+    await published.stop();
+    expect(metadata?.body).toMatchObject({
       issuer: 'https://auth.example.com/v1',
       token_endpoint: 'https://auth.example.com/v1/auth/token',
     });
-    await published.stop();
+    expect(plain?.status).toBe(404);
+    const { paths } = openapi?.body as unknown as OpenApiDocument;
+    expect(paths[`${PATH}/v1`]?.get).toMatchObject({ servers: [{ url: 'https://auth.example.com' }] });
   });
 });

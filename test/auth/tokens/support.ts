@@ -86,3 +86,10 @@ export const auditLines = (log: unknown[][]): Record<string, unknown>[] =>
 
 export const dataSource = (usher: TestUsher): DataSource =>
   usher.running.app.get<DataSource>(getDataSourceToken('usher'), { strict: false });
+
+/** The parameters of a valid request to each route. */
+export const validParameters = (path: string, refreshToken: string): Record<string, string> =>
+  ({
+    '/auth/token': { grant_type: 'client_credentials' },
+    '/auth/refresh': { grant_type: 'refresh_token', refresh_token: refreshToken },
+  })[path] ?? { token: 'garbage' };

@@ -1,16 +1,37 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { DataSource, type DataSourceOptions } from 'typeorm';
+import { AuditEvent } from '../../../src/audit/audit-event.entity.js';
+import { Authorization, Consent } from '../../../src/auth/authorize/authorization.entity.js';
 import { AccessToken, Grant } from '../../../src/auth/tokens/grant.entity.js';
+import { ClientApplication } from '../../../src/clients/client-application.entity.js';
 import { Client, ClientSecret } from '../../../src/clients/client.entity.js';
 import { dataSourceOptions } from '../../../src/database/data-source-options.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../../src/database/embedded/index.js';
 import { pendingMigrations } from '../../../src/database/migrator.js';
+import { IdempotencyKey } from '../../../src/orders/idempotency-key.entity.js';
+import { Member, MemberSession } from '../../../src/members/member.entity.js';
 import { MovieOrder } from '../../../src/orders/movie-order.entity.js';
 import { loadConfig } from '../../../src/server/settings/settings.js';
-import { Webhook, WebhookAttempt } from '../../../src/webhooks/webhook.entity.js';
+import { DeliveredReference, Webhook, WebhookAttempt } from '../../../src/webhooks/webhook.entity.js';
 import { type Backend, createBackend } from '../../support/backend.js';
 
-const entities = [Client, ClientSecret, Grant, AccessToken, MovieOrder, Webhook, WebhookAttempt];
+const entities = [
+  Client,
+  ClientSecret,
+  ClientApplication,
+  Grant,
+  AccessToken,
+  Authorization,
+  Consent,
+  Member,
+  MemberSession,
+  MovieOrder,
+  IdempotencyKey,
+  Webhook,
+  WebhookAttempt,
+  DeliveredReference,
+  AuditEvent,
+];
 
 let backend: Backend;
 let embedded: EmbeddedPostgres | null;

@@ -1,4 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { getQueueToken } from '@nestjs/bullmq';
+import type { Queue } from 'bullmq';
+import { MovieOrder } from '../../../src/orders/movie-order.entity.js';
+import { SANDBOX_QUEUE } from '../../../src/orders/sandbox/sandbox-operator.js';
+import { orderIdOf } from '../../../src/values/identifier.js';
+import { eventually } from '../../support/eventually.js';
 import { TestReceiver } from '../../support/receiver.js';
 import { COMPLETION, type TestClient, TestUsher } from '../../support/usher.js';
 
@@ -38,6 +44,29 @@ test.each([{}, { delay: '1ms' }])('an order that is completed twice %j is notifi
   await usher.webhook(key, 'SUCCESS');
   expect(await usher.webhooks.find(key)).toHaveLength(1);
   expect(receiver.of(key)).toHaveLength(1);
+});
+
+test('an order has one delayed completion, however often it is requested', async () => {
+  const key = await client.order();
+  const later = { ...COMPLETION, delay: '10m' };
+  for (let round = 0; round < 10; round += 1) {
+    const answers = await Promise.all(Array.from({ length: 5 }, () => client.complete(key, later)));
+    expect(answers.map(({ status }) => status)).toEqual(Array(5).fill(202));
+  }
+  const queue = usher.running.app.get<Queue>(getQueueToken(SANDBOX_QUEUE), { strict: false });
+  expect((await queue.getDelayed()).filter(({ data }) => (data as { key: string }).key === key)).toHaveLength(1);
+  const other = await client.complete(key, { ...later, bookingId: 'BK-2' });
+  expect([other.status, other.body.detail]).toEqual([409, expect.stringContaining('with other values')]);
+  expect((await client.complete(key)).status).toBe(200);
+});
+
+test('a delayed completion of an order that is gone ends without a trace', async () => {
+  const key = await client.order();
+  await client.complete(key, { ...COMPLETION, delay: '50ms' });
+  await usher.dataSource.manager.delete(MovieOrder, { id: orderIdOf(key)! });
+  const queue = usher.running.app.get<Queue>(getQueueToken(SANDBOX_QUEUE), { strict: false });
+  await eventually('the job is gone', async () => !(await queue.getJob(orderIdOf(key)!)));
+  expect(await queue.getFailedCount()).toBe(0);
 });
 
 test.each([{ delay: 'soon' }, { delay: '11m' }, { delay: 30 }, { twice: 'yes' }])(

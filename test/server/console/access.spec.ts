@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { BACKEND } from '../../support/backend.js';
 import { TestReceiver } from '../../support/receiver.js';
 import { basic, TestUsher } from '../../support/usher.js';
 
@@ -53,6 +54,36 @@ const SPELLINGS = [
   'http://localhost/ops/queues',
   'http://elsewhere/ops/queues/api/queues',
 ];
+
+test('with unsafe defaults only a loopback Host is answered, on every path', async () => {
+  const local = await TestUsher.start();
+  const { hostname, port } = new URL(local.running.url);
+  const statusOf = async (path: string, host: string): Promise<number> => {
+    const socket = connect(Number(port), hostname);
+    const lines = ['host: ' + host, 'connection: close', `authorization: ${OPERATOR.authorization}`];
+    socket.write(`GET ${path} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n`);
+    return Number(
+      Buffer.concat(await socket.toArray())
+        .toString()
+        .slice('HTTP/1.1 '.length, 'HTTP/1.1 200'.length),
+    );
+  };
+  // A database server has no unsafe defaults.
+  const refused = BACKEND === 'embedded' ? 421 : 200;
+  for (const path of ['/ops', '/ops/queues', '/health/live', '/docs']) {
+    for (const host of ['localhost', `localhost:${port}`, '127.0.0.1', '127.9.9.9:1', `[::1]:${port}`, 'LOCALHOST'])
+      expect({ path, host, status: await statusOf(path, host) }).toEqual({ path, host, status: 200 });
+    for (const host of [
+      'evil.example',
+      `evil.example:${port}`,
+      '127.0.0.1.evil.example',
+      'localhost.evil.example',
+      '192.0.2.1',
+    ])
+      expect({ path, host, status: await statusOf(path, host) }).toEqual({ path, host, status: refused });
+  }
+  await local.stop();
+});
 
 describe('without the operator’s credentials', () => {
   test.each([...PAGES, ...SPELLINGS])('GET %s is answered 401 with a challenge', async (target) => {
@@ -118,6 +149,8 @@ describe('with the operator’s credentials', () => {
     ['the Origin of another host', { origin: 'https://evil.example' }],
     ['the Origin of another port', { origin: 'http://127.0.0.1:1' }],
     ['Origin: null', { origin: 'null' }],
+    ['no Origin but the Referer of another host', { referer: 'https://evil.example/page' }],
+    ['no Origin but a Referer that is no URL', { referer: 'evil' }],
   ])('a write with %s is refused', async (_, headers) => {
     for (const method of ['PUT', 'POST', 'DELETE']) {
       const answer = await raw(method, '/ops/queues/api/queues/usher-webhook/pause', { ...OPERATOR, ...headers });
@@ -126,6 +159,46 @@ describe('with the operator’s credentials', () => {
     const { body } = await usher.request('GET', '/ops/queues/api/queues', OPERATOR);
     const paused = (body.queues as { isPaused: boolean }[]).map(({ isPaused }) => isPaused);
     expect(paused).toEqual([false, false, false, false]);
+  });
+
+  test('a write that a page without encryption sends to the encrypted address is refused', async () => {
+    const encrypted = await TestUsher.start({ USHER_AUTH_URL: 'https://127.0.0.1', TRUST_PROXY: '127.0.0.1' });
+    const statusOf = async (headers: Record<string, string>): Promise<number> => {
+      const path = '/ops/queues/api/queues/usher-retry-run/resume';
+      return (await encrypted.request('PUT', path, { ...OPERATOR, ...headers })).status;
+    };
+    const { host } = new URL(encrypted.running.url);
+    expect(await statusOf({ origin: `http://${host}` })).toBe(200);
+    expect(await statusOf({ origin: `https://${host}` })).toBe(200);
+    for (const header of ['origin', 'referer']) {
+      expect(await statusOf({ 'x-forwarded-proto': 'https', [header]: `http://${host}` })).toBe(403);
+      expect(await statusOf({ 'x-forwarded-proto': 'https', [header]: `https://${host}` })).toBe(200);
+    }
+    await encrypted.stop();
+  });
+
+  test('every response has a policy without frames, nosniff and no-store', async () => {
+    const page = await usher.request('GET', '/ops/queues', OPERATOR);
+    const [, script = ''] = /src="(static\/js\/main[^"]+\.js)"/.exec(String(page.body.text)) ?? [];
+    const paths = [
+      '/ops',
+      '/ops/metrics',
+      '/ops/nothing',
+      '/ops/queues',
+      '/ops/queues/api/queues',
+      `/ops/queues/${script}`,
+    ];
+    for (const path of [...paths, '/ops/queues/api/queues/none/none', '/ops/queues/static/none.js']) {
+      for (const headers of [OPERATOR, {}]) {
+        const answer = await usher.request('GET', path, headers);
+        const shown = { path, status: answer.status, policy: answer.headers.get('content-security-policy') };
+        expect(shown).toEqual({ ...shown, policy: expect.stringContaining("frame-ancestors 'none'") });
+        expect(answer.headers.get('x-content-type-options')).toBe('nosniff');
+        expect(answer.headers.get('cache-control')).toBe('no-store');
+      }
+    }
+    expect(page.body.text).not.toMatch(/https?:\/\//);
+    expect(script).not.toBe('');
   });
 
   test('a write from its own page is accepted', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { AuditLog } from '../../../src/audit/audit.module.js';
 import { Webhook, WebhookAttempt } from '../../../src/webhooks/webhook.entity.js';
 import { eventually } from '../../support/eventually.js';
 import { answer, type Behaviour, late, TestReceiver } from '../../support/receiver.js';
@@ -61,7 +62,6 @@ const OF_A_JOB: Record<string, (subject: Subject) => Press[]> = {
   'PUT /:jobId/retry': () => [{ path: '/retry' }],
   'PUT /:jobId/promote': () => [{ path: '/promote' }],
   'PUT /:jobId/clean': () => [{ path: '/clean' }],
-  'PUT /:jobId/remove-unprocessed-children': () => [{ path: '/remove-unprocessed-children' }],
   'PATCH /:jobId/update-data': ({ id }) => [
     { path: '/update-data', body: { jobData: null } },
     { path: '/update-data', body: { jobData: { webhook: 'another', of: id } } },
@@ -70,42 +70,51 @@ const OF_A_JOB: Record<string, (subject: Subject) => Press[]> = {
   'PATCH /:jobId/priority': () => [{ path: '/priority', body: { priority: 2_097_151 } }],
 };
 
-const OF_A_QUEUE: Record<string, (subjects: Subject[]) => Press[]> = {
+const OF_A_QUEUE: Record<string, () => Press[]> = {
   'PUT /retry/:queueStatus': () => FINISHED.map((state) => ({ path: `/retry/${state}` })),
   'PUT /promote': () => [{ path: '/promote' }],
   'PUT /clean/:queueStatus': () => STATES.map((state) => ({ path: `/clean/${state}` })),
-  'POST /add': (subjects) =>
-    subjects.flatMap(({ id }) => [
-      { path: '/add', body: { name: 'deliver', data: { webhook: id, host: 'h' }, options: {} } },
-      { path: '/add', body: { name: 'deliver', data: null, options: { jobId: id, delay: 1e11 } } },
-      { path: '/add', body: { name: 'anything' } },
-    ]),
   'PUT /pause': () => [{ path: '/pause' }, { path: '/resume' }],
   'PUT /resume': () => [{ path: '/resume' }],
   'PUT /empty': () => [{ path: '/pause' }, { path: '/empty' }, { path: '/resume' }],
-  'PUT /obliterate': () => [{ path: '/pause' }, { path: '/obliterate', body: { force: true } }, { path: '/resume' }],
-  'PUT /concurrency': () => [1, 0].map((concurrency) => ({ path: '/concurrency', body: { concurrency } })),
-  'PUT /rate-limit': () => [
-    { path: '/rate-limit', body: { max: 1, duration: 100 } },
-    { path: '/rate-limit', body: { max: null } },
-  ],
-  'PUT /rate-limit/release': () => [{ path: '/rate-limit/release' }],
-  'PUT /job-schedulers/:schedulerId/remove': () => [{ path: '/job-schedulers/none/remove' }],
-  'PUT /job-schedulers/:schedulerId/run': () => [{ path: '/job-schedulers/none/run' }],
-  'PATCH /job-schedulers/:schedulerId': () => [{ path: '/job-schedulers/none', body: { every: 1000 } }],
 };
+
+/** The requests that are refused: they limit the queue, add jobs, or undo a pause unseen. */
+const REFUSED: Record<string, Press[]> = {
+  'POST /add': [
+    { path: '/add', body: { name: 'deliver', data: { webhook: 'w', host: 'h' }, options: {} } },
+    { path: '/add', body: { name: 'retry-run', data: {}, options: { jobId: 'run-99999999', delay: 1e11 } } },
+  ],
+  'PUT /obliterate': [{ path: '/obliterate', body: { force: true } }],
+  'PUT /concurrency': [1, '1', [0]].map((concurrency) => ({ path: '/concurrency', body: { concurrency } })),
+  'PUT /rate-limit': [
+    { path: '/rate-limit', body: { max: 1, duration: 1e11 } },
+    { path: '/rate-limit', body: { duration: 1 } },
+  ],
+  'PUT /job-schedulers/:schedulerId/remove': [{ path: '/job-schedulers/none/remove' }],
+  'PUT /job-schedulers/:schedulerId/run': [{ path: '/job-schedulers/none/run' }],
+  'PATCH /job-schedulers/:schedulerId': [{ path: '/job-schedulers/none', body: { every: 1000 } }],
+  'PUT /:jobId/remove-unprocessed-children': [{ path: '/none/remove-unprocessed-children' }],
+};
+
+/** The requests that only lift a limit that another program has set. */
+const LIFTING: Press[] = [
+  { path: '/concurrency', body: { concurrency: 0 } },
+  { path: '/rate-limit', body: { max: null } },
+  { path: '/rate-limit/release' },
+];
 
 async function press(method: string, path: string, body?: object): Promise<void> {
   const { status } = await usher.request(method, `${API}${path}`, OPERATOR, body ?? {});
   // Bull Board answers an impossible action with various statuses. Here only the request matters.
-  expect([200, 204, 400, 404, 409, 500]).toContain(status);
+  expect([200, 204, 400, 403, 404, 409, 500]).toContain(status);
 }
 
 async function pressAll(subjects: Subject[]): Promise<void> {
   for (const queue of ['usher-webhook', 'usher-retry-run']) {
     for (const [route, presses] of Object.entries(OF_A_QUEUE)) {
-      const all = [...subjects, ...(await pending())];
-      for (const { path, body } of presses(all)) await press(route.split(' ')[0]!, `/${queue}${path}`, body);
+      await pending();
+      for (const { path, body } of presses()) await press(route.split(' ')[0]!, `/${queue}${path}`, body);
     }
   }
   for (const path of ['/pause', '/resume']) await press('PUT', path);
@@ -122,7 +131,8 @@ test('this test knows every button', () => {
   const prefix = `${API}/:queueName`;
   const buttons = routes.filter(({ method, url }) => url.startsWith(API) && !['GET', 'HEAD'].includes(method));
   const found = buttons.map(({ method, url }) => `${method} ${url.replace(prefix, '').replace(API, '')}`);
-  const known = [...Object.keys(OF_A_JOB), ...Object.keys(OF_A_QUEUE)];
+  const lifting = ['PUT /rate-limit/release'];
+  const known = [OF_A_JOB, OF_A_QUEUE, REFUSED].flatMap((buttons) => Object.keys(buttons)).concat(lifting);
   expect([...new Set(found)].sort()).toEqual([...new Set(known)].sort());
 });
 
@@ -149,18 +159,55 @@ test('whichever buttons are pressed, every webhook ends in time and none is sent
   expect(receiver.of(failed.key)).toHaveLength(5);
 });
 
-test('the log of a job lists every attempt, without payload or response', async () => {
+test('requests that can stop deliveries unnoticed are refused, and a limit that another program has set can be lifted', async () => {
+  const put = async (method: string, { path, body }: Press): Promise<number> =>
+    (await usher.request(method, `${API}/usher-webhook${path}`, OPERATOR, body ?? {})).status;
+  for (const [route, presses] of Object.entries(REFUSED))
+    for (const one of presses)
+      expect({ ...one, status: await put(route.split(' ')[0]!, one) }).toEqual({ ...one, status: 403 });
+  expect([await usher.queue.getGlobalConcurrency(), await usher.queue.getGlobalRateLimit()]).toEqual([null, null]);
+
+  await usher.queue.setGlobalConcurrency(1);
+  await usher.queue.setGlobalRateLimit(1, 1_000_000_000);
+  for (const one of LIFTING) expect({ ...one, status: await put('PUT', one) }).toEqual({ ...one, status: 200 });
+  expect([await usher.queue.getGlobalConcurrency(), await usher.queue.getGlobalRateLimit()]).toEqual([null, null]);
+  await usher.webhook(await client.completedOrder(), 'SUCCESS');
+});
+
+test('each change of a queue has an audit event with the operator, before it is made', async () => {
+  const audit = usher.running.app.get(AuditLog, { strict: false });
+  const last = async () => (await audit.list({ limit: 1 }))[0];
+  const operator = { actor: 'operator:ops', address: '127.0.0.1' };
+  for (const action of ['pause', 'resume'] as const) {
+    await press('PUT', `/usher-retry-run/${action}`);
+    expect(await last()).toMatchObject({ ...operator, action: `queue.${action}d`, subject: 'queue:usher-retry-run' });
+    await press('PUT', `/${action}`);
+    expect(await last()).toMatchObject({ ...operator, action: `queue.${action}d`, subject: 'queue:all' });
+  }
+  await press('PUT', '/usher-webhook/clean/completed');
+  const detail = { operation: 'clean', queueStatus: 'completed' };
+  expect(await last()).toMatchObject({ ...operator, action: 'queue.changed', subject: 'queue:usher-webhook', detail });
+  await press('PUT', '/usher-webhook/no%00job/retry');
+  expect(await last()).toMatchObject({ detail: { operation: 'retry', jobId: 'no\0job' } });
+  const { id } = (await last())!;
+  await press('PUT', '/no-queue/pause');
+  await press('POST', '/usher-webhook/add', { name: 'refused' });
+  expect((await last())!.id).toBe(id);
+});
+
+test('a job shows every attempt, failed ones in its log and the last one as its result, without payload or response', async () => {
   const secretive: Behaviour = (response, _, nth) =>
     void response.writeHead(nth === 1 ? 500 : 200).end('ANSWER-CONFIDENTIAL');
   const { key, id } = await notified(secretive);
   await usher.webhook(key, 'SUCCESS');
-  const logs = await eventually('both attempts are in the log', async () => {
-    const answered = await usher.request('GET', `${API}/usher-webhook/${id}/logs`, OPERATOR);
-    return (answered.body as unknown as string[]).length === 2 ? (answered.body as unknown as string[]) : null;
+  const job = await eventually('the job has its result', async () => {
+    const { body } = await usher.request('GET', `${API}/usher-webhook/${id}`, OPERATOR);
+    const { job } = body as { job: { returnValue?: string; data: object } };
+    return job.returnValue ? job : null;
   });
-  expect(logs[0]).toMatch(/^20\S+Z attempt 1: the receiver answered 500 after \d+ ms$/);
-  expect(logs[1]).toMatch(/^20\S+Z attempt 2: delivered: 200 in \d+ ms$/);
-  const job = await usher.request('GET', `${API}/usher-webhook/${id}`, OPERATOR);
-  expect(job.body).toMatchObject({ job: { data: { webhook: id, reference: key, client: client.id } } });
-  expect(JSON.stringify(job.body) + logs.join()).not.toMatch(/CONFIDENTIAL|BK-1|TX-1|QR-1/);
+  expect(job.returnValue).toMatch(/^20\S+Z attempt 2: delivered: 200 in \d+ ms$/);
+  expect(job.data).toMatchObject({ webhook: id, reference: key, client: client.id });
+  const logs = await usher.request('GET', `${API}/usher-webhook/${id}/logs`, OPERATOR);
+  expect(logs.body).toEqual([expect.stringMatching(/^20\S+Z attempt 1: the receiver answered 500 after \d+ ms$/)]);
+  expect(JSON.stringify([job, logs.body])).not.toMatch(/CONFIDENTIAL|BK-1|TX-1|QR-1/);
 });

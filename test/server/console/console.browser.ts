@@ -25,6 +25,35 @@ afterAll(async () => {
   receiver.close();
 });
 
+test('Bull Board works under its policy and asks no other host for anything', async () => {
+  const client = await usher.client(receiver.url);
+  const { id } = await usher.webhook(await client.completedOrder(), 'SUCCESS');
+  const context = await browser.newContext({
+    httpCredentials: { username: 'ops', password: 'ops' },
+    viewport: DESKTOP,
+  });
+  const page = await context.newPage();
+  const foreign: string[] = [];
+  const faults: string[] = [];
+  page.on('request', (request) => {
+    if (new URL(request.url()).origin !== usher.running.url && !request.url().startsWith('data:'))
+      foreign.push(request.url());
+  });
+  page.on('console', (message) => {
+    if (message.type() === 'error') faults.push(message.text());
+  });
+  page.on('pageerror', (error) => faults.push(String(error)));
+  for (const path of ['', '/queue/usher-webhook?status=completed', `/queue/usher-webhook/${id}?status=completed`]) {
+    await page.goto(`${usher.running.url}/ops/queues${path}`);
+    await page.getByText('usher-webhook').first().waitFor();
+    await page.waitForLoadState('networkidle');
+  }
+  await page.getByText(id).first().waitFor();
+  await page.screenshot({ path: join(PICTURES, 'board.png') });
+  expect({ foreign, faults }).toEqual({ foreign: [], faults: [] });
+  await context.close();
+});
+
 const isTooWide = (page: Page): Promise<boolean> =>
   page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth');
 

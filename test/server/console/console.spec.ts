@@ -1,5 +1,9 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { getQueueToken } from '@nestjs/bullmq';
+import type { Queue } from 'bullmq';
+import { PURGE_QUEUE } from '../../../src/retention/purge.schedule.js';
+import { eventually } from '../../support/eventually.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
 import { basic, type TestClient, TestUsher } from '../../support/usher.js';
 
@@ -19,6 +23,8 @@ afterAll(async () => {
   await usher.stop();
   receiver.close();
 });
+
+const purges = (): Queue => usher.running.app.get<Queue>(getQueueToken(PURGE_QUEUE), { strict: false });
 
 async function get(path: string): Promise<string> {
   const { status, body } = await usher.request('GET', path, OPERATOR);
@@ -57,6 +63,31 @@ describe('/ops', () => {
     expect(text).toContain(`<a href="/ops/webhooks/${id}">`);
     for (const queue of ['usher-webhook', 'usher-retry-run', 'usher-purge'])
       expect(text).toContain(`/ops/queues/queue/${queue}"`);
+  });
+
+  test('says at the top that a queue is paused, by whom, or limited', async () => {
+    expect(await get('/ops')).not.toContain('Its jobs wait.');
+    await usher.request('PUT', '/ops/queues/api/queues/usher-webhook/pause', OPERATOR);
+    await purges().setGlobalConcurrency(1);
+    await purges().setGlobalRateLimit(2, 3_000);
+    const text = await eventually('the page shows it', async () => {
+      const page = await get('/ops');
+      return page.includes('Its jobs wait.') ? page : null;
+    });
+    expect(text).toMatch(/usher-webhook<\/a> is paused by operator:ops since 20\S+Z\. Its jobs wait\./);
+    expect(text).toMatch(/usher-purge<\/a> is limited: at most 1 at a time, at most 2 in 3000 ms\. Its jobs wait\./);
+    const { body } = await usher.request('GET', '/ops/metrics', OPERATOR);
+    for (const [queue, paused, limited] of [
+      ['webhook', 1, 0],
+      ['retry-run', 0, 0],
+      ['purge', 0, 1],
+    ] as const) {
+      expect(body.text).toContain(`usher_queue_paused{queue="usher-${queue}"} ${paused}\n`);
+      expect(body.text).toContain(`usher_queue_limited{queue="usher-${queue}"} ${limited}\n`);
+    }
+    await usher.request('PUT', '/ops/queues/api/queues/usher-webhook/resume', OPERATOR);
+    await purges().removeGlobalConcurrency();
+    await purges().removeGlobalRateLimit();
   });
 
   test('finds webhooks only by order, client and id', async () => {

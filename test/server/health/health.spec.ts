@@ -5,6 +5,9 @@ import { TcpProxy } from '../../support/tcp-proxy.js';
 import { TestUsher } from '../../support/usher.js';
 
 let usher: TestUsher;
+/** On servers: a process of each other role. */
+let worker: TestUsher | undefined;
+let api: TestUsher | undefined;
 let proxies: { database: TcpProxy; queue: TcpProxy } | undefined;
 
 beforeAll(async () => {
@@ -15,18 +18,31 @@ beforeAll(async () => {
   const [database, queue] = BACKEND === 'mariadb' ? [MYSQL_URL, REDIS_URL] : [POSTGRES_URL, POSTGRES_URL];
   const made = { database: await TcpProxy.to(database), queue: await TcpProxy.to(queue) };
   proxies = made;
-  usher = await TestUsher.start(({ DATABASE_URL, QUEUE_URL }) => ({
-    DATABASE_URL: made.database.through(DATABASE_URL!),
-    QUEUE_URL: made.queue.through(QUEUE_URL ?? DATABASE_URL!),
-  }));
+  const start = (role: string) =>
+    TestUsher.start(({ DATABASE_URL, QUEUE_URL }) => ({
+      DATABASE_URL: made.database.through(DATABASE_URL!),
+      QUEUE_URL: made.queue.through(QUEUE_URL ?? DATABASE_URL!),
+      USHER_ROLE: role,
+    }));
+  [usher, api, worker] = [await start('all'), await start('api'), await start('worker')];
 });
 afterAll(async () => {
-  await usher.stop();
+  for (const one of [usher, api, worker]) await one?.stop();
   proxies?.database.close();
   proxies?.queue.close();
 });
 
-const ready = () => usher.request('GET', '/health/ready', {});
+const ready = (of = usher) => of.request('GET', '/health/ready', {});
+
+async function expectNotReady(of: TestUsher, without: string): Promise<void> {
+  const { body, headers } = await eventually(`not ready without its ${without}`, async () => {
+    const answer = await ready(of);
+    return answer.status === 503 ? answer : null;
+  });
+  expect(body).toMatchObject({ title: 'Service Unavailable', detail: `the ${without} is not ready` });
+  expect(headers.get('retry-after')).toBe('5');
+  expect((await of.request('GET', '/health/live', {})).status).toBe(200);
+}
 
 describe('health', () => {
   test('live and ready answer 200 without credentials', async () => {
@@ -37,21 +53,25 @@ describe('health', () => {
   });
 
   if (BACKEND === 'embedded') return;
-  test.each(['database', 'queue'] as const)(
-    'while the %s is away, ready is 503 and names it and live is 200; then ready is 200 again',
-    async (what) => {
-      proxies![what].cut();
-      const { body, headers } = await eventually(`not ready without its ${what}`, async () => {
-        const answer = await ready();
-        return answer.status === 503 ? answer : null;
-      });
-      expect(body).toMatchObject({ title: 'Service Unavailable', detail: `the ${what} is not ready` });
-      expect(headers.get('retry-after')).toBe('5');
-      expect((await usher.request('GET', '/health/live', {})).status).toBe(200);
-      proxies![what].restore();
-      await eventually(`ready again with its ${what}`, async () => (await ready()).status === 200);
-    },
-  );
+  test('while the database is away, ready is 503 and names it and live is 200; then ready is 200 again', async () => {
+    proxies!.database.cut();
+    await expectNotReady(usher, 'database');
+    proxies!.database.restore();
+    await eventually('ready again with its database', async () => (await ready()).status === 200);
+  });
+
+  test('while the queue is away, a worker is not ready, and processes that answer requests are', async () => {
+    proxies!.queue.cut();
+    await expectNotReady(worker!, 'queue');
+    expect((await ready(api)).status).toBe(200);
+    expect((await ready(usher)).status).toBe(200);
+    const client = await api!.client('https://client.example/notify');
+    expect((await client.token()).status).toBe(200);
+    const key = await client.completedOrder();
+    expect(await api!.webhook(key, 'PENDING')).toMatchObject({ attempts: 0 });
+    proxies!.queue.restore();
+    await eventually('the worker is ready again with its queue', async () => (await ready(worker)).status === 200);
+  });
 
   test('database connections that stop answering are replaced', async () => {
     await Promise.all(Array.from({ length: 20 }, ready));

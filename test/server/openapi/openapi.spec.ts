@@ -46,12 +46,25 @@ describe('the OpenAPI document', () => {
       // The package has no licence to name.
       rules: {
         'info-license': 'off',
+        // The forms of pages answer with a redirect; the test below covers every operation.
+        'operation-2xx-response': 'off',
         'no-invalid-media-type-examples': 'error',
         'no-invalid-parameter-examples': 'error',
       },
     });
     const problems = await lintFromString({ source: JSON.stringify(document), config });
     expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([]);
+  });
+
+  test('has a 2xx response of every operation, and a redirect of every form', () => {
+    for (const [path, methods] of Object.entries(document.paths))
+      for (const [method, { tags, responses }] of Object.entries(methods)) {
+        const isForm = tags[0] === 'Authorization' && method === 'post';
+        expect([path, Object.keys(responses)]).toEqual([
+          path,
+          expect.arrayContaining([isForm ? '303' : expect.stringMatching(/^2/)]),
+        ]);
+      }
   });
 
   test('documents the notification under webhooks, with the headers of specification 6.2', () => {

@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { EventEmitter2 } from '@nestjs/event-emitter';
 import { getDataSourceToken } from '@nestjs/typeorm';
-import { Registry } from 'prom-client';
 import type { DataSource } from 'typeorm';
 import { USHER_OPTIONS } from '../../../src/usher.options.js';
 import { ClaimStore } from '../../../src/webhooks/deliver/claim.store.js';
 import { DeliveryEvents } from '../../../src/webhooks/deliver/delivery-events.js';
-import { WebhookEndedEmitter } from '../../../src/webhooks/webhook-ended.event.js';
 import { TestUsher } from '../../support/usher.js';
 
 let usher: TestUsher;
@@ -25,7 +22,7 @@ test('only one of two concurrent claims of the same webhook succeeds', async () 
   const store = new ClaimStore(
     app.get<DataSource>(getDataSourceToken('usher')),
     app.get(USHER_OPTIONS),
-    new DeliveryEvents(new Registry(), new WebhookEndedEmitter(new EventEmitter2())),
+    app.get(DeliveryEvents, { strict: false }),
   );
   const answers = await store.claim([webhook!.id, webhook!.id]);
   expect(answers.map(({ kind }) => kind)).toEqual(['claimed', 'not-due']);

@@ -117,7 +117,6 @@ describe('an answer that is not HTTP', () => {
     ['rubbish', '\u0000\u0001\u0002\u0003\r\n\r\n', 'invalid HTTP response'],
     ['two Content-Length headers', `${OK}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`, 'invalid HTTP response'],
     ['a Content-Length that is not a number', `${OK}Content-Length: two\r\n\r\nab`, 'invalid HTTP response'],
-    ['100 Continue', `HTTP/1.1 100 Continue\r\n\r\n${OK}\r\n`, 'answered 100 Continue, which was not requested'],
     [
       '101 Switching Protocols',
       'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n',

@@ -57,6 +57,18 @@ describe('a certificate', () => {
     await post(port, { certificateAuthorities: [good.cert] });
     expect(asked).toEqual(['receiver.test']);
   });
+
+  test('of a name that ends with a dot is asked for without it (RFC 6066 §3); Host has the dot, as in the URL', async () => {
+    const asked: unknown[] = [];
+    const port = await receivers.https(good, (request, response) => {
+      asked.push((request.socket as TLSSocket & { servername: unknown }).servername, request.headers.host);
+      response.writeContinue();
+      response.end();
+    });
+    const outcome = await post(port, { certificateAuthorities: [good.cert] }, 'receiver.test.');
+    expect(outcome).toMatchObject({ kind: 'delivered', status: 200 });
+    expect(asked).toEqual(['receiver.test', `receiver.test.:${port}`]);
+  });
 });
 
 describe('a TLS handshake', () => {

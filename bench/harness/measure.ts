@@ -1,0 +1,64 @@
+import { progress } from './progress.js';
+import type { Effort, Figures, Line } from './row.js';
+
+export const RATE = 'per second';
+export const CPU = 'CPU µs';
+
+/** Something to measure. */
+export interface Subject {
+  name: string;
+  isReference?: true;
+  /** One round. */
+  sample: () => Promise<Figures>;
+}
+
+/** The processor time that a process has used, in microseconds. */
+export type CpuOf = () => Promise<number>;
+
+/**
+ * Measures the subjects in turn, round by round, so that a change of the machine's speed meets all of them. The first
+ * round warms up and does not count. The figures are medians over the others.
+ */
+export async function inTurn(subjects: Subject[], rounds: number): Promise<Line[]> {
+  const samples = new Map<Subject, Figures[]>(subjects.map((subject) => [subject, []]));
+  for (let round = 0; round <= rounds; round += 1) {
+    for (const subject of subjects) {
+      progress(`${subject.name}: ${round === 0 ? 'warming up' : `round ${round} of ${rounds}`}`);
+      const figures = await subject.sample();
+      if (round > 0) samples.get(subject)!.push(figures);
+    }
+  }
+  return subjects.map((subject) => ({
+    subject: subject.name,
+    isReference: subject.isReference ?? false,
+    figures: medians(samples.get(subject)!),
+  }));
+}
+
+/** Keeps `concurrency` operations in progress for `seconds`. */
+export async function closedLoop(operation: () => Promise<void>, cpu: CpuOf, effort: Effort): Promise<Figures> {
+  const [startedAt, usedBefore] = [performance.now(), await cpu()];
+  let done = 0;
+  const lane = async (): Promise<void> => {
+    while (performance.now() - startedAt < effort.seconds * 1_000) {
+      await operation();
+      done += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: effort.concurrency }, lane));
+  const elapsed = (performance.now() - startedAt) / 1_000;
+  return { [RATE]: done / elapsed, [CPU]: ((await cpu()) - usedBefore) / done };
+}
+
+/** The median of each column. */
+export function medians(samples: Figures[]): Figures {
+  const columns = Object.keys(samples[0] ?? {});
+  return Object.fromEntries(columns.map((column) => [column, median(samples.map((figures) => figures[column]!))]));
+}
+
+export const median = (values: number[]): number => quantile(values, 0.5);
+
+/** The value that `part` of all values do not reach; of an even number, the median is the upper one of the two. */
+export function quantile(values: number[], part: number): number {
+  return values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * part))]!;
+}

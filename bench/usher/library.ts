@@ -1,0 +1,36 @@
+import { type INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import type { CommandModule as Commands } from '../../src/cli/command.module.js';
+import type { AccessTokens as Tokens } from '../../src/auth/bearer/access-tokens.js';
+import type { Purge as PurgeOfRows } from '../../src/retention/purge.js';
+import type { ClaimStore as Claims } from '../../src/webhooks/deliver/claim.store.js';
+import type { Sweep as SweepOfRows } from '../../src/webhooks/queue/sweep.js';
+import type { WebhookService as Webhooks } from '../../src/webhooks/webhook.service.js';
+import { atEnd } from '../harness/cleanup.js';
+import { built, type Settings } from '../harness/server-process.js';
+
+/** The built code, because tsx omits the metadata that dependency injection needs. */
+const load = <T>(file: string): Promise<T> => import(built(file)) as Promise<T>;
+
+/** The services whose single operations are measured, in this process. They end with the row. */
+export async function openServices(settings: Settings) {
+  const { CommandModule } = await load<{ CommandModule: typeof Commands }>('cli/command.module.js');
+  const { loadConfig } =
+    await load<typeof import('../../src/server/settings/settings.js')>('server/settings/settings.js');
+  const { AccessTokens } = await load<{ AccessTokens: typeof Tokens }>('auth/bearer/access-tokens.js');
+  const { Purge } = await load<{ Purge: typeof PurgeOfRows }>('retention/purge.js');
+  const { ClaimStore } = await load<{ ClaimStore: typeof Claims }>('webhooks/deliver/claim.store.js');
+  const { Sweep } = await load<{ Sweep: typeof SweepOfRows }>('webhooks/queue/sweep.js');
+  const { WebhookService } = await load<{ WebhookService: typeof Webhooks }>('webhooks/webhook.service.js');
+  const module = CommandModule.forConfig(loadConfig(settings), 'with-queue');
+  const app: INestApplicationContext = await NestFactory.createApplicationContext(module, { logger: false });
+  atEnd(() => app.close());
+  const get = <T>(service: new (...injected: never[]) => T): T => app.get<T>(service, { strict: false });
+  return {
+    tokens: get(AccessTokens),
+    purge: get(Purge),
+    claims: get(ClaimStore),
+    sweep: get(Sweep),
+    webhooks: get(WebhookService),
+  };
+}

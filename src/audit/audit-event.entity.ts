@@ -1,0 +1,78 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { longText, OWN_ID_LENGTH, text, wholeNumber } from '../database/columns.js';
+import { MAX_ACTOR_ADDRESS_LENGTH, MAX_ACTOR_LENGTH } from '../values/actor.js';
+
+/** Every action that is recorded: the subject first, past tense. */
+export const AUDIT_ACTIONS = [
+  'client.created',
+  'client.disabled',
+  'client.enabled',
+  'client.notify-url-set',
+  'client.tokens-revoked',
+  'client.erasure-started',
+  'client.erased',
+  'client.authentication-failed',
+  'client.application-set',
+  'secret.rotated',
+  'secret.rotation-finished',
+  'keys.rotated',
+  'webhook.resent',
+  'member.created',
+  'member.disabled',
+  'member.enabled',
+  'member.password-set',
+  'member.erasure-started',
+  'member.erased',
+  'member.signed-in',
+  'member.authentication-failed',
+  'consent.given',
+  'consent.declined',
+  'consent.withdrawn',
+  'code.replayed',
+  'queue.paused',
+  'queue.resumed',
+  'queue.changed',
+  'operator.authentication-failed',
+  'internal.authentication-failed',
+] as const;
+/** What happened, such as `client.disabled`. */
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
+
+/** Further facts of an event. Never a secret or a token. */
+export type AuditDetail = Record<string, string | number | boolean | null>;
+
+export const MAX_SUBJECT_LENGTH = 300;
+
+const json = {
+  to: (detail: AuditDetail) => JSON.stringify(detail),
+  from: (text: string) => JSON.parse(text) as AuditDetail,
+};
+
+/** One change, who made it and from where. Rows are only added, and deleted after the retention time. */
+@Entity('usher_audit_event')
+@Index('usher_audit_event_created', ['createdAt'])
+@Index('usher_audit_event_subject', ['subject', 'id'])
+export class AuditEvent {
+  /** Sorts by time. */
+  @PrimaryColumn(text('id', OWN_ID_LENGTH))
+  id: string;
+
+  @Column(wholeNumber('created_at'))
+  createdAt: number;
+
+  @Column(text('actor', MAX_ACTOR_LENGTH))
+  actor: string;
+
+  @Column({ ...text('address', MAX_ACTOR_ADDRESS_LENGTH), nullable: true })
+  address: string | null;
+
+  @Column(text('action', 64))
+  action: AuditAction;
+
+  /** What was changed, such as `client:b8E7BDVoa1df1jDrbYlF`; null if it is nothing single. */
+  @Column({ ...text('subject', MAX_SUBJECT_LENGTH), nullable: true })
+  subject: string | null;
+
+  @Column({ ...longText('detail'), transformer: json })
+  detail: AuditDetail;
+}

@@ -1,0 +1,95 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { addressOf } from '../../audit/request-actor.js';
+import type { HttpRequest, HttpResponse } from '../../http/exchange.js';
+import { FormTokens } from '../../http/pages/form-token.js';
+import { seeOther } from '../../http/pages/page.js';
+import { notFound } from '../../http/problem.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { actor } from '../../values/actor.js';
+import { isLoopbackUrl } from '../../values/redirect-uri.js';
+import {
+  OWNER_ID,
+  type ResourceOwner,
+  type ResourceOwnerAuthenticator,
+  type SignIn,
+} from '../../values/resource-owner.js';
+
+/** Injects the {@link ResourceOwnerAuthenticator}: the application's, or that of the built-in members. */
+export const RESOURCE_OWNERS = Symbol('ResourceOwnerAuthenticator');
+
+/** What the pages for resource owners share: their address, who is signed in, and their forms. */
+@Injectable()
+export class AuthorizationSite {
+  private readonly knownIssuer: string | null;
+  private readonly formTokens: FormTokens | null;
+  private hasRoutes = false;
+
+  constructor(
+    @Inject(RESOURCE_OWNERS) private readonly owners: ResourceOwnerAuthenticator,
+    @Inject(USHER_OPTIONS) options: ResolvedOptions,
+  ) {
+    this.knownIssuer = issuerOf(options);
+    this.formTokens = this.knownIssuer === null ? null : new FormTokens(this.knownIssuer);
+  }
+
+  /** AuthorizationRoutesModule calls it. */
+  addRoutes(): void {
+    this.hasRoutes = true;
+  }
+
+  /** Whether this process serves the authorization-code grant, for the metadata. */
+  get isAvailable(): boolean {
+    return this.hasRoutes && this.knownIssuer !== null;
+  }
+
+  /** The public base address (RFC 9207). Never taken from the Host header. Throws 404 if there is none. */
+  get issuer(): string {
+    if (this.knownIssuer === null) throw notFound(NO_ISSUER);
+    return this.knownIssuer;
+  }
+
+  get forms(): FormTokens {
+    if (this.formTokens === null) throw notFound(NO_ISSUER);
+    return this.formTokens;
+  }
+
+  get signOutUrl(): string | null {
+    return this.owners.signOutUrl ?? null;
+  }
+
+  /** The public address of a path of Usher's. */
+  url(path: string): string {
+    return `${this.issuer}${path}`;
+  }
+
+  async currentOwner(request: HttpRequest): Promise<ResourceOwner | null> {
+    const owner = await this.owners.currentOwner(request);
+    if (owner && !OWNER_ID.test(owner.id))
+      throw new Error('the id of a resource owner must be 1 to 191 printable ASCII characters without spaces');
+    return owner;
+  }
+
+  /** Sends the browser to sign in. `path` is one of Usher's, to which it comes back. */
+  async signIn(request: HttpRequest, response: HttpResponse, path: string, again = false): Promise<void> {
+    seeOther(response, await this.signInUrl(request, path, again));
+  }
+
+  async signInUrl(request: HttpRequest, path: string, again: boolean): Promise<string> {
+    const { pathname, origin } = new URL(this.issuer);
+    const signIn: SignIn = { returnTo: (pathname === '/' ? '' : pathname) + path, again };
+    return new URL(await this.owners.signInUrl(signIn, request), origin).href;
+  }
+}
+
+const NO_ISSUER =
+  'This server has no public address with https, so nobody can sign in here. Its operator must set it: USHER_AUTH_URL, or the option publicUrl.';
+
+/** Without encryption only on this machine, in the sandbox. */
+function issuerOf({ publicUrl, environment }: ResolvedOptions): string | null {
+  if (publicUrl === null) return null;
+  const url = new URL(publicUrl);
+  return url.protocol === 'https:' || (environment === 'sandbox' && isLoopbackUrl(url)) ? publicUrl : null;
+}
+
+/** The owner, for the audit. */
+export const ownerActor = (request: HttpRequest, { id }: ResourceOwner) => actor('owner', id, addressOf(request));

@@ -1,0 +1,145 @@
+import { Controller, Get, Post, Req, Res } from '@nestjs/common';
+import { logServerError, problemOf } from '../../http/error-response.js';
+import type { HttpRequest, HttpResponse } from '../../http/exchange.js';
+import { UsherRoutes } from '../../http/oauth-route.js';
+import { refused } from '../../http/pages/form-token.js';
+import { PageRoute } from '../../http/pages/page-route.js';
+import { seeOther, sendPage } from '../../http/pages/page.js';
+import type { ResourceOwner } from '../../values/resource-owner.js';
+import { AuthorizationEvents } from './authorization-events.js';
+import {
+  asksForSignIn,
+  AuthorizationError,
+  checkRequest,
+  type Query,
+  queryOf,
+  responseUrl,
+  stateOf,
+} from './authorization-request.js';
+import { AuthorizationSite, ownerActor } from './authorization-site.js';
+import { type AuthorizationTarget, AuthorizationTargets } from './authorization-targets.js';
+import { type Answered, Authorizations, type Decision } from './authorizations.js';
+import { consentPage } from './consent-page.js';
+
+/** Express replaces `url` where it mounts a router. */
+type PageRequest = HttpRequest & { originalUrl?: string };
+
+interface Asked {
+  query: Query;
+  target: AuthorizationTarget;
+  owner: ResourceOwner;
+}
+
+/** The authorization endpoint (RFC 6749 §3.1) and its consent page. */
+@Controller('auth')
+@UsherRoutes()
+export class AuthorizeController {
+  constructor(
+    private readonly site: AuthorizationSite,
+    private readonly targets: AuthorizationTargets,
+    private readonly authorizations: Authorizations,
+    private readonly events: AuthorizationEvents,
+  ) {}
+
+  /**
+   * Whoever is not signed in goes there first, also with a faulty request: so a link of this server leads to no other site
+   * without the owner's doing (RFC 9700 §4.11.2).
+   */
+  @Get('authorize')
+  @PageRoute()
+  async authorize(@Req() request: PageRequest, @Res() response: HttpResponse): Promise<void> {
+    const { issuer } = this.site;
+    const query = queryOf(request.originalUrl ?? request.url);
+    const target = await this.targets.find(query);
+    const owner = await this.site.currentOwner(request);
+    const again = asksForSignIn(query);
+    if (!owner || again) return this.site.signIn(request, response, pathWithoutPrompt(query), again);
+    try {
+      await this.proceed(request, response, { query, target, owner });
+    } catch (error) {
+      const { code, description } = authorizationErrorOf(error, request);
+      const { redirectUri } = target;
+      this.respond(response, redirectUri, {
+        error: code,
+        error_description: description,
+        state: stateOf(query),
+        iss: issuer,
+      });
+    }
+  }
+
+  /** The answer of the consent page. */
+  @Post('consent')
+  @PageRoute()
+  async consent(@Req() request: PageRequest, @Res() response: HttpResponse): Promise<void> {
+    const { issuer } = this.site;
+    const browser = this.site.forms.sender(request.headers);
+    const owner = await this.site.currentOwner(request);
+    const { form, decision } = (request.body ?? {}) as { form?: unknown; decision?: unknown };
+    if (!owner || typeof form !== 'string') throw refused();
+    const answer: Decision = { form, browser, ownerId: owner.id, actor: ownerActor(request, owner) };
+    const isAllowed = decision === 'allow';
+    const answered = await (isAllowed ? this.authorizations.allow(answer) : this.authorizations.decline(answer));
+    if (!answered) throw refused();
+    this.answer(response, issuer, answered);
+  }
+
+  /** Asks the owner, except for an application that the operator trusts. */
+  private async proceed(http: PageRequest, response: HttpResponse, { query, target, owner }: Asked): Promise<void> {
+    const request = checkRequest(query, target.client);
+    const browser = this.site.forms.browser(http.headers, response);
+    const form = await this.authorizations.ask(target, request, { ownerId: owner.id, browser });
+    if (!target.isTrusted) return this.showConsent(http, response, { query, target, owner }, form);
+    // Asked again after the row is stored: closing the account deletes the row, or this finds the account closed.
+    const isStillSignedIn = (await this.site.currentOwner(http))?.id === owner.id;
+    const decision = { form, browser, ownerId: owner.id, actor: ownerActor(http, owner) };
+    const allowed = isStillSignedIn ? await this.authorizations.allow(decision) : null;
+    if (!allowed) throw new AuthorizationError('access_denied', 'the account was closed or signed out');
+    this.answer(response, this.site.issuer, allowed);
+  }
+
+  private async showConsent(
+    http: PageRequest,
+    response: HttpResponse,
+    { query, target, owner }: Asked,
+    form: string,
+  ): Promise<void> {
+    const { host, origin } = new URL(target.redirectUri);
+    const body = consentPage({
+      application: target.client.name,
+      owner: owner.name,
+      returnHost: host,
+      action: this.site.url('/auth/consent'),
+      form,
+      otherAccountUrl: await this.site.signInUrl(http, pathWithoutPrompt(query), true),
+      connectionsUrl: this.site.url('/auth/connections'),
+    });
+    sendPage(response, 200, { title: 'Allow access?', body, formTarget: origin });
+  }
+
+  private answer(response: HttpResponse, iss: string, answered: Answered & { code?: string }): void {
+    const { redirectUri, state, code = null } = answered;
+    const denied = { error: 'access_denied', error_description: 'the account holder declined' };
+    this.respond(response, redirectUri, { ...(code === null ? denied : { code }), state, iss });
+  }
+
+  private respond(response: HttpResponse, redirectUri: string, parameters: Record<string, string | null>): void {
+    this.events.responded(parameters.error ?? 'code');
+    seeOther(response, responseUrl(redirectUri, parameters));
+  }
+}
+
+/** The same request, for the time after the sign-in. */
+function pathWithoutPrompt(query: Query): string {
+  const pairs = [...query].flatMap(([name, values]) => values.map((value): [string, string] => [name, value]));
+  return `/auth/authorize?${new URLSearchParams(pairs.filter(([name]) => name !== 'prompt'))}`;
+}
+
+/** The cause of a fault goes only to the log. */
+function authorizationErrorOf(error: unknown, request: HttpRequest): AuthorizationError {
+  if (error instanceof AuthorizationError) return error;
+  logServerError(request, error);
+  return problemOf(error).getStatus() === 503
+    ? new AuthorizationError('temporarily_unavailable', 'the service is busy or starting; try again')
+    : new AuthorizationError('server_error', 'an internal error occurred; try again later');
+}

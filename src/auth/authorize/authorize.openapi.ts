@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import { named, type Operation, PAGE_EXAMPLE, PageBody } from '../../http/operation.js';
+
+const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
+
+const AuthorizationQuery = z.object({
+  response_type: z.literal('code'),
+  client_id: z.string().meta({ description: 'The client id.', example: 'b8E7BDVoa1df1jDrbYlF' }),
+  redirect_uri: z.string().optional().meta({
+    description: 'One of the client’s redirect URIs, character by character. May be left out if there is only one.',
+    example: 'https://partner.example/callback',
+  }),
+  state: z.string().optional().meta({ description: 'Given back unchanged. Printable ASCII.', example: 'af0ifjsldkj' }),
+  code_challenge: z.string().meta({ description: 'BASE64URL(SHA-256(code_verifier)), RFC 7636.', example: CHALLENGE }),
+  code_challenge_method: z.literal('S256'),
+  scope: z.literal('').optional().meta({ description: 'No scopes are defined.' }),
+  prompt: z.literal('login').optional().meta({ description: 'Ask for the password even if somebody is signed in.' }),
+});
+
+const ConsentForm = z
+  .object({
+    form: z.string().meta({ description: 'From the page. It is good once, in the same browser.' }),
+    decision: z.enum(['allow', 'decline']),
+  })
+  .register(named, { id: 'ConsentForm' });
+
+const WithdrawalForm = z
+  .object({ form: z.string().meta({ description: 'From the page.' }), client_id: z.string() })
+  .register(named, { id: 'WithdrawalForm' });
+
+const FORM = '1767225600000.0a1B.mac';
+
+export const pageOperation = { page: true, tag: 'Authorization', security: [] } satisfies Partial<Operation>;
+export const pageAnswer = (description: string) => ({
+  description,
+  schema: PageBody,
+  mediaType: 'text/html',
+  example: PAGE_EXAMPLE,
+});
+const NO_ADDRESS = { status: 404, detail: 'This server has no public address with https.' };
+const OLD_FORM = { status: 403, detail: 'This form is no longer valid.' };
+export const PAGE_FAILURES = { page: [NO_ADDRESS], form: [NO_ADDRESS, OLD_FORM] };
+
+export const AUTHORIZATION_OPERATIONS: Operation[] = [
+  {
+    ...pageOperation,
+    id: 'authorize',
+    method: 'get',
+    path: '/auth/authorize',
+    summary: 'Ask a resource owner for access (a browser opens it)',
+    description:
+      'RFC 6749 section 4.1.1, with PKCE (RFC 7636). The owner signs in and decides. The browser then goes to the redirect URI ' +
+      'with `code`, `state` and `iss` (RFC 9207), or with `error`, `error_description`, `state` and `iss`.',
+    parameters: { query: AuthorizationQuery },
+    answers: {
+      200: pageAnswer('The consent page.'),
+      303: { description: 'To the sign-in page, or to the redirect URI.' },
+    },
+    failures: [
+      { status: 400, detail: 'The application is not known here, or the redirect URI is not registered.' },
+      ...PAGE_FAILURES.page,
+    ],
+  },
+  {
+    ...pageOperation,
+    id: 'decideOnAccess',
+    method: 'post',
+    path: '/auth/consent',
+    summary: 'The form of the consent page',
+    body: { schema: ConsentForm, example: { form: FORM, decision: 'allow' } },
+    answers: { 303: { description: 'To the redirect URI.' } },
+    failures: PAGE_FAILURES.form,
+  },
+  {
+    ...pageOperation,
+    id: 'showConnectedApplications',
+    method: 'get',
+    path: '/auth/connections',
+    summary: 'The applications that an owner connected',
+    answers: { 200: pageAnswer('The page.'), 303: { description: 'To the sign-in page.' } },
+    failures: PAGE_FAILURES.page,
+  },
+  {
+    ...pageOperation,
+    id: 'withdrawAccess',
+    method: 'post',
+    path: '/auth/connections',
+    summary: 'The form that withdraws the access of an application',
+    description: 'Revokes all tokens that the application has for this owner.',
+    body: { schema: WithdrawalForm, example: { form: FORM, client_id: 'b8E7BDVoa1df1jDrbYlF' } },
+    answers: { 303: { description: 'To the page.' } },
+    failures: PAGE_FAILURES.form,
+  },
+];

@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto';
+import { Inject, Injectable } from '@nestjs/common';
+import { type DataSource, type EntityManager, IsNull, MoreThan } from 'typeorm';
+import { AuditLog } from '../../audit/audit.module.js';
+import { ClientSecrets } from '../../clients/secrets/client-secrets.js';
+import { ClientChanged, type Requester } from '../../clients/secrets/remembered-clients.js';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { databaseNow, inTransaction } from '../../database/sql.js';
+import { OAuthError } from '../../http/oauth-error.js';
+import type { Parameters } from '../../http/oauth-parameters.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { newId } from '../../values/identifier.js';
+import { AccessTokens } from '../bearer/access-tokens.js';
+import { EXPIRY_MARGIN_MS, Grant } from '../tokens/grant.entity.js';
+import { requiredText } from '../tokens/token-request.js';
+import { digestToken, generateToken } from '../tokens/token.js';
+import { Authorization } from './authorization.entity.js';
+import { revokeGrants } from './connected-applications.js';
+
+/** The tokens for a code. */
+export interface Exchanged {
+  grantId: string;
+  ownerId: string;
+  accessToken: string;
+  refreshToken: string;
+}
+
+/** Exchanges the code of an authorization for tokens (RFC 6749 §4.1.3, RFC 7636 §4.6). */
+@Injectable()
+export class CodeExchange {
+  constructor(
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
+    private readonly secrets: ClientSecrets,
+    private readonly audit: AuditLog,
+    private readonly accessTokens: AccessTokens,
+  ) {}
+
+  /**
+   * A code is good once. A second valid request is refused and revokes what the first one got (RFC 6749 §4.1.2); one with
+   * another client, redirect URI or verifier changes nothing.
+   * @throws ClientChanged
+   */
+  async exchange(client: Requester, parameters: Parameters): Promise<Exchanged> {
+    const code = requiredText(parameters, 'code');
+    const verifier = requiredText(parameters, 'code_verifier');
+    const redirectUri = parameters.redirect_uri === undefined ? null : requiredText(parameters, 'redirect_uri');
+    const outcome = await inTransaction(this.dataSource, async (manager) => {
+      if (!(await this.secrets.isStillValid(manager, client))) throw new ClientChanged();
+      const found = await manager.findOneBy(Authorization, { codeDigest: digestToken(code) });
+      if (found?.clientId !== client.clientId) return null;
+      const isValid =
+        found.codeChallenge === challengeOf(verifier) && (redirectUri === null || redirectUri === found.redirectUri);
+      return isValid ? this.use(manager, client, found) : null;
+    });
+    if (outcome && 'accessToken' in outcome) return outcome;
+    if (outcome) this.accessTokens.forgetGrant(outcome.revoked);
+    throw new OAuthError(
+      'invalid_grant',
+      'the code is unknown, expired or already used, or code_verifier or redirect_uri differs; start again',
+    );
+  }
+
+  /** One conditional update decides which request uses the code. */
+  private async use(
+    manager: EntityManager,
+    client: Requester,
+    { formDigest, ownerId }: Authorization,
+  ): Promise<Exchanged | { revoked: string } | null> {
+    const now = await databaseNow(manager);
+    const grantId = newId(this.options.environment, now);
+    const unused = { formDigest, usedAt: IsNull(), expiresAt: MoreThan(now) };
+    const { affected } = await manager.update(Authorization, unused, { usedAt: now, grantId });
+    if (affected === 1) return this.issue(manager, client, { grantId, ownerId }, now);
+    return this.revoke(manager, client, formDigest);
+  }
+
+  private async issue(
+    manager: EntityManager,
+    client: Requester,
+    { grantId, ownerId }: Pick<Exchanged, 'grantId' | 'ownerId'>,
+    createdAt: number,
+  ): Promise<Exchanged> {
+    const { environment, accessTokenSeconds, refreshTokenSeconds } = this.options;
+    const refreshToken = generateToken('refresh', environment);
+    const accessToken = generateToken('access', environment);
+    await manager.insert(Grant, {
+      id: grantId,
+      clientId: client.clientId,
+      ownerId,
+      // As authenticated: if the client's tokens were revoked since then, the new ones are invalid too.
+      generation: client.generation,
+      refreshDigest: digestToken(refreshToken),
+      accessDigest: digestToken(accessToken),
+      createdAt,
+      accessExpiresAt: createdAt + accessTokenSeconds * 1_000,
+      expiresAt: createdAt + refreshTokenSeconds * 1_000 + EXPIRY_MARGIN_MS,
+    });
+    return { grantId, ownerId, accessToken, refreshToken };
+  }
+
+  /** Null if the code has only expired, or if another replay has revoked the grant already. */
+  private async revoke(
+    manager: EntityManager,
+    client: Requester,
+    formDigest: string,
+  ): Promise<{ revoked: string } | null> {
+    const used = await manager.findOne(Authorization, { where: { formDigest }, lock: { mode: 'pessimistic_write' } });
+    if (!used?.grantId) return null;
+    await manager.update(Authorization, { formDigest }, { grantId: null });
+    await revokeGrants(manager, { id: used.grantId });
+    const detail = { owner: used.ownerId, grant: used.grantId };
+    await this.audit.record({ action: 'code.replayed', subject: `client:${client.clientId}`, detail }, manager);
+    return { revoked: used.grantId };
+  }
+}
+
+/** RFC 7636 §4.2, S256. */
+const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url');

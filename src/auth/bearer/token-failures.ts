@@ -1,0 +1,28 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { addressGroup } from '../../http/client-address.js';
+import { Problem } from '../../http/problem.js';
+import type { Limiter } from '../../limits/limiter.js';
+import { Limits } from '../../limits/limits.module.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { addressLimit } from '../client-authentication/client-failures.js';
+
+/**
+ * Limits invalid access tokens per address. Only further invalid ones are refused: a valid token always passes, so that
+ * one caller cannot lock out the clients behind the same address.
+ */
+@Injectable()
+export class TokenFailures {
+  private readonly failures: Limiter;
+
+  constructor(limits: Limits, @Inject(USHER_OPTIONS) { authFailureLimit }: ResolvedOptions) {
+    this.failures = limits.limiter('failed-tokens', addressLimit(authFailureLimit));
+  }
+
+  /** Counts an invalid token. Throws if it exceeds the limit. */
+  count(address: string): void {
+    const wait = this.failures.count(addressGroup(address));
+    if (wait === 0) return;
+    const detail = 'too many invalid access tokens; try again later';
+    throw new Problem(429, 'Too Many Requests', detail).with({ 'Retry-After': String(wait) });
+  }
+}

@@ -1,0 +1,136 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
+import { ClientChanged, type Requester } from '../../../clients/secrets/remembered-clients.js';
+import { Batcher } from '../../../database/statements/batcher.js';
+import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
+import { retryDeadlocks } from '../../../database/sql.js';
+import type { Row } from '../../../database/statements/statement.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
+import { TokenStatements } from './token-statements.js';
+
+/** As many as keep a database busy while this process prepares the next one. */
+const MAX_RUNNING = 4;
+
+/** A grant with its first access token. The database adds the times. */
+export interface NewGrant {
+  requester: Requester;
+  id: string;
+  refreshDigest: string;
+  accessDigest: string;
+}
+
+export interface Refresh {
+  requester: Requester;
+  /** Of the refresh token that was presented. */
+  refreshDigest: string;
+  /** Of the new access token. */
+  accessDigest: string;
+}
+
+/** A valid access token. Times in milliseconds since 1970, by the database's clock. */
+export interface ValidToken {
+  grantId: string;
+  clientId: string;
+  /** The resource owner who allowed it. Null: the client itself. */
+  ownerId: string | null;
+  createdAt: number;
+  expiresAt: number;
+  /** Time until it expires. */
+  remainingMs: number;
+  /** The columns of its client. */
+  client: Row;
+}
+
+/** Writes and finds tokens. Requests of the same moment share statements, and each statement commits by itself. */
+@Injectable()
+export class TokenStore {
+  private readonly statements: TokenStatements;
+  private readonly grants: Batcher<NewGrant, boolean>;
+  private readonly refreshes: Batcher<Refresh, string | null>;
+  private readonly lookUps: Batcher<string, ValidToken | null>;
+
+  constructor(@Inject(USHER_DATA_SOURCE) dataSource: DataSource, @Inject(USHER_OPTIONS) options: ResolvedOptions) {
+    this.statements = new TokenStatements(dataSource, options);
+    const running = { maxRunning: MAX_RUNNING };
+    this.grants = new Batcher((grants) => this.insertAll(grants), running);
+    this.refreshes = new Batcher((refreshes) => this.refreshAll(refreshes), running);
+    this.lookUps = new Batcher((digests) => this.findAll(digests), running);
+  }
+
+  /** @throws ClientChanged */
+  async issue(grant: NewGrant): Promise<void> {
+    if (!(await this.grants.run(grant))) throw new ClientChanged();
+  }
+
+  /**
+   * Adds an access token to the grant of a refresh token, whose expiry slides. Returns the grant's id; null if the refresh
+   * token is unknown, expired or revoked, or another client's.
+   * @throws ClientChanged
+   */
+  async refresh(refresh: Refresh): Promise<string | null> {
+    const grant = await this.refreshes.run(refresh);
+    if (grant === null && refresh.requester.rememberedSecret !== null) throw new ClientChanged();
+    return grant;
+  }
+
+  /** Null if the access token is unknown, expired or revoked, or if its client is disabled. */
+  find(accessDigest: string): Promise<ValidToken | null> {
+    return this.lookUps.run(accessDigest);
+  }
+
+  private async insertAll(grants: NewGrant[]): Promise<boolean[]> {
+    const rows = grants.map(({ requester, id, refreshDigest, accessDigest }) => ({
+      id,
+      refresh_digest: refreshDigest,
+      access_digest: accessDigest,
+      ...columnsOf(requester),
+    }));
+    const inserted = await retryDeadlocks(() => this.statements.insertGrants(rows));
+    return grants.map(({ id }) => inserted.has(id));
+  }
+
+  private async refreshAll(refreshes: Refresh[]): Promise<(string | null)[]> {
+    const presented = refreshes.map(({ requester, refreshDigest }) => ({
+      refresh_digest: refreshDigest,
+      client_id: requester.clientId,
+      generation: requester.generation,
+    }));
+    const grants = await this.statements.findGrants(presented);
+    const added = refreshes.flatMap(({ requester, accessDigest }, index) => {
+      const grant = grants[index];
+      return grant ? [{ digest: accessDigest, grant_id: grant.id, ...columnsOf(requester) }] : [];
+    });
+    const inserted = await this.addAll(added);
+    const due = new Set(grants.flatMap((grant) => (grant?.isDue ? [grant.id] : [])));
+    if (due.size > 0) await retryDeadlocks(() => this.statements.extendGrants([...due]));
+    return refreshes.map(({ accessDigest }, index) =>
+      inserted.has(accessDigest) ? (grants[index]?.id ?? null) : null,
+    );
+  }
+
+  private async addAll(rows: Parameters<TokenStatements['insertAccessTokens']>[0]): Promise<Set<string>> {
+    return rows.length === 0 ? new Set() : retryDeadlocks(() => this.statements.insertAccessTokens(rows));
+  }
+
+  private async findAll(digests: string[]): Promise<(ValidToken | null)[]> {
+    const rows = await this.statements.findAccessTokens([...new Set(digests)]);
+    const found = new Map(rows.map((row) => [row.token_digest, validToken(row)]));
+    return digests.map((digest) => found.get(digest) ?? null);
+  }
+}
+
+const validToken = (row: Row): ValidToken => ({
+  grantId: String(row.token_grant),
+  clientId: String(row.id),
+  ownerId: row.token_owner as string | null,
+  createdAt: Number(row.token_created_at),
+  expiresAt: Number(row.token_expires_at),
+  remainingMs: Number(row.remaining_ms),
+  client: row,
+});
+
+const columnsOf = ({ clientId, generation, rememberedSecret }: Requester) => ({
+  client_id: clientId,
+  generation,
+  secret_id: rememberedSecret ?? '',
+});

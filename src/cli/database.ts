@@ -1,0 +1,29 @@
+import { Logger } from '@nestjs/common';
+import type { DataSource, EntityTarget } from 'typeorm';
+import { openDataSource } from '../database/data-source-options.js';
+import { openEmbeddedPostgres } from '../database/embedded/index.js';
+import { migrateOrRefuse } from '../database/migrator.js';
+import { createLogger, NestLogger } from '../server/logger.js';
+import { loadConfig } from '../server/settings/settings.js';
+
+/** Opens only the database, runs `work` and closes it. A command that only reads starts quicker without Nest's modules. */
+export async function withDatabase<T>(
+  entities: EntityTarget<object>[],
+  work: (dataSource: DataSource) => Promise<T>,
+): Promise<T> {
+  const config = loadConfig();
+  const { database } = config;
+  Logger.overrideLogger(new NestLogger(await createLogger({ ...config, logLevel: config.commandLogLevel }, 'stderr')));
+  const embedded = database.kind === 'embedded' ? await openEmbeddedPostgres(database.folder, 'join') : null;
+  try {
+    const dataSource = await openDataSource(config, embedded, 'service', entities);
+    try {
+      await migrateOrRefuse(dataSource, database);
+      return await work(dataSource);
+    } finally {
+      await dataSource.destroy();
+    }
+  } finally {
+    await embedded?.close();
+  }
+}

@@ -1,0 +1,86 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { type DataSource, Repository } from 'typeorm';
+import { AuditLog } from '../audit/audit.module.js';
+import { USHER_DATA_SOURCE } from '../database/data-source.js';
+import { inTransaction } from '../database/sql.js';
+import { unprocessable } from '../http/problem.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
+import type { Actor } from '../values/actor.js';
+import { redirectUriFault } from '../values/redirect-uri.js';
+import { ClientApplication } from './client-application.entity.js';
+import { Client, GRANT_TYPES, type GrantType } from './client.entity.js';
+import { ClientsService } from './clients.service.js';
+
+/** What to change; what is left out stays as it is. */
+export interface ApplicationChange {
+  /** All redirect URIs of the client: https, in the sandbox also http on this machine. */
+  redirectUris?: string[] | undefined;
+  /** Default where the client gets its first redirect URI: its grants and `authorization_code`. */
+  grantTypes?: GrantType[] | undefined;
+  /** Whether the operator vouches for it, so that resource owners are not asked for their consent. */
+  isTrusted?: boolean | undefined;
+}
+
+const MAX_REDIRECT_URIS = 10;
+
+/** Which grants a client may use, and its redirect URIs for the authorization-code grant. */
+@Injectable()
+export class ClientApplications {
+  private readonly applications: Repository<ClientApplication>;
+
+  constructor(
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    private readonly clients: ClientsService,
+    private readonly audit: AuditLog,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
+  ) {
+    this.applications = dataSource.getRepository(ClientApplication);
+  }
+
+  /** Null if the client has no redirect URI. */
+  find(clientId: string): Promise<ClientApplication | null> {
+    return this.applications.findOneBy({ clientId });
+  }
+
+  /** 422 for an invalid redirect URI or an unknown grant. */
+  check({ redirectUris = [], grantTypes = [] }: ApplicationChange): void {
+    if (redirectUris.length > MAX_REDIRECT_URIS) throw unprocessable(`use at most ${MAX_REDIRECT_URIS} redirect URIs`);
+    for (const uri of redirectUris) {
+      const fault = redirectUriFault(uri, this.options.environment === 'sandbox');
+      if (fault !== null) throw unprocessable(`the redirect URI ${uri.slice(0, 200)} ${fault}`);
+    }
+    const unknown = grantTypes.find((grant) => !GRANT_TYPES.includes(grant));
+    if (unknown !== undefined) throw unprocessable(`${unknown} is not a grant; use ${GRANT_TYPES.join(', ')}`);
+  }
+
+  /** 404 for an unknown client, 422 for values that are invalid or do not go together. */
+  async configure(clientId: string, change: ApplicationChange, actor?: Actor): Promise<ClientApplication | null> {
+    this.check(change);
+    const client = await this.clients.get(clientId);
+    const known = await this.find(clientId);
+    const redirectUris = change.redirectUris ?? known?.redirectUris ?? [];
+    const isTrusted = change.isTrusted ?? known?.isTrusted ?? false;
+    const grantTypes = grantsOf(client, change, redirectUris);
+    await inTransaction(this.dataSource, async (manager) => {
+      await manager.update(Client, { id: clientId }, { grantTypes });
+      await manager.delete(ClientApplication, { clientId });
+      if (redirectUris.length > 0) await manager.insert(ClientApplication, { clientId, redirectUris, isTrusted });
+      const detail = { redirectUris: redirectUris.join(' '), grants: grantTypes.join(' '), isTrusted };
+      await this.audit.record(
+        { action: 'client.application-set', subject: `client:${clientId}`, actor, detail },
+        manager,
+      );
+    });
+    return this.find(clientId);
+  }
+}
+
+function grantsOf(client: Client, change: ApplicationChange, redirectUris: string[]): GrantType[] {
+  const isFirst = redirectUris.length > 0 && !client.grantTypes.includes('authorization_code');
+  const others: GrantType[] = isFirst && change.redirectUris ? ['authorization_code'] : [];
+  const grantTypes = change.grantTypes ?? [...client.grantTypes, ...others];
+  if (grantTypes.length === 0) throw unprocessable(`a client needs a grant; use ${GRANT_TYPES.join(', ')}`);
+  if (grantTypes.includes('authorization_code') && redirectUris.length === 0)
+    throw unprocessable('authorization_code needs a redirect URI; add one with --redirect-uri');
+  return [...new Set(grantTypes)];
+}

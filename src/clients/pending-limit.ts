@@ -1,0 +1,57 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+import type { Failure } from '../http/operation.js';
+import { tooManyRequests } from '../http/problem.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
+
+/** Counts the pending webhooks of a client, but not further than `most`. */
+export type PendingCounter = (clientId: string, most: number) => Promise<number>;
+
+/** How long a process trusts a count. So a client can exceed the limit by what it creates in this time. */
+const TTL_MS = 1_000;
+const MAX_CLIENTS = 10_000;
+/** A guess: pending notifications are delivered, or tried again, within two minutes. */
+const RETRY_AFTER_SECONDS = 30;
+
+/**
+ * Refuses new work of a client while too many of its webhooks are pending. It does not refuse what leads to a promised
+ * notification: completions and `WebhookService.notify()`.
+ */
+@Injectable()
+export class PendingLimit {
+  private readonly limit: number | null;
+  /** By client: whether the limit is reached. Requests at the same time share one query. */
+  private readonly answers = new LRUCache<string, Promise<boolean>>({ max: MAX_CLIENTS, ttl: TTL_MS });
+  private count: PendingCounter = () => Promise.resolve(0);
+
+  constructor(@Inject(USHER_OPTIONS) { pendingWebhookLimit }: ResolvedOptions) {
+    this.limit = pendingWebhookLimit;
+  }
+
+  /** WebhookModule counts, because this room does not know webhooks. Without that module there are none. */
+  countWith(count: PendingCounter): void {
+    this.count = count;
+  }
+
+  /** Throws 429 with Retry-After if the client has reached the limit. */
+  async check(clientId: string): Promise<void> {
+    if (this.limit === null || !(await this.isReached(clientId, this.limit))) return;
+    throw tooManyRequests(detailOf(this.limit), RETRY_AFTER_SECONDS);
+  }
+
+  private isReached(clientId: string, limit: number): Promise<boolean> {
+    const known = this.answers.get(clientId);
+    if (known) return known;
+    const asked = this.count(clientId, limit).then((count) => count >= limit);
+    this.answers.set(clientId, asked);
+    asked.catch(() => this.answers.delete(clientId));
+    return asked;
+  }
+}
+
+const detailOf = (limit: number): string =>
+  `${limit} notifications of this client are pending, which is the limit; ` +
+  'make sure that your receivers answer 2xx, and try again when some are delivered';
+
+/** The refusal as the API's description shows it. */
+export const TOO_MANY_PENDING: Failure = { status: 429, detail: detailOf(10_000) };

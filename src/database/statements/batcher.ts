@@ -1,0 +1,83 @@
+import { isDatabaseDown } from '../sql.js';
+
+interface Waiting<T, R> {
+  item: T;
+  resolve: (result: R) => void;
+  reject: (error: unknown) => void;
+}
+
+export interface BatcherOptions {
+  /** Items of one batch, at most. */
+  maxItems?: number;
+  /** Batches that run at the same time, at most. */
+  maxRunning?: number;
+}
+
+/** While a batch runs, the next one begins with so many items. Fewer wait for it, and then share a larger batch. */
+const WORTH_A_BATCH = 16;
+/** A batch that runs for longer may wait for a lock. The items behind it do not. */
+const SLOW_MS = 20;
+
+/**
+ * Combines concurrent calls into one piece of work. An idle batcher begins at the end of the event loop's turn, so a sole call
+ * does not wait. A batch that fails is repeated item by item, so that one bad item does not fail the others, unless the
+ * database is down.
+ */
+export class Batcher<T, R> {
+  private waiting: Waiting<T, R>[] = [];
+  private running = 0;
+  private isBeginning = false;
+  private slowTimer: NodeJS.Timeout | null = null;
+  private readonly maxItems: number;
+  private readonly maxRunning: number;
+
+  /** `work` returns the results in the order of its items. If it fails, it must have changed nothing. */
+  constructor(
+    private readonly work: (items: T[]) => Promise<R[]>,
+    { maxItems = 64, maxRunning = 1 }: BatcherOptions = {},
+  ) {
+    this.maxItems = maxItems;
+    this.maxRunning = maxRunning;
+  }
+
+  run(item: T): Promise<R> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ item, resolve, reject });
+      this.schedule();
+    });
+  }
+
+  private schedule(): void {
+    if (this.isBeginning || this.waiting.length === 0 || this.running >= this.maxRunning) return;
+    if (this.running === 0 || this.waiting.length >= WORTH_A_BATCH) this.beginSoon();
+    else this.slowTimer ??= setTimeout(() => this.beginSoon(), SLOW_MS);
+  }
+
+  /** Waits for the other calls of this turn of the event loop. */
+  private beginSoon(): void {
+    this.isBeginning = true;
+    if (this.slowTimer) clearTimeout(this.slowTimer);
+    this.slowTimer = null;
+    setImmediate(() => this.begin());
+  }
+
+  private begin(): void {
+    this.isBeginning = false;
+    this.running += 1;
+    void this.runBatch(this.waiting.splice(0, this.maxItems)).then(() => {
+      this.running -= 1;
+      this.schedule();
+    });
+    this.schedule();
+  }
+
+  private async runBatch(batch: Waiting<T, R>[]): Promise<void> {
+    try {
+      const results = await this.work(batch.map(({ item }) => item));
+      batch.forEach(({ resolve }, index) => resolve(results[index] as R));
+    } catch (error) {
+      if (batch.length === 1 || isDatabaseDown(error)) for (const { reject } of batch) reject(error);
+      else for (const single of batch) await this.runBatch([single]);
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import type { Limiter } from './limiter.js';
+
+/** The limit of failures is reached. The credentials may be right or wrong. */
+export class TooManyFailures extends Error {
+  constructor(readonly waitSeconds: number) {
+    super(`too many failures; try again in ${waitSeconds} s`);
+  }
+}
+
+/** The checks of one key at this moment. */
+interface Checks {
+  running: number;
+  /** Checks that wait for a reservation, the oldest first. They get the wait in seconds, or 0 with the reservation. */
+  waiting: ((wait: number) => void)[];
+}
+
+/**
+ * Limits failed checks of credentials per key, such as wrong passwords from one address. A check first reserves one of
+ * the failures that are left, and a success gives it back. So requests at the same moment cannot try more secrets than
+ * the limit allows. A check that finds all failures reserved waits for the others instead of being refused: correct
+ * credentials are never refused because of their own number. What other processes counted is read during the check.
+ */
+export class FailureLimit {
+  /** Only keys with a check in progress. */
+  private readonly checks = new Map<string, Checks>();
+
+  constructor(private readonly failures: Limiter) {}
+
+  /**
+   * Runs a check. It counts as a failure if it rejects with an error that `isFailure` accepts.
+   * @throws TooManyFailures without running the check, if the limit is reached; or after it, if other processes reached it
+   */
+  async run<T>(key: string, check: () => Promise<T>, isFailure: (error: unknown) => boolean): Promise<T> {
+    const refreshed = this.failures.refresh(key);
+    refuse(await this.reserve(key));
+    let hasFailed = false;
+    try {
+      const result = await check();
+      await refreshed;
+      refuse(this.failures.read(key).wait);
+      return result;
+    } catch (error) {
+      hasFailed = isFailure(error);
+      throw error;
+    } finally {
+      this.end(key, hasFailed);
+    }
+  }
+
+  private reserve(key: string): Promise<number> {
+    const checks = this.checks.get(key) ?? { running: 0, waiting: [] };
+    this.checks.set(key, checks);
+    return new Promise((resolve) => {
+      checks.waiting.push(resolve);
+      this.admit(key, checks);
+    });
+  }
+
+  private end(key: string, hasFailed: boolean): void {
+    const checks = this.checks.get(key);
+    if (!checks) return;
+    checks.running -= 1;
+    if (hasFailed) this.failures.count(key);
+    this.admit(key, checks);
+  }
+
+  /** Lets waiting checks begin while failures are left, or refuses all of them once the limit is reached. */
+  private admit(key: string, checks: Checks): void {
+    const { left, wait } = this.failures.read(key);
+    const admitted = wait > 0 ? checks.waiting.length : Math.max(0, left - checks.running);
+    const begun = checks.waiting.splice(0, admitted);
+    if (wait === 0) checks.running += begun.length;
+    for (const begin of begun) begin(wait);
+    if (checks.running === 0 && checks.waiting.length === 0) this.checks.delete(key);
+  }
+}
+
+function refuse(waitSeconds: number): void {
+  if (waitSeconds > 0) throw new TooManyFailures(waitSeconds);
+}

@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { PAGE_FAILURES, pageAnswer, pageOperation } from '../auth/authorize/authorize.openapi.js';
+import { named, type Operation } from '../http/operation.js';
+
+const SignInQuery = z.object({
+  return_to: z.string().optional().meta({
+    description: 'The path of an authorization request, or `/auth/connections`. Anything else is ignored.',
+    example: '/auth/connections',
+  }),
+});
+
+const form = z.string().meta({ description: 'From the page.' });
+
+const SignInForm = z
+  .object({ form, return_to: z.string().optional(), name: z.string(), password: z.string() })
+  .register(named, { id: 'SignInForm' });
+
+const SignOutForm = z.object({ form }).register(named, { id: 'SignOutForm' });
+
+const FORM = '1767225600000.0a1B.mac';
+
+/** The pages of the built-in members. */
+export const MEMBER_OPERATIONS: Operation[] = [
+  {
+    ...pageOperation,
+    id: 'showSignIn',
+    method: 'get',
+    path: '/auth/sign-in',
+    summary: 'The sign-in page',
+    parameters: { query: SignInQuery },
+    answers: { 200: pageAnswer('The page.') },
+    failures: PAGE_FAILURES.page,
+  },
+  {
+    ...pageOperation,
+    id: 'signIn',
+    method: 'post',
+    path: '/auth/sign-in',
+    summary: 'The form of the sign-in page',
+    body: { schema: SignInForm, example: { form: FORM, name: 'amelie@cinema.example', password: 'a long password' } },
+    answers: { 303: { description: 'To `return_to`, with the session in a cookie.' } },
+    failures: [
+      ...PAGE_FAILURES.form,
+      { status: 403, detail: 'The name or the password is wrong.' },
+      { status: 429, detail: 'Too many attempts.' },
+    ],
+  },
+  {
+    ...pageOperation,
+    id: 'showSignOut',
+    method: 'get',
+    path: '/auth/sign-out',
+    summary: 'The sign-out page',
+    answers: { 200: pageAnswer('The page.') },
+    failures: PAGE_FAILURES.page,
+  },
+  {
+    ...pageOperation,
+    id: 'signOut',
+    method: 'post',
+    path: '/auth/sign-out',
+    summary: 'The form of the sign-out page',
+    body: { schema: SignOutForm, example: { form: FORM } },
+    answers: { 303: { description: 'To the sign-out page. The session has ended.' } },
+    failures: PAGE_FAILURES.form,
+  },
+];

@@ -1,0 +1,98 @@
+import { Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
+import { queryOf } from '../auth/authorize/authorization-request.js';
+import { AuthorizationSite } from '../auth/authorize/authorization-site.js';
+import { type AuthorizationTarget, AuthorizationTargets } from '../auth/authorize/authorization-targets.js';
+import type { HttpRequest, HttpResponse } from '../http/exchange.js';
+import { UsherRoutes } from '../http/oauth-route.js';
+import { PageRoute } from '../http/pages/page-route.js';
+import { seeOther, sendPage } from '../http/pages/page.js';
+import { Problem } from '../http/problem.js';
+import { MemberSignIn } from './member-sign-in.js';
+import { signInPage, signOutPage } from './sign-in-page.js';
+
+const SIGN_IN = '/auth/sign-in';
+const SIGN_OUT = '/auth/sign-out';
+
+/** The pages of this server that a sign-in may lead to. Anything else would be an open redirector. */
+const RETURN_TO = /^\/auth\/(authorize\?[\x21-\x7e]*|connections)$/;
+const DEFAULT_RETURN = '/auth/connections';
+
+type SignInForm = Partial<Record<'form' | 'return_to' | 'name' | 'password', unknown>>;
+
+/** Where the built-in members sign in and out. */
+@Controller('auth')
+@UsherRoutes()
+export class SignInController {
+  constructor(
+    private readonly site: AuthorizationSite,
+    private readonly targets: AuthorizationTargets,
+    private readonly members: MemberSignIn,
+  ) {}
+
+  @Get('sign-in')
+  @PageRoute()
+  async show(@Req() request: HttpRequest, @Res() response: HttpResponse, @Query('return_to') given: unknown) {
+    await this.sendSignIn(request, response, { returnTo: returnPath(given), name: '', fault: null, status: 200 });
+  }
+
+  @Post('sign-in')
+  @PageRoute()
+  async signIn(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
+    const { form, return_to, name, password } = (request.body ?? {}) as SignInForm;
+    this.site.forms.check(request.headers, SIGN_IN, form);
+    const returnTo = returnPath(return_to);
+    const given = { name: textOf(name), password: textOf(password) };
+    if (await this.members.signIn(given, request, response)) {
+      // A form from before the sign-in is void, so nobody can have prepared one.
+      this.site.forms.renew(response);
+      return seeOther(response, this.site.url(returnTo));
+    }
+    const fault = 'The name or the password is wrong.';
+    await this.sendSignIn(request, response, { returnTo, name: given.name, fault, status: 403 });
+  }
+
+  @Get('sign-out')
+  @PageRoute()
+  async showSignOut(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
+    const owner = await this.site.currentOwner(request);
+    const form = this.site.forms.seal(this.site.forms.browser(request.headers, response), SIGN_OUT);
+    const view = owner && { action: this.site.url(SIGN_OUT), form, owner: owner.name };
+    sendPage(response, 200, { title: 'Sign out', body: signOutPage(view) });
+  }
+
+  @Post('sign-out')
+  @PageRoute()
+  async signOut(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
+    const { form } = (request.body ?? {}) as SignInForm;
+    this.site.forms.check(request.headers, SIGN_OUT, form);
+    await this.members.signOut(request, response);
+    this.site.forms.renew(response);
+    seeOther(response, this.site.url(SIGN_OUT));
+  }
+
+  private async sendSignIn(
+    request: HttpRequest,
+    response: HttpResponse,
+    { returnTo, name, fault, status }: { returnTo: string; name: string; fault: string | null; status: number },
+  ): Promise<void> {
+    const target = await this.targetOf(returnTo);
+    const form = this.site.forms.seal(this.site.forms.browser(request.headers, response), SIGN_IN);
+    const application = target?.client.name ?? null;
+    const body = signInPage({ action: this.site.url(SIGN_IN), form, returnTo, name, application, fault });
+    const formTarget = target && new URL(target.redirectUri).origin;
+    sendPage(response, status, { title: 'Sign in', body, formTarget });
+  }
+
+  /** Null for a request that leads nowhere: the page after the sign-in will say so. */
+  private async targetOf(returnTo: string): Promise<AuthorizationTarget | null> {
+    if (!returnTo.includes('?')) return null;
+    return this.targets.find(queryOf(returnTo)).catch((error: unknown) => {
+      if (error instanceof Problem) return null;
+      throw error;
+    });
+  }
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+
+const returnPath = (given: unknown): string => (RETURN_TO.test(textOf(given)) ? textOf(given) : DEFAULT_RETURN);

@@ -1,0 +1,34 @@
+import { Logger } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
+
+const INTERVAL_MS = 60_000;
+const MAX_TEXTS = 100;
+
+interface Logged {
+  at: number;
+  repetitions: number;
+}
+
+/** Logs a warning at once and its repetitions at most once a minute, with their number. */
+export class RepeatedWarnings {
+  private readonly logged = new LRUCache<string, Logged>({ max: MAX_TEXTS });
+
+  constructor(
+    private readonly logger: Pick<Logger, 'warn'>,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
+
+  warn(text: string): void {
+    const now = this.now();
+    const last = this.logged.get(text);
+    if (last && now - last.at < INTERVAL_MS) {
+      last.repetitions += 1;
+      return;
+    }
+    this.logger.warn(last && last.repetitions > 0 ? `${text} (repeated ${last.repetitions} times)` : text);
+    this.logged.set(text, { at: now, repetitions: 0 });
+  }
+}
+
+/** For the errors of all queues and workers of this process, which report a lost connection each. */
+export const queueWarnings = new RepeatedWarnings(new Logger('queue'));

@@ -1,0 +1,121 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
+import { Client } from '../../clients/client.entity.js';
+import { checkWritable, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { isDatabaseDown } from '../../database/sql.js';
+import type { Claim } from './attempt.js';
+
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 10_000;
+const LOG_EVERY_MS = 60_000;
+
+/**
+ * What deliveries do while the database is away. All of them wait for one query, which is repeated with growing pauses,
+ * and write one log line a minute together.
+ */
+@Injectable()
+export class DatabaseOutage implements OnModuleDestroy {
+  private readonly logger = new Logger('delivery');
+  /** Attempts that have ended but could not be recorded yet. */
+  private readonly unrecorded = new Set<Claim>();
+  private readonly shutdown = new AbortController();
+  private outage: Promise<void> | null = null;
+  private loggedAt = -Infinity;
+
+  constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
+
+  /** Repeats `store` for as long as the process runs, because an attempt whose outcome is not recorded is repeated. */
+  async untilStored<T>(claim: Claim, store: () => Promise<T>): Promise<T> {
+    for (let tried = 0; ; tried += 1) {
+      try {
+        const result = await store();
+        this.unrecorded.delete(claim);
+        return result;
+      } catch (error) {
+        this.unrecorded.add(claim);
+        if (isDatabaseDown(error)) await this.begin(error);
+        else await this.afterFault(claim, error, tried);
+      }
+    }
+  }
+
+  /** Notes that a query failed because the database is away. Resolves when it is back. */
+  begin(error: unknown): Promise<void> {
+    this.outage ??= this.untilBack(error).finally(() => (this.outage = null));
+    return this.outage;
+  }
+
+  /** Resolves at once while the database answers; else when it is back, or when this process shuts down. */
+  async end(): Promise<void> {
+    if (!this.outage || this.hasShutDown) return;
+    const shutDown = new Promise<void>((resolve) => this.shutdown.signal.addEventListener('abort', () => resolve()));
+    await Promise.race([this.outage, shutDown]);
+  }
+
+  onModuleDestroy(): void {
+    this.shutdown.abort();
+    if (this.unrecorded.size > 0)
+      this.logger.warn(
+        `shutting down with ${this.unrecorded.size} attempt(s) that are not recorded: ${this.list()}. This process goes on ` +
+          'until they are; if it is killed, these notifications may be sent again',
+      );
+  }
+
+  private async untilBack(first: unknown): Promise<void> {
+    const startedAt = performance.now();
+    let isLogged = false;
+    let error = first;
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
+      await this.pause(pauseMs);
+      if (this.hasShutDown && this.unrecorded.size === 0) return;
+      try {
+        await checkWritable(this.dataSource, Client);
+        break;
+      } catch (again) {
+        error = again;
+      }
+      isLogged ||= this.mayLog;
+      if (this.mayLog)
+        this.log(`the database is away: ${reasonOf(error)}; ${this.unrecorded.size} attempt(s) wait to be recorded`);
+    }
+    const seconds = Math.ceil((performance.now() - startedAt) / 1_000);
+    if (isLogged || this.mayLog) this.log(`the database was away for ${seconds} s: ${reasonOf(error)}`);
+  }
+
+  private get mayLog(): boolean {
+    return performance.now() - this.loggedAt >= LOG_EVERY_MS;
+  }
+
+  private log(line: string): void {
+    this.loggedAt = performance.now();
+    this.logger.error(line);
+  }
+
+  /** The database answers, but refuses this attempt. */
+  private async afterFault({ webhook, attempt }: Claim, error: unknown, tried: number): Promise<void> {
+    this.logger.error(
+      `webhook ${webhook.id}: recording attempt ${attempt} failed and is tried again: ${reasonOf(error)}`,
+    );
+    await pause(jittered(Math.min(FIRST_PAUSE_MS * 2 ** tried, LONGEST_PAUSE_MS)));
+  }
+
+  /** A shutdown ends the pause that is running, but not the ones after it. */
+  private async pause(ms: number): Promise<void> {
+    const options = this.hasShutDown ? {} : { signal: this.shutdown.signal };
+    await pause(jittered(ms), undefined, options).catch(() => undefined);
+  }
+
+  private get hasShutDown(): boolean {
+    return this.shutdown.signal.aborted;
+  }
+
+  private list(): string {
+    return [...this.unrecorded].map(({ webhook, attempt }) => `${webhook.id} (attempt ${attempt})`).join(', ');
+  }
+}
+
+const reasonOf = (error: unknown): string => (error as Error).message.split('\n')[0] ?? '';
+
+/** Between half of the pause and all of it, so that processes do not all ask at the same moment. */
+const jittered = (ms: number): number => ms * (1 - Math.random() / 2);

@@ -1,0 +1,194 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import * as oauth from 'oauth4webapi';
+import * as openid from 'openid-client';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { AuthorizationCode } from 'simple-oauth2';
+import { freePort } from '../../support/process.js';
+import type { TestClient, TestUsher } from '../../support/usher.js';
+import { application, member, PASSWORD, startWithIssuer } from './support.js';
+
+const QUIET = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
+const PHONE = { width: 390, height: 844 };
+/** Folder for the screenshots. To renew those of the documentation, set it to docs. */
+const PICTURES = process.env.PICTURES ?? process.env.USHER_TEST_FOLDER ?? '';
+
+let usher: TestUsher;
+let client: TestClient;
+let browser: Browser;
+/** The application's own site, on another origin. */
+let partner: Server;
+let redirectUri: string;
+
+beforeAll(async () => {
+  usher = await startWithIssuer();
+  const port = await freePort();
+  redirectUri = `http://localhost:${port}/callback`;
+  partner = createServer((_, response) => void response.end('Welcome back')).listen(port, 'localhost');
+  await once(partner, 'listening');
+  client = await application(usher, { redirectUris: [redirectUri] });
+  const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
+  browser = await chromium.launch({ executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu', ...QUIET] });
+});
+afterAll(async () => {
+  await browser.close();
+  partner.closeAllConnections();
+  partner.close();
+  await usher.stop();
+});
+
+/** A member opens the link of an application, signs in and decides. Returns the URL at which the browser arrives. */
+async function visit(url: URL, decision = 'Allow', pictures = false): Promise<URL> {
+  const { name } = await member(usher);
+  const context = await browser.newContext({ javaScriptEnabled: false, viewport: PHONE });
+  const page = await context.newPage();
+  const faults: string[] = [];
+  page.on('console', (message) => faults.push(message.text()));
+  await page.goto(url.href);
+  const shoot = async (picture: string): Promise<void> => {
+    expect(await isTooWide(page)).toBe(false);
+    if (pictures) await page.screenshot({ path: join(PICTURES, picture) });
+  };
+  await shoot('sign-in.png');
+  await page.getByLabel('Member name or e-mail address').fill(name);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('heading', { name: 'Allow A test client to use your account?' }).waitFor();
+  await shoot('consent.png');
+  await page.getByRole('button', { name: decision }).click();
+  await page.getByText('Welcome back').waitFor();
+  const arrived = new URL(page.url());
+  await page.goto(`${usher.running.url}/auth/connections`);
+  await shoot('connected-applications.png');
+  expect(faults).toEqual([]);
+  await context.close();
+  return arrived;
+}
+
+const isTooWide = (page: Page): Promise<boolean> =>
+  page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth');
+
+test('oauth4webapi goes the whole way, with the redirect URI on another origin', async () => {
+  const insecure = { [oauth.allowInsecureRequests]: true };
+  const issuer = new URL(usher.running.url);
+  const found = await oauth.discoveryRequest(issuer, { algorithm: 'oauth2', ...insecure });
+  const as = await oauth.processDiscoveryResponse(issuer, found);
+  const me = { client_id: client.id };
+  const verifier = oauth.generateRandomCodeVerifier();
+  const state = oauth.generateRandomState();
+  const url = new URL(as.authorization_endpoint!);
+  url.search = new URLSearchParams({
+    response_type: 'code',
+    client_id: client.id,
+    redirect_uri: redirectUri,
+    state,
+    code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+  }).toString();
+  const parameters = oauth.validateAuthResponse(as, me, await visit(url, 'Allow', true), state);
+  const auth = oauth.ClientSecretBasic(client.secret);
+  const response = await oauth.authorizationCodeGrantRequest(as, me, auth, parameters, redirectUri, verifier, insecure);
+  const tokens = await oauth.processAuthorizationCodeResponse(as, me, response);
+  expect(tokens.token_type).toBe('bearer');
+  const refreshed = await oauth.refreshTokenGrantRequest(as, me, auth, tokens.refresh_token!, insecure);
+  expect((await oauth.processRefreshTokenResponse(as, me, refreshed)).refresh_token).toBe(tokens.refresh_token);
+});
+
+describe('openid-client', () => {
+  const connect = (): Promise<openid.Configuration> =>
+    openid.discovery(new URL(usher.running.url), client.id, undefined, openid.ClientSecretBasic(client.secret), {
+      algorithm: 'oauth2',
+      execute: [openid.allowInsecureRequests],
+    });
+
+  async function request(config: openid.Configuration) {
+    const pkceCodeVerifier = openid.randomPKCECodeVerifier();
+    const expectedState = openid.randomState();
+    const url = openid.buildAuthorizationUrl(config, {
+      redirect_uri: redirectUri,
+      state: expectedState,
+      code_challenge: await openid.calculatePKCECodeChallenge(pkceCodeVerifier),
+      code_challenge_method: 'S256',
+    });
+    return { url, checks: { pkceCodeVerifier, expectedState } };
+  }
+
+  test('gets tokens that act for the member', async () => {
+    const config = await connect();
+    const { url, checks } = await request(config);
+    const tokens = await openid.authorizationCodeGrant(config, await visit(url), checks);
+    expect(await openid.tokenIntrospection(config, tokens.access_token)).toMatchObject({
+      active: true,
+      sub: expect.stringMatching(/^owner:/),
+    });
+  });
+
+  test('learns that the member declined', async () => {
+    const config = await connect();
+    const { url, checks } = await request(config);
+    const arrived = await visit(url, 'Decline');
+    await expect(openid.authorizationCodeGrant(config, arrived, checks)).rejects.toMatchObject({
+      error: 'access_denied',
+    });
+  });
+
+  test('refuses the response of another issuer (mix-up)', async () => {
+    const config = await connect();
+    const { url, checks } = await request(config);
+    const arrived = await visit(url);
+    arrived.searchParams.set('iss', 'https://evil.example');
+    const response = openid.authorizationCodeGrant(config, arrived, checks);
+    await expect(response).rejects.toMatchObject({ cause: { message: expect.stringContaining('iss') } });
+  });
+});
+
+test('simple-oauth2 gets tokens', async () => {
+  const flow = new AuthorizationCode({
+    client: { id: client.id, secret: client.secret },
+    auth: { tokenHost: usher.running.url, tokenPath: '/auth/token', authorizePath: '/auth/authorize' },
+  });
+  const verifier = oauth.generateRandomCodeVerifier();
+  const challenge = { code_challenge: await oauth.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' };
+  const url = flow.authorizeURL({ redirect_uri: redirectUri, state: 'state', ...challenge } as never);
+  const code = (await visit(new URL(url))).searchParams.get('code')!;
+  const { token } = await flow.getToken({ code, redirect_uri: redirectUri, code_verifier: verifier } as never);
+  expect(token.token_type).toBe('Bearer');
+});
+
+const PYTHON = process.env.PYTHON ?? 'python3';
+const AUTHLIB = `
+import json, os, sys
+from authlib.integrations.requests_client import OAuth2Session
+issuer, client_id, secret, redirect_uri = sys.argv[1:5]
+os.environ['AUTHLIB_INSECURE_TRANSPORT'] = '1'
+session = OAuth2Session(client_id, secret, redirect_uri=redirect_uri, code_challenge_method='S256')
+verifier = 'v' * 48
+url, state = session.create_authorization_url(issuer + '/auth/authorize', code_verifier=verifier)
+print(url, flush=True)
+token = session.fetch_token(issuer + '/auth/token', authorization_response=input(), code_verifier=verifier, state=state)
+print(json.dumps(token))
+`;
+
+const testAuthlib = async (): Promise<void> => {
+  const args = ['-c', AUTHLIB, usher.running.url, client.id, client.secret, redirectUri];
+  const running = promisify(execFile)(PYTHON, args);
+  const [line] = (await once(running.child.stdout!, 'data')) as [string];
+  running.child.stdin!.end(`${(await visit(new URL(line.trim()))).href}\n`);
+  const { stdout } = await running;
+  expect(JSON.parse(stdout.trim().split('\n').at(-1)!)).toMatchObject({ token_type: 'Bearer' });
+};
+
+if (hasAuthlib()) test('Authlib (Python) gets tokens', testAuthlib);
+
+function hasAuthlib(): boolean {
+  try {
+    execFileSync(PYTHON, ['-c', 'import authlib, requests'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,29 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type TestClient, TestUsher } from '../../support/usher.js';
+import { expectOAuthError, FORM_TYPE, JSON_TYPE, post } from './support.js';
+
+let usher: TestUsher;
+let client: TestClient;
+
+beforeAll(async () => {
+  usher = await TestUsher.start();
+  client = await usher.client();
+});
+afterAll(() => usher.stop());
+
+test.each(['/auth', '/auth/', '/auth/nothing', '/auth/token/', '/auth/token/x', '/auth//token'])(
+  '%s is answered 404',
+  async (path) => expectOAuthError(await post(client, path, { type: JSON_TYPE, body: '{}' }), 404, 'invalid_request'),
+);
+
+test('percent-encoded OAuth paths also get OAuth errors', async () => {
+  expectOAuthError(await usher.request('POST', '/%61uth/token', {}, {}), 401, 'invalid_client');
+  expectOAuthError(await usher.request('GET', '/auth/%74oken', {}), 405, 'invalid_request');
+  expectOAuthError(await usher.request('POST', '/auth/%zz', {}), 400, 'invalid_request');
+});
+
+test('only OAuth routes accept form bodies', async () => {
+  const { body } = await client.token();
+  const headers = { authorization: `Bearer ${String(body.access_token)}`, 'content-type': FORM_TYPE };
+  expect((await usher.request('POST', '/movie-orders', headers, 'currencyCode=MYR')).status).toBe(415);
+});

@@ -1,0 +1,40 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Backend, createBackend, type Settings } from '../support/backend.js';
+import { freePort, usher, usherJson } from '../support/process.js';
+
+let backend: Backend;
+/** The queue's server is down. */
+let settings: Settings;
+let clientId: string;
+beforeAll(async () => {
+  backend = await createBackend();
+  settings = { ...backend.settings, QUEUE_URL: `redis://127.0.0.1:${await freePort()}` };
+  const create = ['client', 'create', '--name', 'A client', '--notify-url', 'https://client.example/notify'];
+  clientId = (await usherJson<{ client_id: string }>(settings, create)).client_id;
+});
+afterAll(() => backend.drop());
+
+describe('while the queue is down,', () => {
+  test.each([
+    ['client list'],
+    ['client show ID'],
+    ['client disable ID'],
+    ['client enable ID'],
+    ['client set-notify-url ID https://client.example/other'],
+    ['client rotate-secret ID'],
+    ['client finish-rotation ID'],
+    ['webhook list'],
+    ['keys rotate'],
+    ['purge'],
+  ])('"%s" works, because it needs no queue', async (line) => {
+    const { code, stderr } = await usher(settings, line.replace('ID', clientId).split(' '));
+    expect({ code, stderr: stderr.replace(/^(Encrypting|Purging).*\n/gm, '') }).toEqual({ code: 0, stderr: '' });
+  });
+
+  test('"order complete" and "webhook resend" leave their notifications to the retry run', async () => {
+    const completion = ['--booking-id', 'B', '--transaction-id', 'T'];
+    const { stderr } = await usher(settings, ['order', 'complete', 'unknown', ...completion]);
+    expect(stderr).toMatch(/^usher: there is no order/);
+    expect(await usherJson(settings, ['webhook', 'resend', '--all-failed'])).toEqual({ resent: 0, skipped: 0 });
+  });
+});

@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { loadConfig } from '../../src/server/settings/settings.js';
+
+interface Service {
+  environment: Record<string, string>;
+  read_only?: boolean;
+  cap_drop?: string[];
+  security_opt?: string[];
+}
+const TEXT = readFileSync('docker-compose.yml', 'utf8');
+const { services } = parse(TEXT, { merge: true }) as { services: Record<string, Service> };
+const USHER = ['api', 'worker', 'migrate'];
+/** The Dockerfile sets these; a process in a container has no reason to change them. */
+const OF_THE_IMAGE = ['HOST', 'PORT'];
+
+/** What compose makes of a value with these variables. */
+function interpolated(value: string, variables: Record<string, string>): string {
+  return value.replace(/\$\{(\w+)(?::([-?])([^}]*))?\}/g, (_, name: string, operator?: string, rest = '') => {
+    const given = variables[name] ?? '';
+    if (given === '' && operator === '?') throw new Error(`required variable ${name} is missing a value: ${rest}`);
+    return given === '' ? rest : given;
+  });
+}
+
+const environmentOf = (service: string, variables: Record<string, string>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(services[service]!.environment).map(([name, value]) => [name, interpolated(value, variables)]),
+  );
+
+const VARIABLES = {
+  MYSQL_PASSWORD: 'hunter2',
+  USHER_MASTER_KEYS: `k1:${Buffer.alloc(32, 7).toString('base64')}`,
+  OPS_USER: 'ops',
+  OPS_PASSWORD: 'hunter2 hunter2 hunter2',
+};
+
+test.each(USHER)('compose gives %s settings that Usher accepts', (service) => {
+  const config = loadConfig({ HOST: '0.0.0.0', ...environmentOf(service, VARIABLES) });
+  expect(config).toMatchObject({ database: { kind: 'mysql' }, queue: { kind: 'redis' } });
+});
+
+test('compose passes every documented setting', () => {
+  const table = readFileSync('docs/configuration.md', 'utf8').split('\n## ')[0]!;
+  const rows = table.split('\n').filter((line) => line.startsWith('| `'));
+  const documented = rows.flatMap((row) => [...row.split('|')[1]!.matchAll(/`([A-Z_]+)`/g)].map(([, name]) => name!));
+  expect(documented.length).toBeGreaterThan(20);
+  for (const service of ['api', 'worker'])
+    expect(Object.keys(services[service]!.environment)).toEqual(
+      expect.arrayContaining(documented.filter((name) => !OF_THE_IMAGE.includes(name))),
+    );
+});
+
+test('compose refuses to start without a database password, and no other password has a default', () => {
+  const without = { ...VARIABLES, MYSQL_PASSWORD: '' };
+  for (const service of [...USHER, 'mysql'])
+    expect(() => environmentOf(service, without)).toThrow(
+      'required variable MYSQL_PASSWORD is missing a value: set it',
+    );
+  expect(TEXT).not.toMatch(/(PASSWORD|KEYS):-[^}]/);
+});
+
+test.each(Object.keys(services))('the container %s has a read-only file system and no capabilities', (service) => {
+  expect(services[service]).toMatchObject({
+    read_only: true,
+    cap_drop: ['ALL'],
+    security_opt: ['no-new-privileges:true'],
+  });
+});
+
+test('the image runs Node 24 without root and has no embedded database', () => {
+  const dockerfile = readFileSync('Dockerfile', 'utf8');
+  expect(dockerfile).toMatch(/^ARG NODE=node:24-/m);
+  expect(dockerfile).toMatch(/^USER node$/m);
+  expect(dockerfile).toContain("delete peerDependencies['@electric-sql/pglite']");
+});

@@ -1,0 +1,166 @@
+import 'reflect-metadata';
+import {
+  HttpException,
+  type INestApplicationContext,
+  Injectable,
+  Module,
+  type ModuleMetadata,
+  Scope,
+} from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { DataSource, type DataSourceOptions } from 'typeorm';
+import { dataSourceOptions } from '../../src/database/data-source-options.js';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/index.js';
+import {
+  AuthModule,
+  ClientsModule,
+  ClientsService,
+  migrateUsherQueue,
+  OnOrderCompleted,
+  type OrderCompleted,
+  OrdersModule,
+  OrdersService,
+  usherEntities,
+  UsherModule,
+  type UsherOptions,
+  WebhookModule,
+  WebhookService,
+} from '../../src/index.js';
+import { loadConfig } from '../../src/server/settings/settings.js';
+import { type Backend, createBackend } from '../support/backend.js';
+import { COMPLETION, NEW_ORDER } from '../support/usher.js';
+
+let backend: Backend;
+let embedded: EmbeddedPostgres | null;
+let dataSource: DataSource;
+let options: UsherOptions;
+const open: INestApplicationContext[] = [];
+
+beforeAll(async () => {
+  backend = await createBackend();
+  const config = loadConfig(backend.settings);
+  embedded = config.database.kind === 'embedded' ? await openEmbeddedPostgres(config.database.folder, 'own') : null;
+  const base = await dataSourceOptions(config, embedded, 'service');
+  dataSource = await new DataSource({ ...base, entities: usherEntities } as DataSourceOptions).initialize();
+  options = {
+    environment: 'sandbox',
+    masterKeys: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
+    database: { dataSource },
+    queue: { prefix: config.queuePrefix, ...('url' in config.queue && { url: config.queue.url.href }) },
+    deliver: false,
+  };
+  await migrateUsherQueue(options);
+});
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((application) => application.close()));
+});
+afterAll(async () => {
+  await dataSource.destroy();
+  await embedded?.close();
+  await backend.drop();
+});
+
+async function start({ imports = [], providers = [] }: ModuleMetadata): Promise<INestApplicationContext> {
+  @Module({ imports, providers })
+  class HostModule {}
+  const application = await NestFactory.createApplicationContext(HostModule, { logger: false, abortOnError: false });
+  open.push(application);
+  return application;
+}
+
+describe('a host does not start, and reads what to do', () => {
+  test('if UsherModule is imported twice', async () => {
+    const twice = [UsherModule.forRoot(options), UsherModule.forRoot(options)];
+    await expect(start({ imports: twice })).rejects.toThrow('UsherModule is imported twice; call forRoot()');
+  });
+
+  test('if options are invalid, all of them', () => {
+    const options = { environment: 'staging', database: { url: 'oracle://h' } } as unknown as UsherOptions;
+    expect(() => UsherModule.forRoot(options)).toThrow(
+      /environment is "staging"[^]*database\.url is invalid[^]*masterKeys/,
+    );
+  });
+
+  test('if UsherModule is not imported', async () => {
+    await expect(start({ imports: [AuthModule] })).rejects.toThrow('import UsherModule.forRoot() or forRootAsync()');
+  });
+
+  test('if its data source is not initialized', async () => {
+    const usher = UsherModule.forRoot({ ...options, database: { dataSource: new DataSource({ type: 'postgres' }) } });
+    await expect(start({ imports: [usher] })).rejects.toThrow('the DataSource is not initialized; pass one that is');
+  });
+
+  test.each([
+    ['database.url', { database: { url: 'mysql://127.0.0.1:1/cinema' }, queue: { url: 'redis://127.0.0.1:1' } }],
+    ['queue.url', { queue: { url: 'redis://127.0.0.1:1' } }],
+  ])('if a server does not answer: the message names the option %s', async (option, wrong) => {
+    const usher = UsherModule.forRoot({ ...options, ...wrong, deliver: true });
+    await expect(start({ imports: [usher, WebhookModule] })).rejects.toThrow(
+      `connection refused; start it or correct ${option}`,
+    );
+  });
+});
+
+describe('a caller of the services gets an HttpException that says what is wrong', () => {
+  let application: INestApplicationContext;
+
+  beforeEach(async () => {
+    application = await start({ imports: [UsherModule.forRoot(options), ClientsModule, OrdersModule, WebhookModule] });
+  });
+
+  test.each<[string, number, (clients: ClientsService) => Promise<unknown>]>([
+    ['an unknown client', 404, (clients) => clients.get('nobody')],
+    ['an invalid name', 422, (clients) => clients.create('', null)],
+    ['an invalid Notify URL', 400, (clients) => clients.create('Partner', 'ftp://partner.example')],
+    ['imported credentials that are invalid', 422, (clients) => clients.import('P', null, { id: '', secret: 'x' })],
+    [
+      'an id that exists',
+      409,
+      async (clients) => {
+        const { client } = await clients.create('Partner', null);
+        return clients.import('Other', null, { id: client.id, secret: 'another secret of a client' });
+      },
+    ],
+  ])('%s: %d', async (_, status, call) => {
+    const error: unknown = await call(application.get(ClientsService, { strict: false })).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toBeInstanceOf(HttpException);
+    expect((error as HttpException).getStatus()).toBe(status);
+  });
+
+  test('a notification for an unknown client: 404', async () => {
+    const webhooks = application.get(WebhookService, { strict: false });
+    await expect(webhooks.notify({ referenceId: 'R-1', clientId: 'nobody', data: {} })).rejects.toMatchObject({
+      status: 404,
+    });
+  });
+});
+
+test('a listener of a completed order may be request-scoped: each order has its own instance', async () => {
+  const seen: [Listener, string][] = [];
+  @Injectable({ scope: Scope.REQUEST })
+  class Listener {
+    @OnOrderCompleted()
+    note({ order }: OrderCompleted): void {
+      seen.push([this, order.key]);
+    }
+  }
+  const application = await start({
+    imports: [UsherModule.forRoot(options), ClientsModule, OrdersModule, WebhookModule],
+    providers: [Listener],
+  });
+  const orders = application.get(OrdersService, { strict: false });
+  const { client } = await application
+    .get(ClientsService, { strict: false })
+    .create('Partner', 'https://partner.example/notify');
+  const keys: string[] = [];
+  for (let made = 0; made < 2; made += 1) {
+    const { key } = await orders.create(client, NEW_ORDER);
+    await orders.complete(key, COMPLETION);
+    keys.push(key);
+  }
+  expect(seen.map(([, key]) => key)).toEqual(keys);
+  expect(new Set(seen.map(([listener]) => listener)).size).toBe(2);
+});

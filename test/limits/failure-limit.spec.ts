@@ -1,0 +1,86 @@
+import { expect, test } from '@jest/globals';
+import { FailureLimit, TooManyFailures } from '../../src/limits/failure-limit.js';
+import { Limiter } from '../../src/limits/limiter.js';
+import { TestClock, TestStore } from './support.js';
+
+const LIMIT = 5;
+const wrong = new Error('wrong secret');
+const fails = async (): Promise<never> => {
+  await new Promise((resolve) => setImmediate(resolve));
+  throw wrong;
+};
+const succeeds = () => new Promise<string>((resolve) => setImmediate(() => resolve('ok')));
+
+function open(clock = new TestClock(), store: TestStore | null = null) {
+  const limit = new FailureLimit(new Limiter({ count: LIMIT, seconds: 60 }, store, clock));
+  const attempt = (check: () => Promise<string>, key = 'a'): Promise<string> =>
+    limit.run(key, check, (error) => error === wrong).catch((error: unknown) => outcomeOf(error));
+  return { clock, attempt };
+}
+
+const outcomeOf = (error: unknown): string =>
+  error instanceof TooManyFailures ? `wait ${error.waitSeconds}` : (error as Error).message;
+
+test('of many failing checks at the same moment only as many run as the limit allows, and a success after them does not run', async () => {
+  const { attempt } = open();
+  let checked = 0;
+  const guess = () => {
+    checked += 1;
+    return fails();
+  };
+  const guesses = Array.from({ length: 1_500 }, () => attempt(guess));
+  const last = attempt(succeeds);
+  const outcomes = await Promise.all(guesses);
+  expect(checked).toBe(LIMIT);
+  expect(outcomes.filter((outcome) => outcome === wrong.message)).toHaveLength(LIMIT);
+  expect(await last).toBe('wait 60');
+});
+
+test('500 successful checks at the same moment all run, however low the limit', async () => {
+  const { attempt } = open();
+  const outcomes = await Promise.all(Array.from({ length: 500 }, () => attempt(succeeds)));
+  expect(new Set(outcomes)).toEqual(new Set(['ok']));
+});
+
+test('successful checks run while failures are below the limit', async () => {
+  const { attempt } = open();
+  for (let n = 1; n < LIMIT; n += 1) await attempt(fails);
+  expect(await Promise.all(Array.from({ length: 50 }, () => attempt(succeeds)))).not.toContain('wait 60');
+});
+
+test('checks wait for those before them, and are refused only if these reach the limit', async () => {
+  const { attempt } = open();
+  const inOrder = [fails, fails, fails, fails, succeeds, succeeds, fails, succeeds];
+  expect(await Promise.all(inOrder.map((check) => attempt(check)))).toEqual([
+    ...Array.from({ length: 4 }, () => wrong.message),
+    'ok',
+    'ok',
+    wrong.message,
+    'wait 60',
+  ]);
+});
+
+test('a success is refused if other processes have reached the limit', async () => {
+  const clock = new TestClock();
+  const store = new TestStore(clock);
+  const [one, other] = [open(clock, store), open(clock, store)];
+  for (let n = 0; n < LIMIT; n += 1) await one.attempt(fails);
+  await clock.pass(1_000);
+  expect(await other.attempt(succeeds)).toMatch(/^wait/);
+});
+
+test('an error that is no failure gives its reservation back', async () => {
+  const { attempt } = open();
+  const down = () => Promise.reject(new Error('the database is down'));
+  for (let n = 0; n < 3 * LIMIT; n += 1) expect(await attempt(down)).toBe('the database is down');
+  expect(await attempt(succeeds)).toBe('ok');
+});
+
+test('other keys are not affected, and the key itself is free after the window', async () => {
+  const { clock, attempt } = open();
+  for (let n = 0; n < LIMIT; n += 1) await attempt(fails);
+  expect(await attempt(succeeds)).toBe('wait 60');
+  expect(await attempt(succeeds, 'b')).toBe('ok');
+  clock.skip(60_000);
+  expect(await attempt(succeeds)).toBe('ok');
+});

@@ -1,0 +1,182 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { AuditLog } from '../../src/audit/audit.module.js';
+import { AccessToken, Grant } from '../../src/auth/tokens/grant.entity.js';
+import { Client, ClientSecret } from '../../src/clients/client.entity.js';
+import { IdempotencyKey } from '../../src/orders/idempotency-key.entity.js';
+import { MovieOrder } from '../../src/orders/movie-order.entity.js';
+import { ClientErasure } from '../../src/retention/client-erasure.js';
+import { RowErasure } from '../../src/retention/row-erasure.js';
+import { newId, orderKey } from '../../src/values/identifier.js';
+import { DeliveryQueue } from '../../src/webhooks/queue/delivery.queue.js';
+import { DeliveredReference, Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
+import { eventually } from '../support/eventually.js';
+import { usher as run, UsherProcess } from '../support/process.js';
+import { answer, TestReceiver } from '../support/receiver.js';
+import { NEW_ORDER, type TestClient, TestUsher } from '../support/usher.js';
+
+const OWNED = [Webhook, DeliveredReference, MovieOrder, IdempotencyKey, AccessToken, Grant, ClientSecret];
+const OLD = Date.now() - 100 * 86_400_000;
+
+let usher: TestUsher;
+let receiver: TestReceiver;
+beforeAll(async () => {
+  receiver = await TestReceiver.start();
+  usher = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '1', WEBHOOK_TIMEOUT: '2s' });
+});
+afterEach(() => {
+  receiver.behaviour = answer(200);
+});
+afterAll(async () => {
+  await usher.stop();
+  receiver.close();
+});
+
+const erasure = (): ClientErasure => {
+  const { app } = usher.running;
+  const queue = app.get(DeliveryQueue, { strict: false });
+  const rows = new RowErasure(usher.dataSource, queue);
+  return new ClientErasure(usher.dataSource, rows, app.get(AuditLog, { strict: false }));
+};
+
+/** A client that has rows of every kind. */
+async function client(): Promise<TestClient> {
+  const made = await usher.client(receiver.url);
+  const { manager } = usher.dataSource;
+  await usher.webhook(await made.completedOrder(), 'SUCCESS');
+  receiver.behaviour = answer(500);
+  await usher.webhook(await made.completedOrder(), 'FAILED');
+  receiver.behaviour = answer(200);
+  const body = JSON.stringify(NEW_ORDER);
+  const { refresh_token: refreshToken } = (await made.token()).body;
+  const token = String((await made.refresh(refreshToken)).body.access_token);
+  await made.refresh(refreshToken);
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'idempotency-key': 'once' };
+  expect((await usher.request('POST', '/movie-orders', headers, body)).status).toBe(201);
+  await manager.insert(DeliveredReference, {
+    webhookId: newId('sandbox', OLD),
+    referenceId: orderKey(newId('sandbox', OLD)),
+    eventType: 'NOTIFY_ORDER_COMPLETION',
+    clientId: made.id,
+    attempts: 1,
+    finishedAt: OLD,
+  });
+  return made;
+}
+
+const rowsOf = async ({ id: clientId }: TestClient): Promise<number[]> => {
+  const { manager } = usher.dataSource;
+  const counts = OWNED.map((entity) => manager.countBy<{ clientId: string }>(entity, { clientId }));
+  return [await manager.countBy(Client, { id: clientId }), ...(await Promise.all(counts))];
+};
+
+const attempts = (webhookIds: string[]): Promise<number[]> =>
+  Promise.all(webhookIds.map((webhookId) => usher.dataSource.manager.countBy(WebhookAttempt, { webhookId })));
+
+const webhooksOf = async ({ id }: TestClient): Promise<string[]> =>
+  (await usher.dataSource.manager.findBy(Webhook, { clientId: id })).map((webhook) => webhook.id);
+
+const NOTHING = Array(OWNED.length + 1).fill(0);
+
+test('deletes everything of a disabled client and nothing of another, and says what', async () => {
+  const [one, other] = [await client(), await client()];
+  const [before, webhooks] = [await rowsOf(other), await webhooksOf(one)];
+  expect(before).toEqual([1, 2, 1, 3, 1, 2, 2, 1]);
+  await usher.clients.setDisabled(one.id, true);
+  expect(await erasure().erase(one.id)).toEqual({
+    webhooks: 2,
+    references: 1,
+    orders: 3,
+    idempotencyKeys: 1,
+    accessTokens: 2,
+    grants: 2,
+  });
+  expect([await rowsOf(one), await attempts(webhooks)]).toEqual([NOTHING, [0, 0]]);
+  expect(await Promise.all(webhooks.map((id) => usher.queue.getJob(id)))).toEqual([undefined, undefined]);
+  expect(await rowsOf(other)).toEqual(before);
+  const audit = await usher.running.app.get(AuditLog, { strict: false }).list({ subject: `client:${one.id}` });
+  expect(audit.map(({ action }) => action).slice(0, 2)).toEqual(['client.erased', 'client.erasure-started']);
+  expect(audit[0]?.detail).toMatchObject({ orders: 3, webhooks: 2 });
+});
+
+test('refuses while the client is enabled, and an unknown client', async () => {
+  const enabled = await client();
+  const before = await rowsOf(enabled);
+  await expect(erasure().erase(enabled.id)).rejects.toThrow(
+    `client ${enabled.id} is enabled; disable it first with "usher client disable ${enabled.id}"`,
+  );
+  expect(await rowsOf(enabled)).toEqual(before);
+  await expect(erasure().erase(`${enabled.id} `)).rejects.toThrow('there is no client');
+  await expect(erasure().erase('nobody')).rejects.toThrow('there is no client nobody');
+});
+
+test('is finished by a second call, wherever the first one was interrupted', async () => {
+  for (let at = 1; at <= 6; at += 1) {
+    const one = await client();
+    await usher.clients.setDisabled(one.id, true);
+    let calls = 0;
+    const interrupt = (): void => {
+      calls += 1;
+      if (calls === at) throw new Error('interrupted');
+    };
+    await expect(erasure().erase(one.id, { onProgress: interrupt })).rejects.toThrow('interrupted');
+    expect((await rowsOf(one))[0]).toBe(1);
+    await erasure().erase(one.id);
+    expect(await rowsOf(one)).toEqual(NOTHING);
+  }
+});
+
+test('a job whose webhook is erased ends, and an attempt that is under way leaves no row', async () => {
+  const one = await usher.client(receiver.url);
+  let finish: () => void = () => undefined;
+  receiver.behaviour = (response) => (finish = () => void response.writeHead(500).end());
+  const key = await one.completedOrder();
+  await receiver.waitFor(key);
+  const [webhookId = ''] = await webhooksOf(one);
+  await usher.clients.setDisabled(one.id, true);
+  await erasure().erase(one.id);
+  finish();
+  await eventually('the job has ended', async () => (await usher.queue.getJobState(webhookId)) !== 'active');
+  expect([await rowsOf(one), await attempts([webhookId])]).toEqual([NOTHING, [0]]);
+  await usher.queue.add('deliver', { webhook: webhookId }, { jobId: `${webhookId}-again` });
+  const job = await eventually('it is completed', async () => {
+    const found = await usher.queue.getJob(`${webhookId}-again`);
+    return found?.finishedOn === undefined ? null : found;
+  });
+  expect(job.failedReason ?? null).toBeNull();
+});
+
+test('a client with more rows than a batch is erased while another one is served', async () => {
+  const [one, other] = [await client(), await usher.client(receiver.url)];
+  const { manager } = usher.dataSource;
+  const common = { clientId: one.id, createdAt: OLD, lastUpdatedAt: OLD, status: 'PENDING' as const };
+  const orders = Array.from({ length: 1_300 }, () => ({ ...NEW_ORDER, ...common, id: newId('sandbox', OLD) }));
+  await manager.insert(MovieOrder, orders);
+  await usher.clients.setDisabled(one.id, true);
+  const [erased, ...keys] = await Promise.all([
+    erasure().erase(one.id),
+    ...Array.from({ length: 5 }, () => other.completedOrder()),
+  ]);
+  expect(erased.orders).toBe(1_303);
+  for (const key of keys) await usher.webhook(key, 'SUCCESS');
+  expect(await rowsOf(one)).toEqual(NOTHING);
+});
+
+test('the command asks for the id, and deletes nothing without it', async () => {
+  const one = await client();
+  await usher.clients.setDisabled(one.id, true);
+  const typed = async (line: string) => {
+    const command = new UsherProcess('cli.js', ['client', 'erase', one.id, '--json'], usher.settings);
+    command.child.stdin?.end(line);
+    return command.ended;
+  };
+  for (const line of ['', 'yes\n']) {
+    const { code, stdout, stderr } = await typed(line);
+    expect([code, stdout, stderr]).toEqual([1, '', expect.stringContaining('nothing was deleted')]);
+  }
+  expect((await rowsOf(one))[0]).toBe(1);
+  const { code, stdout } = await typed(`${one.id}\n`);
+  expect([code, JSON.parse(stdout)]).toEqual([0, expect.objectContaining({ client_id: one.id, orders: 3 })]);
+  expect(await rowsOf(one)).toEqual(NOTHING);
+  const again = await run(usher.settings, ['client', 'erase', one.id, '--yes']);
+  expect([again.code, again.stderr]).toEqual([1, expect.stringContaining(`there is no client ${one.id}`)]);
+});

@@ -1,0 +1,121 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { DataSource, type QueryRunner } from 'typeorm';
+import { usherEntities } from '../../src/index.js';
+import { dataSourceOptions } from '../../src/database/data-source-options.js';
+import { usherMigrations } from '../../src/database/migrator.js';
+import { loadConfig } from '../../src/server/settings/settings.js';
+import { BACKEND } from '../support/backend.js';
+import { eventually } from '../support/eventually.js';
+import { OwnDatabase } from '../support/own-database.js';
+import { usher, UsherProcess } from '../support/process.js';
+
+const NAMES = usherMigrations.map(({ name }) => name);
+const [Initial] = usherMigrations;
+
+let database: OwnDatabase;
+beforeEach(async () => {
+  database = await OwnDatabase.create();
+});
+afterEach(() => database.drop());
+
+const migrate = (...args: string[]) => usher(database.settings, ['migrate', ...args]);
+
+async function withDataSource<T>(work: (dataSource: DataSource) => Promise<T>): Promise<T> {
+  const options = await dataSourceOptions(loadConfig(database.settings), null, 'migration');
+  const dataSource = await new DataSource({ ...options, entities: usherEntities } as never).initialize();
+  return work(dataSource).finally(() => dataSource.destroy());
+}
+
+/** What the schema lacks to be that of the entities. */
+const differences = (): Promise<string[]> =>
+  withDataSource(async ({ driver }) => (await driver.createSchemaBuilder().log()).upQueries.map(({ query }) => query));
+
+/** Runs the migration without a transaction until it has created this many tables. */
+async function migrateHalfWay(tables: number): Promise<void> {
+  await withDataSource(async (dataSource) => {
+    const runner = dataSource.createQueryRunner();
+    let created = 0;
+    const killed = new Proxy(runner, {
+      get: (target, name) =>
+        name === 'createTable'
+          ? (...args: Parameters<QueryRunner['createTable']>) => {
+              if (created++ === tables) throw new Error('killed');
+              return target.createTable(...args);
+            }
+          : Reflect.get(target, name, target),
+    });
+    await expect(new Initial!().up(killed)).rejects.toThrow('killed');
+    await runner.release();
+  });
+}
+
+describe('usher migrate', () => {
+  test('run by three processes at once: all succeed, and one of them migrates', async () => {
+    const ends = await Promise.all([migrate('--json'), migrate('--json'), migrate('--json')]);
+    expect(ends.map(({ code, stderr }) => [code, stderr.replace(/^usher: another process is .*\n$/, '')])).toEqual(
+      Array(3).fill([0, '']),
+    );
+    const done = ends.map(({ stdout }) => (JSON.parse(stdout) as { migrations: string[] }).migrations);
+    expect(done.sort()).toEqual([[], [], NAMES]);
+    expect(await differences()).toEqual([]);
+  });
+
+  test('killed before its migration is recorded: the next one finishes', async () => {
+    await withDataSource((dataSource) => dataSource.showMigrations());
+    const unlock = await database.lock('usher_migration');
+    const killed = new UsherProcess('cli.js', ['migrate'], database.settings);
+    await eventually('all tables are created and the migration is not recorded', () => database.isWaitingForLock());
+    await killed.end('SIGKILL');
+    await unlock();
+    expect(await migrate('--json')).toMatchObject({ code: 0, stderr: '' });
+    expect(await differences()).toEqual([]);
+  });
+
+  test.each([1, 4, 7])('finishes a migration that ended after %d table(s)', async (tables) => {
+    await migrateHalfWay(tables);
+    expect(await migrate()).toMatchObject({ code: 0, stderr: '' });
+    expect(await differences()).toEqual([]);
+  });
+
+  test('says in one line what the server refuses', async () => {
+    const user = database.name;
+    const isMariadb = BACKEND === 'mariadb';
+    await database.administer(isMariadb ? `CREATE USER ${user}@'%'` : `CREATE ROLE ${user} LOGIN`);
+    if (isMariadb) await database.administer(`GRANT SELECT ON ${database.name}.* TO ${user}@'%'`);
+    try {
+      const refused = await usher({ ...database.settings, DATABASE_URL: database.urlOf(user) }, ['migrate']);
+      expect(refused).toMatchObject({ code: 1, stdout: '' });
+      expect(refused.stderr).toMatch(
+        /^usher: a migration failed: [^\n]*(denied)[^\n]*; correct this, then run "usher migrate" again\n$/,
+      );
+    } finally {
+      await database.administer(isMariadb ? `DROP USER ${user}@'%'` : `DROP ROLE ${user}`);
+    }
+  });
+
+  test('--status tells what is missing and changes nothing', async () => {
+    const tables = BACKEND === 'postgres';
+    const before = await migrate('--status', '--json');
+    expect([before.code, JSON.parse(before.stdout)]).toEqual([
+      1,
+      { migrations: NAMES.map((name) => ({ name, isDone: false })), isQueueDone: tables ? false : null },
+    ]);
+    expect((await migrate('--status')).stdout).toContain(`missing  ${NAMES[0]}`);
+    expect((await migrate()).stdout).toBe(`Done: ${NAMES.join(', ')}${tables ? ', tables of the queue' : ''}\n`);
+    const after = await migrate('--status');
+    expect(after).toEqual({
+      code: 0,
+      stdout: `done     ${NAMES[0]}\n${tables ? 'done     tables of the queue\n' : ''}`,
+      stderr: '',
+    });
+  });
+
+  if (BACKEND === 'postgres') {
+    test('names the tables of the queue where it made only these', async () => {
+      await migrate();
+      expect((await migrate()).stdout).toBe('No migrations to run; the database is up to date.\n');
+      await database.query('DROP SCHEMA usher_sandbox CASCADE');
+      expect((await migrate()).stdout).toBe('Done: tables of the queue\n');
+    });
+  }
+});
