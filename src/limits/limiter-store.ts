@@ -1,7 +1,7 @@
 import type { PoolConfig } from 'pg';
 import { RateLimiterPostgres, RateLimiterRedis } from 'rate-limiter-flexible';
 import { loadPg } from '../database/data-source.js';
-import { postgresSchema, LIMIT_TABLE } from '../queue/postgres-backend.js';
+import { LIMIT_TABLE, postgresSchema, surviveLostConnections } from '../queue/postgres-backend.js';
 import { postgresAddress, type QueueConnections } from '../queue/queue-connections.js';
 import { connectRedis, FAIL_FAST, type RedisServer } from '../queue/redis-connection.js';
 import { leaveReplica, REJECT } from '../queue/redis-failover.js';
@@ -58,7 +58,7 @@ async function postgresStore(address: PoolConfig, queuePrefix: string): Promise<
     query_timeout: STORE_TIMEOUT_MS,
     keepAlive: true,
   });
-  pool.on('error', () => undefined);
+  surviveLostConnections(pool);
   const table = { schemaName: postgresSchema(queuePrefix), tableName: LIMIT_TABLE, tableCreated: true };
   return {
     counter: (options) => new RateLimiterPostgres({ ...options, ...table, storeClient: pool }),

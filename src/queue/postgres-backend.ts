@@ -50,7 +50,17 @@ export function onQueryError(pool: Pool, handle: (error: unknown) => never): Poo
     const result = query(...args);
     return result instanceof Promise ? result.catch(handle) : result;
   }) as Pool['query'];
-  return pool;
+  return pool.on('connect', (connection) => void connection.on('error', () => undefined));
+}
+
+/**
+ * Keeps the process alive when a connection of the pool is lost. An `error` event without a listener ends the process: the
+ * pool emits it for an idle connection, and the connection itself while BullMQ holds it. The statement that ran rejects
+ * in each case, and the pool connects again.
+ */
+export function surviveLostConnections(pool: Pool): Pool {
+  pool.on('error', () => undefined);
+  return pool.on('connect', (connection) => void connection.on('error', () => undefined));
 }
 
 /**

@@ -15,7 +15,14 @@ import type { EmbeddedPostgres } from '../database/embedded/index.js';
 import { PoolSockets } from '../database/pool-sockets.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { NoAnswer, StartUpError, unreachable } from '../values/start-up-error.js';
-import { createLimitTable, hasLimitTable, onQueryError, postgresSchema, throwAsRefused } from './postgres-backend.js';
+import {
+  createLimitTable,
+  hasLimitTable,
+  onQueryError,
+  postgresSchema,
+  surviveLostConnections,
+  throwAsRefused,
+} from './postgres-backend.js';
 import { checkRedis, connectRedis, FAIL_FAST, type RedisServer, WAIT_FOR_RECONNECT } from './redis-connection.js';
 import { queueWarnings } from './repeated-warnings.js';
 
@@ -168,8 +175,6 @@ async function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | n
     throw error;
   });
   const worker = renewedPool(pg, { ...options, max: WORKER_POOL }, throwAsRefused);
-  // The pool replaces a lost connection itself. Without a listener, the error event would end the process.
-  for (const pool of [producer, worker]) pool.on('error', () => undefined);
   const probe = () => producer.query('SELECT 1');
   // Nest 11 runs the shutdown hooks again when an application is closed twice.
   const close = async (): Promise<void> =>
@@ -181,7 +186,7 @@ async function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | n
 function renewedPool({ Pool }: typeof pg, options: PoolConfig, handle: (error: unknown) => never): Pool {
   const sockets = new PoolSockets();
   const stream = options.stream ?? (() => sockets.keep(pgSocket(0)()));
-  return onQueryError(new Pool({ ...options, stream }), (error) => {
+  return onQueryError(surviveLostConnections(new Pool({ ...options, stream })), (error) => {
     sockets.renewAfter(error);
     return handle(error);
   });
