@@ -73,6 +73,7 @@ export interface SettingNames {
   allowPrivateHosts: string;
   retry: string;
   internalPassword: string;
+  publicUrl: string;
 }
 
 /** The {@link UsherOptions}, checked and with every default in place. Times in milliseconds unless the name says seconds. */
