@@ -41,7 +41,10 @@ export class TestNotifications {
    * too many webhooks of the client are pending.
    */
   async send(client: Client, input: unknown): Promise<TestResult> {
-    const url = await this.notifyUrl(client, validated(TestRequest, input ?? {}).notifyUrl);
+    const { notifyUrl } = validated(TestRequest, input ?? {}, 'body', (given) =>
+      this.clients.notifyUrlErrors(given.notifyUrl),
+    );
+    const url = notifyUrl ?? (await this.clients.registeredNotifyUrl(client.id));
     await this.pending.check(client.id);
     this.checkLimit(client);
     const now = Date.now();
@@ -50,12 +53,6 @@ export class TestNotifications {
     const request = signedRequest(await this.secrets.of(client.id), { id, attempt: 1, url, body });
     const outcome = await this.sender.send({ ...request, headers: { ...request.headers, ...TEST_HEADER } });
     return resultOf(id, url, outcome);
-  }
-
-  private async notifyUrl({ id }: Client, given?: string): Promise<string> {
-    if (given === undefined) return this.clients.registeredNotifyUrl(id);
-    this.clients.checkNotifyUrl(given);
-    return given;
   }
 
   private checkLimit({ id }: Client): void {

@@ -92,7 +92,7 @@ describe('a client', () => {
     const { status, headers, body } = await client.call('GET', `/webhooks${query}`);
     expect(status).toBe(400);
     expect(headers.get('content-type')).toContain('application/problem+json');
-    expect(body.errors).toMatchObject([{ field: query.slice(1).split('=')[0] }]);
+    expect(body.errors).toMatchObject([{ parameter: query.slice(1).split('=')[0] }]);
   });
 
   test('reads the attempts of its own webhook, without the response of a private address', async () => {
