@@ -4,6 +4,7 @@ import type { Outcome, Progress, Verdict } from './outcome.js';
 import { ProxyError } from './proxy-tunnel.js';
 import type { ConnectionRequest, ReceiverConnection, ReceiverConnections } from './receiver-connections.js';
 import { ResponseSnippet, contentEncoding } from './response-snippet.js';
+import { retryAfterMs } from './retry-after.js';
 import { isLocalFault, unreachableReason } from './unreachable-reason.js';
 
 export interface Delivery {
@@ -22,6 +23,7 @@ export class DeliveryExchange implements ConnectionRequest, Dispatcher.DispatchH
   private connection: ReceiverConnection | null = null;
   private snippet = new ResponseSnippet('');
   private status = 0;
+  private retryAfterMs = 0;
   private informational = 0;
   private timer: NodeJS.Timeout | undefined;
   private settled = false;
@@ -73,6 +75,7 @@ export class DeliveryExchange implements ConnectionRequest, Dispatcher.DispatchH
       return;
     }
     this.status = status;
+    this.retryAfterMs = retryAfterMs(status, headers);
     this.progress.phase = 'body';
     this.snippet = new ResponseSnippet(contentEncoding(headers['content-encoding']));
     this.expireIn(Math.min(BODY_TIMEOUT_MS, this.timeoutMs - this.elapsedMs()));
@@ -111,8 +114,9 @@ export class DeliveryExchange implements ConnectionRequest, Dispatcher.DispatchH
   }
 
   private answered(complete: boolean): void {
-    const kind = this.status >= 200 && this.status < 300 ? 'delivered' : 'refused';
-    this.settle({ kind, status: this.status }, complete);
+    const { status, retryAfterMs } = this;
+    const isDelivered = status >= 200 && status < 300;
+    this.settle(isDelivered ? { kind: 'delivered', status } : { kind: 'refused', status, retryAfterMs }, complete);
   }
 
   private blocked(address: string): void {

@@ -14,8 +14,8 @@ export interface AttemptFacts {
 
 export type Verdict =
   | { kind: 'delivered'; status: number }
-  /** Any status except 2xx. Redirects are included, because they are not followed. */
-  | { kind: 'refused'; status: number }
+  /** Any status except 2xx. Redirects are included, because they are not followed. 0: no Retry-After asks to wait. */
+  | { kind: 'refused'; status: number; retryAfterMs: number }
   | { kind: 'timed-out' }
   /** The reason is a short text for people. */
   | { kind: 'unreachable'; reason: string }
@@ -36,7 +36,7 @@ export function errorOf(outcome: Outcome): string | null {
     case 'delivered':
       return null;
     case 'refused':
-      return `the receiver answered ${outcome.status}`;
+      return `the receiver answered ${outcome.status}${waitOf(outcome.retryAfterMs)}`;
     case 'timed-out':
       return `no answer ${outcome.awaitsProxy ? 'from the proxy ' : ''}in time (reached: ${outcome.phase})`;
     case 'unreachable':
@@ -45,6 +45,9 @@ export function errorOf(outcome: Outcome): string | null {
       return `the address ${outcome.address} is not allowed`;
   }
 }
+
+const waitOf = (retryAfterMs: number): string =>
+  retryAfterMs === 0 ? '' : ` and asked to wait ${Math.ceil(retryAfterMs / 1_000)} s`;
 
 /** One line for the log and the dashboard. */
 export function lineOf(outcome: Outcome): string {
