@@ -71,7 +71,7 @@ export class Schedule {
     const afterCommit = new AfterCommit(dataSource);
     this.recorder = new WebhookRecorder(afterCommit, deliveryQueue, config);
     const audit = new AuditLog(dataSource, afterCommit, config);
-    this.service = new WebhookService(dataSource, this.recorder, null as never, audit);
+    this.service = new WebhookService(dataSource, this.recorder, null as never, audit, config);
   }
 
   async play(): Promise<string[]> {

@@ -5,7 +5,7 @@ import { ProxyError } from './proxy-tunnel.js';
 import type { ConnectionRequest, ReceiverConnection, ReceiverConnections } from './receiver-connections.js';
 import { ResponseSnippet, contentEncoding } from './response-snippet.js';
 import { retryAfterMs } from './retry-after.js';
-import { isLocalFault, unreachableReason } from './unreachable-reason.js';
+import { isLocalFault, unreachableReason, type UnreachableReason } from './unreachable-reason.js';
 
 export interface Delivery {
   url: URL;
@@ -71,7 +71,8 @@ export class DeliveryExchange implements ConnectionRequest, Dispatcher.DispatchH
     if (this.settled) return;
     if (status < 200) {
       this.informational += 1;
-      if (this.informational > MAX_INFORMATIONAL_RESPONSES) this.unreachable('too many informational responses');
+      if (this.informational > MAX_INFORMATIONAL_RESPONSES)
+        this.unreachable(['answer-not-http', 'too many informational responses']);
       return;
     }
     this.status = status;
@@ -93,7 +94,7 @@ export class DeliveryExchange implements ConnectionRequest, Dispatcher.DispatchH
     if (this.status > 0) this.answered(false);
     else if (error instanceof BlockedAddressError) this.blocked(error.address);
     else if (isLocalFault(error)) this.fail(error);
-    else if (error instanceof ProxyError) this.unreachable(error.message);
+    else if (error instanceof ProxyError) this.unreachable(['proxy-failed', error.message]);
     else this.unreachable(unreachableReason(error, this.progress.phase));
   }
 
@@ -124,8 +125,8 @@ export class DeliveryExchange implements ConnectionRequest, Dispatcher.DispatchH
     this.settle({ kind: 'blocked', address }, false);
   }
 
-  private unreachable(reason: string): void {
-    this.settle({ kind: 'unreachable', reason }, false);
+  private unreachable([code, reason]: UnreachableReason): void {
+    this.settle({ kind: 'unreachable', code, reason }, false);
   }
 
   private settle(verdict: Verdict, reusable: boolean): void {

@@ -1,3 +1,5 @@
+import { codeOfStatus, type DiagnosisCode } from './diagnosis.js';
+
 /** The last phase that an attempt reached. Waiting for a free connection counts as `connect`. */
 export type Phase = 'dns' | 'connect' | 'tls' | 'headers' | 'body';
 
@@ -18,7 +20,7 @@ export type Verdict =
   | { kind: 'refused'; status: number; retryAfterMs: number }
   | { kind: 'timed-out' }
   /** The reason is a short text for people. */
-  | { kind: 'unreachable'; reason: string }
+  | { kind: 'unreachable'; reason: string; code: DiagnosisCode }
   | { kind: 'blocked'; address: string };
 
 export type Outcome = Verdict & AttemptFacts;
@@ -43,6 +45,30 @@ export function errorOf(outcome: Outcome): string | null {
       return outcome.reason;
     case 'blocked':
       return `the address ${outcome.address} is not allowed`;
+  }
+}
+
+const CODE_OF_TIMEOUT: Readonly<Record<Phase, DiagnosisCode>> = {
+  dns: 'dns-timed-out',
+  connect: 'connection-timed-out',
+  tls: 'tls-timed-out',
+  headers: 'answer-timed-out',
+  body: 'answer-timed-out',
+};
+
+/** The diagnosis of an attempt that failed; null if it was delivered. */
+export function diagnosisCodeOf(outcome: Outcome): DiagnosisCode | null {
+  switch (outcome.kind) {
+    case 'delivered':
+      return null;
+    case 'refused':
+      return codeOfStatus(outcome.status);
+    case 'timed-out':
+      return outcome.awaitsProxy ? 'proxy-timed-out' : CODE_OF_TIMEOUT[outcome.phase];
+    case 'unreachable':
+      return outcome.code;
+    case 'blocked':
+      return 'address-not-allowed';
   }
 }
 
