@@ -5,7 +5,7 @@ import { inTransaction } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { nextAttemptAt } from '../../values/retry-schedule.js';
 import { Webhook } from '../webhook.entity.js';
-import type { Claim, FinishedAttempt, DeliveryState } from './attempt.js';
+import type { FinishedAttempt, DeliveryState } from './attempt.js';
 import { endDelivered, finishAttempts } from './delivery-statements.js';
 
 /** Records the outcomes of attempts, in batches. */
@@ -43,7 +43,7 @@ export class OutcomeStore {
     const failed = sortedById(finished.filter(({ outcome }) => outcome.kind !== 'delivered'));
     const groups = new Map<string, FinishedAttempt[]>();
     for (const one of failed) {
-      const change = `${one.claim.attempt} ${this.dueAfter(one.claim, one.endedAt)}`;
+      const change = `${one.claim.attempt} ${this.dueAfter(one)}`;
       groups.set(change, [...(groups.get(change) ?? []), one]);
     }
     let changed = 0;
@@ -55,7 +55,7 @@ export class OutcomeStore {
     const [first] = group;
     if (!first) return 0;
     const { claim, endedAt } = first;
-    const due = this.dueAfter(claim, endedAt);
+    const due = this.dueAfter(first);
     const { affected } = await manager.update(
       Webhook,
       { id: In(group.map(idOf)), status: 'PENDING', attempts: claim.attempt },
@@ -67,14 +67,15 @@ export class OutcomeStore {
   }
 
   /** The state after a recording that changed the row of every attempt. */
-  private stateAfter({ claim, outcome, endedAt }: FinishedAttempt): DeliveryState {
-    if (outcome.kind === 'delivered') return { status: 'SUCCESS', nextAttemptAt: null, endedWebhook: true };
-    const due = this.dueAfter(claim, endedAt);
+  private stateAfter(finished: FinishedAttempt): DeliveryState {
+    if (finished.outcome.kind === 'delivered') return { status: 'SUCCESS', nextAttemptAt: null, endedWebhook: true };
+    const due = this.dueAfter(finished);
     return { status: due === null ? 'FAILED' : 'PENDING', nextAttemptAt: due, endedWebhook: due === null };
   }
 
-  private dueAfter(claim: Claim, endedAt: number): number | null {
-    return nextAttemptAt(this.options.retry, claim.attempt, endedAt);
+  private dueAfter({ claim, outcome, endedAt }: FinishedAttempt): number | null {
+    const retryAfterMs = outcome.kind === 'refused' ? outcome.retryAfterMs : 0;
+    return nextAttemptAt(this.options.retry, claim.attempt, endedAt, retryAfterMs);
   }
 }
 
