@@ -172,7 +172,10 @@ const SEARCHED_SECONDS = 600;
 const MOST_SEARCHED_BYTES = 4 * 1_024 * 1_024;
 
 /** The timestamp in other units, or changed by up to ten minutes. */
-function otherTimestamp({ secret, timestamp, nonce, rawBody }: Buffered, given: (string | undefined)[]): Mistake | null {
+function otherTimestamp(
+  { secret, timestamp, nonce, rawBody }: Buffered,
+  given: (string | undefined)[],
+): Mistake | null {
   const seconds = Number(timestamp.slice(0, 10));
   const rest = nonce + rawBody.toString('base64');
   const range = Math.min(SEARCHED_SECONDS, Math.ceil(MOST_SEARCHED_BYTES / (2 * rest.length)));
