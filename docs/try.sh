@@ -25,7 +25,7 @@ export CLIENT_ID="$(echo "$created" | text_field client_id)"
 export CLIENT_SECRET="$(echo "$created" | text_field client_secret)"
 
 if [ -z "$NOTIFY_URL" ]; then
-  usher listen --port 0 > usher-listen.log 2>&1 &
+  npm run -s usher -- listen --port 0 > usher-listen.log 2>&1 &
   until grep -q Listening usher-listen.log; do sleep 1; done
   export NOTIFY_URL="$(sed -n 's/^Listening at \([^;]*\);.*/\1/p' usher-listen.log)/notify"
   usher client set-notify-url "$CLIENT_ID" "$NOTIFY_URL" > /dev/null
