@@ -30,7 +30,7 @@ export interface Operation {
   path: string;
   /** Where the path begins, if that is not the public base address. */
   server?: string;
-  tag: 'Tokens' | 'Authorization' | 'Movie orders' | 'Webhooks' | 'Service';
+  tag: 'Tokens' | 'Authorization' | 'Movie orders' | 'Notifications' | 'Webhooks' | 'Service';
   summary: string;
   description?: string;
   /** One of these is required. Empty: no authentication. */

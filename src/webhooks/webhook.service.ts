@@ -8,6 +8,7 @@ import { inTransaction, joinTransaction, type TransactionOptions } from '../data
 import { conflict, unprocessable, validated } from '../http/problem.js';
 import { REQUEST_ID } from '../http/request-id.js';
 import { NOTIFY_ORDER_COMPLETION, notificationBody } from '../protocol/notification.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
 import { OWNER_ID } from '../values/resource-owner.js';
 import { WebhookRecorder } from './record/webhook.recorder.js';
@@ -55,6 +56,7 @@ export class WebhookService {
     private readonly recorder: WebhookRecorder,
     private readonly clients: ClientsService,
     private readonly audit: AuditLog,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {
     this.webhooks = dataSource.getRepository(Webhook);
   }
@@ -99,7 +101,7 @@ export class WebhookService {
 
   /** One webhook with its attempts. 404 if there is none with this id. */
   show(id: string): Promise<WebhookDetails> {
-    return showWebhook(this.dataSource, id);
+    return showWebhook(this.dataSource, this.options.retry, id);
   }
 
   /**

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { named } from '../../http/operation.js';
-import { ID } from '../../values/identifier.js';
-import { isPublicAddress } from '../../values/notify-url.js';
+import { type Environment, ID } from '../../values/identifier.js';
+import { addressKind } from '../../values/notify-url.js';
+import { DeliveryPlan } from '../delivery-plan.js';
 import { AttemptView, ReferenceId, WebhookView } from '../webhook-view.js';
 
 const moment = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time like 2026-01-01T00:00:00Z' });
@@ -34,7 +35,10 @@ export const ClientWebhook = WebhookView.omit({ clientId: true, ownerId: true })
 export type ClientWebhook = z.infer<typeof ClientWebhook>;
 
 /** A webhook with the list of its attempts instead of their number. */
-export const WebhookStory = ClientWebhook.extend({ attempts: z.array(AttemptView) }).register(named, {
+export const WebhookStory = ClientWebhook.extend({
+  attempts: z.array(AttemptView),
+  plan: DeliveryPlan.nullable(),
+}).register(named, {
   id: 'WebhookStory',
 });
 export type WebhookStory = z.infer<typeof WebhookStory>;
@@ -54,10 +58,18 @@ export const clientView = ({ clientId: _, ownerId: __, ...view }: WebhookView): 
 
 type AttemptDetails = Pick<AttemptView, 'address' | 'error' | 'responseSnippet'>;
 
-/** Removes a private address and its response: they can reveal internal services of the operator to a client. */
-export function hidePrivateResponse<T extends AttemptDetails>(attempt: T): T {
+/**
+ * Removes a private address and its response: they can reveal internal services of the operator to a client. In the sandbox
+ * a loopback address stays, because there the receiver of whoever tries Usher runs on the same machine.
+ */
+export function hidePrivateResponse<T extends AttemptDetails>(attempt: T, environment: Environment): T {
   const { address, error } = attempt;
-  if (address !== null && isPublicAddress(address)) return attempt;
+  if (address !== null && isShown(address, environment)) return attempt;
   const shownError = address === null ? error : (error?.replaceAll(address, '(private)') ?? null);
   return { ...attempt, address: null, error: shownError, responseSnippet: null };
+}
+
+function isShown(address: string, environment: Environment): boolean {
+  const kind = addressKind(address);
+  return kind === 'public' || (environment === 'sandbox' && kind === 'loopback');
 }
