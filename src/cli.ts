@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import { addAuditCommands } from './cli/audit.js';
+import { addCertify } from './cli/certify.js';
 import { addClientCommands } from './cli/client.js';
 import { addHelp } from './cli/command.js';
 import { addDemo } from './cli/demo.js';
@@ -31,7 +32,7 @@ for (const add of [
   addWebhookCommands,
 ])
   add(program);
-for (const add of [addAuditCommands, addPurge, addKeysCommands, addListen, addHelp]) add(program);
+for (const add of [addAuditCommands, addPurge, addKeysCommands, addListen, addCertify, addHelp]) add(program);
 
 ignoreClosedOutput();
 try {

@@ -43,6 +43,7 @@ export type { Environment } from './values/identifier.js';
 export type { BrowserRequest, ResourceOwner, ResourceOwnerAuthenticator, SignIn } from './values/resource-owner.js';
 export type { RetryPolicy } from './values/retry-schedule.js';
 export { StartUpError } from './values/start-up-error.js';
+export { CertificationRoutesModule } from './webhooks/certification/certification.module.js';
 export type { WebhookStatus } from './webhooks/webhook.entity.js';
 export { WebhookModule, WebhookRoutesModule } from './webhooks/webhook.module.js';
 export { type FinalStatus, OnWebhookEnded, WebhookEnded } from './webhooks/webhook-ended.event.js';

@@ -1,12 +1,10 @@
 import { once } from 'node:events';
 import { type Command, InvalidArgumentError } from 'commander';
 import { parseDuration } from '../values/duration.js';
-import { clientSecret } from '../server/settings/settings.js';
-import { StartUpError } from '../values/start-up-error.js';
 import { command } from './command.js';
 import { type Received, startLocalReceiver } from './local-receiver.js';
 import { dim, fields, green, printable, printableLine, red } from './output.js';
-import { readSecret } from './secret-input.js';
+import { clientSecretFrom } from './secret-input.js';
 
 interface ListenOptions {
   secretStdin?: boolean;
@@ -37,7 +35,7 @@ async function listen({ secretStdin, port, status, forwardTo, delay, failFirst, 
     void process.stdout.write(`${json ? printable(JSON.stringify(received)) : textOf(received)}\n`);
   const receiver = await startLocalReceiver({
     port,
-    secret: await secretOf(secretStdin),
+    secret: await clientSecretFrom(secretStdin),
     status: status ?? null,
     delayMs: delay,
     failFirst,
@@ -70,13 +68,6 @@ function verdictOf({ webhookId, attempt, notification, fault }: Received): strin
   const kind = notification.eventType + (notification.test ? ' (test)' : '');
   const order = `${kind}  ${key}  ${status}  ${totalAmount} ${currencyCode}`;
   return `${green('signature valid')}  ${printableLine(`${order}  webhook ${webhookId} attempt ${attempt}`)}`;
-}
-
-/** Not an option: the arguments of a process are visible to every user of the machine. */
-async function secretOf(fromInput?: boolean): Promise<string> {
-  const secret = fromInput ? await readSecret() : clientSecret();
-  if (secret !== '') return secret;
-  throw new StartUpError('the client secret is missing; set CLIENT_SECRET, or send it with --secret-stdin');
 }
 
 const whole =
