@@ -44,6 +44,7 @@ export type { BrowserRequest, ResourceOwner, ResourceOwnerAuthenticator, SignIn 
 export type { RetryPolicy } from './values/retry-schedule.js';
 export { StartUpError } from './values/start-up-error.js';
 export { CertificationRoutesModule } from './webhooks/certification/certification.module.js';
+export type { DeliveryPlan } from './webhooks/delivery-plan.js';
 export type { WebhookStatus } from './webhooks/webhook.entity.js';
 export { WebhookModule, WebhookRoutesModule } from './webhooks/webhook.module.js';
 export { type FinalStatus, OnWebhookEnded, WebhookEnded } from './webhooks/webhook-ended.event.js';

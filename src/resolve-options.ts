@@ -36,6 +36,7 @@ const OPTION_NAMES: SettingNames = {
   allowPrivateHosts: 'notifyUrls.allowPrivate',
   retry: 'retry',
   internalPassword: 'internal.password',
+  publicUrl: 'publicUrl',
 };
 
 /** All faults of the options at once, one line each. */
@@ -219,7 +220,7 @@ function wholeNumber(name: string, value: number, least: number, report: Report)
 
 /** What production does not allow, by the names of the options or settings. */
 export function productionFaults(options: ResolvedOptions): string[] {
-  const { environment, database, allowPrivateHosts, retry, internal, names } = options;
+  const { environment, database, allowPrivateHosts, retry, internal, publicUrl, names } = options;
   if (environment !== 'production') return [];
   const faults: string[] = [];
   const fault = internal && passwordFault(names.internalPassword, internal.password);
@@ -233,5 +234,7 @@ export function productionFaults(options: ResolvedOptions): string[] {
   const times = Object.keys(SPECIFIED_RETRY) as (keyof RetryPolicy)[];
   if (times.some((name) => retry[name] !== SPECIFIED_RETRY[name]))
     faults.push(`${names.retry}: production keeps the specified 30 s, 2 min, 30 s and 5 attempts; leave it out`);
+  if (publicUrl !== null && !publicUrl.startsWith('https:'))
+    faults.push(`${names.publicUrl}: production needs https://; set the address that clients use, it is the issuer`);
   return faults;
 }

@@ -91,6 +91,7 @@ export interface SettingNames {
   allowPrivateHosts: string;
   retry: string;
   internalPassword: string;
+  publicUrl: string;
 }
 
 /** The {@link UsherOptions}, checked and with every default in place. Times in milliseconds unless the name says seconds. */

@@ -3,7 +3,15 @@ import { type DataSource, type QueryDeepPartialEntity, Repository } from 'typeor
 import { AuditLog, type AuditChange } from '../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { databaseNow, inTransaction, isDuplicate } from '../database/sql.js';
-import { conflict, notFound, Problem, unprocessable } from '../http/problem.js';
+import {
+  conflict,
+  type FieldError,
+  fieldError,
+  invalidFields,
+  notFound,
+  type Problem,
+  unprocessable,
+} from '../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
 import { emailFault } from '../values/email-address.js';
@@ -99,13 +107,20 @@ export class ClientsService {
 
   /** Throws 400 if deliveries to this Notify URL would be rejected. */
   checkNotifyUrl(notifyUrl: string): void {
+    const errors = this.notifyUrlErrors(notifyUrl);
+    if (errors.length > 0) throw invalidFields(errors);
+  }
+
+  /** Why deliveries to the field `notifyUrl` of a body would be rejected. Empty if they would not, or if it is no string. */
+  notifyUrlErrors(notifyUrl: unknown): FieldError[] {
+    if (typeof notifyUrl !== 'string') return [];
     const { allowPrivateHosts, environment } = this.options;
     try {
       checkNotifyUrl(notifyUrl, { allowPrivateHosts, httpsOnly: environment === 'production' });
+      return [];
     } catch (error) {
       if (!(error instanceof NotifyUrlError)) throw error;
-      const { message } = error;
-      throw new Problem(400, 'Bad Request', `notifyUrl: ${message}`, [{ field: 'notifyUrl', message }]);
+      return [fieldError('body', ['notifyUrl'], error.message)];
     }
   }
 

@@ -20,6 +20,7 @@ import type { Outcome } from '../../src/webhooks/transport/outcome.js';
 import { WebhookEndedEmitter } from '../../src/webhooks/webhook-ended.event.js';
 import { Webhook } from '../../src/webhooks/webhook.entity.js';
 import type { Random } from '../support/random.js';
+import type { NextAttempt } from './invariants.js';
 import type { BullModel, ModelJob, Owner } from './bull-model.js';
 import type { Receivers } from './receivers.js';
 import type { VirtualTime } from './virtual-time.js';
@@ -35,6 +36,8 @@ export interface World {
   secrets: SigningSecrets;
   /** By webhook: when its SUCCESS was recorded. */
   recordedAt: Map<string, number>;
+  /** The next attempts that recorded failures led to. */
+  nextAttempts: NextAttempt[];
   /** The probability of a crash and of a pause at each step of a process. */
   crashChance: number;
   pauseChance: number;
@@ -86,16 +89,20 @@ export class SimulatedWorker implements Owner {
     this.retryRun = new RetryRun(queue as never, sweep, messages, config, workers);
   }
 
-  /** Records when each SUCCESS was written, because an earlier attempt may end after it. */
+  /** Notes when each SUCCESS was written, because an earlier attempt may end after it, and each next attempt. */
   private async record(
     outcomes: OutcomeStore,
     finished: Parameters<OutcomeStore['record']>[0],
   ): Promise<DeliveryState[]> {
-    const { dataSource, time, recordedAt } = this.world;
+    const { dataSource, time, recordedAt, nextAttempts } = this.world;
     const states = await outcomes.record(finished);
-    const ids = finished.map(({ claim }) => claim.webhook.id);
-    const succeeded = await dataSource.getRepository(Webhook).findBy({ id: In(ids), status: 'SUCCESS' });
-    for (const { id } of succeeded) if (!recordedAt.has(id)) recordedAt.set(id, time.now);
+    const attempts = new Map(finished.map(({ claim }) => [claim.webhook.id, claim.attempt]));
+    const rows = await dataSource.getRepository(Webhook).findBy({ id: In([...attempts.keys()]) });
+    for (const { id, status, attempts: claimed, nextAttemptAt } of rows) {
+      if (status === 'SUCCESS' && !recordedAt.has(id)) recordedAt.set(id, time.now);
+      const isOfThisAttempt = nextAttemptAt !== null && claimed === attempts.get(id);
+      if (isOfThisAttempt) nextAttempts.push({ webhook: id, attempt: claimed, at: nextAttemptAt });
+    }
     return states;
   }
 

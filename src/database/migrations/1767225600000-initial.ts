@@ -173,6 +173,7 @@ export class Initial1767225600000 implements MigrationInterface {
         text('address', 64, optional),
         smallNumber('response_status', optional),
         text('error', 500, optional),
+        text('diagnosis', 40, optional),
         longText('response_snippet', optional),
       ],
       [{ name: 'usher_webhook_attempt_started', columnNames: ['started_at'] }],

@@ -60,6 +60,7 @@ const SETTING_NAMES: SettingNames = {
   allowPrivateHosts: 'WEBHOOK_ALLOW_PRIVATE_HOSTS',
   retry: 'WEBHOOK_TIMEOUT, WEBHOOK_RETRY_* and WEBHOOK_MAX_ATTEMPTS',
   internalPassword: 'INTERNAL_PASSWORD',
+  publicUrl: 'USHER_AUTH_URL',
 };
 
 /**

@@ -52,7 +52,7 @@ const REDIRECT = 'redirects are not followed and other answers are no 2xx; set t
 /** A private address is not shown. */
 function reasonOf(outcome: Outcome): string {
   const found = { address: outcome.address, error: errorOf(outcome), responseSnippet: null };
-  return hidePrivateResponse(found).error ?? '';
+  return hidePrivateResponse(found, 'sandbox').error ?? '';
 }
 
 const notSent = ({ name, sent, expected }: Check, unanswered: Check): CheckResult => ({

@@ -3,8 +3,8 @@
 import type { EntityManager } from 'typeorm';
 import { tableOf } from '../../database/data-source.js';
 import { nowExpression } from '../../database/sql.js';
-import { errorOf } from '../transport/outcome.js';
 import { FailingHost } from '../contact/failing-host.entity.js';
+import { diagnosisCodeOf, errorOf } from '../transport/outcome.js';
 import { Webhook, WebhookAttempt } from '../webhook.entity.js';
 import type { ClaimedWebhook, FinishedAttempt } from './attempt.js';
 
@@ -85,7 +85,7 @@ export async function endDelivered(manager: EntityManager, ids: string[], finish
   return Array.isArray(result) ? result[1] : result.affectedRows;
 }
 
-const RESULT_COLUMNS = ['duration_ms', 'phase', 'address', 'response_status', 'error', 'response_snippet'];
+const RESULT_COLUMNS = ['duration_ms', 'phase', 'address', 'response_status', 'error', 'diagnosis', 'response_snippet'];
 
 /** The rows of the attempts exist since the claim; one statement completes them all. */
 export async function finishAttempts(manager: EntityManager, finished: FinishedAttempt[]): Promise<void> {
@@ -99,6 +99,7 @@ export async function finishAttempts(manager: EntityManager, finished: FinishedA
     outcome.address,
     'status' in outcome ? outcome.status : null,
     errorOf(outcome),
+    diagnosisCodeOf(outcome),
     outcome.snippet || null,
   ]);
   const isPostgres = manager.dataSource.options.type === 'postgres';
