@@ -17,7 +17,7 @@ const WRONG: [args: string[], wanted: string][] = [
   [['client', 'set-contact', 'a'], 'give either an address or --none'],
   [['certify'], "missing required argument 'url'"],
   [
-    ['certify', 'http://127.0.0.1:1'],
+    ['certify', 'http://127.0.0.1:4000'],
     'the client secret is missing; set CLIENT_SECRET, or send it with --secret-stdin',
   ],
   [['webhook', 'list', '--limit', 'x'], 'It must be a whole number from 1 to 999999.'],

@@ -8,7 +8,6 @@ import { hidePrivateResponse } from '../api/client-view.js';
 import { hostOf, noteAttempts } from '../contact/failing-hosts.js';
 import type { HostAttempt } from '../contact/host-changes.js';
 import { errorOf } from '../transport/outcome.js';
-import type { Environment } from '../../values/identifier.js';
 import { Webhook } from '../webhook.entity.js';
 import type { FinishedAttempt, DeliveryState } from './attempt.js';
 import { endDelivered, finishAttempts } from './delivery-statements.js';
@@ -30,7 +29,7 @@ export class OutcomeStore {
       const stored = rows ? finished.filter((one) => rows.has(idOf(one))) : finished;
       await finishAttempts(manager, sortedById(stored));
       const states = rows ? statesOf(rows, finished) : finished.map((one) => this.stateAfter(one));
-      await noteAttempts(manager, hostAttempts(finished, states, new Set(stored), this.options.environment));
+      await noteAttempts(manager, this.hostAttempts(finished, states, new Set(stored)));
       return states;
     });
   }
@@ -84,24 +83,23 @@ export class OutcomeStore {
     const retryAfterMs = outcome.kind === 'refused' ? outcome.retryAfterMs : 0;
     return nextAttemptAt(this.options.retry, claim.attempt, endedAt, retryAfterMs);
   }
-}
 
-/** What the attempts tell about their hosts. A success tells nothing if no host of the client was failing. */
-function hostAttempts(
-  finished: FinishedAttempt[],
-  states: DeliveryState[],
-  stored: Set<FinishedAttempt>,
-  environment: Environment,
-): HostAttempt[] {
-  return finished.flatMap((one, index) => {
-    const { claim, outcome, endedAt } = one;
-    const { clientId, notifyUrl } = claim.webhook;
-    if (!stored.has(one) || (outcome.kind === 'delivered' && !claim.hasFailingHost)) return [];
-    const found = { address: outcome.address, error: errorOf(outcome), responseSnippet: null };
-    const { error } = hidePrivateResponse(found, environment);
-    const failure = error === null ? null : { error, endedFailed: states[index]?.status === 'FAILED' };
-    return { clientId, host: hostOf(notifyUrl), endedAt, failure };
-  });
+  /** What the attempts tell about their hosts. A success tells nothing if no host of the client was failing. */
+  private hostAttempts(
+    finished: FinishedAttempt[],
+    states: DeliveryState[],
+    stored: Set<FinishedAttempt>,
+  ): HostAttempt[] {
+    return finished.flatMap((one, index) => {
+      const { claim, outcome, endedAt } = one;
+      const { clientId, notifyUrl } = claim.webhook;
+      if (!stored.has(one) || (outcome.kind === 'delivered' && !claim.hasFailingHost)) return [];
+      const shown = { address: outcome.address, error: errorOf(outcome), responseSnippet: null };
+      const { error } = hidePrivateResponse(shown, this.options.environment);
+      const failure = error === null ? null : { error, endedFailed: states[index]?.status === 'FAILED' };
+      return { clientId, host: hostOf(notifyUrl), endedAt, failure };
+    });
+  }
 }
 
 async function rowsOf(manager: EntityManager, finished: FinishedAttempt[]): Promise<Map<string, Webhook>> {

@@ -197,7 +197,7 @@ describe('usher certify', () => {
     const production = await run({ CLIENT_SECRET: 'x', USHER_ENV: 'production' }, ['certify', 'http://127.0.0.1:1/']);
     expect([production.code, production.stderr]).toEqual([1, expect.stringMatching(/for the sandbox only/)]);
     expect((await certify('here', 'x')).stderr).toMatch(/^usher: .*absolute http/);
-    expect((await certify('http://127.0.0.1:1/', '')).stderr).toMatch(/client secret is missing/);
+    expect((await certify('http://127.0.0.1:4000/', '')).stderr).toMatch(/client secret is missing/);
   });
 });
 
