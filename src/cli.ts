@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { addAuditCommands } from './cli/audit.js';
+import { addCertify } from './cli/certify.js';
 import { addClientCommands } from './cli/client.js';
 import { addHelp } from './cli/command.js';
 import { addDemo } from './cli/demo.js';
@@ -34,7 +35,8 @@ for (const add of [
   addWebhookCommands,
 ])
   add(program);
-for (const add of [addAuditCommands, addPurge, addKeysCommands, addSignatureCommands, addListen, addHelp]) add(program);
+for (const add of [addAuditCommands, addPurge, addKeysCommands, addSignatureCommands, addListen, addCertify, addHelp])
+  add(program);
 
 ignoreClosedOutput();
 try {

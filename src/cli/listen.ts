@@ -4,7 +4,7 @@ import { parseDuration } from '../values/duration.js';
 import { command } from './command.js';
 import { type Received, startLocalReceiver } from './local-receiver.js';
 import { dim, fields, green, printable, printableLine, red } from './output.js';
-import { secretOf } from './signature.js';
+import { clientSecretFrom } from './secret-input.js';
 
 interface ListenOptions {
   secretStdin?: boolean;
@@ -35,7 +35,7 @@ async function listen({ secretStdin, port, status, forwardTo, delay, failFirst, 
     void process.stdout.write(`${json ? printable(JSON.stringify(received)) : textOf(received)}\n`);
   const receiver = await startLocalReceiver({
     port,
-    secret: await secretOf(secretStdin),
+    secret: await clientSecretFrom(secretStdin),
     status: status ?? null,
     delayMs: delay,
     failFirst,

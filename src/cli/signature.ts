@@ -1,13 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { type Command, InvalidArgumentError } from 'commander';
 import { diagnose, type Diagnosis, type SignatureSteps, signatureSteps } from '#receiver';
-import { clientSecret } from '../server/settings/settings.js';
 import { NONCE_LENGTH, signatures } from '../protocol/notification.js';
 import { randomAlphanumeric } from '../values/identifier.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { command } from './command.js';
 import { fields, green, print, printableLine, red } from './output.js';
-import { readSecret } from './secret-input.js';
+import { clientSecretFrom } from './secret-input.js';
 
 interface SignedOptions {
   secretStdin?: boolean;
@@ -47,7 +46,7 @@ const withInput = (parent: Command): Command =>
     .option('--body-file <path>', 'a file with the bytes of the body');
 
 async function sign(options: SignedOptions): Promise<void> {
-  const [secret, rawBody] = [await secretOf(options.secretStdin), await bodyOf(options)];
+  const [secret, rawBody] = [await clientSecretFrom(options.secretStdin), await bodyOf(options)];
   const {
     timestamp = String(Math.floor(Date.now() / 1_000)),
     nonce = randomAlphanumeric(NONCE_LENGTH),
@@ -64,7 +63,7 @@ async function sign(options: SignedOptions): Promise<void> {
 
 /** Exits with 1 if the notification is not genuine. */
 async function verify(options: VerifyOptions): Promise<void> {
-  const [secret, rawBody] = [await secretOf(options.secretStdin), await bodyOf(options)];
+  const [secret, rawBody] = [await clientSecretFrom(options.secretStdin), await bodyOf(options)];
   const { timestamp, nonce, signature, signatureNext, at, json } = options;
   const headers = {
     'X-Timestamp': timestamp,
@@ -108,13 +107,6 @@ async function bodyOf({ body, bodyFile }: SignedOptions): Promise<Buffer> {
   return readFile(bodyFile).catch((error: NodeJS.ErrnoException) => {
     throw new StartUpError(`the file ${bodyFile} cannot be read (${error.code ?? error.message}); check --body-file`);
   });
-}
-
-/** The client secret of a command. Not an option: the arguments of a process are visible to every user of the machine. */
-export async function secretOf(fromInput?: boolean): Promise<string> {
-  const secret = fromInput ? await readSecret() : clientSecret();
-  if (secret !== '') return secret;
-  throw new StartUpError('the client secret is missing; set CLIENT_SECRET, or send it with --secret-stdin');
 }
 
 function unixSeconds(text: string): number {

@@ -53,8 +53,11 @@ export class ErrorFilter implements ExceptionFilter {
 
   private unknownRoute(method: string, path: string): Problem {
     const allowed = this.allowedMethods(path);
-    if (allowed.length === 0 || allowed.includes(method)) return notFound('this path does not exist');
+    if (allowed.length === 0 || allowed.includes(method)) return notFound(unknownPath(path));
     const detail = `${method} is not allowed here; use ${allowed.join(' or ')}`;
     return new Problem(405, 'Method Not Allowed', detail).with({ Allow: allowed.join(', ') });
   }
 }
+
+const unknownPath = (path: string): string =>
+  `this path does not exist${path.startsWith('/sandbox/') ? '; what is below /sandbox exists only in a sandbox' : ''}`;

@@ -5,6 +5,7 @@ import { MemberRoutesModule } from '../members/members.module.js';
 import { OrderRoutesModule } from '../orders/orders.module.js';
 import { SandboxRoutesModule, SandboxWorkerModule } from '../orders/sandbox/sandbox.module.js';
 import { usherModuleFor } from '../usher.module.js';
+import { CertificationRoutesModule } from '../webhooks/certification/certification.module.js';
 import { WebhookRoutesModule, WebhookModule } from '../webhooks/webhook.module.js';
 import { OpsModule } from './console/ops.module.js';
 import { DocsModule } from './openapi/docs.controller.js';
@@ -24,7 +25,9 @@ export class ServerModule {
         usherModuleFor(config),
         WebhookModule,
         OpsModule,
-        ...(config.role === 'worker' ? [] : [...api, ...(isSandbox ? [SandboxRoutesModule] : [])]),
+        ...(config.role === 'worker'
+          ? []
+          : [...api, ...(isSandbox ? [SandboxRoutesModule, CertificationRoutesModule] : [])]),
         ...(config.role !== 'api' && isSandbox ? [SandboxWorkerModule] : []),
       ],
       providers: [{ provide: SERVER_CONFIG, useValue: config }],

@@ -38,7 +38,7 @@ async function failureOf(...args: string[]): Promise<string> {
 describe('client', () => {
   test('create, show, list, disable, enable and set-notify-url work with --json', async () => {
     const made = await json('client', 'create', '--name', 'Kino 电影', '--notify-url', receiver.url);
-    expect(Object.keys(made)).toEqual(['client_id', 'client_secret', 'name', 'notify_url']);
+    expect(Object.keys(made)).toEqual(['client_id', 'client_secret', 'name', 'notify_url', 'contact']);
     expect(made).toMatchObject({ name: 'Kino 电影', notify_url: receiver.url });
     const id = String(made.client_id);
     expect(await json('client', 'show', id)).toMatchObject({
@@ -52,15 +52,30 @@ describe('client', () => {
     expect((await json('client', 'set-notify-url', id, `${receiver.url}/2`)).notify_url).toBe(`${receiver.url}/2`);
   });
 
+  test('a contact is set, changed and removed, and an invalid one creates no client', async () => {
+    const contact = ['--contact', 'ops@partner.example'];
+    const made = await json('client', 'create', '--name', 'Told', ...contact);
+    expect(made.contact).toBe('ops@partner.example');
+    const id = String(made.client_id);
+    expect((await json('client', 'set-contact', id, 'it@partner.example')).contact).toBe('it@partner.example');
+    expect((await json('client', 'show', id)).contact).toBe('it@partner.example');
+    expect((await json('client', 'set-contact', id, '--none')).contact).toBeNull();
+    expect(await failureOf('client', 'set-contact', id)).toBe('give either an address or --none');
+    expect(await failureOf('client', 'create', '--name', 'Never', '--contact', 'nobody')).toMatch(
+      /^the contact is not an e-mail address; use one plain address/,
+    );
+    expect(await textOf('client', 'list')).not.toContain('Never');
+  });
+
   test('create, show and list print text', async () => {
     const made = await textOf('client', 'create', '--name', 'For people');
     expect(made).toMatch(
-      /^client_id {6}\w{20}\nclient_secret {2}\w{43}\nname {11}For people\nnotify_url {5}-\n\nSave the secret now\. It is not shown again\.\n$/,
+      /^client_id {6}\w{20}\nclient_secret {2}\w{43}\nname {11}For people\nnotify_url {5}-\ncontact {8}-\n\nSave the secret now\. It is not shown again\.\n$/,
     );
     const [, id = '', secret = ''] = /client_id +(\w+)\nclient_secret +(\w+)/.exec(made) ?? [];
     expect(await textOf('client', 'show', id)).not.toContain(secret);
     const lines = (await textOf('client', 'list')).trimEnd().split('\n');
-    expect(lines[0]).toMatch(/^client_id +name +notify_url +created_at +disabled_at$/);
+    expect(lines[0]).toMatch(/^client_id +name +notify_url +contact +created_at +disabled_at$/);
     expect(lines.find((line) => line.startsWith(id))).toContain('For people');
   });
 

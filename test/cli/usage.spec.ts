@@ -14,6 +14,12 @@ const WRONG: [args: string[], wanted: string][] = [
   [['client', 'show'], "missing required argument 'id'"],
   [['client', 'show', 'a', 'b'], "too many arguments for 'show'. Expected 1 argument but got 2."],
   [['client', 'set-notify-url', 'a'], "missing required argument 'url'"],
+  [['client', 'set-contact', 'a'], 'give either an address or --none'],
+  [['certify'], "missing required argument 'url'"],
+  [
+    ['certify', 'http://127.0.0.1:4000'],
+    'the client secret is missing; set CLIENT_SECRET, or send it with --secret-stdin',
+  ],
   [['webhook', 'list', '--limit', 'x'], 'It must be a whole number from 1 to 999999.'],
   [['webhook', 'list', '--limit', '0'], 'It must be a whole number from 1 to 999999.'],
   [['webhook', 'list', '--status', 'DONE'], 'Allowed choices are PENDING, SUCCESS, FAILED.'],
@@ -63,7 +69,15 @@ describe('help', () => {
   });
 
   test('every command takes --json', async () => {
-    for (const command of [['serve'], ['demo'], ['migrate'], ['listen'], ['order', 'complete'], ['webhook', 'resend']])
+    for (const command of [
+      ['serve'],
+      ['demo'],
+      ['migrate'],
+      ['listen'],
+      ['certify'],
+      ['order', 'complete'],
+      ['webhook', 'resend'],
+    ])
       expect((await usher({}, [...command, '--help'])).stdout).toContain('--json');
   });
 

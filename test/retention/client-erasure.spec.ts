@@ -8,6 +8,7 @@ import { ClientErasure } from '../../src/retention/client-erasure.js';
 import { RowErasure } from '../../src/retention/row-erasure.js';
 import { newId, orderKey } from '../../src/values/identifier.js';
 import { DeliveryQueue } from '../../src/webhooks/queue/delivery.queue.js';
+import { ContactState, FailingHost } from '../../src/webhooks/contact/failing-host.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
 import { eventually } from '../support/eventually.js';
 import { usher as run, UsherProcess } from '../support/process.js';
@@ -96,6 +97,21 @@ test('deletes everything of a disabled client and nothing of another, and says w
   const audit = await usher.running.app.get(AuditLog, { strict: false }).list({ subject: `client:${one.id}` });
   expect(audit.map(({ action }) => action).slice(0, 2)).toEqual(['client.erased', 'client.erasure-started']);
   expect(audit[0]?.detail).toMatchObject({ orders: 3, webhooks: 2 });
+});
+
+test('what is known of failing hosts and of the contact is deleted too, and the audit never had the address', async () => {
+  const one = await client();
+  const { manager } = usher.dataSource;
+  await usher.clients.setContact(one.id, 'ops@partner.example');
+  await manager.insert(ContactState, { clientId: one.id, sent: 1, notBefore: 0, failures: 0, leasedUntil: 0 });
+  expect(await manager.countBy(FailingHost, { clientId: one.id })).toBe(1);
+  await usher.clients.setDisabled(one.id, true);
+  await erasure().erase(one.id);
+  expect(await manager.countBy(FailingHost, { clientId: one.id })).toBe(0);
+  expect(await manager.countBy(ContactState, { clientId: one.id })).toBe(0);
+  const audit = await usher.running.app.get(AuditLog, { strict: false }).list({ subject: `client:${one.id}` });
+  expect(audit.map(({ action }) => action)).toContain('client.contact-set');
+  expect(JSON.stringify(audit)).not.toContain('partner.example');
 });
 
 test('refuses while the client is enabled, and an unknown client', async () => {

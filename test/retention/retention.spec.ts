@@ -7,6 +7,7 @@ import { MovieOrder } from '../../src/orders/movie-order.entity.js';
 import { Purge, type Purged } from '../../src/retention/purge.js';
 import { PurgeSchedule } from '../../src/retention/purge.schedule.js';
 import { newId, orderIdOf } from '../../src/values/identifier.js';
+import { FailingHost } from '../../src/webhooks/contact/failing-host.entity.js';
 import { Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
 import { usherJson } from '../support/process.js';
 import { answer, TestReceiver } from '../support/receiver.js';
@@ -131,6 +132,14 @@ test('nothing remains of an old FAILED webhook, and its reference can be notifie
   const { isNew } = await usher.webhooks.notify({ referenceId: key, clientId: client.id, data: { key } });
   expect(isNew).toBe(true);
   await usher.webhook(key, 'SUCCESS');
+});
+
+test('a host to which nothing failed for so long is forgotten, and one that fails still is kept', async () => {
+  const row = { clientId: client.id, failingSince: OLD, lastError: 'connection refused' };
+  await manager.insert(FailingHost, { ...row, host: 'old.example', lastFailedAt: OLD });
+  await manager.insert(FailingHost, { ...row, host: 'new.example', lastFailedAt: Date.now() });
+  expect((await purge()).failingHosts).toBe(1);
+  expect(await manager.findBy(FailingHost, { failingSince: OLD })).toMatchObject([{ host: 'new.example' }]);
 });
 
 test('an old FAILED webhook is refused with the reason, and a newer one is sent again', async () => {

@@ -1,8 +1,7 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { defaultChannel, productionFaults } from '../../resolve-options.js';
+import { productionFaults } from '../../resolve-options.js';
 import type {
-  ContactChannel,
   Credentials,
   DatabaseLocation,
   QueueLocation,
@@ -11,11 +10,10 @@ import type {
 } from '../../usher.options.js';
 import { SYSTEM } from '../../values/actor.js';
 import { connectionUrlFault, DATABASE_SCHEMES, QUEUE_EXAMPLE, QUEUE_SCHEMES } from '../../values/connection-url.js';
-import type { Environment } from '../../values/identifier.js';
 import { parseMasterKeys } from '../../values/master-key.js';
-import { senderFault, smtpUrlFault } from '../../values/smtp-url.js';
 import { passwordFault, StartUpError } from '../../values/start-up-error.js';
 import { misspeltNames } from './misspelling.js';
+import { readContactChannel, readEgressProxy } from './outbound.js';
 import { SettingReader, type TrustedProxies } from './setting-reader.js';
 
 export type Role = 'all' | 'api' | 'worker';
@@ -82,6 +80,10 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
 
 /** The client secret that `usher listen` checks signatures with; empty if it is not set. */
 export const clientSecret = (environment: NodeJS.ProcessEnv = process.env): string => environment.CLIENT_SECRET ?? '';
+
+/** The environment that a command without a server is used for; it needs no other setting. */
+export const commandEnvironment = (environment: NodeJS.ProcessEnv = process.env): string =>
+  environment.USHER_ENV ?? 'sandbox';
 
 function readConfig(read: SettingReader): Config {
   const environment = read.choice('USHER_ENV', ['sandbox', 'production'], 'sandbox');
@@ -220,31 +222,5 @@ function checkUrl(read: SettingReader, name: string, location: DatabaseLocation 
   return fault === null;
 }
 
-function readContactChannel(read: SettingReader, environment: Environment): ContactChannel {
-  const [smtpUrl, from] = [read.secret('SMTP_URL'), read.optional('SMTP_FROM')];
-  if (smtpUrl === null && from === null) return defaultChannel(environment);
-  if (smtpUrl === null) return read.missing('SMTP_URL', 'SMTP_FROM needs it, like smtp://mail.example:587', null);
-  if (from === null) return read.missing('SMTP_FROM', 'SMTP_URL needs it, like usher@cinema.example', null);
-  const faults = { SMTP_URL: smtpUrlFault(smtpUrl), SMTP_FROM: senderFault(from) };
-  for (const [name, fault] of Object.entries(faults)) if (fault !== null) read.fault(`${name} ${fault}`);
-  return faults.SMTP_URL === null ? { kind: 'smtp', url: new URL(smtpUrl), from } : null;
-}
-
 const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
-
-const PROXY_EXAMPLE = 'http://proxy.example:3128 or https://user:password@proxy.example:3129';
-
-/** The forward proxy for deliveries, with its credentials. Null: deliveries connect directly. */
-function readEgressProxy(read: SettingReader): URL | null {
-  const value = read.secret('WEBHOOK_PROXY');
-  if (value === null) return null;
-  const proxy = read.location('WEBHOOK_PROXY', value, { 'http:': 'http', 'https:': 'https' }, PROXY_EXAMPLE, null);
-  if (proxy === null) return null;
-  const { pathname, search, username } = proxy.url;
-  if (pathname !== '/' || search !== '')
-    read.fault('WEBHOOK_PROXY has a path or query; end it after the port. In a password, use %2F for / and %3F for ?');
-  if (/%3a/i.test(username))
-    read.fault('WEBHOOK_PROXY has a colon in its user name, which HTTP Basic does not allow; use another user name');
-  return proxy.url;
-}

@@ -96,11 +96,11 @@ export type TestResult = z.infer<typeof TestResult>;
 const TEST_FIELD = { test: true };
 export const TEST_HEADER = { 'X-Webhook-Test': 'true' };
 
-/** A notification of an order that does not exist. */
-export function sampleBody(environment: Environment, now: number): Buffer {
+/** A notification of an order that does not exist. `fields` replace those of the example. */
+export function sampleBody(environment: Environment, now: number, fields: object = {}): Buffer {
   const at = new Date(now).toISOString();
   const key = orderKey(newId(environment, now));
-  const data = { ...NOTIFICATION_EXAMPLE.data, key, createdAt: at, lastUpdatedAt: at };
+  const data = { ...NOTIFICATION_EXAMPLE.data, key, createdAt: at, lastUpdatedAt: at, ...fields };
   return Buffer.from(JSON.stringify({ eventType: NOTIFY_ORDER_COMPLETION, ...TEST_FIELD, data }));
 }
 

@@ -71,9 +71,10 @@ const counted = (failed: number): string =>
   failed === 1 ? '1 notification is' : `${failed >= 10_000 ? 'At least 10000' : failed} notifications are`;
 
 const NEXT =
-  'What happens next: each notification gets five attempts, which are over after about eight minutes. After the fifth\n' +
-  'failed attempt it is FAILED, and nothing more is sent until it is resent. New orders are still notified, each with\n' +
-  'five attempts of its own. When a notification is accepted again, you get another message.';
+  'What happens next: each notification gets five attempts, which are over after about eight minutes, or after at most\n' +
+  'half an hour where a Retry-After of the receiver asks for it. After the fifth failed attempt it is FAILED, and\n' +
+  'nothing more is sent until it is resent. New orders are still notified, each with five attempts of its own. When a\n' +
+  'notification is accepted again, you get another message.';
 
 const remedy = (url: string): string =>
   'What to do: repair the receiver, so that it answers 2xx within 30 seconds, or have the Notify URL corrected.\n' +

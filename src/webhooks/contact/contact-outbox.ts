@@ -1,4 +1,4 @@
-import { type DataSource, type EntityManager, IsNull, LessThanOrEqual, Not } from 'typeorm';
+import { type DataSource, type EntityManager, IsNull, Not } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
 import { tableOf } from '../../database/data-source.js';
 import { databaseNow, inTransaction, nowExpression } from '../../database/sql.js';
@@ -135,7 +135,7 @@ async function recordTold(manager: EntityManager, { clientId, host, recoveredAt 
 export async function recordNotSent(dataSource: DataSource, { client, state }: Turn): Promise<number> {
   const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** Math.min(state.failures, 10), MESSAGE_EVERY_MS);
   const notBefore = (await databaseNow(dataSource.manager)) + pauseMs;
-  const held = { clientId: client.id, leasedUntil: LessThanOrEqual(state.leasedUntil) };
+  const held = { clientId: client.id, leasedUntil: state.leasedUntil };
   await dataSource.manager.update(ContactState, held, { failures: state.failures + 1, notBefore, leasedUntil: 0 });
   return pauseMs;
 }

@@ -53,9 +53,13 @@ export interface Unsigned {
   body: Buffer;
 }
 
-/** Signs with the current time and a new nonce (specification 6.2). */
-export function signedRequest(secret: SigningSecret, { id, attempt, url, body }: Unsigned): SignedRequest {
-  const timestamp = String(Math.floor(Date.now() / 1_000));
+/** Signs with a new nonce (specification 6.2). */
+export function signedRequest(
+  secret: SigningSecret,
+  { id, attempt, url, body }: Unsigned,
+  now = Date.now(),
+): SignedRequest {
+  const timestamp = String(Math.floor(now / 1_000));
   const nonce = randomAlphanumeric(NONCE_LENGTH);
   const headers = {
     'Content-Type': 'application/json',

@@ -14,8 +14,9 @@ const VALUES: Settings = {
   OPS_PASSWORD: 'hunter2 hunter2 hunter2',
   INTERNAL_PASSWORD: 'hunter2-internal-hunter2',
   WEBHOOK_PROXY: 'http://usher:hunter2@proxy:3128',
+  SMTP_URL: 'smtp://usher:hunter2@mail:587',
 };
-const USERS: Settings = { OPS_USER: 'ops', INTERNAL_USER: 'orders' };
+const USERS: Settings = { OPS_USER: 'ops', INTERNAL_USER: 'orders', SMTP_FROM: 'usher@cinema.example' };
 
 function fileWith(content: string | Buffer): string {
   const path = join(newFolder(), 'secret');

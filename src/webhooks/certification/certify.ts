@@ -1,0 +1,67 @@
+import { hidePrivateResponse } from '../api/client-view.js';
+import type { NotificationSender } from '../transport/notification-sender.js';
+import { errorOf, type Outcome } from '../transport/outcome.js';
+import { type Certification, type CheckResult } from './certification.schema.js';
+import { certificationChecks, type Check } from './checks.js';
+
+/** Sends the notifications of a certification one after another, and says what the receiver did right and wrong. */
+export async function certify(
+  sender: Pick<NotificationSender, 'send'>,
+  notifyUrl: string,
+  secret: string,
+): Promise<Certification> {
+  const checks: CheckResult[] = [];
+  let unanswered: Check | null = null;
+  for (const check of certificationChecks(notifyUrl, secret)) {
+    if (unanswered) {
+      checks.push(notSent(check, unanswered));
+      continue;
+    }
+    const outcome = await sender.send(check.request);
+    if (!('status' in outcome)) unanswered = check;
+    checks.push(resultOf(check, outcome));
+  }
+  return { passed: checks.every(({ passed }) => passed), notifyUrl, checks };
+}
+
+function resultOf(check: Check, outcome: Outcome): CheckResult {
+  const { name, sent, expected } = check;
+  const responseStatus = 'status' in outcome ? outcome.status : null;
+  const verdict = judge(check, outcome);
+  return { name, sent, expected, responseStatus, durationMs: Math.round(outcome.durationMs), ...verdict };
+}
+
+type Verdict = Pick<CheckResult, 'passed' | 'reason' | 'remedy'>;
+
+function judge(check: Check, outcome: Outcome): Verdict {
+  if (!('status' in outcome)) return { passed: false, reason: reasonOf(outcome), remedy: UNANSWERED };
+  const { status } = outcome;
+  const does = outcome.kind === 'delivered' ? 'accept' : status >= 400 && status < 500 ? 'refuse' : null;
+  const reason = `the receiver answered ${status}`;
+  if (does === check.expected) return { passed: true, reason, remedy: null };
+  if (does !== null)
+    return { passed: false, reason: `${reason} to a notification ${check.sent}`, remedy: check.remedy };
+  return { passed: false, reason, remedy: status >= 500 ? FAULT : REDIRECT };
+}
+
+const UNANSWERED =
+  'start the receiver, correct the Notify URL, and answer at once: process a notification after the answer';
+const FAULT = 'find the error in the receiver’s log; answer 2xx to accept a notification, and 401 to refuse one';
+const REDIRECT = 'redirects are not followed and other answers are no 2xx; set the Notify URL to the final address';
+
+/** A private address is not shown. */
+function reasonOf(outcome: Outcome): string {
+  const found = { address: outcome.address, error: errorOf(outcome), responseSnippet: null };
+  return hidePrivateResponse(found, 'sandbox').error ?? '';
+}
+
+const notSent = ({ name, sent, expected }: Check, unanswered: Check): CheckResult => ({
+  name,
+  sent,
+  expected,
+  responseStatus: null,
+  durationMs: null,
+  passed: false,
+  reason: `not sent, because the notification "${unanswered.name}" was not answered`,
+  remedy: null,
+});

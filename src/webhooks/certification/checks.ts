@@ -1,0 +1,90 @@
+import { newId, randomAlphanumeric } from '../../values/identifier.js';
+import { sampleBody, TEST_HEADER } from '../api/test-notifications.js';
+import { signedRequest, type SigningSecret } from '../deliver/signing.js';
+import type { SignedRequest } from '../transport/notification-sender.js';
+
+/** In the order in which they are sent. */
+export const CHECKS = ['valid', 'repeated', 'unicode', 'next-secret', 'altered', 'stale'] as const;
+export type CheckName = (typeof CHECKS)[number];
+
+/** One notification of a certification. */
+export interface Check {
+  name: CheckName;
+  /** What is special about it, after "a notification". */
+  sent: string;
+  /** What a correct receiver does: answer 2xx, or refuse it with a 4xx. */
+  expected: 'accept' | 'refuse';
+  request: SignedRequest;
+  /** What to change where the receiver does the opposite. */
+  remedy: string;
+}
+
+const HOUR_MS = 3_600_000;
+const SECRET_LENGTH = 43;
+const UNICODE = { bookingId: 'Amélie — 天使爱美丽 🎬', qrCode: 'QR\u2028“Ω”' };
+
+/** The notifications of a certification. All are marked as tests, as those of `POST /webhooks/test` are. */
+export function certificationChecks(url: string, secret: string): Check[] {
+  const keys: SigningSecret = { current: secret, next: null };
+  const made = (body: Buffer, more: { secret?: SigningSecret; attempt?: number; id?: string; now?: number } = {}) => {
+    const { attempt = 1, id = newId('sandbox', Date.now()), now } = more;
+    const request = signedRequest(more.secret ?? keys, { id, attempt, url, body }, now);
+    return { ...request, headers: { ...request.headers, ...TEST_HEADER } };
+  };
+  const body = (fields: object = {}): Buffer => sampleBody('sandbox', Date.now(), fields);
+  const [id, first] = [newId('sandbox', Date.now()), body()];
+  const otherSecret = randomAlphanumeric(SECRET_LENGTH);
+  return [
+    {
+      name: 'valid',
+      sent: 'as every order sends it',
+      expected: 'accept',
+      request: made(first, { id }),
+      remedy:
+        'compute the hex HMAC-SHA256 over X-Timestamp, X-Nonce-Str and the Base64 of the raw body, keyed with the client ' +
+        'secret, and compare it with X-Signature; "usher listen" shows the parts',
+    },
+    {
+      name: 'repeated',
+      sent: 'of the same order once more, with a new timestamp, nonce and signature',
+      expected: 'accept',
+      request: made(first, { id, attempt: 2 }),
+      remedy: 'answer 2xx to a notification that was processed before, and do nothing else: deduplicate on data.key',
+    },
+    {
+      name: 'unicode',
+      sent: 'with letters outside of ASCII',
+      expected: 'accept',
+      request: made(body(UNICODE)),
+      remedy: 'verify over the bytes of the body as they arrived (UTF-8), before a parser or a conversion of the text',
+    },
+    {
+      name: 'next-secret',
+      sent: 'as during a change of the secret: X-Signature is of the other secret, X-Signature-Next of yours',
+      expected: 'accept',
+      request: made(body(), { secret: { current: otherSecret, next: secret } }),
+      remedy: 'accept a notification if X-Signature or X-Signature-Next is valid',
+    },
+    {
+      name: 'altered',
+      sent: 'whose payableAmount was changed after it was signed',
+      expected: 'refuse',
+      request: altered(made(body())),
+      remedy: 'verify the signature of the whole raw body before anything else, and answer 401 if it is wrong',
+    },
+    {
+      name: 'stale',
+      sent: 'that was signed an hour ago, with a valid signature',
+      expected: 'refuse',
+      request: made(body(), { now: Date.now() - HOUR_MS }),
+      remedy: 'refuse a notification whose X-Timestamp differs from the present time by more than 300 seconds',
+    },
+  ];
+}
+
+function altered({ body, ...request }: SignedRequest): SignedRequest {
+  const changed = body
+    .toString()
+    .replace(/"payableAmount":(\d+)/, (_, cents) => `"payableAmount":${Number(cents) + 1}`);
+  return { ...request, body: Buffer.from(changed) };
+}
