@@ -24,6 +24,15 @@ export { Member } from './members/member.entity.js';
 export { MemberRoutesModule } from './members/members.module.js';
 export { MembersService } from './members/members.service.js';
 export type { Completion, NewOrder, OrderView } from './orders/movie-order.js';
+export type { OrderDelivery } from './orders/list/order-deliveries.js';
+export { OrderList } from './orders/list/order-list.js';
+export type {
+  ListedOrder,
+  OrderHolder,
+  OrderPage,
+  OrderQuery,
+} from './orders/list/order-list.schemas.js';
+export { type CurrencyTotals, type DayTotals, OrderTotals } from './orders/list/order-totals.js';
 export { OnOrderCompleted, OrderCompleted } from './orders/order-completed.event.js';
 export { OrderRoutesModule, OrdersModule } from './orders/orders.module.js';
 export { type CompleteOptions, type CreateOptions, OrdersService } from './orders/orders.service.js';
@@ -42,6 +51,13 @@ export type { Environment } from './values/identifier.js';
 export type { BrowserRequest, ResourceOwner, ResourceOwnerAuthenticator, SignIn } from './values/resource-owner.js';
 export type { RetryPolicy } from './values/retry-schedule.js';
 export { StartUpError } from './values/start-up-error.js';
+export type { ResendRequest, ResendView } from './webhooks/undelivered/resend.schemas.js';
+export {
+  type UndeliveredNotification,
+  type UndeliveredQuery,
+  UndeliveredWebhooks,
+} from './webhooks/undelivered/undelivered-webhooks.js';
+export { type ResendHolder, type StartOptions, WebhookResends } from './webhooks/undelivered/webhook-resends.js';
 export type { WebhookStatus } from './webhooks/webhook.entity.js';
 export { WebhookModule, WebhookRoutesModule } from './webhooks/webhook.module.js';
 export { type FinalStatus, OnWebhookEnded, WebhookEnded } from './webhooks/webhook-ended.event.js';

@@ -21,6 +21,7 @@ async function purgeNow({ json }: { json?: boolean }): Promise<void> {
     orders,
     webhooks,
     webhookRows,
+    resends,
     auditEvents,
   } = purged;
   print(
@@ -34,11 +35,12 @@ async function purgeNow({ json }: { json?: boolean }): Promise<void> {
       orders,
       webhooks,
       webhook_rows: webhookRows,
+      resends,
       audit_events: auditEvents,
     },
     `Deleted: ${grants} grant(s), ${accessTokens} access token(s), ${authorizations} authorization(s), ` +
       `${memberSessions} session(s), ${idempotencyKeys} idempotency key(s), ` +
       `${orders} order(s), bodies and attempts of ${webhooks} webhook(s), ` +
-      `${webhookRows} row(s) of earlier ones, ${auditEvents} audit event(s).`,
+      `${webhookRows} row(s) of earlier ones, ${resends} resend request(s), ${auditEvents} audit event(s).`,
   );
 }

@@ -176,6 +176,8 @@ export class OrdersService {
       completedFrom: null,
       createdAt: now,
       lastUpdatedAt: now,
+      listPosition: null,
+      completionPosition: null,
     };
   }
 

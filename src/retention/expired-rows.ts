@@ -8,6 +8,7 @@ import { IdempotencyKey } from '../orders/idempotency-key.entity.js';
 import { IDEMPOTENCY_MS } from '../orders/idempotency.js';
 import { MovieOrder } from '../orders/movie-order.entity.js';
 import type { ResolvedOptions } from '../usher.options.js';
+import { WebhookResend } from '../webhooks/undelivered/webhook-resend.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
 
 /** The primary key of a row, by column, and the time that decides whether it has expired. */
@@ -24,6 +25,7 @@ export interface ExpiringRows {
     | 'orders'
     | 'webhooks'
     | 'webhookRows'
+    | 'resends'
     | 'auditEvents';
   entity: new () => object;
   key: string[];
@@ -178,6 +180,16 @@ const WEBHOOK_ROWS: ExpiringRows = {
   erase: (manager, rows) => manager.delete(Webhook, { id: column(rows, 'id') }),
 };
 
+const RESENDS: ExpiringRows = {
+  kind: 'resends',
+  entity: WebhookResend,
+  key: ['id'],
+  index: 'usher_webhook_resend_finished',
+  moment: 'finished_at',
+  until: retainedUntil,
+  erase: (manager, rows) => manager.delete(WebhookResend, { id: column(rows, 'id') }),
+};
+
 const AUDIT_EVENTS: ExpiringRows = {
   kind: 'auditEvents',
   entity: AuditEvent,
@@ -188,4 +200,12 @@ const AUDIT_EVENTS: ExpiringRows = {
   erase: (manager, rows) => manager.delete(AuditEvent, { id: column(rows, 'id') }),
 };
 
-export const EXPIRING_ROWS: ExpiringRows[] = [...TOKENS, ...SIGNED_IN, ...ORDERS, WEBHOOKS, WEBHOOK_ROWS, AUDIT_EVENTS];
+export const EXPIRING_ROWS: ExpiringRows[] = [
+  ...TOKENS,
+  ...SIGNED_IN,
+  ...ORDERS,
+  WEBHOOKS,
+  WEBHOOK_ROWS,
+  RESENDS,
+  AUDIT_EVENTS,
+];

@@ -12,6 +12,7 @@ import type { SigningSecrets } from '../../src/webhooks/deliver/signing.js';
 import { backoffStrategy, DeliveryProcessor } from '../../src/webhooks/queue/delivery.processor.js';
 import type { DeliveryQueue } from '../../src/webhooks/queue/delivery.queue.js';
 import { RetryRun } from '../../src/webhooks/queue/retry-run.js';
+import type { ResendWork } from '../../src/webhooks/undelivered/resend-work.js';
 import { Sweep } from '../../src/webhooks/queue/sweep.js';
 import type { NotificationSender, SignedRequest } from '../../src/webhooks/transport/notification-sender.js';
 import type { Outcome } from '../../src/webhooks/transport/outcome.js';
@@ -79,7 +80,9 @@ export class SimulatedWorker implements Owner {
     // Not used, because the queue model gives out the jobs.
     const workers = {} as Workers;
     this.processor = new DeliveryProcessor(delivery, config, workers, outage);
-    this.retryRun = new RetryRun(queue as never, new Sweep(dataSource, deliveryQueue, config, events), config, workers);
+    const sweep = new Sweep(dataSource, deliveryQueue, config, events);
+    const resends = { running: () => Promise.resolve([]) } as unknown as ResendWork;
+    this.retryRun = new RetryRun(queue as never, sweep, resends, config, workers);
   }
 
   /** Records when each SUCCESS was written, because an earlier attempt may end after it. */

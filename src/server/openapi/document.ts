@@ -8,6 +8,7 @@ import type { Environment } from '../../values/identifier.js';
 import { VERSION } from '../../values/version.js';
 import { NOTIFICATION_EXAMPLE, Notification, NotificationHeaders } from '../../webhooks/api/notification.schema.js';
 import { WEBHOOK_OPERATIONS } from '../../webhooks/api/webhook.openapi.js';
+import { UNDELIVERED_OPERATIONS } from '../../webhooks/undelivered/undelivered.openapi.js';
 import { HEALTH_OPERATIONS } from '../health/health.openapi.js';
 import { DOCS_OPERATIONS } from './docs.openapi.js';
 import { type OperationObject, operationObject, parametersOf } from './operation-object.js';
@@ -65,6 +66,7 @@ export const operationsOf = (environment: Environment, publicUrl: string | null 
   ...AUTHORIZATION_OPERATIONS,
   ...MEMBER_OPERATIONS,
   ...orderOperations(environment),
+  ...UNDELIVERED_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
   ...HEALTH_OPERATIONS,
   ...DOCS_OPERATIONS,
