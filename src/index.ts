@@ -26,12 +26,7 @@ export { MembersService } from './members/members.service.js';
 export type { Completion, NewOrder, OrderView } from './orders/movie-order.js';
 export type { OrderDelivery } from './orders/list/order-deliveries.js';
 export { OrderList } from './orders/list/order-list.js';
-export type {
-  ListedOrder,
-  OrderHolder,
-  OrderPage,
-  OrderQuery,
-} from './orders/list/order-list.schemas.js';
+export type { ListedOrder, OrderHolder, OrderPage, OrderQuery } from './orders/list/order-list.schemas.js';
 export { type CurrencyTotals, type DayTotals, OrderTotals } from './orders/list/order-totals.js';
 export { OnOrderCompleted, OrderCompleted } from './orders/order-completed.event.js';
 export { OrderRoutesModule, OrdersModule } from './orders/orders.module.js';
