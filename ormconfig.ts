@@ -12,6 +12,7 @@ import { Member, MemberSession } from './src/members/member.entity.js';
 import { OrderCounter } from './src/orders/list/order-counter.entity.js';
 import { MovieOrder } from './src/orders/movie-order.entity.js';
 import { WebhookResend } from './src/webhooks/undelivered/webhook-resend.entity.js';
+import { ContactState, FailingHost } from './src/webhooks/contact/failing-host.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from './src/webhooks/webhook.entity.js';
 
 const entities = [
@@ -31,6 +32,8 @@ const entities = [
   WebhookAttempt,
   DeliveredReference,
   WebhookResend,
+  FailingHost,
+  ContactState,
   AuditEvent,
 ];
 

@@ -42,6 +42,7 @@ export {
 } from './usher.module.js';
 export type { Credentials, UsherOptions } from './usher.options.js';
 export type { Actor } from './values/actor.js';
+export type { ContactMessage, ContactMessageHost, ContactMessenger } from './values/contact-messenger.js';
 export type { Environment } from './values/identifier.js';
 export type { BrowserRequest, ResourceOwner, ResourceOwnerAuthenticator, SignIn } from './values/resource-owner.js';
 export type { RetryPolicy } from './values/retry-schedule.js';
@@ -53,6 +54,7 @@ export {
   UndeliveredWebhooks,
 } from './webhooks/undelivered/undelivered-webhooks.js';
 export { type ResendHolder, type StartOptions, WebhookResends } from './webhooks/undelivered/webhook-resends.js';
+export type { DeliveryPlan } from './webhooks/delivery-plan.js';
 export type { WebhookStatus } from './webhooks/webhook.entity.js';
 export { WebhookModule, WebhookRoutesModule } from './webhooks/webhook.module.js';
 export { type FinalStatus, OnWebhookEnded, WebhookEnded } from './webhooks/webhook-ended.event.js';

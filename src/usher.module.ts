@@ -30,6 +30,7 @@ import { PurgeModule } from './retention/purge.module.js';
 import { type ResolvedOptions, USHER_OPTIONS, type UsherOptions } from './usher.options.js';
 import { StartUpError } from './values/start-up-error.js';
 import { WebhookResend } from './webhooks/undelivered/webhook-resend.entity.js';
+import { ContactState, FailingHost } from './webhooks/contact/failing-host.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from './webhooks/webhook.entity.js';
 
 /** Usher's entities, for the `entities` of an application's own `DataSource`. */
@@ -50,6 +51,8 @@ export const usherEntities: (new () => object)[] = [
   WebhookAttempt,
   DeliveredReference,
   WebhookResend,
+  FailingHost,
+  ContactState,
   AuditEvent,
 ];
 

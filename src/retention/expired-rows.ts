@@ -9,6 +9,7 @@ import { IDEMPOTENCY_MS } from '../orders/idempotency.js';
 import { MovieOrder } from '../orders/movie-order.entity.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { WebhookResend } from '../webhooks/undelivered/webhook-resend.entity.js';
+import { FailingHost } from '../webhooks/contact/failing-host.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
 
 /** The primary key of a row, by column, and the time that decides whether it has expired. */
@@ -26,6 +27,7 @@ export interface ExpiringRows {
     | 'webhooks'
     | 'webhookRows'
     | 'resends'
+    | 'failingHosts'
     | 'auditEvents';
   entity: new () => object;
   key: string[];
@@ -190,6 +192,21 @@ const RESENDS: ExpiringRows = {
   erase: (manager, rows) => manager.delete(WebhookResend, { id: column(rows, 'id') }),
 };
 
+/** Nothing was sent to such a host for so long that its FAILED notifications are deleted too. */
+const FAILING_HOSTS: ExpiringRows = {
+  kind: 'failingHosts',
+  entity: FailingHost,
+  key: ['client_id', 'host'],
+  index: 'usher_failing_host_age',
+  moment: 'last_failed_at',
+  until: retainedUntil,
+  erase: (manager, rows) =>
+    manager.delete(
+      FailingHost,
+      rows.map((row) => ({ clientId: row.client_id, host: row.host })),
+    ),
+};
+
 const AUDIT_EVENTS: ExpiringRows = {
   kind: 'auditEvents',
   entity: AuditEvent,
@@ -207,5 +224,6 @@ export const EXPIRING_ROWS: ExpiringRows[] = [
   WEBHOOKS,
   WEBHOOK_ROWS,
   RESENDS,
+  FAILING_HOSTS,
   AUDIT_EVENTS,
 ];

@@ -41,6 +41,7 @@ export class Purge {
       webhooks: 0,
       webhookRows: 0,
       resends: 0,
+      failingHosts: 0,
       auditEvents: 0,
     };
     let done = 0;

@@ -9,6 +9,7 @@ import { conflict, unprocessable, validated } from '../http/problem.js';
 import { REQUEST_ID } from '../http/request-id.js';
 import type { OrderDelivery } from '../orders/list/order-deliveries.js';
 import { NOTIFY_ORDER_COMPLETION, notificationBody } from '../protocol/notification.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
 import { OWNER_ID } from '../values/resource-owner.js';
 import { WebhookRecorder } from './record/webhook.recorder.js';
@@ -63,6 +64,7 @@ export class WebhookService {
     private readonly recorder: WebhookRecorder,
     private readonly clients: ClientsService,
     private readonly audit: AuditLog,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {
     this.webhooks = dataSource.getRepository(Webhook);
   }
@@ -73,9 +75,8 @@ export class WebhookService {
    * is not notified again: the answer is then its webhook, with `isNew` false.
    */
   async notify(request: NotifyRequest, transaction: TransactionOptions = {}): Promise<Notified> {
-    const { notifyUrl = null, ownerId = null, requestId = null, ...required } = validated(NotifyRequest, request);
+    const { notifyUrl = null, ownerId = null, requestId = null, ...required } = this.validated(request);
     const { referenceId, clientId, data } = required;
-    if (notifyUrl !== null) this.clients.checkNotifyUrl(notifyUrl);
     const body = notificationBody(NOTIFY_ORDER_COMPLETION, data);
     if (Buffer.byteLength(body) > BODY_LIMIT)
       throw unprocessable(`the notification is too large; use at most ${BODY_LIMIT} bytes`);
@@ -92,6 +93,10 @@ export class WebhookService {
     return joinTransaction(this.dataSource, transaction, (manager) => this.recorder.record(manager, webhook));
   }
 
+  private validated(request: NotifyRequest): NotifyRequest {
+    return validated(NotifyRequest, request, 'body', ({ notifyUrl }) => this.clients.notifyUrlErrors(notifyUrl));
+  }
+
   /** The webhooks of one reference, newest first. */
   find(referenceId: string): Promise<WebhookView[]> {
     return this.list({ referenceId });
@@ -104,7 +109,7 @@ export class WebhookService {
 
   /** One webhook with its attempts. 404 if there is none with this id. */
   show(id: string): Promise<WebhookDetails> {
-    return showWebhook(this.dataSource, id);
+    return showWebhook(this.dataSource, this.options.retry, id);
   }
 
   /**

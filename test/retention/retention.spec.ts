@@ -26,6 +26,7 @@ const NOTHING: Purged = {
   webhooks: 0,
   webhookRows: 0,
   resends: 0,
+  failingHosts: 0,
   auditEvents: 0,
 };
 

@@ -7,6 +7,7 @@ import {
 } from 'typeorm';
 import { authorizationTables } from './authorization-tables.js';
 import { columnsFor, ofOwners, tablePath } from './column-types.js';
+import { contactTables } from './contact-tables.js';
 import { orderTables } from './order-tables.js';
 
 /** MySQL commits every statement of a migration. Each step therefore skips what a process that was killed has done. */
@@ -23,6 +24,7 @@ export class Initial1767225600000 implements MigrationInterface {
       text('id', 255, primary),
       text('name', 200),
       text('notify_url', 2048, optional),
+      text('contact', 254, optional),
       text('grant_types', 100),
       wholeNumber('created_at'),
       wholeNumber('disabled_at', optional),
@@ -133,6 +135,7 @@ export class Initial1767225600000 implements MigrationInterface {
         text('address', 64, optional),
         smallNumber('response_status', optional),
         text('error', 500, optional),
+        text('diagnosis', 40, optional),
         longText('response_snippet', optional),
       ],
       [{ name: 'usher_webhook_attempt_started', columnNames: ['started_at'] }],
@@ -175,11 +178,14 @@ export class Initial1767225600000 implements MigrationInterface {
         { name: 'usher_audit_event_subject', columnNames: ['subject', 'id'] },
       ],
     );
-    for (const table of [...orderTables(columns), ...authorizationTables(columns)]) await create(...table);
+    for (const tables of [orderTables, authorizationTables, contactTables])
+      for (const table of tables(columns)) await create(...table);
   }
 
   async down(runner: QueryRunner): Promise<void> {
     for (const name of [
+      'contact_state',
+      'failing_host',
       'member_session',
       'member',
       'consent',

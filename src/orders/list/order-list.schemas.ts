@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { named } from '../../http/operation.js';
-import { Problem } from '../../http/problem.js';
+import { fieldError, invalidFields, type Problem } from '../../http/problem.js';
 import { OrderView } from '../movie-order.js';
 import { OrderDelivery } from './order-deliveries.js';
 
@@ -94,5 +94,5 @@ const tagOf = ({ clientId, ownerId }: OrderHolder): string =>
     .digest('hex')
     .slice(0, 8);
 
-export const invalid = (field: string, message: string): Problem =>
-  new Problem(400, 'Bad Request', `${field}: ${message}`, [{ field, message }]);
+export const invalid = (parameter: string, message: string): Problem =>
+  invalidFields([fieldError('query', [parameter], message)]);

@@ -54,7 +54,7 @@ export class OrderList {
    * is invalid. With `status: 'COMPLETED'` or `completedAfter` the list follows the completions: each one appears once.
    */
   async page(holder: OrderHolder, query: unknown = {}): Promise<OrderPage> {
-    const { limit, ...checked } = validated(OrderQuery, query);
+    const { limit, ...checked } = validated(OrderQuery, query, 'query');
     const start = pageStart(holder, checked);
     const list = start.kind === 'completed' ? COMPLETED_ORDERS : ALL_ORDERS;
     const { rows, range, mayHaveMore } = await this.read(holder, { start, list, until: null }, limit + 1);

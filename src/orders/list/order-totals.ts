@@ -75,7 +75,7 @@ export class OrderTotals {
    * it may be deleted.
    */
   async of(holder: OrderHolder, query: unknown): Promise<DayTotals> {
-    const { day } = validated(TotalsQuery, query);
+    const { day } = validated(TotalsQuery, query, 'query');
     const begin = Date.parse(`${day}T00:00:00Z`);
     await this.checkDay(begin);
     const currencies = new Map<string, { keys: string[]; payableAmount: bigint }>();

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { moment, named } from '../../http/operation.js';
-import { Problem, validated } from '../../http/problem.js';
+import { fieldError, invalidFields, validated } from '../../http/problem.js';
 import { ReferenceId, time } from '../webhook-view.js';
 import type { WebhookResend } from './webhook-resend.entity.js';
 
@@ -45,8 +45,7 @@ export function checkedRequest(input: unknown): ResendRequest {
   const request = validated(ResendRequest, input);
   const { since, until } = request;
   if (since === undefined || until === undefined || Date.parse(since) < Date.parse(until)) return request;
-  const message = 'must be later than since';
-  throw new Problem(400, 'Bad Request', `until: ${message}`, [{ field: 'until', message }]);
+  throw invalidFields([fieldError('body', ['until'], 'must be later than since')]);
 }
 
 export const resendView = (row: WebhookResend): ResendView => ({

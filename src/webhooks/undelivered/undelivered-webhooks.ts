@@ -58,7 +58,7 @@ export class UndeliveredWebhooks {
     { clientId, ownerId }: { clientId: string; ownerId: string | null },
     query: unknown = {},
   ): AsyncGenerator<UndeliveredNotification[], void> {
-    const { cursor = '', limit = Infinity } = validated(UndeliveredQuery, query);
+    const { cursor = '', limit = Infinity } = validated(UndeliveredQuery, query, 'query');
     let left = limit;
     for (let after = cursor; left > 0;) {
       const ids = await this.next({ clientId, ownerId }, after);

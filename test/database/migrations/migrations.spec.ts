@@ -14,6 +14,7 @@ import { OrderCounter } from '../../../src/orders/list/order-counter.entity.js';
 import { MovieOrder } from '../../../src/orders/movie-order.entity.js';
 import { loadConfig } from '../../../src/server/settings/settings.js';
 import { WebhookResend } from '../../../src/webhooks/undelivered/webhook-resend.entity.js';
+import { ContactState, FailingHost } from '../../../src/webhooks/contact/failing-host.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from '../../../src/webhooks/webhook.entity.js';
 import { type Backend, createBackend } from '../../support/backend.js';
 
@@ -34,6 +35,8 @@ const entities = [
   WebhookAttempt,
   DeliveredReference,
   WebhookResend,
+  FailingHost,
+  ContactState,
   AuditEvent,
 ];
 

@@ -189,7 +189,7 @@ test.each([
   const client = await newClient();
   const { nextCursor } = await page(callOf(client));
   const { status, body } = await client.call('GET', `/movie-orders?${query.replace('OWN', nextCursor)}`);
-  expect([status, body.errors]).toEqual([400, [{ field, message: expect.any(String) }]]);
+  expect([status, body.errors]).toEqual([400, [{ parameter: field, message: expect.any(String) }]]);
 });
 
 test('reading costs one statement if all is placed and delivered to nobody, and an order costs none more', async () => {

@@ -84,9 +84,9 @@ test.each([
   ['day', '?day=2026-02-30', 'must be a date'],
   ['day', `?day=${dateOf(TODAY + 2 * DAY_MS)}`, 'has not begun yet in UTC'],
   ['day', `?day=${dateOf(TODAY - 91 * DAY_MS)}`, `use a day from ${dateOf(TODAY - 89 * DAY_MS)} on`],
-  ['zone', `?day=${dateOf(TODAY)}&zone=8`, 'is not a known field'],
+  ['zone', `?day=${dateOf(TODAY)}&zone=8`, 'is not a known parameter'],
 ])('400 names %s in "%s"', async (field, query, message) => {
   const client = await usher.client(receiver.url);
   const { status, body } = await client.call('GET', `/movie-orders/totals${query}`);
-  expect([status, body.errors]).toEqual([400, [{ field, message: expect.stringContaining(message) }]]);
+  expect([status, body.errors]).toEqual([400, [{ parameter: field, message: expect.stringContaining(message) }]]);
 });

@@ -137,7 +137,7 @@ describe('POST /webhooks/resend', () => {
   ])('answers 400 that names %s for %j', async (field, request) => {
     const client = await usher.client(receiver.url);
     const { status, body } = await client.call('POST', '/webhooks/resend', request);
-    expect([status, body.errors]).toEqual([400, [{ field, message: expect.any(String) }]]);
+    expect([status, body.errors]).toEqual([400, [{ pointer: `#/${field}`, message: expect.any(String) }]]);
   });
 });
 

@@ -128,7 +128,7 @@ describe('GET /webhooks/undelivered', () => {
     const client = await usher.client(receiver.url);
     const { status, headers, body } = await client.call('GET', `/webhooks/undelivered?${query}`);
     expect([status, headers.get('content-type')]).toEqual([400, expect.stringContaining('problem+json')]);
-    expect(body.errors).toEqual([{ field, message: expect.any(String) }]);
+    expect(body.errors).toEqual([{ parameter: field, message: expect.any(String) }]);
   });
 });
 
