@@ -32,7 +32,7 @@ function shapeOf(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shapeOf(member)]));
 }
 
-test('docs/orders.md: its commands in one shell answer what it says, and its digest is that of the totals', async () => {
+test('docs/catching-up.md: its commands in one shell answer what it says, and its digest is that of the totals', async () => {
   const client = await usher.client(receiver.url);
   const keys = [await client.completedOrder(), await client.completedOrder()];
   for (const key of keys) await usher.webhook(key, 'SUCCESS');
@@ -42,7 +42,7 @@ test('docs/orders.md: its commands in one shell answer what it says, and its dig
   receiver.behaviour = answer(200);
   await client.order();
 
-  const text = readFileSync('docs/orders.md', 'utf8');
+  const text = readFileSync('docs/catching-up.md', 'utf8');
   const blocks = [...text.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].map(([, language, code]) => ({ language, code }));
   const commands = blocks
     .filter(({ language }) => language === 'sh')
