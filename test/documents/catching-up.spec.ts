@@ -53,7 +53,7 @@ test('docs/catching-up.md: its commands in one shell answer what it says, and it
   // A reader needs a moment before the progress is asked for; the test waits until it is finished.
   const script = commands
     .join('\n')
-    .replace('. docs/try.sh', TOKEN)
+    .replace('. docs/try.sh', () => TOKEN)
     .replace(/^usher_get "\/webhooks\/resends.*$/m, (line: string) => {
       const poll = `until ${line} | grep -q FINISHED; do sleep 0.1; done`;
       return `${poll}\n${line}`;
