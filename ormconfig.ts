@@ -9,7 +9,9 @@ import { dataSourceOptions } from './src/database/data-source-options.js';
 import { openEmbeddedPostgres } from './src/database/embedded/index.js';
 import { IdempotencyKey } from './src/orders/idempotency-key.entity.js';
 import { Member, MemberSession } from './src/members/member.entity.js';
+import { OrderCounter } from './src/orders/list/order-counter.entity.js';
 import { MovieOrder } from './src/orders/movie-order.entity.js';
+import { WebhookResend } from './src/webhooks/undelivered/webhook-resend.entity.js';
 import { ContactState, FailingHost } from './src/webhooks/contact/failing-host.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from './src/webhooks/webhook.entity.js';
 
@@ -24,10 +26,12 @@ const entities = [
   Member,
   MemberSession,
   MovieOrder,
+  OrderCounter,
   IdempotencyKey,
   Webhook,
   WebhookAttempt,
   DeliveredReference,
+  WebhookResend,
   FailingHost,
   ContactState,
   AuditEvent,

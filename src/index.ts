@@ -24,6 +24,10 @@ export { Member } from './members/member.entity.js';
 export { MemberRoutesModule } from './members/members.module.js';
 export { MembersService } from './members/members.service.js';
 export type { Completion, NewOrder, OrderView } from './orders/movie-order.js';
+export type { OrderDelivery } from './orders/list/order-deliveries.js';
+export { OrderList } from './orders/list/order-list.js';
+export type { ListedOrder, OrderHolder, OrderPage, OrderQuery } from './orders/list/order-list.schemas.js';
+export { type CurrencyTotals, type DayTotals, OrderTotals } from './orders/list/order-totals.js';
 export { OnOrderCompleted, OrderCompleted } from './orders/order-completed.event.js';
 export { OrderRoutesModule, OrdersModule } from './orders/orders.module.js';
 export { type CompleteOptions, type CreateOptions, OrdersService } from './orders/orders.service.js';
@@ -44,6 +48,13 @@ export type { BrowserRequest, ResourceOwner, ResourceOwnerAuthenticator, SignIn 
 export type { RetryPolicy } from './values/retry-schedule.js';
 export { StartUpError } from './values/start-up-error.js';
 export { CertificationRoutesModule } from './webhooks/certification/certification.module.js';
+export type { ResendRequest, ResendView } from './webhooks/undelivered/resend.schemas.js';
+export {
+  type UndeliveredNotification,
+  type UndeliveredQuery,
+  UndeliveredWebhooks,
+} from './webhooks/undelivered/undelivered-webhooks.js';
+export { type ResendHolder, type StartOptions, WebhookResends } from './webhooks/undelivered/webhook-resends.js';
 export type { DeliveryPlan } from './webhooks/delivery-plan.js';
 export type { WebhookStatus } from './webhooks/webhook.entity.js';
 export { WebhookModule, WebhookRoutesModule } from './webhooks/webhook.module.js';

@@ -21,6 +21,7 @@ import { Member, MemberSession } from './members/member.entity.js';
 import { MembersModule } from './members/members.module.js';
 import { MetricsModule } from './metrics/metrics.module.js';
 import { IdempotencyKey } from './orders/idempotency-key.entity.js';
+import { OrderCounter } from './orders/list/order-counter.entity.js';
 import { MovieOrder } from './orders/movie-order.entity.js';
 import { migrateQueue } from './queue/queue-connections.js';
 import { QueueModule } from './queue/queue.module.js';
@@ -28,6 +29,7 @@ import { resolveOptions } from './resolve-options.js';
 import { PurgeModule } from './retention/purge.module.js';
 import { type ResolvedOptions, USHER_OPTIONS, type UsherOptions } from './usher.options.js';
 import { StartUpError } from './values/start-up-error.js';
+import { WebhookResend } from './webhooks/undelivered/webhook-resend.entity.js';
 import { ContactState, FailingHost } from './webhooks/contact/failing-host.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from './webhooks/webhook.entity.js';
 
@@ -43,10 +45,12 @@ export const usherEntities: (new () => object)[] = [
   Member,
   MemberSession,
   MovieOrder,
+  OrderCounter,
   IdempotencyKey,
   Webhook,
   WebhookAttempt,
   DeliveredReference,
+  WebhookResend,
   FailingHost,
   ContactState,
   AuditEvent,

@@ -2,8 +2,7 @@ import { type Command, Option } from 'commander';
 import { AUDIT_ACTIONS, type AuditAction, type AuditEvent } from '../audit/audit-event.entity.js';
 import { command, group, withServices } from './command.js';
 import { print, table } from './output.js';
-import { pastTime } from './webhook-resend.js';
-import { positive } from './webhook.js';
+import { pastTime, positive } from './values.js';
 
 interface ListOptions {
   actor?: string;

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import { exactJson } from '../http/exchange.js';
 
 /**
  * Replaces each control or format character except a newline by its \\u escape: text of others must not control the terminal.
@@ -16,7 +17,7 @@ export const printableLine = (text: string): string => printable(text).replaceAl
 
 /** Prints one JSON document, or `text` for people, on standard output. */
 export function print(asJson: boolean | undefined, value: unknown, text: string): void {
-  process.stdout.write(asJson ? `${printable(JSON.stringify(value, null, 2))}\n` : `${text}\n`);
+  process.stdout.write(asJson ? `${printable(exactJson(value, 2))}\n` : `${text}\n`);
 }
 
 /** Aligned `name  value` lines. Null is shown as a dash. */

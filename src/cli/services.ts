@@ -5,13 +5,16 @@ import { ClientsService } from '../clients/clients.service.js';
 import { KeyRotation } from '../clients/keys/key-rotation.js';
 import { SecretRotation } from '../clients/secrets/secret-rotation.js';
 import { MembersService } from '../members/members.service.js';
+import { OrderList } from '../orders/list/order-list.js';
+import { OrderTotals } from '../orders/list/order-totals.js';
 import { OrdersService } from '../orders/orders.service.js';
 import { ClientErasure } from '../retention/client-erasure.js';
 import { MemberErasure } from '../retention/member-erasure.js';
 import { Purge } from '../retention/purge.js';
 import { createLogger, NestLogger } from '../server/logger.js';
 import { loadConfig } from '../server/settings/settings.js';
-import { MassResend } from '../webhooks/mass-resend.js';
+import { UndeliveredWebhooks } from '../webhooks/undelivered/undelivered-webhooks.js';
+import { WebhookResends } from '../webhooks/undelivered/webhook-resends.js';
 import { WebhookService } from '../webhooks/webhook.service.js';
 import { CommandModule, type Needs } from './command.module.js';
 
@@ -33,8 +36,11 @@ export async function openServices(needs: Needs) {
     secretRotation: get(SecretRotation),
     keyRotation: get(KeyRotation),
     orders: get(OrdersService),
+    orderList: get(OrderList),
+    orderTotals: get(OrderTotals),
     webhooks: get(WebhookService),
-    massResend: get(MassResend),
+    resends: get(WebhookResends),
+    undelivered: get(UndeliveredWebhooks),
     purge: get(Purge),
     audit: get(AuditLog),
     clientErasure: get(ClientErasure),

@@ -1,11 +1,13 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../server/settings/settings.js';
 import type { DeliveryPlan } from '../webhooks/delivery-plan.js';
 import type { AttemptView, WebhookView } from '../webhooks/webhook-view.js';
+import type { UndeliveredNotification } from '../webhooks/undelivered/undelivered-webhooks.js';
 import type { WebhookStatus } from '../webhooks/webhook.entity.js';
-import { command, group } from './command.js';
-import { fields, print, table } from './output.js';
+import { command, group, withServices } from './command.js';
+import { fields, print, printable, table } from './output.js';
+import { positive } from './values.js';
 import { addResend } from './webhook-resend.js';
 
 interface ListOptions {
@@ -25,6 +27,11 @@ export function addWebhookCommands(program: Command): void {
     .option('--limit <n>', 'maximum number', positive, 100)
     .action(list);
   command(webhook, 'show', 'show one notification with its attempts').argument('<id>').action(show);
+  command(webhook, 'undelivered', 'print what a client has not received, signed now, one JSON document a line')
+    .requiredOption('--client <id>', 'whose notifications')
+    .option('--cursor <id>', 'go on behind the line with this X-Webhook-Id')
+    .option('--limit <n>', 'maximum number', positive)
+    .action(undelivered);
   addResend(webhook);
 }
 
@@ -85,7 +92,22 @@ function attemptTable({ status }: WebhookView, attempts: AttemptView[]): string 
   return table(rows, 'No attempt yet.');
 }
 
-export function positive(text: string): number {
-  if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 to 999999.');
-  return Number(text);
+interface UndeliveredOptions {
+  client: string;
+  cursor?: string;
+  limit?: number;
+  json?: boolean;
+}
+
+/** One JSON document a line, as GET /webhooks/undelivered answers; with --json one array. */
+async function undelivered({ client, json, ...query }: UndeliveredOptions): Promise<void> {
+  const lines: UndeliveredNotification[] = [];
+  await withServices(async ({ clients, undelivered }) => {
+    const { id: clientId } = await clients.get(client);
+    for await (const page of undelivered.pages({ clientId, ownerId: null }, query)) {
+      if (json) lines.push(...page);
+      else for (const line of page) process.stdout.write(`${printable(JSON.stringify(line))}\n`);
+    }
+  });
+  if (json) print(json, lines, '');
 }

@@ -14,7 +14,10 @@ import {
 export type OrderStatus = 'PENDING' | 'COMPLETED';
 
 @Entity('usher_movie_order')
-@Index('usher_movie_order_client', ['clientId', 'id'])
+@Index('usher_movie_order_list', ['clientId', 'listPosition', 'id'])
+@Index('usher_movie_order_completions', ['clientId', 'status', 'completionPosition', 'lastUpdatedAt'])
+@Index('usher_movie_order_day', ['clientId', 'status', 'lastUpdatedAt'])
+@Index('usher_movie_order_owner', ['ownerId', 'id'], { where: 'owner_id IS NOT NULL' })
 @Index('usher_movie_order_retention', ['status', 'lastUpdatedAt'])
 export class MovieOrder {
   @PrimaryColumn(text('id', OWN_ID_LENGTH))
@@ -68,4 +71,12 @@ export class MovieOrder {
 
   @Column(wholeNumber('last_updated_at'))
   lastUpdatedAt: number;
+
+  /** The place in the list of the client's orders. Null until the list is read, see list/order-positions.ts. */
+  @Column({ ...wholeNumber('list_position'), nullable: true })
+  listPosition: number | null;
+
+  /** The place in the list of the client's completed orders. Null until that list is read. */
+  @Column({ ...wholeNumber('completion_position'), nullable: true })
+  completionPosition: number | null;
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { TOO_MANY_PENDING } from '../clients/pending-limit.js';
 import type { Failure, Operation } from '../http/operation.js';
 import type { Environment } from '../values/identifier.js';
+import { listOperations } from './list/order-list.openapi.js';
 import { Completion, IdempotencyKeyHeader, NewOrder, OrderView, SandboxCompletion } from './movie-order.js';
 
 const KEY = 'TW92aWVPcmRlcjpzMGtUM2FWYjlRNHhMMm1OOHBSN2NZ';
@@ -122,6 +123,7 @@ const SANDBOX_OPERATIONS: Operation[] = [
 ];
 
 export const orderOperations = (environment: Environment): Operation[] => [
+  ...listOperations(COMPLETED),
   ...ORDER_OPERATIONS,
   ...(environment === 'sandbox' ? SANDBOX_OPERATIONS : []),
 ];

@@ -1,22 +1,26 @@
 import { Module } from '@nestjs/common';
 import { EventsModule } from '../events/usher-emitter.js';
+import { OrderDeliveriesModule } from './list/order-deliveries.js';
+import { OrderListController } from './list/order-list.controller.js';
+import { OrderList } from './list/order-list.js';
+import { OrderTotals } from './list/order-totals.js';
 import { InternalOrdersController, MovieOrdersController } from './movie-orders.controller.js';
 import { OrderEvents } from './order-events.js';
 import { OrderLimit } from './order-limit.js';
 import { OrdersService } from './orders.service.js';
 
-/** Create, get and complete movie orders; emits `OrderCompleted`. */
+/** Create, get, list and complete movie orders; emits `OrderCompleted`. */
 @Module({
-  imports: [EventsModule],
-  providers: [OrdersService, OrderEvents],
-  exports: [OrdersService],
+  imports: [EventsModule, OrderDeliveriesModule],
+  providers: [OrdersService, OrderEvents, OrderList, OrderTotals],
+  exports: [OrdersService, OrderList, OrderTotals],
 })
 export class OrdersModule {}
 
 /** The REST routes of movie orders. */
 @Module({
   imports: [OrdersModule],
-  controllers: [MovieOrdersController, InternalOrdersController],
+  controllers: [OrderListController, MovieOrdersController, InternalOrdersController],
   providers: [OrderLimit],
 })
 export class OrderRoutesModule {}

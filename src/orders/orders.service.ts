@@ -179,6 +179,8 @@ export class OrdersService {
       completedFrom: null,
       createdAt: now,
       lastUpdatedAt: now,
+      listPosition: null,
+      completionPosition: null,
     };
   }
 

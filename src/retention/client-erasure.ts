@@ -8,7 +8,9 @@ import { unknownClient } from '../clients/clients.service.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { inTransaction } from '../database/sql.js';
 import { conflict } from '../http/problem.js';
+import { OrderCounter } from '../orders/list/order-counter.entity.js';
 import type { Actor } from '../values/actor.js';
+import { WebhookResend } from '../webhooks/undelivered/webhook-resend.entity.js';
 import { ContactState, FailingHost } from '../webhooks/contact/failing-host.entity.js';
 import { WebhookModule } from '../webhooks/webhook.module.js';
 import { MemberErasure } from './member-erasure.js';
@@ -59,8 +61,7 @@ export class ClientErasure {
     return inTransaction(this.dataSource, async (manager) => {
       const client = await manager.findOne(Client, { where: { id }, lock: { mode: 'pessimistic_write' } });
       if (client) checkDisabled(client);
-      for (const entity of [Authorization, Consent, ClientApplication, ClientSecret])
-        await manager.delete(entity, { clientId: id });
+      for (const entity of OWNED) await manager.delete(entity, { clientId: id });
       await manager.delete(Client, { id });
       return client !== null;
     });
@@ -71,6 +72,9 @@ function checkDisabled({ id, disabledAt }: Client): void {
   if (disabledAt !== null) return;
   throw conflict(`client ${id} is enabled; disable it first with "usher client disable ${id}"`);
 }
+
+/** What is deleted together with the client's row, because it is little. */
+const OWNED = [Authorization, Consent, ClientApplication, ClientSecret, OrderCounter, WebhookResend];
 
 /** Not part of UsherModule, because it needs WebhookModule. */
 @Module({

@@ -8,6 +8,7 @@ import { IdempotencyKey } from '../orders/idempotency-key.entity.js';
 import { IDEMPOTENCY_MS } from '../orders/idempotency.js';
 import { MovieOrder } from '../orders/movie-order.entity.js';
 import type { ResolvedOptions } from '../usher.options.js';
+import { WebhookResend } from '../webhooks/undelivered/webhook-resend.entity.js';
 import { FailingHost } from '../webhooks/contact/failing-host.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
 
@@ -25,6 +26,7 @@ export interface ExpiringRows {
     | 'orders'
     | 'webhooks'
     | 'webhookRows'
+    | 'resends'
     | 'failingHosts'
     | 'auditEvents';
   entity: new () => object;
@@ -180,6 +182,16 @@ const WEBHOOK_ROWS: ExpiringRows = {
   erase: (manager, rows) => manager.delete(Webhook, { id: column(rows, 'id') }),
 };
 
+const RESENDS: ExpiringRows = {
+  kind: 'resends',
+  entity: WebhookResend,
+  key: ['id'],
+  index: 'usher_webhook_resend_finished',
+  moment: 'finished_at',
+  until: retainedUntil,
+  erase: (manager, rows) => manager.delete(WebhookResend, { id: column(rows, 'id') }),
+};
+
 /** Nothing was sent to such a host for so long that its FAILED notifications are deleted too. */
 const FAILING_HOSTS: ExpiringRows = {
   kind: 'failingHosts',
@@ -211,6 +223,7 @@ export const EXPIRING_ROWS: ExpiringRows[] = [
   ...ORDERS,
   WEBHOOKS,
   WEBHOOK_ROWS,
+  RESENDS,
   FAILING_HOSTS,
   AUDIT_EVENTS,
 ];

@@ -8,6 +8,7 @@ import { conflict } from '../http/problem.js';
 import { Member, MemberSession } from '../members/member.entity.js';
 import { MembersService } from '../members/members.service.js';
 import type { Actor } from '../values/actor.js';
+import { WebhookResend } from '../webhooks/undelivered/webhook-resend.entity.js';
 import { type Erased, RowErasure } from './row-erasure.js';
 
 interface ErasureOptions {
@@ -52,6 +53,7 @@ export class MemberErasure {
       const member = await manager.findOne(Member, { where: { id }, lock: { mode: 'pessimistic_write' } });
       if (member) checkDisabled(member);
       await this.applications.withdrawAll(id, manager);
+      await manager.delete(WebhookResend, { ownerId: id });
       await manager.delete(MemberSession, { memberId: id });
       await manager.delete(Member, { id });
     });

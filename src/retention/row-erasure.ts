@@ -70,11 +70,13 @@ export class RowErasure {
 
   /** The size of each batch that was deleted. */
   private async *batches({ kind, entity, key }: Rows, holder: RowHolder): AsyncGenerator<number> {
+    // Orders of a client have no index by id. Those that are deleted no longer come first in the index of their list.
+    const isListed = kind === 'orders' && 'clientId' in holder;
     for (let after = ''; ;) {
       const page = (await this.dataSource.manager.find(entity, {
         select: { [key]: true },
-        where: { ...holder, [key]: MoreThan(after) },
-        order: { [key]: 'ASC' },
+        where: isListed ? holder : { ...holder, [key]: MoreThan(after) },
+        order: Object.fromEntries((isListed ? ['listPosition', 'id'] : [key]).map((column) => [column, 'ASC'])),
         take: BATCH,
       })) as unknown as Record<string, string>[];
       const keys = page.map((row) => row[key] ?? '');

@@ -1,9 +1,11 @@
-import type { DataSource, EntityManager } from 'typeorm';
+import { type DataSource, type EntityManager, In } from 'typeorm';
 import { notFound } from '../http/problem.js';
+import type { OrderDelivery } from '../orders/list/order-deliveries.js';
+import { NOTIFY_ORDER_COMPLETION } from '../protocol/notification.js';
 import { ID } from '../values/identifier.js';
+import { type AttemptView, attemptView, deliveredView, time, type WebhookView, webhookView } from './webhook-view.js';
 import type { RetryPolicy } from '../values/retry-schedule.js';
 import { type DeliveryPlan, deliveryPlan } from './delivery-plan.js';
-import { type AttemptView, attemptView, deliveredView, type WebhookView, webhookView } from './webhook-view.js';
 import { DeliveredReference, Webhook, WebhookAttempt, type WebhookStatus } from './webhook.entity.js';
 
 /** A webhook and its attempts, the first one first. */
@@ -60,4 +62,31 @@ async function getDelivered(manager: EntityManager, id: string): Promise<Webhook
   const delivered = ID.test(id) ? await manager.findOneBy(DeliveredReference, { webhookId: id }) : null;
   if (delivered) return deliveredView(delivered);
   throw notFound(`there is no webhook ${id.slice(0, 64)}`);
+}
+
+/** What became of the notifications, by reference. Two statements at most: of what was delivered long ago, only a narrow row is left. */
+export async function findDeliveries(
+  { manager }: DataSource,
+  clientId: string,
+  referenceIds: string[],
+): Promise<Map<string, OrderDelivery>> {
+  const eventType = NOTIFY_ORDER_COMPLETION;
+  const webhooks = await manager.find(Webhook, {
+    select: { id: true, referenceId: true, status: true, attempts: true, finishedAt: true },
+    where: { referenceId: In(referenceIds), clientId, eventType },
+    order: { id: 'ASC' },
+  });
+  const found = new Map<string, OrderDelivery>();
+  for (const { id, referenceId, status, attempts, finishedAt } of webhooks) {
+    const isFinal = found.get(referenceId)?.status === 'SUCCESS';
+    if (!isFinal) found.set(referenceId, { webhookId: id, status, attempts, finishedAt: time(finishedAt) });
+  }
+  const others = referenceIds.filter((referenceId) => !found.has(referenceId));
+  const deleted =
+    others.length === 0
+      ? []
+      : await manager.findBy(DeliveredReference, { referenceId: In(others), clientId, eventType });
+  for (const { webhookId, referenceId, attempts, finishedAt } of deleted)
+    found.set(referenceId, { webhookId, status: 'SUCCESS', attempts, finishedAt: time(finishedAt) });
+  return found;
 }

@@ -100,4 +100,4 @@ export function attemptView({ webhookId: _, ...attempt }: WebhookAttempt, webhoo
   return { ...attempt, diagnosis, startedAt: new Date(attempt.startedAt).toISOString() };
 }
 
-const time = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
+export const time = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());

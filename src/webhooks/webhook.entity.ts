@@ -20,7 +20,7 @@ export type WebhookStatus = 'PENDING' | 'SUCCESS' | 'FAILED';
 @Index('usher_webhook_reference', ['referenceId', 'id'])
 @Index('usher_webhook_client', ['clientId', 'id'])
 @Index('usher_webhook_owner', ['ownerId', 'id'], { where: 'owner_id IS NOT NULL' })
-@Index('usher_webhook_client_status', ['clientId', 'status'])
+@Index('usher_webhook_client_status', ['clientId', 'status', 'id'])
 @Index('usher_webhook_created', ['createdAt'])
 @Index('usher_webhook_retention', ['purgedAt', 'finishedAt'])
 @Index('usher_webhook_live_key', ['liveKey'], { unique: true })

@@ -2,6 +2,7 @@ import { BullModule } from '@nestjs/bullmq';
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { PendingLimit } from '../clients/pending-limit.js';
 import { EventsModule } from '../events/usher-emitter.js';
+import { OrderDeliveries, OrderDeliveriesModule } from '../orders/list/order-deliveries.js';
 import { errorLogOf, PRODUCER } from '../queue/queue.module.js';
 import { traceHeaders } from '../tracing/tracing.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
@@ -18,7 +19,6 @@ import { DeliveryEvents } from './deliver/delivery-events.js';
 import { Delivery } from './deliver/delivery.js';
 import { OutcomeStore } from './deliver/outcome.store.js';
 import { SigningSecrets } from './deliver/signing.js';
-import { MassResend } from './mass-resend.js';
 import { DeliveryProcessor } from './queue/delivery.processor.js';
 import { DeliveryQueue, WEBHOOK_QUEUE } from './queue/delivery.queue.js';
 import { RETRY_RUN_QUEUE, RetryRun } from './queue/retry-run.js';
@@ -26,6 +26,10 @@ import { Sweep } from './queue/sweep.js';
 import { OrderCompletedListener } from './record/order-completed.listener.js';
 import { WebhookRecorder } from './record/webhook.recorder.js';
 import { NotificationSender } from './transport/notification-sender.js';
+import { ResendWork } from './undelivered/resend-work.js';
+import { UndeliveredController } from './undelivered/undelivered.controller.js';
+import { UndeliveredWebhooks } from './undelivered/undelivered-webhooks.js';
+import { WebhookResends } from './undelivered/webhook-resends.js';
 import { WebhookEndedEmitter } from './webhook-ended.event.js';
 import { WebhookService } from './webhook.service.js';
 
@@ -56,6 +60,7 @@ async function createMessenger({
 @Module({
   imports: [
     EventsModule,
+    OrderDeliveriesModule,
     BullModule.registerQueue(
       { name: WEBHOOK_QUEUE, configKey: PRODUCER },
       { name: RETRY_RUN_QUEUE, configKey: PRODUCER },
@@ -66,7 +71,9 @@ async function createMessenger({
     DeliveryQueue,
     OrderCompletedListener,
     WebhookService,
-    MassResend,
+    ResendWork,
+    WebhookResends,
+    UndeliveredWebhooks,
     // The one sender of a process: of deliveries, and of test notifications.
     { provide: NotificationSender, useFactory: createSender, inject: [USHER_OPTIONS] },
     SigningSecrets,
@@ -84,15 +91,25 @@ async function createMessenger({
     errorLogOf(WEBHOOK_QUEUE),
     errorLogOf(RETRY_RUN_QUEUE),
   ],
-  exports: [WebhookService, MassResend, DeliveryQueue, NotificationSender, SigningSecrets, BullModule],
+  exports: [
+    WebhookService,
+    WebhookResends,
+    UndeliveredWebhooks,
+    DeliveryQueue,
+    NotificationSender,
+    SigningSecrets,
+    BullModule,
+  ],
 })
 export class WebhookModule implements OnApplicationShutdown {
   constructor(
     private readonly sender: NotificationSender,
     pending: PendingLimit,
+    orders: OrderDeliveries,
     service: WebhookService,
   ) {
     pending.countWith((clientId, most) => service.countPending(clientId, most));
+    orders.lookUpWith((clientId, keys) => service.deliveriesOf(clientId, keys));
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -103,7 +120,7 @@ export class WebhookModule implements OnApplicationShutdown {
 /** The REST routes of a client's own webhooks. */
 @Module({
   imports: [WebhookModule],
-  controllers: [WebhooksController],
+  controllers: [UndeliveredController, WebhooksController],
   providers: [ClientWebhooks, TestNotifications],
 })
 export class WebhookRoutesModule {}

@@ -7,12 +7,20 @@ import { tableOf, USHER_DATA_SOURCE } from '../database/data-source.js';
 import { inTransaction, joinTransaction, type TransactionOptions } from '../database/sql.js';
 import { conflict, unprocessable, validated } from '../http/problem.js';
 import { REQUEST_ID } from '../http/request-id.js';
+import type { OrderDelivery } from '../orders/list/order-deliveries.js';
 import { NOTIFY_ORDER_COMPLETION, notificationBody } from '../protocol/notification.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
 import { OWNER_ID } from '../values/resource-owner.js';
 import { WebhookRecorder } from './record/webhook.recorder.js';
-import { getWebhook, listWebhooks, showWebhook, type WebhookDetails, type WebhookFilter } from './webhook-queries.js';
+import {
+  findDeliveries,
+  getWebhook,
+  listWebhooks,
+  showWebhook,
+  type WebhookDetails,
+  type WebhookFilter,
+} from './webhook-queries.js';
 import { ReferenceId, type WebhookView } from './webhook-view.js';
 import { Webhook } from './webhook.entity.js';
 
@@ -132,6 +140,11 @@ export class WebhookService {
       await this.audit.record({ action: 'webhook.resent', subject: `webhook:${id}`, actor, detail }, manager);
       return webhook;
     });
+  }
+
+  /** What became of the notifications of these references, by reference. One that has none is missing. */
+  deliveriesOf(clientId: string, referenceIds: string[]): Promise<Map<string, OrderDelivery>> {
+    return findDeliveries(this.dataSource, clientId, referenceIds);
   }
 
   /**

@@ -89,7 +89,7 @@ describe('a resend has a row with its actor and address, and a log line', () => 
     ['by the command line', async (id: string) => void (await command('webhook', 'resend', id)), () => COMMAND_LINE],
     [
       'by the command line for all',
-      async () => void (await command('webhook', 'resend', '--all-failed', '--client', client.id)),
+      async () => void (await command('webhook', 'resend', '--status', 'FAILED', '--client', client.id)),
       () => COMMAND_LINE,
     ],
   ])('%s', async (_, resend, actor) => {

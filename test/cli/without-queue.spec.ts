@@ -35,6 +35,9 @@ describe('while the queue is down,', () => {
     const completion = ['--booking-id', 'B', '--transaction-id', 'T'];
     const { stderr } = await usher(settings, ['order', 'complete', 'unknown', ...completion]);
     expect(stderr).toMatch(/^usher: there is no order/);
-    expect(await usherJson(settings, ['webhook', 'resend', '--all-failed'])).toEqual({ resent: 0, skipped: 0 });
+    expect(await usherJson(settings, ['webhook', 'resend', '--status', 'FAILED'])).toMatchObject({
+      resent: 0,
+      refused: 0,
+    });
   });
 });

@@ -3,19 +3,31 @@ import { AuditLog } from '../../src/audit/audit.module.js';
 import { AccessToken, Grant } from '../../src/auth/tokens/grant.entity.js';
 import { Client, ClientSecret } from '../../src/clients/client.entity.js';
 import { IdempotencyKey } from '../../src/orders/idempotency-key.entity.js';
+import { OrderCounter } from '../../src/orders/list/order-counter.entity.js';
 import { MovieOrder } from '../../src/orders/movie-order.entity.js';
 import { ClientErasure } from '../../src/retention/client-erasure.js';
 import { RowErasure } from '../../src/retention/row-erasure.js';
 import { newId, orderKey } from '../../src/values/identifier.js';
 import { DeliveryQueue } from '../../src/webhooks/queue/delivery.queue.js';
 import { ContactState, FailingHost } from '../../src/webhooks/contact/failing-host.entity.js';
+import { WebhookResend } from '../../src/webhooks/undelivered/webhook-resend.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
 import { eventually } from '../support/eventually.js';
 import { usher as run, UsherProcess } from '../support/process.js';
 import { answer, TestReceiver } from '../support/receiver.js';
 import { NEW_ORDER, type TestClient, TestUsher } from '../support/usher.js';
 
-const OWNED = [Webhook, DeliveredReference, MovieOrder, IdempotencyKey, AccessToken, Grant, ClientSecret];
+const OWNED = [
+  Webhook,
+  DeliveredReference,
+  MovieOrder,
+  IdempotencyKey,
+  AccessToken,
+  Grant,
+  ClientSecret,
+  OrderCounter,
+  WebhookResend,
+];
 const OLD = Date.now() - 100 * 86_400_000;
 
 let usher: TestUsher;
@@ -47,6 +59,8 @@ async function client(): Promise<TestClient> {
   receiver.behaviour = answer(500);
   await usher.webhook(await made.completedOrder(), 'FAILED');
   receiver.behaviour = answer(200);
+  expect((await made.call('GET', '/movie-orders')).status).toBe(200);
+  expect((await made.call('POST', '/webhooks/resend', { status: 'FAILED', reference: 'none' })).status).toBe(202);
   const body = JSON.stringify(NEW_ORDER);
   const { refresh_token: refreshToken } = (await made.token()).body;
   const token = String((await made.refresh(refreshToken)).body.access_token);
@@ -81,7 +95,7 @@ const NOTHING = Array(OWNED.length + 1).fill(0);
 test('deletes everything of a disabled client and nothing of another, and says what', async () => {
   const [one, other] = [await client(), await client()];
   const [before, webhooks] = [await rowsOf(other), await webhooksOf(one)];
-  expect(before).toEqual([1, 2, 1, 3, 1, 2, 2, 1]);
+  expect(before).toEqual([1, 2, 1, 3, 1, 2, 2, 1, 1, 1]);
   await usher.clients.setDisabled(one.id, true);
   expect(await erasure().erase(one.id)).toEqual({
     webhooks: 2,

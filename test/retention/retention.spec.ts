@@ -9,6 +9,8 @@ import { PurgeSchedule } from '../../src/retention/purge.schedule.js';
 import { newId, orderIdOf } from '../../src/values/identifier.js';
 import { FailingHost } from '../../src/webhooks/contact/failing-host.entity.js';
 import { Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
+import { WebhookResend } from '../../src/webhooks/undelivered/webhook-resend.entity.js';
+import { WebhookResends } from '../../src/webhooks/undelivered/webhook-resends.js';
 import { usherJson } from '../support/process.js';
 import { answer, TestReceiver } from '../support/receiver.js';
 import { basic, COMPLETION, NEW_ORDER, type TestClient, TestUsher } from '../support/usher.js';
@@ -24,6 +26,7 @@ const NOTHING: Purged = {
   orders: 0,
   webhooks: 0,
   webhookRows: 0,
+  resends: 0,
   failingHosts: 0,
   auditEvents: 0,
 };
@@ -232,4 +235,15 @@ test('sessions are deleted when they have ended, and codes a day later', async (
   expect(await purge()).toEqual({ ...NOTHING, authorizations: 1, memberSessions: 1 });
   expect((await manager.find(MemberSession)).map(({ digest }) => digest)).toEqual(['open']);
   expect((await manager.find(Authorization)).map(({ formDigest }) => formDigest)).toEqual(['today']);
+});
+
+test('an old request to resend is deleted when it is finished, and kept while it goes on', async () => {
+  const { id } = await usher.running.app
+    .get(WebhookResends, { strict: false })
+    .run({ clientId: client.id, ownerId: null }, { status: 'FAILED', reference: 'nothing' });
+  await manager.update(WebhookResend, { id }, { createdAt: OLD, finishedAt: null });
+  expect(await purge()).toEqual(NOTHING);
+  await manager.update(WebhookResend, { id }, { finishedAt: OLD });
+  expect(await purge()).toEqual({ ...NOTHING, resends: 1 });
+  expect(await manager.existsBy(WebhookResend, { id })).toBe(false);
 });

@@ -14,6 +14,7 @@ import type { SigningSecrets } from '../../src/webhooks/deliver/signing.js';
 import { backoffStrategy, DeliveryProcessor } from '../../src/webhooks/queue/delivery.processor.js';
 import type { DeliveryQueue } from '../../src/webhooks/queue/delivery.queue.js';
 import { RetryRun } from '../../src/webhooks/queue/retry-run.js';
+import type { ResendWork } from '../../src/webhooks/undelivered/resend-work.js';
 import { Sweep } from '../../src/webhooks/queue/sweep.js';
 import type { NotificationSender, SignedRequest } from '../../src/webhooks/transport/notification-sender.js';
 import type { Outcome } from '../../src/webhooks/transport/outcome.js';
@@ -86,7 +87,8 @@ export class SimulatedWorker implements Owner {
     this.processor = new DeliveryProcessor(delivery, config, workers, outage);
     const messages = new ContactMessages(dataSource, config, null, new MetricsRegistry());
     const sweep = new Sweep(dataSource, deliveryQueue, config, events);
-    this.retryRun = new RetryRun(queue as never, sweep, messages, config, workers);
+    const resends = { running: () => Promise.resolve([]) } as unknown as ResendWork;
+    this.retryRun = new RetryRun(queue as never, sweep, resends, messages, config, workers);
   }
 
   /** Notes when each SUCCESS was written, because an earlier attempt may end after it, and each next attempt. */

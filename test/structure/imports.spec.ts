@@ -58,7 +58,7 @@ test('each import rule reports a violation', () => {
       'the-receiver-kit-is-imported-by-its-index-alone',
       'the-receiver-kit-needs-only-node',
       'transport-needs-only-undici-and-values',
-      'webhooks-know-orders-by-their-event-alone',
+      'webhooks-know-two-files-of-orders',
     ]),
   );
 });

@@ -96,7 +96,7 @@ export class TestUsher {
       ...(body !== undefined && { body: isJson ? JSON.stringify(body) : String(body) }),
     });
     const text = await response.text();
-    const isObject = /json/.test(response.headers.get('content-type') ?? '');
+    const isObject = /[/+]json/.test(response.headers.get('content-type') ?? '');
     return {
       status: response.status,
       headers: response.headers,

@@ -6,8 +6,9 @@ import {
   type TableIndexOptions,
 } from 'typeorm';
 import { authorizationTables } from './authorization-tables.js';
+import { columnsFor, ofOwners, tablePath } from './column-types.js';
 import { contactTables } from './contact-tables.js';
-import { columnsFor, tablePath } from './column-types.js';
+import { orderTables } from './order-tables.js';
 
 /** MySQL commits every statement of a migration. Each step therefore skips what a process that was killed has done. */
 export class Initial1767225600000 implements MigrationInterface {
@@ -18,8 +19,6 @@ export class Initial1767225600000 implements MigrationInterface {
       runner.createTable(new Table({ name: tablePath(runner, name), columns, indices }), true);
     const optional = { isNullable: true };
     const primary = { isPrimary: true };
-    // Most rows have no owner. Only Postgres can leave them out of the index; MySQL ignores `where`.
-    const ofOwners = (index: TableIndexOptions): TableIndexOptions => ({ ...index, where: 'owner_id IS NOT NULL' });
 
     await create('usher_client', [
       text('id', 255, primary),
@@ -81,43 +80,6 @@ export class Initial1767225600000 implements MigrationInterface {
       ],
     );
     await create(
-      'usher_movie_order',
-      [
-        text('id', 22, primary),
-        text('client_id', 255),
-        text('owner_id', 191, optional),
-        text('status', 20),
-        text('currency_code', 3),
-        wholeNumber('total_amount'),
-        wholeNumber('booking_amount'),
-        wholeNumber('payable_amount'),
-        text('notify_url', 2048, optional),
-        text('booking_id', 255, optional),
-        text('transaction_id', 255, optional),
-        longText('qr_code', optional),
-        text('completed_by', 300, optional),
-        text('completed_from', 255, optional),
-        wholeNumber('created_at'),
-        wholeNumber('last_updated_at'),
-      ],
-      [
-        { name: 'usher_movie_order_client', columnNames: ['client_id', 'id'] },
-        { name: 'usher_movie_order_retention', columnNames: ['status', 'last_updated_at'] },
-      ],
-    );
-    await create(
-      'usher_idempotency_key',
-      [
-        text('client_id', 255, primary),
-        text('owner_id', 191, primary),
-        text('idempotency_key', 255, primary),
-        text('request_digest', 43),
-        text('order_id', 22),
-        wholeNumber('created_at'),
-      ],
-      [{ name: 'usher_idempotency_key_age', columnNames: ['created_at'] }],
-    );
-    await create(
       'usher_webhook',
       [
         text('id', 22, primary),
@@ -144,7 +106,7 @@ export class Initial1767225600000 implements MigrationInterface {
         { name: 'usher_webhook_reference', columnNames: ['reference_id', 'id'] },
         { name: 'usher_webhook_client', columnNames: ['client_id', 'id'] },
         ofOwners({ name: 'usher_webhook_owner', columnNames: ['owner_id', 'id'] }),
-        { name: 'usher_webhook_client_status', columnNames: ['client_id', 'status'] },
+        { name: 'usher_webhook_client_status', columnNames: ['client_id', 'status', 'id'] },
         { name: 'usher_webhook_created', columnNames: ['created_at'] },
         { name: 'usher_webhook_retention', columnNames: ['purged_at', 'finished_at'] },
       ],
@@ -179,6 +141,28 @@ export class Initial1767225600000 implements MigrationInterface {
       [{ name: 'usher_webhook_attempt_started', columnNames: ['started_at'] }],
     );
     await create(
+      'usher_webhook_resend',
+      [
+        text('id', 22, primary),
+        text('client_id', 255, optional),
+        text('owner_id', 191, optional),
+        text('reference_id', 191, optional),
+        wholeNumber('failed_since', optional),
+        wholeNumber('failed_until', optional),
+        { name: 'is_limited', type: 'boolean' },
+        text('done_from_id', 22, optional),
+        smallNumber('selected'),
+        smallNumber('resent'),
+        smallNumber('refused'),
+        text('actor', 300),
+        text('actor_address', 255, optional),
+        text('request_id', 64, optional),
+        wholeNumber('created_at'),
+        wholeNumber('finished_at', optional),
+      ],
+      [{ name: 'usher_webhook_resend_finished', columnNames: ['finished_at', 'id'] }],
+    );
+    await create(
       'usher_audit_event',
       [
         text('id', 22, primary),
@@ -194,7 +178,8 @@ export class Initial1767225600000 implements MigrationInterface {
         { name: 'usher_audit_event_subject', columnNames: ['subject', 'id'] },
       ],
     );
-    for (const table of [...authorizationTables(columns), ...contactTables(columns)]) await create(...table);
+    for (const tables of [orderTables, authorizationTables, contactTables])
+      for (const table of tables(columns)) await create(...table);
   }
 
   async down(runner: QueryRunner): Promise<void> {
@@ -207,10 +192,12 @@ export class Initial1767225600000 implements MigrationInterface {
       'authorization',
       'client_application',
       'audit_event',
+      'webhook_resend',
       'webhook_attempt',
       'delivered_reference',
       'webhook',
       'idempotency_key',
+      'order_counter',
       'movie_order',
       'access_token',
       'grant',

@@ -1,7 +1,4 @@
-import type { TableColumnOptions, TableIndexOptions } from 'typeorm';
-import type { columnsFor } from './column-types.js';
-
-export type NewTable = [name: string, columns: TableColumnOptions[], indices?: TableIndexOptions[]];
+import type { columnsFor, NewTable } from './column-types.js';
 
 /** The tables of the authorization-code grant, a part of the initial migration. */
 export function authorizationTables({ text, longText, wholeNumber }: ReturnType<typeof columnsFor>): NewTable[] {

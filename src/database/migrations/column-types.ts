@@ -1,6 +1,9 @@
-import type { QueryRunner, TableColumnOptions } from 'typeorm';
+import type { QueryRunner, TableColumnOptions, TableIndexOptions } from 'typeorm';
 
 type Column = Partial<TableColumnOptions>;
+
+/** A table of the initial migration that another file describes. */
+export type NewTable = [name: string, columns: TableColumnOptions[], indices?: TableIndexOptions[]];
 
 /**
  * Column definitions for a migration on any of the databases. On MySQL and MariaDB text is compared byte by byte, as on
@@ -26,3 +29,6 @@ export function columnsFor(runner: QueryRunner) {
 export const tablePath = (runner: QueryRunner, name: string): string =>
   runner.connection.entityMetadatas.find(({ tableNameWithoutPrefix }) => tableNameWithoutPrefix === name)?.tablePath ??
   name;
+
+/** Most rows have no owner. Only Postgres can leave them out of the index; MySQL ignores `where`. */
+export const ofOwners = (index: TableIndexOptions): TableIndexOptions => ({ ...index, where: 'owner_id IS NOT NULL' });

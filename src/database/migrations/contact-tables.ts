@@ -1,5 +1,4 @@
-import type { columnsFor } from './column-types.js';
-import type { NewTable } from './authorization-tables.js';
+import type { columnsFor, NewTable } from './column-types.js';
 
 /** The tables of the messages to clients' contacts, a part of the initial migration. */
 export function contactTables({ text, wholeNumber, smallNumber }: ReturnType<typeof columnsFor>): NewTable[] {

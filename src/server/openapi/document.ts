@@ -9,6 +9,7 @@ import { VERSION } from '../../values/version.js';
 import { Notification } from '../../webhooks/api/notification.schema.js';
 import { WEBHOOK_OPERATIONS } from '../../webhooks/api/webhook.openapi.js';
 import { CERTIFICATION_OPERATIONS } from '../../webhooks/certification/certification.schema.js';
+import { UNDELIVERED_OPERATIONS } from '../../webhooks/undelivered/undelivered.openapi.js';
 import { HEALTH_OPERATIONS } from '../health/health.openapi.js';
 import { DOCS_OPERATIONS } from './docs.openapi.js';
 import { NOTIFICATION, NOTIFICATION_GUIDE } from './notification-guide.js';
@@ -68,6 +69,7 @@ export const operationsOf = (environment: Environment, publicUrl: string | null 
   ...AUTHORIZATION_OPERATIONS,
   ...MEMBER_OPERATIONS,
   ...orderOperations(environment),
+  ...UNDELIVERED_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
   ...(environment === 'sandbox' ? CERTIFICATION_OPERATIONS : []),
   ...HEALTH_OPERATIONS,

@@ -6,45 +6,72 @@ import {
   Logger,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
-import type { Job, Queue } from 'bullmq';
+import { DelayedError, type Job, type Queue } from 'bullmq';
 import { type RunJob, RunQueue } from '../../queue/run-queue.js';
 import { Workers } from '../../queue/workers.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { ResendWork } from '../undelivered/resend-work.js';
 import { ContactMessages } from '../contact/contact-messages.js';
 import { Sweep } from './sweep.js';
 
 export const RETRY_RUN_QUEUE = 'usher-retry-run';
 
-/** The scheduled retry run (specification 8): it starts at every multiple of WEBHOOK_RETRY_EVERY since 1970. */
+/** A job that goes on with a request to resend many webhooks. */
+interface ResendJob {
+  resend: string;
+}
+
+/** How long such a job runs before it lets others in. */
+const RESEND_MS = 5_000;
+/** A retry run does not wait for a resend. */
+const CONCURRENCY = 2;
+
+/**
+ * The scheduled retry run (specification 8): it starts at every multiple of WEBHOOK_RETRY_EVERY since 1970. Its queue also
+ * has the jobs of requests to resend many webhooks; a run adds those that are missing.
+ */
 @Injectable()
 export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(RetryRun.name);
   private readonly runs: RunQueue;
+  private readonly shutdown = new AbortController();
 
   constructor(
-    @InjectQueue(RETRY_RUN_QUEUE) queue: Queue<RunJob>,
+    @InjectQueue(RETRY_RUN_QUEUE) private readonly queue: Queue<RunJob | ResendJob>,
     private readonly sweep: Sweep,
+    private readonly resends: ResendWork,
     private readonly contactMessages: ContactMessages,
     @Inject(USHER_OPTIONS) options: ResolvedOptions,
     private readonly workers: Workers,
   ) {
-    this.runs = new RunQueue(queue, options.retry.retryEveryMs, 'retry run');
+    this.runs = new RunQueue(queue as Queue<RunJob>, options.retry.retryEveryMs, 'retry run');
   }
 
   async onApplicationBootstrap(): Promise<void> {
     if (!this.workers.areEnabled) return;
     const process = this.process.bind(this);
-    const worker = await this.workers.start(RETRY_RUN_QUEUE, process, this.logger);
+    const worker = await this.workers.start(RETRY_RUN_QUEUE, process, this.logger, { concurrency: CONCURRENCY });
     worker.on('failed', (_, error) => this.logger.warn(`a retry run failed: ${error.message}`));
     this.runs.start();
   }
 
   beforeApplicationShutdown(): void {
     this.runs.stop();
+    this.shutdown.abort();
   }
 
-  async process({ data: { run } }: Job<RunJob>): Promise<void> {
-    const previous = await this.runs.job(run - 1);
+  /** Adds the job of a request to resend, without waiting. If the queue is down, the next retry run adds it. */
+  resend(id: string): void {
+    const options = { jobId: `resend-${id}`, removeOnComplete: true, removeOnFail: true };
+    this.queue.add('resend', { resend: id }, options).catch((error: unknown) => {
+      this.logger.warn(`resend ${id} waits for the next retry run: ${(error as Error).message}`);
+    });
+  }
+
+  async process(job: Job<RunJob | ResendJob>, token?: string): Promise<void> {
+    const { data } = job;
+    if ('resend' in data) return this.continueResend(job, data.resend, token);
+    const previous = await this.runs.job(data.run - 1);
     if (!previous)
       this.logger.warn(
         'the queue does not know the previous retry run; a job is added for every pending webhook that has none',
@@ -53,5 +80,14 @@ export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdo
     const { now, isDue } = await this.contactMessages.look();
     await this.sweep.run(previous ? 'overdue' : 'all', now);
     if (isDue) this.contactMessages.startSending();
+    for (const id of await this.resends.running()) this.resend(id);
+  }
+
+  /** A request that has to wait is left for the next retry run. */
+  private async continueResend(job: Job, id: string, token: string | undefined): Promise<void> {
+    const signal = AbortSignal.any([this.shutdown.signal, AbortSignal.timeout(RESEND_MS)]);
+    if ((await this.resends.run(id, signal)) !== 'going-on') return;
+    await job.moveToDelayed(Date.now() + 1, token);
+    throw new DelayedError();
   }
 }

@@ -10,8 +10,10 @@ import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../../src/databa
 import { pendingMigrations } from '../../../src/database/migrator.js';
 import { IdempotencyKey } from '../../../src/orders/idempotency-key.entity.js';
 import { Member, MemberSession } from '../../../src/members/member.entity.js';
+import { OrderCounter } from '../../../src/orders/list/order-counter.entity.js';
 import { MovieOrder } from '../../../src/orders/movie-order.entity.js';
 import { loadConfig } from '../../../src/server/settings/settings.js';
+import { WebhookResend } from '../../../src/webhooks/undelivered/webhook-resend.entity.js';
 import { ContactState, FailingHost } from '../../../src/webhooks/contact/failing-host.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from '../../../src/webhooks/webhook.entity.js';
 import { type Backend, createBackend } from '../../support/backend.js';
@@ -27,10 +29,12 @@ const entities = [
   Member,
   MemberSession,
   MovieOrder,
+  OrderCounter,
   IdempotencyKey,
   Webhook,
   WebhookAttempt,
   DeliveredReference,
+  WebhookResend,
   FailingHost,
   ContactState,
   AuditEvent,

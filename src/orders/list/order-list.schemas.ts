@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { named } from '../../http/operation.js';
+import { fieldError, invalidFields, type Problem } from '../../http/problem.js';
+import { OrderView } from '../movie-order.js';
+import { OrderDelivery } from './order-deliveries.js';
+
+/** Whose orders: all of a client, or only those that it created for one resource owner. */
+export interface OrderHolder {
+  clientId: string;
+  ownerId: string | null;
+}
+
+const CURSOR = /^(all|pending|completed)\.([0-9a-z]{1,11})\.([0-9a-z]{0,11})\.([0-9a-f]{8})$/;
+const BAD_CURSOR = 'must be the nextCursor of an earlier page of the same list';
+
+/** The query of `GET /movie-orders`. */
+export const OrderQuery = z.strictObject({
+  status: z.enum(['PENDING', 'COMPLETED']).optional().meta({ description: 'Only the orders with this status.' }),
+  completedAfter: z.iso
+    .datetime({ offset: true, error: 'must be an RFC 3339 time like 2026-01-01T00:00:00Z' })
+    .optional()
+    .meta({ description: 'Only orders that were completed at this time or later.' }),
+  cursor: z
+    .string()
+    .regex(CURSOR, BAD_CURSOR)
+    .optional()
+    .meta({ description: 'The `nextCursor` of an earlier page. It stands for `status` and `completedAfter` too.' }),
+  limit: z.coerce.number().int().min(1).max(100).default(50).meta({ description: 'The number of orders on a page.' }),
+});
+/** Which orders a page has: those after the cursor, or the oldest ones. */
+export type OrderQuery = z.input<typeof OrderQuery>;
+
+export const ListedOrder = OrderView.extend({
+  delivery: OrderDelivery.nullable().meta({ description: 'The order’s notification. Null while it is not completed.' }),
+}).register(named, { id: 'ListedMovieOrder' });
+/** An order with what became of its notification. */
+export type ListedOrder = z.infer<typeof ListedOrder>;
+
+export const OrderPage = z
+  .object({
+    data: z
+      .array(ListedOrder)
+      .meta({ description: 'Oldest first: by creation, or by completion if they are COMPLETED.' }),
+    nextCursor: z.string().meta({
+      description: 'Send it as `cursor` for what follows, now or later. Also the last page has one.',
+    }),
+    hasMore: z.boolean().meta({ description: 'False if there was nothing more at the time of this page.' }),
+  })
+  .register(named, { id: 'MovieOrderPage' });
+/** A page of orders, and where the next one begins. */
+export type OrderPage = z.infer<typeof OrderPage>;
+
+/** Where a page begins: in which list, behind which position, and from which completion time on. */
+export interface PageStart {
+  kind: 'all' | 'pending' | 'completed';
+  position: number;
+  /** In milliseconds since 1970; null: from the beginning. */
+  completedAfter: number | null;
+}
+
+/** The start that a checked query asks for. 400 for a cursor of another holder or of another list. */
+export function pageStart(holder: OrderHolder, query: Omit<OrderQuery, 'limit'>): PageStart {
+  const { status, completedAfter, cursor } = query;
+  const since = completedAfter === undefined ? null : Date.parse(completedAfter);
+  if (status === 'PENDING' && since !== null)
+    throw invalid('completedAfter', 'cannot be used with status=PENDING; leave one of them out');
+  const kind = status === 'PENDING' ? 'pending' : status === 'COMPLETED' || since !== null ? 'completed' : 'all';
+  if (cursor === undefined) return { kind, position: 0, completedAfter: since };
+  const start = startOf(holder, cursor);
+  const isOther = (status !== undefined && start.kind !== kind) || (since !== null && start.completedAfter !== since);
+  if (isOther) throw invalid('cursor', 'belongs to a list with another status or completedAfter; send only the cursor');
+  return start;
+}
+
+export function cursorOf(holder: OrderHolder, { kind, position, completedAfter }: PageStart): string {
+  return [kind, position.toString(36), completedAfter?.toString(36) ?? '', tagOf(holder)].join('.');
+}
+
+function startOf(holder: OrderHolder, cursor: string): PageStart {
+  const [, kind, position = '', completedAfter = '', tag] = CURSOR.exec(cursor) ?? [];
+  if (tag !== tagOf(holder)) throw invalid('cursor', BAD_CURSOR);
+  return {
+    kind: kind as PageStart['kind'],
+    position: Number.parseInt(position, 36),
+    completedAfter: completedAfter === '' ? null : Number.parseInt(completedAfter, 36),
+  };
+}
+
+/** A cursor of one token used with another one would silently leave orders out. */
+const tagOf = ({ clientId, ownerId }: OrderHolder): string =>
+  createHash('sha256')
+    .update(`${clientId}\n${ownerId ?? ''}`)
+    .digest('hex')
+    .slice(0, 8);
+
+export const invalid = (parameter: string, message: string): Problem =>
+  invalidFields([fieldError('query', [parameter], message)]);

@@ -1,0 +1,140 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
+import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { entityOf, type Row, runStatement, statementFor } from '../../database/statements/statement.js';
+import { validated } from '../../http/problem.js';
+import { orderKey } from '../../values/identifier.js';
+import { MovieOrder } from '../movie-order.entity.js';
+import { viewOf } from '../movie-order.js';
+import { OrderDeliveries } from './order-deliveries.js';
+import {
+  cursorOf,
+  type ListedOrder,
+  type OrderHolder,
+  type OrderPage,
+  OrderQuery,
+  type PageStart,
+  pageStart,
+} from './order-list.schemas.js';
+import {
+  ALL_ORDERS,
+  byIndex,
+  COMPLETED_ORDERS,
+  ofHolder,
+  placeOrders,
+  PLACED_AT_ONCE,
+  positionAt,
+  type PositionedList,
+} from './order-positions.js';
+
+/** How many orders one page of PENDING orders looks at. Most of those may be completed. */
+const EXAMINED_AT_ONCE = 5_000;
+
+/** The part of a list that one page looks at. */
+interface Range {
+  start: PageStart;
+  list: PositionedList;
+  /** The last position of the part; null: the list's end. */
+  until: number | null;
+}
+
+/**
+ * Lists orders so that a reader who goes on from a cursor gets each of them once, also those that are committed late. Orders
+ * get their position in the list when it is read, see order-positions.ts.
+ */
+@Injectable()
+export class OrderList {
+  constructor(
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    private readonly deliveries: OrderDeliveries,
+  ) {}
+
+  /**
+   * A page of orders, the oldest first, with what became of their notifications. `query` is an {@link OrderQuery}; 400 if it
+   * is invalid. With `status: 'COMPLETED'` or `completedAfter` the list follows the completions: each one appears once.
+   */
+  async page(holder: OrderHolder, query: unknown = {}): Promise<OrderPage> {
+    const { limit, ...checked } = validated(OrderQuery, query, 'query');
+    const start = pageStart(holder, checked);
+    const list = start.kind === 'completed' ? COMPLETED_ORDERS : ALL_ORDERS;
+    const { rows, range, mayHaveMore } = await this.read(holder, { start, list, until: null }, limit + 1);
+    const shown = rows.slice(0, limit);
+    const hasMore = rows.length > limit || mayHaveMore;
+    const last = rows.length > limit ? null : range.until;
+    const position = last ?? Number(shown.at(-1)?.[list.position] ?? start.position);
+    return {
+      data: await this.viewsOf(holder, shown),
+      nextCursor: cursorOf(holder, { ...start, position }),
+      hasMore,
+    };
+  }
+
+  /** Reads what has a position. If that is too little, orders get positions, and it reads again. */
+  private async read(holder: OrderHolder, range: Range, most: number) {
+    const first = await this.placed(holder, range, most);
+    if (first.rows.length === most || first.mayHaveMore) return first;
+    const since = range.start.completedAfter ?? 0;
+    const placed = await placeOrders(this.dataSource, { holder, list: range.list, since });
+    if (placed === 0) return first;
+    const second = await this.placed(holder, range, most);
+    const isPart = range.start.kind === 'pending' && placed === PLACED_AT_ONCE;
+    return { ...second, mayHaveMore: second.mayHaveMore || isPart };
+  }
+
+  private async placed(holder: OrderHolder, range: Range, most: number) {
+    const { until, isEnd } = range.start.kind === 'pending' ? await this.examined(holder, range) : WHOLE;
+    const bounded = { ...range, until };
+    return { rows: await this.select(holder, bounded, most), range: bounded, mayHaveMore: !isEnd };
+  }
+
+  /** PENDING orders have no index of their own, so a page looks at no more than {@link EXAMINED_AT_ONCE} orders. */
+  private async examined(holder: OrderHolder, { start }: Range): Promise<{ until: number | null; isEnd: boolean }> {
+    const statement = statementFor(
+      this.dataSource,
+      (parameter) => `
+        SELECT COUNT(*) AS examined, MAX(list_position) AS until_position FROM (
+          SELECT list_position FROM ${this.table} ${byIndex(this.dataSource, holder, ALL_ORDERS)}
+          WHERE ${ofHolder(holder, parameter)} AND list_position > ${parameter(start.position)}
+          ORDER BY list_position LIMIT ${EXAMINED_AT_ONCE}) AS part`,
+    );
+    const [row] = (await runStatement(this.dataSource, statement)).rows;
+    const until = row?.until_position ?? null;
+    return { until: until === null ? null : Number(until), isEnd: Number(row?.examined ?? 0) < EXAMINED_AT_ONCE };
+  }
+
+  private async select(holder: OrderHolder, { start, list, until }: Range, most: number): Promise<Row[]> {
+    const { kind, completedAfter } = start;
+    // An order's position is never smaller than its time, so the index is entered where the time begins.
+    const after = completedAfter === null ? start.position : Math.max(start.position, positionAt(completedAfter) - 1);
+    const statement = statementFor(this.dataSource, (parameter) => {
+      const conditions = [
+        ofHolder(holder, parameter),
+        list.condition,
+        `${list.position} > ${parameter(after)}`,
+        ...(completedAfter === null ? [] : [`last_updated_at >= ${parameter(completedAfter)}`]),
+        ...(until === null ? [] : [`list_position <= ${parameter(until)}`]),
+      ];
+      // The inner query needs only the index. If it read the rows too, MySQL would read all index entries of the client.
+      return `
+        SELECT o.* FROM (
+          SELECT id FROM ${this.table} ${byIndex(this.dataSource, holder, list)} WHERE ${conditions.join(' AND ')}
+          ORDER BY ${list.position} LIMIT ${kind === 'pending' ? EXAMINED_AT_ONCE : most}) part
+        JOIN ${this.table} o ON o.id = part.id ${kind === 'pending' ? "WHERE o.status = 'PENDING'" : ''}
+        ORDER BY o.${list.position} LIMIT ${most}`;
+    });
+    return (await runStatement(this.dataSource, statement)).rows;
+  }
+
+  private get table(): string {
+    return tableOf(this.dataSource, MovieOrder);
+  }
+
+  private async viewsOf({ clientId }: OrderHolder, rows: Row[]): Promise<ListedOrder[]> {
+    const orders = rows.map((row) => entityOf(this.dataSource, MovieOrder, row));
+    const completed = orders.filter(({ status }) => status === 'COMPLETED').map(({ id }) => orderKey(id));
+    const deliveries = await this.deliveries.of(clientId, completed);
+    return orders.map((order) => ({ ...viewOf(order), delivery: deliveries.get(orderKey(order.id)) ?? null }));
+  }
+}
+
+const WHOLE = { until: null, isEnd: true };

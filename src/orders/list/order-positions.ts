@@ -1,0 +1,153 @@
+import type { DataSource, EntityManager } from 'typeorm';
+import { tableOf } from '../../database/data-source.js';
+import { inTransaction } from '../../database/sql.js';
+import { rowList } from '../../database/statements/row-list.js';
+import { runStatement, statementFor } from '../../database/statements/statement.js';
+import { MovieOrder } from '../movie-order.entity.js';
+import { OrderCounter } from './order-counter.entity.js';
+import type { OrderHolder } from './order-list.schemas.js';
+
+/** A list of orders: the column with the positions, and the time and order by which orders without one are placed. */
+export interface PositionedList {
+  position: 'list_position' | 'completion_position';
+  time: 'created_at' | 'last_updated_at';
+  order: string;
+  /** Which orders it has, as SQL. */
+  condition: string;
+  index: string;
+}
+
+export const ALL_ORDERS: PositionedList = {
+  position: 'list_position',
+  time: 'created_at',
+  // Ids sort by the time of creation, and the index has them in order.
+  order: 'id',
+  condition: '1 = 1',
+  index: 'usher_movie_order_list',
+};
+export const COMPLETED_ORDERS: PositionedList = {
+  position: 'completion_position',
+  time: 'last_updated_at',
+  order: 'last_updated_at, id',
+  condition: "status = 'COMPLETED'",
+  index: 'usher_movie_order_completions',
+};
+
+/** Which orders a reader wants: those of the holder, from this time on. */
+export interface Wanted {
+  holder: OrderHolder;
+  list: PositionedList;
+  /** In milliseconds since 1970. */
+  since: number;
+}
+
+/** How many orders one request places at most. */
+export const PLACED_AT_ONCE = 500;
+
+/** Positions of the same millisecond. They stay below 2^53 until the year 2255. */
+const PER_MS = 1_000;
+
+/** The smallest position that an order of this time can have. */
+export const positionAt = (ms: number): number => ms * PER_MS;
+
+/**
+ * Gives positions to committed orders that have none, the oldest first, and returns to how many. An order that is committed
+ * later gets a larger position than every order that a reader has seen before.
+ */
+export async function placeOrders(dataSource: DataSource, wanted: Wanted): Promise<number> {
+  if ((await unplaced(dataSource, wanted, 1)).length === 0) return 0;
+  return inTransaction(dataSource, async (manager) => {
+    const last = await lockCounter(manager, wanted);
+    const orders = await unplaced(manager, wanted, PLACED_AT_ONCE, 'FOR UPDATE SKIP LOCKED');
+    if (orders.length === 0) return 0;
+    await storePositions(manager, wanted, positionsAfter(last, orders));
+    return orders.length;
+  });
+}
+
+interface Unplaced {
+  id: string;
+  at: number;
+}
+
+/** An order whose transaction goes on is locked. It is left for the next reader, so that no reader waits for it. */
+async function unplaced(
+  on: DataSource | EntityManager,
+  { holder, list, since }: Wanted,
+  most: number,
+  lock = '',
+): Promise<Unplaced[]> {
+  const dataSource = 'dataSource' in on ? on.dataSource : on;
+  const statement = statementFor(
+    dataSource,
+    (parameter) => `
+      SELECT id, ${list.time} AS at FROM ${tableOf(dataSource, MovieOrder)} ${byIndex(dataSource, holder, list)}
+      WHERE ${ofHolder(holder, parameter)} AND ${list.condition} AND ${list.position} IS NULL
+        ${since === 0 ? '' : `AND ${list.time} >= ${parameter(since)}`}
+      ORDER BY ${list.order} LIMIT ${most} ${lock}`,
+  );
+  const { rows } = await runStatement(on, statement);
+  return rows.map(({ id, at }) => ({ id: String(id), at: Number(at) }));
+}
+
+/** The condition that orders belong to the holder. */
+export function ofHolder({ clientId, ownerId }: OrderHolder, parameter: (value: unknown) => string): string {
+  const ofClient = `client_id = ${parameter(clientId)}`;
+  return ownerId === null ? ofClient : `${ofClient} AND owner_id = ${parameter(ownerId)}`;
+}
+
+/** Without the hint MySQL may scan the table, and lock every row it reads. */
+export function byIndex({ options }: DataSource, { ownerId }: OrderHolder, { index }: PositionedList): string {
+  if (options.type === 'postgres') return '';
+  return `FORCE INDEX (${ownerId === null ? index : 'usher_movie_order_owner'})`;
+}
+
+/** Returns the last position, and makes other readers of this client's lists wait until the transaction ends. */
+async function lockCounter(manager: EntityManager, { holder: { clientId }, list }: Wanted): Promise<number> {
+  const read = (): Promise<OrderCounter | null> =>
+    manager.findOne(OrderCounter, { where: { clientId }, lock: { mode: 'pessimistic_write' } });
+  let counter = await read();
+  if (!counter) {
+    await manager
+      .createQueryBuilder()
+      .insert()
+      .into(OrderCounter)
+      .values({ clientId, listPosition: 0, completionPosition: 0 })
+      // Changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
+      .orUpdate(['client_id'], ['client_id'])
+      .updateEntity(false)
+      .execute();
+    counter = await read();
+  }
+  return (list.position === 'list_position' ? counter?.listPosition : counter?.completionPosition) ?? 0;
+}
+
+interface Placed extends Record<string, unknown> {
+  id: string;
+  place: number;
+}
+
+/** A position tells its time, so that a list that begins at some time is found by the index of positions. */
+function positionsAfter(last: number, orders: Unplaced[]): Placed[] {
+  let place = last;
+  return orders.map(({ id, at }) => {
+    place = Math.max(place + 1, positionAt(at));
+    return { id, place };
+  });
+}
+
+async function storePositions(manager: EntityManager, { holder, list }: Wanted, placed: Placed[]): Promise<void> {
+  const { dataSource } = manager;
+  const orders = tableOf(dataSource, MovieOrder);
+  const values = rowList(dataSource, { id: 'text', place: 'bigint' }, placed);
+  await runStatement(manager, {
+    text:
+      dataSource.options.type === 'postgres'
+        ? `UPDATE ${orders} o SET ${list.position} = v.place FROM ${values.sql} WHERE o.id = v.id`
+        : `UPDATE ${orders} o JOIN ${values.sql} ON o.id = v.id SET o.${list.position} = v.place`,
+    parameters: values.parameters,
+  });
+  const last = placed.at(-1)?.place ?? 0;
+  const change = list.position === 'list_position' ? { listPosition: last } : { completionPosition: last };
+  await manager.update(OrderCounter, { clientId: holder.clientId }, change);
+}

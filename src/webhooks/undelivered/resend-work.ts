@@ -1,0 +1,163 @@
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import {
+  And,
+  type DataSource,
+  type EntityManager,
+  type FindOptionsWhere,
+  In,
+  IsNull,
+  LessThan,
+  MoreThanOrEqual,
+} from 'typeorm';
+import { AuditLog } from '../../audit/audit.module.js';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { databaseNow, inTransaction } from '../../database/sql.js';
+import { Problem } from '../../http/problem.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { WebhookRecorder } from '../record/webhook.recorder.js';
+import { Webhook } from '../webhook.entity.js';
+import { WebhookService } from '../webhook.service.js';
+import { webhookIds } from './webhook-ids.js';
+import { WebhookResend } from './webhook-resend.entity.js';
+
+/** Webhooks that one transaction resends. Few, because the others of their references wait for it. */
+const BATCH = 50;
+/** Webhooks that one transaction looks at. */
+const EXAMINED = 500;
+
+/** `waiting`: the client has too many pending webhooks, so a later retry run goes on. */
+export type Progress = 'going-on' | 'waiting' | 'finished';
+
+/**
+ * Resends the webhooks of a request, the newest first. A batch and the progress of the request are one transaction, so what
+ * a crash interrupts is neither done nor counted, and any number of workers may go on with it.
+ */
+@Injectable()
+export class ResendWork {
+  private readonly logger = new Logger('webhooks');
+
+  constructor(
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    private readonly recorder: WebhookRecorder,
+    private readonly service: WebhookService,
+    private readonly audit: AuditLog,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
+  ) {}
+
+  /** The requests that are not finished, the oldest first. */
+  async running(): Promise<string[]> {
+    const rows = await this.dataSource.manager.find(WebhookResend, {
+      select: { id: true },
+      where: { finishedAt: IsNull() },
+      order: { id: 'ASC' },
+    });
+    return rows.map(({ id }) => id);
+  }
+
+  /** Works until the request is finished or has to wait, or `signal` aborts it between two batches. */
+  async run(id: string, signal: AbortSignal): Promise<Progress> {
+    let progress: Progress = 'going-on';
+    while (progress === 'going-on' && !signal.aborted) progress = await this.batch(id);
+    return progress;
+  }
+
+  /** One batch. A request that was erased is finished. */
+  async batch(id: string): Promise<Progress> {
+    const room = await this.roomOf(await this.dataSource.manager.findOneBy(WebhookResend, { id }));
+    if (room === 0) return 'waiting';
+    return inTransaction(this.dataSource, async (manager) => {
+      const request = await manager.findOne(WebhookResend, { where: { id }, lock: { mode: 'pessimistic_write' } });
+      if (!request || request.finishedAt !== null) return 'finished';
+      const ids = await this.nextIds(manager, request);
+      const most = Math.min(room, BATCH);
+      const failed = await manager.find(Webhook, {
+        where: { ...selectedBy(request), id: In(ids) },
+        order: { id: 'DESC' },
+        take: most,
+      });
+      const resent = await this.resendAll(manager, request, failed);
+      const doneFromId = failed.length < most ? ids.at(-1) : failed.at(-1)?.id;
+      const done = { resent: request.resent + resent, refused: request.refused + failed.length - resent };
+      if (doneFromId === undefined) await this.finish(manager, request);
+      else await manager.update(WebhookResend, { id }, { ...done, doneFromId });
+      return doneFromId === undefined ? 'finished' : 'going-on';
+    });
+  }
+
+  /** How many more webhooks may be pending. An operator's request is not limited, like other requests of operators. */
+  private async roomOf(request: WebhookResend | null): Promise<number> {
+    const { pendingWebhookLimit: limit } = this.options;
+    const clientId = request?.isLimited ? request.clientId : null;
+    if (clientId === null || limit === null) return BATCH;
+    return Math.max(0, limit - (await this.service.countPending(clientId, limit)));
+  }
+
+  /** FAILED webhooks, the newest first; not all of them fit the request. The query needs an index alone, see webhook-ids.ts. */
+  private nextIds(manager: EntityManager, { clientId, referenceId, doneFromId }: WebhookResend): Promise<string[]> {
+    return webhookIds(manager, [{ clientId, referenceId, status: 'FAILED' }], { before: doneFromId, most: EXAMINED });
+  }
+
+  /** Returns how many were resent. */
+  private async resendAll(manager: EntityManager, request: WebhookResend, failed: Webhook[]): Promise<number> {
+    let resent = 0;
+    const others = await othersOf(manager, failed);
+    for (const webhook of failed) {
+      const isObsolete = others.some((other) => isOfSameEvent(other, webhook) && isInstead(other, webhook));
+      if (!isObsolete && (await this.resend(manager, request, webhook))) resent += 1;
+    }
+    return resent;
+  }
+
+  /** False if it cannot be resent, because its client has no Notify URL or another request resent it just now. */
+  private async resend(manager: EntityManager, request: WebhookResend, failed: Webhook): Promise<boolean> {
+    const { id, referenceId, eventType, clientId, ownerId, body } = failed;
+    const notifyUrl = failed.usesClientUrl ? null : failed.notifyUrl;
+    const { requestId, actor: name, actorAddress: address } = request;
+    const copy = { referenceId, eventType, clientId, ownerId, body, notifyUrl, resendOf: id, requestId };
+    const { webhook, isNew } = await this.recorder.record(manager, copy).catch((error: unknown) => {
+      if (error instanceof Problem) return { webhook: null, isNew: false };
+      throw error;
+    });
+    if (!webhook || !isNew) return false;
+    const detail = { resentAs: webhook.id, client: clientId, requestId, request: request.id };
+    await this.audit.record(
+      { action: 'webhook.resent', subject: `webhook:${id}`, actor: { name, address }, detail },
+      manager,
+    );
+    return true;
+  }
+
+  private async finish(manager: EntityManager, { id, clientId, selected, resent, refused }: WebhookResend) {
+    await manager.update(WebhookResend, { id }, { finishedAt: await databaseNow(manager) });
+    this.logger.log({ event: 'resend.finished', resend: id, client: clientId, selected, resent, refused });
+  }
+}
+
+/** The FAILED webhooks that fit a request. The set does not grow: what fails after the request is not part of it. */
+export function selectedBy(request: WebhookResend): FindOptionsWhere<Webhook> {
+  const { clientId, ownerId, referenceId, since, until, createdAt } = request;
+  const before = LessThan(Math.min(until ?? createdAt, createdAt));
+  return {
+    status: 'FAILED',
+    purgedAt: IsNull(),
+    // Always null in a FAILED webhook; without a client it makes the index of due webhooks fit.
+    ...(clientId === null ? { nextAttemptAt: IsNull() } : { clientId }),
+    ...(ownerId !== null && { ownerId }),
+    ...(referenceId !== null && { referenceId }),
+    finishedAt: since === null ? before : And(MoreThanOrEqual(since), before),
+  };
+}
+
+type Known = Pick<Webhook, 'id' | 'referenceId' | 'eventType' | 'liveKey'>;
+
+const othersOf = (manager: EntityManager, failed: Webhook[]): Promise<Known[]> =>
+  manager.find(Webhook, {
+    select: { id: true, referenceId: true, eventType: true, liveKey: true },
+    where: { referenceId: In([...new Set(failed.map(({ referenceId }) => referenceId))]) },
+  });
+
+const isOfSameEvent = (one: Known, other: Known): boolean =>
+  one.referenceId === other.referenceId && one.eventType === other.eventType;
+
+/** Whether the other one is pending or delivered, or failed later: then this one is not sent again. */
+const isInstead = (other: Known, failed: Known): boolean => other.liveKey !== null || other.id > failed.id;

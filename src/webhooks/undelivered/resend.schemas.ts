@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { moment, named } from '../../http/operation.js';
+import { fieldError, invalidFields, validated } from '../../http/problem.js';
+import { ReferenceId, time } from '../webhook-view.js';
+import type { WebhookResend } from './webhook-resend.entity.js';
+
+const givenMoment = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time like 2026-01-01T00:00:00Z' });
+
+/** The body of `POST /webhooks/resend`. */
+export const ResendRequest = z
+  .strictObject({
+    status: z.literal('FAILED', 'must be FAILED; only a FAILED webhook can be sent again'),
+    since: givenMoment.optional().meta({ description: 'Only those that failed at this time or later.' }),
+    until: givenMoment.optional().meta({ description: 'Only those that failed before this time.' }),
+    reference: ReferenceId.optional().meta({ description: 'Only those of this order’s `key`.' }),
+  })
+  .register(named, { id: 'ResendRequest' });
+/** Which FAILED webhooks to send again: those that fit all fields. */
+export type ResendRequest = z.infer<typeof ResendRequest>;
+
+const count = (description: string) => z.int().meta({ description });
+
+export const ResendView = z
+  .object({
+    id: z.string(),
+    state: z.enum(['RUNNING', 'FINISHED']),
+    status: z.literal('FAILED'),
+    since: moment.nullable(),
+    until: moment.nullable(),
+    reference: z.string().nullable(),
+    selected: count('The webhooks that fitted when it was requested.'),
+    resent: count('Those that were sent again so far, each as a new webhook.'),
+    refused: count(
+      'Those that were not: another webhook of the order is newer, pending or delivered; or no Notify URL.',
+    ),
+    createdAt: moment,
+    finishedAt: moment.nullable(),
+  })
+  .register(named, { id: 'WebhookResend' });
+/** A request to send FAILED webhooks again, and how far it is. Times as RFC 3339 text in UTC. */
+export type ResendView = z.infer<typeof ResendView>;
+
+/** 400 for an invalid field, and for a time range that is empty. */
+export function checkedRequest(input: unknown): ResendRequest {
+  const request = validated(ResendRequest, input);
+  const { since, until } = request;
+  if (since === undefined || until === undefined || Date.parse(since) < Date.parse(until)) return request;
+  throw invalidFields([fieldError('body', ['until'], 'must be later than since')]);
+}
+
+export const resendView = (row: WebhookResend): ResendView => ({
+  id: row.id,
+  state: row.finishedAt === null ? 'RUNNING' : 'FINISHED',
+  status: 'FAILED',
+  since: time(row.since),
+  until: time(row.until),
+  reference: row.referenceId,
+  selected: row.selected,
+  resent: row.resent,
+  refused: row.refused,
+  createdAt: new Date(row.createdAt).toISOString(),
+  finishedAt: time(row.finishedAt),
+});

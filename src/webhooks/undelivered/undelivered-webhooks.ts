@@ -1,0 +1,104 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
+import { z } from 'zod';
+import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { type Row, runStatement, statementFor } from '../../database/statements/statement.js';
+import { named } from '../../http/operation.js';
+import { validated } from '../../http/problem.js';
+import { ID } from '../../values/identifier.js';
+import { signedRequest, SigningSecrets } from '../deliver/signing.js';
+import { Webhook } from '../webhook.entity.js';
+import { webhookIds } from './webhook-ids.js';
+
+/** The query of `GET /webhooks/undelivered`. */
+export const UndeliveredQuery = z.strictObject({
+  cursor: z
+    .string()
+    .regex(ID, 'must be the X-Webhook-Id of an earlier line')
+    .optional()
+    .meta({ description: 'The `X-Webhook-Id` of the last line that you have. Default: from the oldest one on.' }),
+  limit: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .optional()
+    .meta({ description: 'At most this many lines. Default: all.' }),
+});
+/** Which notifications to read. */
+export type UndeliveredQuery = z.input<typeof UndeliveredQuery>;
+
+/** One line of `GET /webhooks/undelivered`. */
+export const UndeliveredLine = z
+  .object({
+    headers: z.record(z.string(), z.string()),
+    body: z.string().meta({ description: 'The exact body: its bytes in UTF-8 are signed.' }),
+  })
+  .register(named, { id: 'UndeliveredNotification' });
+/** A notification that was not delivered, signed now: what an attempt would send. */
+export type UndeliveredNotification = z.infer<typeof UndeliveredLine>;
+
+/** How many are read, signed and held in memory at a time. */
+const PAGE = 100;
+
+/** Reads what a client has not received. Nothing is changed: what is read here is still delivered. */
+@Injectable()
+export class UndeliveredWebhooks {
+  constructor(
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    private readonly secrets: SigningSecrets,
+  ) {}
+
+  /**
+   * The notifications that are pending, and the last FAILED one of each reference that has none pending or delivered; the
+   * oldest first, in pages of at most 100. With an owner, only those of this resource owner. `query` is an
+   * {@link UndeliveredQuery}; 400 if it is invalid.
+   */
+  async *pages(
+    { clientId, ownerId }: { clientId: string; ownerId: string | null },
+    query: unknown = {},
+  ): AsyncGenerator<UndeliveredNotification[], void> {
+    const { cursor = '', limit = Infinity } = validated(UndeliveredQuery, query, 'query');
+    let left = limit;
+    for (let after = cursor; left > 0;) {
+      const ids = await this.next({ clientId, ownerId }, after);
+      const rows = (await this.read(ids)).slice(0, left);
+      if (rows.length > 0) yield await this.signed(clientId, rows);
+      if (ids.length < PAGE) return;
+      left -= rows.length;
+      after = ids.at(-1) ?? after;
+    }
+  }
+
+  private async signed(clientId: string, rows: Row[]): Promise<UndeliveredNotification[]> {
+    const secret = await this.secrets.of(clientId);
+    return rows.map(({ id, attempts, notify_url: url, body }) => {
+      const unsigned = { id: String(id), attempt: Number(attempts), url: String(url), body: Buffer.from(String(body)) };
+      return { headers: signedRequest(secret, unsigned).headers, body: String(body) };
+    });
+  }
+
+  /** The ids of pending and FAILED webhooks. The cost does not depend on what was delivered. */
+  private next(holder: { clientId: string; ownerId: string | null }, after: string): Promise<string[]> {
+    const which = (['FAILED', 'PENDING'] as const).map((status) => ({ ...holder, status }));
+    return webhookIds(this.dataSource, which, { after, most: PAGE });
+  }
+
+  /** Those that were not delivered meanwhile, and have nothing newer, pending or delivered of their reference. */
+  private async read(ids: string[]): Promise<Row[]> {
+    if (ids.length === 0) return [];
+    const webhooks = tableOf(this.dataSource, Webhook);
+    const statement = statementFor(
+      this.dataSource,
+      (parameter) => `
+        SELECT w.id, w.attempts, w.notify_url, w.body FROM ${webhooks} w
+        WHERE w.id IN (${ids.map((id) => parameter(id)).join(', ')}) AND w.purged_at IS NULL
+          AND (w.status = 'PENDING' OR (w.status = 'FAILED' AND NOT EXISTS (
+            SELECT 1 FROM ${webhooks} l
+            WHERE l.reference_id = w.reference_id AND l.event_type = w.event_type AND l.id <> w.id
+              AND (l.live_key IS NOT NULL OR l.id > w.id))))
+        ORDER BY w.id`,
+    );
+    return (await runStatement(this.dataSource, statement)).rows;
+  }
+}

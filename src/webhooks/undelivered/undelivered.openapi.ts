@@ -1,0 +1,95 @@
+import { z } from 'zod';
+import type { Operation } from '../../http/operation.js';
+import { ResendRequest, type ResendView, ResendView as ResendSchema } from './resend.schemas.js';
+import { UndeliveredLine, UndeliveredQuery } from './undelivered-webhooks.js';
+
+const ID = 's0kT6dYe2Up8Zf0Cs4Ta7O';
+const STARTED: ResendView = {
+  id: ID,
+  state: 'RUNNING',
+  status: 'FAILED',
+  since: '2026-01-01T00:00:00.000Z',
+  until: null,
+  reference: null,
+  selected: 811,
+  resent: 0,
+  refused: 0,
+  createdAt: '2026-01-02T00:00:00.000Z',
+  finishedAt: null,
+};
+const FINISHED: ResendView = {
+  ...STARTED,
+  state: 'FINISHED',
+  resent: 809,
+  refused: 2,
+  finishedAt: '2026-01-02T00:00:04.000Z',
+};
+const tag = 'Webhooks';
+
+export const UNDELIVERED_OPERATIONS: Operation[] = [
+  {
+    id: 'listUndelivered',
+    method: 'get',
+    path: '/webhooks/undelivered',
+    tag,
+    summary: 'Read what was not delivered',
+    description:
+      'One JSON document on each line: a notification as an attempt would send it, signed now. Pending ones, and the last ' +
+      'FAILED one of each order that has none pending or delivered; the oldest first. Reading changes nothing: what is ' +
+      'pending is still sent. A connection that breaks leaves the last line incomplete; go on with `cursor`.',
+    security: ['bearer'],
+    parameters: { query: UndeliveredQuery },
+    answers: {
+      200: {
+        description: 'The notifications, one a line.',
+        schema: UndeliveredLine,
+        mediaType: 'application/x-ndjson',
+        example: {
+          headers: {
+            'Content-Type': 'application/json',
+            'X-Timestamp': '1767225600',
+            'X-Nonce-Str': 'aZ09bY18cX27dW36eV45fU54gT63hS72',
+            'X-Signature': 'e5d3871cef64ad390e83c64d1b46379dbce8d49172fed3255e835b2b60531d79',
+            'X-Webhook-Id': 's0kT3aVb9Rm5Wc7Zp1Qx4L',
+            'X-Webhook-Attempt': '5',
+          },
+          body: '{}',
+        },
+      },
+    },
+    failures: [{ status: 400, detail: 'cursor: must be the X-Webhook-Id of an earlier line' }],
+  },
+  {
+    id: 'resendWebhooks',
+    method: 'post',
+    path: '/webhooks/resend',
+    tag,
+    summary: 'Send FAILED notifications again',
+    description:
+      'Goes on in the background, also over a restart; `Location` shows its progress. Each is sent as a new webhook, unless ' +
+      'another one of its order is newer, pending or delivered. While the client has as many pending notifications as its ' +
+      'limit, it waits. Ten a minute.',
+    security: ['bearer'],
+    body: { schema: ResendRequest, example: { status: 'FAILED', since: '2026-01-01T00:00:00Z' } },
+    answers: { 202: { description: 'It has begun.', schema: ResendSchema, example: STARTED } },
+    failures: [
+      { status: 400, detail: 'status: must be FAILED; only a FAILED webhook can be sent again' },
+      { status: 400, detail: 'until: must be later than since' },
+      { status: 429, detail: 'only 10 resends a minute are allowed; try again later' },
+    ],
+  },
+  {
+    id: 'getWebhookResend',
+    method: 'get',
+    path: '/webhooks/resends/{id}',
+    tag,
+    summary: 'Get the progress of a resend',
+    description: 'A request of another client is answered like one that does not exist.',
+    security: ['bearer'],
+    parameters: {
+      path: z.object({ id: z.string().meta({ description: 'The `id` of the answer 202.', example: ID }) }),
+    },
+    answers: { 200: { description: 'How far it is.', schema: ResendSchema, example: FINISHED } },
+    failures: [{ status: 404, detail: `there is no resend ${ID}` }],
+  },
+];

@@ -1,0 +1,65 @@
+import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { CLIENT_ID_LENGTH, OWN_ID_LENGTH, OWNER_ID_LENGTH, text, wholeNumber } from '../../database/columns.js';
+import { MAX_ACTOR_ADDRESS_LENGTH, MAX_ACTOR_LENGTH } from '../../values/actor.js';
+
+/** A request to resend many FAILED webhooks, and how far it is. Any worker goes on with it (resend-work.ts). */
+@Entity('usher_webhook_resend')
+@Index('usher_webhook_resend_finished', ['finishedAt', 'id'])
+export class WebhookResend {
+  @PrimaryColumn(text('id', OWN_ID_LENGTH))
+  id: string;
+
+  /** Only webhooks of this client. Null: of every client. */
+  @Column({ ...text('client_id', CLIENT_ID_LENGTH), nullable: true })
+  clientId: string | null;
+
+  /** Only webhooks of this resource owner. Null: of every owner. */
+  @Column({ ...text('owner_id', OWNER_ID_LENGTH), nullable: true })
+  ownerId: string | null;
+
+  /** Only the webhooks of this reference. */
+  @Column({ ...text('reference_id', 191), nullable: true })
+  referenceId: string | null;
+
+  /** Only webhooks that failed at this time or later. */
+  @Column({ ...wholeNumber('failed_since'), nullable: true })
+  since: number | null;
+
+  /** Only webhooks that failed before this time. Those that fail after the request are never resent by it. */
+  @Column({ ...wholeNumber('failed_until'), nullable: true })
+  until: number | null;
+
+  /** Whether it waits while the client has too many pending webhooks. */
+  @Column({ name: 'is_limited', type: 'boolean' })
+  isLimited: boolean;
+
+  /** Webhooks with this id or a greater one are done, because the newest come first. Null: none is done. */
+  @Column({ ...text('done_from_id', OWN_ID_LENGTH), nullable: true })
+  doneFromId: string | null;
+
+  /** The webhooks that fitted when it was requested. */
+  @Column({ name: 'selected', type: 'int' })
+  selected: number;
+
+  @Column({ name: 'resent', type: 'int' })
+  resent: number;
+
+  @Column({ name: 'refused', type: 'int' })
+  refused: number;
+
+  @Column(text('actor', MAX_ACTOR_LENGTH))
+  actor: string;
+
+  @Column({ ...text('actor_address', MAX_ACTOR_ADDRESS_LENGTH), nullable: true })
+  actorAddress: string | null;
+
+  @Column({ ...text('request_id', 64), nullable: true })
+  requestId: string | null;
+
+  @Column(wholeNumber('created_at'))
+  createdAt: number;
+
+  /** Null while it is RUNNING. */
+  @Column({ ...wholeNumber('finished_at'), nullable: true })
+  finishedAt: number | null;
+}
