@@ -28,7 +28,7 @@ export const NOT_RUN: { pages: string[]; starts: string[]; reason: string }[] = 
   },
   {
     pages: ['docs/receiving.md'],
-    starts: ['is_genuine() {'],
+    starts: ['refusal() {'],
     reason: 'it is code of a receiver; languages.spec.ts runs it',
   },
   {
