@@ -54,6 +54,7 @@ const createSender = ({ retry, allowPrivateHosts, proxy, traceReceivers }: Resol
     // The one sender of a process: of deliveries, and of test notifications.
     { provide: NotificationSender, useFactory: createSender, inject: [USHER_OPTIONS] },
     SigningSecrets,
+    TestNotifications,
     DeliveryEvents,
     WebhookEndedEmitter,
     DatabaseOutage,
@@ -66,7 +67,15 @@ const createSender = ({ retry, allowPrivateHosts, proxy, traceReceivers }: Resol
     errorLogOf(WEBHOOK_QUEUE),
     errorLogOf(RETRY_RUN_QUEUE),
   ],
-  exports: [WebhookService, MassResend, DeliveryQueue, NotificationSender, SigningSecrets, BullModule],
+  exports: [
+    WebhookService,
+    MassResend,
+    DeliveryQueue,
+    NotificationSender,
+    SigningSecrets,
+    TestNotifications,
+    BullModule,
+  ],
 })
 export class WebhookModule implements OnApplicationShutdown {
   constructor(
@@ -86,6 +95,6 @@ export class WebhookModule implements OnApplicationShutdown {
 @Module({
   imports: [WebhookModule],
   controllers: [WebhooksController],
-  providers: [ClientWebhooks, TestNotifications],
+  providers: [ClientWebhooks],
 })
 export class WebhookRoutesModule {}

@@ -45,6 +45,14 @@ export class TestNotifications {
   async send(client: Client, input: unknown): Promise<TestResult> {
     const url = await this.notifyUrl(client, validated(TestRequest, input ?? {}).notifyUrl);
     await this.pending.check(client.id);
+    return this.sendTo(client, url);
+  }
+
+  /**
+   * Sends a test notification to a Notify URL that was checked. 429 above {@link TEST_LIMIT}. Pending webhooks do not matter,
+   * because a client whose receiver failed for long must be able to change its URL.
+   */
+  async sendTo(client: Pick<Client, 'id'>, url: string): Promise<TestResult> {
     this.checkLimit(client);
     const now = Date.now();
     const id = newId(this.options.environment, now);
@@ -60,7 +68,7 @@ export class TestNotifications {
     return given;
   }
 
-  private checkLimit({ id }: Client): void {
+  private checkLimit({ id }: Pick<Client, 'id'>): void {
     const wait = this.limiter.count(id);
     if (wait > 0) throw tooManyRequests(`only ${TEST_LIMIT.count} tests a minute are allowed; try again later`, wait);
   }
