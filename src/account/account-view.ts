@@ -33,6 +33,7 @@ export const NewNotifyUrl = z.strictObject({ notifyUrl: z.string() }).register(n
 export const ChangedNotifyUrl = z
   .object({ notifyUrl: z.string(), test: TestResult.meta({ description: 'What the receiver did with the sample.' }) })
   .register(named, { id: 'ChangedNotifyUrl' });
+/** The Notify URL that was set, and what its receiver did with the sample. */
 export type ChangedNotifyUrl = z.infer<typeof ChangedNotifyUrl>;
 
 /** The headers of `POST /client/secret/rotate`. */
@@ -50,4 +51,5 @@ export const NewSecret = z
     oldSecretValidUntil: moment.meta({ description: 'Both secrets are valid until then, 24 hours.' }),
   })
   .register(named, { id: 'NewSecret' });
+/** The answer to a rotation. The time as RFC 3339 text in UTC. */
 export type NewSecret = z.infer<typeof NewSecret>;

@@ -1,5 +1,6 @@
 import { verifyNotification } from '#receiver';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { AuditAction, AuditEvent } from '../../src/audit/audit-event.entity.js';
 import { AuditLog } from '../../src/audit/audit.module.js';
 import { FailureCounts } from '../../src/audit/failure-counts.js';
 import { ClientSecret } from '../../src/clients/client.entity.js';
@@ -30,6 +31,9 @@ const rotate = (secret: string, key: string): Promise<Answer> =>
   call(secret, 'POST', '/client/secret/rotate', undefined, { 'idempotency-key': key });
 
 const finish = (secret: string): Promise<Answer> => call(secret, 'POST', '/client/secret/finish');
+
+const audited = (action: AuditAction): Promise<AuditEvent[]> =>
+  usher.running.app.get(AuditLog, { strict: false }).list({ action, subject: `client:${client.id}` });
 
 const notifyUrl = async (): Promise<string | null> => (await usher.clients.get(client.id)).notifyUrl;
 
@@ -63,9 +67,7 @@ describe('the routes of an account', () => {
     expect(statuses.at(-1)).toBe(429);
     expect((await client.token()).status).toBe(429);
     await usher.running.app.get(FailureCounts, { strict: false }).flush();
-    const events = await usher.running.app
-      .get(AuditLog, { strict: false })
-      .list({ action: 'client.authentication-failed', subject: `client:${client.id}` });
+    const events = await audited('client.authentication-failed');
     expect(events).toMatchObject([{ detail: { failed: 20 } }]);
   });
 
@@ -107,9 +109,7 @@ describe('PUT /client/notify-url', () => {
     const { rawBody, headers } = receiver.arrivals.at(-1)!;
     expect(verifyNotification({ rawBody, headers, secret: client.secret })).toMatchObject({ test: true });
     expect(await notifyUrl()).toBe(receiver.url);
-    const [event] = await usher.running.app
-      .get(AuditLog, { strict: false })
-      .list({ action: 'client.notify-url-set', subject: `client:${client.id}` });
+    const [event] = await audited('client.notify-url-set');
     expect(event).toMatchObject({ actor: `client:${client.id}`, address: '127.0.0.1' });
   });
 
@@ -169,9 +169,7 @@ describe('POST /client/secret/rotate', () => {
       { createdAt: expect.any(String), expiresAt: body.oldSecretValidUntil, signs: 'X-Signature' },
       { createdAt: expect.any(String), expiresAt: null, signs: 'X-Signature-Next' },
     ]);
-    const [event] = await usher.running.app
-      .get(AuditLog, { strict: false })
-      .list({ action: 'secret.rotated', subject: `client:${client.id}` });
+    const [event] = await audited('secret.rotated');
     expect(event).toMatchObject({ actor: `client:${client.id}`, address: '127.0.0.1' });
     expect(JSON.stringify(event)).not.toContain(next);
   });
@@ -232,9 +230,7 @@ describe('POST /client/secret/finish', () => {
     const next = String((await rotate(client.secret, 'one')).body.secret);
     for (let time = 0; time < 2; time += 1) expect((await finish(next)).status).toBe(200);
     expect(await authenticates(next)).toBe(true);
-    const events = await usher.running.app
-      .get(AuditLog, { strict: false })
-      .list({ action: 'secret.rotation-finished', subject: `client:${client.id}` });
+    const events = await audited('secret.rotation-finished');
     expect(events).toMatchObject([{ actor: `client:${client.id}` }]);
   });
 
