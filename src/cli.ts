@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import { addAuditCommands } from './cli/audit.js';
 import { addClientCommands } from './cli/client.js';
@@ -12,13 +11,16 @@ import { addOrderCommands } from './cli/order.js';
 import { addPurge } from './cli/purge.js';
 import { addServe } from './cli/serve.js';
 import { addWebhookCommands } from './cli/webhook.js';
-import { ignoreClosedOutput, reportFault } from './server/fault.js';
+import { faultText, ignoreClosedOutput, reportFault } from './server/fault.js';
 import { VERSION } from './values/version.js';
+
+/** Before the arguments are parsed, because their faults are reported in the same way. */
+const isJson = process.argv.includes('--json');
 
 const program = new Command('usher')
   .description('OAuth tokens and signed webhooks for a cinema booking API')
   .version(VERSION, '--version', 'print the version')
-  .configureOutput({ outputError: (text, write) => write(`usher: ${oneLine(text)}\n`) })
+  .configureOutput({ outputError: (text, write) => write(faultText(oneLine(text), isJson)) })
   .exitOverride();
 
 for (const add of [
@@ -37,7 +39,7 @@ ignoreClosedOutput();
 try {
   await program.parseAsync();
 } catch (error) {
-  if (!(error instanceof CommanderError)) reportFault(error);
+  if (!(error instanceof CommanderError)) reportFault(error, isJson);
   // A failed start may leave connections open, which would keep the process alive.
   process.exit(error instanceof CommanderError ? error.exitCode : 1);
 }

@@ -41,6 +41,7 @@ export {
 } from './usher.module.js';
 export type { Credentials, UsherOptions } from './usher.options.js';
 export type { Actor } from './values/actor.js';
+export type { ContactMessage, ContactMessageHost, ContactMessenger } from './values/contact-messenger.js';
 export type { Environment } from './values/identifier.js';
 export type { BrowserRequest, ResourceOwner, ResourceOwnerAuthenticator, SignIn } from './values/resource-owner.js';
 export type { RetryPolicy } from './values/retry-schedule.js';

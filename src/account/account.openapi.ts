@@ -84,7 +84,7 @@ export const ACCOUNT_OPERATIONS: Operation[] = [
     parameters: { header: RotateHeaders },
     answers: { 200: { description: 'The new secret.', schema: NewSecret, example: SECRET } },
     failures: [
-      { status: 400, detail: MISSING_KEY },
+      { status: 400, detail: `${MISSING_KEY.header} ${MISSING_KEY.message}` },
       {
         status: 409,
         detail:

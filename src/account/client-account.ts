@@ -4,10 +4,10 @@ import type { Client } from '../clients/client.entity.js';
 import { ClientsService } from '../clients/clients.service.js';
 import { ClientSecrets } from '../clients/secrets/client-secrets.js';
 import { SecretRotation } from '../clients/secrets/secret-rotation.js';
-import { Problem, tooManyRequests, unprocessable, validated } from '../http/problem.js';
+import { invalidFields, tooManyRequests, unprocessable, validated } from '../http/problem.js';
 import type { Limiter } from '../limits/limiter.js';
 import { Limits } from '../limits/limits.module.js';
-import { checkIdempotencyKey } from '../orders/idempotency.js';
+import { idempotencyKeyErrors } from '../orders/idempotency.js';
 import type { Actor } from '../values/actor.js';
 import type { Rate } from '../values/duration.js';
 import { TestNotifications } from '../webhooks/api/test-notifications.js';
@@ -61,8 +61,9 @@ export class ClientAccount {
    * accepted, 429 above the limit of samples.
    */
   async setNotifyUrl(client: Pick<Client, 'id'>, input: unknown, actor?: Actor): Promise<ChangedNotifyUrl> {
-    const { notifyUrl } = validated(NewNotifyUrl, input);
-    this.clients.checkNotifyUrl(notifyUrl);
+    const { notifyUrl } = validated(NewNotifyUrl, input, 'body', (given) =>
+      this.clients.notifyUrlErrors(given.notifyUrl),
+    );
     const test = await this.tests.sendTo(client, notifyUrl);
     if (test.outcome !== 'delivered') {
       const why = `${test.error ?? test.outcome}. ${test.diagnosis?.remedy ?? ''}`.trim();
@@ -79,10 +80,13 @@ export class ClientAccount {
    * both are valid, so that a lost response locks nobody out. 409 while another rotation is in progress.
    */
   async rotateSecret(clientId: string, idempotencyKey: string | undefined, actor?: Actor): Promise<NewSecret> {
-    if (idempotencyKey === undefined) throw KEY_MISSING();
-    const repeatKey = checkIdempotencyKey(idempotencyKey);
+    const errors = idempotencyKey === undefined ? [MISSING_KEY] : idempotencyKeyErrors(idempotencyKey);
+    if (errors.length > 0) throw invalidFields(errors);
     this.checkLimit(clientId);
-    const { secret, oldValidUntil } = await this.rotation.rotate(clientId, OVERLAP_MS, { repeatKey, actor });
+    const { secret, oldValidUntil } = await this.rotation.rotate(clientId, OVERLAP_MS, {
+      repeatKey: idempotencyKey,
+      actor,
+    });
     return { id: clientId, secret, oldSecretValidUntil: new Date(oldValidUntil).toISOString() };
   }
 
@@ -113,8 +117,7 @@ const stateOf = ({ createdAt, expiresAt }: Stored, signs: 'X-Signature' | 'X-Sig
   signs,
 });
 
-export const MISSING_KEY =
-  'Idempotency-Key is missing; send a new random one, and send the same again if the answer is lost';
-
-const KEY_MISSING = (): Problem =>
-  new Problem(400, 'Bad Request', MISSING_KEY, [{ field: 'Idempotency-Key', message: 'is missing' }]);
+export const MISSING_KEY = {
+  header: 'Idempotency-Key',
+  message: 'is missing; send a new random one, and send the same again if the answer is lost',
+};

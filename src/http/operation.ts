@@ -30,7 +30,7 @@ export interface Operation {
   path: string;
   /** Where the path begins, if that is not the public base address. */
   server?: string;
-  tag: 'Tokens' | 'Authorization' | 'Client' | 'Movie orders' | 'Webhooks' | 'Service';
+  tag: 'Tokens' | 'Authorization' | 'Client' | 'Movie orders' | 'Notifications' | 'Webhooks' | 'Service';
   summary: string;
   description?: string;
   /** One of these is required. Empty: no authentication. */
@@ -67,9 +67,19 @@ export const ProblemBody = z
     status: z.int(),
     detail: z.string().meta({ description: 'An explanation for the developer: what to change.' }),
     errors: z
-      .array(z.object({ field: z.string(), message: z.string() }))
+      .array(
+        z.object({
+          pointer: z
+            .string()
+            .optional()
+            .meta({ description: 'The field of the body, a JSON pointer: `#/totalAmount`.' }),
+          parameter: z.string().optional().meta({ description: 'The query parameter.' }),
+          header: z.string().optional().meta({ description: 'The header.' }),
+          message: z.string(),
+        }),
+      )
       .optional()
-      .meta({ description: 'Errors of single fields.' }),
+      .meta({ description: 'All fields, query parameters and headers that are wrong, each with its place.' }),
     test: z
       .record(z.string(), z.unknown())
       .optional()

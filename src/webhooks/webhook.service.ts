@@ -67,9 +67,8 @@ export class WebhookService {
    * is not notified again: the answer is then its webhook, with `isNew` false.
    */
   async notify(request: NotifyRequest, transaction: TransactionOptions = {}): Promise<Notified> {
-    const { notifyUrl = null, ownerId = null, requestId = null, ...required } = validated(NotifyRequest, request);
+    const { notifyUrl = null, ownerId = null, requestId = null, ...required } = this.validated(request);
     const { referenceId, clientId, data } = required;
-    if (notifyUrl !== null) this.clients.checkNotifyUrl(notifyUrl);
     const body = notificationBody(NOTIFY_ORDER_COMPLETION, data);
     if (Buffer.byteLength(body) > BODY_LIMIT)
       throw unprocessable(`the notification is too large; use at most ${BODY_LIMIT} bytes`);
@@ -84,6 +83,10 @@ export class WebhookService {
       requestId,
     };
     return joinTransaction(this.dataSource, transaction, (manager) => this.recorder.record(manager, webhook));
+  }
+
+  private validated(request: NotifyRequest): NotifyRequest {
+    return validated(NotifyRequest, request, 'body', ({ notifyUrl }) => this.clients.notifyUrlErrors(notifyUrl));
   }
 
   /** The webhooks of one reference, newest first. */

@@ -130,7 +130,7 @@ describe('PUT /client/notify-url', () => {
   test('refuses addresses that registration refuses, without sending anything', async () => {
     const before = receiver.arrivals.length;
     for (const url of ['http://169.254.169.254/latest', 'ftp://a.example/', receiver.url.replace('//', '//user:x@')])
-      expect(await put(url)).toMatchObject({ status: 400, body: { errors: [{ field: 'notifyUrl' }] } });
+      expect(await put(url)).toMatchObject({ status: 400, body: { errors: [{ pointer: '#/notifyUrl' }] } });
     expect(receiver.arrivals).toHaveLength(before);
     expect(await notifyUrl()).toBe('https://earlier.example/notify');
   });
@@ -199,7 +199,7 @@ describe('POST /client/secret/rotate', () => {
     const headers = key === undefined ? {} : { 'idempotency-key': key };
     const { status, body } = await call(client.secret, 'POST', '/client/secret/rotate', undefined, headers);
     expect(status).toBe(400);
-    expect(body.errors).toMatchObject([{ field: 'Idempotency-Key' }]);
+    expect(body.errors).toMatchObject([{ header: 'Idempotency-Key' }]);
   });
 
   test('is limited, so that a client cannot fill the audit', async () => {

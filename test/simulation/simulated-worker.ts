@@ -3,6 +3,8 @@ import { type DataSource, In } from 'typeorm';
 import type { Workers } from '../../src/queue/workers.js';
 import type { Config } from '../../src/server/settings/settings.js';
 import type { ClaimResult, DeliveryState } from '../../src/webhooks/deliver/attempt.js';
+import { MetricsRegistry } from '../../src/metrics/metrics.module.js';
+import { ContactMessages } from '../../src/webhooks/contact/contact-messages.js';
 import { ClaimStore } from '../../src/webhooks/deliver/claim.store.js';
 import { DatabaseOutage } from '../../src/webhooks/deliver/database-outage.js';
 import { DeliveryEvents } from '../../src/webhooks/deliver/delivery-events.js';
@@ -82,7 +84,9 @@ export class SimulatedWorker implements Owner {
     // Not used, because the queue model gives out the jobs.
     const workers = {} as Workers;
     this.processor = new DeliveryProcessor(delivery, config, workers, outage);
-    this.retryRun = new RetryRun(queue as never, new Sweep(dataSource, deliveryQueue, config, events), config, workers);
+    const messages = new ContactMessages(dataSource, config, null, new MetricsRegistry());
+    const sweep = new Sweep(dataSource, deliveryQueue, config, events);
+    this.retryRun = new RetryRun(queue as never, sweep, messages, config, workers);
   }
 
   /** Notes when each SUCCESS was written, because an earlier attempt may end after it, and each next attempt. */

@@ -1,29 +1,80 @@
-import { Controller, Get, Header, Inject, Module } from '@nestjs/common';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import { Controller, Get, Header, Headers, Inject, Module, Redirect, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { notFound } from '../../http/problem.js';
+import { StartUpError } from '../../values/start-up-error.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import { type OpenApiDocument, openApiDocument } from './document.js';
-import { documentationPage, PAGE_POLICY } from './page.js';
+import { type OpenApiDocument, internalDocument, openApiDocument } from './document.js';
+import { PAGE_POLICY, pageWithoutViewer, START_SCRIPT, viewerPage } from './page.js';
+import { loadViewerScript, type ViewerScript } from './viewer.js';
 
-/** The API documentation for integrators. */
-@Controller('docs')
+const JAVASCRIPT = 'text/javascript; charset=utf-8';
+
+/** The API documentation: a page with a viewer, and the OpenAPI documents that it shows. */
+@Controller()
 export class DocsController {
-  private readonly document: OpenApiDocument;
-  private readonly html: string;
+  private readonly forIntegrators: OpenApiDocument;
+  private readonly internal: OpenApiDocument;
+  private viewer: Promise<ViewerScript | StartUpError> | null = null;
 
   constructor(@Inject(SERVER_CONFIG) { environment, publicUrl }: Config) {
-    this.document = openApiDocument(environment, publicUrl);
-    this.html = documentationPage(this.document);
+    this.forIntegrators = openApiDocument(environment, publicUrl);
+    this.internal = internalDocument(environment, publicUrl);
   }
 
+  /** A relative address, so that it also leads there below a path of a proxy. */
   @Get()
+  @Redirect('docs', 302)
+  home(): void {}
+
+  @Get('docs')
   @Header('Content-Type', 'text/html; charset=utf-8')
   @Header('Content-Security-Policy', PAGE_POLICY)
-  page(): string {
-    return this.html;
+  @Header('X-Content-Type-Options', 'nosniff')
+  @Header('Referrer-Policy', 'no-referrer')
+  @Header('Cache-Control', 'no-cache')
+  async page(): Promise<string> {
+    const viewer = await this.loaded();
+    return viewer instanceof StartUpError ? pageWithoutViewer(viewer.message) : viewerPage();
   }
 
-  @Get('openapi.json')
+  @Get('docs/openapi.json')
   openapi(): OpenApiDocument {
-    return this.document;
+    return this.forIntegrators;
+  }
+
+  @Get('docs/internal.json')
+  internalOpenapi(): OpenApiDocument {
+    return this.internal;
+  }
+
+  @Get('docs/start.js')
+  @Header('Content-Type', JAVASCRIPT)
+  @Header('Cache-Control', 'no-cache')
+  start(): string {
+    return START_SCRIPT;
+  }
+
+  /** The browser keeps it and asks only whether it has changed. */
+  @Get('docs/viewer.js')
+  async script(@Headers() headers: Record<string, string>, @Res() reply: FastifyReply): Promise<void> {
+    const viewer = await this.loaded();
+    if (viewer instanceof StartUpError) throw notFound(viewer.message);
+    const { gzipped, etag } = viewer;
+    void reply.headers({ ETag: etag, 'Cache-Control': 'no-cache', Vary: 'Accept-Encoding' });
+    if (headers['if-none-match']?.includes(etag)) return void reply.status(304).send();
+    void reply.header('Content-Type', JAVASCRIPT);
+    if (!/\bgzip\b/.test(headers['accept-encoding'] ?? '')) return void reply.send(await promisify(gunzip)(gzipped));
+    void reply.header('Content-Encoding', 'gzip').send(gzipped);
+  }
+
+  /** Loaded with the first use: most processes never show the page. */
+  private loaded(): Promise<ViewerScript | StartUpError> {
+    return (this.viewer ??= loadViewerScript().catch((error: unknown) => {
+      if (error instanceof StartUpError) return error;
+      throw error;
+    }));
   }
 }
 

@@ -1,18 +1,34 @@
 import { ACCOUNT_OPERATIONS } from '../../account/account.openapi.js';
 import { AUTHORIZATION_OPERATIONS } from '../../auth/authorize/authorize.openapi.js';
 import { metadataOperation, TOKEN_OPERATIONS } from '../../auth/tokens/token.openapi.js';
-import type { Operation } from '../../http/operation.js';
+import type { Operation, Security } from '../../http/operation.js';
 import { MEMBER_OPERATIONS } from '../../members/members.openapi.js';
 import { orderOperations } from '../../orders/movie-order.openapi.js';
 import { NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
 import type { Environment } from '../../values/identifier.js';
 import { VERSION } from '../../values/version.js';
-import { NOTIFICATION_EXAMPLE, Notification, NotificationHeaders } from '../../webhooks/api/notification.schema.js';
+import { Notification } from '../../webhooks/api/notification.schema.js';
 import { WEBHOOK_OPERATIONS } from '../../webhooks/api/webhook.openapi.js';
 import { HEALTH_OPERATIONS } from '../health/health.openapi.js';
 import { DOCS_OPERATIONS } from './docs.openapi.js';
+import { NOTIFICATION, NOTIFICATION_GUIDE } from './notification-guide.js';
 import { type OperationObject, operationObject, parametersOf } from './operation-object.js';
-import { componentSchemas, type JsonSchema, schemaRef } from './schemas.js';
+import { type JsonSchema, schemaRef, schemasOf } from './schemas.js';
+
+const INTRODUCTION = `OAuth tokens and signed webhooks for a cinema booking API.
+
+1. The operator gives you a client id and a client secret.
+2. Open [Request an access token](#api/tag/tokens/POST/auth/token), choose *Test Request*, enter the client id and the
+   client secret under *Authentication*, and send it.
+3. [Create an order](#api/tag/movie-orders/POST/movie-orders) in the same way: it takes the access token, and the address of
+   your receiver as \`notifyUrl\`.
+4. When the cinema operator has completed the order, Usher sends you a signed notification.
+   [Verify it](#api/tag/notifications), and answer 2xx.
+
+*Test Request* sends a real request from this page to this server. What you enter stays in the memory of this page.`;
+
+const INTERNAL_INTRODUCTION = `For the operator's own services on the private network, not for integrators: completing orders, checking
+tokens of all clients, health. The console for people and the metrics are below \`/ops\`.`;
 
 const TAGS = [
   {
@@ -28,6 +44,7 @@ const TAGS = [
     description: 'A client’s own account: Notify URL and secret. Errors are problem details.',
   },
   { name: 'Movie orders', description: 'Create orders whose completion is notified. Errors are problem details.' },
+  { name: 'Notifications', description: NOTIFICATION_GUIDE },
   { name: 'Webhooks', description: 'The state of notifications and their attempts. Errors are problem details.' },
   { name: 'Service', description: 'Health of the service, and its API description.' },
 ];
@@ -38,21 +55,6 @@ const SECURITY_SCHEMES = {
   internal: { type: 'http', scheme: 'basic', description: 'INTERNAL_USER and INTERNAL_PASSWORD of the deployment.' },
 };
 
-export const NOTIFICATION: Operation = {
-  id: 'notifyOrderCompletion',
-  method: 'post',
-  path: '{notify_url}',
-  tag: 'Webhooks',
-  summary: 'An order has been completed',
-  description:
-    'Sent to the order’s Notify URL (specification 4.3). Verify X-Signature over the raw body, answer 2xx at once and ' +
-    'process it afterwards. Any other response, or none within 30 seconds, is retried, up to five attempts in all.',
-  security: [],
-  parameters: { header: NotificationHeaders },
-  body: { schema: Notification, example: NOTIFICATION_EXAMPLE },
-  answers: { 200: { description: 'Received. Any 2xx status counts.' } },
-};
-
 export interface OpenApiDocument {
   openapi: string;
   info: { title: string; version: string; description: string };
@@ -60,7 +62,7 @@ export interface OpenApiDocument {
   tags: typeof TAGS;
   paths: Record<string, Record<string, OperationObject>>;
   webhooks: Record<string, Record<string, OperationObject>>;
-  components: { schemas: Record<string, JsonSchema>; securitySchemes: typeof SECURITY_SCHEMES };
+  components: { schemas: Record<string, JsonSchema>; securitySchemes: Partial<typeof SECURITY_SCHEMES> };
 }
 
 /** The operations of a deployment in this environment. */
@@ -76,20 +78,75 @@ export const operationsOf = (environment: Environment, publicUrl: string | null 
   ...DOCS_OPERATIONS,
 ];
 
-/** The OpenAPI 3.1 document. `publicUrl` is the public base URL; null means the one the document was fetched from. */
+/**
+ * The OpenAPI 3.1 document of integrators. `publicUrl` is the public base URL; null means the one the document was fetched
+ * from.
+ */
 export function openApiDocument(environment: Environment, publicUrl: string | null): OpenApiDocument {
+  const operations = operationsOf(environment, publicUrl).filter(isForIntegrators);
+  return documentOf(
+    operations.map((operation) => without(['internal'], operation)),
+    {
+      title: 'Usher',
+      description: INTRODUCTION,
+      servers: serversOf(environment, publicUrl),
+      webhooks: { [NOTIFY_ORDER_COMPLETION]: { post: notificationObject() } },
+    },
+  );
+}
+
+/** The OpenAPI 3.1 document of the operator's own services, on the same server. */
+export function internalDocument(environment: Environment, publicUrl: string | null): OpenApiDocument {
+  const operations = operationsOf(environment, publicUrl).filter(isInternal);
+  return documentOf(
+    operations.map((operation) => without(['basic', 'bearer'], operation)),
+    {
+      title: 'Usher: internal operations',
+      description: INTERNAL_INTRODUCTION,
+      servers: serversOf(environment, publicUrl),
+      webhooks: {},
+    },
+  );
+}
+
+/** Whether an operation belongs to the operator's own services. One that also takes client credentials is in both documents. */
+const isInternal = ({ tag, security }: Operation): boolean => tag === 'Service' || security.includes('internal');
+
+const isForIntegrators = ({ tag, security }: Operation): boolean =>
+  tag !== 'Service' && !(security.length === 1 && security[0] === 'internal');
+
+const without = (schemes: Security[], operation: Operation): Operation => ({
+  ...operation,
+  security: operation.security.filter((scheme) => !schemes.includes(scheme)),
+});
+
+const serversOf = (environment: Environment, publicUrl: string | null): OpenApiDocument['servers'] => [
+  { url: publicUrl ?? '/', description: `The ${environment} environment.` },
+];
+
+type Parts = Pick<OpenApiDocument, 'servers' | 'webhooks'> & Omit<OpenApiDocument['info'], 'version'>;
+
+/** A document with only the tags, schemas and security schemes that its operations use. */
+function documentOf(operations: Operation[], { title, description, servers, webhooks }: Parts): OpenApiDocument {
+  const paths = pathsOf(operations);
+  const objects = [paths, webhooks]
+    .flatMap(Object.values)
+    .flatMap((methods) => Object.values<OperationObject>(methods));
+  const isUsed = (tag: { name: string }): boolean => objects.some(({ tags }) => tags.includes(tag.name));
+  const schemes = new Set(operations.flatMap(({ security }) => security));
   return {
     openapi: '3.1.1',
-    info: {
-      title: 'Usher',
-      version: VERSION,
-      description: 'OAuth tokens and signed webhooks for a cinema booking API.',
+    info: { title, version: VERSION, description },
+    servers,
+    tags: TAGS.filter(isUsed),
+    paths,
+    webhooks,
+    components: {
+      schemas: schemasOf(objects),
+      securitySchemes: Object.fromEntries(
+        Object.entries(SECURITY_SCHEMES).filter(([name]) => schemes.has(name as Security)),
+      ),
     },
-    servers: [{ url: publicUrl ?? '/', description: `The ${environment} environment.` }],
-    tags: TAGS,
-    paths: pathsOf(operationsOf(environment, publicUrl)),
-    webhooks: { [NOTIFY_ORDER_COMPLETION]: { post: notificationObject() } },
-    components: { schemas: componentSchemas(), securitySchemes: SECURITY_SCHEMES },
   };
 }
 

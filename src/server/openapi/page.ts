@@ -1,157 +1,80 @@
-import { createHash } from 'node:crypto';
-import { Html, html } from '../../http/html.js';
-import type { OpenApiDocument } from './document.js';
-import type { MediaType, OperationObject, Parameter, Response } from './operation-object.js';
-import type { JsonSchema } from './schemas.js';
+import { html } from '../../http/html.js';
 
-const STYLE = `
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem; color-scheme: light dark }
-h2 { margin-top: 3rem; border-bottom: 1px solid #8886 }
-h3 code { font-size: 1rem }
-nav ul { columns: 2; padding-left: 1rem }
-pre { overflow-x: auto; padding: .75rem; background: #8881; border-radius: .3rem; font-size: .85rem }
-table { border-collapse: collapse; width: 100%; font-size: .9rem }
-th, td { text-align: left; vertical-align: top; padding: .3rem .6rem .3rem 0; border-bottom: 1px solid #8883 }
-summary { cursor: pointer }
-`;
-
-const STYLE_ELEMENT = new Html(`<style>${STYLE}</style>`);
-
-/** The page may load only its own style: no script, and nothing from other sites. */
-export const PAGE_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`;
-
-type Schemas = Record<string, JsonSchema>;
-type Entry = { method: string; path: string; operation: OperationObject };
-
-/** The whole OpenAPI document as one HTML page. */
-export function documentationPage(document: OpenApiDocument): string {
-  const { info, servers, tags, paths, webhooks, components } = document;
-  const entries = [...entriesOf(paths), ...entriesOf(webhooks)];
-  const { text } = html`<!doctype html>
-    <html lang="en">
-      <meta charset="utf-8" />
-      <meta name="viewport" content="width=device-width" />
-      <title>${info.title} API</title>
-      ${STYLE_ELEMENT}
-      <h1>${info.title} ${info.version}</h1>
-      <p>
-        ${prose(info.description)} ${prose(servers.map(({ description }) => description).join(' '))} As
-        <a href="/docs/openapi.json">OpenAPI 3.1</a>.
-      </p>
-      <nav>
-        <ul>
-          ${entries.map(({ method, path, operation }) => html`<li><a href="#${operation.operationId}">${method} ${path}</a></li>`)}
-        </ul>
-      </nav>
-      ${tags.map(
-        (tag) =>
-          html`<h2>${tag.name}</h2>
-            <p>${prose(tag.description)}</p>
-            ${entries.filter(({ operation }) => operation.tags.includes(tag.name)).map((entry) => section(entry, components.schemas))}`,
-      )}
-    </html>`;
-  return text;
-}
-
-const entriesOf = (paths: OpenApiDocument['paths']): Entry[] =>
-  Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
-  );
-
-function section({ method, path, operation }: Entry, schemas: Schemas): Html {
-  const { operationId, summary, description, security, parameters, requestBody, responses } = operation;
-  const schemes = security.flatMap((scheme) => Object.keys(scheme));
-  return html`<h3 id="${operationId}">${summary} <code>${method} ${path}</code></h3>
-    <p>${prose(description)}</p>
-    <p>Authentication: ${schemes.length > 0 ? schemes.join(' or ') : 'none'}.</p>
-    ${
-      parameters.length > 0
-        ? html`<h4>Parameters</h4>
-            ${table(parameters.map(parameterRow))}`
-        : ''
-    }
-    ${
-      requestBody
-        ? html`<h4>Body</h4>
-            ${content(requestBody.content, schemas)}`
-        : ''
-    }
-    ${Object.entries(responses).map(([status, response]) => answer(status, response, schemas))}`;
-}
-
-function answer(status: string, { description, content: types }: Response, schemas: Schemas): Html {
-  const isError = /^[45]/.test(status);
-  const [type] = Object.values(types ?? {});
-  if (!types || !type) return html`<p><b>${status}</b> ${prose(description)}</p>`;
-  if (!isError)
-    return html`<p><b>${status}</b> ${prose(description)}</p>
-      ${content(types, schemas)}`;
-  const examples = Object.values(type.examples ?? {}).map(({ value }) => json(value));
-  return html`<details>
-    <summary><b>${status}</b> ${description}</summary>
-    ${examples}
-  </details>`;
-}
-
-/** All media types of a body have the same schema, so the first one is shown. */
-function content(types: Record<string, MediaType>, schemas: Schemas): Html {
-  const [type] = Object.values(types);
-  if (!type) return html``;
-  return html`<p>${Object.keys(types).join(', ')}</p>
-    ${table(fieldRows(type.schema, schemas))} ${type.example === undefined ? '' : json(type.example)}`;
-}
-
-type Row = [name: string, type: string, description: Html];
-
-const table = (rows: Row[]): Html =>
-  rows.length === 0
-    ? html``
-    : html`<table>
-        ${rows.map(
-          ([name, type, text]) =>
-            html`<tr>
-              <th><code>${name}</code></th>
-              <td>${type}</td>
-              <td>${text}</td>
-            </tr>`,
-        )}
-      </table>`;
-
-const parameterRow = ({ in: location, name, required, description, schema }: Parameter): Row => [
-  name,
-  `${location}, ${typeOf(schema)}${required ? '' : ', optional'}`,
-  prose(description),
+/** Relative to /docs, so that the page also works below a path of a proxy. */
+const DOCUMENTS = [
+  { title: 'For integrators', slug: 'api', url: 'docs/openapi.json', default: true },
+  { title: 'Internal operations', slug: 'internal', url: 'docs/internal.json' },
 ];
 
-/** One row for each field of an object; fields of nested objects follow with a prefix. */
-function fieldRows(schema: JsonSchema, schemas: Schemas, prefix = ''): Row[] {
-  const { properties = {}, required = [], items, anyOf = [] } = resolved(schema, schemas);
-  if (items) return fieldRows(items as JsonSchema, schemas, `${prefix.replace(/\.$/, '')}[].`);
-  const own = Object.entries(properties as Schemas).flatMap(([name, field]): Row[] => [
-    [
-      prefix + name,
-      typeOf(resolved(field, schemas)) + (required.includes(name) ? '' : ', optional'),
-      prose(field.description),
-    ],
-    ...fieldRows(field, schemas, `${prefix}${name}.`),
-  ]);
-  return [...own, ...(anyOf as JsonSchema[]).flatMap((choice) => fieldRows(choice, schemas, prefix))];
-}
+/** What Scalar may do. It would otherwise load fonts of its makers, and offer their hosted services. */
+const VIEWER_OPTIONS = {
+  sources: DOCUMENTS,
+  withDefaultFonts: false,
+  telemetry: false,
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  hideClientButton: true,
+  showDeveloperTools: 'never',
+  externalUrls: {
+    dashboardUrl: '',
+    registryUrl: '',
+    proxyUrl: '',
+    apiBaseUrl: '',
+  },
+  // Credentials stay in the memory of the page.
+  persistAuth: false,
+  // A choice for the whole document would win over that of an operation, which sends what the operation needs.
+  customCss: '.scalar-reference-intro-auth { display: none }',
+  defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
+  documentDownloadType: 'json',
+  defaultOpenFirstTag: false,
+  operationTitleSource: 'summary',
+};
 
-const resolved = (schema: JsonSchema, schemas: Schemas): JsonSchema =>
-  schema.$ref === undefined ? schema : (schemas[schema.$ref.split('/').at(-1) ?? ''] ?? schema);
+/** The script that starts the viewer. A file of its own, so that the policy allows no script within the page. */
+export const START_SCRIPT = `Scalar.createApiReference('#viewer', ${JSON.stringify(VIEWER_OPTIONS)});\n`;
 
-function typeOf({ type, const: only, enum: choices, anyOf, format }: JsonSchema): string {
-  if (only !== undefined) return JSON.stringify(only);
-  if (choices) return choices.map((choice) => JSON.stringify(choice)).join(' | ');
-  if (anyOf) return (anyOf as JsonSchema[]).map(typeOf).join(' | ');
-  return [type].flat().join(' | ') + (format === undefined ? '' : ` (${format})`);
-}
+/**
+ * Only scripts of this server run, and the page talks only to this server: try-it sends its requests there. The viewer sets
+ * styles in its elements, which needs 'unsafe-inline' for styles.
+ */
+export const PAGE_POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'; img-src 'self' data:; " +
+  "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** A description as HTML. Text between backquotes becomes code. */
-export function prose(text = ''): Html {
-  const pieces = text.split('`');
-  return html`${pieces.map((piece, index) => (index % 2 === 1 ? html`<code>${piece}</code>` : html`${piece}`))}`;
-}
+/** The page with the viewer. */
+export const viewerPage = (): string =>
+  layout(
+    html`<div id="viewer"></div>
+      <noscript>
+        <p>This page needs JavaScript. The API as OpenAPI 3.1: <a href="docs/openapi.json">docs/openapi.json</a>.</p>
+      </noscript>
+      <script src="docs/viewer.js"></script>
+      <script src="docs/start.js"></script>`,
+  );
 
-export const json = (value: unknown): Html => html`<pre>${JSON.stringify(value, null, 2)}</pre>`;
+/** The page of an installation without the viewer: what is missing, and where the documents are. */
+export const pageWithoutViewer = (explanation: string): string =>
+  layout(
+    html`<h1>Usher API</h1>
+      <p>This page shows the API if its viewer is installed: ${explanation}. Then restart Usher.</p>
+      <p>The API as OpenAPI 3.1, for any other viewer:</p>
+      <ul>
+        ${DOCUMENTS.map(({ title, url }) => html`<li>${title}: <a href="${url}">${url}</a></li>`)}
+      </ul>`,
+  );
+
+const layout = (body: ReturnType<typeof html>): string =>
+  html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <link rel="icon" href="data:," />
+        <title>Usher API</title>
+      </head>
+      <body>
+        ${body}
+      </body>
+    </html>`.text;

@@ -19,8 +19,23 @@ function simplify(schema: JsonSchema): void {
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
 }
 
-/** All named schemas, for `components.schemas`. */
-export function componentSchemas(): Record<string, JsonSchema> {
+/** The named schemas that the operations refer to, also through other schemas, for `components.schemas`. */
+export function schemasOf(operations: object[]): Record<string, JsonSchema> {
+  const all = componentSchemas();
+  const used = new Set<string>();
+  const collect = (part: object): void => {
+    for (const [, id = ''] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      if (used.has(id)) continue;
+      used.add(id);
+      collect(all[id] ?? {});
+    }
+  };
+  collect(operations);
+  return Object.fromEntries(Object.entries(all).filter(([id]) => used.has(id)));
+}
+
+/** All named schemas, by their name. */
+function componentSchemas(): Record<string, JsonSchema> {
   const { schemas } = z.toJSONSchema(named, OPTIONS);
   return Object.fromEntries(Object.entries(schemas).map(([id, { $schema: _, $id: __, ...schema }]) => [id, schema]));
 }

@@ -7,13 +7,21 @@ import { AttemptView, ReferenceId, WebhookView } from '../webhook-view.js';
 
 const moment = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time like 2026-01-01T00:00:00Z' });
 
+const LIMIT_RANGE = 'must be a whole number from 1 to 100';
+
 /** The query of `GET /webhooks`. */
 export const WebhookQuery = z.strictObject({
   status: z.enum(['PENDING', 'SUCCESS', 'FAILED']).optional(),
   reference: ReferenceId.optional().meta({ description: 'The `key` of an order.' }),
   createdAfter: moment.optional().meta({ description: 'Created at this time or later.' }),
   createdBefore: moment.optional().meta({ description: 'Created before this time.' }),
-  limit: z.coerce.number().int().min(1).max(100).default(50).meta({ description: 'The number of webhooks on a page.' }),
+  limit: z.coerce
+    .number(LIMIT_RANGE)
+    .int(LIMIT_RANGE)
+    .min(1, LIMIT_RANGE)
+    .max(100, LIMIT_RANGE)
+    .default(50)
+    .meta({ description: 'The number of webhooks on a page.' }),
   cursor: z
     .string()
     .regex(ID, 'must be the nextCursor of an earlier page')

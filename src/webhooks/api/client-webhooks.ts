@@ -48,7 +48,7 @@ export class ClientWebhooks {
 
   /** Newest first. Ids sort by time, so a page does not change when new webhooks arrive. */
   async page(holder: WebhookHolder, query: unknown): Promise<WebhookPage> {
-    const { limit, ...filter } = validated(WebhookQuery, query);
+    const { limit, ...filter } = validated(WebhookQuery, query, 'query');
     const rows = await this.webhooks.find({
       where: conditions(holder, filter),
       order: { id: 'DESC' },

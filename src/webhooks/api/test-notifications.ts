@@ -43,7 +43,10 @@ export class TestNotifications {
    * too many webhooks of the client are pending.
    */
   async send(client: Client, input: unknown): Promise<TestResult> {
-    const url = await this.notifyUrl(client, validated(TestRequest, input ?? {}).notifyUrl);
+    const { notifyUrl } = validated(TestRequest, input ?? {}, 'body', (given) =>
+      this.clients.notifyUrlErrors(given.notifyUrl),
+    );
+    const url = notifyUrl ?? (await this.clients.registeredNotifyUrl(client.id));
     await this.pending.check(client.id);
     return this.sendTo(client, url);
   }
@@ -60,12 +63,6 @@ export class TestNotifications {
     const request = signedRequest(await this.secrets.of(client.id), { id, attempt: 1, url, body });
     const outcome = await this.sender.send({ ...request, headers: { ...request.headers, ...TEST_HEADER } });
     return resultOf(this.options.environment, id, url, outcome);
-  }
-
-  private async notifyUrl({ id }: Client, given?: string): Promise<string> {
-    if (given === undefined) return this.clients.registeredNotifyUrl(id);
-    this.clients.checkNotifyUrl(given);
-    return given;
   }
 
   private checkLimit({ id }: Pick<Client, 'id'>): void {

@@ -4,6 +4,10 @@ import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { inTransaction } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { nextAttemptAt } from '../../values/retry-schedule.js';
+import { hidePrivateResponse } from '../api/client-view.js';
+import { hostOf, noteAttempts } from '../contact/failing-hosts.js';
+import type { HostAttempt } from '../contact/host-changes.js';
+import { errorOf } from '../transport/outcome.js';
 import { Webhook } from '../webhook.entity.js';
 import type { FinishedAttempt, DeliveryState } from './attempt.js';
 import { endDelivered, finishAttempts } from './delivery-statements.js';
@@ -24,7 +28,9 @@ export class OutcomeStore {
       // Without its webhook, which was erased meanwhile, an attempt must not be stored again.
       const stored = rows ? finished.filter((one) => rows.has(idOf(one))) : finished;
       await finishAttempts(manager, sortedById(stored));
-      return rows ? statesOf(rows, finished) : finished.map((one) => this.stateAfter(one));
+      const states = rows ? statesOf(rows, finished) : finished.map((one) => this.stateAfter(one));
+      await noteAttempts(manager, this.hostAttempts(finished, states, new Set(stored)));
+      return states;
     });
   }
 
@@ -76,6 +82,23 @@ export class OutcomeStore {
   private dueAfter({ claim, outcome, endedAt }: FinishedAttempt): number | null {
     const retryAfterMs = outcome.kind === 'refused' ? outcome.retryAfterMs : 0;
     return nextAttemptAt(this.options.retry, claim.attempt, endedAt, retryAfterMs);
+  }
+
+  /** What the attempts tell about their hosts. A success tells nothing if no host of the client was failing. */
+  private hostAttempts(
+    finished: FinishedAttempt[],
+    states: DeliveryState[],
+    stored: Set<FinishedAttempt>,
+  ): HostAttempt[] {
+    return finished.flatMap((one, index) => {
+      const { claim, outcome, endedAt } = one;
+      const { clientId, notifyUrl } = claim.webhook;
+      if (!stored.has(one) || (outcome.kind === 'delivered' && !claim.hasFailingHost)) return [];
+      const shown = { address: outcome.address, error: errorOf(outcome), responseSnippet: null };
+      const { error } = hidePrivateResponse(shown, this.options.environment);
+      const failure = error === null ? null : { error, endedFailed: states[index]?.status === 'FAILED' };
+      return { clientId, host: hostOf(notifyUrl), endedAt, failure };
+    });
   }
 }
 

@@ -1,26 +1,34 @@
-import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import type { FastifyInstance } from 'fastify';
 import { openApiDocument, operationsOf, type OpenApiDocument } from '../../../src/server/openapi/document.js';
+import { PAGE_POLICY } from '../../../src/server/openapi/page.js';
 import { routesOf } from '../../../src/server/routes.js';
 import { TestUsher } from '../../support/usher.js';
 
 let usher: TestUsher;
 let document: OpenApiDocument;
+let internal: OpenApiDocument;
 
 beforeAll(async () => {
   usher = await TestUsher.start();
-  document = (await usher.request('GET', '/docs/openapi.json', {})).body as unknown as OpenApiDocument;
+  const fetched = async (path: string) => (await usher.request('GET', path, {})).body as unknown as OpenApiDocument;
+  [document, internal] = [await fetched('/docs/openapi.json'), await fetched('/docs/internal.json')];
 });
 afterAll(() => usher.stop());
 
-/** Routes to document: without HEAD, which comes with every GET, and without the operator's pages below /ops. */
+/** The redirect to the page and its scripts. */
+const OF_PAGE = ['/', '/docs/viewer.js', '/docs/start.js'];
+
+/**
+ * Routes to document: without HEAD, which comes with every GET, without the operator's pages below /ops, and without what
+ * belongs to the page.
+ */
 function ownRoutes(): string[] {
   const instance = usher.running.app.getHttpAdapter().getInstance() as unknown as FastifyInstance;
   return routesOf(instance)
-    .filter(({ method, url }) => method !== 'HEAD' && !/^\/ops(\/|$)/.test(url))
+    .filter(({ method, url }) => method !== 'HEAD' && !/^\/ops(\/|$)/.test(url) && !OF_PAGE.includes(url))
     .map(({ method, url }) => `${method} ${url.replace(/:(\w+)/g, '{$1}')}`);
 }
 
@@ -30,17 +38,32 @@ const documented = ({ paths }: OpenApiDocument): string[] =>
   );
 
 describe('the OpenAPI document', () => {
-  test('has exactly the routes of the application', () => {
-    expect(documented(document).sort()).toEqual(ownRoutes().sort());
+  test('has, together with the internal one, exactly the routes of the application', () => {
+    const both = new Set([...documented(document), ...documented(internal)]);
+    expect([...both].sort()).toEqual(ownRoutes().sort());
   });
 
-  test('is valid OpenAPI 3.1', async () => {
+  test('has no operation of the operator’s own services; the internal one has those, and none of integrators alone', () => {
+    const schemes = ({ paths }: OpenApiDocument): string[] =>
+      Object.values(paths).flatMap((methods) =>
+        Object.values(methods).flatMap(({ security }) => security.flatMap((scheme) => Object.keys(scheme))),
+      );
+    expect(documented(document).filter((operation) => /internal|health|docs/.test(operation))).toEqual([]);
+    expect(new Set(schemes(document))).toEqual(new Set(['basic', 'bearer']));
+    expect(Object.keys(document.components.securitySchemes)).toEqual(['basic', 'bearer']);
+    expect(documented(internal)).toContain('POST /internal/movie-orders/{key}/complete');
+    expect(new Set(schemes(internal))).toEqual(new Set(['internal']));
+    const inBoth = documented(internal).filter((operation) => documented(document).includes(operation));
+    expect(inBoth).toEqual(['POST /auth/introspect']);
+  });
+
+  test.each(['document', 'internal'])('is valid OpenAPI 3.1: %s', async (name) => {
     const validator = new Validator();
-    expect(await validator.validate({ ...document })).toEqual({ valid: true });
+    expect(await validator.validate({ ...(name === 'document' ? document : internal) })).toEqual({ valid: true });
     expect(validator.version).toBe('3.1');
   });
 
-  test('passes the linter, which also checks examples against schemas', async () => {
+  test.each(['document', 'internal'])('passes the linter, which also checks examples: %s', async (name) => {
     const config = await createConfig({
       extends: ['recommended'],
       // The package has no licence to name.
@@ -52,12 +75,13 @@ describe('the OpenAPI document', () => {
         'no-invalid-parameter-examples': 'error',
       },
     });
-    const problems = await lintFromString({ source: JSON.stringify(document), config });
+    const source = JSON.stringify(name === 'document' ? document : internal);
+    const problems = await lintFromString({ source, config });
     expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([]);
   });
 
   test('has a 2xx response of every operation, and a redirect of every form', () => {
-    for (const [path, methods] of Object.entries(document.paths))
+    for (const [path, methods] of [document, internal].flatMap(({ paths }) => Object.entries(paths)))
       for (const [method, { tags, responses }] of Object.entries(methods)) {
         const isForm = tags[0] === 'Authorization' && method === 'post';
         expect([path, Object.keys(responses)]).toEqual([
@@ -78,9 +102,10 @@ describe('the OpenAPI document', () => {
   });
 
   test('has an example of every request body, response and error', () => {
-    const contents = Object.values(document.paths)
+    const contents = [document, internal]
+      .flatMap(({ paths }) => Object.values(paths))
       .flatMap((methods) => Object.values(methods))
-      .filter(({ operationId }) => !['getDocument', 'getDocumentation'].includes(operationId))
+      .filter(({ operationId }) => !/^get\w*Document$/.test(operationId))
       .flatMap(({ requestBody, responses }) => [
         requestBody?.content ?? {},
         ...Object.values(responses).map(({ content = {} }) => content),
@@ -93,24 +118,43 @@ describe('the OpenAPI document', () => {
   test('of production has the same operations except those of the sandbox', () => {
     const inSandbox = operationsOf('sandbox').map(({ path }) => path);
     const inProduction = documented(openApiDocument('production', 'https://usher.example'));
-    expect(inProduction.map((operation) => operation.split(' ')[1])).toEqual(
-      inSandbox.filter((path) => !path.startsWith('/sandbox/')),
+    const ofInternal = documented(internal).filter((operation) => operation !== 'POST /auth/introspect');
+    expect([...inProduction, ...ofInternal].map((operation) => operation.split(' ')[1]).sort()).toEqual(
+      inSandbox.filter((path) => !path.startsWith('/sandbox/')).sort(),
     );
   });
 });
 
 describe('the page at /docs', () => {
-  test('shows every operation and loads nothing from other sites', async () => {
+  test('is where / leads, and its policy allows no script of its own and no other host', async () => {
+    const home = await fetch(usher.running.url, { redirect: 'manual' });
+    expect([home.status, home.headers.get('location')]).toEqual([302, 'docs']);
     const { status, headers, body } = await usher.request('GET', '/docs', {});
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
-    expect(headers.get('content-security-policy')).toContain("default-src 'none'");
-    const text = String(body.text);
-    for (const { id } of operationsOf('sandbox')) expect(text).toContain(`<h3 id="${id}">`);
-    expect(text).toContain('<h3 id="notifyOrderCompletion">');
-    const [, style = ''] = /<style>([^]*?)<\/style>/.exec(text) ?? [];
-    const digest = createHash('sha256').update(style).digest('base64');
-    expect(headers.get('content-security-policy')).toContain(`style-src 'sha256-${digest}'`);
-    expect(text).not.toMatch(/<script|src=|href="http|@import|url\(/);
+    expect(headers.get('content-security-policy')).toBe(PAGE_POLICY);
+    expect(PAGE_POLICY).toContain(
+      "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'",
+    );
+    expect(PAGE_POLICY).not.toMatch(/https?:|\*|unsafe-eval|script-src[^;]*unsafe/);
+    expect(String(body.text)).not.toMatch(
+      /(src|href)="(https?:)?\/|<script(?! src="docs\/(viewer|start)\.js"><)|\son\w+=/,
+    );
+  });
+
+  test('gets its viewer compressed, and only if it has changed', async () => {
+    const url = `${usher.running.url}/docs/viewer.js`;
+    const first = await fetch(url);
+    expect(first.headers.get('content-encoding')).toBe('gzip');
+    expect(first.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+    const script = await first.text();
+    expect(script).toContain('createApiReference');
+    const plain = await fetch(url, { headers: { 'accept-encoding': 'identity' } });
+    expect(plain.headers.get('content-encoding')).toBeNull();
+    expect((await plain.text()) === script).toBe(true);
+    const etag = String(first.headers.get('etag'));
+    const again = await fetch(url, { headers: { 'if-none-match': etag } });
+    expect([again.status, await again.text()]).toEqual([304, '']);
+    expect((await fetch(url, { headers: { 'if-none-match': 'W/"other"' } })).status).toBe(200);
   });
 });

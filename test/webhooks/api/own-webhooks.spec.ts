@@ -95,7 +95,7 @@ describe('a client', () => {
     const { status, headers, body } = await client.call('GET', `/webhooks${query}`);
     expect(status).toBe(400);
     expect(headers.get('content-type')).toContain('application/problem+json');
-    expect(body.errors).toMatchObject([{ field: query.slice(1).split('=')[0] }]);
+    expect(body.errors).toMatchObject([{ parameter: query.slice(1).split('=')[0] }]);
   });
 
   test('reads why an attempt failed, and in the sandbox what a loopback receiver answered', async () => {

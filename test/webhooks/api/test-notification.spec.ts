@@ -92,7 +92,7 @@ describe('POST /webhooks/test', () => {
   test('refuses a Notify URL that registration would refuse, and a request without any Notify URL', async () => {
     const client = await usher.client();
     const metadata = await client.call('POST', '/webhooks/test', { notifyUrl: 'http://169.254.169.254/latest' });
-    expect(metadata).toMatchObject({ status: 400, body: { errors: [{ field: 'notifyUrl' }] } });
+    expect(metadata).toMatchObject({ status: 400, body: { errors: [{ pointer: '#/notifyUrl' }] } });
     expect((await client.call('POST', '/webhooks/test')).status).toBe(422);
   });
 

@@ -17,10 +17,13 @@ const START_PARAMETERS = [
 ];
 const UNFINISHED = 'postgres-unfinished-';
 
-/** Starts PGlite on `<folder>/postgres`, which it creates if necessary. The caller holds the folder's lock. */
-export async function startPGlite(folder: string): Promise<PGlite> {
+/** Starts PGlite on `<folder>/postgres`, which it creates if necessary, and then tells `log`. The caller holds the folder's lock. */
+export async function startPGlite(folder: string, log: (message: string) => void): Promise<PGlite> {
   const data = join(folder, 'postgres');
-  if (!existsSync(join(data, 'PG_VERSION'))) await initialise(folder, data);
+  if (!existsSync(join(data, 'PG_VERSION'))) {
+    log(`creating the embedded database in ${data}; this takes some seconds, once`);
+    await initialise(folder, data);
+  }
   return start(data);
 }
 

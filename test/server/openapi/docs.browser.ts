@@ -1,0 +1,132 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { type TestClient, TestUsher } from '../../support/usher.js';
+
+const QUIET = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
+const DESKTOP = { width: 1280, height: 800 };
+const PHONE = { width: 390, height: 844 };
+/** Folder for the screenshots. To renew those of the documentation, set it to docs. */
+const PICTURES = process.env.PICTURES ?? process.env.USHER_TEST_FOLDER ?? '';
+
+let usher: TestUsher;
+let client: TestClient;
+let browser: Browser;
+/** Requests to other hosts, violations of the policy, and errors of scripts. */
+let faults: string[];
+beforeAll(async () => {
+  usher = await TestUsher.start();
+  client = await usher.client();
+  const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
+  browser = await chromium.launch({ executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu', ...QUIET] });
+});
+beforeEach(() => {
+  faults = [];
+});
+afterAll(async () => {
+  await browser.close();
+  await usher.stop();
+});
+
+/** Opens the page and waits until the viewer shows the document. */
+async function open(context: BrowserContext, path = '/docs'): Promise<Page> {
+  const page = await context.newPage();
+  page.on('request', (request) => {
+    const { origin, protocol } = new URL(request.url());
+    if (origin !== usher.running.url && protocol !== 'data:') faults.push(`request to ${request.url()}`);
+  });
+  page.on('console', (message) => {
+    if (message.type() === 'error') faults.push(message.text());
+  });
+  page.on('pageerror', (error) => faults.push(String(error)));
+  await page.goto(`${usher.running.url}${path}`);
+  await page.getByRole('heading', { name: 'Usher', exact: true }).waitFor();
+  return page;
+}
+
+const isTooWide = (page: Page): Promise<boolean> =>
+  page.evaluate('document.documentElement.scrollWidth > document.documentElement.clientWidth');
+
+/** Opens an operation by its address, fills in its credentials and sends its request; returns the response. */
+async function send(page: Page, operation: string, path: string, credentials: Record<string, string>) {
+  await page.goto(`${usher.running.url}/docs#api/tag/${operation}`);
+  await page.getByRole('button', { name: `Test Request (post ${path})` }).click();
+  const dialog = page.getByRole('dialog');
+  for (const [selector, text] of Object.entries(credentials)) await dialog.locator(selector).fill(text);
+  const response = page.waitForResponse((answer) => new URL(answer.url()).pathname === path);
+  await dialog.getByRole('button', { name: /^Send/ }).first().click();
+  return response;
+}
+
+test('an integrator gets a token and creates an order from the page, and what was entered is not stored', async () => {
+  const context = await browser.newContext({ viewport: DESKTOP });
+  const page = await open(context, '/');
+  expect(new URL(page.url()).pathname).toBe('/docs');
+
+  const tokens = await send(page, 'tokens/POST/auth/token', '/auth/token', {
+    '[data-placeholder=janedoe]': client.id,
+    '[placeholder="********"]': client.secret,
+  });
+  const { access_token: token } = (await tokens.json()) as { access_token: string };
+  await page.getByRole('dialog').getByText('"expires_in"').waitFor();
+  await page.screenshot({ path: join(PICTURES, 'api-page-try-it.png') });
+  await page.reload();
+
+  const created = await send(page, 'movie-orders/POST/movie-orders', '/movie-orders', { '[placeholder=Token]': token });
+  expect(created.status()).toBe(201);
+  const { key } = (await created.json()) as { key: string };
+  expect((await client.call('GET', `/movie-orders/${key}`)).body).toMatchObject({ key, status: 'PENDING' });
+
+  const stored = String(
+    await page.evaluate('JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])'),
+  );
+  for (const secret of [client.secret, token]) expect(stored).not.toContain(secret);
+  expect(faults).toEqual([]);
+  await context.close();
+});
+
+describe.each([
+  ['1280', DESKTOP],
+  ['390', PHONE],
+])('at %s pixels', (width, viewport) => {
+  test.each(['light', 'dark'] as const)('the page fits, and explains the signature: %s', async (colorScheme) => {
+    const context = await browser.newContext({ viewport, colorScheme });
+    const page = await open(context);
+    await page.screenshot({ path: join(PICTURES, `api-page-${width}-${colorScheme}.png`) });
+    expect(await isTooWide(page)).toBe(false);
+    const background = await page.evaluate('getComputedStyle(document.body).backgroundColor');
+    expect(/^rgb\(2\d\d/.test(String(background))).toBe(colorScheme === 'light');
+    await page.goto(`${usher.running.url}/docs#api/tag/notifications`);
+    await page.getByRole('heading', { name: 'How to verify a notification' }).waitFor();
+    await page.getByText('1767225600aZ09bY18cX27dW36eV45fU54gT63hS72e30=', { exact: true }).waitFor();
+    expect(await isTooWide(page)).toBe(false);
+    expect(faults).toEqual([]);
+    await context.close();
+  });
+});
+
+test('operations can be searched, samples are in several languages, and the internal operations stand apart', async () => {
+  const context = await browser.newContext({ viewport: DESKTOP });
+  const page = await open(context);
+  await page
+    .getByRole('button', { name: /Search/ })
+    .first()
+    .click();
+  await page.getByRole('dialog').getByRole('combobox').fill('sample notification');
+  await page.getByRole('dialog').getByText('Send a sample notification').first().click();
+  await page.waitForURL(/#api\/tag\/webhooks\/POST\/webhooks\/test$/);
+  await page.getByRole('button', { name: 'Shell Curl' }).last().click();
+  for (const language of ['Node.js', 'Python', 'PHP', 'Java', 'Go', 'Ruby', 'C#'])
+    await page
+      .getByRole('option', { name: new RegExp(`^${language}|${language} `) })
+      .first()
+      .waitFor();
+  await page.keyboard.press('Escape');
+  expect(await page.getByText('/internal/movie-orders').count()).toBe(0);
+  await page.goto(`${usher.running.url}/docs#internal/description/introduction`);
+  await page.reload();
+  await page.getByRole('heading', { name: 'Usher: internal operations' }).waitFor();
+  await page.getByText('/internal/movie-orders').first().waitFor();
+  expect(faults).toEqual([]);
+  await context.close();
+});
