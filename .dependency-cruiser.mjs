@@ -7,6 +7,7 @@ const LAYERS = [
   ['server'],
   ['usher\\.module'],
   ['retention'],
+  ['account'],
   ['webhooks'],
   ['orders'],
   ['members'],

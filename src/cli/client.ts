@@ -9,7 +9,7 @@ import { addClientSecretCommands } from './client-secret.js';
 import { command, group, withServices } from './command.js';
 import { fields, print, table } from './output.js';
 
-type Options = { json?: boolean };
+type Options = { json?: boolean | undefined };
 
 export function addClientCommands(program: Command): void {
   const client = group(program, 'client', 'issue and change API clients');
@@ -26,9 +26,7 @@ export function addClientCommands(program: Command): void {
       table(clients.map(view), 'There is no client yet. Create one with "usher client create --name …".'),
     );
   });
-  command(client, 'show', 'show one client')
-    .argument('<id>')
-    .action((id: string, options: Options) => show(options, (service) => service.get(id)));
+  command(client, 'show', 'show one client').argument('<id>').action(showAccount);
   command(client, 'disable', 'refuse its credentials and revoke its tokens; pending notifications are still delivered')
     .argument('<id>')
     .action((id: string, options: Options) => show(options, (service) => service.setDisabled(id, true)));
@@ -41,7 +39,8 @@ export function addClientCommands(program: Command): void {
   command(client, 'set-notify-url', 'change its Notify URL')
     .argument('<id>')
     .argument('<url>')
-    .action((id: string, url: string, options: Options) => show(options, (service) => service.setNotifyUrl(id, url)));
+    .option('--test', 'send a signed sample there first, and change nothing unless it is answered 2xx')
+    .action(setNotifyUrl);
   command(client, 'set-contact', 'set the e-mail address that is told when a Notify URL of it fails')
     .argument('<id>')
     .argument('[address]')
@@ -53,6 +52,31 @@ async function setContact(id: string, address: string | undefined, options: Opti
   if ((address === undefined) === (options.none === undefined))
     throw new StartUpError('give either an address or --none');
   await show(options, (service) => service.setContact(id, address ?? null));
+}
+
+/** Grants, redirect URIs and the state of the secrets too; never a secret. */
+async function showAccount(id: string, { json }: Options): Promise<void> {
+  const [client, account] = await withServices(({ clients, account }) =>
+    Promise.all([clients.get(id), account.show(id)]),
+  );
+  const { grants, redirectUris, secrets } = account;
+  const shown = secrets.map(({ createdAt, expiresAt, signs }) => ({
+    created_at: createdAt,
+    expires_at: expiresAt,
+    signs,
+  }));
+  const whole = { ...view(client), grants, redirect_uris: redirectUris, secrets: shown };
+  const lists = { grants: grants.join(' '), redirect_uris: redirectUris.join(' ') || null };
+  print(json, whole, `${fields({ ...view(client), ...lists })}\n\n${table(shown, 'It has no valid secret.')}`);
+}
+
+async function setNotifyUrl(id: string, url: string, { test, json }: Options & { test?: true }): Promise<void> {
+  if (!test) return show({ json }, (service) => service.setNotifyUrl(id, url));
+  const client = await withServices(async ({ clients, account }) => {
+    await account.setNotifyUrl(await clients.get(id), { notifyUrl: url });
+    return clients.get(id);
+  });
+  print(json, view(client), fields(view(client)));
 }
 
 async function revokeTokens(id: string, { json }: Options): Promise<void> {

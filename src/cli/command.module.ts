@@ -1,5 +1,6 @@
 import { hostname, userInfo } from 'node:os';
 import { type DynamicModule, Module } from '@nestjs/common';
+import { AccountModule } from '../account/account.module.js';
 import { OrdersModule } from '../orders/orders.module.js';
 import { ErasureModule } from '../retention/client-erasure.js';
 import type { Config } from '../server/settings/settings.js';
@@ -23,6 +24,7 @@ export class CommandModule {
         usherModuleFor({ ...config, actor: commandLine(), database: joined, queue, deliver: false }),
         OrdersModule,
         WebhookModule,
+        AccountModule,
         ErasureModule,
       ],
     };

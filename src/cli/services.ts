@@ -1,4 +1,5 @@
 import { NestFactory } from '@nestjs/core';
+import { ClientAccount } from '../account/client-account.js';
 import { AuditLog } from '../audit/audit.module.js';
 import { ClientApplications } from '../clients/client-applications.js';
 import { ClientsService } from '../clients/clients.service.js';
@@ -30,6 +31,7 @@ export async function openServices(needs: Needs) {
   });
   const get = <T>(service: new (...injected: never[]) => T): T => app.get<T>(service, { strict: false });
   return {
+    account: get(ClientAccount),
     clients: get(ClientsService),
     applications: get(ClientApplications),
     members: get(MembersService),

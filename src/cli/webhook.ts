@@ -32,20 +32,24 @@ export function addWebhookCommands(program: Command): void {
     .option('--cursor <id>', 'go on behind the line with this X-Webhook-Id')
     .option('--limit <n>', 'maximum number', positive)
     .action(undelivered);
+  command(webhook, 'health', 'show for each host of a client: failures in a row, oldest pending, answer times')
+    .argument('<client-id>')
+    .action(health);
   addResend(webhook);
 }
 
-type Queries = typeof import('../webhooks/webhook-queries.js');
+type Queries = typeof import('../webhooks/webhook-queries.js') & typeof import('../webhooks/webhook-health.js');
 
 /** Loads what reads webhooks only now, so that help and usage errors are quick. */
 async function read<T>(work: (queries: Queries, dataSource: DataSource, config: Config) => Promise<T>): Promise<T> {
-  const [{ withDatabase }, queries, { DeliveredReference, Webhook, WebhookAttempt }] = await Promise.all([
+  const [{ withDatabase }, queries, health, { DeliveredReference, Webhook, WebhookAttempt }] = await Promise.all([
     import('./database.js'),
     import('../webhooks/webhook-queries.js'),
+    import('../webhooks/webhook-health.js'),
     import('../webhooks/webhook.entity.js'),
   ]);
   return withDatabase([Webhook, WebhookAttempt, DeliveredReference], (dataSource, config) =>
-    work(queries, dataSource, config),
+    work({ ...queries, ...health }, dataSource, config),
   );
 }
 
@@ -69,6 +73,19 @@ async function show(id: string, { json }: Options): Promise<void> {
   );
   const parts = [fields({ ...webhook }), attemptTable(webhook, attempts), adviceOn(attempts), planned(plan)];
   print(json, { ...webhook, attempts, plan }, parts.filter((part) => part !== '').join('\n\n'));
+}
+
+async function health(clientId: string, { json }: Options): Promise<void> {
+  const found = await read(({ webhookHealth }, dataSource) => webhookHealth(dataSource, clientId));
+  const rows = found.hosts.map(({ host, failuresInARow, lastDiagnosis, oldestPendingAt, answerTimes }) => ({
+    host,
+    failuresInARow,
+    lastFailure: lastDiagnosis?.code ?? null,
+    oldestPendingAt,
+    medianMs: answerTimes?.medianMs ?? null,
+    p95Ms: answerTimes?.p95Ms ?? null,
+  }));
+  print(json, found, table(rows, 'No notification found.'));
 }
 
 /** What the last failure means. */

@@ -77,4 +77,8 @@ export class ClientSecret {
 
   @Column({ ...wholeNumber('expires_at'), nullable: true })
   expiresAt: number | null;
+
+  /** The digest of the Idempotency-Key of the rotation that issued it, or null. */
+  @Column({ ...text('rotation_key', 43), nullable: true })
+  rotationKey: string | null;
 }

@@ -166,7 +166,14 @@ export class ClientsService {
       await manager.insert(Client, client);
       const id = newId(this.options.environment, createdAt);
       const sealed = this.vault.seal(secret, client.id);
-      await manager.insert(ClientSecret, { id, clientId: client.id, ...sealed, createdAt, expiresAt: null });
+      await manager.insert(ClientSecret, {
+        id,
+        clientId: client.id,
+        ...sealed,
+        createdAt,
+        expiresAt: null,
+        rotationKey: null,
+      });
       await this.audit.record({ action: 'client.created', subject: `client:${client.id}`, ...audit }, manager);
       return client;
     });

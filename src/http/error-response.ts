@@ -61,10 +61,10 @@ export function sendOAuthError(response: HttpResponse, code: string, problem: Pr
 /** RFC 9457. */
 export function sendProblem(response: HttpResponse, problem: Problem): void {
   const status = problem.getStatus();
-  const { title, detail, errors, headers } = problem;
+  const { title, detail, errors, headers, members } = problem;
   setHeaders(response, { ...headers, 'Content-Type': 'application/problem+json' });
   response.status(status);
-  response.send(JSON.stringify({ type: 'about:blank', title, status, detail, ...(errors && { errors }) }));
+  response.send(JSON.stringify({ type: 'about:blank', title, status, detail, ...(errors && { errors }), ...members }));
 }
 
 export function logServerError(request: HttpRequest, error: unknown): void {

@@ -25,12 +25,12 @@ export interface Failure {
 /** One operation of the OpenAPI document, defined next to its controller. */
 export interface Operation {
   id: string;
-  method: 'get' | 'post';
+  method: 'get' | 'post' | 'put';
   /** Path parameters are written as `{name}`. */
   path: string;
   /** Where the path begins, if that is not the public base address. */
   server?: string;
-  tag: 'Tokens' | 'Authorization' | 'Movie orders' | 'Notifications' | 'Webhooks' | 'Service';
+  tag: 'Tokens' | 'Authorization' | 'Client' | 'Movie orders' | 'Notifications' | 'Webhooks' | 'Service';
   summary: string;
   description?: string;
   /** One of these is required. Empty: no authentication. */
@@ -80,6 +80,10 @@ export const ProblemBody = z
       )
       .optional()
       .meta({ description: 'All fields, query parameters and headers that are wrong, each with its place.' }),
+    test: z
+      .record(z.string(), z.unknown())
+      .optional()
+      .meta({ description: 'The result of a sample that was not accepted, like that of `POST /webhooks/test`.' }),
   })
   .describe('RFC 9457.')
   .register(named, { id: 'Problem' });

@@ -1,4 +1,5 @@
 import { type DynamicModule, Module } from '@nestjs/common';
+import { ClientRoutesModule } from '../account/account.module.js';
 import { AuthModule, AuthorizationRoutesModule } from '../auth/auth.module.js';
 import { AuthMetadataModule } from '../auth/metadata/metadata.module.js';
 import { MemberRoutesModule } from '../members/members.module.js';
@@ -17,7 +18,7 @@ export class ServerModule {
   static forRole(config: Config): DynamicModule {
     const isSandbox = config.environment === 'sandbox';
     const auth = [AuthModule, AuthMetadataModule, AuthorizationRoutesModule, MemberRoutesModule];
-    const api = [...auth, OrderRoutesModule, WebhookRoutesModule, DocsModule];
+    const api = [...auth, ClientRoutesModule, OrderRoutesModule, WebhookRoutesModule, DocsModule];
     return {
       module: ServerModule,
       global: true,

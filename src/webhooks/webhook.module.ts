@@ -77,6 +77,7 @@ async function createMessenger({
     // The one sender of a process: of deliveries, and of test notifications.
     { provide: NotificationSender, useFactory: createSender, inject: [USHER_OPTIONS] },
     SigningSecrets,
+    TestNotifications,
     DeliveryEvents,
     WebhookEndedEmitter,
     DatabaseOutage,
@@ -98,6 +99,7 @@ async function createMessenger({
     DeliveryQueue,
     NotificationSender,
     SigningSecrets,
+    TestNotifications,
     BullModule,
   ],
 })
@@ -121,6 +123,6 @@ export class WebhookModule implements OnApplicationShutdown {
 @Module({
   imports: [WebhookModule],
   controllers: [UndeliveredController, WebhooksController],
-  providers: [ClientWebhooks, TestNotifications],
+  providers: [ClientWebhooks],
 })
 export class WebhookRoutesModule {}

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, IsNull, LessThanOrEqual, MoreThan, Not } from 'typeorm';
 import { AuditLog } from '../../audit/audit.module.js';
@@ -21,6 +22,8 @@ export interface RotatedSecret {
 
 export interface RotateOptions {
   revokeTokens?: boolean;
+  /** While both secrets are valid, a rotation with the same key is answered again with the same secret. */
+  repeatKey?: string | undefined;
   /** For the audit. */
   actor?: Actor | undefined;
 }
@@ -42,36 +45,76 @@ export class SecretRotation {
   async rotate(
     clientId: string,
     overlapMs: number,
-    { revokeTokens = false, actor }: RotateOptions = {},
+    { revokeTokens = false, repeatKey, actor }: RotateOptions = {},
   ): Promise<RotatedSecret> {
-    const secret = newSecret();
-    const oldValidUntil = await inTransaction(this.dataSource, async (manager) => {
+    const rotationKey = repeatKey === undefined ? null : digestOf(repeatKey);
+    return inTransaction(this.dataSource, async (manager) => {
       const now = await lockClient(manager, clientId);
+      const answered = rotationKey === null ? null : await this.answered(manager, clientId, rotationKey, now);
+      if (answered) return answered;
+      const secret = newSecret();
       await rejectSecondRotation(manager, clientId, now);
       await manager.update(ClientSecret, { clientId, expiresAt: IsNull() }, { expiresAt: now + overlapMs });
       await manager.delete(ClientSecret, { clientId, expiresAt: LessThanOrEqual(now) });
       const id = newId(this.options.environment, now);
       const sealed = this.vault.seal(secret, clientId);
-      await manager.insert(ClientSecret, { id, clientId, ...sealed, createdAt: now, expiresAt: null });
+      await manager.insert(ClientSecret, { id, clientId, ...sealed, createdAt: now, expiresAt: null, rotationKey });
       if (revokeTokens) await manager.update(Client, { id: clientId }, NEXT_GENERATION);
       const detail = { oldValidUntil: new Date(now + overlapMs).toISOString(), tokensRevoked: revokeTokens };
       await this.audit.record({ action: 'secret.rotated', subject: `client:${clientId}`, actor, detail }, manager);
-      return now + overlapMs;
+      return { secret, oldValidUntil: now + overlapMs };
     });
-    return { secret, oldValidUntil };
   }
 
-  /** Ends the overlap now. Only the new secret stays valid. */
+  /** Ends the overlap now. Only the new secret stays valid. 409 if there is none. */
   async finish(clientId: string, actor?: Actor): Promise<void> {
     await inTransaction(this.dataSource, async (manager) => {
       const now = await lockClient(manager, clientId);
       const until = await overlapEnd(manager, clientId, now);
       if (until === null) throw conflict(`client ${clientId} has no rotation in progress`);
-      await manager.delete(ClientSecret, { clientId, expiresAt: Not(IsNull()) });
-      await this.audit.record({ action: 'secret.rotation-finished', subject: `client:${clientId}`, actor }, manager);
+      await this.endOverlap(manager, clientId, actor);
     });
   }
+
+  /**
+   * The same for a client that proves by `presented` that it has the new secret; 409 if it does not. Without a rotation
+   * nothing changes, because the answer to an earlier request may have been lost.
+   */
+  async finishWith(clientId: string, presented: string[], actor?: Actor): Promise<void> {
+    await inTransaction(this.dataSource, async (manager) => {
+      const now = await lockClient(manager, clientId);
+      if ((await overlapEnd(manager, clientId, now)) === null) return;
+      const permanent = await manager.findBy(ClientSecret, { clientId, expiresAt: IsNull() });
+      if (!presented.some((secret) => this.vault.match(secret, permanent))) throw conflict(WITH_THE_NEW_SECRET);
+      await this.endOverlap(manager, clientId, actor);
+    });
+  }
+
+  private async endOverlap(manager: EntityManager, clientId: string, actor?: Actor): Promise<void> {
+    await manager.delete(ClientSecret, { clientId, expiresAt: Not(IsNull()) });
+    await this.audit.record({ action: 'secret.rotation-finished', subject: `client:${clientId}`, actor }, manager);
+  }
+
+  /** What the rotation with this key was answered; null if it is a new one. */
+  private async answered(
+    manager: EntityManager,
+    clientId: string,
+    rotationKey: string,
+    now: number,
+  ): Promise<RotatedSecret | null> {
+    const issued = await manager.findOneBy(ClientSecret, { clientId, rotationKey, expiresAt: IsNull() });
+    if (!issued) return null;
+    const oldValidUntil = await overlapEnd(manager, clientId, now);
+    if (oldValidUntil === null) throw conflict(ENDED_ROTATION);
+    return { secret: this.vault.open(issued, clientId), oldValidUntil };
+  }
 }
+
+export const WITH_THE_NEW_SECRET =
+  'authenticate with the new secret to end the old one, so that you are not locked out';
+export const ENDED_ROTATION = 'the rotation of this Idempotency-Key has ended; use a new key for another rotation';
+
+const digestOf = (key: string): string => createHash('sha256').update(key).digest('base64url');
 
 /** Locks the client's row until the transaction ends. Returns the current database time. */
 async function lockClient(manager: EntityManager, id: string): Promise<number> {
@@ -85,7 +128,7 @@ async function rejectSecondRotation(manager: EntityManager, clientId: string, no
   if (until === null) return;
   throw conflict(
     `client ${clientId} already has a rotation in progress until ${new Date(until).toISOString()}; ` +
-      `"usher client finish-rotation ${clientId}" ends it now`,
+      `"usher client finish-rotation ${clientId}" or POST /client/secret/finish ends it now`,
   );
 }
 

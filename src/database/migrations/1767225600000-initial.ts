@@ -40,6 +40,7 @@ export class Initial1767225600000 implements MigrationInterface {
         longText('sealed'),
         wholeNumber('created_at'),
         wholeNumber('expires_at', optional),
+        text('rotation_key', 43, optional),
       ],
       [{ name: 'usher_client_secret_client', columnNames: ['client_id'] }],
     );

@@ -1,3 +1,4 @@
+import { ACCOUNT_OPERATIONS } from '../../account/account.openapi.js';
 import { AUTHORIZATION_OPERATIONS } from '../../auth/authorize/authorize.openapi.js';
 import { metadataOperation, TOKEN_OPERATIONS } from '../../auth/tokens/token.openapi.js';
 import type { Operation, Security } from '../../http/operation.js';
@@ -40,6 +41,10 @@ const TAGS = [
     name: 'Authorization',
     description: 'The pages of the authorization-code grant, for the browsers of resource owners.',
   },
+  {
+    name: 'Client',
+    description: 'A client’s own account: Notify URL and secret. Errors are problem details.',
+  },
   { name: 'Movie orders', description: 'Create orders whose completion is notified. Errors are problem details.' },
   { name: 'Notifications', description: NOTIFICATION_GUIDE },
   { name: 'Webhooks', description: 'The state of notifications and their attempts. Errors are problem details.' },
@@ -68,6 +73,7 @@ export const operationsOf = (environment: Environment, publicUrl: string | null 
   metadataOperation(publicUrl),
   ...AUTHORIZATION_OPERATIONS,
   ...MEMBER_OPERATIONS,
+  ...ACCOUNT_OPERATIONS,
   ...orderOperations(environment),
   ...UNDELIVERED_OPERATIONS,
   ...WEBHOOK_OPERATIONS,

@@ -1,4 +1,4 @@
-import type { Failure, Operation } from '../../http/operation.js';
+import type { Failure, Operation, Security } from '../../http/operation.js';
 
 const MALFORMED_OAUTH: Failure[] = [
   { status: 400, code: 'invalid_request', detail: 'the body is not valid JSON in UTF-8' },
@@ -35,7 +35,12 @@ const UNREADABLE_BODY: Failure[] = [
   { status: 415, detail: 'the Content-Type header is missing; send Content-Type: application/json' },
 ];
 
-const REFUSED: Record<'bearer' | 'internal', Failure[]> = {
+const REFUSED: Record<Security, Failure[]> = {
+  basic: [
+    { status: 400, detail: 'send exactly one Authorization header' },
+    { status: 401, detail: 'the client id or the client secret is invalid' },
+    { status: 429, detail: 'too many failed authentication attempts; try again later' },
+  ],
   bearer: [
     {
       status: 401,
@@ -61,7 +66,7 @@ const REFUSED: Record<'bearer' | 'internal', Failure[]> = {
 export function failuresOf({ oauth, page, security, body, parameters, failures = [] }: Operation): Failure[] {
   if (oauth) return [...failures, ...MALFORMED_OAUTH];
   if (page) return [...failures, UNAVAILABLE];
-  const refused = security.flatMap((scheme) => (scheme === 'basic' ? [] : REFUSED[scheme]));
+  const refused = security.flatMap((scheme) => REFUSED[scheme]);
   return [
     ...failures,
     ...HOST,

@@ -12,6 +12,7 @@ import { PendingLimit } from '../../clients/pending-limit.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { notFound, validated } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { type WebhookHealth, webhookHealth } from '../webhook-health.js';
 import { webhookView } from '../webhook-view.js';
 import { Webhook } from '../webhook.entity.js';
 import type { WebhookDetails } from '../webhook-queries.js';
@@ -37,7 +38,7 @@ export class ClientWebhooks {
   private readonly webhooks: Repository<Webhook>;
 
   constructor(
-    @Inject(USHER_DATA_SOURCE) dataSource: DataSource,
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly service: WebhookService,
     private readonly pending: PendingLimit,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
@@ -69,6 +70,11 @@ export class ClientWebhooks {
     const { webhook, attempts, plan } = await this.own(holder, id);
     const { environment } = this.options;
     return { ...clientView(webhook), attempts: attempts.map((one) => hidePrivateResponse(one, environment)), plan };
+  }
+
+  /** How the receivers of a client do. */
+  health(clientId: string): Promise<WebhookHealth> {
+    return webhookHealth(this.dataSource, clientId);
   }
 
   async resend(holder: WebhookHolder, id: string, options: ResendOptions): Promise<ClientWebhook> {

@@ -48,6 +48,14 @@ export class TestNotifications {
     );
     const url = notifyUrl ?? (await this.clients.registeredNotifyUrl(client.id));
     await this.pending.check(client.id);
+    return this.sendTo(client, url);
+  }
+
+  /**
+   * Sends a test notification to a Notify URL that was checked. 429 above {@link TEST_LIMIT}. Pending webhooks do not matter,
+   * because a client whose receiver failed for long must be able to change its URL.
+   */
+  async sendTo(client: Pick<Client, 'id'>, url: string): Promise<TestResult> {
     this.checkLimit(client);
     const now = Date.now();
     const id = newId(this.options.environment, now);
@@ -57,7 +65,7 @@ export class TestNotifications {
     return resultOf(this.options.environment, id, url, outcome);
   }
 
-  private checkLimit({ id }: Client): void {
+  private checkLimit({ id }: Pick<Client, 'id'>): void {
     const wait = this.limiter.count(id);
     if (wait > 0) throw tooManyRequests(`only ${TEST_LIMIT.count} tests a minute are allowed; try again later`, wait);
   }

@@ -3,6 +3,7 @@ import { TOO_MANY_PENDING } from '../../clients/pending-limit.js';
 import type { Failure, Operation } from '../../http/operation.js';
 import { NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
 import { diagnosisOf } from '../transport/diagnosis.js';
+import { WebhookHealth } from '../webhook-health.js';
 import { ClientWebhook, WebhookPage, WebhookQuery, WebhookStory } from './client-view.js';
 import { TestRequest, TestResult } from './test-notifications.js';
 
@@ -49,7 +50,7 @@ const STORY: WebhookStory = {
   plan: null,
 };
 
-const TEST_RESULT: TestResult = {
+export const TEST_RESULT: TestResult = {
   id: 's0kT5cXd1To7Ye9Br3Sz6N',
   notifyUrl: 'https://partner.example/notify',
   outcome: 'refused',
@@ -60,6 +61,20 @@ const TEST_RESULT: TestResult = {
   error: 'the receiver answered 401',
   diagnosis: diagnosisOf('signature-refused'),
   responseSnippet: 'Unauthorized',
+};
+
+const HEALTH: WebhookHealth = {
+  hosts: [
+    {
+      host: 'partner.example',
+      failuresInARow: 3,
+      lastSuccessAt: '2026-01-01T00:00:05.013Z',
+      lastFailureAt: '2026-01-01T00:04:00.021Z',
+      lastDiagnosis: diagnosisOf('receiver-failed'),
+      oldestPendingAt: '2026-01-01T00:00:40.000Z',
+      answerTimes: { attempts: 100, medianMs: 84, p95Ms: 412 },
+    },
+  ],
 };
 
 const UNKNOWN: Failure = { status: 404, detail: `there is no webhook ${ID}` };
@@ -80,6 +95,18 @@ export const WEBHOOK_OPERATIONS: Operation[] = [
       200: { description: 'A page.', schema: WebhookPage, example: { data: [FAILED], nextCursor: null } },
     },
     failures: [{ status: 400, detail: 'cursor: must be the nextCursor of an earlier page' }],
+  },
+  {
+    id: 'getWebhookHealth',
+    method: 'get',
+    path: '/webhooks/health',
+    tag,
+    summary: 'See how your receivers do',
+    description:
+      'For each host that notifications go to: failures in a row, the oldest pending notification, and how long answers ' +
+      'took. It considers the newest 200 notifications and the oldest 1000 pending ones.',
+    security: ['bearer'],
+    answers: { 200: { description: 'The hosts.', schema: WebhookHealth, example: HEALTH } },
   },
   {
     id: 'getWebhook',

@@ -7,6 +7,7 @@ import { UsherRoutes } from '../../http/oauth-route.js';
 import { KNOWN_QUERY, TakesQuery } from '../../http/query.guard.js';
 import { RequestId } from '../../http/request-id.js';
 import type { Actor } from '../../values/actor.js';
+import type { WebhookHealth } from '../webhook-health.js';
 import type { ClientWebhook, WebhookPage, WebhookStory } from './client-view.js';
 import { ClientWebhooks } from './client-webhooks.js';
 import { type TestResult, TestNotifications } from './test-notifications.js';
@@ -30,6 +31,12 @@ export class WebhooksController {
     @Query() query: unknown,
   ): Promise<WebhookPage> {
     return this.webhooks.page({ clientId: client.id, ownerId }, query);
+  }
+
+  /** Only with a token of the client itself. It stands before `:id`, which Express would match first. */
+  @Get('health')
+  health(@CurrentClient() client: Client): Promise<WebhookHealth> {
+    return this.webhooks.health(client.id);
   }
 
   @Get(':id')

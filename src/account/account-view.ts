@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { GRANT_TYPES } from '../clients/client.entity.js';
+import { moment, named } from '../http/operation.js';
+import { IdempotencyKeyHeader } from '../orders/movie-order.js';
+import { TestResult } from '../webhooks/api/test-notifications.js';
+
+const SecretState = z
+  .object({
+    createdAt: moment,
+    expiresAt: moment.nullable().meta({ description: 'The end of the overlap of a rotation, for the old secret.' }),
+    signs: z.enum(['X-Signature', 'X-Signature-Next']).meta({ description: 'The header that this secret makes.' }),
+  })
+  .register(named, { id: 'SecretState' });
+
+/** A client as it sees itself. It never contains a secret. */
+export const AccountView = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    notifyUrl: z.string().nullable().meta({ description: 'Where notifications go whose order has no URL of its own.' }),
+    grants: z.array(z.enum(GRANT_TYPES)).meta({ description: 'What it may send as `grant_type`.' }),
+    redirectUris: z.array(z.string()).meta({ description: 'For the authorization-code grant.' }),
+    secrets: z.array(SecretState).meta({ description: 'The valid ones, without the secrets: two during a rotation.' }),
+    createdAt: moment,
+  })
+  .register(named, { id: 'Account' });
+/** A client as it sees itself. Times as RFC 3339 text in UTC. */
+export type AccountView = z.infer<typeof AccountView>;
+
+/** The body of `PUT /client/notify-url`. */
+export const NewNotifyUrl = z.strictObject({ notifyUrl: z.string() }).register(named, { id: 'NewNotifyUrl' });
+
+export const ChangedNotifyUrl = z
+  .object({ notifyUrl: z.string(), test: TestResult.meta({ description: 'What the receiver did with the sample.' }) })
+  .register(named, { id: 'ChangedNotifyUrl' });
+/** The Notify URL that was set, and what its receiver did with the sample. */
+export type ChangedNotifyUrl = z.infer<typeof ChangedNotifyUrl>;
+
+/** The headers of `POST /client/secret/rotate`. */
+export const RotateHeaders = z.object({
+  'Idempotency-Key': IdempotencyKeyHeader.meta({
+    description: 'Your own name for this rotation, hard to guess. Repeat it to get a lost answer again.',
+    example: '4b1d5a52-0f7c-4c8e-9a5e-5f1c1a3d9a11',
+  }),
+});
+
+export const NewSecret = z
+  .object({
+    id: z.string(),
+    secret: z.string().meta({ description: 'The new secret. Save it now.' }),
+    oldSecretValidUntil: moment.meta({ description: 'Both secrets are valid until then, 24 hours.' }),
+  })
+  .register(named, { id: 'NewSecret' });
+/** The answer to a rotation. The time as RFC 3339 text in UTC. */
+export type NewSecret = z.infer<typeof NewSecret>;

@@ -1,0 +1,123 @@
+import { Injectable } from '@nestjs/common';
+import { ClientApplications } from '../clients/client-applications.js';
+import type { Client } from '../clients/client.entity.js';
+import { ClientsService } from '../clients/clients.service.js';
+import { ClientSecrets } from '../clients/secrets/client-secrets.js';
+import { SecretRotation } from '../clients/secrets/secret-rotation.js';
+import { invalidFields, tooManyRequests, unprocessable, validated } from '../http/problem.js';
+import type { Limiter } from '../limits/limiter.js';
+import { Limits } from '../limits/limits.module.js';
+import { idempotencyKeyErrors } from '../orders/idempotency.js';
+import type { Actor } from '../values/actor.js';
+import type { Rate } from '../values/duration.js';
+import { TestNotifications } from '../webhooks/api/test-notifications.js';
+import { type AccountView, type ChangedNotifyUrl, NewNotifyUrl, type NewSecret } from './account-view.js';
+
+/** The same as the default of `usher client rotate-secret`. */
+const OVERLAP_MS = 86_400_000;
+/** Of secrets, per client: a rotation is rare, and each change is a row of the audit. */
+const CHANGE_LIMIT: Rate = { count: 10, seconds: 60 };
+
+/** What a client reads and changes about itself. */
+@Injectable()
+export class ClientAccount {
+  private readonly changes: Limiter;
+
+  constructor(
+    limits: Limits,
+    private readonly clients: ClientsService,
+    private readonly applications: ClientApplications,
+    private readonly secrets: ClientSecrets,
+    private readonly rotation: SecretRotation,
+    private readonly tests: TestNotifications,
+  ) {
+    this.changes = limits.limiter('account-changes', CHANGE_LIMIT);
+  }
+
+  /** 404 for an unknown client. */
+  async show(clientId: string): Promise<AccountView> {
+    const [client, application, pairs] = await Promise.all([
+      this.clients.get(clientId),
+      this.applications.find(clientId),
+      this.secrets.signingPairs([clientId]),
+    ]);
+    const pair = pairs.get(clientId);
+    return {
+      id: client.id,
+      name: client.name,
+      notifyUrl: client.notifyUrl,
+      grants: client.grantTypes,
+      redirectUris: application?.redirectUris ?? [],
+      secrets: pair
+        ? [stateOf(pair.current, 'X-Signature'), ...(pair.next ? [stateOf(pair.next, 'X-Signature-Next')] : [])]
+        : [],
+      createdAt: new Date(client.createdAt).toISOString(),
+    };
+  }
+
+  /**
+   * `input` is a `NewNotifyUrl`. Sends a signed sample there, and changes the URL only if it is answered 2xx. Pending
+   * notifications still go to the URL that they were made with. 400 for a URL that is not allowed, 422 if the sample was not
+   * accepted, 429 above the limit of samples.
+   */
+  async setNotifyUrl(client: Pick<Client, 'id'>, input: unknown, actor?: Actor): Promise<ChangedNotifyUrl> {
+    const { notifyUrl } = validated(NewNotifyUrl, input, 'body', (given) =>
+      this.clients.notifyUrlErrors(given.notifyUrl),
+    );
+    const test = await this.tests.sendTo(client, notifyUrl);
+    if (test.outcome !== 'delivered') {
+      const why = `${test.error ?? test.outcome}. ${test.diagnosis?.remedy ?? ''}`.trim();
+      throw unprocessable(`the Notify URL is unchanged, because it did not accept a sample: ${why}`).including({
+        test,
+      });
+    }
+    await this.clients.setNotifyUrl(client.id, notifyUrl, actor);
+    return { notifyUrl, test };
+  }
+
+  /**
+   * Issues a new secret; the old one stays valid for 24 hours. The same `idempotencyKey` gets the same answer again while
+   * both are valid, so that a lost response locks nobody out. 409 while another rotation is in progress.
+   */
+  async rotateSecret(clientId: string, idempotencyKey: string | undefined, actor?: Actor): Promise<NewSecret> {
+    const errors = idempotencyKey === undefined ? [MISSING_KEY] : idempotencyKeyErrors(idempotencyKey);
+    if (errors.length > 0) throw invalidFields(errors);
+    this.checkLimit(clientId);
+    const { secret, oldValidUntil } = await this.rotation.rotate(clientId, OVERLAP_MS, {
+      repeatKey: idempotencyKey,
+      actor,
+    });
+    return { id: clientId, secret, oldSecretValidUntil: new Date(oldValidUntil).toISOString() };
+  }
+
+  /**
+   * Ends the overlap; only the new secret stays valid. `presented` are the readings of the secret that authenticated the
+   * request: 409 unless one is the new secret. Without a rotation it changes nothing, so that it can be repeated.
+   */
+  async finishRotation(clientId: string, presented: string[], actor?: Actor): Promise<AccountView> {
+    this.checkLimit(clientId);
+    await this.rotation.finishWith(clientId, presented, actor);
+    this.secrets.forget(clientId);
+    return this.show(clientId);
+  }
+
+  private checkLimit(clientId: string): void {
+    const wait = this.changes.count(clientId);
+    if (wait > 0) throw tooManyRequests(TOO_MANY_CHANGES, wait);
+  }
+}
+
+export const TOO_MANY_CHANGES = `only ${CHANGE_LIMIT.count} changes of secrets a minute are allowed; try again later`;
+
+type Stored = { createdAt: number; expiresAt: number | null };
+
+const stateOf = ({ createdAt, expiresAt }: Stored, signs: 'X-Signature' | 'X-Signature-Next') => ({
+  createdAt: new Date(createdAt).toISOString(),
+  expiresAt: expiresAt === null ? null : new Date(expiresAt).toISOString(),
+  signs,
+});
+
+export const MISSING_KEY = {
+  header: 'Idempotency-Key',
+  message: 'is missing; send a new random one, and send the same again if the answer is lost',
+};

@@ -1,0 +1,102 @@
+import { type DataSource, In } from 'typeorm';
+import { z } from 'zod';
+import { moment, named } from '../http/operation.js';
+import { diagnosisOf } from './transport/diagnosis.js';
+import { OptionalDiagnosis } from './webhook-view.js';
+import { Webhook, WebhookAttempt } from './webhook.entity.js';
+
+/** The newest webhooks whose attempts are read, and the oldest pending ones. They bound the cost of one request. */
+const MAX_RECENT = 200;
+const MAX_PENDING = 1_000;
+/** The answers of one host that its answer times are made of. */
+const MAX_ANSWERS = 100;
+
+export const HostHealth = z
+  .object({
+    host: z.string().meta({ description: 'The host and port of Notify URLs in use.' }),
+    failuresInARow: z.int().meta({ description: 'Failed attempts since the last one that succeeded.' }),
+    lastSuccessAt: moment.nullable().meta({ description: 'When the last successful attempt began.' }),
+    lastFailureAt: moment.nullable().meta({ description: 'When the last failed attempt began.' }),
+    lastDiagnosis: OptionalDiagnosis.meta({ description: 'Why the last failed attempt failed.' }),
+    oldestPendingAt: moment.nullable().meta({ description: 'When the oldest pending notification was made.' }),
+    answerTimes: z
+      .object({ attempts: z.int(), medianMs: z.int(), p95Ms: z.int() })
+      .nullable()
+      .meta({ description: 'Milliseconds, of the last attempts that got any status; at most 100. Null without one.' }),
+  })
+  .register(named, { id: 'HostHealth' });
+
+export const WebhookHealth = z
+  .object({ hosts: z.array(HostHealth).meta({ description: 'The one with the most failures in a row first.' }) })
+  .describe('Of the newest 200 notifications with their attempts, and of the oldest 1000 that are pending.')
+  .register(named, { id: 'WebhookHealth' });
+/** How the receivers of a client do. Times as RFC 3339 text in UTC, durations in milliseconds. */
+export type WebhookHealth = z.infer<typeof WebhookHealth>;
+type HostHealth = z.infer<typeof HostHealth>;
+
+type Sent = Pick<Webhook, 'id' | 'notifyUrl' | 'createdAt'>;
+
+/** The health of the hosts that a client's newest and pending notifications go to. */
+export async function webhookHealth({ manager }: DataSource, clientId: string): Promise<WebhookHealth> {
+  const select = { id: true, notifyUrl: true, createdAt: true } as const;
+  const recent = await manager.find(Webhook, { select, where: { clientId }, order: { id: 'DESC' }, take: MAX_RECENT });
+  const pendingOfClient = { clientId, status: 'PENDING' } as const;
+  const pending = await manager.find(Webhook, {
+    select,
+    where: pendingOfClient,
+    order: { id: 'ASC' },
+    take: MAX_PENDING,
+  });
+  const attempts = await attemptsOf([...recent, ...pending.slice(0, MAX_RECENT)], (ids) =>
+    manager.findBy(WebhookAttempt, { webhookId: In(ids) }),
+  );
+  const hosts = new Set([...recent, ...pending].filter(({ notifyUrl }) => notifyUrl !== '').map(hostOf));
+  const found = [...hosts].map((host) =>
+    healthOf(
+      host,
+      attempts.filter((one) => one.host === host),
+      pending.find((one) => hostOf(one) === host),
+    ),
+  );
+  return { hosts: found.sort((left, right) => right.failuresInARow - left.failuresInARow) };
+}
+
+type HostAttempt = WebhookAttempt & { host: string };
+
+/** The attempts that have ended, the newest first. */
+async function attemptsOf(
+  webhooks: Sent[],
+  read: (ids: string[]) => Promise<WebhookAttempt[]>,
+): Promise<HostAttempt[]> {
+  const sent = new Map(webhooks.filter(({ notifyUrl }) => notifyUrl !== '').map((one) => [one.id, hostOf(one)]));
+  const rows = sent.size === 0 ? [] : await read([...sent.keys()]);
+  return rows
+    .filter(({ durationMs }) => durationMs !== null)
+    .map((row) => ({ ...row, host: sent.get(row.webhookId) ?? '' }))
+    .sort((left, right) => right.startedAt - left.startedAt);
+}
+
+function healthOf(host: string, attempts: HostAttempt[], oldestPending: Sent | undefined): HostHealth {
+  const lastSuccess = attempts.findIndex(({ error }) => error === null);
+  const lastFailure = attempts.find(({ error }) => error !== null);
+  const answered = attempts.filter(({ responseStatus }) => responseStatus !== null).slice(0, MAX_ANSWERS);
+  return {
+    host,
+    failuresInARow: lastSuccess < 0 ? attempts.length : lastSuccess,
+    lastSuccessAt: timeOf(attempts[lastSuccess]?.startedAt),
+    lastFailureAt: timeOf(lastFailure?.startedAt),
+    lastDiagnosis: lastFailure?.diagnosis ? diagnosisOf(lastFailure.diagnosis) : null,
+    oldestPendingAt: timeOf(oldestPending?.createdAt),
+    answerTimes: timesOf(answered.map(({ durationMs }) => durationMs ?? 0)),
+  };
+}
+
+function timesOf(durations: number[]): HostHealth['answerTimes'] {
+  const sorted = [...durations].sort((left, right) => left - right);
+  const quantile = (part: number): number => sorted[Math.ceil(sorted.length * part) - 1] ?? 0;
+  return sorted.length === 0 ? null : { attempts: sorted.length, medianMs: quantile(0.5), p95Ms: quantile(0.95) };
+}
+
+const hostOf = ({ notifyUrl }: Sent): string => (notifyUrl === '' ? '' : new URL(notifyUrl).host);
+
+const timeOf = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());
