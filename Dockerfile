@@ -5,7 +5,7 @@ FROM ${NODE} AS build
 WORKDIR /usher
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
-COPY tsconfig.json tsconfig.build.json ./
+COPY tsconfig.json tsconfig.build.json nest-cli.json ./
 COPY packages packages
 COPY src src
 RUN npm run -s build && find dist -name '*.map' -delete

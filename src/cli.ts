@@ -11,6 +11,7 @@ import { addMigrate } from './cli/migrate.js';
 import { addOrderCommands } from './cli/order.js';
 import { addPurge } from './cli/purge.js';
 import { addServe } from './cli/serve.js';
+import { addSignatureCommands } from './cli/signature.js';
 import { addWebhookCommands } from './cli/webhook.js';
 import { faultText, ignoreClosedOutput, reportFault } from './server/fault.js';
 import { VERSION } from './values/version.js';
@@ -34,7 +35,8 @@ for (const add of [
   addWebhookCommands,
 ])
   add(program);
-for (const add of [addAuditCommands, addPurge, addKeysCommands, addListen, addCertify, addHelp]) add(program);
+for (const add of [addAuditCommands, addPurge, addKeysCommands, addSignatureCommands, addListen, addCertify, addHelp])
+  add(program);
 
 ignoreClosedOutput();
 try {

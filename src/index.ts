@@ -19,7 +19,7 @@ export type { TransactionOptions } from './database/sql.js';
 export { OAuthError, type OAuthErrorCode } from './http/oauth-error.js';
 export type { Parameters as OAuthParameters } from './http/oauth-parameters.js';
 export { USHER_ROUTE } from './http/oauth-route.js';
-export { type FieldError, Problem } from './http/problem.js';
+export { Problem, type FieldError } from './http/problem.js';
 export { Member } from './members/member.entity.js';
 export { MemberRoutesModule } from './members/members.module.js';
 export { MembersService } from './members/members.service.js';

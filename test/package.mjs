@@ -70,7 +70,8 @@ function run(command, args, cwd = folder) {
 /** The kit's tarball alone, in an empty folder: the test vector by import and by require. */
 function testReceiverKit() {
   const { filename, files } = pack(KIT);
-  const expected = /^(package\.json|README\.md|LICENSE|dist\/(cjs\/)?[a-z]+\.(js|d\.ts)|dist\/cjs\/package\.json)$/;
+  const expected =
+    /^((package|test-vectors)\.json|README\.md|LICENSE|dist\/(cjs\/)?[a-z-]+\.(js|d\.ts)|dist\/cjs\/package\.json)$/;
   assert.deepEqual(
     files.map(({ path }) => path).filter((path) => !expected.test(path)),
     [],

@@ -4,7 +4,7 @@ import { StartUpError } from '../values/start-up-error.js';
 import type { Certification } from '../webhooks/certification/certification.schema.js';
 import { command } from './command.js';
 import { dim, green, print, printableLine, red } from './output.js';
-import { clientSecretFrom } from './secret-input.js';
+import { secretOf } from './signature.js';
 
 interface CertifyOptions {
   secretStdin?: boolean;
@@ -36,7 +36,7 @@ async function certifyReceiver(url: string, { secretStdin, json }: CertifyOption
     throw error instanceof NotifyUrlError ? new StartUpError(error.message) : error;
   }
   const sender = new NotificationSender({ timeoutMs: TIMEOUT_MS, allowPrivateHosts: true, proxy: null });
-  const result = await certify(sender, url, await clientSecretFrom(secretStdin));
+  const result = await certify(sender, url, await secretOf(secretStdin));
   await sender.close();
   print(json, result, textOf(result));
   if (!result.passed) process.exitCode = 1;

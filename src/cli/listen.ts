@@ -4,7 +4,7 @@ import { parseDuration } from '../values/duration.js';
 import { command } from './command.js';
 import { type Received, startLocalReceiver } from './local-receiver.js';
 import { dim, fields, green, printable, printableLine, red } from './output.js';
-import { clientSecretFrom } from './secret-input.js';
+import { secretOf } from './signature.js';
 
 interface ListenOptions {
   secretStdin?: boolean;
@@ -23,7 +23,7 @@ export function addListen(program: Command): void {
     .option('--secret-stdin', 'read the client secret from standard input, not from the variable CLIENT_SECRET')
     .option('--port <port>', 'port to listen on; 0 takes any free one', whole(0, 65_535), DEFAULT_PORT)
     .option('--forward-to <url>', 'forward each request to your receiver and return its status', httpUrl)
-    .option('--status <code>', 'status to answer with', whole(200, 599))
+    .option('--status <code>', 'status to answer with (default: 200, or 401 to an invalid signature)', whole(200, 599))
     .addOption(new Option('--delay <duration>', 'wait before answering').argParser(duration).default(0, '0s'))
     .option('--fail-first <n>', 'answer 500 to the first n attempts of each notification', whole(0, 1_000), 0)
     .action(listen);
@@ -35,7 +35,7 @@ async function listen({ secretStdin, port, status, forwardTo, delay, failFirst, 
     void process.stdout.write(`${json ? printable(JSON.stringify(received)) : textOf(received)}\n`);
   const receiver = await startLocalReceiver({
     port,
-    secret: await clientSecretFrom(secretStdin),
+    secret: await secretOf(secretStdin),
     status: status ?? null,
     delayMs: delay,
     failFirst,
@@ -53,13 +53,25 @@ async function listen({ secretStdin, port, status, forwardTo, delay, failFirst, 
   receiver.close();
 }
 
-/** One line, and below it the fields of the order. */
+/** One line, and below it the fields of the order, the string to sign, and what the forwarded receiver said. */
 function textOf(received: Received): string {
-  const { notification, forwarded, answered } = received;
+  const { notification, forwarded, forwardedBody, answered, steps } = received;
   const statuses = `${forwarded === null ? '' : `forwarded: ${forwarded}  `}answered ${answered}`;
   const line = `${new Date().toLocaleTimeString('en-GB')}  ${verdictOf(received)}  ${statuses}`;
-  if (!notification) return line;
-  return `${line}\n${dim(fields({ ...notification.data }).replace(/^/gm, '          '))}`;
+  const order = notification ? fields({ ...notification.data }) : null;
+  const details = {
+    ...(steps && { 'string to sign': steps.stringToSign }),
+    ...(forwardedBody !== null && { 'your receiver said': forwardedBody }),
+  };
+  const shown = [order, Object.keys(details).length === 0 ? null : fields(details)].filter((text) => text !== null);
+  const below = shown.map((text) => `\n${dim(text.replace(/^/gm, '          '))}`).join('');
+  return `${line}${below}${warningOf(received)}`;
+}
+
+/** A receiver that accepts what Usher has not signed accepts forged orders. */
+function warningOf({ fault, forwarded }: Received): string {
+  if (!fault || forwarded === null || forwarded >= 300) return '';
+  return `\n          ${red(`your receiver accepted this request with ${forwarded}; it must refuse it, for example with 401`)}`;
 }
 
 function verdictOf({ webhookId, attempt, notification, fault }: Received): string {

@@ -1,13 +1,20 @@
 import { createServer, type IncomingMessage, type ServerResponse, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { diagnose, type Diagnosis, type Notification, verifyNotification } from '#receiver';
+import {
+  diagnose,
+  type Diagnosis,
+  type Notification,
+  receivedSteps,
+  type ReceivedSteps,
+  verifyNotification,
+} from '#receiver';
 import { StartUpError } from '../values/start-up-error.js';
 
 export interface ReceiverOptions {
   /** 0 means any free port. */
   port: number;
   secret: string;
-  /** Status to answer with. Null: the status of {@link forwardTo}, or 200 without it. */
+  /** Status to answer with. Null: the status of {@link forwardTo}; without it 200, or 401 to an invalid request. */
   status: number | null;
   delayMs: number;
   /** The first attempts of each notification that are answered with 500. */
@@ -31,10 +38,14 @@ export interface Received {
   attempt: string;
   /** Status of the forwarded request; 502 if there was no response. Null: it was not forwarded. */
   forwarded: number | null;
+  /** What the receiver of the forwarded request said with a status other than 2xx, at most 1 KiB; else null. */
+  forwardedBody: string | null;
   answered: number;
   notification: Notification | null;
   /** Why the signature is invalid; null if it is valid. */
-  fault: Diagnosis | null;
+  fault: Omit<Diagnosis, 'steps'> | null;
+  /** What was computed up to the string to sign; null if a header that is needed for it is missing. */
+  steps: ReceivedSteps | null;
 }
 
 export interface LocalReceiver {
@@ -91,11 +102,13 @@ async function receive(
   seen.set(webhookId, attempts);
   const verification = verify(request, rawBody, options.secret);
   const forwarded = options.forwardTo && (await forward(options.forwardTo, request.headers, rawBody));
-  const answered = attempts <= options.failFirst ? 500 : (options.status ?? forwarded ?? 200);
+  const verdict = verification.fault ? 401 : 200;
+  const answered = attempts <= options.failFirst ? 500 : (options.status ?? forwarded?.status ?? verdict);
   options.onReceived({
     webhookId,
     attempt: String(request.headers['x-webhook-attempt'] ?? attempts),
-    forwarded,
+    forwarded: forwarded?.status ?? null,
+    forwardedBody: forwarded?.body ?? null,
     answered,
     ...verification,
   });
@@ -106,9 +119,12 @@ function verify(
   { headers }: IncomingMessage,
   rawBody: Buffer,
   secret: string,
-): Pick<Received, 'notification' | 'fault'> {
-  const fault = diagnose({ rawBody, headers, secret });
-  return { fault, notification: fault ? null : verifyNotification({ rawBody, headers, secret }) };
+): Pick<Received, 'notification' | 'fault' | 'steps'> {
+  const request = { rawBody, headers, secret };
+  const diagnosis = diagnose(request);
+  if (!diagnosis) return { fault: null, notification: verifyNotification(request), steps: receivedSteps(request) };
+  const { steps, ...fault } = diagnosis;
+  return { fault, notification: null, steps };
 }
 
 const FORWARD_TIMEOUT_MS = 30_000;
@@ -116,8 +132,16 @@ const BAD_GATEWAY = 502;
 /** Headers that belong to one connection; fetch sets its own. */
 const HOP_BY_HOP = ['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expect', 'upgrade'];
 
-/** Forwards a request with an unchanged body and returns the status; 502 if there is no response. */
-export async function forward(to: URL, headers: IncomingHttpHeaders, rawBody: Buffer): Promise<number> {
+const SHOWN_BYTES = 1_024;
+
+/** The status of a forwarded request, and the beginning of the body if the status is not 2xx. */
+export interface Forwarded {
+  status: number;
+  body: string | null;
+}
+
+/** Forwards a request with an unchanged body; the status is 502 if there is no response. */
+export async function forward(to: URL, headers: IncomingHttpHeaders, rawBody: Buffer): Promise<Forwarded> {
   const forwarded = Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name));
   try {
     const response = await fetch(to, {
@@ -127,9 +151,22 @@ export async function forward(to: URL, headers: IncomingHttpHeaders, rawBody: Bu
       redirect: 'manual',
       signal: AbortSignal.timeout(FORWARD_TIMEOUT_MS),
     });
+    if (!response.ok) return { status: response.status, body: await beginningOf(response) };
     await response.body?.cancel();
-    return response.status;
-  } catch {
-    return BAD_GATEWAY;
+    return { status: response.status, body: null };
+  } catch (error) {
+    const { cause, message } = error as Error;
+    return { status: BAD_GATEWAY, body: `no response: ${cause instanceof Error ? cause.message : message}` };
   }
+}
+
+async function beginningOf(response: Response): Promise<string> {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body ?? []) {
+    parts.push(chunk as Uint8Array);
+    length += (chunk as Uint8Array).length;
+    if (length >= SHOWN_BYTES) break;
+  }
+  return Buffer.concat(parts).subarray(0, SHOWN_BYTES).toString();
 }

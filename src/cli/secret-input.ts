@@ -1,18 +1,7 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
-import { clientSecret } from '../server/settings/settings.js';
 import { StartUpError } from '../values/start-up-error.js';
-
-/**
- * The client secret, from standard input or from the variable CLIENT_SECRET. It is no option: the arguments of a process are
- * visible to every user of the machine.
- */
-export async function clientSecretFrom(input?: boolean): Promise<string> {
-  const secret = input ? await readSecret() : clientSecret();
-  if (secret !== '') return secret;
-  throw new StartUpError('the client secret is missing; set CLIENT_SECRET, or send it with --secret-stdin');
-}
 
 /** Reads a secret from standard input, without a final newline: a whole pipe, or one hidden line at a terminal. */
 export async function readSecret(name = 'Client secret'): Promise<string> {

@@ -1,5 +1,5 @@
-import { createHmac } from 'node:crypto';
-import { signNotification } from './signature.js';
+import { compact, type DifferingStep, findEncoding, findMistake, type Signed } from './mistakes.js';
+import { signatureSteps, type SignatureSteps } from './signature.js';
 import {
   header,
   InvalidNotificationError,
@@ -8,103 +8,88 @@ import {
   type VerifyOptions,
 } from './verify.js';
 
-/** The step of the verification that differs, as far as the request shows it. */
-export type DifferingStep = 'header' | 'timestamp' | 'body' | 'secret' | 'recipe';
+export type { DifferingStep } from './mistakes.js';
 
+/** Without the signature: a log with the valid signature of a forged request would help the forger. */
+export type ReceivedSteps = Omit<SignatureSteps, 'signature'>;
+
+/** Why a request is not a genuine notification. For the developer's log; never for the response. */
 export interface Diagnosis {
   reason: InvalidReason;
   differs: DifferingStep;
   /** What to check, as a text for people. */
   hint: string;
+  /** What this receiver computed. Null if a header that is needed for it is missing. */
+  steps: ReceivedSteps | null;
 }
 
-interface Signed {
-  timestamp: string;
-  nonce: string;
-  rawBody: Buffer;
-  secret: string;
-}
-
-type KnownMistake = [differs: DifferingStep, hint: string, signature: (signed: Signed) => string];
-
-/** Common mistakes. The first one that gives the received signature is the cause. */
-const KNOWN_MISTAKES: KnownMistake[] = [
-  [
-    'body',
-    'the body was parsed and serialized again: the signature matches its compact JSON. Verify the received bytes',
-    (signed) => signatureOf({ ...signed, rawBody: compact(signed.rawBody) }),
-  ],
-  [
-    'body',
-    'white space was added to the body: without it the signature matches. Verify the received bytes',
-    (signed) => signatureOf({ ...signed, rawBody: Buffer.from(signed.rawBody.toString().trim()) }),
-  ],
-  [
-    'secret',
-    'the secret has white space around it: without it the signature matches. Remove the white space',
-    (signed) => signatureOf({ ...signed, secret: signed.secret.trim() }),
-  ],
-  [
-    'recipe',
-    'the body itself was signed; sign its Base64',
-    ({ timestamp, nonce, rawBody, secret }) => hmac(secret, Buffer.concat([Buffer.from(timestamp + nonce), rawBody])),
-  ],
-  [
-    'recipe',
-    'the nonce was signed before the timestamp; put the timestamp first',
-    (signed) => signatureOf({ ...signed, timestamp: signed.nonce, nonce: signed.timestamp }),
-  ],
-  [
-    'recipe',
-    'URL-safe or unpadded Base64 was signed; use standard Base64',
-    ({ timestamp, nonce, rawBody, secret }) => hmac(secret, timestamp + nonce + rawBody.toString('base64url')),
-  ],
-  [
-    'recipe',
-    'only the body was signed; sign timestamp, nonce and Base64 of the body',
-    ({ rawBody, secret }) => hmac(secret, rawBody),
-  ],
-];
-
-/** Returns null for a genuine notification, else the step that differs. Options as for {@link verifyNotification}. */
+/**
+ * Returns null for a genuine notification, else the step that differs. Options as for {@link verifyNotification}. For a wrong
+ * signature it computes up to 2,000 others, which takes about 10 ms: call it where a forger cannot make it run often.
+ */
 export function diagnose(options: VerifyOptions): Diagnosis | null {
   try {
     verifyNotification(options);
     return null;
   } catch (error) {
     if (!(error instanceof InvalidNotificationError)) throw error;
-    return diagnosisOf(error, options);
+    const { reason } = error;
+    return { reason, ...mistakeOf(error, options), steps: receivedSteps(options) };
   }
 }
 
-function diagnosisOf({ reason, message }: InvalidNotificationError, options: VerifyOptions): Diagnosis {
+function mistakeOf(
+  { reason, message }: InvalidNotificationError,
+  options: VerifyOptions,
+): Omit<Diagnosis, 'reason' | 'steps'> {
   switch (reason) {
     case 'missing-header':
+      return { differs: 'header', hint: message };
     case 'malformed-header':
-      return { reason, differs: 'header', hint: message };
+      return malformed(message, options);
     case 'too-old':
-      return { reason, differs: 'timestamp', hint: `${message}: ${offset(options)}` };
+      return { differs: 'timestamp', hint: `${message}: ${offset(options)}` };
     case 'malformed-body':
-      return { reason, differs: 'body', hint: message };
+      return { differs: 'body', hint: message };
     default:
-      return { reason, ...differenceOf(options) };
+      return differenceOf(options);
   }
 }
 
-function differenceOf(options: VerifyOptions): Omit<Diagnosis, 'reason'> {
+/** A header in another form: a signature that is right in Base64 or in upper case, a timestamp in milliseconds. */
+function malformed(message: string, options: VerifyOptions): Omit<Diagnosis, 'reason' | 'steps'> {
+  if (/^\d{13}$/.test(header(options.headers, 'X-Timestamp') ?? ''))
+    return { differs: 'timestamp', hint: `${message}; it is in milliseconds, send seconds` };
+  const encoding = findEncoding(signedParts(options), header(options.headers, 'X-Signature'));
+  return encoding ?? { differs: 'header', hint: message };
+}
+
+function differenceOf(options: VerifyOptions): Omit<Diagnosis, 'reason' | 'steps'> {
   const signed = signedParts(options);
   const given = [header(options.headers, 'X-Signature'), header(options.headers, 'X-Signature-Next')];
-  const mistake = KNOWN_MISTAKES.find(([, , signature]) => given.includes(signature(signed)));
-  if (mistake) return { differs: mistake[0], hint: mistake[1] };
-  if (!signed.rawBody.equals(compact(signed.rawBody)))
+  const mistake = findMistake(signed, given);
+  if (mistake) return mistake;
+  const text = Buffer.from(signed.rawBody).toString();
+  if (text === '') return { differs: 'body', hint: 'the body is empty; something read it before the verification' };
+  if (compact(text) !== text)
     return {
       differs: 'body',
       hint: 'the body is not compact JSON as Usher sends it, so it was changed before the verification',
     };
   return {
     differs: 'secret',
-    hint: 'the headers and the body look correct, so most likely the secret is an old one or belongs to another client',
+    hint:
+      'the headers and the body look correct, so most likely the secret is an old one or belongs to another client; ' +
+      'otherwise a value in the body was changed',
   };
+}
+
+/** Every value up to the bytes that are signed; null if X-Timestamp or X-Nonce-Str is missing. */
+export function receivedSteps(options: VerifyOptions): ReceivedSteps | null {
+  const { timestamp, nonce, rawBody, secret } = signedParts(options);
+  if (timestamp === '' || nonce === '') return null;
+  const { signature: _, ...steps } = signatureSteps(secret, timestamp, nonce, rawBody);
+  return steps;
 }
 
 const signedParts = ({ headers, rawBody, secret }: VerifyOptions): Signed => ({
@@ -113,20 +98,6 @@ const signedParts = ({ headers, rawBody, secret }: VerifyOptions): Signed => ({
   rawBody: Buffer.from(rawBody as Uint8Array),
   secret,
 });
-
-const signatureOf = ({ secret, timestamp, nonce, rawBody }: Signed): string =>
-  signNotification(secret, timestamp, nonce, rawBody);
-
-const hmac = (secret: string, message: string | Buffer): string =>
-  createHmac('sha256', secret).update(message).digest('hex');
-
-function compact(rawBody: Buffer): Buffer {
-  try {
-    return Buffer.from(JSON.stringify(JSON.parse(rawBody.toString())));
-  } catch {
-    return rawBody;
-  }
-}
 
 function offset({ headers, now = Date.now() }: VerifyOptions): string {
   const seconds = Math.round(now / 1_000 - Number(header(headers, 'X-Timestamp')));

@@ -1,5 +1,16 @@
-export { diagnose, type Diagnosis, type DifferingStep } from './diagnosis.js';
+export { diagnose, type Diagnosis, type DifferingStep, receivedSteps, type ReceivedSteps } from './diagnosis.js';
+export {
+  expressReceiver,
+  type ExpressMiddleware,
+  type ExpressResponse,
+  type FastifyScope,
+  fastifyReceiver,
+  fetchReceiver,
+  type FetchResponse,
+  NotificationGuard,
+} from './middleware.js';
 export { type CompletedOrderData, type Notification, NOTIFY_ORDER_COMPLETION } from './notification.js';
+export { type IncomingRequest, type ReceiverOptions, RefusedNotificationError } from './received-request.js';
 export { NonceMemory, type ReplayMemory, verifyOnce } from './replay.js';
 export { signatureSteps, type SignatureSteps, signNotification } from './signature.js';
 export {

@@ -23,7 +23,7 @@ export interface VerifyOptions {
 export type InvalidReason =
   'missing-header' | 'malformed-header' | 'too-old' | 'wrong-signature' | 'malformed-body' | 'replayed';
 
-/** A request that is not a genuine notification. Answer it with 400 and do not act on it. */
+/** A request that is not a genuine notification. Answer it with 401 and do not act on it. */
 export class InvalidNotificationError extends Error {
   constructor(
     readonly reason: InvalidReason,
@@ -81,8 +81,10 @@ function required(headers: VerifyOptions['headers'], name: string, form: RegExp,
 
 export function header(headers: VerifyOptions['headers'], name: string): string | undefined {
   if (isFetchHeaders(headers)) return headers.get(name) ?? undefined;
-  const found = Object.entries(headers).find(([key]) => key.toLowerCase() === name.toLowerCase())?.[1];
-  return Array.isArray(found) ? found[0] : found;
+  const found = Object.entries(headers).filter(([key]) => key.toLowerCase() === name.toLowerCase());
+  // Like HTTP, joins a header that is given more than once. The result has no valid form, so it is refused.
+  const values = found.flatMap(([, value]) => value ?? []);
+  return values.length === 0 ? undefined : values.join(', ');
 }
 
 /** Does not use `instanceof`, because a framework may have its own Headers class. */
@@ -96,12 +98,14 @@ function isSame(given: string, wanted: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
+const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 function parse(rawBody: Buffer): Notification {
   let body: unknown;
   try {
-    body = JSON.parse(rawBody.toString('utf8'));
+    body = JSON.parse(UTF_8.decode(rawBody));
   } catch {
-    throw new InvalidNotificationError('malformed-body', 'the body is not JSON');
+    throw new InvalidNotificationError('malformed-body', 'the body is not JSON in UTF-8');
   }
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Notification;
   throw new InvalidNotificationError('malformed-body', 'the body is not a JSON object');

@@ -1,14 +1,22 @@
 import java.util.Base64;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
 import java.util.Scanner;
+import java.util.Set;
 
 final class Driver {
   public static void main(String[] args) throws Exception {
+    Set<String> seen = new HashSet<>();
     Scanner lines = new Scanner(System.in);
     while (lines.hasNextLine()) {
-      String[] part = lines.nextLine().split("\t");
-      byte[] body = Base64.getDecoder().decode(part[4]);
-      boolean genuine = Notifications.isGenuine(part[0], part[1], part[2], part[3], body, Long.parseLong(part[5]));
-      System.out.println(genuine ? "genuine" : "refused");
+      String[] part = lines.nextLine().split("\t", -1);
+      byte[] body = Base64.getDecoder().decode(part[3]);
+      Map<String, String> headers = new HashMap<>();
+      for (String line : new String(Base64.getDecoder().decode(part[2])).split("\n"))
+        headers.put(line.split(": ", 2)[0], line.split(": ", 2)[1]);
+      String refusal = Notifications.refusal(part[0], headers, body, Long.parseLong(part[1]), seen);
+      System.out.println(refusal == null ? "genuine" : refusal);
     }
   }
 }

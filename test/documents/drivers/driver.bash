@@ -1,5 +1,7 @@
 source ./receiver.bash
-while IFS=$'\t' read -r secret timestamp nonce signature body now; do
+: >seen
+while IFS=$'\t' read -r secret now headers body; do
   base64 -d <<<"$body" >body
-  if is_genuine "$secret" "$timestamp" "$nonce" "$signature" body "$now"; then echo genuine; else echo refused; fi
+  base64 -d <<<"$headers" >headers
+  refusal "$secret" headers body "$now" seen
 done

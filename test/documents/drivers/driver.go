@@ -10,15 +10,22 @@ import (
 )
 
 func main() {
+	seen := map[string]bool{}
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		part := strings.Split(lines.Text(), "\t")
-		body, _ := base64.StdEncoding.DecodeString(part[4])
-		now, _ := strconv.ParseInt(part[5], 10, 64)
-		if isGenuine(part[0], part[1], part[2], part[3], body, now) {
-			fmt.Println("genuine")
-		} else {
-			fmt.Println("refused")
+		now, _ := strconv.ParseInt(part[1], 10, 64)
+		body, _ := base64.StdEncoding.DecodeString(part[3])
+		text, _ := base64.StdEncoding.DecodeString(part[2])
+		headers := map[string]string{}
+		for _, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+			name, value, _ := strings.Cut(line, ": ")
+			headers[name] = value
 		}
+		reason := refusal(part[0], headers, body, now, seen)
+		if reason == "" {
+			reason = "genuine"
+		}
+		fmt.Println(reason)
 	}
 }

@@ -21,6 +21,7 @@ const UNFINISHED = 'postgres-unfinished-';
 export async function startPGlite(folder: string, log: (message: string) => void): Promise<PGlite> {
   const data = join(folder, 'postgres');
   if (!existsSync(join(data, 'PG_VERSION'))) {
+    await loadPGlite(); // If it is missing, nothing is created.
     log(`creating the embedded database in ${data}; this takes some seconds, once`);
     await initialise(folder, data);
   }
@@ -39,8 +40,10 @@ async function initialise(folder: string, data: string): Promise<void> {
   });
 }
 
+const loadPGlite = () => loadPackage('@electric-sql/pglite', () => import('@electric-sql/pglite'));
+
 async function start(dataDir: string): Promise<PGlite> {
-  const { PGlite } = await loadPackage('@electric-sql/pglite', () => import('@electric-sql/pglite'));
+  const { PGlite } = await loadPGlite();
   const startParams = [...PGlite.defaultStartParams, ...START_PARAMETERS];
   const stderr: string[] = [];
   let isStarting = true;

@@ -1,0 +1,204 @@
+import { hmacHex, signNotification } from './signature.js';
+
+/** What differs between the request and a genuine notification. */
+export type DifferingStep = 'header' | 'timestamp' | 'nonce' | 'body' | 'secret' | 'order' | 'encoding';
+
+/** What a request claims to be signed from. */
+export interface Signed {
+  timestamp: string;
+  nonce: string;
+  rawBody: Uint8Array;
+  secret: string;
+}
+
+type Buffered = Signed & { rawBody: Buffer };
+
+export interface Mistake {
+  differs: DifferingStep;
+  /** What to check, as a text for people. */
+  hint: string;
+}
+
+type Candidate = Mistake & { signature: () => string };
+
+/**
+ * Finds the mistake that explains a wrong signature: the signature is computed again with one common mistake at a time. Returns
+ * null if none of them gives one of the received signatures. This only explains; it never makes a request valid.
+ */
+export function findMistake(request: Signed, given: (string | undefined)[]): Mistake | null {
+  const signed: Buffered = { ...request, rawBody: Buffer.from(request.rawBody) };
+  const candidates = [bodies(signed), secrets(signed), messages(signed), nonces(signed)];
+  for (const group of candidates) {
+    const found = group.find(({ signature }) => given.includes(signature()));
+    if (found) return { differs: found.differs, hint: found.hint };
+  }
+  return otherTimestamp(signed, given);
+}
+
+/** A signature that is right, but written in another form than lower-case hex; else null. */
+export function findEncoding({ secret, timestamp, nonce, rawBody }: Signed, given: string | undefined): Mistake | null {
+  const hex = signNotification(secret, timestamp, nonce, rawBody);
+  const bytes = Buffer.from(hex, 'hex');
+  const forms: Record<string, string> = {
+    'upper-case hex': hex.toUpperCase(),
+    Base64: bytes.toString('base64'),
+    'URL-safe Base64': bytes.toString('base64url'),
+    'hex with a prefix': `sha256=${hex}`,
+  };
+  const form = Object.keys(forms).find((name) => forms[name] === given);
+  if (form === undefined) return null;
+  return {
+    differs: 'encoding',
+    hint: `the signature is right, but written as ${form}; write the 32 bytes of the HMAC in lower-case hex`,
+  };
+}
+
+function bodies(signed: Buffered): Candidate[] {
+  const text = signed.rawBody.toString();
+  const verifyReceived = 'Verify the received bytes, before any parser';
+  const changes: [hint: string, body: Buffer | string | null][] = [
+    ['the body was parsed and serialized again: the signature matches its compact JSON', compact(text)],
+    ['white space was added to the body: without it the signature matches', text.trim()],
+    ['white space was removed from the body: with a line end the signature matches', `${text}\n`],
+    ['the line ends of the body were changed: with LF the signature matches', text.replaceAll('\r\n', '\n')],
+    ['the bytes of the body were read as Latin-1 and written as UTF-8', Buffer.from(text, 'latin1')],
+    ['the bytes of the body were read as UTF-8 twice', signed.rawBody.toString('latin1')],
+    ['a byte order mark was added to the body', text.replace(/^\uFEFF/, '')],
+  ];
+  return changes.flatMap(([hint, body]) =>
+    body === null || signed.rawBody.equals(Buffer.from(body))
+      ? []
+      : [
+          {
+            differs: 'body',
+            hint: `${hint}. ${verifyReceived}`,
+            signature: () => signNotification(signed.secret, signed.timestamp, signed.nonce, Buffer.from(body)),
+          },
+        ],
+  );
+}
+
+function secrets({ secret, timestamp, nonce, rawBody }: Buffered): Candidate[] {
+  const message = timestamp + nonce + rawBody.toString('base64');
+  const keys: [hint: string, key: string | Buffer][] = [
+    ['the secret has white space around it: without it the signature matches. Remove the white space', secret.trim()],
+    ['the secret was decoded from hex before it was used; use its text', Buffer.from(secret, 'hex')],
+    ['the secret was decoded from Base64 before it was used; use its text', Buffer.from(secret, 'base64')],
+    ['the secret was encoded in Base64 before it was used; use its text', Buffer.from(secret).toString('base64')],
+    ['the secret was encoded in hex before it was used; use its text', Buffer.from(secret).toString('hex')],
+    ['the secret was used in lower case; upper and lower case matter', secret.toLowerCase()],
+    ['the secret was used with a line end; remove it', `${secret}\n`],
+    ['an empty secret was used; check that it is set', ''],
+  ];
+  return keys.map(([hint, key]) => ({ differs: 'secret', hint, signature: () => hmacHex(key, message) }));
+}
+
+const SEPARATORS = {
+  '.': 'dots',
+  '\n': 'newlines',
+  ':': 'colons',
+  ',': 'commas',
+  '|': 'bars',
+  '-': 'dashes',
+  ' ': 'spaces',
+};
+
+const BODY_FORMS: [form: string, encode: (body: Buffer) => Buffer][] = [
+  ['the standard Base64 of the body', (body) => Buffer.from(body.toString('base64'))],
+  ['the body itself', (body) => body],
+  ['URL-safe Base64', (body) => Buffer.from(body.toString('base64url'))],
+  ['Base64 without padding', (body) => Buffer.from(body.toString('base64').replace(/=+$/, ''))],
+  ['Base64 with line ends', (body) => Buffer.from(body.toString('base64').replace(/.{1,76}/g, '$&\n'))],
+  ['hex', (body) => Buffer.from(body.toString('hex'))],
+];
+
+type PartName = 'timestamp' | 'nonce' | 'body';
+
+const ORDERS: PartName[][] = [
+  ['timestamp', 'nonce', 'body'],
+  ['nonce', 'timestamp', 'body'],
+  ['timestamp', 'body', 'nonce'],
+  ['nonce', 'body', 'timestamp'],
+  ['body', 'timestamp', 'nonce'],
+  ['body', 'nonce', 'timestamp'],
+  ['timestamp', 'body'],
+  ['nonce', 'body'],
+  ['timestamp', 'nonce'],
+  ['body'],
+];
+const RIGHT_ORDER =
+  'sign X-Timestamp, X-Nonce-Str and the Base64 of the body, in this order, with nothing between them';
+
+/** Every order of the parts, separator between them, and form of the body, except the right one. */
+function messages({ secret, timestamp, nonce, rawBody }: Buffered): Candidate[] {
+  return BODY_FORMS.flatMap(([form, encode], formIndex) =>
+    ORDERS.flatMap((order, orderIndex) =>
+      ['', ...Object.keys(SEPARATORS)].map((separator): Candidate => {
+        const parts = { timestamp: Buffer.from(timestamp), nonce: Buffer.from(nonce), body: encode(rawBody) };
+        const pieces = order.flatMap((part, index) =>
+          index === 0 ? [parts[part]] : [Buffer.from(separator), parts[part]],
+        );
+        const isOrder = orderIndex > 0 || separator !== '';
+        return {
+          differs: isOrder ? 'order' : 'encoding',
+          hint: isOrder ? orderHint(order, separator, formIndex === 0 ? null : form) : encodingHint(form),
+          signature: () => hmacHex(secret, Buffer.concat(pieces)),
+        };
+      }),
+    ),
+  );
+}
+
+function orderHint(order: PartName[], separator: string, form: string | null): string {
+  const between = separator === '' ? '' : ` with ${SEPARATORS[separator as keyof typeof SEPARATORS]} between them`;
+  const what =
+    order.length === 1 ? 'only the body was signed' : `the parts were signed as ${order.join(', ')}${between}`;
+  return `${what}${form === null ? '' : `, with ${form}`}; ${RIGHT_ORDER}`;
+}
+
+const encodingHint = (form: string): string => `${form} was signed; use the standard Base64 of the body, with padding`;
+
+function nonces({ secret, timestamp, nonce, rawBody }: Buffered): Candidate[] {
+  const changed = 'the signature matches another nonce than X-Nonce-Str';
+  return [nonce.toLowerCase(), nonce.toUpperCase(), nonce.slice(0, 31), ''].map((other) => ({
+    differs: 'nonce',
+    hint: `${changed}: ${other === '' ? 'an empty one' : other}. Use the header unchanged`,
+    signature: () => signNotification(secret, timestamp, other, rawBody),
+  }));
+}
+
+const SEARCHED_SECONDS = 600;
+/** With a large body fewer timestamps are tried, so that the search takes a few milliseconds. */
+const MOST_SEARCHED_BYTES = 4 * 1_024 * 1_024;
+
+/** The timestamp in other units, or changed by up to ten minutes. */
+function otherTimestamp(
+  { secret, timestamp, nonce, rawBody }: Buffered,
+  given: (string | undefined)[],
+): Mistake | null {
+  const seconds = Number(timestamp.slice(0, 10));
+  const rest = nonce + rawBody.toString('base64');
+  const range = Math.min(SEARCHED_SECONDS, Math.ceil(MOST_SEARCHED_BYTES / (2 * rest.length)));
+  const near = Array.from({ length: 2 * range + 1 }, (_, index) => String(seconds - range + index));
+  const units = [`${seconds}000`, timestampText(seconds), `${timestamp}.0`];
+  const signedAt = [...units, ...near].find(
+    (text) => text !== timestamp && given.includes(hmacHex(secret, text + rest)),
+  );
+  if (signedAt === undefined) return null;
+  const hint = units.includes(signedAt)
+    ? `the timestamp was signed as ${signedAt}; sign the value of X-Timestamp, which is in seconds`
+    : `the signature was made for X-Timestamp ${signedAt}, but the header is ${timestamp}: it was changed after signing`;
+  return { differs: 'timestamp', hint };
+}
+
+const timestampText = (seconds: number): string =>
+  Number.isFinite(seconds) ? new Date(seconds * 1_000).toISOString() : String(seconds);
+
+/** As Usher serializes a body; null if it is not JSON. */
+export function compact(text: string): string | null {
+  try {
+    return JSON.stringify(JSON.parse(text));
+  } catch {
+    return null;
+  }
+}
