@@ -102,6 +102,7 @@ test('an access token stays valid after its grant expired with the refresh token
     orders: 0,
     webhooks: 0,
     webhook_rows: 0,
+    failing_hosts: 0,
     audit_events: 0,
   });
   for (const token of [String(body.access_token), refreshed]) {
@@ -116,7 +117,7 @@ test('without a terminal the command prints progress lines and the number of del
   const { code, stdout, stderr } = await run(usher.settings, ['purge']);
   expect([code, stdout]).toEqual([
     0,
-    'Deleted: 1000 grant(s), 1000 access token(s), 0 authorization(s), 0 session(s), 0 idempotency key(s), 0 order(s), bodies and attempts of 0 webhook(s), 0 row(s) of earlier ones, 0 audit event(s).\n',
+    'Deleted: 1000 grant(s), 1000 access token(s), 0 authorization(s), 0 session(s), 0 idempotency key(s), 0 order(s), bodies and attempts of 0 webhook(s), 0 row(s) of earlier ones, 0 failing host(s), 0 audit event(s).\n',
   ]);
   expect(stderr).toBe(['500', '1000', '1500', '2000'].map((done) => `Purging ${done}/2000\n`).join(''));
 });
