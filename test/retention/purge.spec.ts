@@ -103,6 +103,7 @@ test('an access token stays valid after its grant expired with the refresh token
     webhooks: 0,
     webhook_rows: 0,
     resends: 0,
+    failing_hosts: 0,
     audit_events: 0,
   });
   for (const token of [String(body.access_token), refreshed]) {
