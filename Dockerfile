@@ -8,7 +8,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json nest-cli.json ./
 COPY packages packages
 COPY src src
-RUN npm run -s build && find dist -name '*.map' -delete && chmod +x dist/cli.js
+RUN npm run -s build && find dist -name '*.map' -delete
 
 FROM ${NODE} AS dependencies
 WORKDIR /usher
@@ -31,7 +31,8 @@ COPY --from=dependencies /usher/node_modules node_modules
 COPY --from=build /usher/dist dist
 COPY --from=build /usher/packages/receiver/dist packages/receiver/dist
 COPY package.json ./
-RUN ln -s /usher/dist/cli.js /usr/local/bin/usher
+COPY bin bin
+RUN ln -s /usher/bin/usher.mjs /usr/local/bin/usher
 USER node
 EXPOSE 3000
 # Checks `live`, not `ready`, because a restart does not help while the database is away.

@@ -10,6 +10,7 @@ import { openEmbeddedPostgres } from './src/database/embedded/index.js';
 import { IdempotencyKey } from './src/orders/idempotency-key.entity.js';
 import { Member, MemberSession } from './src/members/member.entity.js';
 import { MovieOrder } from './src/orders/movie-order.entity.js';
+import { ContactState, FailingHost } from './src/webhooks/contact/failing-host.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from './src/webhooks/webhook.entity.js';
 
 const entities = [
@@ -27,6 +28,8 @@ const entities = [
   Webhook,
   WebhookAttempt,
   DeliveredReference,
+  FailingHost,
+  ContactState,
   AuditEvent,
 ];
 

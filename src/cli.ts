@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import { addAuditCommands } from './cli/audit.js';
 import { addClientCommands } from './cli/client.js';
@@ -13,13 +12,16 @@ import { addPurge } from './cli/purge.js';
 import { addServe } from './cli/serve.js';
 import { addSignatureCommands } from './cli/signature.js';
 import { addWebhookCommands } from './cli/webhook.js';
-import { ignoreClosedOutput, reportFault } from './server/fault.js';
+import { faultText, ignoreClosedOutput, reportFault } from './server/fault.js';
 import { VERSION } from './values/version.js';
+
+/** Before the arguments are parsed, because their faults are reported in the same way. */
+const isJson = process.argv.includes('--json');
 
 const program = new Command('usher')
   .description('OAuth tokens and signed webhooks for a cinema booking API')
   .version(VERSION, '--version', 'print the version')
-  .configureOutput({ outputError: (text, write) => write(`usher: ${oneLine(text)}\n`) })
+  .configureOutput({ outputError: (text, write) => write(faultText(oneLine(text), isJson)) })
   .exitOverride();
 
 for (const add of [
@@ -38,7 +40,7 @@ ignoreClosedOutput();
 try {
   await program.parseAsync();
 } catch (error) {
-  if (!(error instanceof CommanderError)) reportFault(error);
+  if (!(error instanceof CommanderError)) reportFault(error, isJson);
   // A failed start may leave connections open, which would keep the process alive.
   process.exit(error instanceof CommanderError ? error.exitCode : 1);
 }

@@ -1,5 +1,12 @@
 import { resolve } from 'node:path';
-import type { DatabaseLocation, QueueLocation, ResolvedOptions, SettingNames, UsherOptions } from './usher.options.js';
+import type {
+  ContactChannel,
+  DatabaseLocation,
+  QueueLocation,
+  ResolvedOptions,
+  SettingNames,
+  UsherOptions,
+} from './usher.options.js';
 import { HOST } from './values/actor.js';
 import {
   connectionUrlFault,
@@ -9,8 +16,10 @@ import {
   QUEUE_SCHEMES,
 } from './values/connection-url.js';
 import { parseRate, type Rate } from './values/duration.js';
+import type { Environment } from './values/identifier.js';
 import { parseMasterKeys } from './values/master-key.js';
 import { type RetryPolicy, SPECIFIED_RETRY } from './values/retry-schedule.js';
+import { senderFault, smtpUrlFault } from './values/smtp-url.js';
 import { passwordFault, StartUpError } from './values/start-up-error.js';
 
 const DAY_MS = 86_400_000;
@@ -27,6 +36,7 @@ const OPTION_NAMES: SettingNames = {
   allowPrivateHosts: 'notifyUrls.allowPrivate',
   retry: 'retry',
   internalPassword: 'internal.password',
+  publicUrl: 'publicUrl',
 };
 
 /** All faults of the options at once, one line each. */
@@ -75,6 +85,7 @@ function resolveWith(options: UsherOptions, report: Report): ResolvedOptions {
     auditRetentionMs: wholeNumber('auditRetentionMs', options.auditRetentionMs ?? 365 * DAY_MS, DAY_MS, report),
     allowPrivateHosts: options.notifyUrls?.allowPrivate ?? false,
     proxy: proxyOf(options.proxy, report),
+    contactMessages: contactChannel(options, report),
     traceReceivers: options.traceReceivers ?? false,
     accessTokenSeconds: wholeNumber('lifetimes.accessToken', lifetimes.accessToken ?? ACCESS_TOKEN_SECONDS, 1, report),
     refreshTokenSeconds: wholeNumber(
@@ -180,6 +191,21 @@ function proxyOf(text: string | undefined, report: Report): URL | null {
   return null;
 }
 
+function contactChannel({ contactMessages, environment }: UsherOptions, report: Report): ContactChannel {
+  if (contactMessages === undefined) return defaultChannel(environment);
+  if ('send' in contactMessages) return contactMessages;
+  const { smtpUrl, from } = contactMessages;
+  const fault = smtpUrlFault(smtpUrl);
+  if (fault !== null) report(`contactMessages.smtpUrl ${fault}`);
+  const fromFault = senderFault(from);
+  if (fromFault !== null) report(`contactMessages.from ${fromFault}`);
+  return fault === null ? { kind: 'smtp', url: new URL(smtpUrl), from } : null;
+}
+
+/** Without a mail server: only a sandbox, whose messages are looked at by the one who tries it, has a file. */
+export const defaultChannel = (environment: Environment): ContactChannel =>
+  environment === 'sandbox' ? { kind: 'file' } : null;
+
 function rateOf(name: string, text: string, report: Report): Rate {
   const rate = parseRate(text);
   if (!rate) report(`${name}=${text} is invalid; use a rate like 20/s, 600/m or 5/h`);
@@ -194,7 +220,7 @@ function wholeNumber(name: string, value: number, least: number, report: Report)
 
 /** What production does not allow, by the names of the options or settings. */
 export function productionFaults(options: ResolvedOptions): string[] {
-  const { environment, database, allowPrivateHosts, retry, internal, names } = options;
+  const { environment, database, allowPrivateHosts, retry, internal, publicUrl, names } = options;
   if (environment !== 'production') return [];
   const faults: string[] = [];
   const fault = internal && passwordFault(names.internalPassword, internal.password);
@@ -208,5 +234,7 @@ export function productionFaults(options: ResolvedOptions): string[] {
   const times = Object.keys(SPECIFIED_RETRY) as (keyof RetryPolicy)[];
   if (times.some((name) => retry[name] !== SPECIFIED_RETRY[name]))
     faults.push(`${names.retry}: production keeps the specified 30 s, 2 min, 30 s and 5 attempts; leave it out`);
+  if (publicUrl !== null && !publicUrl.startsWith('https:'))
+    faults.push(`${names.publicUrl}: production needs https://; set the address that clients use, it is the issuer`);
   return faults;
 }

@@ -28,6 +28,7 @@ import { resolveOptions } from './resolve-options.js';
 import { PurgeModule } from './retention/purge.module.js';
 import { type ResolvedOptions, USHER_OPTIONS, type UsherOptions } from './usher.options.js';
 import { StartUpError } from './values/start-up-error.js';
+import { ContactState, FailingHost } from './webhooks/contact/failing-host.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from './webhooks/webhook.entity.js';
 
 /** Usher's entities, for the `entities` of an application's own `DataSource`. */
@@ -46,6 +47,8 @@ export const usherEntities: (new () => object)[] = [
   Webhook,
   WebhookAttempt,
   DeliveredReference,
+  FailingHost,
+  ContactState,
   AuditEvent,
 ];
 

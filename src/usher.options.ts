@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
 import type { Actor } from './values/actor.js';
+import type { ContactMessenger } from './values/contact-messenger.js';
 import type { Rate } from './values/duration.js';
 import type { Environment } from './values/identifier.js';
 import type { ResourceOwnerAuthenticator } from './values/resource-owner.js';
@@ -9,6 +10,14 @@ import type { RetryPolicy } from './values/retry-schedule.js';
 export interface Credentials {
   user: string;
   password: string;
+}
+
+/** A mail server, and whom its messages are from. */
+export interface SmtpServer {
+  /** `smtp:` (STARTTLS where the server offers it, and required where the URL has a password) or `smtps:`. */
+  url: URL;
+  /** An e-mail address, or `Name <address>`. */
+  from: string;
 }
 
 /** What an application tells `UsherModule.forRoot()` or `forRootAsync()`. Everything that is left out has a safe default. */
@@ -43,6 +52,12 @@ export interface UsherOptions {
   notifyUrls?: { allowPrivate?: boolean };
   /** The proxy that deliveries go through: `http://user:password@proxy.example:3128`; default: none. */
   proxy?: string;
+  /**
+   * How the contacts of clients are told that a Notify URL fails or has recovered: a sender of the application, or a mail
+   * server, `smtp://user:password@mail.example:587` or `smtps://…`, which needs the package `nodemailer`. Default: in the
+   * sandbox a file that the log names, in production nothing is sent.
+   */
+  contactMessages?: ContactMessenger | { smtpUrl: string; from: string };
   /** Whether a notification carries the `traceparent` of its trace to the receiver; default false. */
   traceReceivers?: boolean;
   /** In seconds; default 5184000 (60 days) and 31536000 (365 days). */
@@ -65,6 +80,9 @@ export type DatabaseLocation =
 /** Where the jobs are: in the database, or on a server. `none`: this process adds no jobs and connects to no queue. */
 export type QueueLocation = { kind: 'none' | 'database' } | { kind: 'redis' | 'postgres'; url: URL };
 
+/** How contacts are told. Null: not at all. */
+export type ContactChannel = { kind: 'file' } | ({ kind: 'smtp' } & SmtpServer) | ContactMessenger | null;
+
 /** What the settings are called where they are made, for messages about their values. */
 export interface SettingNames {
   database: string;
@@ -73,6 +91,7 @@ export interface SettingNames {
   allowPrivateHosts: string;
   retry: string;
   internalPassword: string;
+  publicUrl: string;
 }
 
 /** The {@link UsherOptions}, checked and with every default in place. Times in milliseconds unless the name says seconds. */
@@ -99,6 +118,7 @@ export interface ResolvedOptions {
   auditRetentionMs: number;
   allowPrivateHosts: boolean;
   proxy: URL | null;
+  contactMessages: ContactChannel;
   traceReceivers: boolean;
   accessTokenSeconds: number;
   refreshTokenSeconds: number;

@@ -17,7 +17,7 @@ const OPERATIONS: Record<string, Operation> = {
     const ids = await database.addDue(BATCH * CALLS);
     return medianOf(CALLS, (n) => claims.claim(ids.slice(n * BATCH, (n + 1) * BATCH)));
   },
-  [`sweep, ${OVERDUE} overdue`]: ({ services }) => medianOf(CALLS, () => services.sweep.run('overdue')),
+  [`sweep, ${OVERDUE} overdue`]: ({ services }) => medianOf(CALLS, () => services.sweep.run('overdue', Date.now())),
   'dedupe look-up': ({ services, clientId, references }) =>
     medianOf(10 * CALLS, async () => {
       const referenceId = references[Math.floor(Math.random() * references.length)]!;
@@ -48,7 +48,7 @@ export const growth: Row = {
     for (const database of databases) {
       await database.addDue(OVERDUE, LATE_MS);
       // Adds their jobs, which wait: no worker runs.
-      await database.services.sweep.run('overdue');
+      await database.services.sweep.run('overdue', Date.now());
     }
     const subjects = databases.map((database): Subject => ({
       name: titleOf(database.size),

@@ -8,6 +8,7 @@ export const AUDIT_ACTIONS = [
   'client.disabled',
   'client.enabled',
   'client.notify-url-set',
+  'client.contact-set',
   'client.tokens-revoked',
   'client.erasure-started',
   'client.erased',

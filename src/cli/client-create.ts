@@ -16,6 +16,7 @@ import { readSecret } from './secret-input.js';
 interface CreateOptions extends ApplicationOptions {
   name: string;
   notifyUrl?: string;
+  contact?: string;
   id?: string;
   secretStdin?: boolean;
   json?: boolean;
@@ -25,6 +26,7 @@ export function addClientCreate(client: Command): void {
   withApplicationOptions(command(client, 'create', 'issue a client; its secret is shown only once'))
     .requiredOption('--name <name>', 'name of the client')
     .option('--notify-url <url>', 'Notify URL for orders that have none of their own')
+    .option('--contact <address>', 'e-mail address that is told when a Notify URL fails')
     .option('--id <id>', 'import a client with this existing id; requires --secret-stdin')
     .option('--secret-stdin', 'read the existing secret from standard input; requires --id')
     .action(create);
@@ -59,12 +61,15 @@ async function importClient({ name, notifyUrl, json, ...options }: CreateOptions
 
 /** Checks the options first, so that a faulty one creates no client. */
 async function asApplication<T extends { client: Client }>(
-  { applications }: Services,
-  options: ApplicationOptions,
+  { applications, clients }: Services,
+  options: ApplicationOptions & Pick<CreateOptions, 'contact'>,
   create: () => Promise<T>,
 ): Promise<T> {
+  const { contact } = options;
   applications.check(applicationChange(options));
+  if (contact !== undefined) clients.checkContact(contact);
   const created = await create();
+  if (contact !== undefined) created.client = await clients.setContact(created.client.id, contact);
   if (isApplication(options)) await applications.configure(created.client.id, applicationChange(options));
   return created;
 }
@@ -75,4 +80,5 @@ const view = (client: Client, secret: string | null) => ({
   client_secret: secret,
   name: client.name,
   notify_url: client.notifyUrl,
+  contact: client.contact,
 });

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Client } from '../clients/client.entity.js';
 import type { ClientsService } from '../clients/clients.service.js';
+import { StartUpError } from '../values/start-up-error.js';
 import { addClientApplication } from './client-application.js';
 import { addClientCreate } from './client-create.js';
 import { addClientErase } from './client-erase.js';
@@ -41,6 +42,17 @@ export function addClientCommands(program: Command): void {
     .argument('<id>')
     .argument('<url>')
     .action((id: string, url: string, options: Options) => show(options, (service) => service.setNotifyUrl(id, url)));
+  command(client, 'set-contact', 'set the e-mail address that is told when a Notify URL of it fails')
+    .argument('<id>')
+    .argument('[address]')
+    .option('--none', 'tell nobody any more')
+    .action(setContact);
+}
+
+async function setContact(id: string, address: string | undefined, options: Options & { none?: true }): Promise<void> {
+  if ((address === undefined) === (options.none === undefined))
+    throw new StartUpError('give either an address or --none');
+  await show(options, (service) => service.setContact(id, address ?? null));
 }
 
 async function revokeTokens(id: string, { json }: Options): Promise<void> {
@@ -59,6 +71,7 @@ function view(client: Client) {
     client_id: client.id,
     name: client.name,
     notify_url: client.notifyUrl,
+    contact: client.contact,
     created_at: new Date(client.createdAt).toISOString(),
     disabled_at: client.disabledAt === null ? null : new Date(client.disabledAt).toISOString(),
   };

@@ -4,12 +4,12 @@ import { openDataSource } from '../database/data-source-options.js';
 import { openEmbeddedPostgres } from '../database/embedded/index.js';
 import { migrateOrRefuse } from '../database/migrator.js';
 import { createLogger, NestLogger } from '../server/logger.js';
-import { loadConfig } from '../server/settings/settings.js';
+import { type Config, loadConfig } from '../server/settings/settings.js';
 
 /** Opens only the database, runs `work` and closes it. A command that only reads starts quicker without Nest's modules. */
 export async function withDatabase<T>(
   entities: EntityTarget<object>[],
-  work: (dataSource: DataSource) => Promise<T>,
+  work: (dataSource: DataSource, config: Config) => Promise<T>,
 ): Promise<T> {
   const config = loadConfig();
   const { database } = config;
@@ -19,7 +19,7 @@ export async function withDatabase<T>(
     const dataSource = await openDataSource(config, embedded, 'service', entities);
     try {
       await migrateOrRefuse(dataSource, database);
-      return await work(dataSource);
+      return await work(dataSource, config);
     } finally {
       await dataSource.destroy();
     }

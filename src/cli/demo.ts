@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -23,6 +24,7 @@ export function addDemo(program: Command): void {
 /** Runs the steps in order and stops at the first failure. */
 async function demo(say: (text: string) => void): Promise<StepResult[]> {
   const folder = await mkdtemp(join(tmpdir(), 'usher-demo-'));
+  removeOnSignal(folder);
   const { DemoRun } = await import('./demo-run.js');
   const run = new DemoRun(
     loadConfig({
@@ -52,6 +54,22 @@ async function demo(say: (text: string) => void): Promise<StepResult[]> {
   } finally {
     await run.close();
     await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** The numbers of the signals that end the demo: by convention the exit code is 128 more. */
+const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
+
+/**
+ * Removes the folder if a signal ends the demo, in any step: everything runs in this process, so nothing else stays. Nothing
+ * is awaited, because a start in progress would write into the folder again.
+ */
+function removeOnSignal(folder: string): void {
+  for (const [signal, number] of Object.entries(SIGNALS)) {
+    process.once(signal, () => {
+      rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+      process.exit(128 + number);
+    });
   }
 }
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { parseDuration } from '../values/duration.js';
 import { command } from './command.js';
 import { type Received, startLocalReceiver } from './local-receiver.js';
@@ -24,7 +24,7 @@ export function addListen(program: Command): void {
     .option('--port <port>', 'port to listen on; 0 takes any free one', whole(0, 65_535), DEFAULT_PORT)
     .option('--forward-to <url>', 'forward each request to your receiver and return its status', httpUrl)
     .option('--status <code>', 'status to answer with (default: 200, or 401 to an invalid signature)', whole(200, 599))
-    .option('--delay <duration>', 'wait before answering, e.g. 5s', duration, 0)
+    .addOption(new Option('--delay <duration>', 'wait before answering').argParser(duration).default(0, '0s'))
     .option('--fail-first <n>', 'answer 500 to the first n attempts of each notification', whole(0, 1_000), 0)
     .action(listen);
 }

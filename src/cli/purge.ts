@@ -21,6 +21,7 @@ async function purgeNow({ json }: { json?: boolean }): Promise<void> {
     orders,
     webhooks,
     webhookRows,
+    failingHosts,
     auditEvents,
   } = purged;
   print(
@@ -34,11 +35,12 @@ async function purgeNow({ json }: { json?: boolean }): Promise<void> {
       orders,
       webhooks,
       webhook_rows: webhookRows,
+      failing_hosts: failingHosts,
       audit_events: auditEvents,
     },
     `Deleted: ${grants} grant(s), ${accessTokens} access token(s), ${authorizations} authorization(s), ` +
       `${memberSessions} session(s), ${idempotencyKeys} idempotency key(s), ` +
       `${orders} order(s), bodies and attempts of ${webhooks} webhook(s), ` +
-      `${webhookRows} row(s) of earlier ones, ${auditEvents} audit event(s).`,
+      `${webhookRows} row(s) of earlier ones, ${failingHosts} failing host(s), ${auditEvents} audit event(s).`,
   );
 }

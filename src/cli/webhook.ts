@@ -1,5 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { DataSource } from 'typeorm';
+import type { Config } from '../server/settings/settings.js';
+import type { DeliveryPlan } from '../webhooks/delivery-plan.js';
 import type { AttemptView, WebhookView } from '../webhooks/webhook-view.js';
 import type { WebhookStatus } from '../webhooks/webhook.entity.js';
 import { command, group } from './command.js';
@@ -29,13 +31,15 @@ export function addWebhookCommands(program: Command): void {
 type Queries = typeof import('../webhooks/webhook-queries.js');
 
 /** Loads what reads webhooks only now, so that help and usage errors are quick. */
-async function read<T>(work: (queries: Queries, dataSource: DataSource) => Promise<T>): Promise<T> {
+async function read<T>(work: (queries: Queries, dataSource: DataSource, config: Config) => Promise<T>): Promise<T> {
   const [{ withDatabase }, queries, { DeliveredReference, Webhook, WebhookAttempt }] = await Promise.all([
     import('./database.js'),
     import('../webhooks/webhook-queries.js'),
     import('../webhooks/webhook.entity.js'),
   ]);
-  return withDatabase([Webhook, WebhookAttempt, DeliveredReference], (dataSource) => work(queries, dataSource));
+  return withDatabase([Webhook, WebhookAttempt, DeliveredReference], (dataSource, config) =>
+    work(queries, dataSource, config),
+  );
 }
 
 async function list({ reference, status, limit, json }: ListOptions): Promise<void> {
@@ -53,8 +57,23 @@ async function list({ reference, status, limit, json }: ListOptions): Promise<vo
 }
 
 async function show(id: string, { json }: Options): Promise<void> {
-  const { webhook, attempts } = await read(({ showWebhook }, dataSource) => showWebhook(dataSource, id));
-  print(json, { ...webhook, attempts }, `${fields({ ...webhook })}\n\n${attemptTable(webhook, attempts)}`);
+  const { webhook, attempts, plan } = await read(({ showWebhook }, dataSource, { retry }) =>
+    showWebhook(dataSource, retry, id),
+  );
+  const parts = [fields({ ...webhook }), attemptTable(webhook, attempts), adviceOn(attempts), planned(plan)];
+  print(json, { ...webhook, attempts, plan }, parts.filter((part) => part !== '').join('\n\n'));
+}
+
+/** What the last failure means. */
+function adviceOn(attempts: AttemptView[]): string {
+  const last = attempts.findLast(({ diagnosis }) => diagnosis !== null)?.diagnosis;
+  return last ? `${last.code}: ${last.meaning}\n${last.remedy}` : '';
+}
+
+function planned(plan: DeliveryPlan | null): string {
+  if (!plan) return '';
+  const attempts = plan.attempts.map(({ number, notBefore }) => `attempt ${number} not before ${notBefore}`);
+  return [...attempts, `FAILED not before ${plan.failedNotBefore}, if all of them fail`].join('\n');
 }
 
 function attemptTable({ status }: WebhookView, attempts: AttemptView[]): string {

@@ -6,7 +6,7 @@ import { inTransaction } from '../database/sql.js';
 import { unprocessable } from '../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
-import { redirectUriFault } from '../values/redirect-uri.js';
+import { redirectUriFault } from './redirect-uri.js';
 import { ClientApplication } from './client-application.entity.js';
 import { Client, GRANT_TYPES, type GrantType } from './client.entity.js';
 import { ClientsService } from './clients.service.js';

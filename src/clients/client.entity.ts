@@ -7,6 +7,7 @@ import {
   text,
   wholeNumber,
 } from '../database/columns.js';
+import { MAX_EMAIL_LENGTH } from '../values/email-address.js';
 
 export const GRANT_TYPES = ['client_credentials', 'refresh_token', 'authorization_code'] as const;
 /** What a client may send as `grant_type`. */
@@ -30,6 +31,10 @@ export class Client {
 
   @Column({ ...text('notify_url', NOTIFY_URL_LENGTH), nullable: true })
   notifyUrl: string | null;
+
+  /** The e-mail address that is told when a Notify URL fails; null: nobody is told. */
+  @Column({ ...text('contact', MAX_EMAIL_LENGTH), nullable: true })
+  contact: string | null;
 
   @Column({ ...text('grant_types', 100), transformer: spaceSeparated })
   grantTypes: GrantType[];

@@ -3,9 +3,18 @@ import { type DataSource, type QueryDeepPartialEntity, Repository } from 'typeor
 import { AuditLog, type AuditChange } from '../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { databaseNow, inTransaction, isDuplicate } from '../database/sql.js';
-import { conflict, notFound, Problem, unprocessable } from '../http/problem.js';
+import {
+  conflict,
+  type FieldError,
+  fieldError,
+  invalidFields,
+  notFound,
+  type Problem,
+  unprocessable,
+} from '../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
+import { emailFault } from '../values/email-address.js';
 import { newId } from '../values/identifier.js';
 import { checkNotifyUrl, NotifyUrlError } from '../values/notify-url.js';
 import { type ClientCredentials, credentialFault, newCredentials } from './client-credentials.js';
@@ -81,15 +90,37 @@ export class ClientsService {
     return this.change(id, { notifyUrl }, { action: 'client.notify-url-set', actor, detail: { host } });
   }
 
+  /**
+   * Sets the e-mail address that is told when a Notify URL of the client fails; null removes it. 422 for an invalid one. The
+   * audit does not contain the address, because its events outlive the client.
+   */
+  async setContact(id: string, contact: string | null, actor?: Actor): Promise<Client> {
+    if (contact !== null) this.checkContact(contact);
+    return this.change(id, { contact }, { action: 'client.contact-set', actor, detail: { isSet: contact !== null } });
+  }
+
+  /** Throws 422 if this is not an e-mail address. */
+  checkContact(contact: string): void {
+    const fault = emailFault(contact);
+    if (fault !== null) throw unprocessable(`the contact ${fault}`);
+  }
+
   /** Throws 400 if deliveries to this Notify URL would be rejected. */
   checkNotifyUrl(notifyUrl: string): void {
+    const errors = this.notifyUrlErrors(notifyUrl);
+    if (errors.length > 0) throw invalidFields(errors);
+  }
+
+  /** Why deliveries to the field `notifyUrl` of a body would be rejected. Empty if they would not, or if it is no string. */
+  notifyUrlErrors(notifyUrl: unknown): FieldError[] {
+    if (typeof notifyUrl !== 'string') return [];
     const { allowPrivateHosts, environment } = this.options;
     try {
       checkNotifyUrl(notifyUrl, { allowPrivateHosts, httpsOnly: environment === 'production' });
+      return [];
     } catch (error) {
       if (!(error instanceof NotifyUrlError)) throw error;
-      const { message } = error;
-      throw new Problem(400, 'Bad Request', `notifyUrl: ${message}`, [{ field: 'notifyUrl', message }]);
+      return [fieldError('body', ['notifyUrl'], error.message)];
     }
   }
 
@@ -126,6 +157,7 @@ export class ClientsService {
       const createdAt = await databaseNow(manager);
       const client = manager.create(Client, {
         ...row,
+        contact: null,
         grantTypes: ['client_credentials', 'refresh_token'],
         createdAt,
         disabledAt: null,

@@ -1,4 +1,4 @@
-import { type DynamicModule, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { type DynamicModule, Inject, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
 import type { DataSource, EntityTarget } from 'typeorm';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { StartUpError } from '../values/start-up-error.js';
@@ -12,8 +12,12 @@ import { migrateOrRefuse } from './migrator.js';
 /** Injects the opened embedded database, or null where there is none. */
 export const EMBEDDED_POSTGRES = Symbol('EmbeddedPostgres');
 
-const openEmbedded = ({ database }: ResolvedOptions): Promise<EmbeddedPostgres> | null =>
-  database.kind === 'embedded' ? openEmbeddedPostgres(database.folder, database.join ? 'join' : 'own') : null;
+const logger = new Logger('database');
+
+function openEmbedded({ database }: ResolvedOptions): Promise<EmbeddedPostgres> | null {
+  if (database.kind !== 'embedded') return null;
+  return openEmbeddedPostgres(database.folder, database.join ? 'join' : 'own', (message) => logger.log(message));
+}
 
 function withEntities(dataSource: DataSource, entities: EntityTarget<object>[]): DataSource {
   if (entities.every((entity) => dataSource.hasMetadata(entity))) return readingFromPrimary(dataSource);

@@ -1,8 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { Logger } from '@nestjs/common';
 import { type DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
 import type { DatabaseLocation } from '../usher.options.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { Initial1767225600000 } from './migrations/1767225600000-initial.js';
+
+const logger = new Logger('database');
 
 /** Usher's migrations, for the `migrations` of an application's own `DataSource`. None of them sets `transaction`. */
 export const usherMigrations = [Initial1767225600000];
@@ -44,7 +47,9 @@ export async function migrateOrRefuse(dataSource: DataSource, { kind }: Database
   const pending = await pendingMigrations(dataSource);
   if (pending.length === 0) return;
   if (kind === 'embedded') {
+    logger.log(`creating the tables of Usher: ${pending.join(', ')}`);
     await dataSource.runMigrations();
+    logger.log('the database is ready');
     return;
   }
   const remedy =

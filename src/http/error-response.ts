@@ -25,7 +25,7 @@ export function problemOf(error: unknown): Problem {
 }
 
 const MESSAGES: Record<number, [title: string, detail: string]> = {
-  400: ['Bad Request', 'the body is not valid JSON in UTF-8, or the request is malformed'],
+  400: ['Bad Request', 'the request is malformed, or its body ended early'],
   413: ['Content Too Large', 'the body is larger than 16 KiB'],
   414: ['URI Too Long', 'the URL is too long'],
   415: ['Unsupported Media Type', 'send Content-Type: application/json'],

@@ -26,10 +26,11 @@ export type Parameters = Record<string, unknown>;
 
 /** Parses a JSON object in UTF-8. A leading byte order mark is ignored (RFC 8259 §8.1). */
 export function parseJsonParameters(bytes: Uint8Array): Parameters {
-  const [text, body] = parseOrThrow(() => textAndValue(bytes), 'the body is not valid JSON');
+  if (bytes.length === 0) throw new OAuthError('invalid_request', 'the body is missing; send a JSON object');
+  const [text, body] = parseOrThrow(() => textAndValue(bytes), 'the body is not valid JSON in UTF-8');
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw new OAuthError('invalid_request', 'the body must be a JSON object');
-  if (repeatsMember(text, body)) throw repeatedParameter();
+  if (repeatsMember(text, body)) throw repeatedParameter(repeatedMember(text));
   return body as Parameters;
 }
 
@@ -57,12 +58,40 @@ export function repeatsMember(text: string, value: unknown): boolean {
   return written > kept;
 }
 
+/** The name that {@link repeatsMember} found, as it is written. */
+export function repeatedMember(text: string): string {
+  const objects: Set<string>[] = [];
+  let before = '';
+  for (const [token] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[{}:]/g)) {
+    if (token === '{') objects.push(new Set());
+    else if (token === '}') objects.pop();
+    else if (token !== ':') before = token.slice(1, -1);
+    else if (objects.at(-1)?.has(before)) return before;
+    else objects.at(-1)?.add(before);
+  }
+  return '';
+}
+
 /** Parses a form. RFC 6749 §3.2 forbids duplicate parameters. */
 export function parseFormParameters(bytes: Uint8Array): Parameters {
-  const pairs = parseOrThrow(() => formPairs(decodeUtf8(bytes)), 'the body is not a valid form');
-  const parameters = new Map(pairs);
-  if (parameters.size < pairs.length) throw repeatedParameter();
+  const text = parseOrThrow(() => decodeUtf8(bytes), NO_FORM);
+  refuseJson(text);
+  const pairs = parseOrThrow(() => formPairs(text), NO_FORM);
+  const parameters = new Map<string, string>();
+  for (const [name, value] of pairs) {
+    if (parameters.has(name)) throw repeatedParameter(name);
+    parameters.set(name, value);
+  }
   return Object.fromEntries(parameters);
+}
+
+const NO_FORM = 'the body is not a valid form in UTF-8';
+
+/** curl and others send a body as a form if they are not told otherwise, whatever it contains. */
+function refuseJson(form: string): void {
+  if (!/^\s*\{/.test(form)) return;
+  const fault = 'the body is JSON, but Content-Type is application/x-www-form-urlencoded';
+  throw new OAuthError('invalid_request', `${fault}; send Content-Type: application/json`);
 }
 
 function formPairs(text: string): [string, string][] {
@@ -81,7 +110,11 @@ export const formDecode = (text: string): string => decodeURIComponent(text.repl
 
 const decodeUtf8 = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true }).decode(bytes);
 
-const repeatedParameter = (): OAuthError => new OAuthError('invalid_request', 'a parameter is given more than once');
+/** A name of others that OAuth error descriptions may contain (RFC 6749 §5.2). */
+const PLAIN_NAME = /^[\w.-]{1,64}$/;
+
+const repeatedParameter = (name: string): OAuthError =>
+  new OAuthError('invalid_request', `${PLAIN_NAME.test(name) ? name : 'a parameter'} is given more than once`);
 
 function parseOrThrow<T>(parse: () => T, message: string): T {
   try {
@@ -93,17 +126,36 @@ function parseOrThrow<T>(parse: () => T, message: string): T {
 
 /** Throws 415 unless the body of an OAuth request is JSON or a form, in UTF-8 and not compressed. */
 export function checkMediaType(headers: IncomingHttpHeaders): void {
-  const coding = headers['content-encoding'] ?? 'identity';
-  if (bodyEncoding(headers['content-type']) !== null && coding.toLowerCase() === 'identity') return;
-  const wanted = 'send Content-Type: application/json or application/x-www-form-urlencoded, in UTF-8, not compressed';
-  throw new OAuthError('invalid_request', wanted, 415);
+  const type = headers['content-type'];
+  const fault =
+    codingFault(headers) ??
+    (bodyEncoding(type) === null ? mediaTypeFault(type, `${[...ENCODINGS.keys()].join(' or ')}, in UTF-8`) : null);
+  if (fault !== null) throw new OAuthError('invalid_request', fault, 415);
 }
+
+/** What is wrong with a Content-Type, and which one to send. In ASCII, without quotes and backslashes. */
+export function mediaTypeFault(given: string | undefined, wanted: string): string {
+  const shown = given?.replace(/[^\x20-\x7e]|["\\]/g, '?').slice(0, 100);
+  const fault = shown ? `Content-Type ${shown} is not supported` : 'the Content-Type header is missing';
+  return `${fault}; send Content-Type: ${wanted}`;
+}
+
+/** Null for a body that is not compressed. */
+export const codingFault = ({ 'content-encoding': coding = 'identity' }: IncomingHttpHeaders): string | null =>
+  coding.toLowerCase() === 'identity'
+    ? null
+    : 'compressed bodies are not supported; send the body without Content-Encoding';
 
 /** The parameters in a body that the application's own parser read. Such parsers make a list of a repeated parameter. */
 export function parametersOf({ body, headers }: HttpRequest): Parameters {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw new OAuthError('invalid_request', 'the body must be a JSON object');
-  const isForm = bodyEncoding(headers['content-type']) === 'form';
-  if (isForm && Object.values(body).some(Array.isArray)) throw repeatedParameter();
+  if (bodyEncoding(headers['content-type']) === 'form') checkForm(body);
   return body as Parameters;
+}
+
+function checkForm(body: object): void {
+  refuseJson(Object.keys(body)[0] ?? '');
+  const [repeated] = Object.entries(body).find(([, value]) => Array.isArray(value)) ?? [];
+  if (repeated !== undefined) throw repeatedParameter(repeated);
 }

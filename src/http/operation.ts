@@ -67,9 +67,19 @@ export const ProblemBody = z
     status: z.int(),
     detail: z.string().meta({ description: 'An explanation for the developer: what to change.' }),
     errors: z
-      .array(z.object({ field: z.string(), message: z.string() }))
+      .array(
+        z.object({
+          pointer: z
+            .string()
+            .optional()
+            .meta({ description: 'The field of the body, a JSON pointer: `#/totalAmount`.' }),
+          parameter: z.string().optional().meta({ description: 'The query parameter.' }),
+          header: z.string().optional().meta({ description: 'The header.' }),
+          message: z.string(),
+        }),
+      )
       .optional()
-      .meta({ description: 'Errors of single fields.' }),
+      .meta({ description: 'All fields, query parameters and headers that are wrong, each with its place.' }),
   })
   .describe('RFC 9457.')
   .register(named, { id: 'Problem' });

@@ -14,7 +14,7 @@ export class Problem extends HttpException {
     readonly title: string,
     readonly detail: string,
     /** Errors of single fields. */
-    readonly errors?: { field: string; message: string }[],
+    readonly errors?: FieldError[],
   ) {
     super({ statusCode: status, error: title, message: detail, ...(errors && { errors }) }, status);
     this.message = `${title}: ${detail}`;
@@ -46,25 +46,107 @@ export const unavailable = (detail = 'the service is busy or starting; try again
 export const unauthorized = (detail: string, challenge: string): Problem =>
   new Problem(401, 'Unauthorized', detail).with({ 'WWW-Authenticate': challenge });
 
-/** Parses `input` with the schema. Throws a 400 that lists every invalid and every unknown field. */
-export function validated<T>(schema: z.ZodType<T>, input: unknown): T {
-  const result = schema.safeParse(input);
-  if (result.success) return result.data;
-  const errors = result.error.issues.flatMap((issue) => fieldErrors(issue, knownFields(schema)));
-  throw new Problem(400, 'Bad Request', errors.map(({ field, message }) => `${field}: ${message}`).join('; '), errors);
+/** Where the input of {@link validated} comes from. */
+export type Place = 'body' | 'query';
+
+/**
+ * Parses `input` with the schema. Throws a 400 that lists every invalid, missing and unknown field, and what `also` finds
+ * in the unchecked fields of the input. The wording of a library never reaches the caller.
+ */
+export function validated<T>(
+  schema: z.ZodType<T>,
+  input: unknown,
+  place: Place = 'body',
+  also: (input: Record<string, unknown>) => FieldError[] = () => [],
+): T {
+  const result = schema.safeParse(input, { error: wording });
+  const issues = result.success ? [] : result.error.issues.flatMap((issue) => fieldErrors(issue, input, schema, place));
+  const errors = [...issues, ...also(isObject(input) ? (input as Record<string, unknown>) : {})];
+  if (result.success && errors.length === 0) return result.data;
+  throw invalidFields(errors);
 }
 
-type FieldError = { field: string; message: string };
+/** One field, query parameter or header that is wrong. One of the first three says where it is. */
+export interface FieldError {
+  /** The field of the body as a JSON pointer (RFC 6901), such as `#/totalAmount`; the whole body is `#`. */
+  pointer?: string;
+  /** The name of the query parameter. */
+  parameter?: string;
+  /** The name of the header. */
+  header?: string;
+  message: string;
+}
 
-function fieldErrors(issue: z.core.$ZodIssue, known: string[]): FieldError[] {
+/** A field error at a path of the body, or at a query parameter. */
+export function fieldError(place: Place, path: readonly PropertyKey[], message: string): FieldError {
+  if (place === 'query') return { parameter: path.join('.'), message };
+  return {
+    pointer: ['#', ...path.map((part) => String(part).replaceAll('~', '~0').replaceAll('/', '~1'))].join('/'),
+    message,
+  };
+}
+
+/** 400, with all errors in `errors` and in `detail`. */
+export const invalidFields = (errors: FieldError[]): Problem =>
+  new Problem(400, 'Bad Request', errors.map(sentence).join('; '), errors);
+
+function sentence({ pointer, parameter, header, message }: FieldError): string {
+  if (header !== undefined) return `${header} ${message}`;
+  const name = parameter ?? pointer?.replace(/^#\/?/, '').replaceAll('/', '.');
+  return name === undefined || name === '' ? `the body ${message}` : `${name}: ${message}`;
+}
+
+function fieldErrors(issue: z.core.$ZodIssue, input: unknown, schema: z.ZodType, place: Place): FieldError[] {
   const { path, message } = issue;
-  if (issue.code !== 'unrecognized_keys') return [{ field: path.join('.') || 'body', message }];
+  if (issue.code !== 'unrecognized_keys')
+    return [fieldError(place, path, messageOf(message, valueAt(input, path), path))];
+  const what = place === 'query' ? 'parameter' : 'field';
   return issue.keys.map((key) => {
+    const known = knownFields(schema);
     const nearest = nearestName(key, known);
     const remedy = nearest ? `did you mean ${nearest}?` : `use one of ${known.join(', ')}`;
-    return { field: [...path, key].join('.'), message: `is not a known field; ${remedy}` };
+    return fieldError(place, [...path, key], `is not a known ${what}; ${remedy}`);
   });
 }
+
+function messageOf(message: string, value: unknown, path: PropertyKey[]): string {
+  if (value !== undefined) return message;
+  return path.length === 0
+    ? 'is missing; send a JSON object with Content-Type: application/json'
+    : `is missing; it ${message}`;
+}
+
+function valueAt(input: unknown, path: PropertyKey[]): unknown {
+  return path.reduce(
+    (value, part) => (isObject(value) ? (value as Record<PropertyKey, unknown>)[part] : undefined),
+    input,
+  );
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  object: 'a JSON object',
+  record: 'a JSON object',
+  array: 'a list',
+};
+
+/** What is wrong where the schema itself has no message. */
+function wording(issue: z.core.$ZodRawIssue): string {
+  if (issue.code === 'invalid_type') return `must be ${TYPES[issue.expected] ?? 'of another type'}`;
+  if (issue.code === 'invalid_value')
+    return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.join(', ')}`;
+  if (issue.code === 'too_small') return `must ${bound(issue.origin)} at least ${issue.minimum}${unit(issue.origin)}`;
+  if (issue.code === 'too_big') return `must ${bound(issue.origin)} at most ${issue.maximum}${unit(issue.origin)}`;
+  return 'has an invalid value';
+}
+
+const bound = (origin: string): string => (origin === 'string' || origin === 'array' ? 'have' : 'be');
+const unit = (origin: string): string => ({ string: ' characters', array: ' entries' })[origin] ?? '';
 
 const knownFields = (schema: z.ZodType): string[] =>
   Object.keys((schema as { shape?: Record<string, unknown> }).shape ?? {});

@@ -1,5 +1,5 @@
 import { type CanActivate, type ExecutionContext, SetMetadata } from '@nestjs/common';
-import { Problem } from './problem.js';
+import { fieldError, invalidFields } from './problem.js';
 
 const TAKES_QUERY = 'usher:takes-query';
 
@@ -11,10 +11,9 @@ class QueryGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     if (Reflect.getMetadata(TAKES_QUERY, context.getHandler())) return true;
     const { query = {} } = context.switchToHttp().getRequest<{ query?: object }>();
-    const errors = Object.keys(query).map((field) => ({ field, message: 'is not known; this route takes no query' }));
-    if (errors.length === 0) return true;
-    const detail = errors.map(({ field, message }) => `${field}: ${message}`).join('; ');
-    throw new Problem(400, 'Bad Request', detail, errors);
+    const names = Object.keys(query);
+    if (names.length === 0) return true;
+    throw invalidFields(names.map((name) => fieldError('query', [name], 'is not known; this route takes no query')));
   }
 }
 

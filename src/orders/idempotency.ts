@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type EntityManager, LessThanOrEqual } from 'typeorm';
-import { Problem, unprocessable } from '../http/problem.js';
+import { type FieldError, unprocessable } from '../http/problem.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 import type { MovieOrder } from './movie-order.entity.js';
 import { IdempotencyKeyHeader, type NewOrder } from './movie-order.js';
@@ -8,12 +8,11 @@ import { IdempotencyKeyHeader, type NewOrder } from './movie-order.js';
 /** How long a key is remembered: 24 hours. */
 export const IDEMPOTENCY_MS = 86_400_000;
 
-/** Printable ASCII only, because a database collation could treat two other keys as equal. */
-export function checkIdempotencyKey(key: string): string {
+/** The errors of a key. Printable ASCII only, because a database collation could treat two other keys as equal. */
+export function idempotencyKeyErrors(key: string): FieldError[] {
   const { error } = IdempotencyKeyHeader.safeParse(key);
-  if (!error) return key;
-  const message = error.issues.map((issue) => issue.message).join('; ');
-  throw new Problem(400, 'Bad Request', `Idempotency-Key ${message}`, [{ field: 'Idempotency-Key', message }]);
+  if (!error) return [];
+  return error.issues.map(({ message }) => ({ header: 'Idempotency-Key', message }));
 }
 
 /**

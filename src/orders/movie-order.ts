@@ -15,10 +15,11 @@ const RARE_CURRENCIES = 'BOV CHE CHW CLF COU MXV USN UYI UYW VED XAD XAG XAU XBA
 );
 const CURRENCIES = new Set([...Intl.supportedValuesOf('currency'), ...RARE_CURRENCIES]);
 
+/** Sent on as it is: Usher neither converts nor compares amounts (docs/design.md). */
 const cents = z
-  .int('must be a whole number of cents from 0 to 9007199254740991')
+  .int('must be a whole number from 0 to 9007199254740991, in the minor unit of the currency (cents for MYR)')
   .min(0, 'must not be negative')
-  .meta({ description: 'An amount in cents.' });
+  .meta({ description: 'In the minor unit of the currency (ISO 4217): 4200 is MYR 42.00, JPY 4200 or KWD 4.200.' });
 
 /** The body of create-movie-order. The specification does not define it; it is our choice. */
 export const NewOrder = z

@@ -13,7 +13,7 @@ import { inSpan, orderAttributes } from '../tracing/tracing.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { type Actor, fitting } from '../values/actor.js';
 import { newId, orderIdOf, orderKey } from '../values/identifier.js';
-import { checkIdempotencyKey, claimIdempotencyKey } from './idempotency.js';
+import { claimIdempotencyKey, idempotencyKeyErrors } from './idempotency.js';
 import { MovieOrder } from './movie-order.entity.js';
 import { Completion, NewOrder, notificationData, type OrderView, viewOf } from './movie-order.js';
 import { OrderCompleted } from './order-completed.event.js';
@@ -73,9 +73,12 @@ export class OrdersService {
     input: unknown,
     { ownerId = null, idempotencyKey, requestId = null, ...transaction }: CreateOptions = {},
   ): Promise<OrderView> {
-    const request = validated(NewOrder, input);
-    await this.checkNotifyUrl(client, request.notifyUrl ?? null);
-    const key = idempotencyKey === undefined ? null : checkIdempotencyKey(idempotencyKey);
+    const key = idempotencyKey ?? null;
+    const request = validated(NewOrder, input, 'body', ({ notifyUrl }) => [
+      ...this.clients.notifyUrlErrors(notifyUrl),
+      ...(key === null ? [] : idempotencyKeyErrors(key)),
+    ]);
+    await this.requireNotifyUrl(client, request.notifyUrl);
     if (key === null && !transaction.manager) return this.insert({ clientId: client.id, ownerId }, request, requestId);
     return this.inTransaction('order create', transaction, async (manager, span) => {
       const order = this.newOrder({ clientId: client.id, ownerId }, request, await databaseNow(manager));
@@ -179,10 +182,9 @@ export class OrdersService {
     };
   }
 
-  private async checkNotifyUrl(client: Client, notifyUrl: string | null): Promise<void> {
+  private async requireNotifyUrl(client: Client, notifyUrl: string | undefined): Promise<void> {
     // The request's client may be cached for some seconds, so one without a URL is read again.
-    if (notifyUrl === null && client.notifyUrl === null) await this.clients.registeredNotifyUrl(client.id);
-    if (notifyUrl !== null) this.clients.checkNotifyUrl(notifyUrl);
+    if (notifyUrl === undefined && client.notifyUrl === null) await this.clients.registeredNotifyUrl(client.id);
   }
 }
 

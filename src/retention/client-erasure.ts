@@ -9,6 +9,7 @@ import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { inTransaction } from '../database/sql.js';
 import { conflict } from '../http/problem.js';
 import type { Actor } from '../values/actor.js';
+import { ContactState, FailingHost } from '../webhooks/contact/failing-host.entity.js';
 import { WebhookModule } from '../webhooks/webhook.module.js';
 import { MemberErasure } from './member-erasure.js';
 import { type Erased, RowErasure, total } from './row-erasure.js';
@@ -47,6 +48,8 @@ export class ClientErasure {
       isDeleted = await this.deleteClient(clientId);
     };
     const erased = await this.rows.erase({ clientId }, deleteClient, onProgress);
+    // Last: an attempt that was under way may have recorded a failing host until now.
+    for (const entity of [FailingHost, ContactState]) await this.dataSource.manager.delete(entity, { clientId });
     if (!isDeleted && total(erased) === 0) throw unknownClient(clientId);
     await this.audit.record({ action: 'client.erased', subject, actor, detail: { ...erased } });
     return erased;

@@ -8,6 +8,7 @@ import { IdempotencyKey } from '../orders/idempotency-key.entity.js';
 import { IDEMPOTENCY_MS } from '../orders/idempotency.js';
 import { MovieOrder } from '../orders/movie-order.entity.js';
 import type { ResolvedOptions } from '../usher.options.js';
+import { FailingHost } from '../webhooks/contact/failing-host.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
 
 /** The primary key of a row, by column, and the time that decides whether it has expired. */
@@ -24,6 +25,7 @@ export interface ExpiringRows {
     | 'orders'
     | 'webhooks'
     | 'webhookRows'
+    | 'failingHosts'
     | 'auditEvents';
   entity: new () => object;
   key: string[];
@@ -178,6 +180,21 @@ const WEBHOOK_ROWS: ExpiringRows = {
   erase: (manager, rows) => manager.delete(Webhook, { id: column(rows, 'id') }),
 };
 
+/** Nothing was sent to such a host for so long that its FAILED notifications are deleted too. */
+const FAILING_HOSTS: ExpiringRows = {
+  kind: 'failingHosts',
+  entity: FailingHost,
+  key: ['client_id', 'host'],
+  index: 'usher_failing_host_age',
+  moment: 'last_failed_at',
+  until: retainedUntil,
+  erase: (manager, rows) =>
+    manager.delete(
+      FailingHost,
+      rows.map((row) => ({ clientId: row.client_id, host: row.host })),
+    ),
+};
+
 const AUDIT_EVENTS: ExpiringRows = {
   kind: 'auditEvents',
   entity: AuditEvent,
@@ -188,4 +205,12 @@ const AUDIT_EVENTS: ExpiringRows = {
   erase: (manager, rows) => manager.delete(AuditEvent, { id: column(rows, 'id') }),
 };
 
-export const EXPIRING_ROWS: ExpiringRows[] = [...TOKENS, ...SIGNED_IN, ...ORDERS, WEBHOOKS, WEBHOOK_ROWS, AUDIT_EVENTS];
+export const EXPIRING_ROWS: ExpiringRows[] = [
+  ...TOKENS,
+  ...SIGNED_IN,
+  ...ORDERS,
+  WEBHOOKS,
+  WEBHOOK_ROWS,
+  FAILING_HOSTS,
+  AUDIT_EVENTS,
+];

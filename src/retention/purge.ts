@@ -40,6 +40,7 @@ export class Purge {
       orders: 0,
       webhooks: 0,
       webhookRows: 0,
+      failingHosts: 0,
       auditEvents: 0,
     };
     let done = 0;

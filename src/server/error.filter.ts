@@ -9,10 +9,12 @@ import {
   statusOf,
 } from '../http/error-response.js';
 import type { HttpResponse } from '../http/exchange.js';
+import { OAuthError } from '../http/oauth-error.js';
 import { isOAuthRequest, oauthRoute, pathOf } from '../http/oauth-route.js';
 import { wantsPage } from '../http/pages/page-route.js';
 import { sendErrorPage } from '../http/pages/page.js';
 import { notFound, Problem } from '../http/problem.js';
+import { unsupportedMediaType } from './request-bodies.js';
 
 /** Answers the errors before and beside Usher's routes: unknown paths and methods, bodies that cannot be read. */
 @Catch()
@@ -43,9 +45,10 @@ export class ErrorFilter implements ExceptionFilter {
     sendOAuthError(response, code, problem);
   }
 
-  private problemOf(error: unknown, { url, method }: OAuthRequest): Problem {
-    const isUnknownRoute = !(error instanceof Problem) && statusOf(error) === 404;
-    return isUnknownRoute ? this.unknownRoute(method, pathOf(url)) : problemOf(error);
+  private problemOf(error: unknown, { url, method, headers }: OAuthRequest): Problem {
+    if (error instanceof Problem || error instanceof OAuthError) return problemOf(error);
+    if (statusOf(error) === 404) return this.unknownRoute(method, pathOf(url));
+    return statusOf(error) === 415 ? unsupportedMediaType(headers) : problemOf(error);
   }
 
   private unknownRoute(method: string, path: string): Problem {

@@ -20,6 +20,10 @@ export function ignoreClosedOutput(): void {
   }
 }
 
-export function reportFault(error: unknown): void {
-  process.stderr.write(`usher: ${faultLine(error)}\n`);
+/** With `asJson` one JSON document on a line of its own, for programs. */
+export function reportFault(error: unknown, asJson = false): void {
+  process.stderr.write(faultText(faultLine(error), asJson));
 }
+
+export const faultText = (fault: string, asJson: boolean): string =>
+  asJson ? `${JSON.stringify({ error: fault })}\n` : `usher: ${fault}\n`;

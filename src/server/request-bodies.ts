@@ -1,9 +1,17 @@
 import { isUtf8 } from 'node:buffer';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
-import { parseFormParameters, parseJsonParameters, repeatsMember } from '../http/oauth-parameters.js';
+import {
+  codingFault,
+  mediaTypeFault,
+  parseFormParameters,
+  parseJsonParameters,
+  repeatedMember,
+  repeatsMember,
+} from '../http/oauth-parameters.js';
 import { oauthRoute } from '../http/oauth-route.js';
-import { Problem } from '../http/problem.js';
+import { type FieldError, invalidFields, Problem } from '../http/problem.js';
 
 /** Route config for routes that accept an HTML form. OAuth routes accept forms without it. */
 export const FORM_ROUTE = { form: true };
@@ -19,22 +27,36 @@ export function registerBodyParsers(app: NestFastifyApplication, bodyLimit: numb
   const parseJson = server.getDefaultJsonParser('error', 'error') as unknown as JsonParser;
   const parseOnce: JsonParser = (request, text, done) =>
     parseJson(request, text, (error, body) => {
-      if (error || !repeatsMember(text, body)) done(error, body);
-      else done(new Problem(400, 'Bad Request', 'a field is given more than once'));
+      if (error) done(new Problem(400, 'Bad Request', jsonFault(error)));
+      else if (repeatsMember(text, body)) done(invalidFields([repeated(repeatedMember(text))]));
+      else done(null, body);
     });
   app.useBodyParser('application/json', { bodyLimit }, (request: FastifyRequest, body: Buffer, done: Done) => {
+    const fault = codingFault(request.headers);
+    if (fault !== null) throw new Problem(415, 'Unsupported Media Type', fault);
     if (oauthRoute(request)) done(null, parseJsonParameters(body));
     else if (body.length === 0) done(null);
     else if (isUtf8(body)) parseOnce(request, body.toString(), done);
     else throw new Problem(400, 'Bad Request', 'the body is not UTF-8');
   });
   app.useBodyParser(FORM, { bodyLimit }, (request: FastifyRequest, body: Buffer, done: Done) => {
-    if (!oauthRoute(request) && !isFormRoute(request))
-      throw new Problem(415, 'Unsupported Media Type', 'send Content-Type: application/json');
+    if (!oauthRoute(request) && !isFormRoute(request)) throw unsupportedMediaType(request.headers);
     done(null, parseFormParameters(body));
   });
   server.removeContentTypeParser('text/plain');
 }
+
+/** The parser's own message is a library's. It refuses names that would change the prototype of an object. */
+const jsonFault = ({ message }: Error): string =>
+  /prototype/.test(message)
+    ? 'the fields __proto__ and constructor.prototype are not allowed'
+    : 'the body is not valid JSON';
+
+const repeated = (name: string): FieldError => ({ pointer: '#', message: `has the field ${name} more than once` });
+
+/** 415 for a content type that a JSON route does not take. */
+export const unsupportedMediaType = ({ 'content-type': given }: IncomingHttpHeaders): Problem =>
+  new Problem(415, 'Unsupported Media Type', mediaTypeFault(given, 'application/json'));
 
 const isFormRoute = ({ routeOptions }: FastifyRequest): boolean =>
   (routeOptions.config as Partial<typeof FORM_ROUTE>).form === true;

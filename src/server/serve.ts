@@ -46,8 +46,8 @@ async function loadHttpServer() {
 }
 
 /**
- * Creates a first client and a first member if an embedded sandbox has no client. The client may use the authorization-code
- * grant, with `usher listen` as its redirect URI.
+ * Creates a first client and a first member if an embedded sandbox has no client. `usher listen` is
+ * its Notify URL and its redirect URI; it may use the authorization-code grant.
  */
 async function createFirst(
   app: NestFastifyApplication,
@@ -57,7 +57,7 @@ async function createFirst(
   if (config.database.kind !== 'embedded') return nothing;
   const clients = app.get(ClientsService, { strict: false });
   if ((await clients.list()).length > 0) return nothing;
-  const { client, secret } = await clients.create('First client', null);
+  const { client, secret } = await clients.create('First client', config.allowPrivateHosts ? LISTEN_NOTIFY_URL : null);
   const applications = app.get(ClientApplications, { strict: false });
   await applications.configure(client.id, { redirectUris: [LISTEN_CALLBACK] });
   const member = { name: 'member@cinema.example', password: randomAlphanumeric(PASSWORD_LENGTH) };
@@ -65,7 +65,8 @@ async function createFirst(
   return { firstClient: { id: client.id, secret }, firstMember: member };
 }
 
-/** Where `usher listen` shows what a browser brings back. */
+/** Where `usher listen` receives notifications, and where it shows what a browser brings back. */
+const LISTEN_NOTIFY_URL = 'http://127.0.0.1:4000/notify';
 const LISTEN_CALLBACK = 'http://127.0.0.1:4000/callback';
 const PASSWORD_LENGTH = 20;
 
@@ -93,7 +94,7 @@ export async function runServer({ json = false }: { json?: boolean } = {}): Prom
       json ? `${JSON.stringify(bannerFields(config, running), null, 2)}\n` : bannerText(config, running),
     );
   } catch (error) {
-    reportFault(error);
+    reportFault(error, json);
     process.exit(1);
   }
 }

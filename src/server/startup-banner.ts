@@ -44,7 +44,7 @@ export function bannerText(config: Config, started: Started): string {
   if (unencrypted.length > 0) lines.push(`Not encrypted: the connection to the ${unencrypted.join(' and the ')}.`);
   if (unsafeDefaults.length > 0) lines.push(`Defaults for local use only: ${unsafeDefaults.join(', ')}.`);
   if (firstClient) {
-    lines.push('A first client was created. Its secret is shown only once:');
+    lines.push('A first client was created, with "usher listen" as its receiver. Its secret is shown only once:');
     lines.push(`  client_id      ${firstClient.client_id}`, `  client_secret  ${firstClient.client_secret}`);
   }
   if (firstMember) {

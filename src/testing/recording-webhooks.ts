@@ -66,9 +66,9 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
     return found.reverse().slice(0, limit);
   }
 
-  /** The attempts are always empty, because nothing is sent. 404 for an unknown id. */
+  /** Without attempts and plan, because nothing is sent. 404 for an unknown id. */
   async show(id: string): Promise<WebhookDetails> {
-    return { webhook: this.get(id), attempts: [] };
+    return { webhook: this.get(id), attempts: [], plan: null };
   }
 
   /** Like the real service: 409 unless the webhook is FAILED and its reference has no other that is PENDING or SUCCESS. */

@@ -62,10 +62,6 @@ export function addressKind(ip: string): AddressKind {
   return CONTAINS_IPV4.check(address, 'ipv6') ? kindWithin(lastIPv4(address), 'ipv4') : kindWithin(address, 'ipv6');
 }
 
-export function isPublicAddress(ip: string): boolean {
-  return addressKind(ip) === 'public';
-}
-
 /** Link-local and metadata addresses are always refused. */
 export function isAllowedAddress(ip: string, allowPrivateHosts: boolean): boolean {
   const kind = addressKind(ip);

@@ -23,10 +23,28 @@ export const runAt = (everyMs: number, timeMs: number): number => Math.ceil(time
 /** The first retry run at or after `timeMs`. By default retry runs take place every even minute (UTC). */
 export const retryRunAt = ({ retryEveryMs }: RetryPolicy, timeMs: number): number => runAt(retryEveryMs, timeMs);
 
-/** When the next attempt is due after a failed one, or null if that was the last attempt. */
-export function nextAttemptAt(policy: RetryPolicy, attemptNumber: number, endedAtMs: number): number | null {
-  return attemptNumber >= policy.maxAttempts ? null : retryRunAt(policy, endedAtMs + policy.minIntervalMs);
+/** A receiver's Retry-After chooses one of the next three retry runs; what it asks beyond them is not waited for. */
+const RUNS_TO_CHOOSE_FROM = 3;
+
+/**
+ * When the next attempt is due after a failed one, or null if that was the last attempt. `retryAfterMs` is what the
+ * receiver asked for (0: nothing). It moves the attempt later, never to before the minimum interval has passed.
+ */
+export function nextAttemptAt(
+  policy: RetryPolicy,
+  attemptNumber: number,
+  endedAtMs: number,
+  retryAfterMs = 0,
+): number | null {
+  if (attemptNumber >= policy.maxAttempts) return null;
+  const first = retryRunAt(policy, endedAtMs + policy.minIntervalMs);
+  const last = first + (RUNS_TO_CHOOSE_FROM - 1) * policy.retryEveryMs;
+  return Math.min(Math.max(first, retryRunAt(policy, endedAtMs + retryAfterMs)), last);
 }
+
+/** The longest time between the end of a failed attempt and the next one. */
+export const longestWaitMs = ({ minIntervalMs, retryEveryMs }: RetryPolicy): number =>
+  minIntervalMs + RUNS_TO_CHOOSE_FROM * retryEveryMs;
 
 /** The end of a claim's lease: the first retry run that is a full interval after the latest possible end of the attempt. */
 export function leaseUntil(policy: RetryPolicy, claimedAtMs: number): number {

@@ -1,6 +1,8 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { notFound } from '../http/problem.js';
 import { ID } from '../values/identifier.js';
+import type { RetryPolicy } from '../values/retry-schedule.js';
+import { type DeliveryPlan, deliveryPlan } from './delivery-plan.js';
 import { type AttemptView, attemptView, deliveredView, type WebhookView, webhookView } from './webhook-view.js';
 import { DeliveredReference, Webhook, WebhookAttempt, type WebhookStatus } from './webhook.entity.js';
 
@@ -8,6 +10,8 @@ import { DeliveredReference, Webhook, WebhookAttempt, type WebhookStatus } from 
 export interface WebhookDetails {
   webhook: WebhookView;
   attempts: AttemptView[];
+  /** Null after the webhook has ended. */
+  plan: DeliveryPlan | null;
 }
 
 /** Which webhooks a list contains; `limit` is at most this many, default 100. */
@@ -32,16 +36,27 @@ export async function listWebhooks(
 }
 
 /** One webhook with its attempts. 404 if there is none with this id. */
-export async function showWebhook({ manager }: DataSource, id: string): Promise<WebhookDetails> {
-  const webhook = await getWebhook(manager, id);
+export async function showWebhook({ manager }: DataSource, retry: RetryPolicy, id: string): Promise<WebhookDetails> {
+  const webhook = await findWebhook(manager, id);
+  if (!webhook) return { webhook: await getDelivered(manager, id), attempts: [], plan: null };
   const attempts = await manager.find(WebhookAttempt, { where: { webhookId: id }, order: { number: 'ASC' } });
-  return { webhook, attempts: attempts.map(attemptView) };
+  return {
+    webhook: webhookView(webhook),
+    attempts: attempts.map((attempt) => attemptView(attempt, webhook)),
+    plan: deliveryPlan(retry, webhook, attempts.at(-1)),
+  };
 }
 
 /** 404 if there is none with this id. */
 export async function getWebhook(manager: EntityManager, id: string): Promise<WebhookView> {
-  const webhook = ID.test(id) ? await manager.findOneBy(Webhook, { id }) : null;
-  if (webhook) return webhookView(webhook);
+  const webhook = await findWebhook(manager, id);
+  return webhook ? webhookView(webhook) : getDelivered(manager, id);
+}
+
+const findWebhook = async (manager: EntityManager, id: string): Promise<Webhook | null> =>
+  ID.test(id) ? manager.findOneBy(Webhook, { id }) : null;
+
+async function getDelivered(manager: EntityManager, id: string): Promise<WebhookView> {
   const delivered = ID.test(id) ? await manager.findOneBy(DeliveredReference, { webhookId: id }) : null;
   if (delivered) return deliveredView(delivered);
   throw notFound(`there is no webhook ${id.slice(0, 64)}`);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { moment, named } from '../http/operation.js';
 import { timeOfId } from '../values/identifier.js';
+import { type Diagnosis, type DiagnosisCode, DIAGNOSES, diagnosisOf } from './transport/diagnosis.js';
 import type { DeliveredReference, Webhook, WebhookAttempt } from './webhook.entity.js';
 
 /** Printable ASCII only, so that deduplication does not depend on the database's collation. */
@@ -28,19 +29,30 @@ export const WebhookView = z.object({
 /** A webhook as its client and operators see it. Times as RFC 3339 text in UTC. */
 export type WebhookView = z.infer<typeof WebhookView>;
 
+const Diagnosis = z
+  .object({
+    code: z.enum(Object.keys(DIAGNOSES) as DiagnosisCode[]).meta({ description: 'For programs.' }),
+    meaning: z.string().meta({ description: 'What the attempt shows about the receiver.' }),
+    remedy: z.string().meta({ description: 'What to do about it.' }),
+  })
+  .register(named, { id: 'Diagnosis' }) satisfies z.ZodType<Diagnosis>;
+/** Null if nothing failed. */
+export const OptionalDiagnosis = Diagnosis.nullable();
+
 export const AttemptView = z
   .object({
     number: z.int(),
     startedAt: moment,
     durationMs: z.int().nullable().meta({ description: 'Null while the attempt is running, or if a crash ended it.' }),
     phase: z.string().nullable().meta({ description: 'The last phase reached: dns, connect, tls, headers or body.' }),
-    address: z.string().nullable().meta({ description: 'The IP address connected to. Null if it is private.' }),
+    address: z.string().nullable().meta({ description: 'The IP address connected to. Null if it is hidden.' }),
     responseStatus: z.int().nullable(),
     error: z.string().nullable().meta({ description: 'Why the attempt failed.' }),
+    diagnosis: OptionalDiagnosis,
     responseSnippet: z
       .string()
       .nullable()
-      .meta({ description: 'The beginning of the response body, at most 1 KiB. Null if the address is private.' }),
+      .meta({ description: 'The beginning of the response body, at most 1 KiB. Null if it is hidden.' }),
   })
   .register(named, { id: 'WebhookAttempt' });
 /** One attempt of a webhook. Times as RFC 3339 text in UTC. */
@@ -81,8 +93,11 @@ export function deliveredView(row: DeliveredReference): WebhookView {
   };
 }
 
-export function attemptView({ webhookId: _, ...attempt }: WebhookAttempt): AttemptView {
-  return { ...attempt, startedAt: new Date(attempt.startedAt).toISOString() };
+export function attemptView({ webhookId: _, ...attempt }: WebhookAttempt, webhook: Webhook): AttemptView {
+  const isCutOff = attempt.durationMs === null && (webhook.status !== 'PENDING' || attempt.number < webhook.attempts);
+  const code = isCutOff ? 'interrupted' : attempt.diagnosis;
+  const diagnosis = code && diagnosisOf(code);
+  return { ...attempt, diagnosis, startedAt: new Date(attempt.startedAt).toISOString() };
 }
 
 const time = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());

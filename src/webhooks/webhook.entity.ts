@@ -8,6 +8,7 @@ import {
   text,
   wholeNumber,
 } from '../database/columns.js';
+import type { DiagnosisCode } from './transport/diagnosis.js';
 
 /** Specification 3; PENDING is "delivery pending/retrying". */
 /** PENDING until one attempt succeeds or the last one fails; SUCCESS and FAILED are final. */
@@ -143,6 +144,10 @@ export class WebhookAttempt {
 
   @Column({ ...text('error', 500), nullable: true })
   error: string | null;
+
+  /** Why it failed, as a code of transport/diagnosis.ts. */
+  @Column({ ...text('diagnosis', 40), nullable: true })
+  diagnosis: DiagnosisCode | null;
 
   @Column({ ...longText('response_snippet'), nullable: true })
   responseSnippet: string | null;

@@ -5,9 +5,13 @@ import { EventsModule } from '../events/usher-emitter.js';
 import { errorLogOf, PRODUCER } from '../queue/queue.module.js';
 import { traceHeaders } from '../tracing/tracing.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
+import type { ContactMessenger } from '../values/contact-messenger.js';
 import { ClientWebhooks } from './api/client-webhooks.js';
 import { TestNotifications } from './api/test-notifications.js';
 import { WebhooksController } from './api/webhooks.controller.js';
+import { CONTACT_MESSENGER, ContactMessages } from './contact/contact-messages.js';
+import { FileMessenger } from './contact/file-messenger.js';
+import { SmtpMessenger } from './contact/smtp-messenger.js';
 import { ClaimStore } from './deliver/claim.store.js';
 import { DatabaseOutage } from './deliver/database-outage.js';
 import { DeliveryEvents } from './deliver/delivery-events.js';
@@ -32,6 +36,18 @@ const createSender = ({ retry, allowPrivateHosts, proxy, traceReceivers }: Resol
     proxy,
     ...(traceReceivers && { extraHeaders: () => traceHeaders() }),
   });
+
+/** Only a process that delivers tells contacts. */
+async function createMessenger({
+  contactMessages,
+  deliver,
+  database,
+}: ResolvedOptions): Promise<ContactMessenger | null> {
+  if (contactMessages === null || !deliver) return null;
+  if ('send' in contactMessages) return contactMessages;
+  if (contactMessages.kind === 'smtp') return SmtpMessenger.open(contactMessages);
+  return new FileMessenger(database.kind === 'embedded' ? database.folder : null);
+}
 
 /**
  * Records notifications and enqueues their delivery. Where the options say `deliver`, its workers deliver them. They need
@@ -61,6 +77,8 @@ const createSender = ({ retry, allowPrivateHosts, proxy, traceReceivers }: Resol
     OutcomeStore,
     Delivery,
     DeliveryProcessor,
+    { provide: CONTACT_MESSENGER, useFactory: createMessenger, inject: [USHER_OPTIONS] },
+    ContactMessages,
     Sweep,
     RetryRun,
     errorLogOf(WEBHOOK_QUEUE),

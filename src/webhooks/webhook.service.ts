@@ -8,6 +8,7 @@ import { inTransaction, joinTransaction, type TransactionOptions } from '../data
 import { conflict, unprocessable, validated } from '../http/problem.js';
 import { REQUEST_ID } from '../http/request-id.js';
 import { NOTIFY_ORDER_COMPLETION, notificationBody } from '../protocol/notification.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
 import { OWNER_ID } from '../values/resource-owner.js';
 import { WebhookRecorder } from './record/webhook.recorder.js';
@@ -55,6 +56,7 @@ export class WebhookService {
     private readonly recorder: WebhookRecorder,
     private readonly clients: ClientsService,
     private readonly audit: AuditLog,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {
     this.webhooks = dataSource.getRepository(Webhook);
   }
@@ -65,9 +67,8 @@ export class WebhookService {
    * is not notified again: the answer is then its webhook, with `isNew` false.
    */
   async notify(request: NotifyRequest, transaction: TransactionOptions = {}): Promise<Notified> {
-    const { notifyUrl = null, ownerId = null, requestId = null, ...required } = validated(NotifyRequest, request);
+    const { notifyUrl = null, ownerId = null, requestId = null, ...required } = this.validated(request);
     const { referenceId, clientId, data } = required;
-    if (notifyUrl !== null) this.clients.checkNotifyUrl(notifyUrl);
     const body = notificationBody(NOTIFY_ORDER_COMPLETION, data);
     if (Buffer.byteLength(body) > BODY_LIMIT)
       throw unprocessable(`the notification is too large; use at most ${BODY_LIMIT} bytes`);
@@ -84,6 +85,10 @@ export class WebhookService {
     return joinTransaction(this.dataSource, transaction, (manager) => this.recorder.record(manager, webhook));
   }
 
+  private validated(request: NotifyRequest): NotifyRequest {
+    return validated(NotifyRequest, request, 'body', ({ notifyUrl }) => this.clients.notifyUrlErrors(notifyUrl));
+  }
+
   /** The webhooks of one reference, newest first. */
   find(referenceId: string): Promise<WebhookView[]> {
     return this.list({ referenceId });
@@ -96,7 +101,7 @@ export class WebhookService {
 
   /** One webhook with its attempts. 404 if there is none with this id. */
   show(id: string): Promise<WebhookDetails> {
-    return showWebhook(this.dataSource, id);
+    return showWebhook(this.dataSource, this.options.retry, id);
   }
 
   /**

@@ -1,8 +1,8 @@
 import { Random } from '../support/random.js';
 import { LIMITS } from './limits.js';
 
-/** `late` is 200 after the timeout; `endless` is 200 with a body that never ends. */
-export type Answer = 'ok' | 'error' | 'hang' | 'reset' | 'late' | 'endless' | 'redirect';
+/** `late` is 200 after the timeout; `endless` is 200 with a body that never ends; `busy` is 503 with Retry-After. */
+export type Answer = 'ok' | 'error' | 'hang' | 'reset' | 'late' | 'endless' | 'redirect' | 'busy';
 
 /** The first answers of each host. Each order picks one from the list of its host. */
 const HOSTS: Answer[][] = [
@@ -13,7 +13,7 @@ const HOSTS: Answer[][] = [
   ['ok', 'reset'],
   ['ok', 'late'],
   ['ok', 'endless'],
-  ['error', 'redirect'],
+  ['error', 'redirect', 'busy'],
 ];
 /** How many attempts of an order get that answer before it gets 200. Nine is more than the maximum of five. */
 const REPEATS = [1, 1, 1, 1, 2, 2, 3, 4, 9];
@@ -35,6 +35,9 @@ export function answerTo(seed: number, host: number, order: number, nth: number)
   const firstAnswer = random.pick(HOSTS[host] ?? ['ok' as const]);
   return nth <= random.pick(REPEATS) ? firstAnswer : 'ok';
 }
+
+/** What the Retry-After of a `busy` answer asks for: whole seconds, up to more than three retry runs. */
+export const askedMs = (seed: number, order: number): number => Random.of(seed, 'asked', order).between(0, 20) * 1_000;
 
 export function lateByMs(seed: number, order: number): number {
   return LIMITS.timeoutMs + Random.of(seed, 'late', order).between(500, 1_500);

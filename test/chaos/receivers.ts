@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { createWriteStream, type WriteStream } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { addressOf, type Answer, answerTo, HANGING_RECEIVER, HOST_COUNT, lateByMs } from './behaviour.js';
+import { addressOf, type Answer, answerTo, askedMs, HANGING_RECEIVER, HOST_COUNT, lateByMs } from './behaviour.js';
 
 /** Settings of the receivers. They run in a separate process, so that their timestamps are not late. */
 export interface Assignment {
@@ -84,6 +84,10 @@ function respond(answer: Answer, id: number, order: number, response: ServerResp
     reset: () => void response.socket?.resetAndDestroy(),
     late: () => void setTimeout(() => send(200), lateByMs(assignment.seed, order)),
     endless: () => sendEndless(id, response),
+    busy: () => {
+      response.setHeader('Retry-After', askedMs(assignment.seed, order) / 1_000);
+      send(503);
+    },
   };
   responses[answer]();
 }

@@ -31,7 +31,7 @@ async function main(): Promise<number> {
   process.stdout.write(`${headline(options)}\n`);
   const observed = await observe(options, folder);
   progress.end();
-  return report(observed, folder);
+  return report(observed, folder, options.seed);
 }
 
 const headline = ({ seed, orders, faults, workers, apis, backend, redis }: Options): string =>
@@ -125,8 +125,8 @@ async function settle({ fleet, query }: Setting, { hangingHosts }: Options): Pro
   await sleep(2 * LIMITS.retryEveryMs);
 }
 
-function report(observed: Observed, folder: string): number {
-  const lines = verdict(observed);
+function report(observed: Observed, folder: string, seed: number): number {
+  const lines = verdict(observed, seed);
   process.stdout.write(`${table(lines)}\n\n`);
   const faults = broken(lines);
   if (faults.length === 0) {

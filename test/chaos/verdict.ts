@@ -2,6 +2,7 @@ import { Evidence, groupBy, isSuccess, type Observed } from './evidence.js';
 import { LIMITS } from './limits.js';
 import { type Reason, REASONS, type Repeat, repeats, wronglyFailed } from './repeats.js';
 import type { AttemptRow } from './tables.js';
+import { wrongWaits } from './waits.js';
 
 /** One line of the report: a number, or a rule with its violations. */
 export interface Line {
@@ -12,9 +13,10 @@ export interface Line {
 }
 
 /** Computed only from the receivers' log and the tables, without Usher's code. */
-export function verdict(observed: Observed): Line[] {
+export function verdict(observed: Observed, seed: number): Line[] {
   const evidence = new Evidence(observed);
-  return [...figures(evidence), ...repeatLines(evidence), ...rules(evidence)];
+  const waits = rule('attempts not due as Retry-After asks', wrongWaits(seed, evidence));
+  return [...figures(evidence), ...repeatLines(evidence), ...rules(evidence), waits];
 }
 
 function figures({ observed, attempts }: Evidence): Line[] {

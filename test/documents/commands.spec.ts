@@ -1,13 +1,12 @@
-import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { CLI } from '../support/process.js';
+import type { Settings } from '../support/backend.js';
+import { freePort } from '../support/process.js';
 import { TestReceiver } from '../support/receiver.js';
 import { TestUsher } from '../support/usher.js';
-
-const run = promisify(execFile);
+import { NOT_RUN } from './not-run.js';
+import { type Block, blocksOf, Shell } from './shell.js';
 
 let usher: TestUsher;
 let receiver: TestReceiver;
@@ -20,10 +19,13 @@ afterAll(async () => {
   receiver.close();
 });
 
-/** In a checkout `npm run -s usher -- …` is the built command; here it is the code under test. */
-const PRELUDE = `set -eo pipefail; npm() { shift 4; "${process.execPath}" "${resolve(CLI)}" "$@"; }\n`;
-/** What `export NAME=…` with three dots takes over from the answer before. */
-const TAKEN_OVER: Record<string, string> = { TOKEN: 'access_token', REFRESH_TOKEN: 'refresh_token', KEY: 'key' };
+const PAGES = [
+  'README.md',
+  ...readdirSync('docs', { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join('docs', name)),
+  'packages/receiver/README.md',
+].filter((page) => existsSync(page));
 
 /** What differs from run to run, on either side. */
 const MASKS: [RegExp, string][] = [
@@ -37,50 +39,68 @@ const MASKS: [RegExp, string][] = [
 const masked = (json: string): unknown =>
   JSON.parse(MASKS.reduce((text, [pattern, mask]) => text.replace(pattern, mask), JSON.stringify(JSON.parse(json))));
 
-interface Block {
-  language: string;
-  code: string;
-}
+const isCommand = ({ language }: Block): boolean => ['sh', 'bash', 'shell', 'console', 'zsh'].includes(language);
+const isRun = (page: string, block: Block): boolean =>
+  isCommand(block) &&
+  !NOT_RUN.some(({ pages, starts }) => pages.includes(page) && starts.some((start) => block.code.startsWith(start)));
 
-const blocksOf = (text: string): Block[] =>
-  [...text.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].map(([, language = '', code = '']) => ({
-    language,
-    code,
-  }));
-
-/** Runs the commands of a document in their order; what a JSON block says must be what the command before it printed. */
-async function follow(text: string): Promise<void> {
-  const { id, secret } = await usher.client(receiver.url);
-  const { PATH, HOME } = process.env;
-  const env: NodeJS.ProcessEnv = { PATH, HOME, ...usher.settings };
-  Object.assign(env, { AUTH_URL: usher.running.url, CLIENT_ID: id, CLIENT_SECRET: secret });
+/** Pastes the commands of a page in their order; what a JSON block says must be what the command before it printed. */
+async function follow(page: string, settings: Settings, here = (code: string): string => code): Promise<string> {
+  const shell = new Shell(settings);
   let printed = '';
-  for (const { language, code } of blocksOf(text)) {
-    if (language === 'json') expect(masked(printed)).toEqual(masked(code));
-    if (language !== 'sh') continue;
-    const command = code.replace(/^export (\w+)=.*…\n/gm, (_, name: string) => {
-      env[name] = String((JSON.parse(printed) as Record<string, unknown>)[TAKEN_OVER[name] ?? '']);
-      return '';
-    });
-    printed = (await run('bash', ['-c', PRELUDE + command], { env })).stdout;
+  let all = '';
+  try {
+    for (const block of blocksOf(page)) {
+      if (block.language === 'json' && printed !== '') expect(masked(printed)).toEqual(masked(block.code));
+      printed = isRun(page, block) ? await shell.paste(here(block.code)) : '';
+      all += printed;
+    }
+    return all;
+  } finally {
+    await shell.end();
   }
 }
 
-describe('every command of the document is run, and answers what it says:', () => {
-  test.each(['sandbox.md', 'errors.md', 'limits.md', 'changing-secrets.md'])('docs/%s', (name) =>
-    follow(readFileSync(join('docs', name), 'utf8')),
+describe('every command can be pasted into one shell, from the start of its page, and prints what the page shows:', () => {
+  const isFollowed = (page: string): boolean => blocksOf(page).some((block) => isRun(page, block));
+
+  test.each(PAGES.filter((page) => page !== 'README.md' && isFollowed(page)))('%s', (page) =>
+    follow(page, { ...usher.settings, AUTH_URL: usher.running.url, NOTIFY_URL: receiver.url }),
   );
 
-  test('README.md, from a token to a notification', async () => {
-    const [, fiveMinutes = ''] =
-      /^## Five minutes with curl\n([^]*?)^## /m.exec(readFileSync('README.md', 'utf8')) ?? [];
-    const [, fromToken = ''] = fiveMinutes.split('get a token:');
-    const here = fromToken
-      .replaceAll('http://127.0.0.1:3000', usher.running.url)
-      .replaceAll('http://127.0.0.1:4000/notify', receiver.url);
-    await follow(here);
-    const [newest] = await usher.webhooks.list({ limit: 1 });
-    expect(here).not.toBe('');
-    await usher.webhook(newest!.referenceId, 'SUCCESS');
+  test('README.md, which starts its own service and receiver', async () => {
+    const [port, receiverPort] = [await freePort(), await freePort()];
+    const here = (code: string): string =>
+      code.replaceAll(':3000', `:${port}`).replaceAll(/\b4000\b/g, String(receiverPort));
+    expect(await follow('README.md', { PORT: String(port) }, here)).toMatch(/signature valid[^]*SUCCESS +1/);
   });
+
+  test('docs/quick-start.md, whose docs/try.sh starts them', async () => {
+    const port = String(await freePort());
+    const printed = await follow('docs/quick-start.md', { PORT: port, AUTH_URL: `http://127.0.0.1:${port}` });
+    expect(printed).toContain('Starting Usher');
+    expect(printed).toContain('"status":"COMPLETED"');
+  });
+});
+
+test('every block of commands is run, or listed with a reason', () => {
+  const commands = PAGES.flatMap((page) => blocksOf(page).map((block) => ({ page, block }))).filter(
+    ({ page, block }) => isCommand(block) && !isRun(page, block),
+  );
+  for (const { pages, starts, reason } of NOT_RUN) {
+    expect(reason).toMatch(/\w+ \w+ \w+/);
+    for (const start of starts)
+      expect([start, commands.some(({ page, block }) => pages.includes(page) && block.code.startsWith(start))]).toEqual(
+        [start, true],
+      );
+  }
+});
+
+test('no block without a language hides commands', () => {
+  const hidden = PAGES.flatMap((page) =>
+    blocksOf(page)
+      .filter(({ language, code }) => language === '' && /^(\$|curl|npm|node|export|docker|kubectl) /m.test(code))
+      .map(({ code }) => [page, code]),
+  );
+  expect(hidden).toEqual([]);
 });

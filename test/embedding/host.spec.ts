@@ -240,6 +240,6 @@ test('a misspelt field is refused by name', async () => {
   const request = { referenceId: 'R', clientId: 'c', data: {}, notifyURL: receiver.url };
   await expect(webhooks.notify(request)).rejects.toMatchObject({
     status: 400,
-    errors: [{ field: 'notifyURL', message: 'is not a known field; did you mean notifyUrl?' }],
+    errors: [{ pointer: '#/notifyURL', message: 'is not a known field; did you mean notifyUrl?' }],
   });
 });

@@ -58,6 +58,6 @@ describe('an Idempotency-Key', () => {
   test('with invalid characters gets a 400 that names the header', async () => {
     const { status, body } = await create(client, 'x'.repeat(256));
     expect(status).toBe(400);
-    expect(body.errors).toMatchObject([{ field: 'Idempotency-Key' }]);
+    expect(body.errors).toMatchObject([{ header: 'Idempotency-Key' }]);
   });
 });

@@ -78,12 +78,14 @@ describe('create-movie-order', () => {
     expect(status).toBe(400);
     expect(headers.get('content-type')).toMatch(/^application\/problem\+json/);
     expect(body).toMatchObject({ status: 400, detail: expect.stringContaining(field) });
-    expect(body.errors).toEqual([{ field, message: expect.any(String) }]);
+    expect(body.errors).toEqual([{ pointer: `#/${field}`, message: expect.any(String) }]);
   });
 
   test('names every invalid field', async () => {
     const { body } = await client.call('POST', '/movie-orders', {});
-    expect((body.errors as { field: string }[]).map(({ field }) => field)).toEqual(Object.keys(NEW_ORDER));
+    expect((body.errors as { pointer: string }[]).map(({ pointer }) => pointer)).toEqual(
+      Object.keys(NEW_ORDER).map((name) => `#/${name}`),
+    );
   });
 
   test.each(['{', '[]', '"text"', 'null', ''])('answers 400 for the body %j', async (text) => {
@@ -153,7 +155,7 @@ describe('an order', () => {
     const key = await client.order();
     const { status, body } = await client.complete(key, { ...COMPLETION, ...change });
     expect(status).toBe(400);
-    expect(body.errors).toMatchObject([{ field }]);
+    expect(body.errors).toMatchObject([{ pointer: `#/${field}` }]);
     expect(await usher.webhooks.find(key)).toEqual([]);
   });
 });
@@ -168,7 +170,7 @@ test.each([
 ])('%s %s refuses a query parameter by name', async (method, path) => {
   const { status, body } = await client.call(method, `${path}?verbose=1`, method === 'POST' ? {} : undefined);
   expect(status).toBe(400);
-  expect(body.errors).toEqual([{ field: 'verbose', message: 'is not known; this route takes no query' }]);
+  expect(body.errors).toEqual([{ parameter: 'verbose', message: 'is not known; this route takes no query' }]);
 });
 
 test('a body that is not valid UTF-8 gets 400 and completes nothing', async () => {

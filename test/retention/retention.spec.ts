@@ -23,6 +23,7 @@ const NOTHING: Purged = {
   orders: 0,
   webhooks: 0,
   webhookRows: 0,
+  failingHosts: 0,
   auditEvents: 0,
 };
 

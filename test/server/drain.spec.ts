@@ -144,9 +144,19 @@ describe('a first start', () => {
       ['', 'master-key', '.s.PGSQL.5432'].map(async (name) => (await stat(join(folder, name))).mode & 0o777),
     );
     expect(modes.map((mode) => mode.toString(8))).toEqual(['700', '600', '600']);
-    expect((await first.end()).code).toBe(0);
+    const { code, stdout: told } = await first.end();
+    expect(code).toBe(0);
+    const messages = told
+      .split('\n')
+      .flatMap((line) => /^\{.*"context":"database".*"msg":"(.*)"\}$/.exec(line)?.[1] ?? []);
+    expect(messages).toEqual([
+      `creating the embedded database in ${join(folder, 'postgres')}; this takes some seconds, once`,
+      expect.stringMatching(/^creating the tables of Usher: Initial\d+$/),
+      'the database is ready',
+    ]);
     const second = await startServer(settings);
     const { stdout, stderr } = await second.end();
+    expect(stdout).not.toContain('creating');
     expect(stdout + stderr).not.toContain('client_secret');
     expect(stdout + stderr).not.toContain(secret);
   });

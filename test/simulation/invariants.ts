@@ -22,6 +22,13 @@ const MAX_ATTEMPTS = 5;
 const MIN_INTERVAL_MS = 30_000;
 const RETRY_EVERY_MS = 120_000;
 
+/** Until when a failed attempt of a webhook put off its next one, as its row says. */
+export interface NextAttempt {
+  webhook: string;
+  attempt: number;
+  at: number;
+}
+
 /** What was observed during a schedule. */
 export interface Observations {
   log: Arrival[];
@@ -31,16 +38,17 @@ export interface Observations {
   jobs: Set<string>;
   /** By webhook: when its SUCCESS was recorded. */
   recordedAt: Map<string, number>;
+  nextAttempts: NextAttempt[];
   /** How many requests a crowd may have open. */
   crowdShare: number;
 }
 
 /** Checks a finished schedule by the observations and the tables. Returns every violation. */
 export async function violations(dataSource: DataSource, observed: Observations): Promise<string[]> {
-  const { log, completed, jobs, recordedAt, crowdShare } = observed;
+  const { log, completed, jobs, recordedAt, nextAttempts, crowdShare } = observed;
   const webhooks = await read(dataSource);
   const attempts = await readAttempts(dataSource);
-  const found = unfairness(webhooks, log, crowdShare);
+  const found = [...unfairness(webhooks, log, crowdShare), ...wrongWaits(nextAttempts, log)];
   for (const reference of completed) {
     if (!webhooks.some((webhook) => webhook.reference === reference)) found.push(`${reference} has no webhook`);
   }
@@ -107,6 +115,23 @@ function spacing(reference: string, webhooks: Row[], log: Arrival[]): string[] {
   return times.slice(1).some((at, index) => at - (times[index] ?? 0) < MIN_INTERVAL_MS)
     ? [`${reference}: two attempts within 30 s`]
     : [];
+}
+
+/** A Retry-After moves the next attempt later: never sooner than the schedule, never beyond three retry runs. */
+function wrongWaits(nextAttempts: NextAttempt[], log: Arrival[]): string[] {
+  return nextAttempts.flatMap(({ webhook, attempt, at }) => {
+    const arrival = log.find((one) => one.webhook === webhook && one.attempt === attempt);
+    if (!arrival) return [`webhook ${webhook}: attempt ${attempt} was recorded but never arrived`];
+    const { endedAt, retryAfterMs } = arrival;
+    const ordinary = firstRunAfter(endedAt + MIN_INTERVAL_MS);
+    const latest = ordinary + 2 * RETRY_EVERY_MS;
+    const asked = Math.min(firstRunAfter(endedAt + retryAfterMs), latest);
+    const waited = `webhook ${webhook}: after attempt ${attempt} the next one is due ${at - endedAt} ms after its end`;
+    if (at < ordinary) return [`${waited}, sooner than the schedule`];
+    if (at > latest) return [`${waited}, beyond three retry runs`];
+    if (at < asked) return [`${waited}; its receiver asked for ${retryAfterMs} ms`];
+    return at > Math.max(ordinary, asked) ? [`${waited}, later than needed`] : [];
+  });
 }
 
 const firstRunAfter = (moment: number): number => Math.ceil(moment / RETRY_EVERY_MS) * RETRY_EVERY_MS;

@@ -34,6 +34,24 @@ const MUTATIONS = [
   ['no minimum interval', 'values/retry-schedule.ts', 'endedAtMs + policy.minIntervalMs', 'endedAtMs'],
   ['retries between the retry runs', 'values/retry-schedule.ts', 'runAt(retryEveryMs, timeMs)', 'timeMs'],
   [
+    'a Retry-After is ignored',
+    'webhooks/deliver/outcome.store.ts',
+    "outcome.kind === 'refused' ? outcome.retryAfterMs : 0",
+    '0',
+  ],
+  [
+    'a Retry-After brings an attempt forward',
+    'values/retry-schedule.ts',
+    'Math.max(first, retryRunAt(',
+    'Math.min(first, retryRunAt(',
+  ],
+  [
+    'a Retry-After is waited for without end',
+    'values/retry-schedule.ts',
+    'const RUNS_TO_CHOOSE_FROM = 3;',
+    'const RUNS_TO_CHOOSE_FROM = 300;',
+  ],
+  [
     'a stale claim is sent',
     'webhooks/deliver/delivery.ts',
     'const STALE_CLAIM_MS = 5_000',

@@ -13,7 +13,7 @@ import type { Random } from '../support/random.js';
 import { BullModel } from './bull-model.js';
 import { crowdOrders, healthyOrders, type SimulatedOrder } from './crowd.js';
 import { violations } from './invariants.js';
-import { Receivers } from './receivers.js';
+import { BEHAVIOUR_COUNT, Receivers } from './receivers.js';
 import { SimulatedWorker, SLOTS, type World } from './simulated-worker.js';
 import type { VirtualTime } from './virtual-time.js';
 
@@ -55,16 +55,27 @@ export class Schedule {
     const chances = this.hasCrowd
       ? { crashChance: 0, pauseChance: 0 }
       : { crashChance: random.pick([0, 0.01, 0.05]), pauseChance: random.pick([0, 0.05]) };
-    const recordedAt = new Map<string, number>();
-    this.world = { time, random, queue, receivers, dataSource, config, deliveryQueue, secrets, recordedAt, ...chances };
+    const recorded = { recordedAt: new Map<string, number>(), nextAttempts: [] };
+    this.world = {
+      time,
+      random,
+      queue,
+      receivers,
+      dataSource,
+      config,
+      deliveryQueue,
+      secrets,
+      ...recorded,
+      ...chances,
+    };
     const afterCommit = new AfterCommit(dataSource);
     this.recorder = new WebhookRecorder(afterCommit, deliveryQueue, config);
     const audit = new AuditLog(dataSource, afterCommit, config);
-    this.service = new WebhookService(dataSource, this.recorder, null as never, audit);
+    this.service = new WebhookService(dataSource, this.recorder, null as never, audit, config);
   }
 
   async play(): Promise<string[]> {
-    const { time, dataSource, receivers, queue, recordedAt } = this.world;
+    const { time, dataSource, receivers, queue, recordedAt, nextAttempts } = this.world;
     for (let i = 0; i < WORKERS; i += 1) this.startWorker();
     if (this.hasCrowd) this.planCrowd();
     else this.planFaultyRun();
@@ -80,6 +91,7 @@ export class Schedule {
       completed: this.completed,
       jobs: queue.everAdded,
       recordedAt,
+      nextAttempts,
       // An eighth of four slots is less than one, so it is one in each worker.
       crowdShare: WORKERS,
     });
@@ -112,7 +124,7 @@ export class Schedule {
   private planOrder(number: number): void {
     const { time, random } = this.world;
     const reference = `order-${number}`;
-    const behaviour = random.between(0, 6);
+    const behaviour = random.between(0, BEHAVIOUR_COUNT - 1);
     const order = { reference, client: CLIENT, url: `https://receiver-${behaviour}.example/${behaviour}` };
     for (let times = random.pick([1, 1, 2, 3]); times > 0; times -= 1) {
       time.at(START + random.between(0, FAULTS_MS), () => void this.complete(order, random.chance(0.2)));

@@ -3,6 +3,8 @@ import { type DataSource, In } from 'typeorm';
 import type { Workers } from '../../src/queue/workers.js';
 import type { Config } from '../../src/server/settings/settings.js';
 import type { ClaimResult, DeliveryState } from '../../src/webhooks/deliver/attempt.js';
+import { MetricsRegistry } from '../../src/metrics/metrics.module.js';
+import { ContactMessages } from '../../src/webhooks/contact/contact-messages.js';
 import { ClaimStore } from '../../src/webhooks/deliver/claim.store.js';
 import { DatabaseOutage } from '../../src/webhooks/deliver/database-outage.js';
 import { DeliveryEvents } from '../../src/webhooks/deliver/delivery-events.js';
@@ -18,6 +20,7 @@ import type { Outcome } from '../../src/webhooks/transport/outcome.js';
 import { WebhookEndedEmitter } from '../../src/webhooks/webhook-ended.event.js';
 import { Webhook } from '../../src/webhooks/webhook.entity.js';
 import type { Random } from '../support/random.js';
+import type { NextAttempt } from './invariants.js';
 import type { BullModel, ModelJob, Owner } from './bull-model.js';
 import type { Receivers } from './receivers.js';
 import type { VirtualTime } from './virtual-time.js';
@@ -33,6 +36,8 @@ export interface World {
   secrets: SigningSecrets;
   /** By webhook: when its SUCCESS was recorded. */
   recordedAt: Map<string, number>;
+  /** The next attempts that recorded failures led to. */
+  nextAttempts: NextAttempt[];
   /** The probability of a crash and of a pause at each step of a process. */
   crashChance: number;
   pauseChance: number;
@@ -79,19 +84,25 @@ export class SimulatedWorker implements Owner {
     // Not used, because the queue model gives out the jobs.
     const workers = {} as Workers;
     this.processor = new DeliveryProcessor(delivery, config, workers, outage);
-    this.retryRun = new RetryRun(queue as never, new Sweep(dataSource, deliveryQueue, config, events), config, workers);
+    const messages = new ContactMessages(dataSource, config, null, new MetricsRegistry());
+    const sweep = new Sweep(dataSource, deliveryQueue, config, events);
+    this.retryRun = new RetryRun(queue as never, sweep, messages, config, workers);
   }
 
-  /** Records when each SUCCESS was written, because an earlier attempt may end after it. */
+  /** Notes when each SUCCESS was written, because an earlier attempt may end after it, and each next attempt. */
   private async record(
     outcomes: OutcomeStore,
     finished: Parameters<OutcomeStore['record']>[0],
   ): Promise<DeliveryState[]> {
-    const { dataSource, time, recordedAt } = this.world;
+    const { dataSource, time, recordedAt, nextAttempts } = this.world;
     const states = await outcomes.record(finished);
-    const ids = finished.map(({ claim }) => claim.webhook.id);
-    const succeeded = await dataSource.getRepository(Webhook).findBy({ id: In(ids), status: 'SUCCESS' });
-    for (const { id } of succeeded) if (!recordedAt.has(id)) recordedAt.set(id, time.now);
+    const attempts = new Map(finished.map(({ claim }) => [claim.webhook.id, claim.attempt]));
+    const rows = await dataSource.getRepository(Webhook).findBy({ id: In([...attempts.keys()]) });
+    for (const { id, status, attempts: claimed, nextAttemptAt } of rows) {
+      if (status === 'SUCCESS' && !recordedAt.has(id)) recordedAt.set(id, time.now);
+      const isOfThisAttempt = nextAttemptAt !== null && claimed === attempts.get(id);
+      if (isOfThisAttempt) nextAttempts.push({ webhook: id, attempt: claimed, at: nextAttemptAt });
+    }
     return states;
   }
 

@@ -11,9 +11,26 @@ test('every link between documents has an existing target', () => {
     ...inDocs.map((name) => join('docs', name)),
   ];
   const broken = documents.flatMap((document) =>
-    [...readFileSync(document, 'utf8').matchAll(/\]\((?!https?:)([^)#]+)/g)]
-      .map(([, link = '']) => join(dirname(document), link))
-      .filter((path) => !existsSync(path)),
+    [...readFileSync(document, 'utf8').matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)].flatMap(
+      ([link, path, anchor]) => {
+        const target = path ? join(dirname(document), path) : document;
+        const isThere = existsSync(target) && (!anchor || !isDocument(target) || anchorsOf(target).includes(anchor));
+        return isThere ? [] : `${document}: ${link.slice(1)}`;
+      },
+    ),
   );
   expect(broken).toEqual([]);
 });
+
+/** The anchors that GitHub gives to the headings of a document. */
+const anchorsOf = (document: string): string[] =>
+  [
+    ...readFileSync(document, 'utf8')
+      .replaceAll(/^ *```[^]*?^ *```$/gm, '')
+      .matchAll(/^#+ (.*)$/gm),
+  ].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );

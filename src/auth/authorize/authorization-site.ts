@@ -6,7 +6,7 @@ import { seeOther } from '../../http/pages/page.js';
 import { notFound } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { actor } from '../../values/actor.js';
-import { isLoopbackUrl } from '../../values/redirect-uri.js';
+import { isLoopbackUrl } from '../../clients/redirect-uri.js';
 import {
   OWNER_ID,
   type ResourceOwner,

@@ -7,7 +7,7 @@ import {
   text,
   wholeNumber,
 } from '../../database/columns.js';
-import { MAX_REDIRECT_URI_LENGTH } from '../../values/redirect-uri.js';
+import { MAX_REDIRECT_URI_LENGTH } from '../../clients/redirect-uri.js';
 
 const DIGEST_LENGTH = 43;
 

@@ -50,7 +50,9 @@ export class BearerGuard implements CanActivate {
     const holder = await this.tokens.holderOf(token);
     if (holder) return holder;
     this.failures.count(address);
-    throw invalidToken(this.wrongEnvironment(token) ?? 'the access token is unknown, expired or revoked');
+    throw invalidToken(
+      this.wrongEnvironment(token) ?? wrongKind(token) ?? 'the access token is unknown, expired or revoked',
+    );
   }
 
   /** The most common mistake. The environment is readable in the token's prefix, so naming it reveals nothing. */
@@ -65,12 +67,22 @@ export class BearerGuard implements CanActivate {
 
 function bearerToken(header: string | undefined): string {
   const token = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i.exec(header ?? '')?.[1];
-  if (token === undefined)
-    throw unauthorized(
-      'the access token is missing; send Authorization: Bearer <access_token>',
-      'Bearer realm="usher"',
-    );
+  if (token === undefined) throw unauthorized(`${lackOf(header)}; ${HOW}`, 'Bearer realm="usher"');
   return token;
+}
+
+const HOW = 'send Authorization: Bearer <access_token>, with a token from POST /auth/token';
+
+function lackOf(header: string | undefined): string {
+  if (header === undefined) return 'the access token is missing';
+  if (/^basic\b/i.test(header)) return 'this path takes an access token, not the client id and secret';
+  return 'the Authorization header is not a Bearer token';
+}
+
+/** The prefix of a token shows its kind. */
+function wrongKind(token: string): string | null {
+  const kind = parseToken(token)?.kind ?? 'access';
+  return kind === 'access' ? null : `this is a ${kind === 'code' ? 'code' : 'refresh token'}; send the access_token`;
 }
 
 /** RFC 6750 §3.1. */

@@ -5,6 +5,7 @@ import { BasicStrategy as PassportBasicStrategy } from 'passport-http';
 import { ClientSecrets } from '../../clients/secrets/client-secrets.js';
 import type { AuthenticatedClient } from '../../clients/secrets/remembered-clients.js';
 import { parseBasicHeader } from '../../http/basic-credentials.js';
+import type { HttpRequest } from '../../http/exchange.js';
 import { OAuthError } from '../../http/oauth-error.js';
 
 /** Not `basic`: an embedding application may register its own strategy with that name. */
@@ -58,8 +59,19 @@ export class StrategyGuard extends AuthGuard() {
     context: ExecutionContext,
   ): T {
     if (error) throw error;
-    if (!client) throw new OAuthError('invalid_client', 'the client id or the client secret is invalid');
-    context.switchToHttp().getRequest<Partial<AuthenticatedClient>>().rememberedSecret = info?.rememberedSecret ?? null;
+    const request = context.switchToHttp().getRequest<HttpRequest & Partial<AuthenticatedClient>>();
+    if (!client) throw new OAuthError('invalid_client', refusalOf(request.headers.authorization));
+    request.rememberedSecret = info?.rememberedSecret ?? null;
     return client;
   }
+}
+
+const HOW = 'send Authorization: Basic <BASE64(client_id:client_secret)>, with curl: -u client_id:client_secret';
+
+/** Says how to send credentials if there are none. It reveals nothing: it depends on the request alone. */
+function refusalOf(header: string | undefined): string {
+  if (header === undefined) return `the client credentials are missing; ${HOW}`;
+  if (/^bearer\b/i.test(header)) return `this path takes the client id and secret, not a token; ${HOW}`;
+  if (parseBasicHeader(header).length === 0) return `the Authorization header has no client id and secret; ${HOW}`;
+  return 'the client id or the client secret is invalid';
 }

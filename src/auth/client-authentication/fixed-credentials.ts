@@ -16,8 +16,14 @@ export type Holder = 'operator' | 'internal';
 
 /** What the caller is told without valid credentials. */
 const CHALLENGES: Record<Holder, [detail: string, challenge: string]> = {
-  operator: ['send OPS_USER and OPS_PASSWORD by HTTP Basic', 'Basic realm="usher ops", charset="UTF-8"'],
-  internal: ['send INTERNAL_USER and INTERNAL_PASSWORD by HTTP Basic', 'Basic realm="usher internal", charset="UTF-8"'],
+  operator: [
+    'send the operator credentials as Authorization: Basic <BASE64(OPS_USER:OPS_PASSWORD)>, with curl: -u "$OPS_USER:$OPS_PASSWORD"',
+    'Basic realm="usher ops", charset="UTF-8"',
+  ],
+  internal: [
+    'send the internal credentials as Authorization: Basic <BASE64(INTERNAL_USER:INTERNAL_PASSWORD)>, with curl: -u "$INTERNAL_USER:$INTERNAL_PASSWORD"',
+    'Basic realm="usher internal", charset="UTF-8"',
+  ],
 };
 
 /** Checks these passwords: limits guessing per address, and counts failures in the metrics and the audit. */

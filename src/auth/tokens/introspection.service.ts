@@ -7,7 +7,7 @@ import type { Parameters } from '../../http/oauth-parameters.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { subjectOf } from '../../values/resource-owner.js';
 import { AccessToken, EXPIRY_MARGIN_MS, Grant } from './grant.entity.js';
-import { checkBodyCredentials, requiredText } from './token-request.js';
+import { tokenOf } from './token-request.js';
 import { digestToken, parseToken } from './token.js';
 import type { Introspection } from './token.schemas.js';
 import { TokenStore } from './store/token.store.js';
@@ -32,8 +32,7 @@ export class IntrospectionService {
 
   /** RFC 7662. A client sees only its own tokens. The internal credential (`null`) sees the tokens of all clients. */
   async introspect(caller: Client | null, parameters: Parameters): Promise<Introspection> {
-    checkBodyCredentials(parameters, caller?.id ?? this.options.internal?.user ?? '');
-    const token = requiredText(parameters, 'token');
+    const token = tokenOf(parameters, caller?.id ?? this.options.internal?.user ?? '');
     const kind = parseToken(token)?.kind;
     if (kind !== 'access' && kind !== 'refresh') return INACTIVE;
     const digest = digestToken(token);

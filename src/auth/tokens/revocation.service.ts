@@ -8,7 +8,7 @@ import type { Parameters } from '../../http/oauth-parameters.js';
 import { AccessTokens } from '../bearer/access-tokens.js';
 import { AccessToken, Grant } from './grant.entity.js';
 import { type IssuedToken, lockIssuedToken } from './store/issued-tokens.js';
-import { checkBodyCredentials, requiredText } from './token-request.js';
+import { tokenOf } from './token-request.js';
 
 /** Token revocation (RFC 7009). The prefix of a token shows its kind, so token_type_hint is ignored. */
 @Injectable()
@@ -21,8 +21,7 @@ export class RevocationService {
 
   /** Revokes a token of this client, and with a refresh token its access tokens. Ignores any other token. */
   async revoke(client: Client, parameters: Parameters): Promise<void> {
-    checkBodyCredentials(parameters, client.id);
-    const token = requiredText(parameters, 'token');
+    const token = tokenOf(parameters, client.id);
     const revoked = await inTransaction(this.dataSource, async (manager) => {
       const found = await lockIssuedToken(manager, token);
       const own = found?.clientId === client.id ? found : null;

@@ -2,9 +2,20 @@ import type { GrantType } from '../../clients/client.entity.js';
 import { OAuthError } from '../../http/oauth-error.js';
 import type { Parameters } from '../../http/oauth-parameters.js';
 
-/** The grant_type, if the endpoint accepts it (specification 4.1 and 4.2; errors: RFC 6749 §5.2). */
-export function grantTypeOf(body: Parameters, accepted: GrantType[]): GrantType {
-  const given = requiredText(body, 'grant_type');
+/** The parameters that a grant needs beside grant_type. */
+const NEEDED: Readonly<Partial<Record<string, string[]>>> = {
+  refresh_token: ['refresh_token'],
+  authorization_code: ['code', 'code_verifier'],
+};
+
+/**
+ * The grant_type, if the endpoint accepts it (specification 4.1 and 4.2). Checks the credentials in the body and the
+ * parameters of the grant as well, and names everything that is missing or malformed (RFC 6749 §5.2).
+ */
+export function grantTypeOf(body: Parameters, clientId: string, accepted: GrantType[]): GrantType {
+  const given = body.grant_type;
+  const likely = accepted.length === 1 && textFault(body, 'grant_type') !== null ? accepted[0] : given;
+  refuse([...credentialFaults(body, clientId), ...textFaults(body, ['grant_type', ...(NEEDED[String(likely)] ?? [])])]);
   const grantType = accepted.find((one) => one === given);
   if (grantType) return grantType;
   const wanted = given === 'client_credentials' ? 'POST /auth/token' : accepted.join(' or ');
@@ -12,13 +23,30 @@ export function grantTypeOf(body: Parameters, accepted: GrantType[]): GrantType 
   throw new OAuthError('unsupported_grant_type', `${name} is not supported here; use ${wanted}`);
 }
 
+/** The `token` to revoke or to introspect. Checks the credentials in the body as well. */
+export function tokenOf(body: Parameters, clientId: string): string {
+  refuse([...credentialFaults(body, clientId), ...textFaults(body, ['token'])]);
+  return requiredText(body, 'token');
+}
+
 /** Returns a required parameter, which must be a non-empty string. */
 export function requiredText(body: Parameters, name: string): string {
+  refuse(textFaults(body, [name]));
+  return body[name] as string;
+}
+
+function refuse(faults: string[]): void {
+  if (faults.length > 0) throw new OAuthError('invalid_request', faults.join('; '));
+}
+
+const textFaults = (body: Parameters, names: string[]): string[] =>
+  names.flatMap((name) => textFault(body, name) ?? []);
+
+function textFault(body: Parameters, name: string): string | null {
   const value = body[name];
-  if (value === undefined) throw new OAuthError('invalid_request', `${name} is missing`);
-  if (typeof value !== 'string') throw new OAuthError('invalid_request', `${name} must be a string`);
-  if (value === '') throw new OAuthError('invalid_request', `${name} is empty`);
-  return value;
+  if (value === undefined) return `${name} is missing`;
+  if (typeof value !== 'string') return `${name} must be a string`;
+  return value === '' ? `${name} is empty` : null;
 }
 
 /** No scopes are defined, so only a missing or empty scope is accepted. */
@@ -28,13 +56,13 @@ export function checkScope(body: Parameters): void {
 }
 
 /** The Basic header identifies the client. The body may repeat the same client_id but must not carry a secret. */
-export function checkBodyCredentials(body: Parameters, clientId: string): void {
-  if (isGiven(body.client_secret) || isGiven(body.client_assertion)) {
-    throw new OAuthError('invalid_request', 'send the client credentials in the Authorization header only');
-  }
-  if (isGiven(body.client_id) && body.client_id !== clientId) {
-    throw new OAuthError('invalid_request', 'client_id differs from the Authorization header');
-  }
+function credentialFaults(body: Parameters, clientId: string): string[] {
+  const hasSecret = isGiven(body.client_secret) || isGiven(body.client_assertion);
+  const isOther = isGiven(body.client_id) && body.client_id !== clientId;
+  return [
+    ...(hasSecret ? ['send the client credentials in the Authorization header only'] : []),
+    ...(isOther ? ['client_id differs from the Authorization header'] : []),
+  ];
 }
 
 /** RFC 6749 §3.2: an empty parameter counts as omitted. So does null, which serializers write for an unset field. */

@@ -9,7 +9,7 @@ import { type Environment, newId } from '../../values/identifier.js';
 import { CodeExchange } from '../authorize/code-exchange.js';
 import { type TokenEndpoint, TokenEvents } from './token-events.js';
 import { TokenLimit } from './token-limit.js';
-import { checkBodyCredentials, checkScope, grantTypeOf, requiredText } from './token-request.js';
+import { checkScope, grantTypeOf, requiredText } from './token-request.js';
 import { digestToken, generateToken, parseToken } from './token.js';
 import type { TokenResponse } from './token.schemas.js';
 import { TokenStore } from './store/token.store.js';
@@ -54,8 +54,7 @@ export class TokenService {
 
   private check(client: Client, parameters: Parameters, accepted: GrantType[]): GrantType {
     this.limit.count(client.id);
-    checkBodyCredentials(parameters, client.id);
-    const grantType = grantTypeOf(parameters, accepted);
+    const grantType = grantTypeOf(parameters, client.id, accepted);
     checkAllowed(client, grantType);
     checkScope(parameters);
     return grantType;

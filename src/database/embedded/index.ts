@@ -25,6 +25,8 @@ const BASE_OPTIONS = { user: 'postgres', database: 'postgres', port: 5432, ssl: 
 
 export type EmbeddedConnection = typeof BASE_OPTIONS & ({ readonly stream: () => Duplex } | { readonly host: string });
 
+type Log = (message: string) => void;
+
 export interface EmbeddedPostgres {
   /** 'owner' runs PGlite in this process; 'guest' uses the process that does. */
   readonly role: 'owner' | 'guest';
@@ -34,12 +36,19 @@ export interface EmbeddedPostgres {
   close(): Promise<void>;
 }
 
-/** 'own' runs the database here or throws FolderInUseError; 'join' uses the process that already runs it, if any. */
-export async function openEmbeddedPostgres(folder: string, mode: 'own' | 'join'): Promise<EmbeddedPostgres> {
+/**
+ * 'own' runs the database here or throws FolderInUseError; 'join' uses the process that already runs it, if any. `log` is told
+ * what takes time.
+ */
+export async function openEmbeddedPostgres(
+  folder: string,
+  mode: 'own' | 'join',
+  log: Log = () => undefined,
+): Promise<EmbeddedPostgres> {
   const path = await prepareFolder(folder);
   const sockets = await openSocketFolder(path);
   try {
-    return await open(path, sockets, mode);
+    return await open(path, sockets, mode, log);
   } catch (error) {
     await sockets.close();
     const { code, syscall } = error as NodeJS.ErrnoException;
@@ -48,10 +57,10 @@ export async function openEmbeddedPostgres(folder: string, mode: 'own' | 'join')
   }
 }
 
-async function open(folder: string, sockets: SocketFolder, mode: 'own' | 'join'): Promise<EmbeddedPostgres> {
+async function open(folder: string, sockets: SocketFolder, mode: 'own' | 'join', log: Log): Promise<EmbeddedPostgres> {
   for (;;) {
     const lock = await FolderLock.acquire(sockets.path);
-    if (lock instanceof FolderLock) return openAsOwner(folder, sockets, lock);
+    if (lock instanceof FolderLock) return openAsOwner(folder, sockets, lock, log);
     try {
       if (mode === 'own') throw new FolderInUseError(folder, lock.pid);
       if (await lock.isServing()) return openAsGuest(sockets);
@@ -66,10 +75,15 @@ function openAsGuest(sockets: SocketFolder): EmbeddedPostgres {
   return { role: 'guest', connection: { ...BASE_OPTIONS, host: sockets.path }, close: once(() => sockets.close()) };
 }
 
-async function openAsOwner(folder: string, sockets: SocketFolder, lock: FolderLock): Promise<EmbeddedPostgres> {
+async function openAsOwner(
+  folder: string,
+  sockets: SocketFolder,
+  lock: FolderLock,
+  log: Log,
+): Promise<EmbeddedPostgres> {
   let db: PGlite | undefined;
   try {
-    db = await startPGlite(folder);
+    db = await startPGlite(folder, log);
     const multiplexer = await Multiplexer.over(db);
     const server = await serve(multiplexer, join(sockets.path, '.s.PGSQL.5432'));
     lock.announceServing();

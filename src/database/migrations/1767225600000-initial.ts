@@ -6,6 +6,7 @@ import {
   type TableIndexOptions,
 } from 'typeorm';
 import { authorizationTables } from './authorization-tables.js';
+import { contactTables } from './contact-tables.js';
 import { columnsFor, tablePath } from './column-types.js';
 
 /** MySQL commits every statement of a migration. Each step therefore skips what a process that was killed has done. */
@@ -24,6 +25,7 @@ export class Initial1767225600000 implements MigrationInterface {
       text('id', 255, primary),
       text('name', 200),
       text('notify_url', 2048, optional),
+      text('contact', 254, optional),
       text('grant_types', 100),
       wholeNumber('created_at'),
       wholeNumber('disabled_at', optional),
@@ -171,6 +173,7 @@ export class Initial1767225600000 implements MigrationInterface {
         text('address', 64, optional),
         smallNumber('response_status', optional),
         text('error', 500, optional),
+        text('diagnosis', 40, optional),
         longText('response_snippet', optional),
       ],
       [{ name: 'usher_webhook_attempt_started', columnNames: ['started_at'] }],
@@ -191,11 +194,13 @@ export class Initial1767225600000 implements MigrationInterface {
         { name: 'usher_audit_event_subject', columnNames: ['subject', 'id'] },
       ],
     );
-    for (const table of authorizationTables(columns)) await create(...table);
+    for (const table of [...authorizationTables(columns), ...contactTables(columns)]) await create(...table);
   }
 
   async down(runner: QueryRunner): Promise<void> {
     for (const name of [
+      'contact_state',
+      'failing_host',
       'member_session',
       'member',
       'consent',

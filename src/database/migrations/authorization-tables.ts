@@ -1,7 +1,7 @@
 import type { TableColumnOptions, TableIndexOptions } from 'typeorm';
 import type { columnsFor } from './column-types.js';
 
-type NewTable = [name: string, columns: TableColumnOptions[], indices?: TableIndexOptions[]];
+export type NewTable = [name: string, columns: TableColumnOptions[], indices?: TableIndexOptions[]];
 
 /** The tables of the authorization-code grant, a part of the initial migration. */
 export function authorizationTables({ text, longText, wholeNumber }: ReturnType<typeof columnsFor>): NewTable[] {

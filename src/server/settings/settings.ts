@@ -1,7 +1,8 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { productionFaults } from '../../resolve-options.js';
+import { defaultChannel, productionFaults } from '../../resolve-options.js';
 import type {
+  ContactChannel,
   Credentials,
   DatabaseLocation,
   QueueLocation,
@@ -10,7 +11,9 @@ import type {
 } from '../../usher.options.js';
 import { SYSTEM } from '../../values/actor.js';
 import { connectionUrlFault, DATABASE_SCHEMES, QUEUE_EXAMPLE, QUEUE_SCHEMES } from '../../values/connection-url.js';
+import type { Environment } from '../../values/identifier.js';
 import { parseMasterKeys } from '../../values/master-key.js';
+import { senderFault, smtpUrlFault } from '../../values/smtp-url.js';
 import { passwordFault, StartUpError } from '../../values/start-up-error.js';
 import { misspeltNames } from './misspelling.js';
 import { SettingReader, type TrustedProxies } from './setting-reader.js';
@@ -59,6 +62,7 @@ const SETTING_NAMES: SettingNames = {
   allowPrivateHosts: 'WEBHOOK_ALLOW_PRIVATE_HOSTS',
   retry: 'WEBHOOK_TIMEOUT, WEBHOOK_RETRY_* and WEBHOOK_MAX_ATTEMPTS',
   internalPassword: 'INTERNAL_PASSWORD',
+  publicUrl: 'USHER_AUTH_URL',
 };
 
 /**
@@ -135,6 +139,7 @@ function readConfig(read: SettingReader): Config {
     allowPrivateHosts:
       read.flag('WEBHOOK_ALLOW_PRIVATE_HOSTS') ?? (isLocalSandbox && unsafeDefault(true, 'private Notify URLs')),
     proxy: readEgressProxy(read),
+    contactMessages: readContactChannel(read, environment),
     traceReceivers: read.flag('WEBHOOK_TRACEPARENT') ?? false,
     accessTokenSeconds: Math.floor(read.duration('ACCESS_TOKEN_LIFETIME', '60d', 1_000, 3_650 * DAY_MS) / 1_000),
     refreshTokenSeconds: Math.floor(read.duration('REFRESH_TOKEN_LIFETIME', '365d', 1_000, 3_650 * DAY_MS) / 1_000),
@@ -213,6 +218,16 @@ function checkUrl(read: SettingReader, name: string, location: DatabaseLocation 
   const fault = 'url' in location ? connectionUrlFault(location.kind, location.url) : null;
   if (fault !== null) read.fault(`${name}: ${fault}`);
   return fault === null;
+}
+
+function readContactChannel(read: SettingReader, environment: Environment): ContactChannel {
+  const [smtpUrl, from] = [read.secret('SMTP_URL'), read.optional('SMTP_FROM')];
+  if (smtpUrl === null && from === null) return defaultChannel(environment);
+  if (smtpUrl === null) return read.missing('SMTP_URL', 'SMTP_FROM needs it, like smtp://mail.example:587', null);
+  if (from === null) return read.missing('SMTP_FROM', 'SMTP_URL needs it, like usher@cinema.example', null);
+  const faults = { SMTP_URL: smtpUrlFault(smtpUrl), SMTP_FROM: senderFault(from) };
+  for (const [name, fault] of Object.entries(faults)) if (fault !== null) read.fault(`${name} ${fault}`);
+  return faults.SMTP_URL === null ? { kind: 'smtp', url: new URL(smtpUrl), from } : null;
 }
 
 const isLoopback = (host: string): boolean =>

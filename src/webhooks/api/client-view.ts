@@ -1,10 +1,13 @@
 import { z } from 'zod';
 import { named } from '../../http/operation.js';
-import { ID } from '../../values/identifier.js';
-import { isPublicAddress } from '../../values/notify-url.js';
+import { type Environment, ID } from '../../values/identifier.js';
+import { addressKind } from '../../values/notify-url.js';
+import { DeliveryPlan } from '../delivery-plan.js';
 import { AttemptView, ReferenceId, WebhookView } from '../webhook-view.js';
 
 const moment = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time like 2026-01-01T00:00:00Z' });
+
+const LIMIT_RANGE = 'must be a whole number from 1 to 100';
 
 /** The query of `GET /webhooks`. */
 export const WebhookQuery = z.strictObject({
@@ -12,7 +15,13 @@ export const WebhookQuery = z.strictObject({
   reference: ReferenceId.optional().meta({ description: 'The `key` of an order.' }),
   createdAfter: moment.optional().meta({ description: 'Created at this time or later.' }),
   createdBefore: moment.optional().meta({ description: 'Created before this time.' }),
-  limit: z.coerce.number().int().min(1).max(100).default(50).meta({ description: 'The number of webhooks on a page.' }),
+  limit: z.coerce
+    .number(LIMIT_RANGE)
+    .int(LIMIT_RANGE)
+    .min(1, LIMIT_RANGE)
+    .max(100, LIMIT_RANGE)
+    .default(50)
+    .meta({ description: 'The number of webhooks on a page.' }),
   cursor: z
     .string()
     .regex(ID, 'must be the nextCursor of an earlier page')
@@ -26,7 +35,10 @@ export const ClientWebhook = WebhookView.omit({ clientId: true, ownerId: true })
 export type ClientWebhook = z.infer<typeof ClientWebhook>;
 
 /** A webhook with the list of its attempts instead of their number. */
-export const WebhookStory = ClientWebhook.extend({ attempts: z.array(AttemptView) }).register(named, {
+export const WebhookStory = ClientWebhook.extend({
+  attempts: z.array(AttemptView),
+  plan: DeliveryPlan.nullable(),
+}).register(named, {
   id: 'WebhookStory',
 });
 export type WebhookStory = z.infer<typeof WebhookStory>;
@@ -46,10 +58,18 @@ export const clientView = ({ clientId: _, ownerId: __, ...view }: WebhookView): 
 
 type AttemptDetails = Pick<AttemptView, 'address' | 'error' | 'responseSnippet'>;
 
-/** Removes a private address and its response: they can reveal internal services of the operator to a client. */
-export function hidePrivateResponse<T extends AttemptDetails>(attempt: T): T {
+/**
+ * Removes a private address and its response: they can reveal internal services of the operator to a client. In the sandbox
+ * a loopback address stays, because there the receiver of whoever tries Usher runs on the same machine.
+ */
+export function hidePrivateResponse<T extends AttemptDetails>(attempt: T, environment: Environment): T {
   const { address, error } = attempt;
-  if (address !== null && isPublicAddress(address)) return attempt;
+  if (address !== null && isShown(address, environment)) return attempt;
   const shownError = address === null ? error : (error?.replaceAll(address, '(private)') ?? null);
   return { ...attempt, address: null, error: shownError, responseSnippet: null };
+}
+
+function isShown(address: string, environment: Environment): boolean {
+  const kind = addressKind(address);
+  return kind === 'public' || (environment === 'sandbox' && kind === 'loopback');
 }

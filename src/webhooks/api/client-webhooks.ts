@@ -11,6 +11,7 @@ import {
 import { PendingLimit } from '../../clients/pending-limit.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { notFound, validated } from '../../http/problem.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { webhookView } from '../webhook-view.js';
 import { Webhook } from '../webhook.entity.js';
 import type { WebhookDetails } from '../webhook-queries.js';
@@ -39,13 +40,14 @@ export class ClientWebhooks {
     @Inject(USHER_DATA_SOURCE) dataSource: DataSource,
     private readonly service: WebhookService,
     private readonly pending: PendingLimit,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {
     this.webhooks = dataSource.getRepository(Webhook);
   }
 
   /** Newest first. Ids sort by time, so a page does not change when new webhooks arrive. */
   async page(holder: WebhookHolder, query: unknown): Promise<WebhookPage> {
-    const { limit, ...filter } = validated(WebhookQuery, query);
+    const { limit, ...filter } = validated(WebhookQuery, query, 'query');
     const rows = await this.webhooks.find({
       where: conditions(holder, filter),
       order: { id: 'DESC' },
@@ -64,8 +66,9 @@ export class ClientWebhooks {
   }
 
   async show(holder: WebhookHolder, id: string): Promise<WebhookStory> {
-    const { webhook, attempts } = await this.own(holder, id);
-    return { ...clientView(webhook), attempts: attempts.map(hidePrivateResponse) };
+    const { webhook, attempts, plan } = await this.own(holder, id);
+    const { environment } = this.options;
+    return { ...clientView(webhook), attempts: attempts.map((one) => hidePrivateResponse(one, environment)), plan };
   }
 
   async resend(holder: WebhookHolder, id: string, options: ResendOptions): Promise<ClientWebhook> {

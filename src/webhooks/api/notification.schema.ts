@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { moment, named } from '../../http/operation.js';
 import { type CompletedOrderData, NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
 
-const cents = z.int().meta({ description: 'An amount in cents.' });
+const cents = z
+  .int()
+  .meta({ description: 'In the minor unit of the currency (ISO 4217): 4200 is MYR 42.00, JPY 4200 or KWD 4.200.' });
 
 const CompletedOrder = z
   .object({

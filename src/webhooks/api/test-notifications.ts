@@ -13,7 +13,9 @@ import type { Rate } from '../../values/duration.js';
 import { newId, orderKey, type Environment } from '../../values/identifier.js';
 import { signedRequest, SigningSecrets } from '../deliver/signing.js';
 import { NotificationSender } from '../transport/notification-sender.js';
-import { type Outcome, errorOf } from '../transport/outcome.js';
+import { diagnosisOf } from '../transport/diagnosis.js';
+import { diagnosisCodeOf, errorOf, type Outcome } from '../transport/outcome.js';
+import { OptionalDiagnosis } from '../webhook-view.js';
 import { hidePrivateResponse } from './client-view.js';
 import { NOTIFICATION_EXAMPLE } from './notification.schema.js';
 
@@ -41,7 +43,10 @@ export class TestNotifications {
    * too many webhooks of the client are pending.
    */
   async send(client: Client, input: unknown): Promise<TestResult> {
-    const url = await this.notifyUrl(client, validated(TestRequest, input ?? {}).notifyUrl);
+    const { notifyUrl } = validated(TestRequest, input ?? {}, 'body', (given) =>
+      this.clients.notifyUrlErrors(given.notifyUrl),
+    );
+    const url = notifyUrl ?? (await this.clients.registeredNotifyUrl(client.id));
     await this.pending.check(client.id);
     this.checkLimit(client);
     const now = Date.now();
@@ -49,13 +54,7 @@ export class TestNotifications {
     const body = sampleBody(this.options.environment, now);
     const request = signedRequest(await this.secrets.of(client.id), { id, attempt: 1, url, body });
     const outcome = await this.sender.send({ ...request, headers: { ...request.headers, ...TEST_HEADER } });
-    return resultOf(id, url, outcome);
-  }
-
-  private async notifyUrl({ id }: Client, given?: string): Promise<string> {
-    if (given === undefined) return this.clients.registeredNotifyUrl(id);
-    this.clients.checkNotifyUrl(given);
-    return given;
+    return resultOf(this.options.environment, id, url, outcome);
   }
 
   private checkLimit({ id }: Client): void {
@@ -82,12 +81,13 @@ export const TestResult = z
     responseStatus: z.int().nullable(),
     durationMs: z.int(),
     phase: z.string().meta({ description: 'The last phase reached: dns, connect, tls, headers or body.' }),
-    address: z.string().nullable().meta({ description: 'The IP address connected to. Null if it is private.' }),
+    address: z.string().nullable().meta({ description: 'The IP address connected to. Null if it is hidden.' }),
     error: z.string().nullable().meta({ description: 'Why the test failed.' }),
+    diagnosis: OptionalDiagnosis,
     responseSnippet: z
       .string()
       .nullable()
-      .meta({ description: 'The beginning of the response body, at most 1 KiB. Null if the address is private.' }),
+      .meta({ description: 'The beginning of the response body, at most 1 KiB. Null if it is hidden.' }),
   })
   .register(named, { id: 'TestResult' });
 export type TestResult = z.infer<typeof TestResult>;
@@ -105,9 +105,11 @@ export function sampleBody(environment: Environment, now: number): Buffer {
 }
 
 /** The outcome, without details that the client may not see. */
-export function resultOf(id: string, notifyUrl: string, outcome: Outcome): TestResult {
+export function resultOf(environment: Environment, id: string, notifyUrl: string, outcome: Outcome): TestResult {
   const { kind, durationMs, phase, address, snippet } = outcome;
   const responseStatus = 'status' in outcome ? outcome.status : null;
-  const found = { address, error: errorOf(outcome), responseSnippet: snippet };
-  return { id, notifyUrl, outcome: kind, responseStatus, durationMs, phase, ...hidePrivateResponse(found) };
+  const code = diagnosisCodeOf(outcome);
+  const diagnosis = code && diagnosisOf(code);
+  const found = hidePrivateResponse({ address, error: errorOf(outcome), responseSnippet: snippet }, environment);
+  return { id, notifyUrl, outcome: kind, responseStatus, durationMs, phase, ...found, diagnosis };
 }

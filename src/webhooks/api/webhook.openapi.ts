@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { TOO_MANY_PENDING } from '../../clients/pending-limit.js';
 import type { Failure, Operation } from '../../http/operation.js';
 import { NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
+import { diagnosisOf } from '../transport/diagnosis.js';
 import { ClientWebhook, WebhookPage, WebhookQuery, WebhookStory } from './client-view.js';
 import { TestRequest, TestResult } from './test-notifications.js';
 
@@ -41,9 +42,11 @@ const STORY: WebhookStory = {
       address: '93.184.215.14',
       responseStatus: 500,
       error: 'the receiver answered 500',
+      diagnosis: diagnosisOf('receiver-failed'),
       responseSnippet: 'Internal Server Error',
     },
   ],
+  plan: null,
 };
 
 const TEST_RESULT: TestResult = {
@@ -55,6 +58,7 @@ const TEST_RESULT: TestResult = {
   phase: 'body',
   address: '93.184.215.14',
   error: 'the receiver answered 401',
+  diagnosis: diagnosisOf('signature-refused'),
   responseSnippet: 'Unauthorized',
 };
 

@@ -18,6 +18,8 @@ export interface Claim {
   webhook: ClaimedWebhook;
   attempt: number;
   at: Moment;
+  /** Whether the client had a failing host at the claim. Only then a success may have something to record besides itself. */
+  hasFailingHost: boolean;
 }
 
 export type ClaimResult =

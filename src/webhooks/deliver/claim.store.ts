@@ -4,6 +4,7 @@ import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { leaseUntil, retryRunAt } from '../../values/retry-schedule.js';
+import { hostOf, noteAttempts } from '../contact/failing-hosts.js';
 import type { EndedWebhook } from '../webhook-ended.event.js';
 import { Webhook, WebhookAttempt } from '../webhook.entity.js';
 import type { Claim, ClaimResult } from './attempt.js';
@@ -52,7 +53,8 @@ export class ClaimStore {
     if (!first) return [];
     const { databaseMs } = first;
     await beginAttempts(manager, due, leaseUntil(this.options.retry, databaseMs));
-    return due.map(({ webhook, attempt }) => ({ webhook, attempt, at: { databaseMs, monotonicMs } }));
+    const at = { databaseMs, monotonicMs };
+    return due.map(({ webhook, attempt, hasFailingHost }) => ({ webhook, attempt, at, hasFailingHost }));
   }
 
   /** Sets the result of every id that was not claimed. Returns the webhooks that ended FAILED. */
@@ -81,6 +83,8 @@ function takeOnce(answers: Map<string, ClaimResult>, id: string): ClaimResult {
   return answer;
 }
 
+const CUT_OFF = 'the last attempt was cut off, because a process of the service stopped';
+
 /** Ends webhooks FAILED whose last attempt was cut off and whose lease has ended. Returns them. */
 export async function failExhausted(
   manager: EntityManager,
@@ -93,5 +97,15 @@ export async function failExhausted(
     { id: In(ids), status: 'PENDING', attempts: MoreThanOrEqual(maxAttempts), nextAttemptAt: LessThanOrEqual(now) },
     { status: 'FAILED', liveKey: null, nextAttemptAt: null, finishedAt: now },
   );
-  return affected === 0 ? [] : manager.findBy(Webhook, { id: In(ids), status: 'FAILED', finishedAt: now });
+  if (affected === 0) return [];
+  const failed = await manager.findBy(Webhook, { id: In(ids), status: 'FAILED', finishedAt: now });
+  const failure = { error: CUT_OFF, endedFailed: true };
+  const attempts = failed.map(({ clientId, notifyUrl }) => ({
+    clientId,
+    host: hostOf(notifyUrl),
+    endedAt: now,
+    failure,
+  }));
+  await noteAttempts(manager, attempts);
+  return failed;
 }

@@ -9,8 +9,8 @@ import { FailureWindow } from './failure-window.js';
 const OUTCOMES: Verdict['kind'][] = ['delivered', 'refused', 'timed-out', 'unreachable', 'blocked'];
 /** Up to slightly more than the specified timeout of 30 s. */
 const ATTEMPT_BUCKETS_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 35];
-/** From a fast first attempt to a fifth attempt after four retry runs. */
-const LATENCY_BUCKETS_S = [0.05, 0.1, 0.25, 0.5, 1, 5, 30, 60, 120, 180, 300, 600, 1_200];
+/** From a fast first attempt to a fifth attempt that a receiver's Retry-After moved, half an hour later. */
+const LATENCY_BUCKETS_S = [0.05, 0.1, 0.25, 0.5, 1, 5, 30, 60, 120, 180, 300, 600, 1_200, 1_800];
 /** How many clients have a label of their own. More would be costly in Prometheus. */
 const TOP_CLIENTS = 10;
 

@@ -3,7 +3,8 @@
 import type { EntityManager } from 'typeorm';
 import { tableOf } from '../../database/data-source.js';
 import { nowExpression } from '../../database/sql.js';
-import { errorOf } from '../transport/outcome.js';
+import { FailingHost } from '../contact/failing-host.entity.js';
+import { diagnosisCodeOf, errorOf } from '../transport/outcome.js';
 import { Webhook, WebhookAttempt } from '../webhook.entity.js';
 import type { ClaimedWebhook, FinishedAttempt } from './attempt.js';
 
@@ -18,12 +19,14 @@ interface DueRow {
   resend_of: string | null;
   request_id: string | null;
   now: string | number;
+  has_failing_host: boolean | number;
 }
 
 /** A PENDING webhook whose next attempt is due, with the number of that attempt. */
 export interface DueWebhook {
   webhook: ClaimedWebhook;
   attempt: number;
+  hasFailingHost: boolean;
   /** The time of the query on the database's clock. */
   databaseMs: number;
 }
@@ -35,14 +38,16 @@ export async function lockDue(manager: EntityManager, ids: string[], maxAttempts
   // Without the hint MySQL scans a small table instead of using the key, and locks every row it reads.
   const byKey = dataSource.options.type === 'postgres' ? '' : 'FORCE INDEX (PRIMARY)';
   const rows = await manager.sql<DueRow[]>`
-    SELECT id, reference_id, client_id, notify_url, body, attempts, created_at, resend_of, request_id, ${() => now} AS now
-    FROM ${() => tableOf(dataSource, Webhook)} ${() => byKey}
+    SELECT id, reference_id, client_id, notify_url, body, attempts, created_at, resend_of, request_id, ${() => now} AS now,
+      EXISTS (SELECT 1 FROM ${() => tableOf(dataSource, FailingHost)} f WHERE f.client_id = w.client_id) AS has_failing_host
+    FROM ${() => tableOf(dataSource, Webhook)} w ${() => byKey}
     WHERE id IN (${() => [...ids].sort()}) AND status = 'PENDING'
       AND attempts < ${maxAttempts} AND next_attempt_at <= ${() => now}
     ORDER BY id FOR UPDATE SKIP LOCKED`;
   return rows.map((row) => ({
     webhook: claimedWebhook(row),
     attempt: row.attempts + 1,
+    hasFailingHost: Boolean(row.has_failing_host),
     databaseMs: Number(row.now),
   }));
 }
@@ -80,7 +85,7 @@ export async function endDelivered(manager: EntityManager, ids: string[], finish
   return Array.isArray(result) ? result[1] : result.affectedRows;
 }
 
-const RESULT_COLUMNS = ['duration_ms', 'phase', 'address', 'response_status', 'error', 'response_snippet'];
+const RESULT_COLUMNS = ['duration_ms', 'phase', 'address', 'response_status', 'error', 'diagnosis', 'response_snippet'];
 
 /** The rows of the attempts exist since the claim; one statement completes them all. */
 export async function finishAttempts(manager: EntityManager, finished: FinishedAttempt[]): Promise<void> {
@@ -94,6 +99,7 @@ export async function finishAttempts(manager: EntityManager, finished: FinishedA
     outcome.address,
     'status' in outcome ? outcome.status : null,
     errorOf(outcome),
+    diagnosisCodeOf(outcome),
     outcome.snippet || null,
   ]);
   const isPostgres = manager.dataSource.options.type === 'postgres';

@@ -4,8 +4,12 @@ import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { inTransaction } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { nextAttemptAt } from '../../values/retry-schedule.js';
+import { hidePrivateResponse } from '../api/client-view.js';
+import { hostOf, noteAttempts } from '../contact/failing-hosts.js';
+import type { HostAttempt } from '../contact/host-changes.js';
+import { errorOf } from '../transport/outcome.js';
 import { Webhook } from '../webhook.entity.js';
-import type { Claim, FinishedAttempt, DeliveryState } from './attempt.js';
+import type { FinishedAttempt, DeliveryState } from './attempt.js';
 import { endDelivered, finishAttempts } from './delivery-statements.js';
 
 /** Records the outcomes of attempts, in batches. */
@@ -24,7 +28,9 @@ export class OutcomeStore {
       // Without its webhook, which was erased meanwhile, an attempt must not be stored again.
       const stored = rows ? finished.filter((one) => rows.has(idOf(one))) : finished;
       await finishAttempts(manager, sortedById(stored));
-      return rows ? statesOf(rows, finished) : finished.map((one) => this.stateAfter(one));
+      const states = rows ? statesOf(rows, finished) : finished.map((one) => this.stateAfter(one));
+      await noteAttempts(manager, this.hostAttempts(finished, states, new Set(stored)));
+      return states;
     });
   }
 
@@ -43,7 +49,7 @@ export class OutcomeStore {
     const failed = sortedById(finished.filter(({ outcome }) => outcome.kind !== 'delivered'));
     const groups = new Map<string, FinishedAttempt[]>();
     for (const one of failed) {
-      const change = `${one.claim.attempt} ${this.dueAfter(one.claim, one.endedAt)}`;
+      const change = `${one.claim.attempt} ${this.dueAfter(one)}`;
       groups.set(change, [...(groups.get(change) ?? []), one]);
     }
     let changed = 0;
@@ -55,7 +61,7 @@ export class OutcomeStore {
     const [first] = group;
     if (!first) return 0;
     const { claim, endedAt } = first;
-    const due = this.dueAfter(claim, endedAt);
+    const due = this.dueAfter(first);
     const { affected } = await manager.update(
       Webhook,
       { id: In(group.map(idOf)), status: 'PENDING', attempts: claim.attempt },
@@ -67,14 +73,32 @@ export class OutcomeStore {
   }
 
   /** The state after a recording that changed the row of every attempt. */
-  private stateAfter({ claim, outcome, endedAt }: FinishedAttempt): DeliveryState {
-    if (outcome.kind === 'delivered') return { status: 'SUCCESS', nextAttemptAt: null, endedWebhook: true };
-    const due = this.dueAfter(claim, endedAt);
+  private stateAfter(finished: FinishedAttempt): DeliveryState {
+    if (finished.outcome.kind === 'delivered') return { status: 'SUCCESS', nextAttemptAt: null, endedWebhook: true };
+    const due = this.dueAfter(finished);
     return { status: due === null ? 'FAILED' : 'PENDING', nextAttemptAt: due, endedWebhook: due === null };
   }
 
-  private dueAfter(claim: Claim, endedAt: number): number | null {
-    return nextAttemptAt(this.options.retry, claim.attempt, endedAt);
+  private dueAfter({ claim, outcome, endedAt }: FinishedAttempt): number | null {
+    const retryAfterMs = outcome.kind === 'refused' ? outcome.retryAfterMs : 0;
+    return nextAttemptAt(this.options.retry, claim.attempt, endedAt, retryAfterMs);
+  }
+
+  /** What the attempts tell about their hosts. A success tells nothing if no host of the client was failing. */
+  private hostAttempts(
+    finished: FinishedAttempt[],
+    states: DeliveryState[],
+    stored: Set<FinishedAttempt>,
+  ): HostAttempt[] {
+    return finished.flatMap((one, index) => {
+      const { claim, outcome, endedAt } = one;
+      const { clientId, notifyUrl } = claim.webhook;
+      if (!stored.has(one) || (outcome.kind === 'delivered' && !claim.hasFailingHost)) return [];
+      const shown = { address: outcome.address, error: errorOf(outcome), responseSnippet: null };
+      const { error } = hidePrivateResponse(shown, this.options.environment);
+      const failure = error === null ? null : { error, endedFailed: states[index]?.status === 'FAILED' };
+      return { clientId, host: hostOf(notifyUrl), endedAt, failure };
+    });
   }
 }
 

@@ -3,6 +3,7 @@ import { InjectQueue } from '@nestjs/bullmq';
 import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { BulkJobOptions, Job, Queue } from 'bullmq';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { longestWaitMs } from '../../values/retry-schedule.js';
 import type { Webhook } from '../webhook.entity.js';
 import { MAX_DEFERRAL_INTERVALS } from './deferral-schedule.js';
 
@@ -94,11 +95,11 @@ export class DeliveryQueue implements OnApplicationShutdown {
     return 'restarted';
   }
 
-  /** The longest delay that Usher gives a job: until the end of a lease, or while its host is slow. */
+  /** The longest delay that Usher gives a job: to the next attempt, until the end of a lease, or while its host is slow. */
   private get maxDelayMs(): number {
-    const { retryEveryMs, timeoutMs, minIntervalMs } = this.options.retry;
-    const lease = retryEveryMs + timeoutMs + minIntervalMs;
-    return Math.max(lease, MAX_DEFERRAL_INTERVALS * minIntervalMs) + MARGIN_MS;
+    const { retry } = this.options;
+    const lease = retry.retryEveryMs + retry.timeoutMs + retry.minIntervalMs;
+    return Math.max(longestWaitMs(retry), lease, MAX_DEFERRAL_INTERVALS * retry.minIntervalMs) + MARGIN_MS;
   }
 
   private get jobOptions(): BulkJobOptions {

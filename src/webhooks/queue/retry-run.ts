@@ -10,6 +10,7 @@ import type { Job, Queue } from 'bullmq';
 import { type RunJob, RunQueue } from '../../queue/run-queue.js';
 import { Workers } from '../../queue/workers.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { ContactMessages } from '../contact/contact-messages.js';
 import { Sweep } from './sweep.js';
 
 export const RETRY_RUN_QUEUE = 'usher-retry-run';
@@ -23,6 +24,7 @@ export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdo
   constructor(
     @InjectQueue(RETRY_RUN_QUEUE) queue: Queue<RunJob>,
     private readonly sweep: Sweep,
+    private readonly contactMessages: ContactMessages,
     @Inject(USHER_OPTIONS) options: ResolvedOptions,
     private readonly workers: Workers,
   ) {
@@ -47,6 +49,9 @@ export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdo
       this.logger.warn(
         'the queue does not know the previous retry run; a job is added for every pending webhook that has none',
       );
-    await this.sweep.run(previous ? 'overdue' : 'all');
+    // One query for both, so that an idle process asks the database no more often.
+    const { now, isDue } = await this.contactMessages.look();
+    await this.sweep.run(previous ? 'overdue' : 'all', now);
+    if (isDue) this.contactMessages.startSending();
   }
 }

@@ -1,7 +1,7 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { type DataSource, LessThanOrEqual, MoreThan, Repository } from 'typeorm';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { databaseNow } from '../../database/sql.js';
+import { inTransaction } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { failExhausted } from '../deliver/claim.store.js';
 import { DeliveryEvents } from '../deliver/delivery-events.js';
@@ -24,7 +24,7 @@ export class Sweep {
   private readonly webhooks: Repository<Webhook>;
 
   constructor(
-    @Inject(USHER_DATA_SOURCE) dataSource: DataSource,
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly queue: DeliveryQueue,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
     private readonly events: DeliveryEvents,
@@ -32,9 +32,11 @@ export class Sweep {
     this.webhooks = dataSource.getRepository(Webhook);
   }
 
-  /** 'overdue': only rows whose attempt is late. 'all': every pending row; a row due later gets a delayed job. */
-  async run(extent: 'overdue' | 'all'): Promise<void> {
-    const now = await databaseNow(this.webhooks.manager);
+  /**
+   * 'overdue': only rows whose attempt is late. 'all': every pending row; a row due later gets a delayed job. `now` is a time
+   * of the database's clock.
+   */
+  async run(extent: 'overdue' | 'all', now: number): Promise<void> {
     const until = extent === 'all' ? Number.MAX_SAFE_INTEGER : now - OVERDUE_MS;
     let restarted = 0;
     for (let after = ''; ;) {
@@ -59,11 +61,9 @@ export class Sweep {
   /** Returns how many got a job. A job that waits, is delayed or runs is left alone. */
   private async restart(rows: Row[], now: number): Promise<number> {
     if (rows.length === 0) return 0;
-    const failed = await failExhausted(
-      this.webhooks.manager,
-      rows.map(({ id }) => id),
-      this.options.retry.maxAttempts,
-      now,
+    const ids = rows.map(({ id }) => id);
+    const failed = await inTransaction(this.dataSource, (manager) =>
+      failExhausted(manager, ids, this.options.retry.maxAttempts, now),
     );
     this.events.lastAttemptsCutOff(failed);
     const states = await this.restartJobs(rows);

@@ -4,7 +4,8 @@ import type { Outcome, Progress, Verdict } from './outcome.js';
 import { ProxyError } from './proxy-tunnel.js';
 import type { ConnectionRequest, ReceiverConnection, ReceiverConnections } from './receiver-connections.js';
 import { ResponseSnippet, contentEncoding } from './response-snippet.js';
-import { isLocalFault, unreachableReason } from './unreachable-reason.js';
+import { retryAfterMs } from './retry-after.js';
+import { isLocalFault, unreachableReason, type UnreachableReason } from './unreachable-reason.js';
 
 export interface Delivery {
   url: URL;
@@ -22,6 +23,7 @@ export class DeliveryExchange implements ConnectionRequest, Dispatcher.DispatchH
   private connection: ReceiverConnection | null = null;
   private snippet = new ResponseSnippet('');
   private status = 0;
+  private retryAfterMs = 0;
   private informational = 0;
   private timer: NodeJS.Timeout | undefined;
   private settled = false;
@@ -69,10 +71,12 @@ export class DeliveryExchange implements ConnectionRequest, Dispatcher.DispatchH
     if (this.settled) return;
     if (status < 200) {
       this.informational += 1;
-      if (this.informational > MAX_INFORMATIONAL_RESPONSES) this.unreachable('too many informational responses');
+      if (this.informational > MAX_INFORMATIONAL_RESPONSES)
+        this.unreachable(['answer-not-http', 'too many informational responses']);
       return;
     }
     this.status = status;
+    this.retryAfterMs = retryAfterMs(status, headers);
     this.progress.phase = 'body';
     this.snippet = new ResponseSnippet(contentEncoding(headers['content-encoding']));
     this.expireIn(Math.min(BODY_TIMEOUT_MS, this.timeoutMs - this.elapsedMs()));
@@ -90,7 +94,7 @@ export class DeliveryExchange implements ConnectionRequest, Dispatcher.DispatchH
     if (this.status > 0) this.answered(false);
     else if (error instanceof BlockedAddressError) this.blocked(error.address);
     else if (isLocalFault(error)) this.fail(error);
-    else if (error instanceof ProxyError) this.unreachable(error.message);
+    else if (error instanceof ProxyError) this.unreachable(['proxy-failed', error.message]);
     else this.unreachable(unreachableReason(error, this.progress.phase));
   }
 
@@ -111,8 +115,9 @@ export class DeliveryExchange implements ConnectionRequest, Dispatcher.DispatchH
   }
 
   private answered(complete: boolean): void {
-    const kind = this.status >= 200 && this.status < 300 ? 'delivered' : 'refused';
-    this.settle({ kind, status: this.status }, complete);
+    const { status, retryAfterMs } = this;
+    const isDelivered = status >= 200 && status < 300;
+    this.settle(isDelivered ? { kind: 'delivered', status } : { kind: 'refused', status, retryAfterMs }, complete);
   }
 
   private blocked(address: string): void {
@@ -120,8 +125,8 @@ export class DeliveryExchange implements ConnectionRequest, Dispatcher.DispatchH
     this.settle({ kind: 'blocked', address }, false);
   }
 
-  private unreachable(reason: string): void {
-    this.settle({ kind: 'unreachable', reason }, false);
+  private unreachable([code, reason]: UnreachableReason): void {
+    this.settle({ kind: 'unreachable', code, reason }, false);
   }
 
   private settle(verdict: Verdict, reusable: boolean): void {

@@ -1,3 +1,5 @@
+import { codeOfStatus, type DiagnosisCode } from './diagnosis.js';
+
 /** The last phase that an attempt reached. Waiting for a free connection counts as `connect`. */
 export type Phase = 'dns' | 'connect' | 'tls' | 'headers' | 'body';
 
@@ -14,11 +16,11 @@ export interface AttemptFacts {
 
 export type Verdict =
   | { kind: 'delivered'; status: number }
-  /** Any status except 2xx. Redirects are included, because they are not followed. */
-  | { kind: 'refused'; status: number }
+  /** Any status except 2xx. Redirects are included, because they are not followed. 0: no Retry-After asks to wait. */
+  | { kind: 'refused'; status: number; retryAfterMs: number }
   | { kind: 'timed-out' }
   /** The reason is a short text for people. */
-  | { kind: 'unreachable'; reason: string }
+  | { kind: 'unreachable'; reason: string; code: DiagnosisCode }
   | { kind: 'blocked'; address: string };
 
 export type Outcome = Verdict & AttemptFacts;
@@ -36,7 +38,7 @@ export function errorOf(outcome: Outcome): string | null {
     case 'delivered':
       return null;
     case 'refused':
-      return `the receiver answered ${outcome.status}`;
+      return `the receiver answered ${outcome.status}${waitOf(outcome.retryAfterMs)}`;
     case 'timed-out':
       return `no answer ${outcome.awaitsProxy ? 'from the proxy ' : ''}in time (reached: ${outcome.phase})`;
     case 'unreachable':
@@ -45,6 +47,33 @@ export function errorOf(outcome: Outcome): string | null {
       return `the address ${outcome.address} is not allowed`;
   }
 }
+
+const CODE_OF_TIMEOUT: Readonly<Record<Phase, DiagnosisCode>> = {
+  dns: 'dns-timed-out',
+  connect: 'connection-timed-out',
+  tls: 'tls-timed-out',
+  headers: 'answer-timed-out',
+  body: 'answer-timed-out',
+};
+
+/** The diagnosis of an attempt that failed; null if it was delivered. */
+export function diagnosisCodeOf(outcome: Outcome): DiagnosisCode | null {
+  switch (outcome.kind) {
+    case 'delivered':
+      return null;
+    case 'refused':
+      return codeOfStatus(outcome.status);
+    case 'timed-out':
+      return outcome.awaitsProxy ? 'proxy-timed-out' : CODE_OF_TIMEOUT[outcome.phase];
+    case 'unreachable':
+      return outcome.code;
+    case 'blocked':
+      return 'address-not-allowed';
+  }
+}
+
+const waitOf = (retryAfterMs: number): string =>
+  retryAfterMs === 0 ? '' : ` and asked to wait ${Math.ceil(retryAfterMs / 1_000)} s`;
 
 /** One line for the log and the dashboard. */
 export function lineOf(outcome: Outcome): string {

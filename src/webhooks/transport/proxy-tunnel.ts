@@ -116,6 +116,6 @@ function faultOf(error: NodeJS.ErrnoException): string {
   if (code === 'ECONNRESET') return 'connection closed before an answer';
   if (code === 'HPE_HEADER_OVERFLOW') return 'answer too large';
   if (code.startsWith('HPE_')) return 'invalid HTTP answer';
-  if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) return unreachableReason(error, 'tls');
-  return unreachableReason(error, syscall === 'getaddrinfo' ? 'dns' : 'connect');
+  if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) return unreachableReason(error, 'tls')[1];
+  return unreachableReason(error, syscall === 'getaddrinfo' ? 'dns' : 'connect')[1];
 }

@@ -1,36 +1,43 @@
 import { errors } from 'undici';
+import type { DiagnosisCode } from './diagnosis.js';
 import type { Phase } from './outcome.js';
 
-const REASONS: Readonly<Record<string, string>> = {
-  ENOTFOUND: 'host not found',
-  ENODATA: 'host not found',
-  ECONNREFUSED: 'connection refused',
-  ECONNRESET: 'connection reset',
-  ECONNABORTED: 'connection reset',
-  EPIPE: 'connection closed while sending',
-  ETIMEDOUT: 'connection timed out',
-  EHOSTUNREACH: 'host unreachable',
-  ENETUNREACH: 'network unreachable',
-  EADDRNOTAVAIL: 'network unreachable',
-  UND_ERR_SOCKET: 'connection closed before an answer',
-  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: 'invalid HTTP response',
-  UND_ERR_HEADERS_OVERFLOW: 'response headers too large',
-  CERT_HAS_EXPIRED: 'certificate has expired',
-  CERT_NOT_YET_VALID: 'certificate is not valid yet',
-  CERT_REVOKED: 'certificate is revoked',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'certificate is self-signed',
-  SELF_SIGNED_CERT_IN_CHAIN: 'certificate authority is not trusted',
-  UNABLE_TO_GET_ISSUER_CERT: 'certificate chain is incomplete',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'certificate chain is incomplete',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'certificate chain is incomplete',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'certificate is for another host',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'no TLS on this port',
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'no TLS on this port',
+/** Why there was no response: for programs, and as a short text for people. */
+export type UnreachableReason = readonly [code: DiagnosisCode, reason: string];
+
+const NOT_HTTP: UnreachableReason = ['answer-not-http', 'invalid HTTP response'];
+
+/** By the code of an error of Node or undici. */
+export const REASONS: Readonly<Record<string, UnreachableReason>> = {
+  ENOTFOUND: ['dns-not-found', 'host not found'],
+  ENODATA: ['dns-not-found', 'host not found'],
+  ECONNREFUSED: ['connection-refused', 'connection refused'],
+  ECONNRESET: ['connection-reset', 'connection reset'],
+  ECONNABORTED: ['connection-reset', 'connection reset'],
+  EPIPE: ['connection-closed', 'connection closed while sending'],
+  ETIMEDOUT: ['connection-timed-out', 'connection timed out'],
+  EHOSTUNREACH: ['host-unreachable', 'host unreachable'],
+  ENETUNREACH: ['host-unreachable', 'network unreachable'],
+  EADDRNOTAVAIL: ['host-unreachable', 'network unreachable'],
+  UND_ERR_SOCKET: ['connection-closed', 'connection closed before an answer'],
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: ['answer-not-http', 'invalid HTTP response'],
+  UND_ERR_HEADERS_OVERFLOW: ['answer-headers-too-large', 'response headers too large'],
+  CERT_HAS_EXPIRED: ['tls-expired', 'certificate has expired'],
+  CERT_NOT_YET_VALID: ['tls-not-yet-valid', 'certificate is not valid yet'],
+  CERT_REVOKED: ['tls-revoked', 'certificate is revoked'],
+  DEPTH_ZERO_SELF_SIGNED_CERT: ['tls-self-signed', 'certificate is self-signed'],
+  SELF_SIGNED_CERT_IN_CHAIN: ['tls-unknown-authority', 'certificate authority is not trusted'],
+  UNABLE_TO_GET_ISSUER_CERT: ['tls-incomplete-chain', 'certificate chain is incomplete'],
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: ['tls-incomplete-chain', 'certificate chain is incomplete'],
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: ['tls-incomplete-chain', 'certificate chain is incomplete'],
+  ERR_TLS_CERT_ALTNAME_INVALID: ['tls-wrong-name', 'certificate is for another host'],
+  ERR_SSL_WRONG_VERSION_NUMBER: ['tls-not-spoken', 'no TLS on this port'],
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: ['tls-not-spoken', 'no TLS on this port'],
 };
 
-const UNDICI_MESSAGES: Readonly<Record<string, string>> = {
-  'bad response': 'invalid HTTP response',
-  'bad upgrade': 'answered 101 Switching Protocols, which was not requested',
+const UNDICI_MESSAGES: Readonly<Record<string, UnreachableReason>> = {
+  'bad response': NOT_HTTP,
+  'bad upgrade': ['answer-not-http', 'answered 101 Switching Protocols, which was not requested'],
 };
 
 // This machine ran out of a resource before a connection was made.
@@ -46,19 +53,19 @@ export function isLocalFault(error: Error): boolean {
   return RESOURCE_ERRORS.has(codeOf(error)) || PROGRAMMING_ERRORS.has(codeOf(error));
 }
 
-export function unreachableReason(error: Error, phase: Phase): string {
+export function unreachableReason(error: Error, phase: Phase): UnreachableReason {
   const code = codeOf(error);
   const known = UNDICI_MESSAGES[error.message] ?? REASONS[code];
   if (phase === 'tls') return tlsReason(code, known);
   if (known !== undefined) return known;
-  if (phase === 'dns') return 'host name could not be resolved';
-  if (error instanceof errors.HTTPParserError) return 'invalid HTTP response';
-  return code === '' ? 'network error' : `network error (${code})`;
+  if (phase === 'dns') return ['dns-failed', 'host name could not be resolved'];
+  if (error instanceof errors.HTTPParserError) return NOT_HTTP;
+  return ['network-failed', code === '' ? 'network error' : `network error (${code})`];
 }
 
-function tlsReason(code: string, known: string | undefined): string {
-  if (code === 'ECONNRESET' || code === 'EPIPE') return 'connection closed during the TLS handshake';
-  return known ?? `TLS handshake failed (${code})`;
+function tlsReason(code: string, known: UnreachableReason | undefined): UnreachableReason {
+  if (code === 'ECONNRESET' || code === 'EPIPE') return ['tls-closed', 'connection closed during the TLS handshake'];
+  return known ?? ['tls-failed', `TLS handshake failed (${code})`];
 }
 
 function codeOf(error: Error): string {

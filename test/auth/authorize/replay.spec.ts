@@ -67,6 +67,13 @@ describe('a code', () => {
     expect([await grants(), await usher.dataSource.manager.countBy(AccessToken, { ownerId })]).toEqual([0, 0]);
   });
 
+  test('that is replayed ends a token that this process remembers from an earlier request', async () => {
+    const { code, call } = await ownerToken(client, browser);
+    expect((await call('GET', '/webhooks')).status).toBe(200);
+    expect((await exchange(client, code)).status).toBe(400);
+    expect((await call('GET', '/webhooks')).status).toBe(401);
+  });
+
   test('that is replayed is recorded in the audit once', async () => {
     const { code } = await ownerToken(client, browser);
     for (let tries = 0; tries < 3; tries += 1) expect((await exchange(client, code)).status).toBe(400);

@@ -12,6 +12,7 @@ import { IdempotencyKey } from '../../../src/orders/idempotency-key.entity.js';
 import { Member, MemberSession } from '../../../src/members/member.entity.js';
 import { MovieOrder } from '../../../src/orders/movie-order.entity.js';
 import { loadConfig } from '../../../src/server/settings/settings.js';
+import { ContactState, FailingHost } from '../../../src/webhooks/contact/failing-host.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from '../../../src/webhooks/webhook.entity.js';
 import { type Backend, createBackend } from '../../support/backend.js';
 
@@ -30,6 +31,8 @@ const entities = [
   Webhook,
   WebhookAttempt,
   DeliveredReference,
+  FailingHost,
+  ContactState,
   AuditEvent,
 ];
 

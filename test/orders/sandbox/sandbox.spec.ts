@@ -74,7 +74,7 @@ test.each([{ delay: 'soon' }, { delay: '11m' }, { delay: 30 }, { twice: 'yes' }]
   async (how) => {
     const { status, body } = await client.complete(await client.order(), { ...COMPLETION, ...how });
     expect(status).toBe(400);
-    expect(body.errors).toMatchObject([{ field: Object.keys(how)[0] }]);
+    expect(body.errors).toMatchObject([{ pointer: `#/${Object.keys(how)[0]}` }]);
   },
 );
 

@@ -30,8 +30,13 @@ describe('outside a local sandbox', () => {
     expect(loadConfig(SERVER)).toMatchObject({ internal: null, allowPrivateHosts: false, unsafeDefaults: [] });
   });
 
-  test('production refuses the embedded database, private hosts and other retry times, all at once', () => {
-    const settings = { USHER_ENV: 'production', WEBHOOK_ALLOW_PRIVATE_HOSTS: 'true', WEBHOOK_TIMEOUT: '29s' };
+  test('production refuses the embedded database, private hosts, other retry times and a plain issuer, all at once', () => {
+    const unsafe = {
+      WEBHOOK_ALLOW_PRIVATE_HOSTS: 'true',
+      WEBHOOK_TIMEOUT: '29s',
+      USHER_AUTH_URL: 'http://auth.example',
+    };
+    const settings = { USHER_ENV: 'production', ...unsafe };
     expect(faultsOf(settings)).toEqual([
       expect.stringContaining('USHER_MASTER_KEYS must be set in production'),
       expect.stringContaining('OPS_USER and OPS_PASSWORD must be set in production'),
@@ -39,6 +44,7 @@ describe('outside a local sandbox', () => {
       expect.stringMatching(/^DATABASE_URL: production needs mysql:\/\/ or postgres:\/\//),
       expect.stringMatching(/^WEBHOOK_ALLOW_PRIVATE_HOSTS: production never/),
       expect.stringMatching(/^WEBHOOK_TIMEOUT, .*: production keeps the specified 30 s, 2 min, 30 s and 5 attempts/),
+      expect.stringMatching(/^USHER_AUTH_URL: production needs https:/),
     ]);
   });
 

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { hidePrivateResponse } from '../../../src/webhooks/api/client-view.js';
+import { diagnosisOf } from '../../../src/webhooks/transport/diagnosis.js';
+import { Webhook, WebhookAttempt } from '../../../src/webhooks/webhook.entity.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
 import { COMPLETION, type TestClient, TestUsher } from '../../support/usher.js';
 
@@ -92,22 +95,52 @@ describe('a client', () => {
     const { status, headers, body } = await client.call('GET', `/webhooks${query}`);
     expect(status).toBe(400);
     expect(headers.get('content-type')).toContain('application/problem+json');
-    expect(body.errors).toMatchObject([{ field: query.slice(1).split('=')[0] }]);
+    expect(body.errors).toMatchObject([{ parameter: query.slice(1).split('=')[0] }]);
   });
 
-  test('reads the attempts of its own webhook, without the response of a private address', async () => {
-    receiver.behaviour = (response) => void response.writeHead(500).end('inner secret');
+  test('reads why an attempt failed, and in the sandbox what a loopback receiver answered', async () => {
+    receiver.behaviour = (response) => void response.writeHead(401).end('wrong signature');
     const key = await client.completedOrder();
     const { id } = await usher.webhook(key, 'FAILED');
     const { status, body } = await client.call('GET', `/webhooks/${id}`);
     expect(status).toBe(200);
-    expect(body).toMatchObject({
-      id,
-      referenceId: key,
-      attempts: [{ number: 1, responseStatus: 500, address: null, responseSnippet: null }],
-    });
+    const attempt = {
+      number: 1,
+      responseStatus: 401,
+      diagnosis: diagnosisOf('signature-refused'),
+      address: '127.0.0.1',
+      responseSnippet: 'wrong signature',
+    };
+    expect(body).toMatchObject({ id, referenceId: key, attempts: [attempt], plan: null });
     expect(body).not.toHaveProperty('clientId');
     receiver.behaviour = answer(200);
+  });
+
+  test('does not read what a private address answered', async () => {
+    const key = await client.completedOrder();
+    const { id } = await usher.webhook(key, 'SUCCESS');
+    const seen = { address: '10.1.2.3', responseSnippet: 'inner secret', error: 'the address 10.1.2.3 is not allowed' };
+    await usher.dataSource.manager.update(WebhookAttempt, { webhookId: id }, seen);
+    const { body } = await client.call('GET', `/webhooks/${id}`);
+    const hidden = { address: null, responseSnippet: null, error: 'the address (private) is not allowed' };
+    expect(body).toMatchObject({ attempts: [hidden] });
+  });
+
+  test('reads that an attempt of an ended webhook was cut off', async () => {
+    const { id } = await usher.webhook(await client.completedOrder(), 'SUCCESS');
+    await usher.dataSource.manager.update(WebhookAttempt, { webhookId: id }, { durationMs: null });
+    const { body } = await client.call('GET', `/webhooks/${id}`);
+    expect(body).toMatchObject({ attempts: [{ diagnosis: { code: 'interrupted' } }] });
+  });
+
+  test('reads when a pending webhook is tried again and when it fails', async () => {
+    const key = await client.completedOrder();
+    const { id } = await usher.webhook(key, 'SUCCESS');
+    const due = '2126-01-01T00:00:00.000Z';
+    const pending = { status: 'PENDING', attempts: 0, nextAttemptAt: Date.parse(due), finishedAt: null } as const;
+    await usher.dataSource.manager.update(Webhook, { id }, pending);
+    const { body } = await client.call('GET', `/webhooks/${id}`);
+    expect(body).toMatchObject({ plan: { attempts: [{ number: 1, notBefore: due }], failedNotBefore: due } });
   });
 
   test('cannot tell another client’s webhook from one that does not exist', async () => {
@@ -144,4 +177,22 @@ describe('a client', () => {
       expect((await client.call('POST', `/webhooks/${id}/resend`)).status).toBe(409);
     }
   });
+});
+
+test.each([
+  ['93.184.215.14', 'production', true],
+  ['93.184.215.14', 'sandbox', true],
+  ['127.0.0.1', 'sandbox', true],
+  ['::1', 'sandbox', true],
+  ['::ffff:127.0.0.1', 'sandbox', true],
+  ['127.0.0.1', 'production', false],
+  ['::1', 'production', false],
+  ['10.0.0.1', 'sandbox', false],
+  ['169.254.169.254', 'sandbox', false],
+  ['fd00::1', 'sandbox', false],
+  [null, 'sandbox', false],
+] as const)('the answer of %s in %s is shown: %s', (address, environment, isShown) => {
+  const attempt = { address, error: 'no', responseSnippet: 'text' };
+  const hidden = { address: null, error: 'no', responseSnippet: null };
+  expect(hidePrivateResponse(attempt, environment)).toEqual(isShown ? attempt : hidden);
 });

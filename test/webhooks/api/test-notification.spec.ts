@@ -2,6 +2,7 @@ import { verifyNotification } from '#receiver';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { orderIdOf } from '../../../src/values/identifier.js';
 import { TestResult } from '../../../src/webhooks/api/test-notifications.js';
+import { diagnosisOf } from '../../../src/webhooks/transport/diagnosis.js';
 import { answer, hang, TestReceiver } from '../../support/receiver.js';
 import { type TestClient, TestUsher } from '../../support/usher.js';
 
@@ -49,17 +50,18 @@ describe('POST /webhooks/test', () => {
     expect((await client.call('GET', `/movie-orders/${data.key}`)).status).toBe(404);
   });
 
-  test('sends to the Notify URL in the body and hides the response of a private address', async () => {
+  test('sends to the Notify URL in the body, and says what was answered and what to do', async () => {
     const client = await usher.client();
-    receiver.behaviour = (response) => void response.writeHead(401).end('inner secret');
+    receiver.behaviour = (response) => void response.writeHead(401).end('wrong signature');
     const shown = await result(client, { notifyUrl: `${receiver.url}/other` });
     expect(shown).toMatchObject({
       notifyUrl: `${receiver.url}/other`,
       outcome: 'refused',
       responseStatus: 401,
-      address: null,
+      address: '127.0.0.1',
       error: 'the receiver answered 401',
-      responseSnippet: null,
+      diagnosis: diagnosisOf('signature-refused'),
+      responseSnippet: 'wrong signature',
     });
     receiver.behaviour = answer(200);
   });
@@ -75,6 +77,7 @@ describe('POST /webhooks/test', () => {
     expect(await result(client, { notifyUrl: url })).toMatchObject({
       outcome: 'unreachable',
       error: 'connection refused',
+      diagnosis: diagnosisOf('connection-refused'),
     });
   });
 
@@ -89,7 +92,7 @@ describe('POST /webhooks/test', () => {
   test('refuses a Notify URL that registration would refuse, and a request without any Notify URL', async () => {
     const client = await usher.client();
     const metadata = await client.call('POST', '/webhooks/test', { notifyUrl: 'http://169.254.169.254/latest' });
-    expect(metadata).toMatchObject({ status: 400, body: { errors: [{ field: 'notifyUrl' }] } });
+    expect(metadata).toMatchObject({ status: 400, body: { errors: [{ pointer: '#/notifyUrl' }] } });
     expect((await client.call('POST', '/webhooks/test')).status).toBe(422);
   });
 

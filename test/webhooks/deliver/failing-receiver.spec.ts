@@ -90,6 +90,34 @@ describe('a receiver that never accepts gets five attempts, spaced by the schedu
   });
 });
 
+const busy =
+  (status: number, retryAfter: string): Behaviour =>
+  (response) =>
+    void response.writeHead(status, { 'retry-after': retryAfter }).end();
+
+test.each([429, 503])(
+  'a receiver that answers %i with Retry-After gets its next attempt after that time',
+  async (status) => {
+    const { key, receiver } = await notified((response, arrival, nth) =>
+      (nth === 1 ? busy(status, '2') : answer(200))(response, arrival, nth),
+    );
+    const { log } = await usher.webhook(key, 'SUCCESS');
+    expect(log[0]).toMatchObject({ error: `the receiver answered ${status} and asked to wait 2 s` });
+    const [first, second] = receiver.of(key).map(({ at }) => at);
+    expect(second).toBeGreaterThanOrEqual(Math.ceil((first! + 2_000) / RETRY_EVERY_MS) * RETRY_EVERY_MS);
+  },
+);
+
+test('a receiver that asks to wait for an hour gets its five attempts all the same', async () => {
+  const { key, receiver } = await notified(busy(503, '3600'));
+  expect(await usher.webhook(key, 'FAILED')).toMatchObject({ attempts: 5 });
+  const moments = receiver.of(key).map(({ at }) => at);
+  expectSpacing(moments);
+  // Two retry runs later than the schedule.
+  for (const [index, at] of moments.slice(1).entries())
+    expect(at).toBeGreaterThanOrEqual(earliestAfter(moments[index]!) + 2 * RETRY_EVERY_MS);
+});
+
 test('a redirect is not followed', async () => {
   const { key } = await notified(redirectTo(bystander.url));
   await usher.webhook(key, 'FAILED');

@@ -17,10 +17,14 @@ const START_PARAMETERS = [
 ];
 const UNFINISHED = 'postgres-unfinished-';
 
-/** Starts PGlite on `<folder>/postgres`, which it creates if necessary. The caller holds the folder's lock. */
-export async function startPGlite(folder: string): Promise<PGlite> {
+/** Starts PGlite on `<folder>/postgres`, which it creates if necessary, and then tells `log`. The caller holds the folder's lock. */
+export async function startPGlite(folder: string, log: (message: string) => void): Promise<PGlite> {
   const data = join(folder, 'postgres');
-  if (!existsSync(join(data, 'PG_VERSION'))) await initialise(folder, data);
+  if (!existsSync(join(data, 'PG_VERSION'))) {
+    await loadPGlite(); // If it is missing, nothing is created.
+    log(`creating the embedded database in ${data}; this takes some seconds, once`);
+    await initialise(folder, data);
+  }
   return start(data);
 }
 
@@ -36,8 +40,10 @@ async function initialise(folder: string, data: string): Promise<void> {
   });
 }
 
+const loadPGlite = () => loadPackage('@electric-sql/pglite', () => import('@electric-sql/pglite'));
+
 async function start(dataDir: string): Promise<PGlite> {
-  const { PGlite } = await loadPackage('@electric-sql/pglite', () => import('@electric-sql/pglite'));
+  const { PGlite } = await loadPGlite();
   const startParams = [...PGlite.defaultStartParams, ...START_PARAMETERS];
   const stderr: string[] = [];
   let isStarting = true;

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { redirectUriFault } from '../../src/values/redirect-uri.js';
+import { redirectUriFault } from '../../src/clients/redirect-uri.js';
 
 test.each([
   ['https://partner.example/callback', true, true],

@@ -1,0 +1,60 @@
+import type { FailingHost } from './failing-host.entity.js';
+
+/** An attempt that ended at a host of a client. */
+export interface HostAttempt {
+  clientId: string;
+  host: string;
+  endedAt: number;
+  /** Null: the host accepted the notification. `endedFailed`: the notification ended FAILED with this attempt. */
+  failure: { error: string; endedFailed: boolean } | null;
+}
+
+/** A host that has failed for so long is announced, even if no notification has ended FAILED. */
+export const FAILING_AFTER_MS = 600_000;
+/** How often the time of the last failure is written. Every failure would make the row a bottleneck. */
+const WRITE_EVERY_MS = 60_000;
+
+/** The row after an attempt: null if there is none, and `row` itself if nothing changes. Applying it twice changes nothing more. */
+export function afterAttempt(row: FailingHost | null, { failure, ...attempt }: HostAttempt): FailingHost | null {
+  if (failure === null) return row && afterSuccess(row, attempt.endedAt);
+  return row ? afterFailure(row, attempt.endedAt, failure) : firstFailure({ failure, ...attempt });
+}
+
+function firstFailure({ clientId, host, endedAt, failure }: HostAttempt): FailingHost {
+  const endedFailedAt = failure?.endedFailed ? endedAt : null;
+  return {
+    clientId,
+    host,
+    failingSince: endedAt,
+    lastFailedAt: endedAt,
+    lastError: failure?.error ?? '',
+    firstEndedFailedAt: endedFailedAt,
+    recoveredAt: null,
+    announcedAt: null,
+    messageDueAt: endedFailedAt,
+  };
+}
+
+function afterFailure(row: FailingHost, at: number, { error, endedFailed }: NonNullable<HostAttempt['failure']>) {
+  const isLong = at - row.failingSince >= FAILING_AFTER_MS;
+  const next: FailingHost = {
+    ...row,
+    firstEndedFailedAt: row.firstEndedFailedAt ?? (endedFailed ? at : null),
+    // The contact was not told of the recovery yet, so there was none.
+    recoveredAt: null,
+    ...(at - row.lastFailedAt >= WRITE_EVERY_MS && { lastFailedAt: at, lastError: error }),
+  };
+  if (row.announcedAt !== null) next.messageDueAt = null;
+  else if (endedFailed || isLong) next.messageDueAt ??= at;
+  return isEqual(row, next) ? row : next;
+}
+
+/** What nobody was told of and what lost nothing is forgotten. A message may be on its way where one is due. */
+function afterSuccess(row: FailingHost, at: number): FailingHost | null {
+  if (row.recoveredAt !== null) return row;
+  const isToTell = row.announcedAt !== null || row.messageDueAt !== null;
+  return isToTell ? { ...row, recoveredAt: at, messageDueAt: at } : null;
+}
+
+const isEqual = (row: FailingHost, next: FailingHost): boolean =>
+  (Object.keys(next) as (keyof FailingHost)[]).every((name) => row[name] === next[name]);

@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { Logger } from 'typeorm';
+import { ContactMessages } from '../../../src/webhooks/contact/contact-messages.js';
+import { TestReceiver } from '../../support/receiver.js';
+import { TestUsher } from '../../support/usher.js';
+
+const SILENT: Logger = {
+  logQuery: () => undefined,
+  logQueryError: () => undefined,
+  logQuerySlow: () => undefined,
+  logSchemaBuild: () => undefined,
+  logMigration: () => undefined,
+  log: () => undefined,
+};
+
+let usher: TestUsher;
+let receiver: TestReceiver;
+beforeAll(async () => {
+  usher = await TestUsher.start({ WEBHOOK_RETRY_EVERY: '24h' });
+  receiver = await TestReceiver.start();
+});
+afterAll(async () => {
+  await usher.stop();
+  receiver.close();
+});
+
+async function statementsOf(work: () => Promise<unknown>): Promise<string[]> {
+  const { dataSource } = usher;
+  const { logger } = dataSource;
+  const statements: string[] = [];
+  dataSource.logger = { ...SILENT, logQuery: (sql) => void statements.push(sql) };
+  await work().finally(() => (dataSource.logger = logger));
+  return statements;
+}
+
+test('a delivery to a client whose Notify URLs are healthy makes no statement of its own, and an idle retry run one for all', async () => {
+  const client = await usher.client(receiver.url);
+  const delivery = async (): Promise<void> => {
+    await usher.webhook(await client.completedOrder(), 'SUCCESS');
+  };
+  await delivery();
+  const about = (await statementsOf(delivery)).filter((sql) => /failing_host|contact_state/.test(sql));
+  expect(about).toEqual([expect.stringContaining('FOR UPDATE SKIP LOCKED')]);
+  const messages = usher.running.app.get(ContactMessages, { strict: false });
+  expect(await statementsOf(() => messages.look())).toHaveLength(1);
+});
