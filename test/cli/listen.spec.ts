@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { signNotification, verifyNotification } from '#receiver';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
@@ -32,8 +33,10 @@ describe('listen', () => {
       new RegExp(
         `signature valid  NOTIFY_ORDER_COMPLETION  ${key}  COMPLETED  4200 MYR  webhook ${id} attempt ${attempt}  answered ${answered}\n`,
       );
+    const stringToSign = /string to sign +\d{10}[A-Za-z0-9]{32}[A-Za-z0-9+/]+=*\n/;
     await listen.printed(line(1, 500));
     await listen.printed(line(2, 200));
+    await listen.printed(stringToSign);
     const { stderr } = await run({}, ['listen', '--secret-stdin', '--port', new URL(url).port], 'x');
     expect(stderr).toMatch(/^usher: port \d+ is in use; choose another with --port\n$/);
     expect(await listen.end('SIGINT')).toMatchObject({ code: 0, stderr: '' });
@@ -67,7 +70,8 @@ describe('listen', () => {
 
   test('forwards each request unchanged, returns the status of that receiver, and prints one JSON document each', async () => {
     const client = await server.client();
-    receiver.behaviour = (response, _, nth) => void response.writeHead(nth === 1 ? 418 : 204).end();
+    receiver.behaviour = (response, _, nth) =>
+      void response.writeHead(nth === 1 ? 418 : 204).end(nth === 1 ? 'a teapot' : '');
     const args = ['listen', '--port', '0', '--json', '--forward-to', receiver.url];
     const port = await freePort();
     const listen = new UsherProcess('cli.js', args.with(2, String(port)), { CLIENT_SECRET: client.secret });
@@ -83,9 +87,54 @@ describe('listen', () => {
       .split('\n')
       .map((line) => JSON.parse(line) as { webhookId: string });
     expect(documents.filter(({ webhookId }) => webhookId === id)).toMatchObject([
-      { attempt: '1', forwarded: 418, answered: 418, notification: { data: { key } }, fault: null },
-      { attempt: '2', forwarded: 204, answered: 204 },
+      {
+        attempt: '1',
+        forwarded: 418,
+        forwardedBody: 'a teapot',
+        answered: 418,
+        notification: { data: { key } },
+        fault: null,
+        steps: { stringToSign: expect.stringMatching(/^\d{10}[A-Za-z0-9]{32}/) },
+      },
+      { attempt: '2', forwarded: 204, forwardedBody: null, answered: 204 },
     ]);
+  });
+
+  test('answers 401 to what is not genuine, and recognises how it was signed', async () => {
+    const secret = '5ec7e7'.repeat(8);
+    const listen = new UsherProcess('cli.js', ['listen', '--port', '0'], { CLIENT_SECRET: secret });
+    const [, url = ''] = await listen.printed(/Listening at (\S+);/);
+    const [timestamp, nonce] = [String(Math.floor(Date.now() / 1_000)), 'a'.repeat(32)];
+    const parts = [timestamp, nonce, Buffer.from('{}').toString('base64')];
+    const hmac = (message: string, key: string | Buffer = secret): string =>
+      createHmac('sha256', key).update(message).digest('hex');
+    for (const [signature, hint, sent = timestamp] of [
+      [hmac(parts.join('.')), /signature invalid \(order\): .* with dots between them; .*answered 401/],
+      [hmac(parts.join('\n')), /signature invalid \(order\): .* with newlines between them; .*answered 401/],
+      [hmac(parts.join(''), Buffer.from(secret, 'hex')), /\(secret\): the secret was decoded from hex .*answered 401/],
+      [hmac(parts.join('')), /\(timestamp\): .* it was changed after signing  answered 401/, String(+timestamp - 7)],
+    ] as [string, RegExp, string?][]) {
+      const headers = { 'x-timestamp': sent, 'x-nonce-str': nonce, 'x-signature': signature };
+      expect((await fetch(url, { method: 'POST', body: '{}', headers })).status).toBe(401);
+      await listen.printed(hint);
+    }
+    await listen.printed(new RegExp(`string to sign +${parts.join('')}\n`));
+    await listen.end('SIGINT');
+    expect(listen.stdout).not.toContain(hmac(parts.join('')));
+  });
+
+  test('warns of a forwarded receiver that accepts a forged notification, and shows what it says when it refuses', async () => {
+    receiver.behaviour = (response, _, nth) => void response.writeHead(nth === 1 ? 200 : 403).end('no <entry>');
+    const args = ['listen', '--port', '0', '--forward-to', receiver.url];
+    const listen = new UsherProcess('cli.js', args, { CLIENT_SECRET: 'secret' });
+    const [, url = ''] = await listen.printed(/Listening at (\S+);/);
+    const body = JSON.stringify({ data: { key: 'forged' } });
+    const send = async () => (await fetch(url, { method: 'POST', body })).status;
+    expect(await send()).toBe(200);
+    await listen.printed(/your receiver accepted this request with 200; it must refuse it/);
+    expect(await send()).toBe(403);
+    await listen.printed(/forwarded: 403 {2}answered 403\n +your receiver said +no <entry>\n/);
+    await listen.end('SIGINT');
   });
 
   test.each(['', '--json'])('prints no control character of a body or a header: listen %s', async (json) => {
@@ -103,9 +152,12 @@ describe('listen', () => {
       'x-webhook-id': 'w\u009b1m',
       'x-webhook-attempt': '\u009b',
     };
-    for (const signature of [signNotification('secret', timestamp, nonce, body), '\u009b31m']) {
+    for (const [signature, status] of [
+      [signNotification('secret', timestamp, nonce, body), 200],
+      ['\u009b31m', 401],
+    ] as const) {
       const init = { method: 'POST', body, headers: { ...headers, 'x-signature': signature } };
-      expect((await fetch(`http://127.0.0.1:${port}`, init)).status).toBe(200);
+      expect((await fetch(`http://127.0.0.1:${port}`, init)).status).toBe(status);
     }
     await listen.printed(/\\u202e/);
     const { stdout } = await listen.end('SIGINT');

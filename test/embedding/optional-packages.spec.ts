@@ -112,3 +112,27 @@ describe('usher serve names the command that installs', () => {
     expect(ended.stderr).not.toMatch('npm install');
   });
 });
+
+test('without the viewer, the page at /docs says which command installs it and links the documents', async () => {
+  const backend = await createBackend();
+  const program = `
+    const { serve } = await import('./dist/server/serve.js');
+    const { loadConfig } = await import('./dist/server/settings/settings.js');
+    const { app, url } = await serve(loadConfig(process.env));
+    const [page, script] = await Promise.all(['/docs', '/docs/viewer.js'].map((path) => fetch(url + path)));
+    console.log(JSON.stringify([page.status, await page.text(), script.status, (await script.json()).detail]));
+    await app.close();
+    process.exit();
+  `;
+  const folder = installedWithout(['@scalar/fastify-api-reference']);
+  const settings = { ...backend.settings, LOG_LEVEL: 'silent' };
+  const { stdout, stderr } = await run(folder, ['--input-type=module', '--eval', program], settings);
+  await backend.drop();
+  expect(stderr).toBe('');
+  const [status, page, scriptStatus, detail] = JSON.parse(stdout) as [number, string, number, string];
+  const line =
+    'the package @scalar/fastify-api-reference is not installed; run "npm install @scalar/fastify-api-reference"';
+  expect([status, scriptStatus, detail]).toEqual([200, 404, line]);
+  expect(page).toContain(line.replaceAll('"', '&quot;'));
+  for (const path of ['docs/openapi.json', 'docs/internal.json']) expect(page).toContain(`href="${path}"`);
+});
