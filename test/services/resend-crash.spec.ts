@@ -24,11 +24,11 @@ test('a resend whose worker is killed is finished by the next worker, and every 
   const worker = { ...usher.settings, USHER_ROLE: 'worker' };
   const first = await startServer(worker);
   await eventually('a batch is done', async () => {
-    const view = (await client.call('GET', `/webhooks/resends/${String(body.id)}`)).body;
+    const view = (await client.call('GET', `/webhook-resends/${String(body.id)}`)).body;
     return Number(view.resent) > 0;
   });
   await first.end('SIGKILL');
-  const left = (await client.call('GET', `/webhooks/resends/${String(body.id)}`)).body;
+  const left = (await client.call('GET', `/webhook-resends/${String(body.id)}`)).body;
   expect(left).toMatchObject({ state: 'RUNNING' });
   const second = await startServer(worker);
   expect(await finished(client.call.bind(client), body.id)).toMatchObject({ resent: keys.length, refused: 0 });

@@ -35,7 +35,7 @@ import { WebhookResends } from './webhook-resends.js';
 const RESEND_LIMIT: Rate = { count: 10, seconds: 60 };
 
 /** What a client has not received: to read it, and to have it sent again. Before the routes of single webhooks. */
-@Controller('webhooks')
+@Controller()
 @UsherRoutes()
 @UseFilters(ProblemFilter)
 @UseGuards(BearerGuard, KNOWN_QUERY)
@@ -52,7 +52,7 @@ export class UndeliveredController {
   }
 
   /** The first page is read before the answer begins, so that its errors are answered as problems. */
-  @Get('undelivered')
+  @Get('webhooks/undelivered')
   @TakesQuery()
   async read(
     @CurrentClient() client: Client,
@@ -68,7 +68,7 @@ export class UndeliveredController {
   }
 
   /** Goes on in the background; `Location` is where its progress is seen. */
-  @Post('resend')
+  @Post('webhooks/resend')
   @HttpCode(202)
   async resend(
     @CurrentClient() client: Client,
@@ -87,11 +87,11 @@ export class UndeliveredController {
       requestId,
       actor,
     });
-    response.header('Location', `${this.webhooksUrl(request)}/resends/${view.id}`);
+    response.header('Location', `${this.baseUrl(request)}/webhook-resends/${view.id}`);
     return view;
   }
 
-  @Get('resends/:id')
+  @Get('webhook-resends/:id')
   show(
     @CurrentClient() client: Client,
     @CurrentResourceOwner() ownerId: string | null,
@@ -101,9 +101,8 @@ export class UndeliveredController {
   }
 
   /** Without a public base address, the path that the client used. */
-  private webhooksUrl({ url, originalUrl = url }: HttpRequest): string {
-    const { publicUrl } = this.options;
-    return publicUrl === null ? originalUrl.replace(/\/resend\/?(\?.*)?$/, '') : `${publicUrl}/webhooks`;
+  private baseUrl({ url, originalUrl = url }: HttpRequest): string {
+    return this.options.publicUrl ?? originalUrl.replace(/\/webhooks\/resend\/?(\?.*)?$/, '');
   }
 }
 

@@ -81,7 +81,7 @@ export const UNDELIVERED_OPERATIONS: Operation[] = [
   {
     id: 'getWebhookResend',
     method: 'get',
-    path: '/webhooks/resends/{id}',
+    path: '/webhook-resends/{id}',
     tag,
     summary: 'Get the progress of a resend',
     description: 'A request of another client is answered like one that does not exist.',

@@ -50,7 +50,7 @@ describe('POST /webhooks/resend', () => {
     const { status, headers, body } = await client.call('POST', '/webhooks/resend', FAILED);
     expect([status, body]).toEqual([202, expect.objectContaining({ status: 'FAILED', selected: 126, resent: 0 })]);
     const { pathname } = new URL(String(headers.get('location')), usher.running.url);
-    expect(pathname).toBe(`/webhooks/resends/${String(body.id)}`);
+    expect(pathname).toBe(`/webhook-resends/${String(body.id)}`);
     const ended = await finished(client.call.bind(client), body.id);
     expect(ended).toMatchObject({ id: body.id, selected: 126, resent: 120, refused: 6 });
     expect((await client.call('GET', pathname)).body).toEqual(ended);
@@ -96,7 +96,7 @@ describe('POST /webhooks/resend', () => {
     const { body } = await one!('POST', '/webhooks/resend', FAILED);
     expect(await finished(one!, body.id)).toMatchObject({ selected: 1, resent: 1 });
     expect([...(await resendsOf(usher, client)).keys()]).toEqual([own]);
-    const path = `/webhooks/resends/${String(body.id)}`;
+    const path = `/webhook-resends/${String(body.id)}`;
     const stranger = await usher.client(receiver.url);
     const seen = [await other!('GET', path), await stranger.call('GET', path), await client.call('GET', path)];
     expect(seen.map(({ status }) => status)).toEqual([404, 404, 200]);
@@ -110,7 +110,7 @@ describe('POST /webhooks/resend', () => {
     await insertFailed(client, keys);
     const { body } = await client.call('POST', '/webhooks/resend', FAILED);
     const resent = await eventually('it waits', async () => {
-      const view = (await client.call('GET', `/webhooks/resends/${String(body.id)}`)).body;
+      const view = (await client.call('GET', `/webhook-resends/${String(body.id)}`)).body;
       return Number(view.resent) >= LIMIT ? view : null;
     });
     expect(resent).toMatchObject({ state: 'RUNNING', resent: LIMIT });
@@ -162,7 +162,7 @@ describe('a resend that is interrupted', () => {
     const row = { ...(await rowFor(client)), selected: 130 };
     await manager.insert(WebhookResend, row);
     await expect(crashingAfter(70).run(row.id, new AbortController().signal)).rejects.toThrow('crashed');
-    expect((await client.call('GET', `/webhooks/resends/${row.id}`)).body).toMatchObject({ resent: 50, refused: 0 });
+    expect((await client.call('GET', `/webhook-resends/${row.id}`)).body).toMatchObject({ resent: 50, refused: 0 });
     expect((await resendsOf(usher, client)).size).toBe(50);
     expect(await finished(client.call.bind(client), row.id)).toMatchObject({ resent: 130, refused: 0 });
     expect(await resendsOf(usher, client)).toEqual(new Map(ids.map((id) => [id, 1])));

@@ -43,7 +43,7 @@ type Call = TestClient['call'];
 /** Waits until a request to resend is finished, and returns how it ended. */
 export const finished = (call: Call, id: unknown): Promise<Record<string, unknown>> =>
   eventually(`the resend ${String(id)} is finished`, async () => {
-    const { body } = await call('GET', `/webhooks/resends/${String(id)}`);
+    const { body } = await call('GET', `/webhook-resends/${String(id)}`);
     return body.state === 'FINISHED' ? body : null;
   });
 
