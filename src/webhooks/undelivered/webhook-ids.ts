@@ -22,8 +22,11 @@ export async function webhookIds(on: DataSource | EntityManager, which: Which[],
   const dataSource = dataSourceOf(on);
   const direction = 'after' in part ? 'ASC' : 'DESC';
   const statement = statementFor(dataSource, (parameter) => {
-    const halves = which.map((one) => `(${idsOf(dataSource, one, part, parameter)})`);
-    return `${halves.join(' UNION ALL ')} ORDER BY id ${direction} LIMIT ${part.most}`;
+    const [first = '', ...others] = which.map((one) => idsOf(dataSource, one, part, parameter));
+    // Postgres refuses a second ORDER BY around a single part.
+    if (others.length === 0) return first;
+    const parts = [first, ...others].map((sql) => `(${sql})`).join(' UNION ALL ');
+    return `${parts} ORDER BY id ${direction} LIMIT ${part.most}`;
   });
   const { rows } = await runStatement(on, statement);
   return rows.map(({ id }) => String(id));
