@@ -14,12 +14,12 @@ import {
   parseConnectionUrl,
   QUEUE_EXAMPLE,
   QUEUE_SCHEMES,
-} from './values/connection-url.js';
+} from './values/urls/connection-url.js';
 import { parseRate, type Rate } from './values/duration.js';
 import type { Environment } from './values/identifier.js';
 import { parseMasterKeys } from './values/master-key.js';
 import { type RetryPolicy, SPECIFIED_RETRY } from './values/retry-schedule.js';
-import { senderFault, smtpUrlFault } from './values/smtp-url.js';
+import { senderFault, smtpUrlFault } from './values/urls/smtp-url.js';
 import { passwordFault, StartUpError } from './values/start-up-error.js';
 
 const DAY_MS = 86_400_000;

@@ -28,7 +28,7 @@ async function certifyReceiver(url: string, { secretStdin, json }: CertifyOption
   const [{ NotificationSender }, { certify }, { checkNotifyUrl, NotifyUrlError }] = await Promise.all([
     import('../webhooks/transport/notification-sender.js'),
     import('../webhooks/certification/certify.js'),
-    import('../values/notify-url.js'),
+    import('../values/urls/notify-url.js'),
   ]);
   try {
     checkNotifyUrl(url, { allowPrivateHosts: true, httpsOnly: false });

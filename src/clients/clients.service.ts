@@ -16,7 +16,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
 import { emailFault } from '../values/email-address.js';
 import { newId } from '../values/identifier.js';
-import { checkNotifyUrl, NotifyUrlError } from '../values/notify-url.js';
+import { checkNotifyUrl, NotifyUrlError } from '../values/urls/notify-url.js';
 import { type ClientCredentials, credentialFault, newCredentials } from './client-credentials.js';
 import { Client, MAX_CLIENT_NAME_LENGTH, ClientSecret, NEXT_GENERATION } from './client.entity.js';
 import { Vault } from './secrets/vault.js';

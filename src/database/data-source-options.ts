@@ -1,7 +1,7 @@
 import { connect, Socket } from 'node:net';
 import { DataSource, type DataSourceOptions, type EntityTarget } from 'typeorm';
 import type { ResolvedOptions } from '../usher.options.js';
-import { socketHost } from '../values/connection-url.js';
+import { socketHost } from '../values/urls/connection-url.js';
 import { loadPackage } from '../values/optional-package.js';
 import type { RetryPolicy } from '../values/retry-schedule.js';
 import { StartUpError, unreachable } from '../values/start-up-error.js';

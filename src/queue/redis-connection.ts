@@ -1,5 +1,5 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import { SentinelUrl, socketHost } from '../values/connection-url.js';
+import { SentinelUrl, socketHost } from '../values/urls/connection-url.js';
 import { StartUpError, unreachable } from '../values/start-up-error.js';
 import { isReplica, leaveReplica, PrimaryConnector, RESEND } from './redis-failover.js';
 

@@ -1,5 +1,5 @@
 import type { DatabaseLocation, QueueLocation } from '../usher.options.js';
-import { isUnencrypted } from '../values/connection-url.js';
+import { isUnencrypted } from '../values/urls/connection-url.js';
 import { hidePassword } from '../values/start-up-error.js';
 import type { Config } from './settings/settings.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { addressKind, isAllowedAddress, type AddressKind } from '../../src/values/notify-url.js';
+import { addressKind, isAllowedAddress, type AddressKind } from '../../src/values/urls/notify-url.js';
 
 const KINDS: Record<AddressKind, string[]> = {
   public: [

@@ -1,7 +1,7 @@
 import { defaultChannel } from '../../resolve-options.js';
 import type { ContactChannel } from '../../usher.options.js';
 import type { Environment } from '../../values/identifier.js';
-import { senderFault, smtpUrlFault } from '../../values/smtp-url.js';
+import { senderFault, smtpUrlFault } from '../../values/urls/smtp-url.js';
 import type { SettingReader } from './setting-reader.js';
 
 /** How the contacts of clients are told: by the mail server of SMTP_URL, from the address SMTP_FROM. */

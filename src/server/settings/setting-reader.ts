@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { parseConnectionUrl } from '../../values/connection-url.js';
+import { parseConnectionUrl } from '../../values/urls/connection-url.js';
 import { durationText, parseDuration, parseRate, type Rate } from '../../values/duration.js';
 
 /** Node's timers take at most 2^31 - 1 ms (24.8 days). */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { named } from '../../http/operation.js';
 import { type Environment, ID } from '../../values/identifier.js';
-import { addressKind } from '../../values/notify-url.js';
+import { addressKind } from '../../values/urls/notify-url.js';
 import { DeliveryPlan } from '../delivery-plan.js';
 import { AttemptView, ReferenceId, WebhookView } from '../webhook-view.js';
 

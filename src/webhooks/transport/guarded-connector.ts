@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns';
 import { lookup as resolve } from 'node:dns/promises';
 import { connect as openTcp, isIP, type LookupFunction, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { buildConnector } from 'undici';
-import { isAllowedAddress } from '../../values/notify-url.js';
+import { isAllowedAddress } from '../../values/urls/notify-url.js';
 import { type ConnectionAttempt, ProxyTunnel } from './proxy-tunnel.js';
 
 export type HostLookup = (hostname: string) => Promise<readonly LookupAddress[]>;

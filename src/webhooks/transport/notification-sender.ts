@@ -1,4 +1,4 @@
-import { parseHttpUrl } from '../../values/notify-url.js';
+import { parseHttpUrl } from '../../values/urls/notify-url.js';
 import type { GuardOptions } from './guarded-connector.js';
 import type { Outcome } from './outcome.js';
 import type { ReceiverConnections } from './receiver-connections.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { NotifyUrlError, checkNotifyUrl, type NotifyUrlPolicy } from '../../src/values/notify-url.js';
+import { NotifyUrlError, checkNotifyUrl, type NotifyUrlPolicy } from '../../../src/values/urls/notify-url.js';
 
 const STRICT: NotifyUrlPolicy = { allowPrivateHosts: false, httpsOnly: true };
 const PLAIN: NotifyUrlPolicy = { allowPrivateHosts: false, httpsOnly: false };

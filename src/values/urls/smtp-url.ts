@@ -1,4 +1,4 @@
-import { emailFault } from './email-address.js';
+import { emailFault } from '../email-address.js';
 
 const EXAMPLE = 'smtp://user:password@mail.example:587 or smtps://user:password@mail.example';
 
