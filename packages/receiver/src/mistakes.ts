@@ -62,7 +62,6 @@ function bodies(signed: Buffered): Candidate[] {
     ['white space was removed from the body: with a line end the signature matches', `${text}\n`],
     ['the line ends of the body were changed: with LF the signature matches', text.replaceAll('\r\n', '\n')],
     ['the bytes of the body were read as Latin-1 and written as UTF-8', Buffer.from(text, 'latin1')],
-    ['the bytes of the body were read as UTF-8 twice', signed.rawBody.toString('latin1')],
     ['a byte order mark was added to the body', text.replace(/^\uFEFF/, '')],
   ];
   return changes.flatMap(([hint, body]) =>

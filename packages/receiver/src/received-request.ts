@@ -20,8 +20,13 @@ export interface ReceiverOptions {
 
 /** Says in the response only that the request was refused: a forger must not learn why. Frameworks answer with its status. */
 export class RefusedNotificationError extends Error {
+  /** The properties of an error of the package `http-errors`, which Nest and Express know; Fastify reads `statusCode`. */
+  readonly status: number;
+  readonly expose = true;
+
   constructor(readonly statusCode: 401 | 413) {
     super(statusCode === 401 ? 'not a genuine notification' : 'the body is too large');
+    this.status = statusCode;
   }
 }
 
