@@ -93,7 +93,7 @@ describe('X-Request-Id', () => {
   test.each([
     ['GET', '/nowhere', 404],
     ['DELETE', '/movie-orders', 405],
-    ['GET', '/movie-orders', 405],
+    ['PUT', '/movie-orders', 405],
     ['GET', '/webhooks', 401],
     ['POST', '/auth/token', 401],
     ['GET', '/ops/queues', 401],
