@@ -1,11 +1,10 @@
 import { Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { AuditEvent } from '../../src/audit/audit-event.entity.js';
 import { Client } from '../../src/clients/client.entity.js';
 import { dataSourceOptions } from '../../src/database/data-source-options.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/index.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
-import { DeliveredReference, Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
+import { usherEntities } from '../../src/usher.module.js';
 import { Random } from '../support/random.js';
 import { CROWD_CLIENTS } from './crowd.js';
 import { CLIENT, Schedule, START } from './schedule.js';
@@ -29,7 +28,7 @@ export class Simulation {
     const dataSource = await new DataSource({
       ...options,
       extra,
-      entities: [Webhook, WebhookAttempt, DeliveredReference, Client, AuditEvent],
+      entities: usherEntities,
     } as never).initialize();
     await dataSource.query('CREATE SCHEMA IF NOT EXISTS simulated');
     await dataSource.query(
