@@ -54,7 +54,7 @@ test('docs/catching-up.md: its commands in one shell answer what it says, and it
   const script = commands
     .join('\n')
     .replace('. docs/try.sh', () => TOKEN)
-    .replace(/^usher_get "\/webhooks\/resends.*$/m, (line: string) => {
+    .replace(/^usher_get "\/webhook-resends.*$/m, (line: string) => {
       const poll = `until ${line} | grep -q FINISHED; do sleep 0.1; done`;
       return `${poll}\n${line}`;
     });
@@ -63,7 +63,7 @@ test('docs/catching-up.md: its commands in one shell answer what it says, and it
   const { stdout } = await run('bash', ['-c', `set -eu\n${script}`], { cwd: folder, env });
   const outputs = stdout.split(MARK).map((output) => output.trim());
   const documented = blocks
-    .flatMap(({ language, code = '' }, index) => (language === 'jsonc' ? [{ code, index }] : []))
+    .flatMap(({ language, code = '' }, index) => (language === 'text' ? [{ code, index }] : []))
     .map(({ code, index }) => ({
       code,
       output: outputs[blocks.slice(0, index).filter(({ language }) => language === 'sh').length - 1] ?? '',
