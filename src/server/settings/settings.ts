@@ -9,7 +9,12 @@ import type {
   SettingNames,
 } from '../../usher.options.js';
 import { SYSTEM } from '../../values/actor.js';
-import { connectionUrlFault, DATABASE_SCHEMES, QUEUE_EXAMPLE, QUEUE_SCHEMES } from '../../values/urls/connection-url.js';
+import {
+  connectionUrlFault,
+  DATABASE_SCHEMES,
+  QUEUE_EXAMPLE,
+  QUEUE_SCHEMES,
+} from '../../values/urls/connection-url.js';
 import { parseMasterKeys } from '../../values/master-key.js';
 import { passwordFault, StartUpError } from '../../values/start-up-error.js';
 import { misspeltNames } from './misspelling.js';

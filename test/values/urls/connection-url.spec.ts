@@ -1,5 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { connectionUrlFault, isUnencrypted, parseConnectionUrl, SentinelUrl } from '../../../src/values/urls/connection-url.js';
+import {
+  connectionUrlFault,
+  isUnencrypted,
+  parseConnectionUrl,
+  SentinelUrl,
+} from '../../../src/values/urls/connection-url.js';
 import { hidePassword } from '../../../src/values/start-up-error.js';
 
 function parsed(text: string) {
