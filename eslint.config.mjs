@@ -18,6 +18,7 @@ export default tseslint.config(
       'no-restricted-properties': [
         'error',
         { object: 'process', property: 'env', message: 'Only src/server/settings reads the environment.' },
+        { object: 'URL', property: 'canParse', message: 'Node 20 answers wrongly; use parseUrl of values/urls.' },
       ],
     },
   },

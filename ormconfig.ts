@@ -1,48 +1,18 @@
 import { DataSource } from 'typeorm';
-import { AuditEvent } from './src/audit/audit-event.entity.js';
-import { Authorization, Consent } from './src/auth/authorize/authorization.entity.js';
-import { AccessToken, Grant } from './src/auth/tokens/grant.entity.js';
-import { ClientApplication } from './src/clients/client-application.entity.js';
-import { Client, ClientSecret } from './src/clients/client.entity.js';
 import { loadConfig } from './src/server/settings/settings.js';
 import { dataSourceOptions } from './src/database/data-source-options.js';
 import { openEmbeddedPostgres } from './src/database/embedded/index.js';
-import { IdempotencyKey } from './src/orders/idempotency-key.entity.js';
-import { Member, MemberSession } from './src/members/member.entity.js';
-import { OrderCounter } from './src/orders/list/order-counter.entity.js';
-import { MovieOrder } from './src/orders/movie-order.entity.js';
-import { WebhookResend } from './src/webhooks/undelivered/webhook-resend.entity.js';
-import { ContactState, FailingHost } from './src/webhooks/contact/failing-host.entity.js';
-import { DeliveredReference, Webhook, WebhookAttempt } from './src/webhooks/webhook.entity.js';
-
-const entities = [
-  Client,
-  ClientSecret,
-  ClientApplication,
-  Grant,
-  AccessToken,
-  Authorization,
-  Consent,
-  Member,
-  MemberSession,
-  MovieOrder,
-  OrderCounter,
-  IdempotencyKey,
-  Webhook,
-  WebhookAttempt,
-  DeliveredReference,
-  WebhookResend,
-  FailingHost,
-  ContactState,
-  AuditEvent,
-];
+import { usherEntities } from './src/usher.module.js';
 
 /** For TypeORM's own command line (`npm run typeorm -- migration:show`), from the same configuration as the service. */
 async function createDataSource(): Promise<DataSource> {
   const config = loadConfig();
   const { database } = config;
   const embedded = database.kind === 'embedded' ? await openEmbeddedPostgres(database.folder, 'join') : null;
-  const dataSource = new DataSource({ ...(await dataSourceOptions(config, embedded, 'migration')), entities });
+  const dataSource = new DataSource({
+    ...(await dataSourceOptions(config, embedded, 'migration')),
+    entities: usherEntities,
+  });
   const destroy = dataSource.destroy.bind(dataSource);
   dataSource.destroy = async () => {
     await destroy();

@@ -8,6 +8,7 @@ import type { Measured, Row } from './harness/row.js';
 import { type Report, writeDocument } from './report/document.js';
 import { plot } from './report/plot.js';
 import { table } from './report/table.js';
+import { consolePages } from './rows/console.js';
 import { deliver } from './rows/deliver.js';
 import { growth } from './rows/growth.js';
 import { guard } from './rows/guard.js';
@@ -18,7 +19,7 @@ import { latency } from './rows/latency.js';
 import { memory } from './rows/memory.js';
 import { cli, start } from './rows/start.js';
 
-const ROWS: Row[] = [...httpRows, guard, deliver, latency, isolation, growth, memory, idle, start, cli];
+const ROWS: Row[] = [...httpRows, guard, deliver, latency, isolation, growth, consolePages, memory, idle, start, cli];
 const NAMES = ROWS.map(({ name }) => name).join(', ');
 const RESULTS = 'bench/results';
 
@@ -60,7 +61,7 @@ process.exit();
 async function measure(rows: Row[]): Promise<void> {
   const effort = options.quick
     ? { rounds: 1, seconds: 2, concurrency: 32, isQuick: true }
-    : { rounds: 3, seconds: 8, concurrency: 32, isQuick: false };
+    : { rounds: 3, seconds: 4, concurrency: 32, isQuick: false };
   const json = options.json ?? `${RESULTS}/figures.json`;
   mkdirSync(RESULTS, { recursive: true });
   const measured: Measured[] = [];

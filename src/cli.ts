@@ -8,6 +8,7 @@ import { addKeysCommands } from './cli/keys.js';
 import { addListen } from './cli/listen.js';
 import { addMemberCommands } from './cli/member.js';
 import { addMigrate } from './cli/migrate.js';
+import { addOperatorCommands } from './cli/operator.js';
 import { addOrderCommands } from './cli/order.js';
 import { addPurge } from './cli/purge.js';
 import { addServe } from './cli/serve.js';
@@ -31,6 +32,7 @@ for (const add of [
   addMigrate,
   addClientCommands,
   addMemberCommands,
+  addOperatorCommands,
   addOrderCommands,
   addWebhookCommands,
 ])

@@ -21,6 +21,7 @@ import { parseMasterKeys } from './values/master-key.js';
 import { type RetryPolicy, SPECIFIED_RETRY } from './values/retry-schedule.js';
 import { senderFault, smtpUrlFault } from './values/urls/smtp-url.js';
 import { passwordFault, StartUpError } from './values/start-up-error.js';
+import { parseUrl } from './values/urls/parse-url.js';
 
 const DAY_MS = 86_400_000;
 /** Specification 8. */
@@ -177,7 +178,7 @@ function retryOf(given: Partial<RetryPolicy> = {}, report: Report): RetryPolicy 
 
 function publicUrlOf(text: string | undefined, report: Report): string | null {
   if (text === undefined) return null;
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = parseUrl(text);
   const isPlain = url !== null && /^https?:$/.test(url.protocol) && url.username === '' && !/[?#]/.test(url.href);
   if (!isPlain) report('publicUrl is invalid; use an http:// or https:// address without a query');
   return text.replace(/\/+$/, '');
@@ -185,7 +186,7 @@ function publicUrlOf(text: string | undefined, report: Report): string | null {
 
 function proxyOf(text: string | undefined, report: Report): URL | null {
   if (text === undefined) return null;
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = parseUrl(text);
   if (url && /^https?:$/.test(url.protocol) && url.pathname === '/' && url.search === '') return url;
   report('proxy is invalid; use http://proxy.example:3128');
   return null;

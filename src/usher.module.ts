@@ -16,6 +16,7 @@ import { ClientApplication } from './clients/client-application.entity.js';
 import { Client, ClientSecret } from './clients/client.entity.js';
 import { ClientsModule } from './clients/clients.module.js';
 import { DatabaseModule } from './database/database.module.js';
+import { ServiceProcess } from './database/service-process.entity.js';
 import { LimitsModule } from './limits/limits.module.js';
 import { Member, MemberSession } from './members/member.entity.js';
 import { MembersModule } from './members/members.module.js';
@@ -23,14 +24,17 @@ import { MetricsModule } from './metrics/metrics.module.js';
 import { IdempotencyKey } from './orders/idempotency-key.entity.js';
 import { OrderCounter } from './orders/list/order-counter.entity.js';
 import { MovieOrder } from './orders/movie-order.entity.js';
+import { Operator, OperatorSession } from './operators/operator.entity.js';
 import { migrateQueue } from './queue/queue-connections.js';
 import { QueueModule } from './queue/queue.module.js';
 import { resolveOptions } from './resolve-options.js';
 import { PurgeModule } from './retention/purge.module.js';
 import { type ResolvedOptions, USHER_OPTIONS, type UsherOptions } from './usher.options.js';
+import { SignInModule } from './sign-in/sign-in.module.js';
 import { StartUpError } from './values/start-up-error.js';
 import { WebhookResend } from './webhooks/undelivered/webhook-resend.entity.js';
 import { ContactState, FailingHost } from './webhooks/contact/failing-host.entity.js';
+import { DeliveryFigure } from './webhooks/figures/delivery-figure.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from './webhooks/webhook.entity.js';
 
 /** Usher's entities, for the `entities` of an application's own `DataSource`. */
@@ -44,6 +48,8 @@ export const usherEntities: (new () => object)[] = [
   Consent,
   Member,
   MemberSession,
+  Operator,
+  OperatorSession,
   MovieOrder,
   OrderCounter,
   IdempotencyKey,
@@ -53,6 +59,8 @@ export const usherEntities: (new () => object)[] = [
   WebhookResend,
   FailingHost,
   ContactState,
+  DeliveryFigure,
+  ServiceProcess,
   AuditEvent,
 ];
 
@@ -141,6 +149,7 @@ function assembled(imports: NonNullable<ModuleMetadata['imports']>, providers: P
       LimitsModule,
       ClientsModule,
       AuthenticationModule,
+      SignInModule,
       MembersModule,
       PurgeModule,
     ],

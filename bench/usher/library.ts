@@ -1,5 +1,7 @@
 import { type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import { getDataSourceToken } from '@nestjs/typeorm';
+import type { DataSource } from 'typeorm';
 import type { CommandModule as Commands } from '../../src/cli/command.module.js';
 import type { AccessTokens as Tokens } from '../../src/auth/bearer/access-tokens.js';
 import type { Purge as PurgeOfRows } from '../../src/retention/purge.js';
@@ -32,5 +34,8 @@ export async function openServices(settings: Settings) {
     claims: get(ClaimStore),
     sweep: get(Sweep),
     webhooks: get(WebhookService),
+    dataSource: app.get<DataSource>(getDataSourceToken('usher'), { strict: false }),
+    /** Before another process opens an embedded database. */
+    close: () => app.close(),
   };
 }

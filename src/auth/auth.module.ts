@@ -1,5 +1,4 @@
 import { Inject, Module } from '@nestjs/common';
-import { PassportModule } from '@nestjs/passport';
 import { FailureCounts } from '../audit/failure-counts.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { AuthorizationEvents } from './authorize/authorization-events.js';
@@ -14,7 +13,7 @@ import { AccessTokens } from './bearer/access-tokens.js';
 import { BearerGuard } from './bearer/bearer.guard.js';
 import { TokenFailures } from './bearer/token-failures.js';
 import { BasicGuard } from './client-authentication/basic.guard.js';
-import { BasicStrategy, StrategyGuard } from './client-authentication/basic.strategy.js';
+import { BasicStrategy } from './client-authentication/basic.strategy.js';
 import { ClientAuthentication } from './client-authentication/client-authentication.js';
 import { ClientFailures } from './client-authentication/client-failures.js';
 import { FixedCredentials } from './client-authentication/fixed-credentials.js';
@@ -30,7 +29,6 @@ const GUARDS = [
   FailureCounts,
   FixedCredentials,
   BasicStrategy,
-  StrategyGuard,
   ClientFailures,
   ClientAuthentication,
   BasicGuard,
@@ -51,7 +49,6 @@ const AUTHORIZATION = [
 
 /** Guards and token services without any route. It comes with UsherModule. */
 @Module({
-  imports: [PassportModule],
   providers: [...GUARDS, ...TOKENS, ...AUTHORIZATION],
   // Nest instantiates a guard in each module that uses it, so that module needs the guard's dependencies.
   exports: [...GUARDS, ...TOKENS, ...AUTHORIZATION],

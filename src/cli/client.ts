@@ -4,7 +4,7 @@ import type { ClientsService } from '../clients/clients.service.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { addClientApplication } from './client-application.js';
 import { addClientCreate } from './client-create.js';
-import { addClientErase } from './client-erase.js';
+import { addClientErase } from './erase.js';
 import { addClientSecretCommands } from './client-secret.js';
 import { command, group, withServices } from './command.js';
 import { fields, print, table } from './output.js';
@@ -27,6 +27,10 @@ export function addClientCommands(program: Command): void {
     );
   });
   command(client, 'show', 'show one client').argument('<id>').action(showAccount);
+  command(client, 'rename', 'give it another name, which only people see')
+    .argument('<id>')
+    .argument('<name>')
+    .action((id: string, name: string, options: Options) => show(options, (service) => service.rename(id, name)));
   command(client, 'disable', 'refuse its credentials and revoke its tokens; pending notifications are still delivered')
     .argument('<id>')
     .action((id: string, options: Options) => show(options, (service) => service.setDisabled(id, true)));

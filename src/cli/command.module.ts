@@ -1,6 +1,7 @@
 import { hostname, userInfo } from 'node:os';
 import { type DynamicModule, Module } from '@nestjs/common';
 import { AccountModule } from '../account/account.module.js';
+import { OperatorsModule } from '../operators/operators.module.js';
 import { OrdersModule } from '../orders/orders.module.js';
 import { ErasureModule } from '../retention/client-erasure.js';
 import type { Config } from '../server/settings/settings.js';
@@ -26,6 +27,7 @@ export class CommandModule {
         WebhookModule,
         AccountModule,
         ErasureModule,
+        OperatorsModule.with(config.operator),
       ],
     };
   }

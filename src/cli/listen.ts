@@ -5,6 +5,7 @@ import { command } from './command.js';
 import { type Received, startLocalReceiver } from './local-receiver.js';
 import { dim, fields, green, printable, printableLine, red } from './output.js';
 import { clientSecretFrom } from './secret-input.js';
+import { parseUrl } from '../values/urls/parse-url.js';
 
 interface ListenOptions {
   secretStdin?: boolean;
@@ -97,7 +98,7 @@ function duration(text: string): number {
 }
 
 function httpUrl(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = parseUrl(text);
   if (url && /^https?:$/.test(url.protocol)) return url;
   throw new InvalidArgumentError('It must be a URL like http://127.0.0.1:8080/notify.');
 }

@@ -17,12 +17,14 @@ async function purgeNow({ json }: { json?: boolean }): Promise<void> {
     accessTokens,
     authorizations,
     memberSessions,
+    operatorSessions,
     idempotencyKeys,
     orders,
     webhooks,
     webhookRows,
     resends,
     failingHosts,
+    deliveryFigures,
     auditEvents,
   } = purged;
   print(
@@ -32,18 +34,20 @@ async function purgeNow({ json }: { json?: boolean }): Promise<void> {
       access_tokens: accessTokens,
       authorizations,
       member_sessions: memberSessions,
+      operator_sessions: operatorSessions,
       idempotency_keys: idempotencyKeys,
       orders,
       webhooks,
       webhook_rows: webhookRows,
       resends,
       failing_hosts: failingHosts,
+      delivery_figures: deliveryFigures,
       audit_events: auditEvents,
     },
     `Deleted: ${grants} grant(s), ${accessTokens} access token(s), ${authorizations} authorization(s), ` +
-      `${memberSessions} session(s), ${idempotencyKeys} idempotency key(s), ` +
+      `${memberSessions + operatorSessions} session(s), ${idempotencyKeys} idempotency key(s), ` +
       `${orders} order(s), bodies and attempts of ${webhooks} webhook(s), ` +
       `${webhookRows} row(s) of earlier ones, ${resends} resend request(s), ${failingHosts} failing host(s), ` +
-      `${auditEvents} audit event(s).`,
+      `${deliveryFigures} row(s) of delivery figures, ${auditEvents} audit event(s).`,
   );
 }

@@ -6,6 +6,7 @@ import { ClientsService } from '../clients/clients.service.js';
 import { KeyRotation } from '../clients/keys/key-rotation.js';
 import { SecretRotation } from '../clients/secrets/secret-rotation.js';
 import { MembersService } from '../members/members.service.js';
+import { OperatorsService } from '../operators/operators.service.js';
 import { OrderList } from '../orders/list/order-list.js';
 import { OrderTotals } from '../orders/list/order-totals.js';
 import { OrdersService } from '../orders/orders.service.js';
@@ -35,6 +36,7 @@ export async function openServices(needs: Needs) {
     clients: get(ClientsService),
     applications: get(ClientApplications),
     members: get(MembersService),
+    operators: get(OperatorsService),
     secretRotation: get(SecretRotation),
     keyRotation: get(KeyRotation),
     orders: get(OrdersService),

@@ -53,6 +53,12 @@ export class ClientApplications {
     if (unknown !== undefined) throw unprocessable(`${unknown} is not a grant; use ${GRANT_TYPES.join(', ')}`);
   }
 
+  /** As {@link check}; 422 also if all of it together is not what a client can have. */
+  checkTogether(change: { redirectUris: string[]; grantTypes: GrantType[] }): void {
+    this.check(change);
+    checkGrants(change.grantTypes, change.redirectUris);
+  }
+
   /** 404 for an unknown client, 422 for values that are invalid or do not go together. */
   async configure(clientId: string, change: ApplicationChange, actor?: Actor): Promise<ClientApplication | null> {
     this.check(change);
@@ -79,8 +85,12 @@ function grantsOf(client: Client, change: ApplicationChange, redirectUris: strin
   const isFirst = redirectUris.length > 0 && !client.grantTypes.includes('authorization_code');
   const others: GrantType[] = isFirst && change.redirectUris ? ['authorization_code'] : [];
   const grantTypes = change.grantTypes ?? [...client.grantTypes, ...others];
+  checkGrants(grantTypes, redirectUris);
+  return [...new Set(grantTypes)];
+}
+
+function checkGrants(grantTypes: GrantType[], redirectUris: string[]): void {
   if (grantTypes.length === 0) throw unprocessable(`a client needs a grant; use ${GRANT_TYPES.join(', ')}`);
   if (grantTypes.includes('authorization_code') && redirectUris.length === 0)
-    throw unprocessable('authorization_code needs a redirect URI; add one with --redirect-uri');
-  return [...new Set(grantTypes)];
+    throw unprocessable('authorization_code needs a redirect URI; add one (--redirect-uri)');
 }

@@ -13,7 +13,7 @@ export const MAX_CLIENT_SECRET_LENGTH = 1_024;
 /** A shorter secret could be guessed from a notification, whose signature it makes. */
 export const MIN_PRODUCTION_SECRET_LENGTH = 20;
 
-const CONTROL_CHARACTER = /\p{Cc}/u;
+export const CONTROL_CHARACTER = /\p{Cc}/u;
 const LONE_SURROGATE = /\p{Cs}/u;
 const SURROUNDING_WHITE_SPACE = /^\s|\s$/u;
 

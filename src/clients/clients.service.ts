@@ -17,7 +17,7 @@ import type { Actor } from '../values/actor.js';
 import { emailFault } from '../values/email-address.js';
 import { newId } from '../values/identifier.js';
 import { checkNotifyUrl, NotifyUrlError } from '../values/urls/notify-url.js';
-import { type ClientCredentials, credentialFault, newCredentials } from './client-credentials.js';
+import { type ClientCredentials, CONTROL_CHARACTER, credentialFault, newCredentials } from './client-credentials.js';
 import { Client, MAX_CLIENT_NAME_LENGTH, ClientSecret, NEXT_GENERATION } from './client.entity.js';
 import { Vault } from './secrets/vault.js';
 
@@ -55,6 +55,12 @@ export class ClientsService {
     return (await this.add(name, notifyUrl, credentials, { actor, detail: { imported: true } })).client;
   }
 
+  /** Gives it another name, which only people see. 422 for an invalid name. */
+  async rename(id: string, name: string, actor?: Actor): Promise<Client> {
+    this.checkName(name);
+    return this.change(id, { name }, { action: 'client.renamed', actor });
+  }
+
   /** All clients, the oldest first. */
   list(): Promise<Client[]> {
     return this.clients.find({ order: { createdAt: 'ASC', id: 'ASC' } });
@@ -62,7 +68,8 @@ export class ClientsService {
 
   /** 404 if there is no client with this id. */
   async get(id: string): Promise<Client> {
-    const client = await this.clients.findOneBy({ id });
+    // No id contains a control character, and Postgres refuses NUL.
+    const client = CONTROL_CHARACTER.test(id) ? null : await this.clients.findOneBy({ id });
     // MySQL ignores trailing spaces when it compares ids.
     if (client?.id !== id) throw unknownClient(id);
     return client;
@@ -97,6 +104,12 @@ export class ClientsService {
   async setContact(id: string, contact: string | null, actor?: Actor): Promise<Client> {
     if (contact !== null) this.checkContact(contact);
     return this.change(id, { contact }, { action: 'client.contact-set', actor, detail: { isSet: contact !== null } });
+  }
+
+  /** Throws 422 if a client cannot have this name. */
+  checkName(name: string): void {
+    if (NAME.test(name)) return;
+    throw unprocessable(`the name is invalid; use 1 to ${MAX_CLIENT_NAME_LENGTH} characters on one line`);
   }
 
   /** Throws 422 if this is not an e-mail address. */
@@ -139,8 +152,7 @@ export class ClientsService {
     { id, secret }: ClientCredentials,
     audit: Pick<AuditChange, 'actor' | 'detail'>,
   ) {
-    if (!NAME.test(name))
-      throw unprocessable(`the name is invalid; use 1 to ${MAX_CLIENT_NAME_LENGTH} characters on one line`);
+    this.checkName(name);
     if (notifyUrl !== null) this.checkNotifyUrl(notifyUrl);
     const client = await this.insert({ id, name, notifyUrl }, secret, audit).catch((error: unknown) => {
       throw isDuplicate(error) ? conflict(`client ${id} already exists`) : error;

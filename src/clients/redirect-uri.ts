@@ -1,3 +1,4 @@
+import { parseUrl } from '../values/urls/parse-url.js';
 export const MAX_REDIRECT_URI_LENGTH = 2_048;
 
 const LOOPBACK = ['127.0.0.1', '[::1]', 'localhost'];
@@ -11,9 +12,8 @@ export const isLoopbackUrl = ({ protocol, hostname }: URL): boolean =>
  */
 export function redirectUriFault(text: string, allowLoopback: boolean): string | null {
   if (text.length > MAX_REDIRECT_URI_LENGTH) return `is longer than ${MAX_REDIRECT_URI_LENGTH} characters`;
-  if (!/^[\x21-\x7e]+$/.test(text) || !URL.canParse(text))
-    return 'is not a URL; use one like https://app.example/callback';
-  const url = new URL(text);
+  const url = /^[\x21-\x7e]+$/.test(text) ? parseUrl(text) : null;
+  if (!url) return 'is not a URL; use one like https://app.example/callback';
   if (text.includes('#')) return 'has a fragment; remove everything from # on';
   if (url.username !== '' || url.password !== '') return 'has credentials; remove them';
   if (url.href !== text) return `is not in its normal form; use ${url.href}`;

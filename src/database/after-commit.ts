@@ -27,7 +27,9 @@ export class AfterCommit implements EntitySubscriberInterface {
   do(manager: EntityManager, onCommit: () => void, onRollback: () => void = () => undefined): void {
     const runner = manager.queryRunner;
     if (!runner?.isTransactionActive) throw new Error('AfterCommit needs the entity manager of an open transaction');
-    this.waiting.set(runner, [...(this.waiting.get(runner) ?? []), { onCommit, onRollback }]);
+    const callbacks = this.waiting.get(runner) ?? [];
+    if (callbacks.length === 0) this.waiting.set(runner, callbacks);
+    callbacks.push({ onCommit, onRollback });
   }
 
   afterTransactionCommit({ queryRunner }: TransactionCommitEvent): void {

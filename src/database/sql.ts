@@ -78,6 +78,15 @@ export async function retryDeadlocks<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+/**
+ * Waits until all have ended, then rejects if one of them did. `Promise.all()` rejects at once: what still runs would then
+ * write after the rollback, outside of the transaction.
+ */
+export async function allEnded<T>(promises: Promise<T>[]): Promise<T[]> {
+  await Promise.allSettled(promises);
+  return Promise.all(promises);
+}
+
 /** The caller's transaction to join; without a manager, one of its own. */
 export interface TransactionOptions {
   /** The entity manager of an open transaction on the same data source. */

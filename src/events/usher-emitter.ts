@@ -1,13 +1,14 @@
 import { Injectable, Logger, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { ContextIdFactory, DiscoveryModule, DiscoveryService, MetadataScanner, ModuleRef } from '@nestjs/core';
 import { EventEmitter2 } from '@nestjs/event-emitter';
+import { allEnded } from '../database/sql.js';
 
 /** Where `@OnEvent` keeps its subscriptions. The version of @nestjs/event-emitter for Nest 11 does not export this name. */
 const EVENT_LISTENER_METADATA = 'EVENT_LISTENER_METADATA';
 
 type ListenerFn = (...values: unknown[]) => void;
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
-type Method = (...values: unknown[]) => unknown;
+type Method = (...values: unknown[]) => Promise<unknown>;
 
 interface Subscription {
   event: string | symbol;
@@ -63,14 +64,9 @@ export class UsherEmitter extends EventEmitter2 implements OnApplicationBootstra
     }
   }
 
-  /**
-   * Calls the listeners at the same time and waits until all have ended, then rejects if one of them did. `emitAsync()`
-   * rejects at once: a listener that still runs would then write after the rollback, outside of the transaction.
-   */
+  /** Calls the listeners at the same time, waits until all have ended, then rejects if one of them did. */
   async emitAndWait(event: string, value: unknown): Promise<void> {
-    const calls = this.listeners(event).map((listener) => (listener as Method)(value));
-    const failed = (await Promise.allSettled(calls)).find(({ status }) => status === 'rejected');
-    if (failed?.status === 'rejected') throw failed.reason;
+    await allEnded(this.listeners(event).map((listener) => (listener as Method)(value)));
   }
 
   /** As with EventEmitterModule, errors are logged unless the subscription wants them. */

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import { formDecode } from './oauth-parameters.js';
 
 export interface BasicCredentials {
@@ -8,6 +8,8 @@ export interface BasicCredentials {
 
 const HEADER = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i;
 const CONTROL_CHARACTER = /\p{Cc}/u;
+const FORM_ENCODED = /[%+]/;
+const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
  * The possible credentials in an `Authorization: Basic` header: first as they are (RFC 7617, split at the first colon),
@@ -20,32 +22,31 @@ export function parseBasicHeader(header: string | undefined): BasicCredentials[]
   const colon = text.indexOf(':');
   if (colon < 1 || colon === text.length - 1) return [];
   const raw = { id: text.slice(0, colon), secret: text.slice(colon + 1) };
-  const decoded = formDecodePair(raw);
+  const decoded = FORM_ENCODED.test(text) ? formDecodePair(raw) : null;
   return decoded && (decoded.id !== raw.id || decoded.secret !== raw.secret) ? [raw, decoded] : [raw];
 }
 
-/** Compares a Basic header with a user and password in constant time. Always false if `expected` is null. */
+/** Compares credentials with a user and password in constant time. Always false if `expected` is null. */
 export function hasCredentials(
-  header: string | undefined,
+  credentials: BasicCredentials[],
   expected: { user: string; password: string } | null,
 ): boolean {
   return (
     expected !== null &&
-    parseBasicHeader(header).some(({ id, secret }) => isSame(id, expected.user) && isSame(secret, expected.password))
+    credentials.some(({ id, secret }) => isSameText(id, expected.user) && isSameText(secret, expected.password))
   );
 }
 
-/** Compares digests, which have equal lengths, so the timing reveals nothing about the text. */
-function isSame(left: string, right: string): boolean {
-  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(left), digest(right));
+/** Compares in constant time: of digests, which have equal lengths, so that the timing reveals nothing about the text. */
+export function isSameText(left: string, right: string): boolean {
+  return timingSafeEqual(hash('sha256', left, 'buffer'), hash('sha256', right, 'buffer'));
 }
 
 function decodeBase64(encoded: string): string | null {
   const bytes = Buffer.from(encoded, 'base64');
   if (bytes.toString('base64') !== encoded) return null;
   try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    return UTF_8.decode(bytes);
   } catch {
     return null;
   }

@@ -108,7 +108,8 @@ function formPairs(text: string): [string, string][] {
 /** Decodes application/x-www-form-urlencoded text. Throws URIError if it is malformed. */
 export const formDecode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '));
 
-const decodeUtf8 = (bytes: Uint8Array): string => new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+const UTF_8 = new TextDecoder('utf-8', { fatal: true });
+const decodeUtf8 = (bytes: Uint8Array): string => UTF_8.decode(bytes);
 
 /** A name of others that OAuth error descriptions may contain (RFC 6749 §5.2). */
 const PLAIN_NAME = /^[\w.-]{1,64}$/;

@@ -35,7 +35,7 @@ export class MemberSessions implements ResourceOwnerAuthenticator {
     this.base = `${publicUrl ?? ''}/auth`;
     this.basePath = publicUrl === null ? '' : new URL(publicUrl).pathname.replace(/\/$/, '');
     this.signOutUrl = `${this.base}/sign-out`;
-    this.cookies = new Cookies(publicUrl ?? '');
+    this.cookies = new Cookies(publicUrl?.startsWith('https:') ?? false);
   }
 
   async currentOwner({ headers }: BrowserRequest): Promise<ResourceOwner | null> {

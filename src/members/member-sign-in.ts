@@ -1,27 +1,40 @@
 import { Injectable } from '@nestjs/common';
 import { addressOf } from '../audit/request-actor.js';
 import type { HttpRequest, HttpResponse } from '../http/exchange.js';
+import { Passwords } from '../sign-in/passwords.js';
+import type { SignInLimit } from '../sign-in/sign-in-limit.js';
+import { SignInLimits } from '../sign-in/sign-in.module.js';
 import { actor } from '../values/actor.js';
 import type { Member } from './member.entity.js';
 import { MemberSessions } from './member-sessions.js';
 import { MembersService } from './members.service.js';
-import { Passwords } from './passwords.js';
-import { SignInLimit } from './sign-in-limit.js';
 
 /** Signs members in and out of a browser. */
 @Injectable()
 export class MemberSignIn {
+  private readonly limit: SignInLimit;
+
   constructor(
     private readonly members: MembersService,
     private readonly passwords: Passwords,
-    private readonly limit: SignInLimit,
     private readonly sessions: MemberSessions,
-  ) {}
+    limits: SignInLimits,
+  ) {
+    this.limit = limits.of({
+      limit: 'failures-of-member',
+      metric: {
+        name: 'usher_sign_ins_total',
+        help: 'Members who signed in (success), gave a wrong name or password (failure), or were refused by a limit (blocked).',
+      },
+      action: 'member.authentication-failed',
+    });
+  }
 
   /** False for a wrong name or password, and for a disabled member. Throws 429 after too many of them. */
   async signIn(given: { name: string; password: string }, request: HttpRequest, response: HttpResponse) {
     const member = await this.members.find(given.name);
-    const attempt = { name: given.name.toLowerCase(), address: addressOf(request), memberId: member?.id ?? null };
+    const subject = member && `member:${member.id}`;
+    const attempt = { name: given.name.toLowerCase(), address: addressOf(request), subject };
     const isRight = await this.limit.run(attempt, () => this.isRight(given.password, member));
     if (!isRight || !member) return false;
     return this.sessions.begin(member, request, response, actor('owner', member.id, addressOf(request)));

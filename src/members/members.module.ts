@@ -4,18 +4,14 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { MemberSessions } from './member-sessions.js';
 import { MemberSignIn } from './member-sign-in.js';
 import { MembersService } from './members.service.js';
-import { Passwords } from './passwords.js';
 import { SignInController } from './sign-in.controller.js';
-import { SignInLimit } from './sign-in-limit.js';
 
 /** The built-in members. They are the resource owners unless the options name another authenticator. Comes with UsherModule. */
 @Global()
 @Module({
   providers: [
-    Passwords,
     MembersService,
     MemberSessions,
-    SignInLimit,
     MemberSignIn,
     {
       provide: RESOURCE_OWNERS,

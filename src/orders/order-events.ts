@@ -38,6 +38,11 @@ export class OrderEvents implements OnApplicationBootstrap {
     }
   }
 
+  /** Whether Usher's recorder is the only listener of completions. */
+  get haveOnlyRecorder(): boolean {
+    return this.emitter.listenerCount(OrderCompleted.NAME) === 1;
+  }
+
   /** Without a manager the order is committed already. */
   created(manager: EntityManager | null, order: OrderFields): void {
     this.record('created', manager, order);

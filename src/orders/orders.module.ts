@@ -5,6 +5,7 @@ import { OrderListController } from './list/order-list.controller.js';
 import { OrderList } from './list/order-list.js';
 import { OrderTotals } from './list/order-totals.js';
 import { InternalOrdersController, MovieOrdersController } from './movie-orders.controller.js';
+import { OrderCompletions } from './complete/order-completions.js';
 import { OrderEvents } from './order-events.js';
 import { OrderLimit } from './order-limit.js';
 import { OrdersService } from './orders.service.js';
@@ -12,7 +13,7 @@ import { OrdersService } from './orders.service.js';
 /** Create, get, list and complete movie orders; emits `OrderCompleted`. */
 @Module({
   imports: [EventsModule, OrderDeliveriesModule],
-  providers: [OrdersService, OrderEvents, OrderList, OrderTotals],
+  providers: [OrdersService, OrderCompletions, OrderEvents, OrderList, OrderTotals],
   exports: [OrdersService, OrderList, OrderTotals],
 })
 export class OrdersModule {}

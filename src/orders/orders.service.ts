@@ -8,17 +8,16 @@ import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { DatabaseClock } from '../database/database-clock.js';
 import { insertRows } from '../database/statements/insert-rows.js';
 import { databaseNow, joinTransaction, retryDeadlocks, type TransactionOptions } from '../database/sql.js';
-import { conflict, validated } from '../http/problem.js';
+import { validated } from '../http/problem.js';
 import { inSpan, orderAttributes } from '../tracing/tracing.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
-import { type Actor, fitting } from '../values/actor.js';
+import type { Actor } from '../values/actor.js';
 import { newId, orderIdOf, orderKey } from '../values/identifier.js';
 import { claimIdempotencyKey, idempotencyKeyErrors } from './idempotency.js';
 import { MovieOrder } from './movie-order.entity.js';
-import { Completion, NewOrder, notificationData, type OrderView, viewOf } from './movie-order.js';
-import { OrderCompleted } from './order-completed.event.js';
+import { Completion, NewOrder, type OrderView, viewOf } from './movie-order.js';
+import { OrderCompletions, unknownOrder } from './complete/order-completions.js';
 import { OrderEvents } from './order-events.js';
-import { lockOrder, unknownOrder, updateCompleted } from './order-statements.js';
 
 /** How {@link OrdersService.create} runs. */
 export interface CreateOptions extends TransactionOptions {
@@ -51,6 +50,7 @@ export class OrdersService {
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly clients: ClientsService,
     private readonly events: OrderEvents,
+    private readonly completions: OrderCompletions,
     private readonly clock: DatabaseClock,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {
@@ -106,7 +106,7 @@ export class OrdersService {
   }
 
   /**
-   * Completes an order with `input`, a {@link Completion}, and emits {@link OrderCompleted} in the same transaction.
+   * Completes an order with `input`, a {@link Completion}, and emits `OrderCompleted` in the same transaction.
    * Repeated with equal values: the same answer and no second event. With other values: 409.
    */
   async complete(
@@ -115,30 +115,7 @@ export class OrdersService {
     { requestId = null, actor = this.options.actor, ...transaction }: CompleteOptions = {},
   ): Promise<OrderView> {
     const completion = validated(Completion, input);
-    return this.inTransaction('order complete', transaction, async (manager, span) => {
-      const { order, now } = await lockOrder(manager, key);
-      span.setAttributes(orderAttributes(key, order.clientId));
-      if (order.status === 'COMPLETED') return viewOf(sameCompletion(order, completion));
-      order.status = 'COMPLETED';
-      order.bookingId = completion.bookingId;
-      order.transactionId = completion.transactionId;
-      order.qrCode = completion.qrCode ?? null;
-      ({ name: order.completedBy, address: order.completedFrom } = fitting(actor));
-      order.lastUpdatedAt = now;
-      await this.events.completed(
-        new OrderCompleted(
-          notificationData(order, completion),
-          order.clientId,
-          order.notifyUrl,
-          manager,
-          requestId,
-          order.ownerId,
-        ),
-      );
-      // Must be last: if a listener hid a failed statement, this update fails too, and the completion is rolled back.
-      await updateCompleted(manager, order);
-      return viewOf(order);
-    });
+    return viewOf(await this.completions.complete({ key, completion, requestId, actor }, transaction));
   }
 
   /** An order on its own needs no transaction: those of the same moment share a statement. */
@@ -188,11 +165,4 @@ export class OrdersService {
     // The request's client may be cached for some seconds, so one without a URL is read again.
     if (notifyUrl === undefined && client.notifyUrl === null) await this.clients.registeredNotifyUrl(client.id);
   }
-}
-
-function sameCompletion(order: MovieOrder, { bookingId, transactionId, qrCode }: Completion): MovieOrder {
-  const isSame =
-    order.bookingId === bookingId && order.transactionId === transactionId && order.qrCode === (qrCode ?? null);
-  if (!isSame) throw conflict('the order is already completed with other values');
-  return order;
 }

@@ -50,7 +50,7 @@ export function onQueryError(pool: Pool, handle: (error: unknown) => never): Poo
     const result = query(...args);
     return result instanceof Promise ? result.catch(handle) : result;
   }) as Pool['query'];
-  return pool.on('connect', (connection) => void connection.on('error', () => undefined));
+  return pool;
 }
 
 /**

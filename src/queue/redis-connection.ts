@@ -40,8 +40,34 @@ export async function connectRedis({ url, isCluster }: RedisServer, behaviour: R
   return redis;
 }
 
+/**
+ * ioredis leaves its timer of `socketTimeout` running when a connection closes while a command waits for its answer. The timer
+ * would keep the process alive, and end the connection that comes next.
+ */
+class SingleConnection extends Redis {
+  constructor(options: RedisOptions) {
+    super(options);
+    this.on('close', () => {
+      const waiting = this as object as { socketTimeoutTimer?: NodeJS.Timeout | undefined };
+      clearTimeout(waiting.socketTimeoutTimer);
+      waiting.socketTimeoutTimer = undefined;
+    });
+  }
+
+  /** BullMQ makes its blocking connections so. */
+  override duplicate(override?: Partial<RedisOptions>): SingleConnection {
+    return new SingleConnection({ ...this.options, ...override });
+  }
+}
+
 function singleOf(url: URL, behaviour: RedisOptions): Redis {
-  return new Redis({ ...primaryOf(url), ...behaviour, db: databaseOf(url), lazyConnect: true, retryStrategy: pause });
+  return new SingleConnection({
+    ...primaryOf(url),
+    ...behaviour,
+    db: databaseOf(url),
+    lazyConnect: true,
+    retryStrategy: pause,
+  });
 }
 
 function clusterOf(url: URL, behaviour: RedisOptions): Cluster {

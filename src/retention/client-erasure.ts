@@ -12,6 +12,7 @@ import { OrderCounter } from '../orders/list/order-counter.entity.js';
 import type { Actor } from '../values/actor.js';
 import { WebhookResend } from '../webhooks/undelivered/webhook-resend.entity.js';
 import { ContactState, FailingHost } from '../webhooks/contact/failing-host.entity.js';
+import { DeliveryFigure } from '../webhooks/figures/delivery-figure.entity.js';
 import { WebhookModule } from '../webhooks/webhook.module.js';
 import { MemberErasure } from './member-erasure.js';
 import { type Erased, RowErasure, total } from './row-erasure.js';
@@ -37,8 +38,8 @@ export class ClientErasure {
 
   /** 409 while the client is enabled, 404 if there is nothing of it. */
   async erase(clientId: string, { onProgress = () => undefined, actor }: ErasureOptions = {}): Promise<Erased> {
-    // MySQL ignores trailing spaces when it compares ids.
-    if (clientId.trim() !== clientId) throw unknownClient(clientId);
+    // MySQL ignores trailing spaces when it compares ids. Figures of all clients have an empty one.
+    if (clientId === '' || clientId.trim() !== clientId) throw unknownClient(clientId);
     const subject = `client:${clientId}`;
     const client = await this.dataSource.manager.findOneBy(Client, { id: clientId });
     if (client) {
@@ -50,8 +51,9 @@ export class ClientErasure {
       isDeleted = await this.deleteClient(clientId);
     };
     const erased = await this.rows.erase({ clientId }, deleteClient, onProgress);
-    // Last: an attempt that was under way may have recorded a failing host until now.
-    for (const entity of [FailingHost, ContactState]) await this.dataSource.manager.delete(entity, { clientId });
+    // Last: an attempt that was under way may have recorded a failing host and figures until now.
+    for (const entity of [FailingHost, ContactState, DeliveryFigure])
+      await this.dataSource.manager.delete(entity, { clientId });
     if (!isDeleted && total(erased) === 0) throw unknownClient(clientId);
     await this.audit.record({ action: 'client.erased', subject, actor, detail: { ...erased } });
     return erased;

@@ -1,4 +1,4 @@
-import { type EntityManager, type FindOperator, In, IsNull, MoreThan, Not } from 'typeorm';
+import { type EntityManager, type FindOperator, IsNull, MoreThan, Not } from 'typeorm';
 import { AuditEvent } from '../audit/audit-event.entity.js';
 import { Authorization } from '../auth/authorize/authorization.entity.js';
 import { AccessToken, Grant } from '../auth/tokens/grant.entity.js';
@@ -7,43 +7,11 @@ import { MemberSession } from '../members/member.entity.js';
 import { IdempotencyKey } from '../orders/idempotency-key.entity.js';
 import { IDEMPOTENCY_MS } from '../orders/idempotency.js';
 import { MovieOrder } from '../orders/movie-order.entity.js';
-import type { ResolvedOptions } from '../usher.options.js';
-import { WebhookResend } from '../webhooks/undelivered/webhook-resend.entity.js';
-import { FailingHost } from '../webhooks/contact/failing-host.entity.js';
-import { DeliveredReference, Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
-
-/** The primary key of a row, by column, and the time that decides whether it has expired. */
-export type ExpiredRow = Record<string, string> & { moment: string | number };
-
-/** One kind of rows that expire. Its strings are written into SQL, so they must never contain user input. */
-export interface ExpiringRows {
-  kind:
-    | 'accessTokens'
-    | 'grants'
-    | 'authorizations'
-    | 'memberSessions'
-    | 'idempotencyKeys'
-    | 'orders'
-    | 'webhooks'
-    | 'webhookRows'
-    | 'resends'
-    | 'failingHosts'
-    | 'auditEvents';
-  entity: new () => object;
-  key: string[];
-  /** The index with the columns of `condition` and then `moment`. */
-  index: string;
-  condition?: string;
-  moment: string;
-  /** Rows whose moment is not after this time have expired. */
-  until(now: number, options: ResolvedOptions): number;
-  erase(manager: EntityManager, rows: ExpiredRow[]): Promise<unknown>;
-}
+import { OperatorSession } from '../operators/operator.entity.js';
+import { EXPIRED_WEBHOOKS } from './expired-webhooks.js';
+import { column, type ExpiringRows, retainedUntil } from './expiring-rows.js';
 
 const tokensUntil = (now: number): number => now;
-const retainedUntil = (now: number, { retentionMs }: ResolvedOptions): number => now - retentionMs;
-/** In key order, so that two concurrent purges do not deadlock. */
-const column = (rows: ExpiredRow[], name: string) => In(rows.map((row) => row[name]).sort());
 
 /** A grant expires with its refresh token. Its access tokens remain valid until they expire themselves. */
 const TOKENS: ExpiringRows[] = [
@@ -106,6 +74,15 @@ const SIGNED_IN: ExpiringRows[] = [
     until: (now) => now,
     erase: (manager, rows) => manager.delete(MemberSession, { digest: column(rows, 'digest') }),
   },
+  {
+    kind: 'operatorSessions',
+    entity: OperatorSession,
+    key: ['digest'],
+    index: 'usher_operator_session_expiry',
+    moment: 'expires_at',
+    until: (now) => now,
+    erase: (manager, rows) => manager.delete(OperatorSession, { digest: column(rows, 'digest') }),
+  },
 ];
 
 const ORDERS: ExpiringRows[] = [
@@ -134,79 +111,6 @@ const ORDERS: ExpiringRows[] = [
   },
 ];
 
-/**
- * The content of an ended webhook. What was delivered leaves a DeliveredReference, which prevents a second notification for
- * ever. The row goes later (below): a transaction that did not see the reference yet finds the row's live key.
- */
-const WEBHOOKS: ExpiringRows = {
-  kind: 'webhooks',
-  entity: Webhook,
-  key: ['id'],
-  condition: 'purged_at IS NULL',
-  index: 'usher_webhook_retention',
-  moment: 'finished_at',
-  until: retainedUntil,
-  erase: async (manager, rows) => {
-    const ids = column(rows, 'id');
-    await keepReferences(manager, await manager.findBy(Webhook, { id: ids, status: 'SUCCESS' }));
-    // The time of the batch, so that the deletion of the rows can go on where its last batch ended.
-    await manager.update(Webhook, { id: ids }, { body: '', notifyUrl: '', purgedAt: await databaseNow(manager) });
-    await manager.delete(WebhookAttempt, { webhookId: ids });
-  },
-};
-
-async function keepReferences(manager: EntityManager, delivered: Webhook[]): Promise<void> {
-  if (delivered.length === 0) return;
-  const rows = delivered.map(({ id, referenceId, eventType, clientId, ownerId, attempts, finishedAt, createdAt }) => ({
-    webhookId: id,
-    referenceId,
-    eventType,
-    clientId,
-    ownerId,
-    attempts,
-    finishedAt: finishedAt ?? createdAt,
-  }));
-  await manager.insert(DeliveredReference, rows);
-}
-
-/** Far longer than any transaction that records a webhook. */
-const ROW_MARGIN_MS = 1_800_000;
-
-const WEBHOOK_ROWS: ExpiringRows = {
-  kind: 'webhookRows',
-  entity: Webhook,
-  key: ['id'],
-  index: 'usher_webhook_retention',
-  moment: 'purged_at',
-  until: (now) => now - ROW_MARGIN_MS,
-  erase: (manager, rows) => manager.delete(Webhook, { id: column(rows, 'id') }),
-};
-
-const RESENDS: ExpiringRows = {
-  kind: 'resends',
-  entity: WebhookResend,
-  key: ['id'],
-  index: 'usher_webhook_resend_finished',
-  moment: 'finished_at',
-  until: retainedUntil,
-  erase: (manager, rows) => manager.delete(WebhookResend, { id: column(rows, 'id') }),
-};
-
-/** Nothing was sent to such a host for so long that its FAILED notifications are deleted too. */
-const FAILING_HOSTS: ExpiringRows = {
-  kind: 'failingHosts',
-  entity: FailingHost,
-  key: ['client_id', 'host'],
-  index: 'usher_failing_host_age',
-  moment: 'last_failed_at',
-  until: retainedUntil,
-  erase: (manager, rows) =>
-    manager.delete(
-      FailingHost,
-      rows.map((row) => ({ clientId: row.client_id, host: row.host })),
-    ),
-};
-
 const AUDIT_EVENTS: ExpiringRows = {
   kind: 'auditEvents',
   entity: AuditEvent,
@@ -217,13 +121,4 @@ const AUDIT_EVENTS: ExpiringRows = {
   erase: (manager, rows) => manager.delete(AuditEvent, { id: column(rows, 'id') }),
 };
 
-export const EXPIRING_ROWS: ExpiringRows[] = [
-  ...TOKENS,
-  ...SIGNED_IN,
-  ...ORDERS,
-  WEBHOOKS,
-  WEBHOOK_ROWS,
-  RESENDS,
-  FAILING_HOSTS,
-  AUDIT_EVENTS,
-];
+export const EXPIRING_ROWS: ExpiringRows[] = [...TOKENS, ...SIGNED_IN, ...ORDERS, ...EXPIRED_WEBHOOKS, AUDIT_EVENTS];

@@ -3,7 +3,8 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { tableOf, USHER_DATA_SOURCE } from '../database/data-source.js';
 import { databaseNow, inTransaction } from '../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
-import { EXPIRING_ROWS, type ExpiredRow, type ExpiringRows } from './expired-rows.js';
+import { EXPIRING_ROWS } from './expired-rows.js';
+import type { ExpiredRow, ExpiringRows } from './expiring-rows.js';
 
 /** How many rows of each kind were deleted. */
 export type Purged = Record<ExpiringRows['kind'], number>;
@@ -31,19 +32,7 @@ export class Purge {
   async run({ onProgress, signal }: PurgeOptions = {}): Promise<Purged> {
     const now = await databaseNow(this.dataSource.manager);
     const total = onProgress ? await this.count(now) : 0;
-    const purged: Purged = {
-      accessTokens: 0,
-      grants: 0,
-      authorizations: 0,
-      memberSessions: 0,
-      idempotencyKeys: 0,
-      orders: 0,
-      webhooks: 0,
-      webhookRows: 0,
-      resends: 0,
-      failingHosts: 0,
-      auditEvents: 0,
-    };
+    const purged = Object.fromEntries(EXPIRING_ROWS.map(({ kind }) => [kind, 0])) as Purged;
     let done = 0;
     for (const rows of EXPIRING_ROWS) {
       for await (const count of this.batches(rows, now, signal)) {

@@ -4,17 +4,18 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { ClientAuthentication } from '../auth/client-authentication/client-authentication.js';
-import { FixedCredentials } from '../auth/client-authentication/fixed-credentials.js';
 import { TokenEvents } from '../auth/tokens/token-events.js';
-import { logServerError, problemOf, sendProblem } from '../http/error-response.js';
+import { logServerError, problemOf } from '../http/error-response.js';
 import { OAuthError } from '../http/oauth-error.js';
 import { oauthRoute } from '../http/oauth-route.js';
 import { requestIdOf } from '../http/request-id.js';
 import { MetricsRegistry } from '../metrics/metrics.module.js';
 import { answerBadUrl, answerConnectionFault, answerExpectations, checkHost } from './connections/connection-faults.js';
 import { takeTurns } from './connections/connection-turns.js';
-import { mountDashboard } from './console/dashboard.js';
-import { checkOperator, isBelowOps } from './console/operator-access.js';
+import { mountDashboard } from './console/queues/dashboard.js';
+import { sendConsoleProblem } from './console/frame/console-route.js';
+import { OperatorAccess } from './console/access/operator-access.js';
+import { isBelowOps } from './console/access/origin-check.js';
 import { ErrorFilter } from './error.filter.js';
 import { type Trust, trustOf, warnOfIgnoredHeader } from './connections/forwarded-for.js';
 import { Drain } from './health/health.controller.js';
@@ -26,6 +27,8 @@ import { ServerModule } from './server.module.js';
 import type { Config } from './settings/settings.js';
 import { traceRequests } from './tracing/request-spans.js';
 
+/** In a path: a page has the host of a Notify URL, or the id of a client. Fastify's default is 100. */
+const MAX_PARAMETER_LENGTH = 300;
 const BODY_LIMIT_BYTES = 16 * 1_024;
 const HEADER_LIMIT_BYTES = 16 * 1_024;
 /** For the whole request, from its first byte to its last. */
@@ -65,6 +68,7 @@ const isApi = ({ role }: Config): boolean => role !== 'worker';
 function createAdapter(trustProxy: Trust): FastifyAdapter {
   return new FastifyAdapter({
     bodyLimit: BODY_LIMIT_BYTES,
+    routerOptions: { maxParamLength: MAX_PARAMETER_LENGTH },
     requestTimeout: REQUEST_TIMEOUT_MS,
     trustProxy,
     // While the server shuts down, it still answers requests on open connections.
@@ -88,7 +92,7 @@ const server = (app: NestFastifyApplication): FastifyInstance =>
 /** Adds the checks that run before the body is read: Host header, operator, client credentials, media type. */
 function addHooks(app: NestFastifyApplication, config: Config): void {
   const authentication = isApi(config) ? app.get(ClientAuthentication, { strict: false }) : null;
-  const credentials = app.get(FixedCredentials, { strict: false });
+  const access = app.get(OperatorAccess, { strict: false });
   const drain = app.get(Drain, { strict: false });
   // Without this header Node would keep such a connection open for as long as the client likes.
   server(app).addHook('onSend', (_, reply, payload, done) => {
@@ -100,7 +104,7 @@ function addHooks(app: NestFastifyApplication, config: Config): void {
     if (isBelowOps(request)) {
       void checked(request, reply, async () => {
         checkHost(request, config);
-        await checkOperator(request, reply, config, credentials);
+        return access.check(request, reply);
       }).then((isAccepted) => isAccepted && done());
       return;
     }
@@ -117,15 +121,14 @@ function addHooks(app: NestFastifyApplication, config: Config): void {
 const endedMeanwhile = ({ raw }: FastifyRequest): OAuthError | undefined =>
   raw.socket.destroyed ? new OAuthError('invalid_request', 'the connection ended before the body') : undefined;
 
-/** Answers the error of a check, if there is one. Thrown, Bull Board's own error handler would turn it into a 500. */
-async function checked(request: FastifyRequest, reply: FastifyReply, check: () => Promise<void>): Promise<boolean> {
+/** Whether the request may go on. Answers the error of a check, if there is one. Thrown, Bull Board's own error handler would turn it into a 500. */
+async function checked(request: FastifyRequest, reply: FastifyReply, check: () => Promise<boolean>): Promise<boolean> {
   try {
-    await check();
-    return true;
+    return await check();
   } catch (error) {
     const problem = problemOf(error);
     if (problem.getStatus() >= 500) logServerError(request, error);
-    sendProblem(reply, problem);
+    sendConsoleProblem(request, reply, problem);
     return false;
   }
 }

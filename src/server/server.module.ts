@@ -3,6 +3,7 @@ import { ClientRoutesModule } from '../account/account.module.js';
 import { AuthModule, AuthorizationRoutesModule } from '../auth/auth.module.js';
 import { AuthMetadataModule } from '../auth/metadata/metadata.module.js';
 import { MemberRoutesModule } from '../members/members.module.js';
+import { OperatorsModule } from '../operators/operators.module.js';
 import { OrderRoutesModule } from '../orders/orders.module.js';
 import { SandboxRoutesModule, SandboxWorkerModule } from '../orders/sandbox/sandbox.module.js';
 import { usherModuleFor } from '../usher.module.js';
@@ -25,6 +26,7 @@ export class ServerModule {
       imports: [
         usherModuleFor(config),
         WebhookModule,
+        OperatorsModule.with(config.operator),
         OpsModule,
         ...(config.role === 'worker'
           ? []

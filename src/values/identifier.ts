@@ -48,6 +48,10 @@ export function newId(environment: Environment, nowMs: number): string {
 /** When an id of {@link newId} was made, in milliseconds since 1970. */
 export const timeOfId = (id: string): number => Number.parseInt(id.slice(1, 1 + TIME_WIDTH), 36);
 
+/** Not greater than any id that is made at this time or later, and greater than every earlier one. */
+export const firstIdAt = (environment: Environment, ms: number): string =>
+  LETTER[environment] + Math.max(0, Math.floor(ms)).toString(36).padStart(TIME_WIDTH, '0');
+
 /** The form of {@link newId}'s ids. Check it before a query: Postgres rejects NUL and MySQL ignores trailing spaces. */
 export const ID = /^[A-Za-z0-9]{22}$/;
 

@@ -19,6 +19,7 @@ import { DeliveryEvents } from './deliver/delivery-events.js';
 import { Delivery } from './deliver/delivery.js';
 import { OutcomeStore } from './deliver/outcome.store.js';
 import { SigningSecrets } from './deliver/signing.js';
+import { DeliveryFigures } from './figures/delivery-figures.js';
 import { DeliveryProcessor } from './queue/delivery.processor.js';
 import { DeliveryQueue, WEBHOOK_QUEUE } from './queue/delivery.queue.js';
 import { RETRY_RUN_QUEUE, RetryRun } from './queue/retry-run.js';
@@ -26,6 +27,8 @@ import { Sweep } from './queue/sweep.js';
 import { OrderCompletedListener } from './record/order-completed.listener.js';
 import { WebhookRecorder } from './record/webhook.recorder.js';
 import { NotificationSender } from './transport/notification-sender.js';
+import { WebhookList } from './search/webhook-list.js';
+import { WebhookSearch } from './search/webhook-search.js';
 import { ResendWork } from './undelivered/resend-work.js';
 import { UndeliveredController } from './undelivered/undelivered.controller.js';
 import { UndeliveredWebhooks } from './undelivered/undelivered-webhooks.js';
@@ -71,6 +74,8 @@ async function createMessenger({
     DeliveryQueue,
     OrderCompletedListener,
     WebhookService,
+    WebhookSearch,
+    WebhookList,
     ResendWork,
     WebhookResends,
     UndeliveredWebhooks,
@@ -84,6 +89,7 @@ async function createMessenger({
     ClaimStore,
     OutcomeStore,
     Delivery,
+    DeliveryFigures,
     DeliveryProcessor,
     { provide: CONTACT_MESSENGER, useFactory: createMessenger, inject: [USHER_OPTIONS] },
     ContactMessages,
@@ -94,8 +100,11 @@ async function createMessenger({
   ],
   exports: [
     WebhookService,
+    WebhookSearch,
+    WebhookList,
     WebhookResends,
     UndeliveredWebhooks,
+    DeliveryFigures,
     DeliveryQueue,
     NotificationSender,
     SigningSecrets,

@@ -10,7 +10,7 @@ import { orderIdOf } from '../../src/values/identifier.js';
 import { auditLines, captureLog } from '../auth/tokens/support.js';
 import { usher as run, usherJson } from '../support/process.js';
 import { answer, TestReceiver } from '../support/receiver.js';
-import { basic, COMPLETION, type TestClient, TestUsher } from '../support/usher.js';
+import { basic, COMPLETION, ONE_ATTEMPT, type TestClient, TestUsher } from '../support/usher.js';
 
 const OPERATOR = { authorization: basic('ops', 'ops') };
 const INTERNAL = { authorization: basic('internal', 'internal') };
@@ -22,7 +22,7 @@ let client: TestClient;
 let audit: AuditLog;
 let log: unknown[][];
 beforeAll(async () => {
-  usher = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '1' });
+  usher = await TestUsher.start(ONE_ATTEMPT);
   receiver = await TestReceiver.start();
   client = await usher.client(receiver.url);
   audit = usher.running.app.get(AuditLog, { strict: false });

@@ -49,6 +49,7 @@ describe('client', () => {
     expect(await json<object[]>('client', 'list')).toContainEqual(expect.objectContaining({ client_id: id }));
     expect((await json('client', 'disable', id)).disabled_at).toMatch(/^\d{4}-.*Z$/);
     expect((await json('client', 'enable', id)).disabled_at).toBeNull();
+    expect((await json('client', 'rename', id, 'Other name')).name).toBe('Other name');
     expect((await json('client', 'set-notify-url', id, `${receiver.url}/2`)).notify_url).toBe(`${receiver.url}/2`);
   });
 

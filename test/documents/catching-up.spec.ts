@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { answer, TestReceiver } from '../support/receiver.js';
-import { TestUsher } from '../support/usher.js';
+import { ONE_ATTEMPT, TestUsher } from '../support/usher.js';
 
 const run = promisify(execFile);
 /** In place of docs/try.sh, which makes a client of its own. */
@@ -19,7 +19,7 @@ let receiver: TestReceiver;
 let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'usher-orders-'));
-  usher = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '1' });
+  usher = await TestUsher.start(ONE_ATTEMPT);
   receiver = await TestReceiver.start();
 });
 afterAll(async () => {

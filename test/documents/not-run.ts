@@ -43,7 +43,7 @@ export const NOT_RUN: { pages: string[]; starts: string[]; reason: string }[] = 
     reason: 'a browser signs in between the commands; authorisation-code.spec.ts runs them with one',
   },
   { pages: ['docs/chaos.md'], starts: ['npm run chaos'], reason: 'it takes many minutes, MariaDB and Redis' },
-  { pages: ['docs/performance.md'], starts: ['npm ci && npm run bench'], reason: 'it measures for 40 minutes' },
+  { pages: ['docs/performance.md'], starts: ['npm ci && npm run bench'], reason: 'it measures for half an hour' },
   {
     pages: ['docs/operations/backup.md'],
     starts: ['mariadb-dump', "mariadb -e 'CREATE", 'pg_dump', 'kill "$USHER_PID"'],

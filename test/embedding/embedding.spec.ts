@@ -34,16 +34,18 @@ class Cinema {
   ) {}
 }
 
-/** A listener with its own list, which throws while `isFull` is set. */
+/** A listener with its own list, which throws while `isFull` is set, and for one order. */
 @Injectable()
 class Ledger {
   isFull = false;
+  refused: string | undefined;
   readonly keys: string[] = [];
 
   @OnOrderCompleted()
   async note({ order, manager }: OrderCompleted): Promise<void> {
     await manager.query('SELECT 1');
     if (this.isFull) throw new Error('the ledger is full');
+    if (order.key === this.refused) throw new Error('the ledger refuses this order');
     this.keys.push(order.key);
   }
 }
@@ -122,6 +124,20 @@ describe('an application that embeds Usher', () => {
     await receiver.waitFor(key);
     expect(ledger.keys).toEqual([key]);
     expect(receiver.of(key)).toHaveLength(1);
+  });
+
+  test('has a transaction for each completion: a listener that throws does not roll back those of the same moment', async () => {
+    const application = await cinema(await settings());
+    const { orders, clients } = application.get(Cinema);
+    const ledger = application.get(Ledger);
+    const { client } = await clients.create('Aggregator', receiver.url);
+    const created = await Promise.all(Array.from({ length: 5 }, () => orders.create(client, NEW_ORDER)));
+    const [refused, ...others] = created.map(({ key }) => key);
+    ledger.refused = refused;
+    const settled = await Promise.allSettled(created.map(({ key }) => orders.complete(key, COMPLETION)));
+    expect(settled.map(({ status }) => status)).toEqual(['rejected', ...others.map(() => 'fulfilled')]);
+    expect([...ledger.keys].sort()).toEqual([...others].sort());
+    expect((await orders.get(client, refused ?? '')).status).toBe('PENDING');
   });
 
   test('can protect its own routes with both guards and gets no routes of Usher', async () => {

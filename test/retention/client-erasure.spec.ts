@@ -10,6 +10,7 @@ import { RowErasure } from '../../src/retention/row-erasure.js';
 import { newId, orderKey } from '../../src/values/identifier.js';
 import { DeliveryQueue } from '../../src/webhooks/queue/delivery.queue.js';
 import { ContactState, FailingHost } from '../../src/webhooks/contact/failing-host.entity.js';
+import { DeliveryFigure } from '../../src/webhooks/figures/delivery-figure.entity.js';
 import { WebhookResend } from '../../src/webhooks/undelivered/webhook-resend.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
 import { eventually } from '../support/eventually.js';
@@ -113,16 +114,20 @@ test('deletes everything of a disabled client and nothing of another, and says w
   expect(audit[0]?.detail).toMatchObject({ orders: 3, webhooks: 2 });
 });
 
-test('what is known of failing hosts and of the contact is deleted too, and the audit never had the address', async () => {
+test('what is known of failing hosts, deliveries and the contact is deleted too, and the audit never had the address', async () => {
   const one = await client();
   const { manager } = usher.dataSource;
   await usher.clients.setContact(one.id, 'ops@partner.example');
   await manager.insert(ContactState, { clientId: one.id, sent: 1, notBefore: 0, failures: 0, leasedUntil: 0 });
   expect(await manager.countBy(FailingHost, { clientId: one.id })).toBe(1);
+  expect(await manager.countBy(DeliveryFigure, { clientId: one.id })).toBeGreaterThan(0);
   await usher.clients.setDisabled(one.id, true);
   await erasure().erase(one.id);
   expect(await manager.countBy(FailingHost, { clientId: one.id })).toBe(0);
   expect(await manager.countBy(ContactState, { clientId: one.id })).toBe(0);
+  expect(await manager.countBy(DeliveryFigure, { clientId: one.id })).toBe(0);
+  await expect(erasure().erase('')).rejects.toThrow('there is no client');
+  expect(await manager.countBy(DeliveryFigure, { clientId: '' })).toBeGreaterThan(0);
   const audit = await usher.running.app.get(AuditLog, { strict: false }).list({ subject: `client:${one.id}` });
   expect(audit.map(({ action }) => action)).toContain('client.contact-set');
   expect(JSON.stringify(audit)).not.toContain('partner.example');

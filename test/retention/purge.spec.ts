@@ -9,6 +9,8 @@ import { digestToken } from '../../src/auth/tokens/token.js';
 import { Purge } from '../../src/retention/purge.js';
 import { PURGE_QUEUE } from '../../src/retention/purge.schedule.js';
 import { newId } from '../../src/values/identifier.js';
+import { addOutcomes } from '../../src/webhooks/figures/add-outcomes.js';
+import { DeliveryFigure } from '../../src/webhooks/figures/delivery-figure.entity.js';
 import { eventually } from '../support/eventually.js';
 import { usher as run, usherJson } from '../support/process.js';
 import { type TestClient, TestUsher } from '../support/usher.js';
@@ -98,12 +100,14 @@ test('an access token stays valid after its grant expired with the refresh token
     access_tokens: 0,
     authorizations: 0,
     member_sessions: 0,
+    operator_sessions: 0,
     idempotency_keys: 0,
     orders: 0,
     webhooks: 0,
     webhook_rows: 0,
     resends: 0,
     failing_hosts: 0,
+    delivery_figures: 0,
     audit_events: 0,
   });
   for (const token of [String(body.access_token), refreshed]) {
@@ -113,12 +117,23 @@ test('an access token stays valid after its grant expired with the refresh token
   expect((await client.refresh(body.refresh_token)).body.error).toBe('invalid_grant');
 });
 
+test('the figures of deliveries are deleted after 30 days', async () => {
+  const webhook = { clientId: client.id, notifyUrl: 'https://receiver.example/', createdAt: 1 };
+  const now = Date.now();
+  const at = (endedAt: number) => ({ webhook, endedAt, attempt: { durationMs: 1, hasFailed: false }, ended: null });
+  await dataSource.transaction((manager) => addOutcomes(manager, [at(now), at(now - 29 * 24 * HOUR_MS)]));
+  await dataSource.transaction((manager) => addOutcomes(manager, [at(now - 31 * 24 * HOUR_MS)]));
+  expect(await dataSource.manager.count(DeliveryFigure)).toBe(6);
+  expect(await usher.running.app.get(Purge, { strict: false }).run()).toMatchObject({ deliveryFigures: 2 });
+  expect(await dataSource.manager.count(DeliveryFigure)).toBe(4);
+});
+
 test('without a terminal the command prints progress lines and the number of deleted rows', async () => {
   await insertExpired(1_000);
   const { code, stdout, stderr } = await run(usher.settings, ['purge']);
   expect([code, stdout]).toEqual([
     0,
-    'Deleted: 1000 grant(s), 1000 access token(s), 0 authorization(s), 0 session(s), 0 idempotency key(s), 0 order(s), bodies and attempts of 0 webhook(s), 0 row(s) of earlier ones, 0 resend request(s), 0 failing host(s), 0 audit event(s).\n',
+    'Deleted: 1000 grant(s), 1000 access token(s), 0 authorization(s), 0 session(s), 0 idempotency key(s), 0 order(s), bodies and attempts of 0 webhook(s), 0 row(s) of earlier ones, 0 resend request(s), 0 failing host(s), 0 row(s) of delivery figures, 0 audit event(s).\n',
   ]);
   expect(stderr).toBe(['500', '1000', '1500', '2000'].map((done) => `Purging ${done}/2000\n`).join(''));
 });

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { createLogger } from '../../src/server/logger.js';
 import { eventually } from '../support/eventually.js';
 import { answer, TestReceiver } from '../support/receiver.js';
-import { basic, COMPLETION, NEW_ORDER, type TestClient, TestUsher } from '../support/usher.js';
+import { basic, COMPLETION, NEW_ORDER, ONE_ATTEMPT, type TestClient, TestUsher } from '../support/usher.js';
 
 type Line = Record<string, unknown>;
 
@@ -23,7 +23,7 @@ let client: TestClient;
 let authorization: string;
 let refreshToken: string;
 beforeAll(async () => {
-  usher = await TestUsher.start({ LOG_LEVEL: 'debug', WEBHOOK_MAX_ATTEMPTS: '1' }, log);
+  usher = await TestUsher.start({ LOG_LEVEL: 'debug', ...ONE_ATTEMPT }, log);
   receiver = await TestReceiver.start();
   client = await usher.client(receiver.url);
   const { body } = await client.token();

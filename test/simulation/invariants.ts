@@ -48,7 +48,11 @@ export async function violations(dataSource: DataSource, observed: Observations)
   const { log, completed, jobs, recordedAt, nextAttempts, crowdShare } = observed;
   const webhooks = await read(dataSource);
   const attempts = await readAttempts(dataSource);
-  const found = [...unfairness(webhooks, log, crowdShare), ...wrongWaits(nextAttempts, log)];
+  const found = [
+    ...unfairness(webhooks, log, crowdShare),
+    ...wrongWaits(nextAttempts, log),
+    ...(await wrongFigures(dataSource)),
+  ];
   for (const reference of completed) {
     if (!webhooks.some((webhook) => webhook.reference === reference)) found.push(`${reference} has no webhook`);
   }
@@ -132,6 +136,30 @@ function wrongWaits(nextAttempts: NextAttempt[], log: Arrival[]): string[] {
     if (at < asked) return [`${waited}; its receiver asked for ${retryAfterMs} ms`];
     return at > Math.max(ordinary, asked) ? [`${waited}, later than needed`] : [];
   });
+}
+
+/** The figures of deliveries are the sums of what the tables say, both those of all clients and those of each one. */
+async function wrongFigures(dataSource: DataSource): Promise<string[]> {
+  const [recorded] = await dataSource.query<object[]>(
+    `SELECT (SELECT COUNT(*) FROM usher_webhook_attempt WHERE duration_ms IS NOT NULL) AS attempts,
+       (SELECT COUNT(*) FROM usher_webhook_attempt WHERE duration_ms IS NOT NULL AND error IS NOT NULL) AS failures,
+       (SELECT COUNT(*) FROM usher_webhook WHERE status = 'SUCCESS') AS delivered,
+       (SELECT COUNT(*) FROM usher_webhook WHERE status = 'FAILED') AS failed,
+       (SELECT COALESCE(SUM(duration_ms), 0) FROM usher_webhook_attempt) AS duration`,
+  );
+  const sums = await Promise.all(
+    ["client_id = ''", "client_id <> ''"].map((rows) =>
+      dataSource.query<object[]>(
+        `SELECT COALESCE(SUM(attempts), 0) AS attempts, COALESCE(SUM(failures), 0) AS failures,
+           COALESCE(SUM(delivered), 0) AS delivered, COALESCE(SUM(ended_failed), 0) AS failed,
+           COALESCE(SUM(duration_sum), 0) AS duration FROM usher_delivery_figure WHERE ${rows}`,
+      ),
+    ),
+  );
+  return sums
+    .map(([sum]) => JSON.stringify(sum))
+    .filter((sum) => sum !== JSON.stringify(recorded))
+    .map((sum) => `the figures are ${sum}, recorded was ${JSON.stringify(recorded)}`);
 }
 
 const firstRunAfter = (moment: number): number => Math.ceil(moment / RETRY_EVERY_MS) * RETRY_EVERY_MS;

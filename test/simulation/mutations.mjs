@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** Enough for the fault that is the hardest to find. A run ends at the first seed that finds its fault. */
-const SEEDS = 60;
+const SEEDS = 70;
 const ROOT = join(import.meta.dirname, '../..');
 
 /** What is broken, where, and how: [name, file, from, to]. */
@@ -80,6 +80,18 @@ const MUTATIONS = [
     'webhooks/deliver/outcome.store.ts',
     "status: 'PENDING', attempts: claim.attempt }",
     "status: 'PENDING' }",
+  ],
+  [
+    'the end of a webhook is counted twice in the figures',
+    'webhooks/deliver/outcome.store.ts',
+    'if (changed !== finished.length)',
+    'if (false)',
+  ],
+  [
+    'a cut-off attempt that ends a webhook is not in the figures',
+    'webhooks/deliver/claim.store.ts',
+    'attempt: null, ended }',
+    'attempt: null, ended: null }',
   ],
   [
     'one attempt too few',

@@ -38,7 +38,7 @@ test('each import rule reports a violation', () => {
     ['src/webhooks/webhook.service.ts', "import '../orders/orders.service.js';"],
     ['src/clients/secrets/vault.ts', "import '../../auth/client-authentication/basic.strategy.js';"],
     ['src/testing/index.ts', "import '../server/migrate.js';"],
-    ['src/server/console/dashboard.ts', "import '../../cli/output.js';"],
+    ['src/server/console/queues/dashboard.ts', "import '../../../cli/output.js';"],
     ['src/orphan.ts', 'export const unused = 1;'],
   ]);
   expect(rules).toEqual(

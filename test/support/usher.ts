@@ -27,6 +27,9 @@ export const SHORT_TIMES: Settings = {
   WEBHOOK_RETRY_MIN_INTERVAL: '500ms',
 };
 
+/** For tests in which one answer decides. A busy machine then does not cut it off. */
+export const ONE_ATTEMPT: Settings = { WEBHOOK_MAX_ATTEMPTS: '1', WEBHOOK_TIMEOUT: '30s' };
+
 export const NEW_ORDER = { currencyCode: 'MYR', totalAmount: 4200, bookingAmount: 200, payableAmount: 4300 };
 export const COMPLETION = { bookingId: 'BK-1', transactionId: 'TX-1', qrCode: 'QR-1' };
 

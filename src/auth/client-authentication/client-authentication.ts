@@ -1,19 +1,18 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import type { DataSource } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
 import { ClientSecrets } from '../../clients/secrets/client-secrets.js';
 import { ClientChanged } from '../../clients/secrets/remembered-clients.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { hasCredentials, parseBasicHeader } from '../../http/basic-credentials.js';
+import { type BasicCredentials, hasCredentials, parseBasicHeader } from '../../http/basic-credentials.js';
 import { problemOf } from '../../http/error-response.js';
 import { countHeader, type HttpRequest, type HttpResponse, rawRequest, setHeaders } from '../../http/exchange.js';
 import { OAuthError } from '../../http/oauth-error.js';
 import { checkMediaType } from '../../http/oauth-parameters.js';
 import { NO_STORE, type OAuthRouteOptions } from '../../http/oauth-route.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { StrategyGuard } from './basic.strategy.js';
-import { type Caller, ClientFailures, isInvalidClient } from './client-failures.js';
+import { BasicStrategy } from './basic.strategy.js';
+import { type Caller, ClientFailures } from './client-failures.js';
 
 /** The fields that client authentication adds to a request. */
 export interface OAuthRequest extends HttpRequest {
@@ -32,7 +31,7 @@ export class ClientAuthentication {
   private readonly authenticated = new WeakSet<object>();
 
   constructor(
-    private readonly strategy: StrategyGuard,
+    private readonly strategy: BasicStrategy,
     private readonly failures: ClientFailures,
     private readonly secrets: ClientSecrets,
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
@@ -46,7 +45,7 @@ export class ClientAuthentication {
   async authenticate(request: OAuthRequest, response: HttpResponse, route: OAuthRouteOptions): Promise<void> {
     if (this.authenticated.has(rawRequest(request))) return;
     setHeaders(response, NO_STORE);
-    await this.identifyWithLimits(request, response, route);
+    await this.identifyWithLimits(request, route);
     checkMediaType(request.headers);
     this.authenticated.add(rawRequest(request));
   }
@@ -57,7 +56,7 @@ export class ClientAuthentication {
    */
   async authenticateElsewhere(request: OAuthRequest, response: HttpResponse): Promise<void> {
     try {
-      await this.identifyWithLimits(request, response, { internal: false });
+      await this.identifyWithLimits(request, { internal: false });
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
       const problem = problemOf(error);
@@ -66,14 +65,13 @@ export class ClientAuthentication {
     }
   }
 
-  private async identifyWithLimits(
-    request: OAuthRequest,
-    response: HttpResponse,
-    route: OAuthRouteOptions,
-  ): Promise<void> {
+  private async identifyWithLimits(request: OAuthRequest, route: OAuthRouteOptions): Promise<void> {
     checkSingleHeader(request);
-    const caller = callerOf(request);
-    const identify = () => this.identify(request, response, route, caller);
+    const credentials = parseBasicHeader(request.headers.authorization);
+    // The decoded client id, so that different encodings of one id count together.
+    const claimed = credentials.at(-1);
+    const caller = claimed ? { clientId: claimed.id, address: request.ip ?? '' } : null;
+    const identify = () => this.identify(request, credentials, route, caller);
     await (caller ? this.failures.limit(caller, identify) : identify());
   }
 
@@ -96,20 +94,21 @@ export class ClientAuthentication {
 
   private async identify(
     request: OAuthRequest,
-    response: HttpResponse,
+    credentials: BasicCredentials[],
     { internal }: OAuthRouteOptions,
     caller: Caller | null,
   ): Promise<void> {
-    if (internal && hasCredentials(request.headers.authorization, this.options.internal)) {
+    if (internal && hasCredentials(credentials, this.options.internal)) {
       request.user = null;
       return;
     }
-    try {
-      await this.strategy.canActivate(new ExecutionContextHost([request, response]));
-    } catch (error) {
-      if (caller && isInvalidClient(error)) await this.noteClaimedClient(request, caller);
-      throw error;
+    const found = await this.strategy.identify(credentials);
+    if (!found) {
+      if (caller) await this.noteClaimedClient(request, caller);
+      throw new OAuthError('invalid_client', refusalOf(request.headers.authorization, credentials));
     }
+    request.user = found.client;
+    request.rememberedSecret = found.rememberedSecret;
   }
 
   /** Only an existing client id goes into the log: any other text may be a secret typed into the wrong field. */
@@ -126,8 +125,12 @@ function checkSingleHeader(request: OAuthRequest): void {
     throw new OAuthError('invalid_request', 'send exactly one Authorization header');
 }
 
-/** Uses the decoded client id, so that different encodings of one id count together. Null without credentials. */
-function callerOf({ headers, ip }: OAuthRequest): Caller | null {
-  const credentials = parseBasicHeader(headers.authorization).at(-1);
-  return credentials ? { clientId: credentials.id, address: ip ?? '' } : null;
+const HOW = 'send Authorization: Basic <BASE64(client_id:client_secret)>, with curl: -u client_id:client_secret';
+
+/** Says how to send credentials if there are none. It reveals nothing: it depends on the request alone. */
+function refusalOf(header: string | undefined, credentials: BasicCredentials[]): string {
+  if (header === undefined) return `the client credentials are missing; ${HOW}`;
+  if (/^bearer\b/i.test(header)) return `this path takes the client id and secret, not a token; ${HOW}`;
+  if (credentials.length === 0) return `the Authorization header has no client id and secret; ${HOW}`;
+  return 'the client id or the client secret is invalid';
 }

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { Counter } from 'prom-client';
 import { FailureCounts } from '../../audit/failure-counts.js';
 import { addressOf, setActor } from '../../audit/request-actor.js';
-import { hasCredentials } from '../../http/basic-credentials.js';
+import { hasCredentials, parseBasicHeader } from '../../http/basic-credentials.js';
 import { addressGroup } from '../../http/client-address.js';
 import type { HttpRequest } from '../../http/exchange.js';
 import { Problem, unauthorized } from '../../http/problem.js';
@@ -74,7 +74,7 @@ export class FixedCredentials {
 }
 
 async function compare(authorization: string, holder: Holder, expected: Credentials | null): Promise<void> {
-  if (!hasCredentials(authorization, expected)) throw refusal(holder);
+  if (!hasCredentials(parseBasicHeader(authorization), expected)) throw refusal(holder);
 }
 
 const refusal = (holder: Holder): Problem => unauthorized(...CHALLENGES[holder]);

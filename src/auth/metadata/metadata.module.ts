@@ -6,6 +6,7 @@ import { notFound, Problem } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { AuthorizationSite } from '../authorize/authorization-site.js';
 import { metadataPath, type ServerMetadata, serverMetadata } from './server-metadata.js';
+import { parseUrl } from '../../values/urls/parse-url.js';
 
 /** A scheme, a host and an optional port, nothing else. */
 const BASE_URL = /^https?:\/\/(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d*)?$/i;
@@ -44,9 +45,9 @@ export class AuthMetadataModule implements OnModuleInit {
   /** Only the sandbox trusts the Host header of the request. */
   private requestBaseUrl({ protocol, host, headers }: MetadataRequest): string {
     if (this.options.environment === 'production') throw notFound('the public base address is not set');
-    const baseUrl = `${protocol}://${host ?? headers.host}`;
-    if (!BASE_URL.test(baseUrl) || !URL.canParse(baseUrl))
-      throw new Problem(400, 'Bad Request', 'the Host header is malformed');
-    return new URL(baseUrl).origin;
+    const text = `${protocol}://${host ?? headers.host}`;
+    const url = BASE_URL.test(text) ? parseUrl(text) : null;
+    if (!url) throw new Problem(400, 'Bad Request', 'the Host header is malformed');
+    return url.origin;
   }
 }

@@ -8,6 +8,8 @@ import {
 import { authorizationTables } from './authorization-tables.js';
 import { columnsFor, ofOwners, tablePath } from './column-types.js';
 import { contactTables } from './contact-tables.js';
+import { operatorTables } from './operator-tables.js';
+import { figureTables } from './figure-tables.js';
 import { orderTables } from './order-tables.js';
 
 /** MySQL commits every statement of a migration. Each step therefore skips what a process that was killed has done. */
@@ -150,9 +152,14 @@ export class Initial1767225600000 implements MigrationInterface {
         text('reference_id', 191, optional),
         wholeNumber('failed_since', optional),
         wholeNumber('failed_until', optional),
+        text('host', 260, optional),
+        text('reason', 40, optional),
+        wholeNumber('made_since', optional),
+        wholeNumber('made_until', optional),
+        longText('webhook_ids', optional),
         { name: 'is_limited', type: 'boolean' },
         text('done_from_id', 22, optional),
-        smallNumber('selected'),
+        smallNumber('selected', optional),
         smallNumber('resent'),
         smallNumber('refused'),
         text('actor', 300),
@@ -179,14 +186,18 @@ export class Initial1767225600000 implements MigrationInterface {
         { name: 'usher_audit_event_subject', columnNames: ['subject', 'id'] },
       ],
     );
-    for (const tables of [orderTables, authorizationTables, contactTables])
+    for (const tables of [orderTables, authorizationTables, operatorTables, contactTables, figureTables])
       for (const table of tables(columns)) await create(...table);
   }
 
   async down(runner: QueryRunner): Promise<void> {
     for (const name of [
+      'process',
+      'delivery_figure',
       'contact_state',
       'failing_host',
+      'operator_session',
+      'operator',
       'member_session',
       'member',
       'consent',

@@ -13,6 +13,7 @@ export function contactTables({ text, wholeNumber, smallNumber }: ReturnType<typ
         wholeNumber('failing_since'),
         wholeNumber('last_failed_at'),
         text('last_error', 500),
+        text('last_diagnosis', 40, optional),
         wholeNumber('first_ended_failed_at', optional),
         wholeNumber('recovered_at', optional),
         wholeNumber('announced_at', optional),

@@ -1,4 +1,5 @@
 import type { DataSource, EntityManager, EntityTarget, ObjectLiteral } from 'typeorm';
+import { valueList } from './row-list.js';
 import { dataSourceOf, runStatement } from './statement.js';
 import { tableOf } from '../data-source.js';
 
@@ -18,16 +19,11 @@ export async function insertRows<T extends ObjectLiteral>(
   const values = rows.map((row) =>
     columns.map((column) => driver.preparePersistentValue(column.getEntityValue(row), column) as unknown),
   );
-  const isPostgres = dataSource.options.type === 'postgres';
   const names = columns.map(({ databaseName }) => driver.escape(databaseName)).join(', ');
-  const list = isPostgres ? values.map((_, row) => placeholders(row, columns.length)).join(', ') : '?';
+  const { sql, parameters } = valueList(dataSource, values);
   await runStatement(on, {
-    text: `INSERT INTO ${tableOf(dataSource, target)} (${names}) VALUES ${list} ${onConflict}`,
-    parameters: isPostgres ? values.flat() : [values],
+    text: `INSERT INTO ${tableOf(dataSource, target)} (${names}) VALUES ${sql} ${onConflict}`,
+    parameters,
     name: rows.length === 1 ? `usher_insert_${dataSource.getMetadata(target).name}` : undefined,
   });
 }
-
-/** `($1, $2)` for the first row of two columns, `($3, $4)` for the next. */
-const placeholders = (row: number, width: number): string =>
-  `(${Array.from({ length: width }, (_, column) => `$${row * width + column + 1}`).join(', ')})`;

@@ -1,5 +1,17 @@
 import type { DataSource } from 'typeorm';
 
+/** A condition behind a column: its value is one of these. */
+export const isOneOf = ({ options }: DataSource, parameter: (value: unknown) => string, values: string[]): string =>
+  options.type === 'postgres' ? `= ANY(${parameter(values)})` : `IN (${parameter(values)})`;
+
+/** Rows behind VALUES. Each has its columns in the order of the statement. */
+export function valueList({ options }: DataSource, rows: unknown[][]): RowList {
+  if (options.type !== 'postgres') return { sql: '?', parameters: [rows] };
+  let count = 0;
+  const tuples = rows.map((row) => `(${row.map(() => `$${(count += 1)}`).join(', ')})`);
+  return { sql: tuples.join(', '), parameters: rows.flat() };
+}
+
 export type ListColumn = 'text' | 'int' | 'bigint';
 
 export interface RowList {

@@ -19,11 +19,8 @@ export const digestOf = (token: string): string => createHash('sha256').update(t
  * set them.
  */
 export class Cookies {
-  private readonly isSecure: boolean;
-
-  constructor(issuer: string) {
-    this.isSecure = issuer.startsWith('https:');
-  }
+  /** `isSecure`: the browser reaches this server over https. */
+  constructor(private readonly isSecure: boolean) {}
 
   /** A cookie that holds a token; null if there is none, or none of the right form. */
   read({ cookie = '' }: IncomingHttpHeaders, name: string): string | null {
@@ -61,6 +58,19 @@ function addHeader(
   else response.header(name, value);
 }
 
+/** What a form for `purpose` carries: the time, a nonce, and their HMAC with the browser's secret token as key. */
+export function seal(token: string, purpose: string): string {
+  const message = `${Date.now()}.${newToken()}`;
+  return `${message}.${macOf(token, purpose, message)}`;
+}
+
+/** Whether `sealed` was made by {@link seal} for this token and purpose within `maxAgeMs`. */
+export function isSealed(token: string, purpose: string, sealed: unknown, maxAgeMs: number): boolean {
+  const [time = '', nonce = '', mac = ''] = typeof sealed === 'string' ? sealed.split('.') : [];
+  const age = Math.abs(Date.now() - Number(time));
+  return age < maxAgeMs && isEqual(mac, macOf(token, purpose, `${time}.${nonce}`));
+}
+
 const FORM_COOKIE = 'usher-form';
 
 /** Protects forms against requests that other sites make a browser send (CSRF), also before anybody has signed in. */
@@ -68,7 +78,7 @@ export class FormTokens {
   private readonly cookies: Cookies;
 
   constructor(private readonly issuer: string) {
-    this.cookies = new Cookies(issuer);
+    this.cookies = new Cookies(issuer.startsWith('https:'));
   }
 
   /** The token of this browser; a new one is set as a cookie. */
@@ -92,19 +102,14 @@ export class FormTokens {
     return token;
   }
 
-  /** What a form for `purpose` carries: the time, a nonce, and their HMAC with the browser's token as key. */
+  /** What a form for `purpose` carries. */
   seal(browser: string, purpose: string): string {
-    const message = `${Date.now()}.${newToken()}`;
-    return `${message}.${macOf(browser, purpose, message)}`;
+    return seal(browser, purpose);
   }
 
   /** Throws 403 unless `sealed` was made for this browser and this purpose in the last hour. */
   check(headers: IncomingHttpHeaders, purpose: string, sealed: unknown): void {
-    const browser = this.sender(headers);
-    const [time = '', nonce = '', mac = ''] = typeof sealed === 'string' ? sealed.split('.') : [];
-    const age = Date.now() - Number(time);
-    const isYoung = age > -MAX_AGE_MS && age < MAX_AGE_MS;
-    if (!isYoung || !isEqual(mac, macOf(browser, purpose, `${time}.${nonce}`))) throw refused();
+    if (!isSealed(this.sender(headers), purpose, sealed, MAX_AGE_MS)) throw refused();
   }
 
   /** A browser tells the page that a form was sent from. */

@@ -1,11 +1,10 @@
-import { createHash } from 'node:crypto';
 import { type HttpResponse, setHeaders } from '../exchange.js';
-import { Html, html } from '../html.js';
+import { type Html, html } from '../html.js';
 import { NO_STORE } from '../oauth-route.js';
 import type { Problem } from '../problem.js';
-import { PAGE_STYLE } from './page-style.js';
+import { PageFrame, PLAIN_STYLE } from './page-frame.js';
 
-const STYLE = `${PAGE_STYLE}
+const FRAME = new PageFrame(`${PLAIN_STYLE}
 body{max-width:34rem;padding:1.5rem 1rem;overflow-wrap:anywhere}
 main h1{margin:1.2rem 0 .6rem}
 label{display:block;margin:.9rem 0 .3rem}input{width:100%}
@@ -15,11 +14,7 @@ button{min-height:2.75rem;border-radius:.4rem;border:1px solid var(--line)}
 button.main{background:#1f6f3d;border-color:#1f6f3d;color:#fff}
 section{border-top:1px solid var(--line);padding:.4rem 0}
 .dim{opacity:.75}
-`;
-
-/** The hash in the Content-Security-Policy covers exactly these bytes. */
-const STYLE_TAG = new Html(`<style>${STYLE}</style>`);
-const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
+`);
 
 /** A page for browsers of resource owners. It needs no script. */
 export interface BrowserPage {
@@ -41,7 +36,7 @@ export function sendPage(
     ...NO_STORE,
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy':
-      `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; base-uri 'none'; frame-ancestors 'none'; ` +
+      `default-src 'none'; style-src ${FRAME.styleSource}; base-uri 'none'; frame-ancestors 'none'; ` +
       `form-action 'self'${formTarget === null ? '' : ` ${formTarget}`}`,
     'X-Frame-Options': 'DENY',
     'X-Content-Type-Options': 'nosniff',
@@ -49,7 +44,7 @@ export function sendPage(
     'Referrer-Policy': 'same-origin',
   });
   response.status(status);
-  response.send(layout(title, body));
+  response.send(FRAME.document(`${title} · Usher`, html`<main>${body}</main>`));
 }
 
 /** 303, so that the browser follows with GET and never repeats a form at the other address (RFC 9700 section 4.12). */
@@ -67,17 +62,3 @@ export function sendErrorPage(response: HttpResponse, problem: Problem): void {
     <p class="note" role="alert">${problem.detail}</p>`;
   sendPage(response, problem.getStatus(), { title: problem.title, body });
 }
-
-const layout = (title: string, body: Html): string =>
-  html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <title>${title} · Usher</title>
-        ${STYLE_TAG}
-      </head>
-      <body>
-        <main>${body}</main>
-      </body>
-    </html>`.text;

@@ -1,4 +1,5 @@
 import { html } from '../../http/html.js';
+import { PageFrame } from '../../http/pages/page-frame.js';
 
 /** Relative to /docs, so that the page also works below a path of a proxy. */
 const DOCUMENTS = [
@@ -42,9 +43,14 @@ export const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'; img-src 'self' data:; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/** The icon is empty, so that browsers do not ask for /favicon.ico. */
+const FRAME = new PageFrame('', html`<link rel="icon" href="data:," />`);
+const TITLE = 'Usher API';
+
 /** The page with the viewer. */
 export const viewerPage = (): string =>
-  layout(
+  FRAME.document(
+    TITLE,
     html`<div id="viewer"></div>
       <noscript>
         <p>This page needs JavaScript. The API as OpenAPI 3.1: <a href="docs/openapi.json">docs/openapi.json</a>.</p>
@@ -55,7 +61,8 @@ export const viewerPage = (): string =>
 
 /** The page of an installation without the viewer: what is missing, and where the documents are. */
 export const pageWithoutViewer = (explanation: string): string =>
-  layout(
+  FRAME.document(
+    TITLE,
     html`<h1>Usher API</h1>
       <p>This page shows the API if its viewer is installed: ${explanation}. Then restart Usher.</p>
       <p>The API as OpenAPI 3.1, for any other viewer:</p>
@@ -63,18 +70,3 @@ export const pageWithoutViewer = (explanation: string): string =>
         ${DOCUMENTS.map(({ title, url }) => html`<li>${title}: <a href="${url}">${url}</a></li>`)}
       </ul>`,
   );
-
-const layout = (body: ReturnType<typeof html>): string =>
-  html`<!doctype html>
-    <html lang="en">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <link rel="icon" href="data:," />
-        <title>Usher API</title>
-      </head>
-      <body>
-        ${body}
-      </body>
-    </html>`.text;

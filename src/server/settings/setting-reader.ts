@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { parseConnectionUrl } from '../../values/urls/connection-url.js';
 import { durationText, parseDuration, parseRate, type Rate } from '../../values/duration.js';
+import { parseUrl } from '../../values/urls/parse-url.js';
 
 /** Node's timers take at most 2^31 - 1 ms (24.8 days). */
 const MAX_TIMER_MS = 24 * 86_400_000;
@@ -186,8 +187,6 @@ function isDecodable(text: string): boolean {
 }
 
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ').slice(0, 100);
-
-const parseUrl = (text: string): URL | null => (URL.canParse(text) ? new URL(text) : null);
 
 /** Whose X-Forwarded-For is trusted: a number of proxies, or proxies with these addresses. Null: nobody's. */
 export type TrustedProxies = { hops: number } | { addresses: string[] } | null;

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { parseUrl } from './parse-url.js';
 
 /** Which kind of database a URL names, by its scheme. */
 export const DATABASE_SCHEMES: Record<string, 'mysql' | 'postgres'> = {
@@ -58,18 +59,17 @@ export class SentinelUrl extends URL {
 /** Parses the URL of a database or queue, which may name several Sentinels. Null if it is not a URL. */
 export function parseConnectionUrl(text: string): URL | null {
   const [, before = '', hosts, after = ''] = SENTINEL_FORM.exec(text) ?? [];
-  if (hosts === undefined) return URL.canParse(text) ? new URL(text) : null;
+  if (hosts === undefined) return parseUrl(text);
   const names = hosts.split(',');
   const firstHost = `${before}${names[0]}${after}`;
   const sentinels = names.map(endpointOf).filter((endpoint) => endpoint !== null);
-  if (sentinels.length < names.length || !URL.canParse(firstHost)) return null;
+  if (sentinels.length < names.length || !parseUrl(firstHost)) return null;
   return new SentinelUrl(firstHost, text, sentinels);
 }
 
 function endpointOf(text: string): Endpoint | null {
-  if (text === '' || !URL.canParse(`redis://${text}`)) return null;
-  const url = new URL(`redis://${text}`);
-  return { host: socketHost(url), port: Number(url.port || SENTINEL_PORT) };
+  const url = text === '' ? null : parseUrl(`redis://${text}`);
+  return url && { host: socketHost(url), port: Number(url.port || SENTINEL_PORT) };
 }
 
 /** The host of a URL in the form that sockets need: an IPv6 address has no brackets. */

@@ -1,5 +1,6 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 import { socketHost } from './connection-url.js';
+import { parseUrl } from './parse-url.js';
 
 export type AddressKind =
   | 'public'
@@ -85,12 +86,12 @@ export function parseHttpUrl(url: string): URL {
       `The Notify URL may have at most ${NOTIFY_URL_MAX_LENGTH} characters; this one has ${url.length}.`,
     );
   }
-  if (!/^https?:\/\/[^/\\\s][^\s\\\p{Cc}]*$/iu.test(url) || !URL.canParse(url)) {
+  const parsed = /^https?:\/\/[^/\\\s][^\s\\\p{Cc}]*$/iu.test(url) ? parseUrl(url) : null;
+  if (!parsed) {
     throw new NotifyUrlError(
       'The Notify URL must be an absolute http or https URL, such as https://example.com/notify.',
     );
   }
-  const parsed = new URL(url);
   if (parsed.href.length > NOTIFY_URL_MAX_LENGTH) {
     throw new NotifyUrlError(
       `The Notify URL may have at most ${NOTIFY_URL_MAX_LENGTH} characters once percent-encoded.`,

@@ -1,10 +1,11 @@
 import { emailFault } from '../email-address.js';
+import { parseUrl } from './parse-url.js';
 
 const EXAMPLE = 'smtp://user:password@mail.example:587 or smtps://user:password@mail.example';
 
 /** Says what is wrong with the address of a mail server, without showing it: it may contain a password. Null if it is valid. */
 export function smtpUrlFault(text: string): string | null {
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = parseUrl(text);
   if (!url || !/^smtps?:$/.test(url.protocol) || url.hostname === '') return `is invalid; use a URL like ${EXAMPLE}`;
   if (!/^\/?$/.test(url.pathname) || url.search !== '' || url.hash !== '')
     return 'has a path, a query or a fragment; end it after the port. In a password, use %2F for /, %3F for ? and %23 for #';

@@ -77,12 +77,13 @@ const NEXT =
   'notification is accepted again, you get another message.';
 
 const remedy = (url: string): string =>
-  'What to do: repair the receiver, so that it answers 2xx within 30 seconds, or have the Notify URL corrected.\n' +
+  'What to do: repair the receiver, so that it answers 2xx within 30 seconds, or correct the registered Notify\n' +
+  `URL with PUT ${url}/client/notify-url.\n` +
   `POST ${url}/webhooks/test sends a sample to the registered Notify URL and tells what became of it.`;
 
 const resending = (url: string): string =>
-  `How to resend: GET ${url}/webhooks?status=FAILED lists what is FAILED, with the errors. POST ${url}/webhooks/ID/resend\n` +
-  'sends one of them again. The operator of this service can resend all of them at once.';
+  `How to resend: GET ${url}/webhooks?status=FAILED lists what is FAILED, with the errors. POST ${url}/webhooks/resend\n` +
+  `with {"status":"FAILED"} sends all of them again; POST ${url}/webhooks/ID/resend sends one of them.`;
 
 const base = (publicUrl: string | null): string => publicUrl ?? '';
 

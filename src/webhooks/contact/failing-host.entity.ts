@@ -1,5 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import { CLIENT_ID_LENGTH, text, wholeNumber } from '../../database/columns.js';
+import type { DiagnosisCode } from '../transport/diagnosis.js';
 
 /** A host name has at most 253 characters; a colon and a port may follow. */
 export const HOST_LENGTH = 260;
@@ -28,6 +29,10 @@ export class FailingHost {
   /** Why that attempt failed, without private addresses. */
   @Column(text('last_error', ERROR_LENGTH))
   lastError: string;
+
+  /** Why, as a code of transport/diagnosis.ts. */
+  @Column({ ...text('last_diagnosis', 40), nullable: true })
+  lastDiagnosis: DiagnosisCode | null;
 
   /** When a notification to it first ended FAILED, or null. */
   @Column({ ...wholeNumber('first_ended_failed_at'), nullable: true })

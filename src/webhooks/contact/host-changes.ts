@@ -1,3 +1,4 @@
+import type { DiagnosisCode } from '../transport/diagnosis.js';
 import type { FailingHost } from './failing-host.entity.js';
 
 /** An attempt that ended at a host of a client. */
@@ -6,7 +7,7 @@ export interface HostAttempt {
   host: string;
   endedAt: number;
   /** Null: the host accepted the notification. `endedFailed`: the notification ended FAILED with this attempt. */
-  failure: { error: string; endedFailed: boolean } | null;
+  failure: { error: string; diagnosis: DiagnosisCode | null; endedFailed: boolean } | null;
 }
 
 /** A host that has failed for so long is announced, even if no notification has ended FAILED. */
@@ -28,6 +29,7 @@ function firstFailure({ clientId, host, endedAt, failure }: HostAttempt): Failin
     failingSince: endedAt,
     lastFailedAt: endedAt,
     lastError: failure?.error ?? '',
+    lastDiagnosis: failure?.diagnosis ?? null,
     firstEndedFailedAt: endedFailedAt,
     recoveredAt: null,
     announcedAt: null,
@@ -35,14 +37,15 @@ function firstFailure({ clientId, host, endedAt, failure }: HostAttempt): Failin
   };
 }
 
-function afterFailure(row: FailingHost, at: number, { error, endedFailed }: NonNullable<HostAttempt['failure']>) {
+function afterFailure(row: FailingHost, at: number, failure: NonNullable<HostAttempt['failure']>): FailingHost {
+  const { error, diagnosis, endedFailed } = failure;
   const isLong = at - row.failingSince >= FAILING_AFTER_MS;
   const next: FailingHost = {
     ...row,
     firstEndedFailedAt: row.firstEndedFailedAt ?? (endedFailed ? at : null),
     // The contact was not told of the recovery yet, so there was none.
     recoveredAt: null,
-    ...(at - row.lastFailedAt >= WRITE_EVERY_MS && { lastFailedAt: at, lastError: error }),
+    ...(at - row.lastFailedAt >= WRITE_EVERY_MS && { lastFailedAt: at, lastError: error, lastDiagnosis: diagnosis }),
   };
   if (row.announcedAt !== null) next.messageDueAt = null;
   else if (endedFailed || isLong) next.messageDueAt ??= at;

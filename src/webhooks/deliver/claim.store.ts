@@ -5,6 +5,7 @@ import { databaseNow, inTransaction } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { leaseUntil, retryRunAt } from '../../values/retry-schedule.js';
 import { hostOf, noteAttempts } from '../contact/failing-hosts.js';
+import { addOutcomes } from '../figures/add-outcomes.js';
 import type { EndedWebhook } from '../webhook-ended.event.js';
 import { Webhook, WebhookAttempt } from '../webhook.entity.js';
 import type { Claim, ClaimResult } from './attempt.js';
@@ -92,14 +93,24 @@ export async function failExhausted(
   maxAttempts: number,
   now: number,
 ): Promise<EndedWebhook[]> {
+  const isOver = {
+    status: 'PENDING',
+    attempts: MoreThanOrEqual(maxAttempts),
+    nextAttemptAt: LessThanOrEqual(now),
+  } as const;
+  const exhausted = await manager.findBy(Webhook, { ...isOver, id: In(ids) });
+  if (exhausted.length === 0) return [];
   const { affected } = await manager.update(
     Webhook,
-    { id: In(ids), status: 'PENDING', attempts: MoreThanOrEqual(maxAttempts), nextAttemptAt: LessThanOrEqual(now) },
+    { ...isOver, id: In(exhausted.map(({ id }) => id)) },
     { status: 'FAILED', liveKey: null, nextAttemptAt: null, finishedAt: now },
   );
-  if (affected === 0) return [];
-  const failed = await manager.findBy(Webhook, { id: In(ids), status: 'FAILED', finishedAt: now });
-  const failure = { error: CUT_OFF, endedFailed: true };
+  // Another process may have ended some of them since they were read.
+  const failed =
+    affected === exhausted.length
+      ? exhausted
+      : await manager.findBy(Webhook, { id: In(ids), status: 'FAILED', finishedAt: now });
+  const failure = { error: CUT_OFF, diagnosis: 'interrupted' as const, endedFailed: true };
   const attempts = failed.map(({ clientId, notifyUrl }) => ({
     clientId,
     host: hostOf(notifyUrl),
@@ -107,5 +118,10 @@ export async function failExhausted(
     failure,
   }));
   await noteAttempts(manager, attempts);
+  const ended = 'FAILED' as const;
+  await addOutcomes(
+    manager,
+    failed.map((webhook) => ({ webhook, endedAt: now, attempt: null, ended })),
+  );
   return failed;
 }

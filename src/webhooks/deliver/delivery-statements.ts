@@ -1,26 +1,13 @@
-// The statements of every delivery. They are plain SQL, because TypeORM's query builder and its entities cost this
-// process more than the statements themselves.
+// The statements of every delivery.
 import type { EntityManager } from 'typeorm';
 import { tableOf } from '../../database/data-source.js';
 import { nowExpression } from '../../database/sql.js';
+import { isOneOf, valueList } from '../../database/statements/row-list.js';
+import { type Row, runStatement, statementFor } from '../../database/statements/statement.js';
 import { FailingHost } from '../contact/failing-host.entity.js';
 import { diagnosisCodeOf, errorOf } from '../transport/outcome.js';
 import { Webhook, WebhookAttempt } from '../webhook.entity.js';
 import type { ClaimedWebhook, FinishedAttempt } from './attempt.js';
-
-interface DueRow {
-  id: string;
-  reference_id: string;
-  client_id: string;
-  notify_url: string;
-  body: string;
-  attempts: number;
-  created_at: string | number;
-  resend_of: string | null;
-  request_id: string | null;
-  now: string | number;
-  has_failing_host: boolean | number;
-}
 
 /** A PENDING webhook whose next attempt is due, with the number of that attempt. */
 export interface DueWebhook {
@@ -37,52 +24,68 @@ export async function lockDue(manager: EntityManager, ids: string[], maxAttempts
   const now = nowExpression(dataSource);
   // Without the hint MySQL scans a small table instead of using the key, and locks every row it reads.
   const byKey = dataSource.options.type === 'postgres' ? '' : 'FORCE INDEX (PRIMARY)';
-  const rows = await manager.sql<DueRow[]>`
-    SELECT id, reference_id, client_id, notify_url, body, attempts, created_at, resend_of, request_id, ${() => now} AS now,
-      EXISTS (SELECT 1 FROM ${() => tableOf(dataSource, FailingHost)} f WHERE f.client_id = w.client_id) AS has_failing_host
-    FROM ${() => tableOf(dataSource, Webhook)} w ${() => byKey}
-    WHERE id IN (${() => [...ids].sort()}) AND status = 'PENDING'
-      AND attempts < ${maxAttempts} AND next_attempt_at <= ${() => now}
-    ORDER BY id FOR UPDATE SKIP LOCKED`;
-  return rows.map((row) => ({
+  const statement = statementFor(
+    dataSource,
+    (parameter) => `
+      SELECT id, reference_id, client_id, notify_url, body, attempts, created_at, resend_of, request_id, ${now} AS now,
+        EXISTS (SELECT 1 FROM ${tableOf(dataSource, FailingHost)} f WHERE f.client_id = w.client_id) AS has_failing_host
+      FROM ${tableOf(dataSource, Webhook)} w ${byKey}
+      WHERE id ${isOneOf(dataSource, parameter, ids)} AND status = 'PENDING'
+        AND attempts < ${parameter(maxAttempts)} AND next_attempt_at <= ${now}
+      ORDER BY id FOR UPDATE SKIP LOCKED`,
+    'usher_lock_due',
+  );
+  return (await runStatement(manager, statement)).rows.map((row) => ({
     webhook: claimedWebhook(row),
-    attempt: row.attempts + 1,
+    attempt: Number(row.attempts) + 1,
     hasFailingHost: Boolean(row.has_failing_host),
     databaseMs: Number(row.now),
   }));
 }
 
-const claimedWebhook = (row: DueRow): ClaimedWebhook => ({
-  id: row.id,
-  referenceId: row.reference_id,
-  clientId: row.client_id,
-  notifyUrl: row.notify_url,
-  body: row.body,
+const claimedWebhook = (row: Row): ClaimedWebhook => ({
+  id: row.id as string,
+  referenceId: row.reference_id as string,
+  clientId: row.client_id as string,
+  notifyUrl: row.notify_url as string,
+  body: row.body as string,
   createdAt: Number(row.created_at),
-  resendOf: row.resend_of,
-  requestId: row.request_id,
+  resendOf: row.resend_of as string | null,
+  requestId: row.request_id as string | null,
 });
 
 /** Counts an attempt of each locked webhook, which is the next one at `leaseUntil` if this process stops, and records it. */
 export async function beginAttempts(manager: EntityManager, due: DueWebhook[], leaseUntil: number): Promise<void> {
-  const table = (entity: typeof Webhook | typeof WebhookAttempt) => tableOf(manager.dataSource, entity);
-  await manager.sql`
-    UPDATE ${() => table(Webhook)} SET attempts = attempts + 1, next_attempt_at = ${leaseUntil}
-    WHERE id IN (${() => due.map(({ webhook }) => webhook.id)})`;
-  const rows = due.map(({ webhook, attempt, databaseMs }) => [webhook.id, attempt, databaseMs]);
-  await manager.query(
-    `INSERT INTO ${table(WebhookAttempt)} (webhook_id, number, started_at) VALUES ${tuples(manager, rows)}`,
-    rows.flat(),
+  const { dataSource } = manager;
+  const ids = due.map(({ webhook }) => webhook.id);
+  const statement = statementFor(
+    dataSource,
+    (parameter) => `
+      UPDATE ${tableOf(dataSource, Webhook)} SET attempts = attempts + 1, next_attempt_at = ${parameter(leaseUntil)}
+      WHERE id ${isOneOf(dataSource, parameter, ids)}`,
+    'usher_begin_attempts',
   );
+  await runStatement(manager, statement);
+  const { sql, parameters } = valueList(
+    dataSource,
+    due.map(({ webhook, attempt, databaseMs }) => [webhook.id, attempt, databaseMs]),
+  );
+  const text = `INSERT INTO ${tableOf(dataSource, WebhookAttempt)} (webhook_id, number, started_at) VALUES ${sql}`;
+  await runStatement(manager, { text, parameters });
 }
 
 /** Ends those of the webhooks that are PENDING. Returns how many it ended. */
 export async function endDelivered(manager: EntityManager, ids: string[], finishedAt: number): Promise<number> {
-  const result = await manager.sql<{ affectedRows: number } | [unknown, number]>`
-    UPDATE ${() => tableOf(manager.dataSource, Webhook)}
-    SET status = 'SUCCESS', next_attempt_at = NULL, finished_at = ${finishedAt}
-    WHERE id IN (${() => ids}) AND status = 'PENDING'`;
-  return Array.isArray(result) ? result[1] : result.affectedRows;
+  const { dataSource } = manager;
+  const statement = statementFor(
+    dataSource,
+    (parameter) => `
+      UPDATE ${tableOf(dataSource, Webhook)}
+      SET status = 'SUCCESS', next_attempt_at = NULL, finished_at = ${parameter(finishedAt)}
+      WHERE id ${isOneOf(dataSource, parameter, ids)} AND status = 'PENDING'`,
+    'usher_end_delivered',
+  );
+  return (await runStatement(manager, statement)).affected;
 }
 
 const RESULT_COLUMNS = ['duration_ms', 'phase', 'address', 'response_status', 'error', 'diagnosis', 'response_snippet'];
@@ -102,23 +105,19 @@ export async function finishAttempts(manager: EntityManager, finished: FinishedA
     diagnosisCodeOf(outcome),
     outcome.snippet || null,
   ]);
-  const isPostgres = manager.dataSource.options.type === 'postgres';
+  const { dataSource } = manager;
+  const isPostgres = dataSource.options.type === 'postgres';
   const onConflict = isPostgres
     ? `ON CONFLICT (webhook_id, number) DO UPDATE SET ${assignments((column) => `EXCLUDED.${column}`)}`
     : `ON DUPLICATE KEY UPDATE ${assignments((column) => `VALUES(${column})`)}`;
-  await manager.query(
-    `INSERT INTO ${tableOf(manager.dataSource, WebhookAttempt)} (webhook_id, number, started_at, ${RESULT_COLUMNS.join(', ')})
-     VALUES ${tuples(manager, rows)} ${onConflict}`,
-    rows.flat(),
-  );
+  const { sql, parameters } = valueList(dataSource, rows);
+  await runStatement(manager, {
+    text: `
+      INSERT INTO ${tableOf(dataSource, WebhookAttempt)} (webhook_id, number, started_at, ${RESULT_COLUMNS.join(', ')})
+      VALUES ${sql} ${onConflict}`,
+    parameters,
+  });
 }
 
 const assignments = (valueOf: (column: string) => string): string =>
   RESULT_COLUMNS.map((column) => `${column} = ${valueOf(column)}`).join(', ');
-
-/** The parameters of the rows as the list of a VALUES clause. */
-function tuples({ dataSource }: EntityManager, rows: unknown[][]): string {
-  let count = 0;
-  const parameter = (): string => dataSource.driver.createParameter('', count++);
-  return rows.map((row) => `(${row.map(parameter).join(', ')})`).join(', ');
-}

@@ -7,29 +7,66 @@ import { nextAttemptAt } from '../../values/retry-schedule.js';
 import { hidePrivateResponse } from '../api/client-view.js';
 import { hostOf, noteAttempts } from '../contact/failing-hosts.js';
 import type { HostAttempt } from '../contact/host-changes.js';
-import { errorOf } from '../transport/outcome.js';
+import { addOutcomes } from '../figures/add-outcomes.js';
+import { diagnosisCodeOf, errorOf } from '../transport/outcome.js';
 import { Webhook } from '../webhook.entity.js';
-import type { FinishedAttempt, DeliveryState } from './attempt.js';
+import type { Claim, FinishedAttempt, DeliveryState } from './attempt.js';
 import { endDelivered, finishAttempts } from './delivery-statements.js';
+import { outcomesOf, outcomesSince, readEarlier } from './recorded-outcomes.js';
+
+/** Rolls a recording back that did not change the row of every attempt. */
+class NotAllChanged extends Error {}
 
 /** Records the outcomes of attempts, in batches. */
 @Injectable()
 export class OutcomeStore {
+  /** Attempts whose recording has begun before. The answer to its commit may have been lost. */
+  private readonly begun = new WeakSet<Claim>();
+
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
-  /** Returns the states in the order of `finished`. */
-  record(finished: FinishedAttempt[]): Promise<DeliveryState[]> {
+  /** Returns the states in the order of `finished`. Recording an attempt again changes nothing and counts nothing twice. */
+  async record(finished: FinishedAttempt[]): Promise<DeliveryState[]> {
+    const isRepeat = finished.some(({ claim }) => this.begun.has(claim));
+    for (const { claim } of finished) this.begun.add(claim);
+    if (isRepeat) return this.recordAgain(finished);
+    try {
+      return await this.recordFirst(finished);
+    } catch (error) {
+      if (error instanceof NotAllChanged) return this.recordAgain(finished);
+      throw error;
+    }
+  }
+
+  /** The usual case, with few statements: the number of changed rows tells that all attempts are new and the last ones. */
+  private recordFirst(finished: FinishedAttempt[]): Promise<DeliveryState[]> {
     return inTransaction(this.dataSource, async (manager) => {
       const changed = (await this.recordSuccesses(manager, finished)) + (await this.recordFailures(manager, finished));
-      const rows = changed === finished.length ? null : await rowsOf(manager, finished);
+      if (changed !== finished.length) throw new NotAllChanged();
+      await finishAttempts(manager, sortedById(finished));
+      const states = finished.map((one) => this.stateAfter(one));
+      await noteAttempts(manager, this.hostAttempts(finished, states, new Set(finished)));
+      await addOutcomes(manager, outcomesOf(finished, states));
+      return states;
+    });
+  }
+
+  /** Looks first at what was recorded before: these attempts, or a later attempt or the end of their webhooks. */
+  private recordAgain(finished: FinishedAttempt[]): Promise<DeliveryState[]> {
+    return inTransaction(this.dataSource, async (manager) => {
+      const earlier = await readEarlier(manager, finished);
+      await this.recordSuccesses(manager, finished);
+      await this.recordFailures(manager, finished);
+      const rows = await rowsOf(manager, finished);
       // Without its webhook, which was erased meanwhile, an attempt must not be stored again.
-      const stored = rows ? finished.filter((one) => rows.has(idOf(one))) : finished;
+      const stored = finished.filter((one) => rows.has(idOf(one)));
       await finishAttempts(manager, sortedById(stored));
-      const states = rows ? statesOf(rows, finished) : finished.map((one) => this.stateAfter(one));
+      const states = statesOf(rows, finished);
       await noteAttempts(manager, this.hostAttempts(finished, states, new Set(stored)));
+      await addOutcomes(manager, outcomesSince(earlier, stored, rows));
       return states;
     });
   }
@@ -96,7 +133,8 @@ export class OutcomeStore {
       if (!stored.has(one) || (outcome.kind === 'delivered' && !claim.hasFailingHost)) return [];
       const shown = { address: outcome.address, error: errorOf(outcome), responseSnippet: null };
       const { error } = hidePrivateResponse(shown, this.options.environment);
-      const failure = error === null ? null : { error, endedFailed: states[index]?.status === 'FAILED' };
+      const diagnosis = diagnosisCodeOf(outcome);
+      const failure = error === null ? null : { error, diagnosis, endedFailed: states[index]?.status === 'FAILED' };
       return { clientId, host: hostOf(notifyUrl), endedAt, failure };
     });
   }

@@ -28,6 +28,8 @@ type Decision = 'as quick' | 'on trial' | 'wait' | Refusal;
 
 interface Waiter {
   destination: Destination;
+  /** Client and host: those with the same ones get the same decision. */
+  key: string;
   answer: (slot: Slot | Refusal) => void;
 }
 
@@ -53,13 +55,14 @@ export class SlotShares {
 
   /** Resolves to a slot, if necessary after a short wait, or to the reason why there is none. */
   async take(destination: Destination): Promise<Slot | Refusal> {
-    this.noteClient(destination.client);
+    const { client, host } = destination;
+    this.noteClient(client);
     this.requests.update();
     const decision = this.decide(destination);
-    const mayWait = decision === 'wait' || (isSoon(decision) && this.hasRoomFor(destination.client));
+    const mayWait = decision === 'wait' || (isSoon(decision) && this.hasRoomFor(client));
     if (!mayWait) return this.carryOut(destination, decision);
     this.timer ??= setInterval(() => this.checkWaiting(), RECHECK_MS).unref();
-    return new Promise((answer) => this.waiting.push({ destination, answer }));
+    return new Promise((answer) => this.waiting.push({ destination, key: `${client} ${host}`, answer }));
   }
 
   private decide({ client, host }: Destination): Decision {
@@ -101,9 +104,14 @@ export class SlotShares {
   private checkWaiting(): void {
     if (this.waiting.length === 0) return;
     this.requests.update();
-    this.waiting = this.waiting.filter(({ destination, answer }) => {
+    const full = new Set<string>();
+    this.waiting = this.waiting.filter(({ destination, key, answer }) => {
+      if (full.has(key)) return true;
       const decision = this.decide(destination);
-      if (decision === 'wait' || isSoon(decision)) return true;
+      if (decision === 'wait' || isSoon(decision)) {
+        full.add(key);
+        return true;
+      }
       answer(this.carryOut(destination, decision));
       return false;
     });

@@ -1,63 +1,84 @@
 import type { EntityManager } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
-import { unknownClient } from '../../clients/clients.service.js';
 import { tableOf } from '../../database/data-source.js';
 import { insertRows } from '../../database/statements/insert-rows.js';
 import { nowExpression } from '../../database/sql.js';
+import { isOneOf, rowList } from '../../database/statements/row-list.js';
 import { entityOf, runStatement, statementFor } from '../../database/statements/statement.js';
 import { DeliveredReference, Webhook } from '../webhook.entity.js';
 
 type Key = Pick<Webhook, 'clientId' | 'referenceId' | 'eventType'>;
 
-interface Found {
+/** What a new webhook needs, on the database's clock. */
+export interface Found {
   /** The client's registered Notify URL. */
   registered: string | null;
-  /** By the database's clock. */
   now: number;
   /** Set if the reference was delivered so long ago that its webhook is deleted. */
   deliveredId: string | null;
 }
 
-/** One query for all that a new webhook needs. */
-export async function lookUp(manager: EntityManager, { clientId, referenceId, eventType }: Key): Promise<Found> {
+const KEY = { position: 'int', client_id: 'text', reference_id: 'text', event_type: 'text' } as const;
+
+/** One query for all that new webhooks need, in their order. Null where there is no such client. */
+export async function lookUp(manager: EntityManager, keys: readonly Key[]): Promise<(Found | null)[]> {
   const { dataSource } = manager;
-  const statement = statementFor(
+  const { sql, parameters } = rowList(
     dataSource,
-    (parameter) => `
-      SELECT c.notify_url AS registered, d.webhook_id AS delivered_id, ${nowExpression(dataSource)} AS now
-      FROM ${tableOf(dataSource, Client)} c LEFT JOIN ${tableOf(dataSource, DeliveredReference)} d
-        ON d.reference_id = ${parameter(referenceId)} AND d.event_type = ${parameter(eventType)}
-      WHERE c.id = ${parameter(clientId)}`,
-    'usher_look_up_webhook',
+    KEY,
+    keys.map(({ clientId, referenceId, eventType }, position) => ({
+      position,
+      client_id: clientId,
+      reference_id: referenceId,
+      event_type: eventType,
+    })),
   );
-  const [row] = (await runStatement(manager, statement)).rows;
-  if (!row) throw unknownClient(clientId);
-  const { registered, delivered_id: deliveredId, now } = row;
-  return { registered: registered as string | null, deliveredId: deliveredId as string | null, now: Number(now) };
+  const { rows } = await runStatement(manager, {
+    name: 'usher_look_up_webhooks',
+    text: `
+      SELECT v.position, c.notify_url AS registered, d.webhook_id AS delivered_id, ${nowExpression(dataSource)} AS now
+      FROM ${sql} JOIN ${tableOf(dataSource, Client)} c ON c.id = v.client_id
+      LEFT JOIN ${tableOf(dataSource, DeliveredReference)} d
+        ON d.reference_id = v.reference_id AND d.event_type = v.event_type`,
+    parameters,
+  });
+  const found = new Array<Found | null>(keys.length).fill(null);
+  for (const { position, registered, delivered_id: deliveredId, now } of rows)
+    found[Number(position)] = {
+      registered: registered as string | null,
+      deliveredId: deliveredId as string | null,
+      now: Number(now),
+    };
+  return found;
 }
 
-/** Inserts the row unless its live key exists. */
-export async function insertWebhook(manager: EntityManager, row: Webhook): Promise<void> {
+/** Inserts the rows whose live key does not exist. No two of them may have the same one. */
+export async function insertWebhooks(manager: EntityManager, rows: Webhook[]): Promise<void> {
   // Changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
   const isPostgres = manager.dataSource.options.type === 'postgres';
   const onConflict = isPostgres
     ? 'ON CONFLICT (live_key) DO UPDATE SET live_key = EXCLUDED.live_key'
     : 'ON DUPLICATE KEY UPDATE live_key = VALUES(live_key)';
-  await insertRows(manager, Webhook, [row], onConflict);
+  await insertRows(manager, Webhook, rows, onConflict);
+}
+
+export interface LiveWebhook {
+  webhook: Webhook;
+  /** When the last attempt of an earlier webhook of its reference failed, or null. */
+  lastFailureAt: number | null;
 }
 
 /**
- * The webhook of a live key, and when the last attempt of an earlier webhook of its reference failed, or null. Read after the
- * insert: from then on no other webhook of this reference makes an attempt. The row is locked, because a REPEATABLE READ
- * transaction must also see one that was committed after it began. The earlier one is not: gap locks would block others.
+ * The webhooks of these live keys. Read after the insert: from then on no other webhook of their references makes an attempt.
+ * The rows are locked, because a REPEATABLE READ transaction must also see one that was committed after it began. The earlier
+ * webhooks are not: gap locks would block others.
  */
-export async function liveWebhook(
-  manager: EntityManager,
-  liveKey: string,
-): Promise<{ webhook: Webhook; lastFailureAt: number | null }> {
+export async function liveWebhooks(manager: EntityManager, liveKeys: string[]): Promise<Map<string, LiveWebhook>> {
   const { dataSource } = manager;
   const table = tableOf(dataSource, Webhook);
-  const lock = dataSource.options.type === 'postgres' ? 'FOR UPDATE OF w' : 'FOR UPDATE';
+  const isPostgres = dataSource.options.type === 'postgres';
+  // Without the hint MySQL scans a small table instead of using the key, and locks every row it reads.
+  const byKey = isPostgres ? '' : 'FORCE INDEX (usher_webhook_live_key)';
   // A REPEATABLE READ transaction can see a failed webhook as still PENDING. It then failed at the new one's start or before.
   const statement = statementFor(
     dataSource,
@@ -67,11 +88,16 @@ export async function liveWebhook(
         WHERE e.reference_id = w.reference_id AND e.event_type = w.event_type AND e.id <> w.id
         ORDER BY e.id DESC LIMIT 1
       ) AS last_failure_at
-      FROM ${table} w WHERE w.live_key = ${parameter(liveKey)} ${lock}`,
-    'usher_live_webhook',
+      FROM ${table} w ${byKey} WHERE w.live_key ${isOneOf(dataSource, parameter, liveKeys)}
+      FOR UPDATE ${isPostgres ? 'OF w' : ''}`,
+    'usher_live_webhooks',
   );
-  const [row] = (await runStatement(manager, statement)).rows;
-  if (!row) throw new Error(`the webhook of ${liveKey} has disappeared`);
-  const { last_failure_at: at } = row;
-  return { webhook: entityOf(dataSource, Webhook, row), lastFailureAt: at === null ? null : Number(at) };
+  const { rows } = await runStatement(manager, statement);
+  return new Map(
+    rows.map((row) => {
+      const webhook = entityOf(dataSource, Webhook, row);
+      const { last_failure_at: at } = row;
+      return [String(webhook.liveKey), { webhook, lastFailureAt: at === null ? null : Number(at) }];
+    }),
+  );
 }

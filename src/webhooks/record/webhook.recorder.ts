@@ -1,13 +1,16 @@
 import { Inject, Injectable } from '@nestjs/common';
+import DataLoader from 'dataloader';
 import type { EntityManager } from 'typeorm';
+import { unknownClient } from '../../clients/clients.service.js';
 import { AfterCommit } from '../../database/after-commit.js';
-import { unprocessable } from '../../http/problem.js';
+import { allEnded } from '../../database/sql.js';
+import { Problem, unprocessable } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { newId } from '../../values/identifier.js';
 import { DeliveryQueue } from '../queue/delivery.queue.js';
 import { deliveredView, type WebhookView, webhookView } from '../webhook-view.js';
 import { DeliveredReference, Webhook } from '../webhook.entity.js';
-import { insertWebhook, liveWebhook, lookUp } from './record-statements.js';
+import { type Found, insertWebhooks, liveWebhooks, type LiveWebhook, lookUp } from './record-statements.js';
 
 export interface NewWebhook {
   referenceId: string;
@@ -22,9 +25,22 @@ export interface NewWebhook {
   requestId: string | null;
 }
 
+export interface Recorded {
+  webhook: WebhookView;
+  /** False if there was one already; `webhook` is then that one. */
+  isNew: boolean;
+}
+
+type NewRow = Webhook & { liveKey: string };
+
+/** A row to insert, the webhook that was delivered long ago, or why there is none. */
+type Plan = NewRow | { deliveredId: string } | Problem;
+
 /** Writes webhooks in the caller's transaction and adds their jobs after the commit. */
 @Injectable()
 export class WebhookRecorder {
+  private readonly loaders = new WeakMap<EntityManager, DataLoader<NewWebhook, Recorded>>();
+
   constructor(
     private readonly afterCommit: AfterCommit,
     private readonly queue: DeliveryQueue,
@@ -33,18 +49,61 @@ export class WebhookRecorder {
 
   /**
    * Records a new webhook, or returns the earlier one of this reference and event that is PENDING or SUCCESS
-   * (specification 6.3). The unique live key decides between concurrent callers. A row with a live key that the purge deletes
-   * left a DeliveredReference long before, so the look-up before the insert finds one of the two.
+   * (specification 6.3). Webhooks of one transaction that are recorded in the same turn of the event loop share their
+   * statements.
    */
-  async record(manager: EntityManager, request: NewWebhook): Promise<{ webhook: WebhookView; isNew: boolean }> {
-    const { registered, now, deliveredId } = await lookUp(manager, request);
-    if (deliveredId !== null) return { webhook: await deliveredEarlier(manager, deliveredId), isNew: false };
-    const row = this.newRow(registered, now, request);
-    await insertWebhook(manager, row);
-    const { webhook, lastFailureAt } = await liveWebhook(manager, row.liveKey);
-    const isNew = webhook.id === row.id;
-    if (isNew) await this.schedule(manager, webhook, lastFailureAt);
-    return { webhook: webhookView(webhook), isNew };
+  record(manager: EntityManager, request: NewWebhook): Promise<Recorded> {
+    let loader = this.loaders.get(manager);
+    if (!loader) {
+      loader = new DataLoader<NewWebhook, Recorded>((requests) => this.recordAll(manager, requests), { cache: false });
+      this.loaders.set(manager, loader);
+    }
+    return loader.load(request);
+  }
+
+  /**
+   * The unique live key decides between concurrent callers. A row with a live key that the purge deletes left a
+   * DeliveredReference long before, so the look-up before the insert finds one of the two.
+   */
+  private async recordAll(manager: EntityManager, requests: readonly NewWebhook[]): Promise<(Recorded | Problem)[]> {
+    const found = await lookUp(manager, requests);
+    const plans = requests.map((request, index) => this.planFor(request, found[index] ?? null));
+    const rows = onePerLiveKey(plans.filter(isRow));
+    if (rows.length > 0) await insertWebhooks(manager, rows);
+    const live = rows.length > 0 ? await liveWebhooks(manager, rows.map(liveKeyOf)) : new Map<string, LiveWebhook>();
+    const results = plans.map(async (plan) => {
+      if (plan instanceof Problem) return plan;
+      if (!isRow(plan)) return { webhook: await deliveredEarlier(manager, plan.deliveredId), isNew: false };
+      const { webhook, lastFailureAt } = live.get(plan.liveKey) ?? hasDisappeared(plan);
+      const isNew = webhook.id === plan.id;
+      if (isNew) await this.schedule(manager, webhook, lastFailureAt);
+      return { webhook: webhookView(webhook), isNew };
+    });
+    return allEnded(results);
+  }
+
+  /** The row to insert, or why none is inserted. */
+  private planFor(request: NewWebhook, found: Found | null): Plan {
+    const { clientId } = request;
+    if (!found) return unknownClient(clientId);
+    const { registered, deliveredId, now } = found;
+    if (deliveredId !== null) return { deliveredId };
+    const notifyUrl = request.notifyUrl ?? registered;
+    if (notifyUrl === null)
+      return unprocessable(`client ${clientId} has no Notify URL; set one with "usher client set-notify-url"`);
+    return {
+      ...request,
+      id: newId(this.options.environment, now),
+      liveKey: liveKeyOf(request),
+      notifyUrl,
+      usesClientUrl: request.notifyUrl === null,
+      status: 'PENDING',
+      attempts: 0,
+      nextAttemptAt: now,
+      createdAt: now,
+      finishedAt: null,
+      purgedAt: null,
+    };
   }
 
   /** Due at once, but not within the minimum interval after the last attempt of an earlier FAILED webhook. */
@@ -56,22 +115,6 @@ export class WebhookRecorder {
     webhook.nextAttemptAt = nextAttemptAt;
     this.afterCommit.do(manager, () => this.queue.enqueue(webhook, nextAttemptAt - createdAt));
   }
-
-  private newRow(registered: string | null, now: number, { notifyUrl, ...request }: NewWebhook) {
-    return {
-      ...request,
-      id: newId(this.options.environment, now),
-      liveKey: liveKeyOf(request),
-      notifyUrl: notifyUrl ?? registeredUrl(request.clientId, registered),
-      usesClientUrl: notifyUrl === null,
-      status: 'PENDING' as const,
-      attempts: 0,
-      nextAttemptAt: now,
-      createdAt: now,
-      finishedAt: null,
-      purgedAt: null,
-    };
-  }
 }
 
 /** The unique key of the one webhook of a reference that is PENDING or SUCCESS. */
@@ -81,8 +124,13 @@ export const liveKeyOf = ({ eventType, referenceId }: Pick<Webhook, 'eventType' 
 const deliveredEarlier = async (manager: EntityManager, webhookId: string): Promise<WebhookView> =>
   deliveredView(await manager.findOneByOrFail(DeliveredReference, { webhookId }));
 
-function registeredUrl(clientId: string, notifyUrl: string | null): string {
-  if (notifyUrl === null)
-    throw unprocessable(`client ${clientId} has no Notify URL; set one with "usher client set-notify-url"`);
-  return notifyUrl;
+const isRow = (plan: Plan): plan is NewRow => 'liveKey' in plan;
+
+/** The first row of each live key. */
+const onePerLiveKey = (rows: NewRow[]): NewRow[] => [
+  ...new Map(rows.toReversed().map((row) => [row.liveKey, row])).values(),
+];
+
+function hasDisappeared({ liveKey }: NewRow): never {
+  throw new Error(`the webhook of ${liveKey} has disappeared`);
 }

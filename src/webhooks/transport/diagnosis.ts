@@ -138,7 +138,7 @@ export const DIAGNOSES = {
   'too-many-requests': {
     meaning: 'The receiver limits its requests (429).',
     remedy:
-      'Raise the limit for this path. A Retry-After header moves the next attempt later, by at most three retry runs.',
+      'Raise the limit for this path. A Retry-After header moves the next attempt to a later retry run, the third at the latest.',
   },
   'other-refusal': {
     meaning: 'The receiver answered with another status than 2xx.',
@@ -151,7 +151,7 @@ export const DIAGNOSES = {
   'receiver-unavailable': {
     meaning: 'The receiver is not available at present (503).',
     remedy:
-      'Check its load and its health. A Retry-After header moves the next attempt later, by at most three retry runs.',
+      'Check its load and its health. A Retry-After header moves the next attempt to a later retry run, the third at the latest.',
   },
   'gateway-failed': {
     meaning: 'A proxy or load balancer answered 502 or 504, because it got no answer from the receiver behind it.',
@@ -171,6 +171,7 @@ export const DIAGNOSES = {
   },
 } as const satisfies Record<string, Explanation>;
 
+/** Why an attempt failed, for programs: a key of {@link DIAGNOSES}. */
 export type DiagnosisCode = keyof typeof DIAGNOSES;
 
 /** Why an attempt failed. `code` is for programs and stays the same; the texts are for people and may change. */

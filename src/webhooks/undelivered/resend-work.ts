@@ -14,7 +14,10 @@ import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
 import { Problem } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { firstIdAt } from '../../values/identifier.js';
 import { WebhookRecorder } from '../record/webhook.recorder.js';
+import { ANY_WEBHOOK } from '../search/webhook-criteria.js';
+import { fittingIds } from '../search/webhook-search.js';
 import { Webhook } from '../webhook.entity.js';
 import { WebhookService } from '../webhook.service.js';
 import { webhookIds } from './webhook-ids.js';
@@ -71,7 +74,7 @@ export class ResendWork {
       const ids = await this.nextIds(manager, request);
       const most = Math.min(room, BATCH);
       const failed = await manager.find(Webhook, {
-        where: { ...selectedBy(request), id: In(ids) },
+        where: { ...selectedBy(request), id: In(await this.fitting(manager, request, ids)) },
         order: { id: 'DESC' },
         take: most,
       });
@@ -93,8 +96,21 @@ export class ResendWork {
   }
 
   /** FAILED webhooks, the newest first; not all of them fit the request. The query needs an index alone, see webhook-ids.ts. */
-  private nextIds(manager: EntityManager, { clientId, referenceId, doneFromId }: WebhookResend): Promise<string[]> {
-    return webhookIds(manager, [{ clientId, referenceId, status: 'FAILED' }], { before: doneFromId, most: EXAMINED });
+  private async nextIds(manager: EntityManager, request: WebhookResend): Promise<string[]> {
+    const { clientId, referenceId, doneFromId, madeSince, madeUntil, webhookIds: chosen } = request;
+    if (chosen)
+      return chosen
+        .filter((id) => doneFromId === null || id < doneFromId)
+        .sort()
+        .reverse();
+    const timeToId = (ms: number | null) => (ms === null ? null : firstIdAt(this.options.environment, ms));
+    const part = { before: doneFromId ?? timeToId(madeUntil), from: timeToId(madeSince), most: EXAMINED };
+    return webhookIds(manager, [{ clientId, referenceId, status: 'FAILED' }], part);
+  }
+
+  /** What no index answers. */
+  private async fitting(manager: EntityManager, { host, reason }: WebhookResend, ids: string[]): Promise<string[]> {
+    return host === null && reason === null ? ids : fittingIds(manager, ids, { ...ANY_WEBHOOK, host, reason });
   }
 
   /** Returns how many were resent. */

@@ -55,7 +55,8 @@ export const resendView = (row: WebhookResend): ResendView => ({
   since: time(row.since),
   until: time(row.until),
   reference: row.referenceId,
-  selected: row.selected,
+  // Null only in an operator's request, which no client sees.
+  selected: row.selected ?? 0,
   resent: row.resent,
   refused: row.refused,
   createdAt: new Date(row.createdAt).toISOString(),

@@ -3,16 +3,16 @@ import { tableOf } from '../../database/data-source.js';
 import { dataSourceOf, runStatement, statementFor } from '../../database/statements/statement.js';
 import { Webhook, type WebhookStatus } from '../webhook.entity.js';
 
-/** Which webhooks: of one client, or of all (null); of one resource owner or reference, or of all. */
-interface Which {
-  status: Exclude<WebhookStatus, 'SUCCESS'>;
-  clientId: string | null;
+/** Which webhooks. What is null or left out is any. PENDING ones need a client or a reference. */
+export interface Which {
+  status?: WebhookStatus | null;
+  clientId?: string | null;
   ownerId?: string | null;
   referenceId?: string | null;
 }
 
-/** Oldest first behind `after`, or newest first in front of `before`; null: from the end. */
-type Part = { most: number } & ({ after: string } | { before: string | null });
+/** Oldest first behind `after`, or newest first in front of `before` and not before `from`; null: from the end. */
+type Part = { most: number } & ({ after: string } | { before: string | null; from?: string | null });
 
 /**
  * A part of the ids of the webhooks that fit one of these, in the order of the ids. It selects nothing else, because a query
@@ -34,23 +34,39 @@ export async function webhookIds(on: DataSource | EntityManager, which: Which[],
 
 function idsOf(
   dataSource: DataSource,
-  { status, clientId, ownerId = null, referenceId = null }: Which,
+  { status = null, clientId = null, ownerId = null, referenceId = null }: Which,
   part: Part,
   parameter: (value: unknown) => string,
 ): string {
   const direction = 'after' in part ? 'ASC' : 'DESC';
-  const isDueIndex = clientId === null && referenceId === null;
+  const isDueIndex = status !== null && clientId === null && referenceId === null;
   const conditions = [
-    `status = '${status}'`,
+    ...(status === null ? [] : [`status = '${status}'`]),
     ...(clientId === null ? [] : [`client_id = ${parameter(clientId)}`]),
     ...(ownerId === null ? [] : [`owner_id = ${parameter(ownerId)}`]),
     ...(referenceId === null ? [] : [`reference_id = ${parameter(referenceId)}`]),
-    // Always true of a FAILED webhook. The index of due webhooks then has the ids in their order.
+    // Always true of a webhook that has ended. The index of due webhooks then has the ids in their order.
     ...(isDueIndex ? ['next_attempt_at IS NULL'] : []),
     ...('after' in part ? [`id > ${parameter(part.after)}`] : []),
     ...('before' in part && part.before !== null ? [`id < ${parameter(part.before)}`] : []),
+    ...('before' in part && part.from ? [`id >= ${parameter(part.from)}`] : []),
   ];
-  // Postgres reads the index of due webhooks in its order only if all its columns are named.
-  const order = isDueIndex ? `status ${direction}, next_attempt_at ${direction}, id ${direction}` : `id ${direction}`;
-  return `SELECT id FROM ${tableOf(dataSource, Webhook)} WHERE ${conditions.join(' AND ')} ORDER BY ${order} LIMIT ${part.most}`;
+  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
+  const from = `${tableOf(dataSource, Webhook)} ${byIndex(dataSource, { status, clientId, ownerId, referenceId })}`;
+  return `SELECT id FROM ${from} ${where} ORDER BY ${orderOf(dataSource, isDueIndex, direction)} LIMIT ${part.most}`;
+}
+
+/** Postgres reads the index of due webhooks in its order only if all its columns are named; MySQL only if they are not. */
+function orderOf({ options }: DataSource, isDueIndex: boolean, direction: string): string {
+  const columns = isDueIndex && options.type === 'postgres' ? ['status', 'next_attempt_at', 'id'] : ['id'];
+  return columns.map((column) => `${column} ${direction}`).join(', ');
+}
+
+/** Without the hint MySQL may read all entries of a status and sort them, or all rows of a range of ids. */
+function byIndex({ options }: DataSource, { status, clientId, ownerId, referenceId }: Required<Which>): string {
+  // An owner has few webhooks, which MySQL finds by the index of owners.
+  if (options.type === 'postgres' || ownerId !== null) return '';
+  if (referenceId !== null) return 'FORCE INDEX (usher_webhook_reference)';
+  if (clientId === null) return `FORCE INDEX (${status === null ? 'PRIMARY' : 'usher_webhook_due'})`;
+  return `FORCE INDEX (${status === null ? 'usher_webhook_client' : 'usher_webhook_client_status'})`;
 }

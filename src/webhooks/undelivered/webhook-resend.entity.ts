@@ -1,6 +1,20 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
-import { CLIENT_ID_LENGTH, OWN_ID_LENGTH, OWNER_ID_LENGTH, text, wholeNumber } from '../../database/columns.js';
+import {
+  CLIENT_ID_LENGTH,
+  longText,
+  OWN_ID_LENGTH,
+  OWNER_ID_LENGTH,
+  text,
+  wholeNumber,
+} from '../../database/columns.js';
 import { MAX_ACTOR_ADDRESS_LENGTH, MAX_ACTOR_LENGTH } from '../../values/actor.js';
+import { HOST_LENGTH } from '../contact/failing-host.entity.js';
+import type { DiagnosisCode } from '../transport/diagnosis.js';
+
+const spaceSeparated = {
+  to: (ids: string[] | null) => ids?.join(' ') ?? null,
+  from: (ids: string | null) => ids?.split(' ') ?? null,
+};
 
 /** A request to resend many FAILED webhooks, and how far it is. Any worker goes on with it (resend-work.ts). */
 @Entity('usher_webhook_resend')
@@ -29,6 +43,26 @@ export class WebhookResend {
   @Column({ ...wholeNumber('failed_until'), nullable: true })
   until: number | null;
 
+  /** Only webhooks to this host, as `WebhookCriteria` has it. */
+  @Column({ ...text('host', HOST_LENGTH), nullable: true })
+  host: string | null;
+
+  /** Only webhooks whose last attempt failed for this reason. */
+  @Column({ ...text('reason', 40), nullable: true })
+  reason: DiagnosisCode | null;
+
+  /** Only webhooks that were made at this time or later. */
+  @Column({ ...wholeNumber('made_since'), nullable: true })
+  madeSince: number | null;
+
+  /** Only webhooks that were made before this time. */
+  @Column({ ...wholeNumber('made_until'), nullable: true })
+  madeUntil: number | null;
+
+  /** Only these webhooks, which an operator has selected. */
+  @Column({ ...longText('webhook_ids'), nullable: true, transformer: spaceSeparated })
+  webhookIds: string[] | null;
+
   /** Whether it waits while the client has too many pending webhooks. */
   @Column({ name: 'is_limited', type: 'boolean' })
   isLimited: boolean;
@@ -37,9 +71,9 @@ export class WebhookResend {
   @Column({ ...text('done_from_id', OWN_ID_LENGTH), nullable: true })
   doneFromId: string | null;
 
-  /** The webhooks that fitted when it was requested. */
-  @Column({ name: 'selected', type: 'int' })
-  selected: number;
+  /** The webhooks that fitted when it was requested. Null: an operator's request with too many to count. */
+  @Column({ name: 'selected', type: 'int', nullable: true })
+  selected: number | null;
 
   @Column({ name: 'resent', type: 'int' })
   resent: number;

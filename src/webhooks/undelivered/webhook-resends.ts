@@ -1,12 +1,16 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { DataSource } from 'typeorm';
+import { type DataSource, IsNull, Not } from 'typeorm';
+import type { AuditDetail } from '../../audit/audit-event.entity.js';
+import { AuditLog } from '../../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { databaseNow } from '../../database/sql.js';
+import { databaseNow, inTransaction } from '../../database/sql.js';
 import { notFound } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { type Actor, fitting } from '../../values/actor.js';
 import { ID, newId } from '../../values/identifier.js';
 import { RetryRun } from '../queue/retry-run.js';
+import type { WebhookCriteria } from '../search/webhook-criteria.js';
+import { WebhookSearch } from '../search/webhook-search.js';
 import { Webhook } from '../webhook.entity.js';
 import { checkedRequest, resendView, type ResendView } from './resend.schemas.js';
 import { ResendWork, selectedBy } from './resend-work.js';
@@ -35,6 +39,8 @@ export class WebhookResends {
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly retryRun: RetryRun,
     private readonly work: ResendWork,
+    private readonly search: WebhookSearch,
+    private readonly audit: AuditLog,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
@@ -43,9 +49,32 @@ export class WebhookResends {
    * `WebhookService.resend` does, unless another one of its reference is newer, pending or delivered. 400 for an invalid field.
    */
   async start(holder: ResendHolder, input: unknown, options: StartOptions = {}): Promise<ResendView> {
-    const row = await this.insert(holder, input, options);
+    const row = await this.insert({ ...holder, ...requested(input) }, options);
     this.retryRun.resend(row.id);
     return resendView(row);
+  }
+
+  /** The same for an operator: for all FAILED webhooks that fit the criteria. Returns the id of the request. */
+  async startFor(criteria: Omit<WebhookCriteria, 'status'>, options: StartOptions = {}): Promise<string> {
+    const { clientId, referenceId, host, reason, since, until } = criteria;
+    const selected = await this.search.count({ ...criteria, status: 'FAILED' });
+    const wanted = { clientId, referenceId, host, reason, madeSince: since, madeUntil: until, selected };
+    const { id } = await this.insert(wanted, options);
+    this.retryRun.resend(id);
+    return id;
+  }
+
+  /** Resends these webhooks for an operator now, as far as they are FAILED. Returns the id of the request. */
+  async resendChosen(webhookIds: string[], options: StartOptions = {}): Promise<string> {
+    const { id } = await this.insert({ webhookIds, selected: webhookIds.length }, options);
+    while ((await this.work.batch(id)) === 'going-on');
+    return id;
+  }
+
+  /** A request as operators see it. 404 if there is none with this id. */
+  async get(id: string): Promise<WebhookResend> {
+    const row = ID.test(id) ? await this.dataSource.manager.findOneBy(WebhookResend, { id }) : null;
+    return row ?? unknownResend(id);
   }
 
   /**
@@ -58,7 +87,7 @@ export class WebhookResends {
     options: StartOptions = {},
     onProgress: (view: ResendView) => void = () => undefined,
   ): Promise<ResendView> {
-    const { id } = await this.insert(holder, input, options);
+    const { id } = await this.insert({ ...holder, ...requested(input) }, options);
     for (;;) {
       const progress = await this.work.batch(id);
       const view = await this.show(EVERYBODY, id);
@@ -67,32 +96,27 @@ export class WebhookResends {
     }
   }
 
-  /** How far a request is. 404 if there is none with this id, or if it is of another client or owner. */
+  /** How far a request is. 404 if there is none with this id, or if it is of another client or owner, or an operator's. */
   async show({ clientId, ownerId }: ResendHolder, id: string): Promise<ResendView> {
-    const holder = { ...(clientId !== null && { clientId }), ...(ownerId !== null && { ownerId }) };
+    const ofClient = clientId !== null && { clientId, selected: Not(IsNull()) };
+    const holder = { ...ofClient, ...(ownerId !== null && { ownerId }) };
     const row = ID.test(id) ? await this.dataSource.manager.findOneBy(WebhookResend, { ...holder, id }) : null;
-    if (!row) throw notFound(`there is no resend ${id.slice(0, 64)}`);
-    return resendView(row);
+    return resendView(row ?? unknownResend(id));
   }
 
   private async insert(
-    holder: ResendHolder,
-    input: unknown,
+    wanted: Partial<WebhookResend>,
     { isLimited = false, requestId = null, actor = this.options.actor }: StartOptions,
   ): Promise<WebhookResend> {
-    const { since, until, reference } = checkedRequest(input);
     const { manager } = this.dataSource;
     const { name, address } = fitting(actor);
     const createdAt = await databaseNow(manager);
     const row: WebhookResend = {
-      ...holder,
+      ...ALL_FAILED,
+      ...wanted,
       id: newId(this.options.environment, createdAt),
-      referenceId: reference ?? null,
-      since: since === undefined ? null : Date.parse(since),
-      until: until === undefined ? null : Date.parse(until),
       isLimited,
       doneFromId: null,
-      selected: 0,
       resent: 0,
       refused: 0,
       actor: name,
@@ -101,10 +125,51 @@ export class WebhookResends {
       createdAt,
       finishedAt: null,
     };
-    row.selected = await manager.countBy(Webhook, selectedBy(row));
-    await manager.insert(WebhookResend, row);
-    return row;
+    if (wanted.selected === undefined) row.selected = await manager.countBy(Webhook, selectedBy(row));
+    return inTransaction(this.dataSource, async (manager) => {
+      await manager.insert(WebhookResend, row);
+      const subject = `resend:${row.id}`;
+      await this.audit.record({ action: 'resend.started', subject, actor, detail: detailOf(row) }, manager);
+      return row;
+    });
   }
 }
 
 const EVERYBODY: ResendHolder = { clientId: null, ownerId: null };
+
+const ALL_FAILED = {
+  clientId: null,
+  ownerId: null,
+  referenceId: null,
+  since: null,
+  until: null,
+  host: null,
+  reason: null,
+  madeSince: null,
+  madeUntil: null,
+  webhookIds: null,
+  selected: null,
+};
+
+function requested(input: unknown) {
+  const { since, until, reference } = checkedRequest(input);
+  return {
+    referenceId: reference ?? null,
+    since: since === undefined ? null : Date.parse(since),
+    until: until === undefined ? null : Date.parse(until),
+  };
+}
+
+/** What it selects, without what is not set. */
+function detailOf(row: WebhookResend): AuditDetail {
+  const { clientId, ownerId, referenceId, host, reason, selected } = row;
+  const times = { since: row.since ?? row.madeSince, until: row.until ?? row.madeUntil };
+  const moments = Object.entries(times).map(([name, ms]) => [name, ms === null ? null : new Date(ms).toISOString()]);
+  const all = { client: clientId, owner: ownerId, reference: referenceId, host, reason, selected };
+  const set = [...Object.entries(all), ...moments].filter(([, value]) => value !== null);
+  return Object.fromEntries(set) as AuditDetail;
+}
+
+function unknownResend(id: string): never {
+  throw notFound(`there is no resend ${id.slice(0, 64)}`);
+}

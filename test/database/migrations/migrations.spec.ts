@@ -1,44 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { DataSource, type DataSourceOptions } from 'typeorm';
-import { AuditEvent } from '../../../src/audit/audit-event.entity.js';
-import { Authorization, Consent } from '../../../src/auth/authorize/authorization.entity.js';
-import { AccessToken, Grant } from '../../../src/auth/tokens/grant.entity.js';
-import { ClientApplication } from '../../../src/clients/client-application.entity.js';
-import { Client, ClientSecret } from '../../../src/clients/client.entity.js';
 import { dataSourceOptions } from '../../../src/database/data-source-options.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../../src/database/embedded/index.js';
 import { pendingMigrations } from '../../../src/database/migrator.js';
-import { IdempotencyKey } from '../../../src/orders/idempotency-key.entity.js';
-import { Member, MemberSession } from '../../../src/members/member.entity.js';
-import { OrderCounter } from '../../../src/orders/list/order-counter.entity.js';
-import { MovieOrder } from '../../../src/orders/movie-order.entity.js';
 import { loadConfig } from '../../../src/server/settings/settings.js';
-import { WebhookResend } from '../../../src/webhooks/undelivered/webhook-resend.entity.js';
-import { ContactState, FailingHost } from '../../../src/webhooks/contact/failing-host.entity.js';
-import { DeliveredReference, Webhook, WebhookAttempt } from '../../../src/webhooks/webhook.entity.js';
+import { usherEntities } from '../../../src/usher.module.js';
 import { type Backend, createBackend } from '../../support/backend.js';
-
-const entities = [
-  Client,
-  ClientSecret,
-  ClientApplication,
-  Grant,
-  AccessToken,
-  Authorization,
-  Consent,
-  Member,
-  MemberSession,
-  MovieOrder,
-  OrderCounter,
-  IdempotencyKey,
-  Webhook,
-  WebhookAttempt,
-  DeliveredReference,
-  WebhookResend,
-  FailingHost,
-  ContactState,
-  AuditEvent,
-];
 
 let backend: Backend;
 let embedded: EmbeddedPostgres | null;
@@ -48,7 +15,10 @@ beforeAll(async () => {
   backend = await createBackend();
   const config = loadConfig(backend.settings);
   embedded = config.database.kind === 'embedded' ? await openEmbeddedPostgres(config.database.folder, 'own') : null;
-  const options = { ...(await dataSourceOptions(config, embedded, 'migration')), entities } as DataSourceOptions;
+  const options = {
+    ...(await dataSourceOptions(config, embedded, 'migration')),
+    entities: usherEntities,
+  } as DataSourceOptions;
   dataSource = await new DataSource(options).initialize();
 });
 afterAll(async () => {
@@ -75,7 +45,7 @@ describe('the migrations', () => {
   });
 
   test('can all be undone and run again', async () => {
-    expect(await tables()).toHaveLength(entities.length);
+    expect(await tables()).toHaveLength(usherEntities.length);
     for (const _ of dataSource.migrations) await dataSource.undoLastMigration();
     expect(await tables()).toEqual([]);
     expect(await pendingMigrations(dataSource)).toHaveLength(dataSource.migrations.length);

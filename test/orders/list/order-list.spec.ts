@@ -4,7 +4,7 @@ import { OrderList } from '../../../src/orders/list/order-list.js';
 import { DeliveredReference, Webhook } from '../../../src/webhooks/webhook.entity.js';
 import { application, ownerToken, signedIn, startWithIssuer } from '../../auth/authorize/support.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
-import { COMPLETION, NEW_ORDER, type TestClient, type TestUsher } from '../../support/usher.js';
+import { COMPLETION, NEW_ORDER, ONE_ATTEMPT, type TestClient, type TestUsher } from '../../support/usher.js';
 import { callOf, insertOrders, page, readAll } from './support.js';
 
 const HOUR_MS = 3_600_000;
@@ -13,7 +13,7 @@ const NOW = Date.now();
 let usher: TestUsher;
 let receiver: TestReceiver;
 beforeAll(async () => {
-  usher = await startWithIssuer({ WEBHOOK_MAX_ATTEMPTS: '1' });
+  usher = await startWithIssuer(ONE_ATTEMPT);
   receiver = await TestReceiver.start();
 });
 afterAll(async () => {

@@ -3,7 +3,7 @@ import { RefreshRequest, TokenRequest, TokenStatusRequest } from '../../../src/a
 import { type OpenApiDocument, operationsOf } from '../../../src/server/openapi/document.js';
 import { Notification, NotificationHeaders } from '../../../src/webhooks/api/notification.schema.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
-import { type Answer, NEW_ORDER, type TestClient, TestUsher } from '../../support/usher.js';
+import { type Answer, NEW_ORDER, ONE_ATTEMPT, type TestClient, TestUsher } from '../../support/usher.js';
 
 let usher: TestUsher;
 let receiver: TestReceiver;
@@ -11,7 +11,7 @@ let client: TestClient;
 let document: OpenApiDocument;
 
 beforeAll(async () => {
-  usher = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '1' });
+  usher = await TestUsher.start(ONE_ATTEMPT);
   receiver = await TestReceiver.start();
   client = await usher.client(receiver.url);
   document = (await usher.request('GET', '/docs/openapi.json', {})).body as unknown as OpenApiDocument;

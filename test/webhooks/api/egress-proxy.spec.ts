@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { ConnectProxy } from '../../support/connect-proxy.js';
 import { TestReceiver } from '../../support/receiver.js';
-import { type TestClient, TestUsher } from '../../support/usher.js';
+import { ONE_ATTEMPT, type TestClient, TestUsher } from '../../support/usher.js';
 
 const CREDENTIALS = `Basic ${Buffer.from('cinema:hunter2').toString('base64')}`;
 
@@ -12,7 +12,7 @@ let receiver: TestReceiver;
 let client: TestClient;
 beforeAll(async () => {
   [proxy, receiver] = await Promise.all([ConnectProxy.start(), TestReceiver.start()]);
-  const settings = { WEBHOOK_PROXY: proxy.url('cinema:hunter2').href, WEBHOOK_MAX_ATTEMPTS: '1', LOG_LEVEL: 'trace' };
+  const settings = { WEBHOOK_PROXY: proxy.url('cinema:hunter2').href, ...ONE_ATTEMPT, LOG_LEVEL: 'trace' };
   usher = await TestUsher.start(settings, { write: (line: string) => void (log += line) });
   client = await usher.client(receiver.url);
 });

@@ -3,13 +3,13 @@ import { WebhookHealth } from '../../../src/webhooks/webhook-health.js';
 import { Webhook, WebhookAttempt } from '../../../src/webhooks/webhook.entity.js';
 import { usherJson } from '../../support/process.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
-import { type TestClient, TestUsher } from '../../support/usher.js';
+import { ONE_ATTEMPT, type TestClient, TestUsher } from '../../support/usher.js';
 
 let usher: TestUsher;
 let receiver: TestReceiver;
 
 beforeAll(async () => {
-  usher = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '1' });
+  usher = await TestUsher.start(ONE_ATTEMPT);
   receiver = await TestReceiver.start();
 });
 afterAll(async () => {

@@ -3,7 +3,7 @@ import { hidePrivateResponse } from '../../../src/webhooks/api/client-view.js';
 import { diagnosisOf } from '../../../src/webhooks/transport/diagnosis.js';
 import { Webhook, WebhookAttempt } from '../../../src/webhooks/webhook.entity.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
-import { COMPLETION, type TestClient, TestUsher } from '../../support/usher.js';
+import { COMPLETION, ONE_ATTEMPT, type TestClient, TestUsher } from '../../support/usher.js';
 
 let usher: TestUsher;
 let receiver: TestReceiver;
@@ -11,7 +11,7 @@ let client: TestClient;
 let other: TestClient;
 
 beforeAll(async () => {
-  usher = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '1' });
+  usher = await TestUsher.start(ONE_ATTEMPT);
   receiver = await TestReceiver.start();
   client = await usher.client(receiver.url);
   other = await usher.client(receiver.url);

@@ -8,7 +8,7 @@ const success = (minute: number): HostAttempt => ({ ...at, endedAt: minute * MIN
 const failure = (minute: number, endedFailed = false): HostAttempt => ({
   ...at,
   endedAt: minute * MINUTE,
-  failure: { error: `error ${minute}`, endedFailed },
+  failure: { error: `error ${minute}`, diagnosis: 'not-found', endedFailed },
 });
 
 const play = (attempts: HostAttempt[], from: FailingHost | null = null): FailingHost | null =>
@@ -19,6 +19,7 @@ const row = (more: Partial<FailingHost> = {}): FailingHost => ({
   failingSince: MINUTE,
   lastFailedAt: MINUTE,
   lastError: 'error 1',
+  lastDiagnosis: 'connection-refused',
   firstEndedFailedAt: null,
   recoveredAt: null,
   announcedAt: null,
@@ -72,6 +73,7 @@ test('failures within a minute of the last one that was written change nothing',
   expect(play([failure(2)], known)).toMatchObject({
     lastFailedAt: 2 * MINUTE,
     lastError: 'error 2',
+    lastDiagnosis: 'not-found',
     failingSince: MINUTE,
   });
 });

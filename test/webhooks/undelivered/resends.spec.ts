@@ -11,6 +11,7 @@ import { application, ownerToken, signedIn, startWithIssuer } from '../../auth/a
 import { eventually } from '../../support/eventually.js';
 import { usherJson } from '../../support/process.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
+import { ONE_ATTEMPT } from '../../support/usher.js';
 import type { TestClient, TestUsher } from '../../support/usher.js';
 import { finished, HOUR_MS, insertFailed, references, resendsOf } from './support.js';
 
@@ -20,7 +21,7 @@ const LIMIT = 60;
 let usher: TestUsher;
 let receiver: TestReceiver;
 beforeAll(async () => {
-  const settings = { WEBHOOK_MAX_ATTEMPTS: '1', WEBHOOK_TIMEOUT: '30s', WEBHOOK_PENDING_LIMIT: String(LIMIT) };
+  const settings = { ...ONE_ATTEMPT, WEBHOOK_PENDING_LIMIT: String(LIMIT) };
   usher = await startWithIssuer(settings);
   receiver = await TestReceiver.start();
 });

@@ -5,6 +5,7 @@ import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js'
 import { application, ownerToken, signedIn, startWithIssuer } from '../../auth/authorize/support.js';
 import { usher as run } from '../../support/process.js';
 import { answer, hang, TestReceiver } from '../../support/receiver.js';
+import { ONE_ATTEMPT } from '../../support/usher.js';
 import type { TestClient, TestUsher } from '../../support/usher.js';
 import { insertFailed, references } from './support.js';
 
@@ -16,7 +17,7 @@ interface Line {
 let usher: TestUsher;
 let receiver: TestReceiver;
 beforeAll(async () => {
-  usher = await startWithIssuer({ WEBHOOK_MAX_ATTEMPTS: '1', WEBHOOK_TIMEOUT: '30s' });
+  usher = await startWithIssuer(ONE_ATTEMPT);
   receiver = await TestReceiver.start();
 });
 afterAll(async () => {

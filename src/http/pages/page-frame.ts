@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto';
+import { Html, html } from '../html.js';
+
+/** Of the pages for browsers of resource owners and of the page with the API's documentation. */
+export const PLAIN_STYLE = `
+:root{color-scheme:light dark;--line:#8884;--good:#2a8f4f;--bad:#cc3d3d;--soft:#8882}
+*{box-sizing:border-box}
+body{margin:0 auto;max-width:70rem;padding:1rem;font:1rem/1.45 system-ui,sans-serif}
+h1{font-size:1.3rem;margin:0}h2{font-size:1.05rem;margin:1.6rem 0 .5rem}
+header{display:flex;flex-wrap:wrap;gap:.4rem 1.2rem;align-items:baseline}
+input{flex:1;min-width:0;font:inherit;padding:.5rem}button{font:inherit;padding:.5rem 1rem;cursor:pointer}
+.note{border-left:4px solid var(--bad);padding:.5rem .8rem;background:var(--soft)}
+`;
+
+/** What every HTML document of Usher has around its content: one style sheet, and the hash that permits it. */
+export class PageFrame {
+  /** The source for `style-src` in the Content-Security-Policy. It covers exactly the bytes of the style sheet. */
+  readonly styleSource: string;
+  private readonly styleTag: Html;
+
+  /** `head`: what all these documents have in their head besides the style. */
+  constructor(
+    style: string,
+    private readonly head: Html | null = null,
+  ) {
+    this.styleSource = `'sha256-${createHash('sha256').update(style).digest('base64')}'`;
+    this.styleTag = new Html(`<style>${style}</style>`);
+  }
+
+  document(title: string, content: Html): string {
+    return html`<!doctype html>
+      <html lang="en">
+        <head>
+          <meta charset="utf-8" />
+          <meta name="viewport" content="width=device-width, initial-scale=1" />
+          <meta name="color-scheme" content="light dark" />
+          <title>${title}</title>
+          ${this.styleTag} ${this.head}
+        </head>
+        <body>
+          ${content}
+        </body>
+      </html>`.text;
+  }
+}

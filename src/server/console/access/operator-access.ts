@@ -1,0 +1,77 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { FixedCredentials } from '../../../auth/client-authentication/fixed-credentials.js';
+import { Problem, unauthorized } from '../../../http/problem.js';
+import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
+import { wantsPage } from '../frame/console-route.js';
+import { OPS_HEADERS, PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
+import { LIVE_HEADER } from '../frame/script.js';
+import { type SignedIn, setSignedIn } from '../frame/signed-in.js';
+import { BrowserSessions } from './browser-sessions.js';
+import { isCrossSite, namesItsPage, SAFE_METHODS } from './origin-check.js';
+
+/** What a viewer may post to: the routes about their own session and password. */
+const OWN_PATHS = [SIGN_IN_PATH, SIGN_OUT_PATH, PASSWORD_PATH];
+
+const forbidden = (detail: string): Problem => new Problem(403, 'Forbidden', detail);
+
+/** Checks every request at and below /ops before anything else: who makes it, and whether they may. */
+@Injectable()
+export class OperatorAccess {
+  constructor(
+    private readonly credentials: FixedCredentials,
+    private readonly sessions: BrowserSessions,
+    @Inject(SERVER_CONFIG) private readonly config: Config,
+  ) {}
+
+  /**
+   * False if the browser was sent to the sign-in page instead. Throws the {@link Problem} to refuse the request with.
+   */
+  async check(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+    void reply.headers(OPS_HEADERS);
+    const operator = await this.operatorOf(request);
+    if (operator) setSignedIn(request, operator);
+    else if (request.routeOptions.url !== SIGN_IN_PATH) return this.askToSignIn(request, reply);
+    if (!SAFE_METHODS.includes(request.method)) this.checkWrite(request, operator);
+    return true;
+  }
+
+  /** An Authorization header counts before a session. Null without either, or if the session has ended. */
+  private async operatorOf(request: FastifyRequest): Promise<SignedIn | null> {
+    const { operator, environment } = this.config;
+    if (request.headers.authorization !== undefined) {
+      await this.credentials.check(request, 'operator', operator);
+      return { name: operator.user, role: 'operator', session: null, environment };
+    }
+    const session = this.sessions.token(request);
+    const owner = session && (await this.sessions.owner(session, isUse(request)));
+    return owner ? { ...owner, session, environment } : null;
+  }
+
+  /** A browser that opens a page is sent to the sign-in; anything else is answered 401. */
+  private async askToSignIn(request: FastifyRequest, reply: FastifyReply): Promise<false> {
+    if (SAFE_METHODS.includes(request.method) && wantsPage(request)) {
+      void reply.redirect(`${SIGN_IN_PATH}?${new URLSearchParams({ return_to: request.url })}`, 303);
+      return false;
+    }
+    // With a challenge of Basic the browser would ask for a password in a window of its own.
+    if (this.sessions.token(request) !== null)
+      throw unauthorized('the session has ended; sign in again at /ops/sign-in', 'Session realm="usher ops"');
+    await this.credentials.check(request, 'operator', this.config.operator);
+    return false;
+  }
+
+  private checkWrite(request: FastifyRequest, operator: SignedIn | null): void {
+    const needsPage = operator === null || operator.session !== null;
+    if (isCrossSite(request, this.config.publicUrl) || (needsPage && !namesItsPage(request)))
+      throw forbidden('this request comes from a page of another site; use the pages at /ops');
+    if (operator?.role === 'viewer' && !OWN_PATHS.includes(request.routeOptions.url ?? ''))
+      throw forbidden(
+        'your role is viewer, which can read but not change anything; ask an operator for the role operator',
+      );
+  }
+}
+
+/** What a page does by itself, such as refreshing, does not extend the session. */
+const isUse = (request: FastifyRequest): boolean =>
+  !SAFE_METHODS.includes(request.method) || (wantsPage(request) && request.headers[LIVE_HEADER] === undefined);

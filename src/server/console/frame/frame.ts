@@ -1,0 +1,130 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Html } from '../../../http/html.js';
+import { html } from '../../../http/html.js';
+import { PageFrame } from '../../../http/pages/page-frame.js';
+import { unrestrictedForm } from './form.js';
+import { brand, type Section, sectionLinks } from './navigation.js';
+import { type SignedIn, signedInOf } from './signed-in.js';
+import { CONSOLE_STYLE } from './style.js';
+
+export type { Section } from './navigation.js';
+export { mayChange } from './signed-in.js';
+
+/** Of every response at and below /ops. */
+export const OPS_HEADERS = {
+  'Content-Security-Policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'X-Content-Type-Options': 'nosniff',
+  // With no-referrer, a form would send Origin: null, which operator-access.ts refuses.
+  'Referrer-Policy': 'same-origin',
+  'Cache-Control': 'no-store',
+};
+
+export const SIGN_IN_PATH = '/ops/sign-in';
+export const SIGN_OUT_PATH = '/ops/sign-out';
+export const PASSWORD_PATH = '/ops/password';
+const SCRIPT_PATH = '/ops/console.js';
+
+const ICON =
+  'data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22 viewBox=%220 0 20 20%22 fill=%22none%22 stroke=%22%236a6fdc%22 stroke-width=%223%22%3E%3Cpath d=%22M4 3v7a6 6 0 0 0 12 0V3%22/%3E%3C/svg%3E';
+
+const ICON_LINK = html`<link rel="icon" href="${ICON}" />`;
+const FRAME = new PageFrame(
+  CONSOLE_STYLE,
+  html`${ICON_LINK}
+    <script src="${SCRIPT_PATH}" defer></script>`,
+);
+/** Without the script, which only an operator may read. */
+const FRAME_BEFORE_SIGN_IN = new PageFrame(CONSOLE_STYLE, ICON_LINK);
+
+/** Only this page's own style, the console's script and no other, whatever a receiver's response contains. */
+const PAGE_HEADERS = {
+  ...OPS_HEADERS,
+  'Content-Type': 'text/html; charset=utf-8',
+  'Content-Security-Policy':
+    `default-src 'none'; style-src ${FRAME.styleSource}; script-src 'self'; connect-src 'self'; img-src data:; ` +
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+};
+
+export interface ConsolePage {
+  title: string;
+  /** Null for a page that belongs to none, such as an error. */
+  section: Section | null;
+  body: Html;
+  /** The search text, shown again in the search field. */
+  query?: string;
+  /** Reloads the body while the page is open, if scripts run. */
+  isLive?: boolean;
+}
+
+/** Sends a page with its headers. The signed-in operator is known from the request. */
+export function sendConsolePage(request: FastifyRequest, reply: FastifyReply, page: ConsolePage, status = 200): void {
+  const operator = signedInOf(request);
+  if (!operator) return sendPageBeforeSignIn(reply, page, status);
+  void reply
+    .status(status)
+    .headers(PAGE_HEADERS)
+    .send(FRAME.document(`${page.title} · Usher`, shell(request, operator, page)));
+}
+
+/** A page without navigation. */
+export function sendPageBeforeSignIn(
+  reply: FastifyReply,
+  { title, body }: Pick<ConsolePage, 'title' | 'body'>,
+  status: number,
+): void {
+  const content = html`<main class="u-bare">
+    ${brand()}
+    <div class="card">
+      <h1>${title}</h1>
+      ${body}
+    </div>
+  </main>`;
+  void reply
+    .status(status)
+    .headers(PAGE_HEADERS)
+    .send(FRAME_BEFORE_SIGN_IN.document(`${title} · Usher`, content));
+}
+
+const LIVE = html`<p class="live" hidden>
+  <span role="status">Updates every 10 s</span> <button type="button" class="quiet">Pause</button>
+</p>`;
+
+function shell(request: FastifyRequest, operator: SignedIn, { title, section, body, query = '', isLive }: ConsolePage) {
+  return html`<div class="u-frame">
+    <a class="skip" href="#content">Skip to the content</a>
+    <header class="u-top">
+      <div class="u-start">${brand()} <span class="u-env ${operator.environment}">${operator.environment}</span></div>
+      <form class="u-search" role="search" action="/ops" method="get">
+        <input
+          type="search"
+          name="q"
+          value="${query}"
+          placeholder="Order key, client or notification id"
+          aria-label="Search for an order, a client or a notification"
+        />
+        <button>Search</button>
+      </form>
+      ${whoIsSignedIn(request, operator)}
+      <button type="button" class="u-menu" popovertarget="sections">Menu</button>
+    </header>
+    <nav class="u-nav" id="sections" popover aria-label="Sections">${sectionLinks(section)}</nav>
+    <main id="content" tabindex="-1">
+      ${isLive ? LIVE : null}
+      <div class="body">
+        <h1>${title}</h1>
+        ${body}
+      </div>
+    </main>
+  </div>`;
+}
+
+/** The name leads to the own password. A request with HTTP Basic has no session that could end. */
+export function whoIsSignedIn(request: FastifyRequest, { name, role, session }: SignedIn): Html {
+  const signOut = session === null ? null : unrestrictedForm(request, { action: SIGN_OUT_PATH, button: 'Sign out' });
+  return html`<div class="u-who">
+    <a href="${PASSWORD_PATH}" title="Signed in as ${name}, role ${role}"
+      >${name}${role === 'viewer' ? ' (viewer)' : ''}</a
+    >
+    ${signOut}
+  </div>`;
+}

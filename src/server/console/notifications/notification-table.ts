@@ -1,0 +1,77 @@
+import { type Html, html } from '../../../http/html.js';
+import type { ListedWebhook } from '../../../webhooks/search/webhook-list.js';
+import {
+  clientLink,
+  type Column,
+  orderLink,
+  receiverLink,
+  statusBadge,
+  table,
+  time,
+  webhookLink,
+} from '../frame/parts.js';
+
+/** The form that the checkboxes of a table belong to. */
+export const SELECTION_FORM = 'selection';
+const SELECTED = 'select.';
+
+const COLUMNS: Column[] = [
+  { name: 'Notification' },
+  { name: 'Status' },
+  { name: 'Client and receiver' },
+  { name: 'Order' },
+  { name: 'Attempts', isNumber: true },
+  { name: 'Why it failed' },
+  { name: 'Created' },
+];
+
+/** Whether a notification can still be sent again. */
+export const isOpen = ({ webhook, sentAgain }: ListedWebhook): boolean =>
+  webhook.status === 'FAILED' && sentAgain === null && webhook.notifyUrl !== null;
+
+/** `hasSelection`: those that can be sent again get a checkbox of the form {@link SELECTION_FORM}. */
+export function notificationTable(webhooks: ListedWebhook[], hasSelection = false): Html {
+  const rows = webhooks.map((one) => {
+    const { webhook, clientName, failure } = one;
+    return [
+      html`<span class="id"
+        >${hasSelection && isOpen(one) ? selection(webhook.id) : null} ${webhookLink(webhook.id)}</span
+      >`,
+      statusOf(one),
+      html`<div>${clientLink({ id: webhook.clientId, name: clientName ?? '' })}</div>
+        <div>${receiver(webhook.notifyUrl)}</div>`,
+      orderLink(webhook.referenceId),
+      html`${webhook.attempts}`,
+      failure === null
+        ? html`<span class="dim">–</span>`
+        : html`<span title="${failure.error}">${failure.diagnosis?.meaning ?? failure.error}</span>`,
+      time(Date.parse(webhook.createdAt)),
+    ];
+  });
+  return table(COLUMNS, rows);
+}
+
+const receiver = (notifyUrl: string | null): Html =>
+  notifyUrl === null ? html`<span class="dim">deleted</span>` : receiverLink(new URL(notifyUrl).host);
+
+/** Tells what failed and was sent again apart from what still needs somebody. */
+function statusOf({ webhook: { status }, sentAgain }: ListedWebhook): Html {
+  if (sentAgain === null) return statusBadge(status);
+  return html`${statusBadge(status, 'neutral')} <span class="dim">resent as</span> ${webhookLink(sentAgain.id)}
+    ${statusBadge(sentAgain.status)}`;
+}
+
+const selection = (id: string): Html =>
+  html`<input
+    type="checkbox"
+    form="${SELECTION_FORM}"
+    name="${SELECTED}${id}"
+    value="yes"
+    aria-label="Select the notification ${id}"
+  />`;
+
+/** The ids that were selected in a posted form. */
+export const selectedIds = (fields: Record<string, string>): string[] =>
+  Object.keys(fields)
+    .filter((name) => name.startsWith(SELECTED))
+    .map((name) => name.slice(SELECTED.length));

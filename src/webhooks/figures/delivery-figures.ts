@@ -1,0 +1,121 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
+import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { DeliveryFigure, DURATION_COLUMNS, FIGURE_COLUMNS, RECEIPT_COLUMNS } from './delivery-figure.entity.js';
+import { DURATION_BOUNDS_MS, type Quantile, quantile, RECEIPT_BOUNDS_MS } from './histogram.js';
+
+/** The sums of some rows of {@link DeliveryFigure}, by column. */
+export type Sums = Record<string, number>;
+
+/** What the sums say. Times in milliseconds; null where nothing was counted. */
+export interface Figures {
+  attempts: number;
+  failures: number;
+  /** The part of the attempts that succeeded, from 0 to 1. */
+  successRate: number | null;
+  /** Webhooks that ended SUCCESS, and FAILED. */
+  delivered: number;
+  endedFailed: number;
+  averageMs: number | null;
+  /** Of attempts. */
+  duration: Quantiles;
+  /** From the creation of a webhook to its success. */
+  receipt: Quantiles;
+}
+
+export interface Quantiles {
+  p50: Quantile | null;
+  p95: Quantile | null;
+}
+
+export interface HostFigures {
+  host: string;
+  /** How many clients have Notify URLs there. */
+  clients: number;
+  /** Without deliveries and times to receipt. */
+  figures: Pick<Figures, 'attempts' | 'failures' | 'successRate' | 'duration'>;
+}
+
+type Row = Record<string, string | number>;
+
+const sumsOfColumns = (names: string[]): string => names.map((name) => `SUM(${name}) AS ${name}`).join(', ');
+
+const SELECTED = sumsOfColumns(FIGURE_COLUMNS);
+/** What a list of hosts shows: without the times to receipt, its sums take half the time. */
+const SELECTED_OF_HOSTS = sumsOfColumns(['attempts', 'failures', ...DURATION_COLUMNS]);
+
+/** Reads the figures of deliveries. Periods begin at multiples of their length since 1970. */
+@Injectable()
+export class DeliveryFigures {
+  constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
+
+  /** The sums of all clients by the beginning of their period, a multiple of five minutes. */
+  async ofAll(since: number, periodMs: number): Promise<Map<number, Sums>> {
+    return byPeriod(
+      await this.dataSource.manager.sql<Row[]>`
+        SELECT starts_at - MOD(starts_at, ${() => String(periodMs)}) AS period, ${() => SELECTED} FROM ${() => this.table}
+        WHERE client_id = '' AND starts_at >= ${since} GROUP BY period`,
+    );
+  }
+
+  /** The sums of a host by the beginning of their period, a multiple of an hour. */
+  async ofHost(host: string, since: number, periodMs: number): Promise<Map<number, Sums>> {
+    return byPeriod(
+      await this.dataSource.manager.sql<Row[]>`
+        SELECT starts_at - MOD(starts_at, ${() => String(periodMs)}) AS period, ${() => SELECTED} FROM ${() => this.table}
+        WHERE host = ${host} AND starts_at >= ${since} GROUP BY period`,
+    );
+  }
+
+  /** The attempts at every host, those with the most failures first. Counting distinct clients would sort all rows. */
+  async hosts(since: number, most: number): Promise<HostFigures[]> {
+    const rows = await this.dataSource.manager.sql<Row[]>`
+      SELECT host, COUNT(*) AS clients, ${() => SELECTED_OF_HOSTS} FROM (
+        SELECT host, client_id, ${() => SELECTED_OF_HOSTS} FROM ${() => this.table}
+        WHERE starts_at >= ${since} AND client_id <> '' GROUP BY host, client_id) AS by_client
+      GROUP BY host
+      ORDER BY failures DESC, attempts DESC, host LIMIT ${() => String(most)}`;
+    return rows.map((row) => ({
+      host: String(row.host),
+      clients: Number(row.clients),
+      figures: figuresOf([sumsOf(row)]),
+    }));
+  }
+
+  /** The clients with attempts at a host, those with the most first. */
+  async clientsOf(host: string, since: number, most: number): Promise<{ clientId: string; figures: Figures }[]> {
+    const rows = await this.dataSource.manager.sql<Row[]>`
+      SELECT client_id, ${() => SELECTED} FROM ${() => this.table} WHERE host = ${host} AND starts_at >= ${since}
+      GROUP BY client_id ORDER BY attempts DESC, client_id LIMIT ${() => String(most)}`;
+    return rows.map((row) => ({ clientId: String(row.client_id), figures: figuresOf([sumsOf(row)]) }));
+  }
+
+  private get table(): string {
+    return tableOf(this.dataSource, DeliveryFigure);
+  }
+}
+
+const byPeriod = (rows: Row[]): Map<number, Sums> => new Map(rows.map((row) => [Number(row.period), sumsOf(row)]));
+
+const sumsOf = (row: Row): Sums =>
+  Object.fromEntries(FIGURE_COLUMNS.filter((name) => name in row).map((name) => [name, Number(row[name])]));
+
+/** The figures of several sums together. */
+export function figuresOf(all: Sums[]): Figures {
+  const sum = (name: string): number => all.reduce((total, sums) => total + (sums[name] ?? 0), 0);
+  const [attempts, failures] = [sum('attempts'), sum('failures')];
+  const quantiles = (bounds: number[], columns: string[]): Quantiles => {
+    const counts = columns.map(sum);
+    return { p50: quantile(bounds, counts, 0.5), p95: quantile(bounds, counts, 0.95) };
+  };
+  return {
+    attempts,
+    failures,
+    successRate: attempts === 0 ? null : (attempts - failures) / attempts,
+    delivered: sum('delivered'),
+    endedFailed: sum('ended_failed'),
+    averageMs: attempts === 0 ? null : Math.round(sum('duration_sum') / attempts),
+    duration: quantiles(DURATION_BOUNDS_MS, DURATION_COLUMNS),
+    receipt: quantiles(RECEIPT_BOUNDS_MS, RECEIPT_COLUMNS),
+  };
+}

@@ -1,0 +1,168 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { type DataSource, type EntityManager, type FindOptionsWhere, In } from 'typeorm';
+import { Client } from '../../clients/client.entity.js';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { type Diagnosis, diagnosisOf } from '../transport/diagnosis.js';
+import { deliveredView, type WebhookView, webhookView } from '../webhook-view.js';
+import { DeliveredReference, Webhook, WebhookAttempt } from '../webhook.entity.js';
+import type { WebhookCriteria } from './webhook-criteria.js';
+import { WebhookSearch } from './webhook-search.js';
+
+/** A webhook as a list of an operator shows it. */
+export interface ListedWebhook {
+  webhook: WebhookView;
+  /** Null if the client was erased. */
+  clientName: string | null;
+  /** Why the last attempt that ended has failed; null if none failed, or if the webhook was delivered. */
+  failure: { error: string; diagnosis: Diagnosis | null } | null;
+  /** Of a FAILED webhook: the last one of the same order that followed it. */
+  sentAgain: Pick<Webhook, 'id' | 'status'> | null;
+}
+
+export interface WebhookPage {
+  webhooks: ListedWebhook[];
+  /** The id in front of which the next page begins; null at the end. */
+  next: string | null;
+  /** Whether the search ended early, because it had looked at many webhooks. */
+  isCut: boolean;
+}
+
+/** Lists webhooks for operators: with the names of their clients, why they failed, and what was sent again. */
+@Injectable()
+export class WebhookList {
+  constructor(
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    private readonly search: WebhookSearch,
+  ) {}
+
+  /** At most `most` webhooks in front of `before`, the newest first. */
+  async page(criteria: WebhookCriteria, before: string | null, most: number): Promise<WebhookPage> {
+    const { ids, ...rest } = await this.search.find(criteria, before, most);
+    const webhooks = await this.listed(ids);
+    if (before !== null || webhooks.some(({ webhook }) => webhook.status === 'SUCCESS')) return { webhooks, ...rest };
+    return { webhooks: [...(await this.deleted(criteria)), ...webhooks], ...rest };
+  }
+
+  /** These webhooks, the newest first. One that does not exist is left out. */
+  async listed(ids: string[]): Promise<ListedWebhook[]> {
+    if (ids.length === 0) return [];
+    const { manager } = this.dataSource;
+    const rows = await manager.find(Webhook, { select: SHOWN, where: { id: In(ids) }, order: { id: 'DESC' } });
+    const [names, failures, later] = await Promise.all([
+      clientNames(
+        manager,
+        rows.map(({ clientId }) => clientId),
+      ),
+      lastFailures(manager, rows),
+      laterOnes(manager, rows),
+    ]);
+    return rows.map((row) => ({
+      webhook: webhookView(row),
+      clientName: names.get(row.clientId) ?? null,
+      failure: failures.get(row.id) ?? null,
+      sentAgain: row.status === 'FAILED' ? (later.get(row.id) ?? null) : null,
+    }));
+  }
+
+  /** The webhook with this id, also if only its reference is left. */
+  async byId(id: string): Promise<ListedWebhook[]> {
+    const found = await this.listed([id]);
+    return found.length > 0 ? found : this.deletedBy({ webhookId: id });
+  }
+
+  /** All webhooks of an order, the oldest first. */
+  async ofOrder(referenceId: string): Promise<WebhookView[]> {
+    const rows = await this.dataSource.manager.find(Webhook, {
+      select: SHOWN,
+      where: { referenceId },
+      order: { id: 'ASC' },
+    });
+    return rows.map(webhookView);
+  }
+
+  /** The exact body that is sent; null if it was deleted because of its age. */
+  async bodyOf(id: string): Promise<string | null> {
+    const row = await this.dataSource.manager.findOne(Webhook, { select: { id: true, body: true }, where: { id } });
+    return row?.body || null;
+  }
+
+  /** What is left of the delivered notification of one order, if its row was deleted because of its age. */
+  private async deleted({ referenceId, clientId, status, host, reason }: WebhookCriteria): Promise<ListedWebhook[]> {
+    const isPossible = (status ?? 'SUCCESS') === 'SUCCESS' && host === null && reason === null;
+    if (referenceId === null || !isPossible) return [];
+    return this.deletedBy({ referenceId, ...(clientId !== null && { clientId }) });
+  }
+
+  private async deletedBy(where: FindOptionsWhere<DeliveredReference>): Promise<ListedWebhook[]> {
+    const { manager } = this.dataSource;
+    const rows = await manager.findBy(DeliveredReference, where);
+    const names = await clientNames(
+      manager,
+      rows.map(({ clientId }) => clientId),
+    );
+    return rows.map((row) => ({
+      webhook: deliveredView(row),
+      clientName: names.get(row.clientId) ?? null,
+      failure: null,
+      sentAgain: null,
+    }));
+  }
+}
+
+/** Without the body, which may be long. */
+const SHOWN = {
+  id: true,
+  referenceId: true,
+  eventType: true,
+  clientId: true,
+  ownerId: true,
+  notifyUrl: true,
+  status: true,
+  attempts: true,
+  nextAttemptAt: true,
+  createdAt: true,
+  finishedAt: true,
+  resendOf: true,
+} as const;
+
+/** The names of clients by id, without those of erased ones. */
+export async function clientNames(manager: EntityManager, ids: string[]): Promise<Map<string, string>> {
+  const clients = await manager.find(Client, {
+    select: { id: true, name: true },
+    where: { id: In([...new Set(ids)]) },
+  });
+  return new Map(clients.map(({ id, name }) => [id, name]));
+}
+
+async function lastFailures(manager: EntityManager, rows: Webhook[]): Promise<Map<string, ListedWebhook['failure']>> {
+  const open = rows.filter(({ status }) => status !== 'SUCCESS');
+  const attempts = await manager.find(WebhookAttempt, {
+    select: { webhookId: true, number: true, durationMs: true, error: true, diagnosis: true },
+    where: { webhookId: In(open.map(({ id }) => id)) },
+    order: { number: 'ASC' },
+  });
+  const failures = new Map<string, ListedWebhook['failure']>();
+  for (const { webhookId, number, durationMs, error, diagnosis } of attempts) {
+    const webhook = open.find(({ id }) => id === webhookId);
+    const isCutOff = durationMs === null && (webhook?.status === 'FAILED' || number < (webhook?.attempts ?? 0));
+    if (error !== null) failures.set(webhookId, { error, diagnosis: diagnosis && diagnosisOf(diagnosis) });
+    else if (isCutOff) failures.set(webhookId, { error: 'cut off', diagnosis: diagnosisOf('interrupted') });
+  }
+  return failures;
+}
+
+/** For each FAILED webhook the one of its order that came last, if that is another one. */
+async function laterOnes(manager: EntityManager, rows: Webhook[]): Promise<Map<string, Webhook>> {
+  const failed = rows.filter(({ status }) => status === 'FAILED');
+  if (failed.length === 0) return new Map();
+  const others = await manager.find(Webhook, {
+    select: { id: true, referenceId: true, eventType: true, status: true },
+    where: { referenceId: In([...new Set(failed.map(({ referenceId }) => referenceId))]) },
+    order: { id: 'ASC' },
+  });
+  const pairs = failed.flatMap((one): [string, Webhook][] => {
+    const last = others.findLast((other) => other.referenceId === one.referenceId && other.eventType === one.eventType);
+    return last && last.id > one.id ? [[one.id, last]] : [];
+  });
+  return new Map(pairs);
+}

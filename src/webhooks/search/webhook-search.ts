@@ -1,0 +1,126 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { DataSource, EntityManager } from 'typeorm';
+import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import {
+  type BoundedSearch,
+  boundedSearch,
+  type FoundIds,
+  MAX_EXAMINED,
+} from '../../database/statements/bounded-search.js';
+import { dataSourceOf, runStatement, statementFor } from '../../database/statements/statement.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { firstIdAt } from '../../values/identifier.js';
+import { type Which, webhookIds } from '../undelivered/webhook-ids.js';
+import { Webhook } from '../webhook.entity.js';
+import { rowConditions, type WebhookCriteria } from './webhook-criteria.js';
+
+/** PENDING webhooks of all clients are sorted here, because their index has them in the order of their next attempts. */
+const MAX_SORTED = 10_000;
+
+type Source = BoundedSearch['source'];
+
+/**
+ * Finds webhooks by the criteria of an operator, newest first. It reads by an index that has the ids in their order; what no
+ * index answers is looked up for a bounded number of webhooks. Ids sort by time, so a time is a range of ids.
+ */
+@Injectable()
+export class WebhookSearch {
+  constructor(
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
+  ) {}
+
+  /** At most `most` ids in front of `before`. */
+  async find(criteria: WebhookCriteria, before: string | null, most: number): Promise<FoundIds> {
+    const { source, rest } = await this.sourceOf(criteria);
+    const isExact = conditionsOf(this.dataSource, rest, () => '').length === 0;
+    const fitting = isExact ? null : (ids: string[]) => fittingIds(this.dataSource, ids, rest);
+    return boundedSearch({ source, fitting, before: this.startOf(criteria, before), most });
+  }
+
+  /** How many there are; null if that cannot be told from {@link MAX_EXAMINED} webhooks or in time. */
+  async count(criteria: WebhookCriteria): Promise<number | null> {
+    const { ids, next } = await this.find(criteria, null, MAX_EXAMINED);
+    return next === null ? ids.length : null;
+  }
+
+  /** The id in front of which the criteria begin. */
+  private startOf({ until }: WebhookCriteria, before: string | null): string | null {
+    if (until === null) return before;
+    const end = firstIdAt(this.options.environment, until);
+    return before === null || end < before ? end : before;
+  }
+
+  /** The best index for the criteria, and what is left to look up in the rows. */
+  private async sourceOf(criteria: WebhookCriteria): Promise<{ source: Source; rest: Rest }> {
+    const { status, clientId, referenceId, since, reason } = criteria;
+    const from = since === null ? null : firstIdAt(this.options.environment, since);
+    const byIndex =
+      (which: Which[]): Source =>
+      (before, most) =>
+        webhookIds(this.dataSource, which, { before, from, most });
+    if (referenceId !== null) return { source: byIndex([{ referenceId }]), rest: criteria };
+    const known = { ...criteria, status: null, clientId: null };
+    const isUndelivered = status === null && reason !== null;
+    if (clientId !== null) {
+      const statuses = isUndelivered ? (['FAILED', 'PENDING'] as const) : [status];
+      return { source: byIndex(statuses.map((status) => ({ status, clientId }))), rest: known };
+    }
+    if (status === null && !isUndelivered) return { source: byIndex([{}]), rest: known };
+    if (status !== null && status !== 'PENDING') return { source: byIndex([{ status }]), rest: known };
+    const pending = await this.pending();
+    // So many of them are soon found among all webhooks.
+    if (pending === null) return { source: byIndex([{}]), rest: { ...known, status } };
+    const ofPending = inMemory(pending, from);
+    const source = isUndelivered ? merged(byIndex([{ status: 'FAILED' }]), ofPending) : ofPending;
+    return { source, rest: known };
+  }
+
+  /** All PENDING webhooks, the newest first. Null if there are more than {@link MAX_SORTED}. */
+  private async pending(): Promise<string[] | null> {
+    const { rows } = await runStatement(this.dataSource, {
+      text: `SELECT id FROM ${tableOf(this.dataSource, Webhook)} WHERE status = 'PENDING' LIMIT ${MAX_SORTED + 1}`,
+      parameters: [],
+    });
+    const ids = rows.map(({ id }) => String(id)).sort((left, right) => (left < right ? 1 : -1));
+    return ids.length > MAX_SORTED ? null : ids;
+  }
+}
+
+const inMemory =
+  (ids: string[], from: string | null): Source =>
+  (before, most) => {
+    const isWithin = (id: string): boolean => (before === null || id < before) && (from === null || id >= from);
+    return Promise.resolve(ids.filter(isWithin).slice(0, most));
+  };
+
+const merged =
+  (...sources: Source[]): Source =>
+  async (before, most) => {
+    const ids = (await Promise.all(sources.map((source) => source(before, most)))).flat();
+    return ids.sort((left, right) => (left < right ? 1 : -1)).slice(0, most);
+  };
+
+/** What the index of a search did not answer. */
+type Rest = Omit<WebhookCriteria, 'since' | 'until' | 'referenceId'>;
+
+/** Those of the ids whose webhooks fit, the newest first. */
+export async function fittingIds(on: DataSource | EntityManager, ids: string[], rest: Rest): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const dataSource = dataSourceOf(on);
+  const statement = statementFor(dataSource, (parameter) => {
+    const among = `w.id IN (${ids.map(parameter).join(', ')})`;
+    const conditions = [among, ...conditionsOf(dataSource, rest, parameter)].join(' AND ');
+    return `SELECT w.id FROM ${tableOf(dataSource, Webhook)} w WHERE ${conditions} ORDER BY w.id DESC`;
+  });
+  return (await runStatement(on, statement)).rows.map(({ id }) => String(id));
+}
+
+function conditionsOf(dataSource: DataSource, rest: Rest, parameter: (value: unknown) => string): string[] {
+  const { status, clientId } = rest;
+  return [
+    ...(status === null ? [] : [`w.status = '${status}'`]),
+    ...(clientId === null ? [] : [`w.client_id = ${parameter(clientId)}`]),
+    ...rowConditions(dataSource, rest, parameter),
+  ];
+}

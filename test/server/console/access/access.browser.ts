@@ -1,0 +1,145 @@
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { OperatorsService } from '../../../../src/operators/operators.service.js';
+import { isTooWide, violationsOf } from '../../../support/axe.js';
+import { TestReceiver } from '../../../support/receiver.js';
+import { TestUsher } from '../../../support/usher.js';
+
+const QUIET = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
+const PASSWORD = 'a password of the tests';
+const WIDTHS = [320, 390, 1280, 1920];
+/** Folder for the screenshots. */
+const PICTURES = process.env.PICTURES ?? process.env.USHER_TEST_FOLDER ?? '';
+
+let usher: TestUsher;
+let receiver: TestReceiver;
+let browser: Browser;
+let webhook: string;
+beforeAll(async () => {
+  usher = await TestUsher.start();
+  receiver = await TestReceiver.start();
+  const client = await usher.client(receiver.url);
+  webhook = (await usher.webhook(await client.completedOrder(), 'SUCCESS')).id;
+  const operators = usher.running.app.get(OperatorsService, { strict: false });
+  await operators.create({ name: 'ada', password: PASSWORD, role: 'operator' });
+  await operators.create({ name: 'vera', password: PASSWORD, role: 'viewer' });
+  const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
+  browser = await chromium.launch({ executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu', ...QUIET] });
+});
+afterAll(async () => {
+  await browser.close();
+  await usher.stop();
+  receiver.close();
+});
+
+async function signIn(context: BrowserContext, name: string, path = '/ops'): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(usher.running.url + path);
+  await page.getByLabel('Name').fill(name);
+  await page.getByLabel('Password').fill(PASSWORD);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL(usher.running.url + path);
+  return page;
+}
+
+const context = (options: BrowserContextOptions): Promise<BrowserContext> =>
+  browser.newContext({ baseURL: usher.running.url, ...options });
+
+test('an operator signs in, creates a viewer and signs out, without JavaScript', async () => {
+  const own = await context({ javaScriptEnabled: false, viewport: { width: 390, height: 844 } });
+  const page = await signIn(own, 'ada', '/ops/operators');
+  await page.getByLabel('Name').fill('Walter');
+  await page.getByLabel('Role').selectOption('viewer');
+  await page.getByRole('button', { name: 'Create operator' }).click();
+  await page.getByText('It is not shown again').waitFor();
+  await page.getByRole('link', { name: 'All operators' }).click();
+  await page.getByRole('link', { name: 'walter' }).click();
+  await page.getByRole('button', { name: 'Disable' }).click();
+  await page.getByText('disabled').first().waitFor();
+  await page.getByRole('button', { name: 'Menu' }).click();
+  await page.getByRole('link', { name: 'Overview', exact: true }).click();
+  expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Overview');
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await page.goto('/ops');
+  expect(new URL(page.url()).pathname).toBe('/ops/sign-in');
+  await own.close();
+});
+
+test('the keyboard reaches the content first, then the navigation, and Escape closes the menu', async () => {
+  const own = await context({ viewport: { width: 390, height: 844 } });
+  const page = await signIn(own, 'ada');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  expect(await page.evaluate('document.activeElement.id')).toBe('content');
+  await page.getByRole('button', { name: 'Menu' }).press('Enter');
+  const link = page.getByRole('link', { name: 'Operators', exact: true });
+  await link.waitFor();
+  await page.keyboard.press('Escape');
+  await link.waitFor({ state: 'hidden' });
+  await own.close();
+});
+
+test('a viewer sees no button that changes anything, on the pages and in Bull Board', async () => {
+  const own = await context({ viewport: { width: 1280, height: 900 } });
+  const buttonsOf = async (name: string) => {
+    const page = await signIn(own, name, '/ops/queues/queue/usher-webhook?status=completed');
+    await page.getByRole('button', { name: 'Sign out' }).waitFor();
+    await page.getByText(webhook).first().waitFor();
+    await page.screenshot({ path: join(PICTURES, `board-${name}.png`) });
+    const names = await page.locator('#root button').allTextContents();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.close();
+    return names.filter((text) => /clean|retry|pause/i.test(text)).length;
+  };
+  expect(await buttonsOf('vera')).toBe(0);
+  expect(await buttonsOf('ada')).toBeGreaterThan(0);
+  await own.close();
+});
+
+describe.each(['light', 'dark'] as const)('in %s colours', (colorScheme) => {
+  const PAGES = {
+    overview: '/ops',
+    webhook: () => `/ops/webhooks/${webhook}`,
+    operators: '/ops/operators',
+    operator: '/ops/operators/vera',
+    own: '/ops/operators/ada',
+    password: '/ops/password',
+    none: '/ops/webhooks/none',
+  };
+
+  test('axe-core finds nothing, and no page is wider than the screen', async () => {
+    const own = await context({ colorScheme, bypassCSP: true });
+    const stranger = await own.newPage();
+    await stranger.goto('/ops/sign-in');
+    expect(await violationsOf(stranger)).toEqual([]);
+    await stranger.screenshot({ path: join(PICTURES, `sign-in-${colorScheme}.png`) });
+    const page = await signIn(own, 'ada');
+    for (const [name, path] of Object.entries(PAGES)) {
+      await page.goto(typeof path === 'string' ? path : path());
+      for (const width of WIDTHS) {
+        await page.setViewportSize({ width, height: 900 });
+        expect({ name, width, isTooWide: await isTooWide(page) }).toEqual({ name, width, isTooWide: false });
+        await page.screenshot({ path: join(PICTURES, `${name}-${width}-${colorScheme}.png`) });
+        expect({ name, width, found: await violationsOf(page) }).toEqual({ name, width, found: [] });
+      }
+    }
+    await own.close();
+  });
+
+  test('the bar above Bull Board has no violation and covers nothing', async () => {
+    const own = await context({ colorScheme, bypassCSP: true });
+    const page = await signIn(own, 'ada', '/ops/queues');
+    await page.getByText('usher-purge').first().waitFor();
+    for (const width of WIDTHS) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.screenshot({ path: join(PICTURES, `board-${width}-${colorScheme}.png`) });
+      expect(await violationsOf(page, ['#root'])).toEqual([]);
+      const bar = await page.locator('.u-bar').boundingBox();
+      const header = await page.locator('#root header').first().boundingBox();
+      expect(header!.y).toBeGreaterThanOrEqual(bar!.y + bar!.height);
+    }
+    await own.close();
+  });
+});

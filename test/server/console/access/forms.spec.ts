@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { AuditLog } from '../../../../src/audit/audit.module.js';
+import { FailureCounts } from '../../../../src/audit/failure-counts.js';
+import { OperatorsService } from '../../../../src/operators/operators.service.js';
+import { formOf, OperatorBrowser } from '../../../support/operator-browser.js';
+import { basic, TestUsher } from '../../../support/usher.js';
+
+const LIMIT = 5;
+const FIELDS = { name: 'forged', role: 'operator' };
+
+let usher: TestUsher;
+let operators: OperatorsService;
+let browser: OperatorBrowser;
+beforeAll(async () => {
+  usher = await TestUsher.start({ AUTH_FAILURE_LIMIT: `${LIMIT}/h` });
+  operators = usher.running.app.get(OperatorsService, { strict: false });
+  browser = await OperatorBrowser.of(usher, 'ada');
+});
+afterAll(() => usher.stop());
+
+describe('a form of a session is refused', () => {
+  const form = async (from: OperatorBrowser, page: string, action: string) =>
+    formOf((await from.get(page)).text, action) ?? '';
+
+  test.each<[string, () => Promise<Record<string, string>>]>([
+    ['without its proof', () => Promise.resolve({})],
+    ['with an invented proof', () => Promise.resolve({ form: `${Date.now()}.x.y` })],
+    ['with the proof of another form', async () => ({ form: await form(browser, '/ops/operators', '/ops/sign-out') })],
+    [
+      'with the proof of another session',
+      async () => {
+        const other = new OperatorBrowser(usher);
+        await other.signIn('ada', 'a password of the tests');
+        return { form: await form(other, '/ops/operators', '/ops/operators') };
+      },
+    ],
+  ])('%s', async (_, proof) => {
+    const answer = await browser.post('/ops/operators', { ...FIELDS, ...(await proof()) }, { page: null });
+    expect([answer.status, answer.text.includes('This form is no longer valid')]).toEqual([403, true]);
+    expect(await operators.find('forged')).toBeNull();
+  });
+
+  test.each<[string, Record<string, string>]>([
+    ['of another site', { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }],
+    ['of a page of the same host at another port', { origin: 'http://127.0.0.1:1', 'sec-fetch-site': 'same-site' }],
+    ['without an origin', { origin: '', 'sec-fetch-site': '' }],
+  ])('with its proof, but %s', async (_, given) => {
+    const proof = await form(browser, '/ops/operators', '/ops/operators');
+    const body = new URLSearchParams({ ...FIELDS, form: proof }).toString();
+    const named = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''));
+    const headers = { accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded', ...named };
+    expect((await browser.send('POST', '/ops/operators', headers, body)).status).toBe(403);
+    expect(await operators.find('forged')).toBeNull();
+  });
+
+  test('but accepted from its page', async () => {
+    expect((await browser.post('/ops/operators', { ...FIELDS, name: 'genuine' })).status).toBe(201);
+  });
+});
+
+describe('the form of the sign-in', () => {
+  const PASSWORD = 'a password of the tests';
+
+  test('is refused without its cookie and from another site, so that nobody is signed in to a foreign account', async () => {
+    const other = new OperatorBrowser(usher);
+    const form = formOf((await other.get('/ops/sign-in')).text, '/ops/sign-in')!;
+    const fields = { name: 'ada', password: PASSWORD, form };
+    const foreign = { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' };
+    expect((await other.post('/ops/sign-in', fields, { page: null, headers: foreign })).status).toBe(403);
+    other.cookies.clear();
+    const answer = await other.post('/ops/sign-in', fields, { page: null });
+    expect([answer.status, answer.text.includes('your browser must accept cookies')]).toEqual([403, true]);
+    expect(other.cookies.has('usher-ops-session')).toBe(false);
+  });
+
+  test('shows what was typed as text', async () => {
+    const { text } = await new OperatorBrowser(usher).signIn('"><script>alert(1)</script>', PASSWORD);
+    expect(text).not.toContain('<script');
+  });
+
+  test('answers 429 after too many wrong passwords of a name, also to the right one, and counts them', async () => {
+    await operators.create({ name: 'guessed', password: PASSWORD, role: 'operator' });
+    const signIn = (name: string, password: string) => new OperatorBrowser(usher).signIn(name, password);
+    const guesses = Array.from({ length: 3 * LIMIT }, (_, n) => signIn('guessed', `a wrong password ${n}`));
+    const statuses = (await Promise.all(guesses)).map(({ status }) => status);
+    expect(statuses.filter((status) => status === 403)).toHaveLength(LIMIT);
+    const right = await signIn('GUESSED', PASSWORD);
+    expect([right.status, right.text.includes('Too many attempts')]).toEqual([429, true]);
+    expect((await signIn('ada', PASSWORD)).status).toBe(303);
+    const { body } = await usher.request('GET', '/ops/metrics', { authorization: basic('ops', 'ops') });
+    expect(body.text).toMatch(new RegExp(`usher_operator_sign_ins_total{result="blocked"} ${2 * LIMIT + 1}\n`));
+    await usher.running.app.get(FailureCounts, { strict: false }).flush();
+    const audit = usher.running.app.get(AuditLog, { strict: false });
+    const [event] = await audit.list({ subject: 'operator:guessed', action: 'operator.authentication-failed' });
+    expect(event).toMatchObject({ address: '127.0.0.1', detail: { failed: LIMIT, blocked: 2 * LIMIT + 1 } });
+  });
+});

@@ -1,0 +1,150 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { AuditLog } from '../../../../src/audit/audit.module.js';
+import { FailureCounts } from '../../../../src/audit/failure-counts.js';
+import { answer, TestReceiver } from '../../../support/receiver.js';
+import { ONE_ATTEMPT, TestClient, TestUsher } from '../../../support/usher.js';
+import { ConsolePages, HOSTILE } from '../console-pages.js';
+
+let usher: TestUsher;
+let receiver: TestReceiver;
+const pages = new ConsolePages(() => usher);
+beforeAll(async () => {
+  usher = await TestUsher.start({ ...ONE_ATTEMPT, WEBHOOK_PENDING_LIMIT: '7' });
+  receiver = await TestReceiver.start();
+});
+afterAll(async () => {
+  await usher.stop();
+  receiver.close();
+});
+
+const audit = () => usher.running.app.get(AuditLog, { strict: false });
+const lastAction = async (id: string) => (await audit().list({ subject: `client:${id}`, limit: 1 }))[0];
+
+/** Posts a form of a client's page, and follows to the page that tells of it. */
+async function done(id: string, change: string, fields: Record<string, string> = {}): Promise<string> {
+  const { status, location } = await pages.post(`/ops/clients/${id}/${change}`, fields);
+  expect([change, status]).toEqual([change, 303]);
+  return pages.get(location);
+}
+
+test('shows orders, notifications, receivers, failures, limits and sign-in failures', async () => {
+  const client = await usher.client(receiver.url);
+  const delivered = await client.completedOrder();
+  await usher.webhook(delivered, 'SUCCESS');
+  receiver.behaviour = answer(404);
+  await usher.webhook(await client.completedOrder(), 'FAILED');
+  receiver.behaviour = answer(200);
+  await new TestClient(usher, client.id, 'wrong').token();
+  await usher.running.app.get(FailureCounts, { strict: false }).flush();
+  const text = await pages.get(`/ops/clients/${client.id}`);
+  expect(text).toContain('0 of 7 notifications');
+  expect(text).toContain('600 in 60 s');
+  expect(text).toMatch(/has failed since <time/);
+  expect(text).toContain('Correct the path in the Notify URL');
+  expect(text).toContain('4300 MYR');
+  expect(text.match(/badge bad">FAILED/g)!.length).toBe(2);
+  expect(text).toContain(`order=${encodeURIComponent(delivered)}`);
+  expect(text).toMatch(/127\.0\.0\.1<\/div>\s*<\/td><td role="cell" data-name="Wrong" {2}class="n">\s*<div>1</);
+});
+
+test('renames it, with the fault at the field and the value kept', async () => {
+  const { id } = await usher.client();
+  expect(await done(id, 'rename', { name: ` ${HOSTILE} ` })).toContain('The client has its new name.');
+  expect((await usher.clients.get(id)).name).toBe(HOSTILE);
+  expect(await lastAction(id)).toMatchObject({ action: 'client.renamed', actor: 'operator:ops' });
+  const { status, text } = await pages.post(`/ops/clients/${id}/rename`, { name: 'x'.repeat(201) });
+  expect(status).toBe(422);
+  expect(text).toContain('<span class="field-fault">The name is invalid');
+  expect(text).toContain(`value="${'x'.repeat(201)}"`);
+  for (const path of ['/ops/clients', `/ops/clients/${id}`]) expect(await pages.get(path)).toContain('&lt;script&gt;');
+});
+
+test('sets the Notify URL, and with a sample only if the receiver takes it', async () => {
+  const { id } = await usher.client('https://old.example/notify');
+  const set = (fields: Record<string, string>) => pages.post(`/ops/clients/${id}/notify-url`, fields);
+  receiver.behaviour = answer(404);
+  const refused = await set({ notifyUrl: receiver.url, isTested: 'yes' });
+  expect(refused.status).toBe(422);
+  expect(refused.text).toContain('did not accept a sample');
+  expect(refused.text).toContain(`value="${receiver.url}"`);
+  const wrong = await set({ notifyUrl: 'ftp://x' });
+  expect([wrong.status, wrong.text]).toEqual([400, expect.stringContaining('field-fault">The Notify URL must be')]);
+  expect((await usher.clients.get(id)).notifyUrl).toBe('https://old.example/notify');
+  receiver.behaviour = answer(200);
+  await done(id, 'notify-url', { notifyUrl: receiver.url, isTested: 'yes' });
+  expect((await usher.clients.get(id)).notifyUrl).toBe(receiver.url);
+  await done(id, 'notify-url', { notifyUrl: 'https://later.example/' });
+  expect(await lastAction(id)).toMatchObject({ action: 'client.notify-url-set', actor: 'operator:ops' });
+});
+
+test('sends a test notification, and tells what it means', async () => {
+  const { id } = await usher.client(receiver.url);
+  expect((await pages.post(`/ops/clients/${id}/test`)).text).toMatch(/note good[^]*delivered, status 200/);
+  receiver.behaviour = (response) => void response.writeHead(410).end(HOSTILE);
+  const { status, text } = await pages.post(`/ops/clients/${id}/test`);
+  receiver.behaviour = answer(200);
+  expect(status).toBe(200);
+  expect(text).toContain('Register the new Notify URL.');
+  const { id: without } = await usher.client();
+  expect(await pages.post(`/ops/clients/${without}/test`)).toMatchObject({
+    status: 422,
+    text: expect.stringContaining('The client has no Notify URL'),
+  });
+});
+
+test('sets the contact, the grants and the redirect URIs', async () => {
+  const { id } = await usher.client();
+  await done(id, 'contact', { contact: 'a@b.example' });
+  expect((await usher.clients.get(id)).contact).toBe('a@b.example');
+  await done(id, 'contact', { contact: '' });
+  expect((await usher.clients.get(id)).contact).toBeNull();
+  const bad = await pages.post(`/ops/clients/${id}/contact`, { contact: 'a b' });
+  expect([bad.status, bad.text]).toEqual([422, expect.stringContaining('field-fault">The contact')]);
+  const application = { 'grant.authorization_code': 'yes', redirectUris: 'https://app.example/x', isTrusted: 'yes' };
+  const text = await done(id, 'application', application);
+  expect(text).toContain('yes: members are not asked for their consent');
+  expect((await usher.clients.get(id)).grantTypes).toEqual(['authorization_code']);
+  const refused = await pages.post(`/ops/clients/${id}/application`, { ...application, redirectUris: '' });
+  expect([refused.status, refused.text]).toEqual([422, expect.stringContaining('needs a redirect URI')]);
+});
+
+test('rotates the secret: the new one is shown once, both are valid, and the old one ends when asked', async () => {
+  const client = await usher.client();
+  const rotate = (fields: Record<string, string>) => pages.post(`/ops/clients/${client.id}/rotate`, fields);
+  const faulty: Record<string, string>[] = [{ overlap: '24h' }, { overlap: '99y', confirmed: 'yes' }];
+  for (const fields of faulty) expect((await rotate(fields)).status).toBe(422);
+  const { text } = await rotate({ overlap: '24h', confirmed: 'yes' });
+  const secret = /Client secret<\/dt>\s*<dd><code>(\w{43})</.exec(text)?.[1] ?? '';
+  const renewed = new TestClient(usher, client.id, secret);
+  expect([(await client.token()).status, (await renewed.token()).status]).toEqual([200, 200]);
+  expect(await pages.get(`/ops/clients/${client.id}`)).not.toContain(secret);
+  expect((await rotate({ overlap: '24h', confirmed: 'yes' })).status).toBe(409);
+  await done(client.id, 'finish-rotation', { confirmed: 'yes' });
+  expect((await renewed.token()).status).toBe(200);
+  expect(await lastAction(client.id)).toMatchObject({ action: 'secret.rotation-finished', actor: 'operator:ops' });
+});
+
+test('what takes access away needs a tick, and is in the audit', async () => {
+  const { id } = await usher.client();
+  for (const change of ['disable', 'revoke-tokens', 'finish-rotation']) {
+    const { status, text } = await pages.post(`/ops/clients/${id}/${change}`);
+    expect([change, status, text]).toEqual([change, 422, expect.stringContaining('Tick the box to confirm.')]);
+  }
+  const generation = (await usher.clients.get(id)).tokenGeneration;
+  await done(id, 'revoke-tokens', { confirmed: 'yes' });
+  expect((await usher.clients.get(id)).tokenGeneration).toBe(generation + 1);
+  expect(await done(id, 'disable', { confirmed: 'yes' })).toContain('The client is disabled');
+  expect((await usher.clients.get(id)).disabledAt).not.toBeNull();
+  await done(id, 'enable');
+  expect((await usher.clients.get(id)).disabledAt).toBeNull();
+  expect(await lastAction(id)).toMatchObject({ action: 'client.enabled', actor: 'operator:ops' });
+});
+
+test('an unknown client, change or message is no page', async () => {
+  const { id } = await usher.client();
+  for (const path of ['none', '%00', 'a%2Fb']) await pages.get(`/ops/clients/${path}`, 404);
+  for (const change of ['erase', 'constructor', '__proto__'])
+    expect((await pages.post(`/ops/clients/${id}/${change}`)).status).toBe(404);
+  expect(await pages.get(`/ops/clients/${id}?done=${encodeURIComponent(HOSTILE)}`)).not.toContain('note good');
+  expect((await pages.post('/ops/clients/none/rename', { name: 'x' })).status).toBe(404);
+});

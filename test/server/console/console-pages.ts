@@ -1,0 +1,49 @@
+import { expect } from '@jest/globals';
+import { basic, type TestUsher } from '../../support/usher.js';
+
+export const HOSTILE = '<script>alert("1")</script><img src=x onerror=alert(\'2\')>';
+
+export interface Posted {
+  status: number;
+  /** The page that a redirect leads to, or ''. */
+  location: string;
+  text: string;
+}
+
+/** The operator's pages as a browser uses them, with HTTP Basic. */
+export class ConsolePages {
+  constructor(
+    private readonly usher: () => TestUsher,
+    private readonly headers: Record<string, string> = { authorization: basic('ops', 'ops') },
+  ) {}
+
+  /** The text of a page; fails unless it has this status. */
+  async get(path: string, status = 200): Promise<string> {
+    const answer = await this.usher().request('GET', path, { ...this.headers, accept: 'text/html' });
+    expect({ path, status: answer.status }).toEqual({ path, status });
+    const text = String(answer.body.text);
+    expect(text).not.toMatch(/<script>|<img/i);
+    return text;
+  }
+
+  async post(path: string, fields: Record<string, string> = {}): Promise<Posted> {
+    const { url } = this.usher().running;
+    const response = await fetch(url + path, {
+      method: 'POST',
+      headers: { ...this.headers, accept: 'text/html', origin: url },
+      body: new URLSearchParams(fields),
+      redirect: 'manual',
+    });
+    return {
+      status: response.status,
+      location: response.headers.get('location') ?? '',
+      text: await response.text(),
+    };
+  }
+}
+
+/** The ids of the webhooks in the table of a page, from the top. */
+export const listedIds = (page: string): string[] =>
+  [...page.matchAll(/<td role="cell" data-name="Notification"[^]*?\/ops\/webhooks\/([A-Za-z0-9]{22})"/g)].map(
+    ([, id = '']) => id,
+  );

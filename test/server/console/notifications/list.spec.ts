@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { DiagnosisCode } from '../../../../src/webhooks/transport/diagnosis.js';
+import { WebhookAttempt } from '../../../../src/webhooks/webhook.entity.js';
+import { type TestClient, TestUsher } from '../../../support/usher.js';
+import { insertFailed, references } from '../../../webhooks/undelivered/support.js';
+import { ConsolePages, HOSTILE, listedIds } from '../console-pages.js';
+
+let usher: TestUsher;
+const pages = new ConsolePages(() => usher);
+beforeAll(async () => {
+  usher = await TestUsher.start();
+});
+afterAll(() => usher.stop());
+
+const list = async (filter: Record<string, string>): Promise<string[]> =>
+  listedIds(await pages.get(`/ops/notifications?${new URLSearchParams(filter)}`));
+
+/** Gives the last attempts of these webhooks a reason. */
+async function failedBy(ids: string[], diagnosis: DiagnosisCode): Promise<void> {
+  const rows = ids.map((webhookId) => ({
+    webhookId,
+    number: 1,
+    startedAt: 1,
+    durationMs: 5,
+    error: 'it failed',
+    diagnosis,
+  }));
+  await usher.dataSource.manager.insert(WebhookAttempt, rows);
+}
+
+async function named(name: string): Promise<TestClient> {
+  const client = await usher.client();
+  await usher.dataSource.query(`UPDATE usher_client SET name = '${name}' WHERE id = '${client.id}'`);
+  return client;
+}
+
+test('each filter shows exactly what fits, the newest first, and all of them together', async () => {
+  const [odeon, roxy] = [await named('Odeon'), await named('Roxy')];
+  const at = (host: string) => ({ notifyUrl: `http://${host}/notify` });
+  const [old = ''] = await insertFailed(odeon, ['f-old'], 48, at('one.example'));
+  const [second = ''] = await insertFailed(odeon, ['f-second'], 3, at('TWO.example:8080'));
+  const [third = ''] = await insertFailed(roxy, ['f-third'], 2, at('one.example:443'));
+  const sent = { status: 'SUCCESS' as const, liveKey: 'f-sent' };
+  const [delivered = ''] = await insertFailed(roxy, ['f-sent'], 1, { ...sent, ...at('one.example') });
+  await failedBy([old, third], 'tls-expired');
+  await failedBy([second], 'gone');
+
+  expect(await list({ client: odeon.id })).toEqual([second, old]);
+  expect(await list({ client: 'odeon' })).toEqual([second, old]);
+  expect(await list({ client: 'rox' })).toEqual([delivered, third]);
+  expect(await list({ host: 'one.example' })).toEqual([delivered, third, old]);
+  expect(await list({ host: 'http://two.example:8080/any?x' })).toEqual([second]);
+  expect(await list({ reason: 'tls-expired' })).toEqual([third, old]);
+  expect(await list({ status: 'SUCCESS' })).toEqual([delivered]);
+  expect(await list({ status: 'FAILED', since: '24h' })).toEqual([third, second]);
+  expect(await list({ until: new Date(Date.now() - 86_400_000).toISOString() })).toEqual([old]);
+  expect(await list({ order: 'f-third' })).toEqual([third]);
+  const all = { status: 'UNRESOLVED', client: 'Odeon', host: 'one.example', reason: 'tls-expired', since: '72h' };
+  expect(await list(all)).toEqual([old]);
+  expect(await list({ ...all, until: '50h' })).toEqual([]);
+  expect(await list({ status: 'PENDING', reason: 'gone' })).toEqual([]);
+});
+
+test('a page has 50, and its link to older ones goes on exactly there, with the filter', async () => {
+  const client = await usher.client();
+  const ids = await insertFailed(client, references('page', 120));
+  const newestFirst = [...ids].sort().reverse();
+  let path = `/ops/notifications?client=${client.id}&status=FAILED`;
+  const seen: string[] = [];
+  for (let page = 1; page <= 3; page += 1) {
+    const text = await pages.get(path);
+    seen.push(...listedIds(text));
+    path = /rel="next" href="([^"]+)"/.exec(text)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    expect(path === '').toBe(page === 3);
+  }
+  expect(seen).toEqual(newestFirst);
+});
+
+test('a filter with a fault is 400, with the fault at its field and all values kept', async () => {
+  const filter = {
+    client: HOSTILE,
+    host: 'a b',
+    since: 'yesterday',
+    until: '2026-02-30',
+    order: 'a b',
+    reason: 'luck',
+  };
+  const text = await pages.get(`/ops/notifications?${new URLSearchParams(filter)}`, 400);
+  const faults = ['No client has this id or name', 'Give the host', 'Give a duration', 'An order key has no spaces'];
+  for (const fault of faults) expect(text).toContain(`<span class="field-fault">${fault}`);
+  for (const value of ['value="a b"', 'value="yesterday"', 'value="2026-02-30"', 'value="&lt;script&gt;'])
+    expect(text).toContain(value);
+  expect(await pages.get('/ops/notifications?since=1h&until=2h', 400)).toContain('Must be later than the beginning');
+  for (const odd of ['status=constructor', 'reason=__proto__']) await pages.get(`/ops/notifications?${odd}`, 400);
+});
+
+test('of several clients with a name it asks which one', async () => {
+  const [one, other] = [await named('Twin 1'), await named('Twin 2')];
+  const text = await pages.get('/ops/notifications?client=twin&status=FAILED', 400);
+  for (const { id } of [one, other]) expect(text).toContain(`href="/ops/notifications?status=FAILED&amp;client=${id}"`);
+});
+
+test('tells why it failed in words, and shows names, hosts and errors as text', async () => {
+  const client = await usher.client();
+  await usher.dataSource.manager.query(
+    `UPDATE usher_client SET name = '${HOSTILE.replaceAll("'", "''")}' WHERE id = '${client.id}'`,
+  );
+  const [id = ''] = await insertFailed(client, [HOSTILE], 1, { notifyUrl: 'http://h.example/<b>' });
+  await usher.dataSource.manager.insert(WebhookAttempt, {
+    webhookId: id,
+    number: 1,
+    startedAt: 1,
+    durationMs: 5,
+    error: HOSTILE,
+    diagnosis: 'gone',
+    responseSnippet: HOSTILE,
+  });
+  const text = await pages.get(`/ops/notifications?client=${client.id}`);
+  expect(text).toContain('The receiver says that this address is gone for good (410).');
+  expect(text.match(/&lt;script&gt;/g)!.length).toBeGreaterThan(3);
+  const one = await pages.get(`/ops/webhooks/${id}`);
+  expect(one).toContain('Register the new Notify URL. Attempts go on until then.');
+  expect(one.match(/&lt;script&gt;/g)!.length).toBeGreaterThan(3);
+});
+
+test('without any notification it says what would be here', async () => {
+  const client = await usher.client();
+  expect(await pages.get(`/ops/notifications?client=${client.id}`)).toContain('No notification fits this filter.');
+});

@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { AuditLog } from '../../../../src/audit/audit.module.js';
+import { WebhookAttempt } from '../../../../src/webhooks/webhook.entity.js';
+import { eventually } from '../../../support/eventually.js';
+import { answer, TestReceiver } from '../../../support/receiver.js';
+import { ONE_ATTEMPT, TestUsher } from '../../../support/usher.js';
+import { insertFailed, references, resendsOf } from '../../../webhooks/undelivered/support.js';
+import { ConsolePages, listedIds } from '../console-pages.js';
+
+let usher: TestUsher;
+let receiver: TestReceiver;
+const pages = new ConsolePages(() => usher);
+beforeAll(async () => {
+  usher = await TestUsher.start(ONE_ATTEMPT);
+  receiver = await TestReceiver.start();
+});
+afterAll(async () => {
+  await usher.stop();
+  receiver.close();
+});
+
+const select = (ids: string[]) => Object.fromEntries(ids.map((id) => [`select.${id}`, 'yes']));
+const lists = async (status: string, client: string) =>
+  listedIds(await pages.get(`/ops/notifications?status=${status}&client=${client}`));
+
+/** The page of a request to resend, once it is finished. */
+const finished = (path: string): Promise<string> =>
+  eventually(`${path} is finished`, async () => {
+    const text = await pages.get(path);
+    return text.includes('>finished</span>') ? text : null;
+  });
+
+const tile = (text: string, name: string): string | undefined =>
+  new RegExp(`<dt>${name}</dt>\\s*<dd class="[a-z]*">(\\d+)`).exec(text)?.[1];
+
+test('sends the selected ones again, and tells them apart from those that still need somebody', async () => {
+  const client = await usher.client(receiver.url);
+  const ids = await insertFailed(client, references('chosen', 3));
+  const [first = '', second = '', third = ''] = ids;
+  const before = await pages.get(`/ops/notifications?client=${client.id}`);
+  for (const id of ids) expect(before).toContain(`name="select.${id}"`);
+  const { status, location } = await pages.post('/ops/notifications/resend', select([first, second]));
+  expect([status, location]).toEqual([303, expect.stringMatching(/^\/ops\/resends\/\w{22}$/)]);
+  const progress = await finished(location);
+  expect([tile(progress, 'Selected'), tile(progress, 'Sent again'), tile(progress, 'Left out')]).toEqual([
+    '2',
+    '2',
+    '0',
+  ]);
+  await usher.webhook('chosen-0', 'SUCCESS');
+  await usher.webhook('chosen-1', 'SUCCESS');
+
+  expect((await lists('UNRESOLVED', client.id)).sort()).toEqual([third]);
+  expect((await lists('RESENT', client.id)).filter((id) => ids.includes(id)).sort()).toEqual([first, second].sort());
+  const text = await pages.get(`/ops/notifications?status=RESENT&client=${client.id}`);
+  const [resent] = await usher.webhooks.find('chosen-0');
+  expect(text).toMatch(
+    new RegExp(`resent as</span> <span[^]{0,80}/ops/webhooks/${resent!.id}"[^]*?badge good">SUCCESS`),
+  );
+  expect(text).not.toContain(`name="select.${first}"`);
+  const one = await pages.get(`/ops/webhooks/${first}`);
+  expect(one).toContain('Notifications of this order');
+  expect(one).toContain(`/ops/webhooks/${resent!.id}"`);
+  expect(one).not.toContain('<button class="primary">Send again');
+});
+
+test('a second press, other ids and a page of another site send nothing twice', async () => {
+  const client = await usher.client(receiver.url);
+  const [id = ''] = await insertFailed(client, ['once']);
+  for (let press = 1; press <= 3; press += 1) await pages.post('/ops/notifications/resend', select([id]));
+  await usher.webhook('once', 'SUCCESS');
+  expect(await resendsOf(usher, client)).toEqual(new Map([[id, 1]]));
+  const nothing = await pages.post('/ops/notifications/resend', { ...select(['none', '../x']), client: client.id });
+  expect([nothing.status, nothing.text]).toEqual([400, expect.stringContaining('Select at least one notification.')]);
+  const foreign = new ConsolePages(() => usher, {
+    authorization: 'Basic b3BzOm9wcw==',
+    'sec-fetch-site': 'cross-site',
+  });
+  expect((await foreign.post('/ops/notifications/resend', select([id]))).status).toBe(403);
+});
+
+test('sends all of a filter again: by client, receiver, reason and time, once it is confirmed', async () => {
+  const [client, other] = [await usher.client(receiver.url), await usher.client(receiver.url)];
+  const at = { notifyUrl: 'http://broken.example/notify' };
+  const wanted = await insertFailed(client, references('all', 70), 2, at);
+  const unwanted = [
+    ...(await insertFailed(client, ['too-old'], 30, at)),
+    ...(await insertFailed(client, ['other-host'], 2)),
+    ...(await insertFailed(client, ['other-reason'], 2, at)),
+  ];
+  const ofOther = await insertFailed(other, ['other-client'], 2, at);
+  const reasonOf = (id: string) => (id === unwanted[2] ? 'gone' : 'tls-expired');
+  const attempts = [...wanted, ...unwanted, ...ofOther].map((webhookId) => ({
+    webhookId,
+    number: 1,
+    startedAt: 1,
+    durationMs: 1,
+    error: 'it failed',
+    diagnosis: reasonOf(webhookId) as 'gone' | 'tls-expired',
+  }));
+  await usher.dataSource.manager.insert(WebhookAttempt, attempts);
+  const filter = {
+    status: 'UNRESOLVED',
+    client: client.id,
+    host: 'broken.example',
+    reason: 'tls-expired',
+    since: '24h',
+  };
+  const shown = await pages.get(`/ops/notifications?${new URLSearchParams(filter)}`);
+  expect(shown).toContain('action="/ops/notifications/resend-all"');
+
+  const refused = await pages.post('/ops/notifications/resend-all', filter);
+  expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('Tick the box to confirm')]);
+  expect(refused.text).toContain('value="broken.example"');
+  const faulty = await pages.post('/ops/notifications/resend-all', { ...filter, host: 'a b', confirmed: 'yes' });
+  expect([faulty.status, faulty.text]).toEqual([400, expect.stringContaining('Give the host')]);
+  expect((await resendsOf(usher, client)).size).toBe(0);
+
+  const { location } = await pages.post('/ops/notifications/resend-all', { ...filter, confirmed: 'yes' });
+  const progress = await finished(location);
+  expect([tile(progress, 'Selected'), tile(progress, 'Sent again'), tile(progress, 'Left out')]).toEqual([
+    '70',
+    '70',
+    '0',
+  ]);
+  expect(progress).toContain('The certificate of the receiver has expired.');
+  expect(await resendsOf(usher, client)).toEqual(new Map(wanted.map((id) => [id, 1])));
+  expect((await resendsOf(usher, other)).size).toBe(0);
+
+  const audit = usher.running.app.get(AuditLog, { strict: false });
+  const id = location.split('/').at(-1);
+  const [started] = await audit.list({ subject: `resend:${id}` });
+  const detail = { client: client.id, host: 'broken.example', reason: 'tls-expired', selected: 70 };
+  expect(started).toMatchObject({ action: 'resend.started', actor: 'operator:ops', detail });
+  const [event] = await audit.list({ subject: `webhook:${wanted[0]}` });
+  expect(event).toMatchObject({ action: 'webhook.resent', actor: 'operator:ops', detail: { request: id } });
+});
+
+test('the request of an operator that is not counted is no client’s', async () => {
+  const client = await usher.client(receiver.url);
+  const { location } = await pages.post('/ops/notifications/resend', select(await insertFailed(client, ['private'])));
+  const id = location.split('/').at(-1);
+  expect((await client.call('GET', `/webhook-resends/${id}`)).status).toBe(404);
+  await pages.get('/ops/resends/none', 404);
+});
+
+test('the page of a pending notification has the plan of its attempts, and leads to the repair of the Notify URL', async () => {
+  const patient = await TestUsher.start({
+    WEBHOOK_MAX_ATTEMPTS: '3',
+    WEBHOOK_RETRY_EVERY: '5m',
+    WEBHOOK_TIMEOUT: '30s',
+  });
+  const client = await patient.client(receiver.url);
+  receiver.behaviour = answer(404);
+  const key = await client.completedOrder();
+  await patient.attemptEnded(key, 1);
+  receiver.behaviour = answer(200);
+  const [webhook] = await patient.webhooks.find(key);
+  const text = await new ConsolePages(() => patient).get(`/ops/webhooks/${webhook!.id}`);
+  await patient.stop();
+  expect(text).toContain('Correct the path in the Notify URL, or add the route to the receiver.');
+  expect(text).toMatch(
+    /<strong>2<\/strong> not before <time[^]*<strong>3<\/strong> not before <time[^]*FAILED not before/,
+  );
+  expect(text).toContain(`href="/ops/clients/${client.id}#notify-url"`);
+  expect(text).toContain('A test client</a>');
+  expect(text).toContain('&quot;transactionId&quot;:&quot;TX-1&quot;');
+});

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { AuditLog } from '../../../../src/audit/audit.module.js';
+import { eventually } from '../../../support/eventually.js';
+import { answer, TestReceiver } from '../../../support/receiver.js';
+import { OperatorBrowser } from '../../../support/operator-browser.js';
+import { type TestClient, TestUsher } from '../../../support/usher.js';
+import { ConsolePages, HOSTILE } from '../console-pages.js';
+
+let usher: TestUsher;
+let receiver: TestReceiver;
+let client: TestClient;
+let host: string;
+const pages = new ConsolePages(() => usher);
+
+beforeAll(async () => {
+  usher = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '2' });
+  receiver = await TestReceiver.start();
+  host = new URL(receiver.url).host;
+  client = await usher.client(receiver.url);
+  receiver.behaviour = (response) => void response.writeHead(404).end(HOSTILE);
+  await usher.webhook(await client.completedOrder(), 'FAILED');
+  receiver.behaviour = answer(200);
+  await usher.webhook(await client.completedOrder(), 'SUCCESS');
+});
+afterAll(async () => {
+  await usher.stop();
+  receiver.close();
+});
+
+const path = (): string => `/ops/receivers/${encodeURIComponent(host)}`;
+
+/** The cells of the row that contains a text. */
+const cellsOf = (text: string, part: string): string[] =>
+  [...text.matchAll(/<tr role="row">([^]*?)<\/tr>/g)]
+    .filter(([row]) => row.includes(part) && row.includes('role="cell"'))
+    .map(([row]) =>
+      [...row.matchAll(/<div>([^]*?)<\/div>/g)].map(([, cell = '']) => cell.replace(/<[^>]*>/g, '').trim()),
+    )[0] ?? [];
+
+test('the list shows each host with attempts, failures and rate, for a day and for a week', async () => {
+  for (const range of ['', '?range=24h', '?range=7d']) {
+    const text = await pages.get(`/ops/receivers${range}`);
+    expect(cellsOf(text, host).slice(0, 5)).toEqual([host, '1', '3', '2', '33.3 %']);
+    expect(text).toContain(`href="${path()}"`);
+  }
+  expect(await pages.get('/ops/receivers?range=%00')).toContain('Last 24 hours</strong>');
+});
+
+test('a receiver has its charts, its clients with their Notify URLs, and the last answers with what they mean', async () => {
+  const text = await pages.get(path());
+  expect(text).toContain('aria-label="Attempts. 3 attempts, 2 failed (66.7 %)');
+  expect(text).toContain('aria-label="Time of an attempt. p95 between');
+  expect(cellsOf(text, receiver.url).slice(0, 5)).toEqual(['A test client', receiver.url, '3', '2', '33.3 %']);
+  expect(text.match(/The receiver has nothing at this path \(404\)\./g)).toHaveLength(2);
+  expect(text).toContain('Delivered.');
+  expect(text).toContain('>404</span>');
+});
+
+test('a failing receiver says since when, why and what to do, until it accepts a notification again', async () => {
+  receiver.behaviour = answer(503);
+  const key = await client.completedOrder();
+  await usher.attemptEnded(key, 1);
+  const failing = await pages.get(path());
+  expect(failing).toMatch(/Fails for\s+<a [^>]*>A test client<\/a>\s+since\s+<time/);
+  expect(failing).toContain('The receiver is not available at present (503).');
+  receiver.behaviour = answer(200);
+  await usher.webhook(key, 'SUCCESS');
+  await eventually('it fails no more', async () => !(await pages.get(path())).includes('Fails for'));
+});
+
+test('an operator sends a test to the Notify URL of a client there; it is audited, and not stored', async () => {
+  const before = receiver.arrivals.length;
+  const posted = await pages.post(`${path()}/test`, { client: client.id });
+  expect(posted.status).toBe(200);
+  expect(posted.text).toContain('The test was accepted.');
+  expect(receiver.arrivals.length).toBe(before + 1);
+  expect(receiver.arrivals.at(-1)?.headers).toMatchObject({
+    'x-webhook-test': 'true',
+    'x-signature': expect.any(String),
+  });
+  receiver.behaviour = (response) => void response.writeHead(500).end(HOSTILE);
+  const failed = await pages.post(`${path()}/test`, { client: client.id });
+  expect(failed.text).toContain('The test failed: the receiver answered 500.');
+  expect(failed.text).toContain('&lt;script&gt;');
+  expect(failed.text).not.toMatch(/<script>|<img/);
+  receiver.behaviour = answer(200);
+  const audit = usher.running.app.get(AuditLog, { strict: false });
+  const tests = await audit.list({ subject: `client:${client.id}`, action: 'webhook.tested' });
+  expect(tests.map(({ actor, detail }) => [actor, detail.host, detail.outcome])).toEqual([
+    ['operator:ops', host, 'refused'],
+    ['operator:ops', host, 'delivered'],
+  ]);
+});
+
+test('a test goes only to a client with a Notify URL there, and a viewer cannot send one', async () => {
+  const before = receiver.arrivals.length;
+  const other = await usher.client('http://127.0.0.1:19999/notify');
+  for (const id of [other.id, 'none', '', HOSTILE]) {
+    const { status, text } = await pages.post(`${path()}/test`, { client: id });
+    expect(status).toBe(422);
+    expect(text).toContain('The client has no Notify URL at this host');
+  }
+  const viewer = await OperatorBrowser.of(usher, 'vera', 'viewer');
+  expect((await viewer.get(path())).text).not.toContain('Send a test');
+  expect((await viewer.post(`${path()}/test`, { client: client.id }, { page: null })).status).toBe(403);
+  expect(receiver.arrivals.length).toBe(before);
+});
+
+test('an unknown host has an empty page, and what is no host is not found', async () => {
+  expect(await pages.get('/ops/receivers/nobody.example')).toContain('No attempts in the last 24 hours.');
+  const long = `${'long.'.repeat(49)}example:65535`;
+  expect(await pages.get(`/ops/receivers/${encodeURIComponent(long)}`)).toContain(`Receiver ${long}`);
+  const hostile = await pages.get(`/ops/receivers/${encodeURIComponent(`<script>alert(1)</script>`)}`);
+  expect(hostile).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
+  for (const odd of ['%00', 'a%20b', 'x'.repeat(270)]) await pages.get(`/ops/receivers/${odd}`, 404);
+});
