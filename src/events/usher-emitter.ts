@@ -22,6 +22,7 @@ interface Subscription {
 @Injectable()
 export class UsherEmitter extends EventEmitter2 implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('Event');
+  private readonly methods: { event: string | symbol; method: object }[] = [];
   private isSubscribed = false;
 
   constructor(
@@ -60,8 +61,14 @@ export class UsherEmitter extends EventEmitter2 implements OnApplicationBootstra
         const listener = ((...values) => this.call(wrapper, name, values, options)) as ListenerFn;
         if (options.prependListener) this.prependListener(event, listener);
         else this.on(event, listener);
+        this.methods.push({ event, method });
       }
     }
+  }
+
+  /** The methods that listen to an event. A decorator's metadata is on them. */
+  methodsOf(event: string): object[] {
+    return this.methods.filter((one) => one.event === event).map(({ method }) => method);
   }
 
   /** Calls the listeners at the same time, waits until all have ended, then rejects if one of them did. */

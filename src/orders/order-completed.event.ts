@@ -1,3 +1,4 @@
+import { SetMetadata } from '@nestjs/common';
 import { OnEvent } from '@nestjs/event-emitter';
 import type { EntityManager } from 'typeorm';
 import type { CompletedOrderData } from '../protocol/notification.js';
@@ -24,3 +25,13 @@ export class OrderCompleted {
 
 /** Subscribes a method to {@link OrderCompleted}. With a plain `@OnEvent`, an error would not roll the completion back. */
 export const OnOrderCompleted = (): MethodDecorator => OnEvent(OrderCompleted.NAME, { suppressErrors: false });
+
+const SHARES_TRANSACTION = 'usher:shares-transaction';
+
+/**
+ * Marks a listener with which completions of several orders may be one transaction: it refuses an order with a problem of
+ * http/problem.ts and nothing else, and leaves the transaction usable.
+ */
+export const SharesTransaction = (): MethodDecorator => SetMetadata(SHARES_TRANSACTION, true);
+
+export const sharesTransaction = (listener: object): boolean => Reflect.hasMetadata(SHARES_TRANSACTION, listener);

@@ -5,7 +5,7 @@ import { AfterCommit } from '../database/after-commit.js';
 import { UsherEmitter } from '../events/usher-emitter.js';
 import { MetricsRegistry } from '../metrics/metrics.module.js';
 import { StartUpError } from '../values/start-up-error.js';
-import { OrderCompleted } from './order-completed.event.js';
+import { OrderCompleted, sharesTransaction } from './order-completed.event.js';
 
 interface OrderFields {
   /** The order's key, under the name that it has in the log lines of its notification. */
@@ -19,6 +19,8 @@ interface OrderFields {
 export class OrderEvents implements OnApplicationBootstrap {
   private readonly logger = new Logger('orders');
   private readonly count: Record<'created' | 'completed', Counter>;
+  /** Whether the event of a completion may be emitted in a transaction with other completions. */
+  mayShareTransaction = false;
 
   constructor(
     private readonly emitter: UsherEmitter,
@@ -33,14 +35,11 @@ export class OrderEvents implements OnApplicationBootstrap {
   /** Start-up fails without a listener, because no notification would be sent. */
   onApplicationBootstrap(): void {
     this.emitter.subscribe();
-    if (this.emitter.listenerCount(OrderCompleted.NAME) === 0) {
+    const listeners = this.emitter.methodsOf(OrderCompleted.NAME);
+    if (listeners.length === 0) {
       throw new StartUpError(`no listener for ${OrderCompleted.NAME}; import WebhookModule together with OrdersModule`);
     }
-  }
-
-  /** Whether Usher's recorder is the only listener of completions. */
-  get haveOnlyRecorder(): boolean {
-    return this.emitter.listenerCount(OrderCompleted.NAME) === 1;
+    this.mayShareTransaction = listeners.every(sharesTransaction);
   }
 
   /** Without a manager the order is committed already. */

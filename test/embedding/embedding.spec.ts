@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { Controller, Get, Injectable, Module, UseGuards } from '@nestjs/common';
-import { type INestApplicationContext } from '@nestjs/common';
+import type { INestApplicationContext, Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
@@ -86,15 +86,19 @@ async function settings(more: Record<string, string> = {}): Promise<Config> {
   return loadConfig({ ...SHORT_TIMES, ...backend.settings, ...more });
 }
 
+async function start(module: Type): Promise<INestApplicationContext> {
+  const application = await NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
+  open.push(application);
+  return application;
+}
+
 async function cinema(config: Config): Promise<INestApplicationContext> {
   @Module({
     imports: [usherModuleFor(config), ClientsModule, OrdersModule, WebhookModule],
     providers: [Cinema, Ledger],
   })
   class CinemaModule {}
-  const application = await NestFactory.createApplicationContext(CinemaModule, { logger: false, abortOnError: false });
-  open.push(application);
-  return application;
+  return start(CinemaModule);
 }
 
 describe('an application that embeds Usher', () => {
@@ -126,9 +130,15 @@ describe('an application that embeds Usher', () => {
     expect(receiver.of(key)).toHaveLength(1);
   });
 
-  test('has a transaction for each completion: a listener that throws does not roll back those of the same moment', async () => {
-    const application = await cinema(await settings());
-    const { orders, clients } = application.get(Cinema);
+  test.each([
+    ['beside the recorder', [WebhookModule]],
+    ['without it', []],
+  ])('has a transaction for each completion: a listener that throws rolls back its own one alone, %s', async (_, more) => {
+    @Module({ imports: [usherModuleFor(await settings()), ClientsModule, OrdersModule, ...more], providers: [Ledger] })
+    class LedgerModule {}
+    const application = await start(LedgerModule);
+    const orders = application.get(OrdersService, { strict: false });
+    const clients = application.get(ClientsService, { strict: false });
     const ledger = application.get(Ledger);
     const { client } = await clients.create('Aggregator', receiver.url);
     const created = await Promise.all(Array.from({ length: 5 }, () => orders.create(client, NEW_ORDER)));

@@ -54,7 +54,7 @@ export class OrderCompletions {
    * others, and in a trace each request has its own statements.
    */
   private mayShare({ manager }: TransactionOptions): boolean {
-    return !manager && this.events.haveOnlyRecorder && !isTracing();
+    return !manager && this.events.mayShareTransaction && !isTracing();
   }
 
   private async completeOne(manager: EntityManager, request: CompletionRequest): Promise<MovieOrder> {

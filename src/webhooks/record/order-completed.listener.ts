@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { OnOrderCompleted, type OrderCompleted } from '../../orders/order-completed.event.js';
+import { OnOrderCompleted, type OrderCompleted, SharesTransaction } from '../../orders/order-completed.event.js';
 import { NOTIFY_ORDER_COMPLETION, notificationBody } from '../../protocol/notification.js';
 import { WebhookRecorder } from './webhook.recorder.js';
 
@@ -9,6 +9,7 @@ export class OrderCompletedListener {
   constructor(private readonly recorder: WebhookRecorder) {}
 
   @OnOrderCompleted()
+  @SharesTransaction()
   async record({ order, clientId, ownerId, notifyUrl, manager, requestId }: OrderCompleted): Promise<void> {
     await this.recorder.record(manager, {
       referenceId: order.key,
