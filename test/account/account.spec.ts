@@ -12,7 +12,7 @@ let receiver: TestReceiver;
 let client: TestClient;
 
 beforeAll(async () => {
-  usher = await TestUsher.start({ WEBHOOK_TIMEOUT: '2s' });
+  usher = await TestUsher.start();
   receiver = await TestReceiver.start();
 });
 afterAll(async () => {

@@ -3,7 +3,7 @@ import { type Backend, createBackend, type Settings } from '../support/backend.j
 import { eventually } from '../support/eventually.js';
 import { startServer, type ServerProcess, usherJson } from '../support/process.js';
 import { answer, hang, TestReceiver } from '../support/receiver.js';
-import { basic, COMPLETION, NEW_ORDER, SHORT_TIMES } from '../support/usher.js';
+import { basic, COMPLETION, NEW_ORDER, SHORT_TIMEOUT, SHORT_TIMES } from '../support/usher.js';
 
 const ORDERS = 40;
 const MIN_INTERVAL_MS = 500;
@@ -43,7 +43,7 @@ async function bearer(): Promise<string> {
 
 beforeAll(async () => {
   backend = await createBackend();
-  settings = { LOG_LEVEL: process.env.TEST_LOG ?? 'warn', ...SHORT_TIMES, ...backend.settings };
+  settings = { LOG_LEVEL: process.env.TEST_LOG ?? 'warn', ...SHORT_TIMES, ...SHORT_TIMEOUT, ...backend.settings };
   receiver = await TestReceiver.start();
   server = await startServer(settings);
 });

@@ -16,7 +16,7 @@ import { DeliveredReference, Webhook, WebhookAttempt } from '../../src/webhooks/
 import { eventually } from '../support/eventually.js';
 import { usher as run, UsherProcess } from '../support/process.js';
 import { answer, TestReceiver } from '../support/receiver.js';
-import { NEW_ORDER, type TestClient, TestUsher } from '../support/usher.js';
+import { NEW_ORDER, ONE_ATTEMPT, type TestClient, TestUsher } from '../support/usher.js';
 
 const OWNED = [
   Webhook,
@@ -35,7 +35,7 @@ let usher: TestUsher;
 let receiver: TestReceiver;
 beforeAll(async () => {
   receiver = await TestReceiver.start();
-  usher = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '1', WEBHOOK_TIMEOUT: '2s' });
+  usher = await TestUsher.start(ONE_ATTEMPT);
 });
 afterEach(() => {
   receiver.behaviour = answer(200);

@@ -4,7 +4,7 @@ import { eventually } from '../support/eventually.js';
 import { OwnRedis } from '../support/own-redis.js';
 import { type ServerProcess, startServer, usherJson } from '../support/process.js';
 import { late, TestReceiver } from '../support/receiver.js';
-import { basic, COMPLETION, NEW_ORDER, SHORT_TIMES, TestUsher } from '../support/usher.js';
+import { basic, COMPLETION, NEW_ORDER, SHORT_TIMEOUT, SHORT_TIMES, TestUsher } from '../support/usher.js';
 
 const ORDERS = 40;
 
@@ -20,7 +20,7 @@ const start = (role: string): Promise<ServerProcess> => startServer({ ...setting
 beforeAll(async () => {
   backend = await createBackend();
   redis = await OwnRedis.start();
-  settings = { ...SHORT_TIMES, ...backend.settings, QUEUE_URL: redis.url };
+  settings = { ...SHORT_TIMES, ...SHORT_TIMEOUT, ...backend.settings, QUEUE_URL: redis.url };
   receiver = await TestReceiver.start();
   running = await Promise.all(['api', 'api', 'worker', 'worker', 'worker'].map(start));
   const options = ['--name', 'A client', '--notify-url', receiver.url];

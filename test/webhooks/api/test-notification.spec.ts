@@ -4,12 +4,12 @@ import { orderIdOf } from '../../../src/values/identifier.js';
 import { TestResult } from '../../../src/webhooks/api/test-notifications.js';
 import { diagnosisOf } from '../../../src/webhooks/transport/diagnosis.js';
 import { answer, hang, TestReceiver } from '../../support/receiver.js';
-import { type TestClient, TestUsher } from '../../support/usher.js';
+import { SHORT_TIMEOUT, type TestClient, TestUsher } from '../../support/usher.js';
 
 let usher: TestUsher;
 let receiver: TestReceiver;
 beforeAll(async () => {
-  usher = await TestUsher.start({ WEBHOOK_TIMEOUT: '2s' });
+  usher = await TestUsher.start(SHORT_TIMEOUT);
   receiver = await TestReceiver.start();
 });
 afterAll(async () => {

@@ -6,12 +6,12 @@ import { CHECKS, type CheckName } from '../../../src/webhooks/certification/chec
 import { Webhook } from '../../../src/webhooks/webhook.entity.js';
 import { usher as run } from '../../support/process.js';
 import { type Arrival, answer, type Behaviour, hang, redirectTo, TestReceiver } from '../../support/receiver.js';
-import { type TestClient, TestUsher } from '../../support/usher.js';
+import { SHORT_TIMEOUT, type TestClient, TestUsher } from '../../support/usher.js';
 
 let usher: TestUsher;
 const receivers: TestReceiver[] = [];
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.start(SHORT_TIMEOUT);
 });
 afterAll(async () => {
   await usher.stop();

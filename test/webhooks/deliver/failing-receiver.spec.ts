@@ -9,10 +9,11 @@ import {
   reset,
   TestReceiver,
 } from '../../support/receiver.js';
-import { type TestClient, TestUsher } from '../../support/usher.js';
+import { SHORT_TIMEOUT, type TestClient, TestUsher } from '../../support/usher.js';
 
 const MIN_INTERVAL_MS = 500;
 const RETRY_EVERY_MS = 1_000;
+const TIMEOUT_MS = 3_000;
 
 let usher: TestUsher;
 let client: TestClient;
@@ -20,7 +21,7 @@ let bystander: TestReceiver;
 const receivers: TestReceiver[] = [];
 
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.start(SHORT_TIMEOUT);
   client = await usher.client();
   bystander = await receiverThat(answer(200));
 });
@@ -59,7 +60,7 @@ describe('a receiver that never accepts gets five attempts, spaced by the schedu
     ['hangs', () => hang, { responseStatus: null, error: 'no answer in time (reached: headers)', phase: 'headers' }],
     [
       'answers 200 too late',
-      () => late(1_300),
+      () => late(TIMEOUT_MS + 300),
       { responseStatus: null, error: 'no answer in time (reached: headers)' },
     ],
   ];
@@ -130,8 +131,8 @@ test('an attempt that times out lasts for the whole timeout', async () => {
   );
   const { log } = await usher.webhook(key, 'SUCCESS');
   expect(log.map(({ responseStatus }) => responseStatus)).toEqual([null, 200]);
-  expect(log[0]!.durationMs).toBeGreaterThanOrEqual(1_000);
-  expect(receiver.of(key)[1]!.at).toBeGreaterThanOrEqual(earliestAfter(receiver.of(key)[0]!.at + 1_000));
+  expect(log[0]!.durationMs).toBeGreaterThanOrEqual(TIMEOUT_MS);
+  expect(receiver.of(key)[1]!.at).toBeGreaterThanOrEqual(earliestAfter(receiver.of(key)[0]!.at + TIMEOUT_MS));
 });
 
 test('200 with an endless body is SUCCESS at once', async () => {

@@ -3,7 +3,7 @@ import { eventually } from '../../support/eventually.js';
 import { hang, TestReceiver } from '../../support/receiver.js';
 import { TestUsher } from '../../support/usher.js';
 
-const INTERVAL_MS = 60_000;
+const INTERVAL_MS = 3_600_000;
 const SLOTS = 16;
 const MANY = 40;
 
@@ -13,7 +13,7 @@ let quick: TestReceiver;
 beforeAll(async () => {
   usher = await TestUsher.start({
     WEBHOOK_CONCURRENCY: String(SLOTS),
-    WEBHOOK_TIMEOUT: '60s',
+    WEBHOOK_TIMEOUT: '1h',
     WEBHOOK_RETRY_EVERY: '24h',
     WEBHOOK_RETRY_MIN_INTERVAL: `${INTERVAL_MS}ms`,
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { answer, hang, TestReceiver } from '../../support/receiver.js';
-import { type TestClient, TestUsher } from '../../support/usher.js';
+import { ONE_ATTEMPT, type TestClient, TestUsher } from '../../support/usher.js';
 
 const MIN_INTERVAL_MS = 3_000;
 
@@ -9,13 +9,13 @@ let receiver: TestReceiver;
 let client: TestClient;
 
 beforeAll(async () => {
-  usher = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '1', WEBHOOK_RETRY_MIN_INTERVAL: `${MIN_INTERVAL_MS}ms` });
+  usher = await TestUsher.start({ ...ONE_ATTEMPT, WEBHOOK_RETRY_MIN_INTERVAL: `${MIN_INTERVAL_MS}ms` });
   receiver = await TestReceiver.start();
   client = await usher.client(receiver.url);
 });
 afterAll(async () => {
-  await usher.stop();
   receiver.close();
+  await usher.stop();
 });
 
 async function failedWebhook(more: object = {}) {

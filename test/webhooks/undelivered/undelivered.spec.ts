@@ -21,8 +21,8 @@ beforeAll(async () => {
   receiver = await TestReceiver.start();
 });
 afterAll(async () => {
-  await usher.stop();
   receiver.close();
+  await usher.stop();
 });
 
 const linesOf = (text: unknown): Line[] =>

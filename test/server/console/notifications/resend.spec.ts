@@ -145,11 +145,7 @@ test('the request of an operator that is not counted is no client’s', async ()
 });
 
 test('the page of a pending notification has the plan of its attempts, and leads to the repair of the Notify URL', async () => {
-  const patient = await TestUsher.start({
-    WEBHOOK_MAX_ATTEMPTS: '3',
-    WEBHOOK_RETRY_EVERY: '5m',
-    WEBHOOK_TIMEOUT: '30s',
-  });
+  const patient = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '3', WEBHOOK_RETRY_EVERY: '1h' });
   const client = await patient.client(receiver.url);
   receiver.behaviour = answer(404);
   const key = await client.completedOrder();
