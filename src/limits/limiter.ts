@@ -52,7 +52,8 @@ interface Window {
  */
 export class Limiter {
   private readonly logger = new Logger('limits');
-  private readonly windows = new LRUCache<string, Window>({ max: MAX_KEYS });
+  /** `max` would allocate all entries now, in each limiter; a sum of sizes does not. */
+  private readonly windows = new LRUCache<string, Window>({ maxSize: MAX_KEYS, sizeCalculation: () => 1 });
   /** The keys to exchange with the shared store next. */
   private readonly due = new Set<string>();
   private isScheduled = false;

@@ -14,14 +14,12 @@ const JAVASCRIPT = 'text/javascript; charset=utf-8';
 /** The API documentation: a page with a viewer, and the OpenAPI documents that it shows. */
 @Controller()
 export class DocsController {
-  private readonly forIntegrators: OpenApiDocument;
-  private readonly internal: OpenApiDocument;
+  // Made with the first use: most processes never show them.
+  private forIntegrators: OpenApiDocument | null = null;
+  private internal: OpenApiDocument | null = null;
   private viewer: Promise<ViewerScript | StartUpError> | null = null;
 
-  constructor(@Inject(SERVER_CONFIG) { environment, publicUrl }: Config) {
-    this.forIntegrators = openApiDocument(environment, publicUrl);
-    this.internal = internalDocument(environment, publicUrl);
-  }
+  constructor(@Inject(SERVER_CONFIG) private readonly config: Config) {}
 
   /** A relative address, so that it also leads there below a path of a proxy. */
   @Get()
@@ -41,12 +39,14 @@ export class DocsController {
 
   @Get('docs/openapi.json')
   openapi(): OpenApiDocument {
-    return this.forIntegrators;
+    const { environment, publicUrl } = this.config;
+    return (this.forIntegrators ??= openApiDocument(environment, publicUrl));
   }
 
   @Get('docs/internal.json')
   internalOpenapi(): OpenApiDocument {
-    return this.internal;
+    const { environment, publicUrl } = this.config;
+    return (this.internal ??= internalDocument(environment, publicUrl));
   }
 
   @Get('docs/start.js')
@@ -69,7 +69,6 @@ export class DocsController {
     void reply.header('Content-Encoding', 'gzip').send(gzipped);
   }
 
-  /** Loaded with the first use: most processes never show the page. */
   private loaded(): Promise<ViewerScript | StartUpError> {
     return (this.viewer ??= loadViewerScript().catch((error: unknown) => {
       if (error instanceof StartUpError) return error;
