@@ -20,6 +20,7 @@ export const AUDIT_ACTIONS = [
   'keys.rotated',
   'webhook.resent',
   'resend.started',
+  'resend.stopped',
   'webhook.tested',
   'member.created',
   'member.disabled',

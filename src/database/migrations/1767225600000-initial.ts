@@ -158,6 +158,7 @@ export class Initial1767225600000 implements MigrationInterface {
         wholeNumber('made_until', optional),
         longText('webhook_ids', optional),
         { name: 'is_limited', type: 'boolean' },
+        { name: 'is_stopped', type: 'boolean' },
         text('done_from_id', 22, optional),
         smallNumber('selected', optional),
         smallNumber('resent'),

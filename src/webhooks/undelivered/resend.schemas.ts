@@ -23,7 +23,9 @@ const count = (description: string) => z.int().meta({ description });
 export const ResendView = z
   .object({
     id: z.string(),
-    state: z.enum(['RUNNING', 'FINISHED']),
+    state: z
+      .enum(['RUNNING', 'FINISHED', 'STOPPED'])
+      .meta({ description: 'STOPPED: the operator of the service ended it. What is left is still FAILED.' }),
     status: z.literal('FAILED'),
     since: moment.nullable(),
     until: moment.nullable(),
@@ -48,9 +50,12 @@ export function checkedRequest(input: unknown): ResendRequest {
   throw invalidFields([fieldError('body', ['until'], 'must be later than since')]);
 }
 
+export const stateOf = ({ finishedAt, isStopped }: WebhookResend): ResendView['state'] =>
+  finishedAt === null ? 'RUNNING' : isStopped ? 'STOPPED' : 'FINISHED';
+
 export const resendView = (row: WebhookResend): ResendView => ({
   id: row.id,
-  state: row.finishedAt === null ? 'RUNNING' : 'FINISHED',
+  state: stateOf(row),
   status: 'FAILED',
   since: time(row.since),
   until: time(row.until),

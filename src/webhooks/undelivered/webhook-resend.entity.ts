@@ -67,6 +67,10 @@ export class WebhookResend {
   @Column({ name: 'is_limited', type: 'boolean' })
   isLimited: boolean;
 
+  /** Whether somebody ended it before it had looked at all webhooks. */
+  @Column({ name: 'is_stopped', type: 'boolean' })
+  isStopped: boolean;
+
   /** Webhooks with this id or a greater one are done, because the newest come first. Null: none is done. */
   @Column({ ...text('done_from_id', OWN_ID_LENGTH), nullable: true })
   doneFromId: string | null;

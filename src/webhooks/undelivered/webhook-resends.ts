@@ -4,7 +4,7 @@ import type { AuditDetail } from '../../audit/audit-event.entity.js';
 import { AuditLog } from '../../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
-import { notFound } from '../../http/problem.js';
+import { conflict, notFound } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { type Actor, fitting } from '../../values/actor.js';
 import { ID, newId } from '../../values/identifier.js';
@@ -104,6 +104,24 @@ export class WebhookResends {
     return resendView(row ?? unknownResend(id));
   }
 
+  /**
+   * Ends a request. What it has not sent again stays FAILED, and another request may resend it. 404 if there is none with this
+   * id, 409 if it has ended.
+   */
+  async stop(id: string, actor: Actor = this.options.actor): Promise<void> {
+    await this.get(id);
+    await inTransaction(this.dataSource, async (manager) => {
+      // Waits for the batch that runs, which has locked the row.
+      const row = await manager.findOne(WebhookResend, { where: { id }, lock: { mode: 'pessimistic_write' } });
+      if (!row) return unknownResend(id);
+      if (row.finishedAt !== null) throw conflict('this request has ended; there is nothing to stop');
+      await manager.update(WebhookResend, { id }, { isStopped: true, finishedAt: await databaseNow(manager) });
+      const { selected, resent, refused } = row;
+      const detail = { resent, refused, ...(selected !== null && { selected }) };
+      await this.audit.record({ action: 'resend.stopped', subject: `resend:${id}`, actor, detail }, manager);
+    });
+  }
+
   private async insert(
     wanted: Partial<WebhookResend>,
     { isLimited = false, requestId = null, actor = this.options.actor }: StartOptions,
@@ -116,6 +134,7 @@ export class WebhookResends {
       ...wanted,
       id: newId(this.options.environment, createdAt),
       isLimited,
+      isStopped: false,
       doneFromId: null,
       resent: 0,
       refused: 0,

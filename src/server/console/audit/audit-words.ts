@@ -29,6 +29,7 @@ const ACTIONS: Partial<Record<AuditAction, string>> = {
   'keys.rotated': 'changed the master key',
   'webhook.resent': 'sent a notification again',
   'resend.started': 'asked to send many notifications again',
+  'resend.stopped': 'stopped sending many notifications again',
   'member.created': 'created a member',
   'member.disabled': 'disabled a member',
   'member.enabled': 'enabled a member',

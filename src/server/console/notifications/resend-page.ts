@@ -1,8 +1,11 @@
+import type { FastifyRequest } from 'fastify';
 import { type Html, html } from '../../../http/html.js';
 import { timeOfId } from '../../../values/identifier.js';
 import { diagnosisOf } from '../../../webhooks/transport/diagnosis.js';
 import type { ListedWebhook } from '../../../webhooks/search/webhook-list.js';
+import { stateOf } from '../../../webhooks/undelivered/resend.schemas.js';
 import type { WebhookResend } from '../../../webhooks/undelivered/webhook-resend.entity.js';
+import { postForm } from '../frame/form.js';
 import { clientLink, facts, orderLink, receiverLink, statusBadge, tiles, time } from '../frame/parts.js';
 import { listHref } from './notification-filter.js';
 import { notificationTable } from './notification-table.js';
@@ -15,18 +18,15 @@ export interface ShownResend {
 }
 
 /** How far a request to send many notifications again is. */
-export function resendPage({ resend, clientName, selected }: ShownResend): Html {
+export function resendPage(request: FastifyRequest, { resend, clientName, selected }: ShownResend): Html {
   const { resent, refused, finishedAt } = resend;
   return html`${tiles([
-      {
-        name: 'State',
-        value: statusBadge(finishedAt === null ? 'running' : 'finished', finishedAt === null ? 'warning' : 'good'),
-      },
+      { name: 'State', value: stateBadge(resend) },
       { name: 'Selected', value: resend.selected ?? 'more than 10,000' },
       { name: 'Sent again', value: resent, kind: 'good' },
       { name: 'Left out', value: refused },
     ])}
-    ${progress(resend)}
+    ${progress(resend)} ${finishedAt === null ? stopForm(request, resend) : null}
     <section class="card">
       ${facts([
         ['Client', resend.clientId === null ? null : clientLink({ id: resend.clientId, name: clientName ?? '' })],
@@ -39,7 +39,7 @@ export function resendPage({ resend, clientName, selected }: ShownResend): Html 
         ['Failed before', resend.until === null ? null : time(resend.until)],
         ['Asked for by', resend.actor],
         ['Started', time(resend.createdAt)],
-        ['Finished', finishedAt === null ? null : time(finishedAt)],
+        ['Ended', finishedAt === null ? null : time(finishedAt)],
       ])}
       <p class="hint">
         Each is sent as a new notification. Left out is what has a newer, pending or delivered notification of the same
@@ -56,6 +56,14 @@ export function resendPage({ resend, clientName, selected }: ShownResend): Html 
         ${notificationTable(selected)}`
     }`;
 }
+
+function stateBadge(resend: WebhookResend): Html {
+  const state = stateOf(resend);
+  return statusBadge(state.toLowerCase(), state === 'FINISHED' ? 'good' : 'warning');
+}
+
+const stopForm = (request: FastifyRequest, { id }: WebhookResend): Html | null =>
+  postForm(request, { action: `/ops/resends/${id}/stop`, button: 'Stop' });
 
 /** The newest come first, so the place that it has reached is a time. */
 function progress({ selected, resent, refused, finishedAt, doneFromId }: WebhookResend): Html | null {

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { type Html, html } from '../../../http/html.js';
 import type { TestResult } from '../../../webhooks/api/test-notifications.js';
+import type { WebhookAttempt } from '../../../webhooks/webhook.entity.js';
 import { DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
 import { attemptsChart, timesChart } from '../figures/charts.js';
 import { figuresTable } from '../figures/figures-table.js';
@@ -8,7 +9,8 @@ import { ratio, shownMs, shownQuantile } from '../figures/numbers.js';
 import { figuresOfPoints, type Range } from '../figures/periods.js';
 import { postForm } from '../frame/form.js';
 import { clientLink, emptyState, facts, notice, statusBadge, table, tiles, time, webhookLink } from '../frame/parts.js';
-import type { Answer, HostClient, Receiver } from './receivers-data.js';
+import { type Answer, MAX_EXAMINED, type UrlAnswers } from './answers.js';
+import type { HostClient, Receiver } from './receivers-data.js';
 import { noAttempts, rangeLinks, reasonOf } from './receivers-page.js';
 
 export interface ReceiverPage {
@@ -24,23 +26,30 @@ export const pathOf = (host: string): string => `/ops/receivers/${encodeURICompo
 export function receiverPage(request: FastifyRequest, { host, range, receiver, test }: ReceiverPage): Html {
   const { points, clients, answers } = receiver;
   return html`${test && testOutcome(test)} ${clients.map(failingNotice)} ${rangeLinks(pathOf(host), range)}
-    ${
-      clients.length === 0
-        ? noAttempts(range)
-        : html`${totals(receiver)}
-            <div class="columns">
-              <div class="card">${attemptsChart(points, range.periodMs)}</div>
-              <div class="card">
-                ${timesChart('Time of an attempt', points, range.periodMs, ({ duration }) => duration)}
-              </div>
+  ${
+    clients.length === 0
+      ? noAttempts(range)
+      : html`${totals(receiver)}
+          <div class="columns">
+            <div class="card">${attemptsChart(points, range.periodMs)}</div>
+            <div class="card">
+              ${timesChart('Time of an attempt', points, range.periodMs, ({ duration }) => duration)}
             </div>
-            ${figuresTable(points, range.periodMs)}
-            <h2>Clients</h2>
-            ${table(CLIENT_COLUMNS, clients.map(clientRow))}`
-    }
-    ${testForm(request, host, clients)}
-    <h2>Last answers</h2>
-    ${answers.length === 0 ? emptyState('No answer among the newest notifications of these clients.') : table(ANSWER_COLUMNS, answers.map(answerRow))}`;
+          </div>
+          ${figuresTable(points, range.periodMs)}
+          <h2>Clients</h2>
+          ${table(CLIENT_COLUMNS, clients.map(clientRow))}`
+  }
+  ${testForm(request, host, clients)}
+  ${
+    answers.last.length === 0
+      ? emptyState('No answer among the newest notifications of these clients.')
+      : html`<h2>Notify URLs</h2>
+          <p class="hint">Attempts of the newest notifications, of at most ${MAX_EXAMINED}.</p>
+          ${table(URL_COLUMNS, answers.urls.map(urlRow))}
+          <h2>Last answers</h2>
+          ${table(ANSWER_COLUMNS, answers.last.map(answerRow))}`
+  }`;
 }
 
 function failingNotice({ client, failing }: HostClient): Html | null {
@@ -85,6 +94,27 @@ function clientRow({ client, notifyUrl, figures, failing }: HostClient): Html[] 
   ];
 }
 
+const URL_COLUMNS = [
+  { name: 'Notify URL' },
+  { name: 'Attempts', isNumber: true },
+  { name: 'Failed', isNumber: true },
+  { name: 'Median', isNumber: true },
+  { name: 'Last answer' },
+  { name: 'Time' },
+];
+
+const urlRow = ({ notifyUrl, attempts, failures, medianMs, last }: UrlAnswers): Html[] => [
+  html`${notifyUrl}`,
+  html`${attempts}`,
+  html`${failures}`,
+  html`${shownMs(medianMs)}`,
+  answerBadge(last),
+  time(last.startedAt),
+];
+
+const answerBadge = ({ responseStatus, error }: WebhookAttempt): Html =>
+  statusBadge(responseStatus === null ? 'no answer' : String(responseStatus), error === null ? 'good' : 'bad');
+
 const ANSWER_COLUMNS = [
   { name: 'Time' },
   { name: 'Client' },
@@ -96,13 +126,13 @@ const ANSWER_COLUMNS = [
 ];
 
 function answerRow({ client, attempt }: Answer): Html[] {
-  const { webhookId, number, startedAt, durationMs, responseStatus, error, diagnosis } = attempt;
+  const { webhookId, number, startedAt, durationMs, error, diagnosis } = attempt;
   return [
     time(startedAt),
     clientLink(client),
     webhookLink(webhookId),
     html`${number}`,
-    statusBadge(responseStatus === null ? 'no answer' : String(responseStatus), error === null ? 'good' : 'bad'),
+    answerBadge(attempt),
     html`${durationMs === null ? '–' : shownMs(durationMs)}`,
     html`${diagnosis === null ? (error ?? 'Delivered.') : DIAGNOSES[diagnosis].meaning}`,
   ];

@@ -6,10 +6,11 @@ import { databaseNow } from '../../../database/sql.js';
 import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { hostOf } from '../../../webhooks/contact/failing-hosts.js';
 import { DeliveryFigures, type Figures, type HostFigures } from '../../../webhooks/figures/delivery-figures.js';
-import { Webhook, WebhookAttempt } from '../../../webhooks/webhook.entity.js';
+import { Webhook } from '../../../webhooks/webhook.entity.js';
 import { CachedQuery } from '../../health/cached-query.js';
 import { beginOf, LAST_DAY, LAST_WEEK, type Point, pointsOf, type Range } from '../figures/periods.js';
 import { namedClients, type NamedClient } from '../overview/overview-data.js';
+import { type Answers, answersTo } from './answers.js';
 
 export type ListedHost = HostFigures & { failing: FailingHost | null };
 
@@ -22,16 +23,10 @@ export interface HostClient {
   failing: FailingHost | null;
 }
 
-/** An attempt that has ended. */
-export interface Answer {
-  client: NamedClient;
-  attempt: WebhookAttempt;
-}
-
 export interface Receiver {
   points: Point[];
   clients: HostClient[];
-  answers: Answer[];
+  answers: Answers;
 }
 
 /** The ranges that the pages offer. */
@@ -42,7 +37,6 @@ export const MAX_CLIENTS = 50;
 /** The clients with the most attempts, and the newest notifications of each, among which answers are looked for. */
 const ANSWERING_CLIENTS = 10;
 const NEWEST = 100;
-const MAX_ANSWERS = 25;
 
 @Injectable()
 export class ReceiversData {
@@ -82,7 +76,7 @@ export class ReceiversData {
       found.slice(0, ANSWERING_CLIENTS).map(({ clientId }) => clientId),
     );
     const clients = await this.clientsOf(host, found, newest);
-    return { points, clients, answers: await this.answersOf(newest) };
+    return { points, clients, answers: await answersTo(this.dataSource.manager, newest) };
   }
 
   /** Where a test for a client at this host goes. Null if it has no Notify URL there. */
@@ -129,19 +123,5 @@ export class ReceiversData {
       ),
     );
     return found.flat().filter(({ notifyUrl }) => notifyUrl !== '' && hostOf(notifyUrl) === host);
-  }
-
-  private async answersOf(newest: Webhook[]): Promise<Answer[]> {
-    const { manager } = this.dataSource;
-    // Ids begin with their time, so these are the newest of all clients.
-    const webhooks = newest.sort((one, other) => (one.id < other.id ? 1 : -1)).slice(0, NEWEST);
-    const clientOf = new Map(webhooks.map(({ id, clientId }) => [id, clientId]));
-    const attempts = await manager.find(WebhookAttempt, { where: { webhookId: In([...clientOf.keys()]) } });
-    const ended = attempts
-      .filter(({ durationMs }) => durationMs !== null)
-      .sort((one, other) => other.startedAt - one.startedAt)
-      .slice(0, MAX_ANSWERS);
-    const named = await namedClients(manager, [...clientOf.values()]);
-    return ended.map((attempt) => ({ client: named(clientOf.get(attempt.webhookId) ?? ''), attempt }));
   }
 }

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { getQueueToken } from '@nestjs/bullmq';
+import type { Queue } from 'bullmq';
 import { AuditLog } from '../../../../src/audit/audit.module.js';
+import { RETRY_RUN_QUEUE } from '../../../../src/webhooks/queue/retry-run.js';
+import { ResendWork } from '../../../../src/webhooks/undelivered/resend-work.js';
 import { WebhookAttempt } from '../../../../src/webhooks/webhook.entity.js';
 import { eventually } from '../../../support/eventually.js';
+import { OperatorBrowser } from '../../../support/operator-browser.js';
 import { answer, TestReceiver } from '../../../support/receiver.js';
 import { ONE_ATTEMPT, TestUsher } from '../../../support/usher.js';
 import { insertFailed, references, resendsOf } from '../../../webhooks/undelivered/support.js';
@@ -134,6 +139,50 @@ test('sends all of a filter again: by client, receiver, reason and time, once it
   expect(started).toMatchObject({ action: 'resend.started', actor: 'operator:ops', detail });
   const [event] = await audit.list({ subject: `webhook:${wanted[0]}` });
   expect(event).toMatchObject({ action: 'webhook.resent', actor: 'operator:ops', detail: { request: id } });
+});
+
+test('an operator stops a request that runs: what is left stays failed, and can be asked for again', async () => {
+  const client = await usher.client(receiver.url);
+  const ids = await insertFailed(
+    client,
+    Array.from({ length: 60 }, (_, n) => `stopped-${n}`),
+  );
+  // No worker takes it up, so the only batch is the one of this test.
+  const runs = usher.running.app.get<Queue>(getQueueToken(RETRY_RUN_QUEUE), { strict: false });
+  await runs.pause();
+  await eventually('no run is in progress', async () => (await runs.getActiveCount()) === 0);
+  const { body: request } = await client.call('POST', '/webhooks/resend', { status: 'FAILED' });
+  const page = `/ops/resends/${String(request.id)}`;
+  const work = usher.running.app.get(ResendWork, { strict: false });
+  expect(await work.batch(String(request.id))).toBe('going-on');
+  expect(await pages.get(page)).toContain(`action="${page}/stop"`);
+
+  expect(await pages.post(`${page}/stop`)).toMatchObject({ status: 303, location: page });
+  expect(await work.batch(String(request.id))).toBe('finished');
+  const stopped = await pages.get(page);
+  expect(stopped).toContain('>stopped</span>');
+  expect(tile(stopped, 'Sent again')).toBe('50');
+  expect(stopped).not.toContain(`${page}/stop`);
+  expect((await resendsOf(usher, client)).size).toBe(50);
+  const audit = usher.running.app.get(AuditLog, { strict: false });
+  const events = await audit.list({ subject: `resend:${String(request.id)}` });
+  expect(events.map(({ action, actor }) => [action, actor])).toEqual([
+    ['resend.stopped', 'operator:ops'],
+    ['resend.started', `client:${client.id}`],
+  ]);
+  expect(events[0]?.detail).toEqual({ selected: ids.length, resent: 50, refused: 0 });
+  expect((await client.call('GET', `/webhook-resends/${String(request.id)}`)).body).toMatchObject({
+    state: 'STOPPED',
+    resent: 50,
+  });
+
+  // It has ended: the page says so again, nothing else is recorded.
+  expect((await pages.post(`${page}/stop`)).status).toBe(303);
+  expect(await audit.list({ subject: `resend:${String(request.id)}` })).toHaveLength(2);
+  const viewer = await OperatorBrowser.of(usher, 'vera', 'viewer');
+  expect((await viewer.post(`${page}/stop`, {}, { page: null })).status).toBe(403);
+  expect((await pages.post('/ops/resends/s0000000000000000000000/stop')).status).toBe(404);
+  await runs.resume();
 });
 
 test('the request of an operator that is not counted is no client’s', async () => {

@@ -56,6 +56,16 @@ test('a receiver has its charts, its clients with their Notify URLs, and the las
   expect(text).toContain('>404</span>');
 });
 
+test('the Notify URLs of a receiver are told apart: attempts, failures and the last answer of each', async () => {
+  receiver.behaviour = answer(410);
+  await usher.webhook(await client.completedOrder({ notifyUrl: `${receiver.url}/own` }), 'FAILED');
+  receiver.behaviour = answer(200);
+  const urls = (await pages.get(path())).split('<h2>Notify URLs</h2>')[1] ?? '';
+  const rowOf = (url: string) => cellsOf(urls, `>${url}<`).filter((_, column) => column !== 3 && column < 5);
+  expect(rowOf(`${receiver.url}/own`)).toEqual([`${receiver.url}/own`, '2', '2', '410']);
+  expect(rowOf(receiver.url)).toEqual([receiver.url, '3', '2', '200']);
+});
+
 test('a failing receiver says since when, why and what to do, until it accepts a notification again', async () => {
   receiver.behaviour = answer(503);
   const key = await client.completedOrder();
