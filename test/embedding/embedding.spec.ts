@@ -133,22 +133,28 @@ describe('an application that embeds Usher', () => {
   test.each([
     ['beside the recorder', [WebhookModule]],
     ['without it', []],
-  ])('has a transaction for each completion: a listener that throws rolls back its own one alone, %s', async (_, more) => {
-    @Module({ imports: [usherModuleFor(await settings()), ClientsModule, OrdersModule, ...more], providers: [Ledger] })
-    class LedgerModule {}
-    const application = await start(LedgerModule);
-    const orders = application.get(OrdersService, { strict: false });
-    const clients = application.get(ClientsService, { strict: false });
-    const ledger = application.get(Ledger);
-    const { client } = await clients.create('Aggregator', receiver.url);
-    const created = await Promise.all(Array.from({ length: 5 }, () => orders.create(client, NEW_ORDER)));
-    const [refused, ...others] = created.map(({ key }) => key);
-    ledger.refused = refused;
-    const settled = await Promise.allSettled(created.map(({ key }) => orders.complete(key, COMPLETION)));
-    expect(settled.map(({ status }) => status)).toEqual(['rejected', ...others.map(() => 'fulfilled')]);
-    expect([...ledger.keys].sort()).toEqual([...others].sort());
-    expect((await orders.get(client, refused ?? '')).status).toBe('PENDING');
-  });
+  ])(
+    'has a transaction for each completion: a listener that throws rolls back its own one alone, %s',
+    async (_, more) => {
+      @Module({
+        imports: [usherModuleFor(await settings()), ClientsModule, OrdersModule, ...more],
+        providers: [Ledger],
+      })
+      class LedgerModule {}
+      const application = await start(LedgerModule);
+      const orders = application.get(OrdersService, { strict: false });
+      const clients = application.get(ClientsService, { strict: false });
+      const ledger = application.get(Ledger);
+      const { client } = await clients.create('Aggregator', receiver.url);
+      const created = await Promise.all(Array.from({ length: 5 }, () => orders.create(client, NEW_ORDER)));
+      const [refused, ...others] = created.map(({ key }) => key);
+      ledger.refused = refused;
+      const settled = await Promise.allSettled(created.map(({ key }) => orders.complete(key, COMPLETION)));
+      expect(settled.map(({ status }) => status)).toEqual(['rejected', ...others.map(() => 'fulfilled')]);
+      expect([...ledger.keys].sort()).toEqual([...others].sort());
+      expect((await orders.get(client, refused ?? '')).status).toBe('PENDING');
+    },
+  );
 
   test('can protect its own routes with both guards and gets no routes of Usher', async () => {
     const config = await settings({ AUTH_FAILURE_LIMIT: '3/m' });
