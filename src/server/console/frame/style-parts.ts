@@ -53,7 +53,7 @@ th,td{text-align:left;vertical-align:top;padding:.4375rem var(--s3);border-top:1
 /* Links above one another stay 24 pixels apart. */
 td>div>div+div{margin-top:.375rem}
 thead th{border-top:0;color:var(--dim);font-size:.75rem;font-weight:600;white-space:nowrap}
-th.n,td.n{text-align:right}
+th.n,td.n{text-align:right;white-space:nowrap}
 tbody tr:hover td{background:var(--raised)}
 .pager{display:flex;gap:var(--s2);margin:0 0 var(--s4)}
 .timeline{list-style:none;margin:0 0 var(--s4);padding:0 0 0 var(--s4);border-left:2px solid var(--line)}
@@ -73,7 +73,7 @@ progress{width:100%;height:.75rem;accent-color:var(--accent)}
 table,thead,tbody,tr,td{display:block}
 thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 tbody tr{padding:var(--s2) 0;border-top:1px solid var(--line)}tbody tr:first-child{border-top:0}
-td,td.n{border:0;padding:.125rem var(--s3);display:grid;grid-template-columns:7.5rem minmax(0,1fr);gap:var(--s2);text-align:left}
+td,td.n{white-space:normal;border:0;padding:.125rem var(--s3);display:grid;grid-template-columns:7.5rem minmax(0,1fr);gap:var(--s2);text-align:left}
 td::before{content:attr(data-name);color:var(--dim);font-size:var(--small)}
 td:not([data-name])::before{content:none}
 form.filter label{flex:1 1 9rem}form.filter :is(input,select){width:100%}

@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { AuditLog } from '../../../../src/audit/audit.module.js';
 import { ClientApplications } from '../../../../src/clients/client-applications.js';
+import { eventually } from '../../../support/eventually.js';
 import { TestReceiver } from '../../../support/receiver.js';
 import { basic, TestClient, TestUsher } from '../../../support/usher.js';
 import { ConsolePages, HOSTILE } from '../console-pages.js';
@@ -58,7 +59,8 @@ test('issues a client whose secret is shown once, with commands for the integrat
   expect(stdout.split('\n')).toContain(expected);
   expect(stdout).toContain('"status":"COMPLETED"');
   expect(stdout).toContain('"outcome":"delivered"');
-  expect(receiver.arrivals.length).toBe(2);
+  // The sample was answered; the notification of the order may still be on its way.
+  await eventually('both have arrived', () => receiver.arrivals.length === 2);
 });
 
 test('an authorisation-code client gets its redirect URIs and its trust', async () => {
