@@ -25,15 +25,15 @@ export interface Answers {
   urls: UrlAnswers[];
 }
 
-/** Attempts are read for so many notifications. */
-export const MAX_EXAMINED = 100;
+/** The attempts of so many notifications are read. */
+export const MAX_NOTIFICATIONS = 100;
 const MAX_ANSWERS = 25;
 const MAX_URLS = 50;
 
 /** The answers to the newest of these webhooks. */
 export async function answersTo(manager: EntityManager, webhooks: Webhook[]): Promise<Answers> {
   // Ids begin with their time, so these are the newest of all clients.
-  const newest = [...webhooks].sort((one, other) => (one.id < other.id ? 1 : -1)).slice(0, MAX_EXAMINED);
+  const newest = [...webhooks].sort((one, other) => (one.id < other.id ? 1 : -1)).slice(0, MAX_NOTIFICATIONS);
   const byId = new Map(newest.map((webhook) => [webhook.id, webhook]));
   const attempts = await manager.find(WebhookAttempt, { where: { webhookId: In([...byId.keys()]) } });
   const ended = attempts

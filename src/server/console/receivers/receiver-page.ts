@@ -9,7 +9,7 @@ import { ratio, shownMs, shownQuantile } from '../figures/numbers.js';
 import { figuresOfPoints, type Range } from '../figures/periods.js';
 import { postForm } from '../frame/form.js';
 import { clientLink, emptyState, facts, notice, statusBadge, table, tiles, time, webhookLink } from '../frame/parts.js';
-import { type Answer, MAX_EXAMINED, type UrlAnswers } from './answers.js';
+import { type Answer, MAX_NOTIFICATIONS, type UrlAnswers } from './answers.js';
 import type { HostClient, Receiver } from './receivers-data.js';
 import { noAttempts, rangeLinks, reasonOf } from './receivers-page.js';
 
@@ -45,7 +45,7 @@ export function receiverPage(request: FastifyRequest, { host, range, receiver, t
     answers.last.length === 0
       ? emptyState('No answer among the newest notifications of these clients.')
       : html`<h2>Notify URLs</h2>
-          <p class="hint">Attempts of the newest notifications, of at most ${MAX_EXAMINED}.</p>
+          <p class="hint">The attempts of the newest notifications, at most ${MAX_NOTIFICATIONS} of them.</p>
           ${table(URL_COLUMNS, answers.urls.map(urlRow))}
           <h2>Last answers</h2>
           ${table(ANSWER_COLUMNS, answers.last.map(answerRow))}`

@@ -141,7 +141,7 @@ test('sends all of a filter again: by client, receiver, reason and time, once it
   expect(event).toMatchObject({ action: 'webhook.resent', actor: 'operator:ops', detail: { request: id } });
 });
 
-test('an operator stops a request that runs: what is left stays failed, and can be asked for again', async () => {
+test('an operator stops a request that runs: what is left is not sent again', async () => {
   const client = await usher.client(receiver.url);
   const ids = await insertFailed(
     client,
