@@ -5,7 +5,7 @@ import { ClientsService } from '../clients/clients.service.js';
 import { ClientSecrets } from '../clients/secrets/client-secrets.js';
 import { SecretRotation } from '../clients/secrets/secret-rotation.js';
 import { invalidFields, tooManyRequests, unprocessable, validated } from '../http/problem.js';
-import type { Limiter } from '../limits/limiter.js';
+import { type Limiter, limitKey } from '../limits/limiter.js';
 import { Limits } from '../limits/limits.module.js';
 import { idempotencyKeyErrors } from '../orders/idempotency.js';
 import type { Actor } from '../values/actor.js';
@@ -102,7 +102,7 @@ export class ClientAccount {
   }
 
   private checkLimit(clientId: string): void {
-    const wait = this.changes.count(clientId);
+    const wait = this.changes.count(limitKey(clientId));
     if (wait > 0) throw tooManyRequests(TOO_MANY_CHANGES, wait);
   }
 }

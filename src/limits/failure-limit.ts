@@ -1,4 +1,4 @@
-import type { Limiter } from './limiter.js';
+import { type Limiter, type LimitKey, limitKey } from './limiter.js';
 
 /** The limit of failures is reached. The credentials may be right or wrong. */
 export class TooManyFailures extends Error {
@@ -22,15 +22,16 @@ interface Checks {
  */
 export class FailureLimit {
   /** Only keys with a check in progress. */
-  private readonly checks = new Map<string, Checks>();
+  private readonly checks = new Map<LimitKey, Checks>();
 
   constructor(private readonly failures: Limiter) {}
 
   /**
-   * Runs a check. It counts as a failure if it rejects with an error that `isFailure` accepts.
+   * Runs a check of `name`. It counts as a failure if it rejects with an error that `isFailure` accepts.
    * @throws TooManyFailures without running the check, if the limit is reached; or after it, if other processes reached it
    */
-  async run<T>(key: string, check: () => Promise<T>, isFailure: (error: unknown) => boolean): Promise<T> {
+  async run<T>(name: string, check: () => Promise<T>, isFailure: (error: unknown) => boolean): Promise<T> {
+    const key = limitKey(name);
     const refreshed = this.failures.refresh(key);
     refuse(await this.reserve(key));
     let hasFailed = false;
@@ -47,7 +48,7 @@ export class FailureLimit {
     }
   }
 
-  private reserve(key: string): Promise<number> {
+  private reserve(key: LimitKey): Promise<number> {
     const checks = this.checks.get(key) ?? { running: 0, waiting: [] };
     this.checks.set(key, checks);
     return new Promise((resolve) => {
@@ -56,7 +57,7 @@ export class FailureLimit {
     });
   }
 
-  private end(key: string, hasFailed: boolean): void {
+  private end(key: LimitKey, hasFailed: boolean): void {
     const checks = this.checks.get(key);
     if (!checks) return;
     checks.running -= 1;
@@ -65,7 +66,7 @@ export class FailureLimit {
   }
 
   /** Lets waiting checks begin while failures are left, or refuses all of them once the limit is reached. */
-  private admit(key: string, checks: Checks): void {
+  private admit(key: LimitKey, checks: Checks): void {
     const { left, wait } = this.failures.read(key);
     const admitted = wait > 0 ? checks.waiting.length : Math.max(0, left - checks.running);
     const begun = checks.waiting.splice(0, admitted);

@@ -12,6 +12,13 @@ const AWAY_MS = 5_000;
 /** Only the keys used last are kept, so that invented keys cannot fill the memory. */
 const MAX_KEYS = 50_000;
 
+declare const isLimitKey: unique symbol;
+/** The digest of what is limited, see {@link limitKey}. */
+export type LimitKey = string & { [isLimitKey]: true };
+
+/** Names contain untrusted input of any length, which may even be a secret, so only a digest is stored. */
+export const limitKey = (name: string): LimitKey => hash('sha256', name, 'base64url').slice(0, 22) as LimitKey;
+
 /** The count of a key in the shared store, and how long its time window still lasts. */
 export interface SharedCount {
   consumedPoints: number;
@@ -53,9 +60,9 @@ interface Window {
 export class Limiter {
   private readonly logger = new Logger('limits');
   /** `max` would allocate all entries now, in each limiter; a sum of sizes does not. */
-  private readonly windows = new LRUCache<string, Window>({ maxSize: MAX_KEYS, sizeCalculation: () => 1 });
+  private readonly windows = new LRUCache<LimitKey, Window>({ maxSize: MAX_KEYS, sizeCalculation: () => 1 });
   /** The keys to exchange with the shared store next. */
-  private readonly due = new Set<string>();
+  private readonly due = new Set<LimitKey>();
   private isScheduled = false;
   private warnedAt = -Infinity;
   private awayUntil = -Infinity;
@@ -67,29 +74,27 @@ export class Limiter {
   ) {}
 
   /** Counts one event. Returns the wait if it exceeds the limit. */
-  count(key: string): number {
-    const digest = digestOf(key);
-    const window = this.windowOf(digest);
+  count(key: LimitKey): number {
+    const window = this.windowOf(key);
     if (window.count === 0) window.endsAt = this.clock.now() + this.rate.seconds * 1_000;
     window.count += 1;
     window.unshared += 1;
-    this.shareSoon(digest);
+    this.shareSoon(key);
     return window.count > this.rate.count ? this.secondsLeft(window) : 0;
   }
 
   /** How many events are left until the limit, and the wait if there are none. Counts nothing. */
-  read(key: string): { left: number; wait: number } {
-    const window = this.windowOf(digestOf(key));
+  read(key: LimitKey): { left: number; wait: number } {
+    const window = this.windowOf(key);
     const left = Math.max(0, this.rate.count - window.count);
     return { left, wait: left > 0 ? 0 : this.secondsLeft(window) };
   }
 
   /** Resolves once this process has read the shared count within the last {@link SHARE_INTERVAL_MS}, if it can. */
-  async refresh(key: string): Promise<void> {
+  async refresh(key: LimitKey): Promise<void> {
     const now = this.clock.now();
     if (!this.shared || now < this.awayUntil) return;
-    const digest = digestOf(key);
-    if (now - this.windowOf(digest).sharedAt >= SHARE_INTERVAL_MS) await this.share(digest);
+    if (now - this.windowOf(key).sharedAt >= SHARE_INTERVAL_MS) await this.share(key);
   }
 
   /** Ends the exchange with the shared store. */
@@ -97,11 +102,11 @@ export class Limiter {
     this.shared = null;
   }
 
-  private windowOf(digest: string): Window {
-    const known = this.windows.get(digest);
+  private windowOf(key: LimitKey): Window {
+    const known = this.windows.get(key);
     if (known && (known.count === 0 || this.clock.now() < known.endsAt)) return known;
     const window: Window = { count: 0, unshared: 0, endsAt: 0, sharedAt: known?.sharedAt ?? -Infinity, sharing: null };
-    this.windows.set(digest, window);
+    this.windows.set(key, window);
     return window;
   }
 
@@ -109,9 +114,9 @@ export class Limiter {
     return Math.max(1, Math.ceil((endsAt - this.clock.now()) / 1_000));
   }
 
-  private shareSoon(digest: string): void {
+  private shareSoon(key: LimitKey): void {
     if (!this.shared) return;
-    this.due.add(digest);
+    this.due.add(key);
     if (this.isScheduled) return;
     this.isScheduled = true;
     const delayMs = Math.max(SHARE_INTERVAL_MS, this.awayUntil - this.clock.now());
@@ -119,29 +124,29 @@ export class Limiter {
   }
 
   private async shareAll(): Promise<void> {
-    const digests = [...this.due];
+    const keys = [...this.due];
     this.due.clear();
-    await Promise.all(digests.map((digest) => this.share(digest)));
+    await Promise.all(keys.map((key) => this.share(key)));
     this.isScheduled = false;
-    for (const digest of this.due) this.shareSoon(digest);
+    for (const key of this.due) this.shareSoon(key);
   }
 
   /** One exchange of a key at a time. Never rejects. */
-  private async share(digest: string): Promise<void> {
-    const window = this.windows.peek(digest);
+  private async share(key: LimitKey): Promise<void> {
+    const window = this.windows.peek(key);
     if (!window || !this.shared) return;
-    window.sharing ??= this.exchange(digest, window, this.shared).finally(() => (window.sharing = null));
+    window.sharing ??= this.exchange(key, window, this.shared).finally(() => (window.sharing = null));
     await window.sharing;
     // Events that were counted during the exchange, or that a failure left.
-    if (window.unshared > 0) this.shareSoon(digest);
+    if (window.unshared > 0) this.shareSoon(key);
   }
 
   /** Adds this process's events to the shared count, and takes over the total. */
-  private async exchange(digest: string, window: Window, shared: SharedCounter): Promise<void> {
+  private async exchange(key: LimitKey, window: Window, shared: SharedCounter): Promise<void> {
     const sent = window.unshared;
     window.unshared = 0;
     try {
-      const total = await (sent > 0 ? shared.penalty(digest, sent) : shared.get(digest));
+      const total = await (sent > 0 ? shared.penalty(key, sent) : shared.get(key));
       if (total) this.takeOver(window, total);
     } catch (error) {
       window.unshared += sent;
@@ -167,6 +172,3 @@ export class Limiter {
     this.logger.warn(`the shared rate limit store failed (${reason}); this process counts alone until it works again`);
   }
 }
-
-/** Keys contain untrusted input of any length, which may even be a secret, so only a digest is stored. */
-const digestOf = (key: string): string => hash('sha256', key, 'base64url').slice(0, 22);

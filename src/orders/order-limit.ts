@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { PendingLimit } from '../clients/pending-limit.js';
 import { tooManyRequests } from '../http/problem.js';
-import type { Limiter } from '../limits/limiter.js';
+import { type Limiter, limitKey } from '../limits/limiter.js';
 import { Limits } from '../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 
@@ -20,7 +20,7 @@ export class OrderLimit {
 
   /** Counts a request. Throws 429 with Retry-After if it exceeds a limit. */
   async count(clientId: string): Promise<void> {
-    const wait = this.limiter?.count(clientId) ?? 0;
+    const wait = this.limiter?.count(limitKey(clientId)) ?? 0;
     if (wait > 0) throw tooManyRequests('too many new orders; create them more slowly', wait);
     await this.pending.check(clientId);
   }

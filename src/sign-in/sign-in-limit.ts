@@ -2,7 +2,7 @@ import type { Failure } from '../audit/failure-counts.js';
 import { addressGroup } from '../http/client-address.js';
 import { Problem } from '../http/problem.js';
 import { type FailureLimit, TooManyFailures } from '../limits/failure-limit.js';
-import type { Limiter } from '../limits/limiter.js';
+import { type Limiter, limitKey } from '../limits/limiter.js';
 
 /** Who tries to sign in, and from where. */
 export interface SignInAttempt {
@@ -32,7 +32,7 @@ export class SignInLimit {
   /** Runs `check` within the limits. Throws 429 if one is reached. */
   async run({ name, address, subject }: SignInAttempt, check: () => Promise<boolean>): Promise<boolean> {
     const group = addressGroup(address ?? '');
-    const wait = this.perAddress.read(group).wait;
+    const wait = this.perAddress.read(limitKey(group)).wait;
     try {
       if (wait > 0) throw new TooManyFailures(wait);
       await this.perName.run(`${group} ${name}`, () => required(check), isWrongPassword);
@@ -44,7 +44,7 @@ export class SignInLimit {
       this.count(isBlocked ? 'blocked' : 'failure');
       this.record({ subject, address, isBlocked });
       if (isBlocked) throw slowDown(error.waitSeconds);
-      this.perAddress.count(group);
+      this.perAddress.count(limitKey(group));
       return false;
     }
   }

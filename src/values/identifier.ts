@@ -42,7 +42,15 @@ const RANDOM_WIDTH = 12;
  * environment sort by creation time. The time has no capitals, so linguistic collations of Postgres sort it the same way.
  */
 export function newId(environment: Environment, nowMs: number): string {
-  return LETTER[environment] + nowMs.toString(36).padStart(TIME_WIDTH, '0') + randomAlphanumeric(RANDOM_WIDTH);
+  return LETTER[environment] + timeText(nowMs) + randomAlphanumeric(RANDOM_WIDTH);
+}
+
+let [writtenMs, written] = [NaN, ''];
+
+/** Kept for the next id, because `toString(36)` takes longer than the random characters. */
+function timeText(ms: number): string {
+  if (ms !== writtenMs) [writtenMs, written] = [ms, ms.toString(36).padStart(TIME_WIDTH, '0')];
+  return written;
 }
 
 /** When an id of {@link newId} was made, in milliseconds since 1970. */
@@ -50,7 +58,7 @@ export const timeOfId = (id: string): number => Number.parseInt(id.slice(1, 1 + 
 
 /** Not greater than any id that is made at this time or later, and greater than every earlier one. */
 export const firstIdAt = (environment: Environment, ms: number): string =>
-  LETTER[environment] + Math.max(0, Math.floor(ms)).toString(36).padStart(TIME_WIDTH, '0');
+  LETTER[environment] + timeText(Math.max(0, Math.floor(ms)));
 
 /** The form of {@link newId}'s ids. Check it before a query: Postgres rejects NUL and MySQL ignores trailing spaces. */
 export const ID = /^[A-Za-z0-9]{22}$/;

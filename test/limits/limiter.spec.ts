@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { Limiter, type SharedCounter } from '../../src/limits/limiter.js';
+import { limitKey, Limiter, type SharedCounter } from '../../src/limits/limiter.js';
 import { TestClock, TestStore } from './support.js';
 
 const RATE = { count: 3, seconds: 60 };
@@ -7,7 +7,7 @@ const RATE = { count: 3, seconds: 60 };
 const limiter = (clock: TestClock, store: SharedCounter | null = null): Limiter => new Limiter(RATE, store, clock);
 
 function countTimes(limited: Limiter, times: number): number[] {
-  return Array.from({ length: times }, () => limited.count('a'));
+  return Array.from({ length: times }, () => limited.count(limitKey('a')));
 }
 
 describe('a limit', () => {
@@ -15,10 +15,10 @@ describe('a limit', () => {
     const clock = new TestClock();
     const limited = limiter(clock);
     expect(countTimes(limited, 3)).toEqual([0, 0, 0]);
-    expect(limited.read('a')).toEqual({ left: 0, wait: 60 });
+    expect(limited.read(limitKey('a'))).toEqual({ left: 0, wait: 60 });
     clock.skip(20_500);
-    expect(limited.count('a')).toBe(40);
-    expect(limited.read('b')).toEqual({ left: 3, wait: 0 });
+    expect(limited.count(limitKey('a'))).toBe(40);
+    expect(limited.read(limitKey('b'))).toEqual({ left: 3, wait: 0 });
   });
 
   test('begins a new window after the end of the last one', () => {
@@ -26,16 +26,16 @@ describe('a limit', () => {
     const limited = limiter(clock);
     countTimes(limited, 9);
     clock.skip(60_000);
-    expect(limited.read('a')).toEqual({ left: 3, wait: 0 });
+    expect(limited.read(limitKey('a'))).toEqual({ left: 3, wait: 0 });
     expect(countTimes(limited, 4)).toEqual([0, 0, 0, 60]);
   });
 
   test('keeps only the most recently used keys', () => {
     const limited = limiter(new TestClock());
     countTimes(limited, 3);
-    for (let n = 0; n < 50_000; n += 1) limited.count(`invented-${n}`);
-    expect(limited.read('a').left).toBe(3);
-    expect(limited.read('invented-49999').left).toBe(2);
+    for (let n = 0; n < 50_000; n += 1) limited.count(limitKey(`invented-${n}`));
+    expect(limited.read(limitKey('a')).left).toBe(3);
+    expect(limited.read(limitKey('invented-49999')).left).toBe(2);
   });
 });
 
@@ -46,8 +46,8 @@ describe('two processes', () => {
     const [one, other] = [limiter(clock, store), limiter(clock, store)];
     countTimes(one, 3);
     await clock.pass(1_000);
-    await other.refresh('a');
-    expect(other.read('a').wait).toBeGreaterThan(0);
+    await other.refresh(limitKey('a'));
+    expect(other.read(limitKey('a')).wait).toBeGreaterThan(0);
   });
 
   test('add up what each of them counted', async () => {
@@ -57,8 +57,8 @@ describe('two processes', () => {
     countTimes(one, 2);
     countTimes(other, 1);
     await clock.pass(1_000);
-    await one.refresh('a');
-    expect([one.read('a').left, other.read('a').left]).toEqual([0, 0]);
+    await one.refresh(limitKey('a'));
+    expect([one.read(limitKey('a')).left, other.read(limitKey('a')).left]).toEqual([0, 0]);
   });
 
   test('count alone while the shared store fails, and together once it works again', async () => {
@@ -68,12 +68,12 @@ describe('two processes', () => {
     store.fails = true;
     countTimes(one, 2);
     await clock.pass(1_000);
-    expect([one.read('a').left, other.read('a').left]).toEqual([1, 3]);
+    expect([one.read(limitKey('a')).left, other.read(limitKey('a')).left]).toEqual([1, 3]);
     store.fails = false;
     await clock.pass(5_000);
-    await one.refresh('a');
-    await other.refresh('a');
-    expect(other.read('a').left).toBe(1);
+    await one.refresh(limitKey('a'));
+    await other.refresh(limitKey('a'));
+    expect(other.read(limitKey('a')).left).toBe(1);
   });
 
   test('do not wait for a store that just failed', async () => {
@@ -81,10 +81,10 @@ describe('two processes', () => {
     const store = new TestStore(clock);
     store.fails = true;
     const limited = limiter(clock, store);
-    for (let n = 0; n < 10; n += 1) await limited.refresh(`key-${n}`);
+    for (let n = 0; n < 10; n += 1) await limited.refresh(limitKey(`key-${n}`));
     expect(store.calls).toBe(1);
     await clock.pass(5_000);
-    await limited.refresh('a');
+    await limited.refresh(limitKey('a'));
     expect(store.calls).toBe(2);
   });
 
@@ -95,8 +95,8 @@ describe('two processes', () => {
     countTimes(limited, 3);
     await clock.pass(1_000);
     store.forget();
-    await limited.refresh('a');
-    expect(limited.read('a').left).toBe(0);
+    await limited.refresh(limitKey('a'));
+    expect(limited.read(limitKey('a')).left).toBe(0);
   });
 
   test('exchange each key at most four times a second, however many events there are', async () => {
@@ -105,7 +105,7 @@ describe('two processes', () => {
     const limited = limiter(clock, store);
     for (let n = 0; n < 10; n += 1) {
       countTimes(limited, 100);
-      await limited.refresh('a');
+      await limited.refresh(limitKey('a'));
       await clock.pass(100);
     }
     expect(store.calls).toBeLessThanOrEqual(4);

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { addressGroup } from '../../http/client-address.js';
 import { Problem } from '../../http/problem.js';
-import type { Limiter } from '../../limits/limiter.js';
+import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { addressLimit } from '../client-authentication/client-failures.js';
@@ -20,7 +20,7 @@ export class TokenFailures {
 
   /** Counts an invalid token. Throws if it exceeds the limit. */
   count(address: string): void {
-    const wait = this.failures.count(addressGroup(address));
+    const wait = this.failures.count(limitKey(addressGroup(address)));
     if (wait === 0) return;
     const detail = 'too many invalid access tokens; try again later';
     throw new Problem(429, 'Too Many Requests', detail).with({ 'Retry-After': String(wait) });

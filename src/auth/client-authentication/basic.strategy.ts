@@ -9,11 +9,6 @@ import { type BasicCredentials, parseBasicHeader } from '../../http/basic-creden
 /** Not `basic`: an embedding application may register its own strategy with that name. */
 const NAME = 'usher-basic';
 
-interface Options {
-  /** What the request's Authorization header holds, if it was parsed before. */
-  credentials?: BasicCredentials[];
-}
-
 /**
  * HTTP Basic for API clients (specification 5.2). passport-http is not used to parse the header: it ignores text after
  * a second colon, so it would accept `secret:anything`, and it accepts any scheme that contains "basic".
@@ -25,24 +20,23 @@ export class BasicStrategy extends PassportStrategy(PassportBasicStrategy, NAME)
   }
 
   /**
-   * Runs the strategy for one request, as passport's middleware does: on an object with the actions of this request. Null for
-   * wrong credentials. The middleware itself would keep each request in memory until a full garbage collection, because V8
-   * allocates the functions that it assigns to properties in the old space.
+   * The client of the first credentials that are valid; null if none are. Usher's guard calls it without passport's middleware,
+   * which would keep each request in memory until a full garbage collection: V8 allocates the functions that it assigns to
+   * properties in the old space.
    */
-  identify(credentials: BasicCredentials[]): Promise<AuthenticatedClient | null> {
-    return new Promise((resolve, reject) => {
-      const succeed = (_: unknown, found: AuthenticatedClient): void => resolve(found);
-      const fail = (): void => resolve(null);
-      const actions = { success: { value: succeed }, fail: { value: fail }, error: { value: reject } };
-      const strategy = Object.create(this, actions) as BasicStrategy;
-      strategy.authenticate({ headers: {} }, { credentials });
-    });
+  async identify(credentials: BasicCredentials[]): Promise<AuthenticatedClient | null> {
+    for (const { id, secret } of credentials) {
+      const found = await this.validate(id, secret);
+      if (found) return found;
+    }
+    return null;
   }
 
-  override authenticate({ headers }: { headers: { authorization?: string } }, options: Options = {}): void {
-    // Passport's middleware replaces these actions for each request, so read them before anything asynchronous.
+  /** For passport's middleware, such as that of `AuthGuard('usher-basic')` in an application. */
+  override authenticate({ headers }: { headers: { authorization?: string } }): void {
+    // The middleware replaces these actions for each request, so read them before anything asynchronous.
     const { success, fail, error } = this as object as StrategyCreatedStatic;
-    this.firstValid(options.credentials ?? parseBasicHeader(headers.authorization)).then(
+    this.identify(parseBasicHeader(headers.authorization)).then(
       (found) => (found ? success(found.client, found) : fail(401)),
       error,
     );
@@ -51,13 +45,5 @@ export class BasicStrategy extends PassportStrategy(PassportBasicStrategy, NAME)
   /** Required by PassportStrategy. Passport itself does not call it, because authenticate() is overridden. */
   validate(id: string, secret: string): Promise<AuthenticatedClient | null> {
     return this.secrets.authenticate(id, secret);
-  }
-
-  private async firstValid(credentials: BasicCredentials[]): Promise<AuthenticatedClient | null> {
-    for (const { id, secret } of credentials) {
-      const found = await this.validate(id, secret);
-      if (found) return found;
-    }
-    return null;
   }
 }

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { addressGroup } from '../../http/client-address.js';
 import { OAuthError } from '../../http/oauth-error.js';
 import { type FailureLimit, TooManyFailures } from '../../limits/failure-limit.js';
-import type { Limiter } from '../../limits/limiter.js';
+import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Rate } from '../../values/duration.js';
@@ -41,7 +41,7 @@ export class ClientFailures {
     } catch (error) {
       if (error instanceof TooManyFailures) throw slowDown(error.waitSeconds);
       // The same answer whether the client id exists or not.
-      const wait = isInvalidClient(error) ? this.perAddress.count(group) : 0;
+      const wait = isInvalidClient(error) ? this.perAddress.count(limitKey(group)) : 0;
       throw wait > 0 ? slowDown(wait) : error;
     }
   }

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { OAuthError } from '../../http/oauth-error.js';
-import type { Limiter } from '../../limits/limiter.js';
+import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 
@@ -15,7 +15,7 @@ export class TokenLimit {
 
   /** Counts a request. Throws if it exceeds the limit. */
   count(clientId: string): void {
-    const wait = this.limiter?.count(clientId) ?? 0;
+    const wait = this.limiter?.count(limitKey(clientId)) ?? 0;
     if (wait > 0)
       throw new OAuthError('slow_down', 'too many token requests; reuse the access token until it expires', 429, wait);
   }

@@ -27,12 +27,11 @@ export class ClientSecrets {
 
   /**
    * Null for an unknown or disabled client or a wrong secret. The caller cannot distinguish these cases by timing: whatever
-   * does not fit a remembered client is read from the database.
+   * no remembered client presented is read from the database.
    */
   async authenticate(id: string, secret: string): Promise<AuthenticatedClient | null> {
-    const remembered = this.remembered.get(id);
-    const match = this.vault.match(secret, remembered?.secrets ?? []);
-    if (remembered && match) return { client: remembered.client, rememberedSecret: match.id };
+    const remembered = this.remembered.find(id, secret);
+    if (remembered) return remembered;
     const client = await this.read(id, secret);
     return client && { client, rememberedSecret: null };
   }
@@ -64,7 +63,7 @@ export class ClientSecrets {
     const match = this.vault.match(secret, secrets);
     const client = secrets[0]?.client;
     if (!match || client?.id !== id || client.disabledAt !== null) return null;
-    this.remembered.remember(client, secrets, readAt);
+    this.remembered.remember(client, secret, match.id, readAt);
     return client;
   }
 

@@ -1,5 +1,6 @@
+import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { Client, ClientSecret } from '../client.entity.js';
+import type { Client } from '../client.entity.js';
 
 /** Disabling a client must take effect in every process within 5 s, so this is shorter. */
 const TTL_MS = 4_000;
@@ -26,26 +27,31 @@ export interface Requester {
 /** The client was remembered, and it or its secret is no longer valid. Authenticate it again. */
 export class ClientChanged extends Error {}
 
-interface Remembered {
-  client: Client;
-  secrets: ClientSecret[];
-}
-
 /** The clients that authenticated within the last seconds, so that not every request reads them. */
 export class RememberedClients {
-  private readonly clients = new LRUCache<string, Remembered>({ max: MAX_CLIENTS, ttl: TTL_MS, ttlResolution: 0 });
+  /** Keyed by a digest of id and secret, because secrets must not stay in memory. */
+  private readonly clients = new LRUCache<string, AuthenticatedClient>({
+    max: MAX_CLIENTS,
+    ttl: TTL_MS,
+    ttlResolution: 0,
+  });
 
-  get(id: string): Remembered | undefined {
-    return this.clients.get(id);
+  /** The client that presented this secret. */
+  find(id: string, secret: string): AuthenticatedClient | undefined {
+    return this.clients.get(digestOf(id, secret));
   }
 
-  /** `readAt`: when the query for them began, by `performance.now()`. */
-  remember(client: Client, secrets: ClientSecret[], readAt: number): void {
+  /** `secretId`: of the stored secret that fits. `readAt`: when the query for it began, by `performance.now()`. */
+  remember(client: Client, secret: string, secretId: string, readAt: number): void {
     const ttl = Math.floor(TTL_MS - (performance.now() - readAt));
-    if (ttl >= 1) this.clients.set(client.id, { client: Object.freeze(client), secrets }, { ttl });
+    const entry = { client: Object.freeze(client), rememberedSecret: secretId };
+    if (ttl >= 1) this.clients.set(digestOf(client.id, secret), entry, { ttl });
   }
 
   forget(id: string): void {
-    this.clients.delete(id);
+    for (const [key, { client }] of [...this.clients.entries()]) if (client.id === id) this.clients.delete(key);
   }
 }
+
+/** An id contains no colon. The secret has 256 random bits, so no salt is needed. */
+const digestOf = (id: string, secret: string): string => hash('sha256', `${id}:${secret}`, 'base64url');

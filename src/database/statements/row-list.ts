@@ -35,7 +35,8 @@ export function rowList(
     const arrays = names.map((name, index) => `$${index + 1}::${columns[name]}[]`);
     return { sql: `unnest(${arrays.join(', ')}) AS v(${names.join(', ')})`, parameters };
   }
-  const parameters = rows.flatMap((row) => names.map((name) => row[name]));
+  const parameters: unknown[] = [];
+  for (const row of rows) for (const name of names) parameters.push(row[name]);
   const first = `SELECT ${names.map((name) => `? AS ${name}`).join(', ')}`;
   const others = ` UNION ALL SELECT ${names.map(() => '?').join(', ')}`.repeat(rows.length - 1);
   return { sql: `(${first}${others}) v`, parameters };

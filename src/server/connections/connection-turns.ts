@@ -22,10 +22,10 @@ class Connection {
     this.beginNext();
   }
 
-  leave(): void {
+  readonly leave = (): void => {
     this.running -= 1;
     this.beginNext();
-  }
+  };
 
   private beginNext(): void {
     while (this.running < MAX_RUNNING_REQUESTS && this.waiting.length > 0) {
@@ -49,9 +49,9 @@ class Connection {
 export function takeTurns(server: FastifyInstance): void {
   const connections = new WeakMap<Socket, Connection>();
   server.addHook('onRequest', ({ raw: { socket } }, reply, done) => {
-    const connection = connections.get(socket) ?? new Connection(socket);
-    connections.set(socket, connection);
-    reply.raw.once('close', () => connection.leave());
+    let connection = connections.get(socket);
+    if (!connection) connections.set(socket, (connection = new Connection(socket)));
+    reply.raw.once('close', connection.leave);
     connection.enter(done);
   });
 }

@@ -5,7 +5,7 @@ import { ClientsService } from '../../clients/clients.service.js';
 import { PendingLimit } from '../../clients/pending-limit.js';
 import { named } from '../../http/operation.js';
 import { tooManyRequests, validated } from '../../http/problem.js';
-import type { Limiter } from '../../limits/limiter.js';
+import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -66,7 +66,7 @@ export class TestNotifications {
   }
 
   private checkLimit({ id }: Pick<Client, 'id'>): void {
-    const wait = this.limiter.count(id);
+    const wait = this.limiter.count(limitKey(id));
     if (wait > 0) throw tooManyRequests(`only ${TEST_LIMIT.count} tests a minute are allowed; try again later`, wait);
   }
 }

@@ -7,7 +7,7 @@ import { ProblemFilter } from '../../http/error-response.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
 import { conflict, notFound, tooManyRequests, unprocessable, validated } from '../../http/problem.js';
 import { KNOWN_QUERY } from '../../http/query.guard.js';
-import type { Limiter } from '../../limits/limiter.js';
+import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Rate } from '../../values/duration.js';
@@ -46,7 +46,7 @@ export class Certifications {
     // Which of its two secrets the receiver has is not known.
     if (secret.next !== null) throw conflict('the secret of this client is being changed; finish that first');
     await this.pending.check(id);
-    const wait = this.limiter.count(id);
+    const wait = this.limiter.count(limitKey(id));
     if (wait > 0)
       throw tooManyRequests(`only ${LIMIT.count} certifications a minute are allowed; try again later`, wait);
     return certify(this.sender, notifyUrl, secret.current);

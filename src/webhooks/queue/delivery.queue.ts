@@ -73,7 +73,10 @@ export class DeliveryQueue implements OnApplicationShutdown {
       data: jobData(webhook),
       opts: { ...this.jobOptions, jobId: webhook.id, delay: Math.max(0, Math.ceil(delayMs)) },
     }));
-    await this.queue.addBulk(jobs);
+    const [first, ...others] = jobs;
+    // For one job the pipeline of addBulk() would cost several times as much as the job.
+    if (first && others.length === 0) await this.queue.add(first.name, first.data, first.opts);
+    else await this.queue.addBulk(jobs);
   }
 
   /** Removes the jobs of webhooks that are deleted. A job that runs stays, and ends when it finds no row. */

@@ -22,7 +22,7 @@ import { UsherRoutes } from '../../http/oauth-route.js';
 import { tooManyRequests } from '../../http/problem.js';
 import { KNOWN_QUERY, TakesQuery } from '../../http/query.guard.js';
 import { RequestId } from '../../http/request-id.js';
-import type { Limiter } from '../../limits/limiter.js';
+import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
@@ -79,7 +79,7 @@ export class UndeliveredController {
     @Req() request: HttpRequest,
     @Res({ passthrough: true }) response: HttpResponse,
   ): Promise<ResendView> {
-    const wait = this.limiter.count(client.id);
+    const wait = this.limiter.count(limitKey(client.id));
     if (wait > 0)
       throw tooManyRequests(`only ${RESEND_LIMIT.count} resends a minute are allowed; try again later`, wait);
     const view = await this.resends.start({ clientId: client.id, ownerId }, body, {
