@@ -60,8 +60,8 @@ process.exit();
 
 async function measure(rows: Row[]): Promise<void> {
   const effort = options.quick
-    ? { rounds: 1, seconds: 2, concurrency: 32, isQuick: true }
-    : { rounds: 3, seconds: 4, concurrency: 32, isQuick: false };
+    ? { rounds: 1, warmUps: 1, seconds: 2, concurrency: 32, isQuick: true }
+    : { rounds: 3, warmUps: 3, seconds: 4, concurrency: 32, isQuick: false };
   const json = options.json ?? `${RESULTS}/figures.json`;
   mkdirSync(RESULTS, { recursive: true });
   const measured: Measured[] = [];

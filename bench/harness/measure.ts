@@ -16,18 +16,21 @@ export interface Subject {
 export type CpuOf = () => Promise<number>;
 
 /**
- * Measures the subjects in turn, round by round, so that a change of the machine's speed meets all of them. The first
- * round warms up and does not count. The figures are medians over the others.
+ * Measures the subjects in turn, round by round, so that a change of the machine's speed meets all of them. Before them, each
+ * subject warms up for `warmUps` rounds that do not count. The figures are medians over the others.
  */
-export async function inTurn(subjects: Subject[], rounds: number): Promise<Line[]> {
+export async function inTurn(subjects: Subject[], rounds: number, warmUps = 1): Promise<Line[]> {
   const samples = new Map<Subject, Figures[]>(subjects.map((subject) => [subject, []]));
-  for (let round = 0; round <= rounds; round += 1) {
-    for (const subject of subjects) {
-      progress(`${subject.name}: ${round === 0 ? 'warming up' : `round ${round} of ${rounds}`}`);
-      const figures = await subject.sample();
-      if (round > 0) samples.get(subject)!.push(figures);
+  for (const subject of subjects)
+    for (let round = 1; round <= warmUps; round += 1) {
+      progress(`${subject.name}: warming up`);
+      await subject.sample();
     }
-  }
+  for (let round = 1; round <= rounds; round += 1)
+    for (const subject of subjects) {
+      progress(`${subject.name}: round ${round} of ${rounds}`);
+      samples.get(subject)!.push(await subject.sample());
+    }
   return subjects.map((subject) => ({
     subject: subject.name,
     isReference: subject.isReference ?? false,

@@ -1,6 +1,8 @@
 /** How long and how much to measure. */
 export interface Effort {
   rounds: number;
+  /** Rounds before, which do not count: until V8 has compiled what runs often. */
+  warmUps: number;
   seconds: number;
   /** Operations in progress at the same time. */
   concurrency: number;

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const POLL_MS = 25;
-const TIMEOUT_MS = 120_000;
+/** Longer than Usher waits between two attempts, in case the machine pauses and one is repeated. */
+const TIMEOUT_MS = 300_000;
 
 /** Polls until `check` returns a truthy value, and returns that value. */
 export async function waitUntil<T>(what: string, check: () => Promise<T | undefined | false>): Promise<T> {

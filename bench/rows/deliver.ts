@@ -29,7 +29,7 @@ export const deliver: Row = {
     const two = await usherSubject(`${USHER}, two workers`, 2, receiver, count, effort);
     const bare = await bareSubject(one.notification, receiver, count);
     const subjects = [await loopSubject(one.notification, receiver, count, effort), bare, one, two];
-    const lines = await inTurn(subjects, effort.rounds);
+    const lines = await inTurn(subjects, effort.rounds, effort.warmUps);
     for (const { name, sample } of [bare, one]) {
       progress(`${name}: counting statements and commands`);
       const { sql, redis } = await commandsDuring(sample);

@@ -27,7 +27,7 @@ export const guard: Row = {
       guarded.subject(CACHED, { ...ORDER, headers }),
       guarded.subject('guarded, a look-up each', () => ({ ...ORDER, headers: others[next++ % others.length]! })),
     ];
-    const lines = relativeTo(await inTurn(subjects, effort.rounds), CPU, ECHO, `CPU, ${ECHO} = 1`);
+    const lines = relativeTo(await inTurn(subjects, effort.rounds, effort.warmUps), CPU, ECHO, `CPU, ${ECHO} = 1`);
     const value = ratio(lines, CPU, CACHED, ECHO);
     return { lines, checks: [{ what: `${CACHED}: CPU against a ${ECHO}`, value, target: { most: 1.3 } }] };
   },

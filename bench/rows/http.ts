@@ -10,29 +10,33 @@ import { basic } from '../usher/usher.js';
 const ECHO = 'Fastify echo';
 const OIDC_REDIS = 'oidc-provider, Redis';
 const MARIADB: BackendName = 'MariaDB + Redis';
+const WITH_LISTENER = `${MARIADB}, a listener of the application`;
 const ECHO_CPU = `CPU, ${ECHO} = 1`;
 
 interface Definition extends Pick<Row, 'name' | 'title'> {
   references?: (effort: Effort) => Promise<Subject[]>;
   usherSubject: (booth: Booth, name: string) => Subject | Promise<Subject>;
+  /** Usher inside another application. */
+  hostSubject?: (effort: Effort) => Promise<Subject>;
   checks: (lines: Line[]) => Check[];
 }
 
-const cpuCheck = (lines: Line[], subject: BackendName, most: number, stretch?: number): Check => ({
+const cpuCheck = (lines: Line[], subject: string, most: number, stretch?: number): Check => ({
   what: `${subject}: CPU against a ${ECHO}`,
   value: ratio(lines, CPU, subject, ECHO),
   target: { most, ...(stretch !== undefined && { stretch }) },
 });
 
 /** A row of HTTP requests: Usher on each backend, beside a server that only echoes. */
-const rowOf = ({ name, title, references, usherSubject, checks }: Definition): Row => ({
+const rowOf = ({ name, title, references, usherSubject, hostSubject, checks }: Definition): Row => ({
   name,
   title,
   plotted: CPU,
   async run(effort) {
     const subjects = [await echo('fastify-echo.mjs', ECHO, effort), ...((await references?.(effort)) ?? [])];
     for (const backend of BACKENDS) subjects.push(await usherSubject(await Booth.open(backend, effort), backend));
-    const lines = relativeTo(await inTurn(subjects, effort.rounds), CPU, ECHO, ECHO_CPU);
+    if (hostSubject) subjects.push(await hostSubject(effort));
+    const lines = relativeTo(await inTurn(subjects, effort.rounds, effort.warmUps), CPU, ECHO, ECHO_CPU);
     return { lines, checks: checks(lines) };
   },
 });
@@ -51,6 +55,12 @@ async function oidcProvider(name: string, settings: Record<string, string>, effo
   const headers = basic(id, secret);
   return { ...server.subject(name, { path: '/token', headers, form: CREDENTIALS }), isReference: true };
 }
+
+const orders = (name: string, server: Requests, booth: Booth, headers: Record<string, string>): Subject =>
+  server.does(name, async () => {
+    const { key } = await server.send({ path: '/movie-orders', headers, body: ORDER });
+    await server.send(booth.completion(key!));
+  });
 
 export const httpRows: Row[] = [
   rowOf({
@@ -106,13 +116,14 @@ export const httpRows: Row[] = [
   rowOf({
     name: 'order',
     title: 'one order created and completed over REST with its notification recorded, beside an echo',
-    usherSubject: async (booth, name) => {
+    usherSubject: async (booth, name) => orders(name, booth, booth, await booth.bearer()),
+    hostSubject: async (effort) => {
+      const booth = await Booth.open(MARIADB, effort);
       const headers = await booth.bearer();
-      return booth.does(name, async () => {
-        const { key } = await booth.send({ path: '/movie-orders', headers, body: ORDER });
-        await booth.send(booth.completion(key!));
-      });
+      await booth.server.stop();
+      const host = await ServerProcess.start(reference('order-host.mjs'), booth.usher.settings);
+      return orders(WITH_LISTENER, new Requests(host, effort), booth, headers);
     },
-    checks: (lines) => [cpuCheck(lines, MARIADB, 16, 12)],
+    checks: (lines) => [cpuCheck(lines, MARIADB, 16, 12), cpuCheck(lines, WITH_LISTENER, 16)],
   }),
 ];

@@ -46,7 +46,7 @@ export const latency: Row = {
       { name: bareAt(rate), isReference: true, sample: () => offered(rate, producing, receiver, effort) },
       { name: usherAt(rate), sample: () => offered(rate, completing, receiver, effort) },
     ]);
-    const lines = await inTurn(subjects, effort.rounds);
+    const lines = await inTurn(subjects, effort.rounds, effort.isQuick ? 1 : 2);
     return { lines, checks: [checkOf(lines)] };
   },
 };

@@ -24,7 +24,17 @@ class RotaController {
   }
 }
 
-@Module({ providers: [StaffStrategy], controllers: [RotaController] })
+/** Guarded by passport's own middleware with Usher's strategy. Passport knows the strategy of the last Usher. */
+@Controller('programme')
+@UseGuards(AuthGuard('usher-basic'))
+class ProgrammeController {
+  @Get()
+  programme(): string[] {
+    return [];
+  }
+}
+
+@Module({ providers: [StaffStrategy], controllers: [RotaController, ProgrammeController] })
 class StaffModule {}
 
 const STAFF = basic('staff', 'popcorn');
@@ -50,8 +60,9 @@ afterAll(async () => {
 const tokenFrom = async (usher: TestUsher, authorization: string): Promise<number> =>
   (await usher.request('POST', '/auth/token', { authorization }, { grant_type: 'client_credentials' })).status;
 
-const rotaFor = async (authorization: string): Promise<number> =>
-  (await fetch(`${await staff.getUrl()}/rota`, { headers: { authorization } })).status;
+const statusOf = async (path: string, authorization: string): Promise<number> =>
+  (await fetch(`${await staff.getUrl()}${path}`, { headers: { authorization } })).status;
+const rotaFor = (authorization: string): Promise<number> => statusOf('/rota', authorization);
 
 test('the application and each Usher accept only their own users, in any order of registration', async () => {
   expect(await tokenFrom(first, clientOfFirst.basic)).toBe(200);
@@ -60,4 +71,11 @@ test('the application and each Usher accept only their own users, in any order o
   for (const stranger of [STAFF, clientOfSecond.basic]) expect(await tokenFrom(first, stranger)).toBe(401);
   for (const stranger of [STAFF, clientOfFirst.basic]) expect(await tokenFrom(second, stranger)).toBe(401);
   for (const stranger of [clientOfFirst.basic, clientOfSecond.basic]) expect(await rotaFor(stranger)).toBe(401);
+});
+
+test('passport’s AuthGuard accepts Usher’s clients by the name of the strategy', async () => {
+  expect(await statusOf('/programme', clientOfSecond.basic)).toBe(200);
+  expect(await statusOf('/programme', `Bearer ${clientOfSecond.secret}`)).toBe(401);
+  const more = basic(clientOfSecond.id, `${clientOfSecond.secret}:anything`);
+  for (const stranger of [STAFF, clientOfFirst.basic, more]) expect(await statusOf('/programme', stranger)).toBe(401);
 });

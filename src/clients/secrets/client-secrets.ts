@@ -1,7 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, type EntityManager, IsNull, MoreThan, Repository, type SelectQueryBuilder } from 'typeorm';
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { type DataSource, type EntityManager, IsNull, MoreThan, Repository } from 'typeorm';
+import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, nowExpression } from '../../database/sql.js';
+import { isOneOf } from '../../database/statements/row-list.js';
+import { entityOf, runStatement, statementFor } from '../../database/statements/statement.js';
 import { Client, ClientSecret } from '../client.entity.js';
 import { type AuthenticatedClient, RememberedClients, type Requester } from './remembered-clients.js';
 import { Vault } from './vault.js';
@@ -56,9 +58,12 @@ export class ClientSecrets {
 
   private async read(id: string, secret: string): Promise<Client | null> {
     const readAt = performance.now();
-    const secrets = (await this.valid()
+    const secrets = (await this.secrets
+      .createQueryBuilder('secret')
       .innerJoinAndMapOne('secret.client', Client, 'client', 'client.id = secret.clientId')
-      .andWhere('secret.clientId = :id', { id })
+      .where('secret.clientId = :id', { id })
+      .andWhere(`(secret.expiresAt IS NULL OR secret.expiresAt > ${nowExpression(this.secrets.manager.dataSource)})`)
+      .orderBy('secret.id')
       .getMany()) as (ClientSecret & { client: Client })[];
     const match = this.vault.match(secret, secrets);
     const client = secrets[0]?.client;
@@ -69,7 +74,18 @@ export class ClientSecrets {
 
   /** Keyed by client id. A client without a valid secret is omitted. */
   async signingPairs(clientIds: string[]): Promise<Map<string, SigningPair>> {
-    const found = await this.valid().andWhere('secret.clientId IN (:...clientIds)', { clientIds }).getMany();
+    const { dataSource } = this.secrets.manager;
+    const statement = statementFor(
+      dataSource,
+      (parameter) => `
+        SELECT * FROM ${tableOf(dataSource, ClientSecret)}
+        WHERE client_id ${isOneOf(dataSource, parameter, clientIds)}
+          AND (expires_at IS NULL OR expires_at > ${nowExpression(dataSource)})
+        ORDER BY id`,
+      'usher_signing_pairs',
+    );
+    const { rows } = await runStatement(dataSource, statement);
+    const found = rows.map((row) => entityOf(dataSource, ClientSecret, row));
     const pairs = clientIds.map((id) => [id, signers(found.filter(({ clientId }) => clientId === id))] as const);
     return new Map(pairs.filter((entry): entry is [string, SigningPair] => entry[1] !== null));
   }
@@ -77,14 +93,6 @@ export class ClientSecrets {
   /** Decrypts the secret. Throws if its master key is missing. */
   open(secret: ClientSecret): string {
     return this.vault.open(secret, secret.clientId);
-  }
-
-  private valid(): SelectQueryBuilder<ClientSecret> {
-    const now = nowExpression(this.secrets.manager.dataSource);
-    return this.secrets
-      .createQueryBuilder('secret')
-      .where(`(secret.expiresAt IS NULL OR secret.expiresAt > ${now})`)
-      .orderBy('secret.id');
   }
 }
 

@@ -47,11 +47,12 @@ export function figureRows(outcomes: RecordedOutcome[], shard: number): FigureRo
       { client_id: '', starts_at: startOf(TOTAL_PERIOD_MS), host: '', shard },
       { client_id: clientId, starts_at: startOf(HOUR_MS), host: hostOf(notifyUrl), shard },
     ];
+    const additions = additionsOf(outcome);
     for (const key of keys) {
       const name = `${key.client_id} ${key.starts_at} ${key.host}`;
       const row = rows.get(name) ?? { ...key, ...ZEROS };
       rows.set(name, row);
-      for (const [column, value] of additionsOf(outcome)) row[column] = Number(row[column]) + value;
+      for (const [column, value] of additions) row[column] = Number(row[column]) + value;
     }
   }
   return [...rows].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, row]) => row);

@@ -102,6 +102,19 @@ describe('a remembered client', () => {
     expect((await client.token()).status).toBe(200);
   });
 
+  test('is not taken for another one, whose id and secret have the same characters in a row', async () => {
+    await usher.clients.import('Short id', null, { id: 'cinema', secret: 'north:secret' });
+    await usher.clients.import('Long id', null, { id: 'cinema:north', secret: 'another one' });
+    const status = async (credentials: string): Promise<number> => {
+      const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`;
+      return (await usher.request('POST', '/auth/token', { authorization }, { grant_type: 'client_credentials' }))
+        .status;
+    };
+    expect(await status('cinema:north:secret')).toBe(200);
+    expect(await status('cinema%3Anorth:secret')).toBe(401);
+    expect(await status('cinema%3Anorth:another one')).toBe(200);
+  });
+
   test('that is disabled by another process gets no further token', async () => {
     const client = await usher.client();
     const refreshToken = (await client.token()).body.refresh_token;
