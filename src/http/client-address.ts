@@ -19,6 +19,7 @@ export function plainAddress(text: string): string | null {
  * because one household or server usually has a whole /64.
  */
 export function addressGroup(address: string): string {
+  if (isIP(address) === 4) return address;
   const plain = plainAddress(address);
   if (plain === null) return 'unknown';
   return isIP(plain) === 4 ? plain : `${network(plain).join(':')}::/64`;

@@ -11,8 +11,10 @@ const ENCODINGS = new Map<string, BodyEncoding>([
 ]);
 
 /** The encoding in a Content-Type header. Null if it is not supported or the charset is not UTF-8. */
-export function bodyEncoding(contentType: string | undefined): BodyEncoding | null {
-  const [type = '', ...parameters] = (contentType ?? '').split(';').map((part) => part.trim().toLowerCase());
+export function bodyEncoding(contentType = ''): BodyEncoding | null {
+  const plain = ENCODINGS.get(contentType);
+  if (plain !== undefined) return plain;
+  const [type = '', ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase());
   return parameters.every(isSupported) ? (ENCODINGS.get(type) ?? null) : null;
 }
 

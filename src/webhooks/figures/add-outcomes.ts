@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { tableOf } from '../../database/data-source.js';
-import { type ListColumn, rowList, valueList } from '../../database/statements/row-list.js';
+import { valueList } from '../../database/statements/row-list.js';
 import { runStatement } from '../../database/statements/statement.js';
 import { hostOf } from '../contact/failing-hosts.js';
 import type { FinalStatus } from '../webhook-ended.event.js';
@@ -26,7 +26,14 @@ export const TOTAL_PERIOD_MS = 300_000;
 const SHARDS = 16;
 const SHARD_OF_PROCESS = randomInt(SHARDS);
 
-type FigureRow = Record<string, string | number>;
+/** What is added to one row. */
+interface Figure {
+  clientId: string;
+  startsAt: number;
+  host: string;
+  /** In the order of {@link FIGURE_COLUMNS}. An object with so many fields would cost a delivery more than the rest of this file. */
+  counts: number[];
+}
 
 /**
  * Adds outcomes to the figures, by one statement. Call it last in the transaction that records them, because the rows that it
@@ -34,72 +41,75 @@ type FigureRow = Record<string, string | number>;
  */
 export async function addOutcomes(manager: EntityManager, outcomes: RecordedOutcome[]): Promise<void> {
   const added = outcomes.filter(({ attempt, ended }) => attempt !== null || ended !== null);
-  if (added.length > 0) await add(manager, figureRows(added, SHARD_OF_PROCESS));
+  if (added.length > 0) await add(manager, figuresOf(added));
 }
 
-/** The rows to add, in key order, so that two batches never wait for each other in a circle. */
-export function figureRows(outcomes: RecordedOutcome[], shard: number): FigureRow[] {
-  const rows = new Map<string, FigureRow>();
+/** What to add, in key order, so that two batches never wait for each other in a circle. */
+function figuresOf(outcomes: RecordedOutcome[]): Figure[] {
+  const figures = new Map<string, Figure>();
+  const count = (clientId: string, startsAt: number, host: string, additions: Addition[]): void => {
+    const name = `${clientId} ${startsAt} ${host}`;
+    const figure = figures.get(name) ?? { clientId, startsAt, host, counts: [...ZEROS] };
+    figures.set(name, figure);
+    for (const [column, value] of additions) figure.counts[column] = (figure.counts[column] ?? 0) + value;
+  };
   for (const outcome of outcomes) {
-    const { clientId, notifyUrl } = outcome.webhook;
-    const startOf = (periodMs: number): number => outcome.endedAt - (outcome.endedAt % periodMs);
-    const keys = [
-      { client_id: '', starts_at: startOf(TOTAL_PERIOD_MS), host: '', shard },
-      { client_id: clientId, starts_at: startOf(HOUR_MS), host: hostOf(notifyUrl), shard },
-    ];
+    const { webhook, endedAt } = outcome;
     const additions = additionsOf(outcome);
-    for (const key of keys) {
-      const name = `${key.client_id} ${key.starts_at} ${key.host}`;
-      const row = rows.get(name) ?? { ...key, ...ZEROS };
-      rows.set(name, row);
-      for (const [column, value] of additions) row[column] = Number(row[column]) + value;
-    }
+    count('', endedAt - (endedAt % TOTAL_PERIOD_MS), '', additions);
+    count(webhook.clientId, endedAt - (endedAt % HOUR_MS), hostOf(webhook.notifyUrl), additions);
   }
-  return [...rows].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, row]) => row);
+  return [...figures].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, figure]) => figure);
 }
 
-const ZEROS = Object.fromEntries(FIGURE_COLUMNS.map((name) => [name, 0]));
+const ZEROS = FIGURE_COLUMNS.map(() => 0);
 
-function additionsOf({ webhook, endedAt, attempt, ended }: RecordedOutcome): [column: string, value: number][] {
-  const additions: [string, number][] = [];
+/** A position in {@link FIGURE_COLUMNS}, and what is added there. */
+type Addition = [column: number, value: number];
+
+const position = (name = ''): number => FIGURE_COLUMNS.indexOf(name);
+const AT = {
+  attempts: position('attempts'),
+  failures: position('failures'),
+  delivered: position('delivered'),
+  endedFailed: position('ended_failed'),
+  durationSum: position('duration_sum'),
+  firstDuration: position(DURATION_COLUMNS[0]),
+  firstReceipt: position(RECEIPT_COLUMNS[0]),
+};
+
+function additionsOf({ webhook, endedAt, attempt, ended }: RecordedOutcome): Addition[] {
+  const additions: Addition[] = [];
   if (attempt) {
     const durationMs = Math.round(attempt.durationMs);
-    additions.push(['attempts', 1], ['duration_sum', durationMs]);
-    additions.push([DURATION_COLUMNS[bucketOf(DURATION_BOUNDS_MS, durationMs)] ?? '', 1]);
-    if (attempt.hasFailed) additions.push(['failures', 1]);
+    additions.push([AT.attempts, 1], [AT.durationSum, durationMs]);
+    additions.push([AT.firstDuration + bucketOf(DURATION_BOUNDS_MS, durationMs), 1]);
+    if (attempt.hasFailed) additions.push([AT.failures, 1]);
   }
-  if (ended === 'FAILED') additions.push(['ended_failed', 1]);
+  if (ended === 'FAILED') additions.push([AT.endedFailed, 1]);
   if (ended === 'SUCCESS') {
     const bucket = bucketOf(RECEIPT_BOUNDS_MS, Math.max(0, endedAt - webhook.createdAt));
-    additions.push(['delivered', 1], [RECEIPT_COLUMNS[bucket] ?? '', 1]);
+    additions.push([AT.delivered, 1], [AT.firstReceipt + bucket, 1]);
   }
   return additions;
 }
 
-const COLUMNS: Record<string, ListColumn> = {
-  client_id: 'text',
-  starts_at: 'bigint',
-  host: 'text',
-  shard: 'int',
-  ...Object.fromEntries(FIGURE_COLUMNS.map((name) => [name, name === 'duration_sum' ? 'bigint' : 'int'])),
-};
-const NAMES = Object.keys(COLUMNS);
+const KEY = ['client_id', 'starts_at', 'host', 'shard'];
+const COLUMNS = [...KEY, ...FIGURE_COLUMNS].join(', ');
+const SUMS = FIGURE_COLUMNS.map((name) => `${name} = ${name} + VALUES(${name})`).join(', ');
+const SUMS_ON_POSTGRES = FIGURE_COLUMNS.map((name) => `${name} = f.${name} + EXCLUDED.${name}`).join(', ');
 
-async function add(manager: EntityManager, rows: FigureRow[]): Promise<void> {
+async function add(manager: EntityManager, figures: Figure[]): Promise<void> {
   const { dataSource } = manager;
   const table = tableOf(dataSource, DeliveryFigure);
-  const into = `INSERT INTO ${table} ${dataSource.options.type === 'postgres' ? 'AS f ' : ''}(${NAMES.join(', ')})`;
-  if (dataSource.options.type === 'postgres') {
-    const { sql, parameters } = rowList(dataSource, COLUMNS, rows);
-    const sums = FIGURE_COLUMNS.map((name) => `${name} = f.${name} + EXCLUDED.${name}`).join(', ');
-    const text = `${into} SELECT * FROM ${sql} ON CONFLICT (client_id, starts_at, host, shard) DO UPDATE SET ${sums}`;
-    await runStatement(manager, { text, parameters, name: 'usher_add_figures' });
-    return;
-  }
-  const sums = FIGURE_COLUMNS.map((name) => `${name} = ${name} + VALUES(${name})`).join(', ');
   const { sql, parameters } = valueList(
     dataSource,
-    rows.map((row) => NAMES.map((name) => row[name])),
+    figures.map(({ clientId, startsAt, host, counts }) => [clientId, startsAt, host, SHARD_OF_PROCESS, ...counts]),
   );
-  await runStatement(manager, { text: `${into} VALUES ${sql} ON DUPLICATE KEY UPDATE ${sums}`, parameters });
+  const text =
+    dataSource.options.type === 'postgres'
+      ? `INSERT INTO ${table} AS f (${COLUMNS}) VALUES ${sql}
+         ON CONFLICT (${KEY.join(', ')}) DO UPDATE SET ${SUMS_ON_POSTGRES}`
+      : `INSERT INTO ${table} (${COLUMNS}) VALUES ${sql} ON DUPLICATE KEY UPDATE ${SUMS}`;
+  await runStatement(manager, { text, parameters, name: figures.length === 2 ? 'usher_add_figures' : undefined });
 }
