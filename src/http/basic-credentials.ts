@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { hash, timingSafeEqual } from 'node:crypto';
 import { formDecode } from './oauth-parameters.js';
 
@@ -9,7 +10,6 @@ export interface BasicCredentials {
 const HEADER = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i;
 const CONTROL_CHARACTER = /\p{Cc}/u;
 const FORM_ENCODED = /[%+]/;
-const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
  * The possible credentials in an `Authorization: Basic` header: first as they are (RFC 7617, split at the first colon),
@@ -44,12 +44,7 @@ export function isSameText(left: string, right: string): boolean {
 
 function decodeBase64(encoded: string): string | null {
   const bytes = Buffer.from(encoded, 'base64');
-  if (bytes.toString('base64') !== encoded) return null;
-  try {
-    return UTF_8.decode(bytes);
-  } catch {
-    return null;
-  }
+  return bytes.toString('base64') === encoded && isUtf8(bytes) ? bytes.toString() : null;
 }
 
 function formDecodePair({ id, secret }: BasicCredentials): BasicCredentials | null {

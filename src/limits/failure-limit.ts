@@ -48,9 +48,14 @@ export class FailureLimit {
     }
   }
 
-  private reserve(key: LimitKey): Promise<number> {
+  /** The wait in seconds, or 0 with a reservation; as a promise if the check has to wait for others. */
+  private reserve(key: LimitKey): number | Promise<number> {
     const checks = this.checks.get(key) ?? { running: 0, waiting: [] };
     this.checks.set(key, checks);
+    if (checks.waiting.length === 0 && checks.running < this.failures.read(key).left) {
+      checks.running += 1;
+      return 0;
+    }
     return new Promise((resolve) => {
       checks.waiting.push(resolve);
       this.admit(key, checks);

@@ -28,8 +28,8 @@ export class ClientSecrets {
   }
 
   /**
-   * Null for an unknown or disabled client or a wrong secret. The caller cannot distinguish these cases by timing: whatever
-   * no remembered client presented is read from the database.
+   * Null for an unknown or disabled client or a wrong secret. The caller cannot distinguish these cases by timing: what
+   * a client has not presented within the last seconds is read from the database.
    */
   async authenticate(id: string, secret: string): Promise<AuthenticatedClient | null> {
     const remembered = this.remembered.find(id, secret);
