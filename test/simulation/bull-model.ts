@@ -112,6 +112,10 @@ export class BullModel {
     return Promise.resolve();
   }
 
+  add(_name: string, data: AddedJob['data'], opts: AddedJob['opts']): Promise<void> {
+    return this.addBulk([{ data, opts }]);
+  }
+
   getJob(id: string): Promise<ModelJob | string | undefined> {
     this.checkUp();
     return Promise.resolve(this.runs.has(id) ? id : this.jobs.get(id));
