@@ -55,8 +55,8 @@ const MUTATIONS = [
   [
     'no live key',
     'webhooks/record/webhook.recorder.ts',
-    '`${eventType}:${referenceId}`',
-    '`${eventType}:${referenceId}:${Math.random()}`',
+    'liveKey: liveKeyOf(request)',
+    'liveKey: `${liveKeyOf(request)}:${Math.random()}`',
   ],
   [
     'a resend without the interval',

@@ -70,7 +70,7 @@ export class WebhookRecorder {
     const plans = requests.map((request, index) => this.planFor(request, found[index] ?? null));
     const rows = onePerLiveKey(plans.filter(isRow));
     if (rows.length > 0) await insertWebhooks(manager, rows);
-    const live = rows.length > 0 ? await liveWebhooks(manager, rows.map(liveKeyOf)) : new Map<string, LiveWebhook>();
+    const live = rows.length > 0 ? await liveWebhooks(manager, keysOf(rows)) : new Map<string, LiveWebhook>();
     const results = plans.map(async (plan) => {
       if (plan instanceof Problem) return plan;
       if (!isRow(plan)) return { webhook: await deliveredEarlier(manager, plan.deliveredId), isNew: false };
@@ -125,6 +125,8 @@ const deliveredEarlier = async (manager: EntityManager, webhookId: string): Prom
   deliveredView(await manager.findOneByOrFail(DeliveredReference, { webhookId }));
 
 const isRow = (plan: Plan): plan is NewRow => 'liveKey' in plan;
+
+const keysOf = (rows: NewRow[]): string[] => rows.map(({ liveKey }) => liveKey);
 
 /** The first row of each live key. */
 const onePerLiveKey = (rows: NewRow[]): NewRow[] => [
