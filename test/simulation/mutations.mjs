@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** Enough for the fault that is the hardest to find. A run ends at the first seed that finds its fault. */
-const SEEDS = 70;
+const SEEDS = 200;
 const ROOT = join(import.meta.dirname, '../..');
 
 /** What is broken, where, and how: [name, file, from, to]. */
