@@ -28,8 +28,8 @@ export class ClientSecrets {
   }
 
   /**
-   * Null for an unknown or disabled client or a wrong secret. The caller cannot distinguish these cases by timing: what
-   * a client has not presented within the last seconds is read from the database.
+   * Null for an unknown or disabled client or a wrong secret. The caller cannot distinguish these cases by timing: an id and
+   * a secret that have not been accepted within the last seconds are looked up in the database.
    */
   async authenticate(id: string, secret: string): Promise<AuthenticatedClient | null> {
     const remembered = this.remembered.find(id, secret);

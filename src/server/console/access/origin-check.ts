@@ -6,7 +6,7 @@ export const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
 
 /** Matches the route that Fastify matched, however the path was written, and the path itself if no route matched. */
 export function isBelowOps({ routeOptions, url }: FastifyRequest): boolean {
-  // Of most requests this one look at the URL says enough.
+  // Most URLs contain neither this word nor an encoded character, so none of the spellings below can match.
   if (!/ops|%/i.test(url)) return false;
   const path = url.split('?')[0] ?? '';
   return [routeOptions.url ?? '', path, pathOf(url)].some((spelling) => /^\/+ops(\/|$)/i.test(spelling));

@@ -82,7 +82,7 @@ test('the keyboard reaches the content first, then the navigation, and Escape cl
 });
 
 test('a viewer sees no button that changes anything, on the pages and in Bull Board', async () => {
-  // A context for each: Chromium may hang when it opens a page in a context whose last page is just being closed.
+  // A context for each: Chromium has hung while it opened a page in a context whose last page was being closed.
   const buttonsOf = async (name: string) => {
     const own = await context({ viewport: { width: 1280, height: 900 } });
     const page = await signIn(own, name, '/ops/queues/queue/usher-webhook?status=completed');
