@@ -7,5 +7,5 @@ export default {
   globalSetup: '<rootDir>/test/runner/global-setup.mjs',
   globalTeardown: '<rootDir>/test/runner/global-teardown.mjs',
   reporters: ['default', '<rootDir>/test/runner/total-reporter.mjs'],
-  maxWorkers: 4,
+  maxWorkers: 5,
 };

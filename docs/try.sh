@@ -2,7 +2,7 @@
 #
 # It starts a sandbox unless one answers at AUTH_URL, creates a client, starts `usher listen` as its receiver unless
 # NOTIFY_URL names one, and requests a token. It sets AUTH_URL, CLIENT_ID, CLIENT_SECRET, NOTIFY_URL and TOKEN, and the
-# function `usher`. What it starts ends with:  kill $(jobs -p)
+# function `usher`. In bash, what it starts ends with:  kill $(jobs -p)
 
 usher() { npm run -s usher -- "$@"; }
 

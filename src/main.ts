@@ -2,4 +2,4 @@ import { ignoreClosedOutput } from './server/fault.js';
 import { runServer } from './server/serve.js';
 
 ignoreClosedOutput();
-await runServer();
+void runServer();

@@ -1,20 +1,21 @@
 /**
- * Tests the packages as users get them: packs the receiver kit and uses its tarball alone; packs Usher, installs the
- * tarball into an empty folder, runs the demo there, and builds and tests examples/order-service with it. With --floors it
- * does the last two with the lowest version of each peer dependency that package.json allows. It needs a package
+ * Tests the packages as users get them, from the tarballs of `npm run pack`: uses that of the receiver kit alone; installs
+ * that of Usher into an empty folder, runs the demo there, and builds and tests examples/order-service with it. With --floors
+ * it does the last two with the lowest version of each peer dependency that package.json allows. It needs a package
  * registry, MariaDB, Redis and Postgres, so `npm test` does not run it.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { basename, join, relative } from 'node:path';
+import { basename, join } from 'node:path';
+import { contentsOf, PACKAGES } from '../packages/tarballs.mjs';
 
 const ROOT = join(import.meta.dirname, '..');
 const PACKAGE = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 const EXAMPLE = join(ROOT, 'examples/order-service');
 const INSTALL = ['install', '--no-audit', '--no-fund', '--loglevel=error'];
-const KIT = join(ROOT, 'packages/receiver');
+const [KIT, USHER] = PACKAGES;
 const VERIFY_VECTOR = `
   const headers = {
     'X-Timestamp': '1767225600',
@@ -29,19 +30,23 @@ const TOO_OLD = { '@nestjs/common': '10', typeorm: '0.3', bullmq: '6.0' };
 const TARBALL_MOST_BYTES = 600_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'usher-package-'));
+/** As in a checkout, because the example names its tarball by a relative path. */
+const PACKED = join(folder, 'packed');
+const APPLICATION = join(folder, 'examples/order-service');
+mkdirSync(APPLICATION, { recursive: true });
 try {
+  packBoth();
   if (process.argv.includes('--floors')) {
-    testFloors(pack(ROOT).filename);
+    testFloors();
   } else {
     testReceiverKit();
-    const { filename, files, size } = pack(ROOT);
-    checkContents(files, size);
-    install(filename);
-    verifyVector('usher/receiver', folder);
+    checkContents();
+    install();
+    verifyVector('nest-usher/receiver', APPLICATION);
     checkOneCopy();
     runDemo();
-    testExample(filename);
-    testRefusals(filename);
+    testExample();
+    testRefusals();
   }
 } finally {
   rmSync(folder, { recursive: true, force: true });
@@ -52,7 +57,7 @@ function step(text) {
 }
 
 /** Runs a command without the settings that npm and Usher have in the calling process. */
-function run(command, args, cwd = folder) {
+function run(command, args, cwd = APPLICATION) {
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^(npm_|USHER_|DATABASE_|QUEUE_|REDIS_)/.test(name),
   );
@@ -67,9 +72,19 @@ function run(command, args, cwd = folder) {
   throw new Error(`${command} ${args.join(' ')} ended with ${status}:\n${stdout}`);
 }
 
+function packBoth() {
+  step('npm run pack');
+  const printed = run('npm', ['run', '--silent', 'pack', '--', PACKED], ROOT);
+  for (const { tarball } of PACKAGES) {
+    assert.ok(existsSync(join(PACKED, tarball)), `${tarball} is missing`);
+    assert.ok(printed.includes(`npm install ${join(PACKED, tarball)}\n`), printed);
+  }
+  assert.deepEqual(readdirSync(PACKED).sort(), PACKAGES.map(({ tarball }) => tarball).sort());
+}
+
 /** The kit's tarball alone, in an empty folder: the test vector by import and by require. */
 function testReceiverKit() {
-  const { filename, files } = pack(KIT);
+  const { files } = contentsOf(KIT);
   const expected =
     /^((package|test-vectors)\.json|README\.md|LICENSE|dist\/(cjs\/)?[a-z-]+\.(js|d\.ts)|dist\/cjs\/package\.json)$/;
   assert.deepEqual(
@@ -78,7 +93,7 @@ function testReceiverKit() {
   );
   const alone = join(folder, 'receiver');
   mkdirSync(alone);
-  run('npm', [...INSTALL, '--prefix', alone, join(folder, filename)], alone);
+  run('npm', [...INSTALL, '--prefix', alone, join(PACKED, KIT.tarball)], alone);
   const installed = readdirSync(join(alone, 'node_modules')).filter((name) => !name.startsWith('.'));
   assert.deepEqual(installed, ['usher-receiver']);
   verifyVector('usher-receiver', alone);
@@ -93,13 +108,8 @@ function verifyVector(name, cwd) {
     assert.equal(run('node', [`--input-type=${type}`, '-e', line + VERIFY_VECTOR], cwd), '{}\n');
 }
 
-function pack(from) {
-  step(`npm pack of ${relative(ROOT, from) || 'usher'}`);
-  const told = run('npm', ['pack', '--json', '--pack-destination', folder], from);
-  return JSON.parse(told.slice(told.indexOf('[\n')))[0];
-}
-
-function checkContents(files, size) {
+function checkContents() {
+  const { files, size } = contentsOf(USHER);
   step(`${files.length} files, ${size} bytes: the files that package.json names, and no others`);
   const paths = new Set(files.map(({ path }) => path));
   const { bin, exports, imports } = PACKAGE;
@@ -116,16 +126,16 @@ function checkContents(files, size) {
   assert.ok(size < TARBALL_MOST_BYTES, `the tarball has ${size} bytes`);
 }
 
-function install(filename) {
+function install() {
   step('npm install of the tarball, in an empty folder');
-  run('npm', [...INSTALL, `./${filename}`]);
+  run('npm', [...INSTALL, join(PACKED, USHER.tarball)]);
   // `prepare` needs these; it must not run there.
   for (const name of ['typescript', 'jest']) {
-    assert.ok(!existsSync(join(folder, 'node_modules', name)), `${name} is installed`);
+    assert.ok(!existsSync(join(APPLICATION, 'node_modules', name)), `${name} is installed`);
   }
   const optional = Object.keys(PACKAGE.peerDependenciesMeta);
   for (const name of optional)
-    assert.ok(!existsSync(join(folder, 'node_modules', name)), `${name} is installed, though it is optional`);
+    assert.ok(!existsSync(join(APPLICATION, 'node_modules', name)), `${name} is installed, though it is optional`);
   step('npm install of the optional packages');
   // @bull-board/fastify brings the version of @bull-board/api that it needs.
   const named = optional.filter((name) => name !== '@bull-board/api');
@@ -145,20 +155,19 @@ function checkOneCopy() {
 }
 
 function runDemo() {
-  step('npx usher demo');
+  step('the installed command: usher demo');
   const { ok, steps } = JSON.parse(run('npx', ['--no', '--', 'usher', 'demo', '--json']));
   assert.ok(ok, JSON.stringify(steps, null, 2));
 }
 
-function copyExample(filename) {
-  const isOwn = (path) => !['node_modules', 'dist'].includes(basename(path)) && !path.endsWith('.tgz');
-  cpSync(EXAMPLE, folder, { recursive: true, filter: isOwn });
-  cpSync(join(folder, filename), join(folder, 'usher.tgz'));
+function copyExample() {
+  const isOwn = (path) => !['node_modules', 'dist'].includes(basename(path));
+  cpSync(EXAMPLE, APPLICATION, { recursive: true, filter: isOwn });
 }
 
-function testExample(filename) {
+function testExample() {
   step('examples/order-service: npm install, tsc, its tests');
-  copyExample(filename);
+  copyExample();
   run('npm', INSTALL);
   checkOneCopy();
   process.stdout.write(run('npm', ['test', '--silent']));
@@ -169,15 +178,15 @@ function floorOf(range) {
 }
 
 /** npm installs the lowest versions together without a complaint, and the example and the demo work with them. */
-function testFloors(filename) {
-  copyExample(filename);
+function testFloors() {
+  copyExample();
   const peers = Object.entries(PACKAGE.peerDependencies).map(([name, range]) => [name, floorOf(range)]);
   const nest = floorOf(PACKAGE.peerDependencies['@nestjs/common']);
   const ofNest = { '@nestjs/platform-express': nest, '@nestjs/testing': nest, '@nestjs/config': '4.0.0' };
-  const example = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  const example = JSON.parse(readFileSync(join(APPLICATION, 'package.json'), 'utf8'));
   delete example.devDependencies['@nestjs/testing'];
   Object.assign(example.dependencies, Object.fromEntries(peers), ofNest);
-  writeFileSync(join(folder, 'package.json'), JSON.stringify(example));
+  writeFileSync(join(APPLICATION, 'package.json'), JSON.stringify(example));
   step(`npm install of the lowest versions: ${peers.map(([name, version]) => `${name} ${version}`).join(', ')}`);
   run('npm', INSTALL);
   checkOneCopy();
@@ -187,15 +196,15 @@ function testFloors(filename) {
 }
 
 /** An application on an older version is told so by npm, instead of getting a second copy. */
-function testRefusals(filename) {
+function testRefusals() {
   for (const [name, version] of Object.entries(TOO_OLD)) {
-    step(`npm refuses usher beside ${name} ${version}`);
+    step(`npm refuses nest-usher beside ${name} ${version}`);
     const old = mkdtempSync(join(folder, 'old-'));
-    const dependencies = { [name]: version, usher: `file:${join(folder, filename)}` };
+    const dependencies = { [name]: version, 'nest-usher': `file:${join(PACKED, USHER.tarball)}` };
     writeFileSync(join(old, 'package.json'), JSON.stringify({ dependencies }));
     const { status, stderr } = spawnSync('npm', [...INSTALL, '--package-lock-only'], { cwd: old, encoding: 'utf8' });
     assert.equal(status, 1);
     assert.match(stderr, /code ERESOLVE/);
-    assert.match(stderr, /peer \S+@"[^"]+" from usher@/);
+    assert.match(stderr, /peer \S+@"[^"]+" from nest-usher@/);
   }
 }

@@ -1,21 +1,29 @@
-// Runs the behaviour tests on MariaDB + Redis, then on Postgres.
-import { spawnSync } from 'node:child_process';
-import { connect } from 'node:net';
+// Runs the behaviour tests on MariaDB + Redis, and on Postgres.
+import { spawn } from 'node:child_process';
+import { PassThrough } from 'node:stream';
+import { build } from './runner/build.mjs';
+import { silentServers } from './servers.mjs';
 
-const SERVICES = {
-  TEST_MYSQL_URL: 'mysql://root@127.0.0.1:3306',
-  TEST_REDIS_URL: 'redis://127.0.0.1:6379',
-  TEST_POSTGRES_URL: 'postgres://postgres@127.0.0.1:5432',
+/**
+ * `atOnce`: how many test files. A server holds up to 25 connections, and Postgres has 100. `without`: tests that only know
+ * servers which the run on the other backend has.
+ */
+const BACKENDS = {
+  mariadb: { atOnce: '4', without: ['test/services/host-data-source'] },
+  postgres: { atOnce: '3', without: ['test/services/redis-', 'test/services/full-redis'] },
 };
-/** With how many test files at once: Usher holds up to 25 connections a process, and Postgres has 100. */
-const BACKENDS = { mariadb: '4', postgres: '2' };
-/** Folders whose tests know no backend, or only the embedded one; `npm test` runs them. */
+/** Folders whose tests know no backend, or only the embedded one, or end before a statement; `npm test` runs them. */
 const WITHOUT_BACKEND = [
   'cli',
   'database/embedded',
+  'deploy',
   'documents',
+  'http/pages',
+  'limits',
+  'mutations',
   'receiver',
   'runner',
+  'server/connections',
   'server/openapi',
   'server/settings',
   'simulation',
@@ -24,28 +32,35 @@ const WITHOUT_BACKEND = [
   'webhooks/transport',
 ].map((folder) => `test/${folder}/`);
 
-function answers(url) {
-  const { hostname, port } = new URL(url);
-  return new Promise((resolve) => {
-    const socket = connect({ host: hostname, port: Number(port) }, () => resolve(true));
-    socket.on('error', () => resolve(false)).on('close', () => socket.destroy());
-    socket.once('connect', () => socket.end());
-  });
-}
-
-for (const [name, fallback] of Object.entries(SERVICES)) {
-  const url = process.env[name] ?? fallback;
-  if (await answers(url)) continue;
-  console.error(`Nothing answers at ${new URL(url).host}: start that server, or set ${name} to another one.`);
+const silent = await silentServers();
+if (silent.length > 0) {
+  console.error(silent.join('\n'));
   process.exit(1);
 }
 
-for (const [backend, maxWorkers] of Object.entries(BACKENDS)) {
+await build();
+const chosen = process.argv.slice(2);
+const runs = Object.entries(BACKENDS)
+  // Jest fails if it finds no test.
+  .filter(
+    ([, { without }]) => chosen.length === 0 || !chosen.every((path) => without.some((part) => path.includes(part))),
+  )
+  .map(([backend, options]) => run(backend, options));
+for (const { backend, output, ended } of runs) {
   console.log(`\nBehaviour tests on ${backend}`);
-  const jest = ['node_modules/jest/bin/jest.js', '--maxWorkers', maxWorkers];
-  const selection = ['--testPathIgnorePatterns', '/node_modules/', ...WITHOUT_BACKEND, '--', ...process.argv.slice(2)];
-  // `npm test` sends all 10,000; what the database makes of them shows in fewer.
-  const env = { TEST_FUZZ_REQUESTS: '2000', ...process.env, TEST_BACKEND: backend };
-  const { status } = spawnSync(process.execPath, [...jest, ...selection], { env, stdio: 'inherit' });
-  if (status !== 0) process.exit(status ?? 1);
+  for await (const text of output) process.stdout.write(text);
+  process.exitCode ||= (await ended) ?? 1;
+}
+
+/** The runs share a build, and mostly wait, so they go on at the same time. */
+function run(backend, { atOnce, without }) {
+  const jest = ['node_modules/jest/bin/jest.js', '--maxWorkers', atOnce];
+  const ignored = ['/node_modules/', ...WITHOUT_BACKEND, ...without];
+  const selection = ['--testPathIgnorePatterns', ...ignored, '--', ...chosen];
+  const env = { ...process.env, TEST_BACKEND: backend, USHER_TEST_IS_BUILT: 'true' };
+  const child = spawn(process.execPath, [...jest, ...selection], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const output = new PassThrough({ highWaterMark: 2 ** 28 });
+  for (const one of [child.stdout, child.stderr]) one.pipe(output, { end: false });
+  const ended = new Promise((done) => child.once('close', done)).finally(() => output.end());
+  return { backend, output, ended };
 }

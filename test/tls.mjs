@@ -1,6 +1,6 @@
 /**
  * Starts MariaDB, Postgres and Redis that take nothing but TLS, on ports of their own in a temporary folder, and has
- * Usher speak to each: with the authority known, unknown, and under a name that the certificate lacks. Run it by hand: `npm run test:tls`. Needs the servers' programs and openssl.
+ * Usher speak to each: with the authority known, unknown, and under a name that the certificate lacks. It is the stage `tls` of the nightly run. Needs the servers' programs and openssl.
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { GRANT_TYPES } from '../clients/client.entity.js';
 import { moment, named } from '../http/operation.js';
-import { IdempotencyKeyHeader } from '../orders/movie-order.js';
+import { IdempotencyKeyHeader } from '../http/idempotency-key.js';
 import { TestResult } from '../webhooks/api/test-notifications.js';
 
 const SecretState = z

@@ -2,8 +2,7 @@ import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@ne
 import type { DataSource } from 'typeorm';
 import { FailureCounts } from '../audit/failure-counts.js';
 import { addressOf } from '../audit/request-actor.js';
-import { BasicGuard } from '../auth/client-authentication/basic.guard.js';
-import type { OAuthRequest } from '../auth/client-authentication/client-authentication.js';
+import { BasicGuard, type OAuthRequest } from '../auth/client-authentication/client-authentication.js';
 import { ClientSecrets } from '../clients/secrets/client-secrets.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { BASIC_CHALLENGE } from '../http/error-response.js';

@@ -7,7 +7,7 @@ import { SecretRotation } from '../clients/secrets/secret-rotation.js';
 import { invalidFields, tooManyRequests, unprocessable, validated } from '../http/problem.js';
 import { type Limiter, limitKey } from '../limits/limiter.js';
 import { Limits } from '../limits/limits.module.js';
-import { idempotencyKeyErrors } from '../orders/idempotency.js';
+import { idempotencyKeyErrors } from '../http/idempotency-key.js';
 import type { Actor } from '../values/actor.js';
 import type { Rate } from '../values/duration.js';
 import { TestNotifications } from '../webhooks/api/test-notifications.js';

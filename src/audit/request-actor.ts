@@ -1,6 +1,5 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import { plainAddress } from '../http/client-address.js';
-import { type HttpRequest, rawRequest } from '../http/exchange.js';
+import { type HttpRequest, plainAddress, rawRequest } from '../http/exchange.js';
 import { type Actor, actor } from '../values/actor.js';
 
 const actors = new WeakMap<object, Actor>();

@@ -12,17 +12,17 @@ import { ConnectionsController } from './authorize/connections.controller.js';
 import { AccessTokens } from './bearer/access-tokens.js';
 import { BearerGuard } from './bearer/bearer.guard.js';
 import { TokenFailures } from './bearer/token-failures.js';
-import { BasicGuard } from './client-authentication/basic.guard.js';
-import { BasicStrategy } from './client-authentication/basic.strategy.js';
-import { ClientAuthentication } from './client-authentication/client-authentication.js';
-import { ClientFailures } from './client-authentication/client-failures.js';
-import { FixedCredentials } from './client-authentication/fixed-credentials.js';
+import {
+  BasicGuard,
+  BasicStrategy,
+  ClientAuthentication,
+  ClientFailures,
+} from './client-authentication/client-authentication.js';
+import { FixedCredentials } from './client-authentication/internal.guard.js';
 import { IntrospectionService } from './tokens/introspection.service.js';
 import { RevocationService } from './tokens/revocation.service.js';
-import { TokenEvents } from './tokens/token-events.js';
-import { TokenLimit } from './tokens/token-limit.js';
+import { TokenEvents, TokenLimit, TokenService } from './tokens/token.service.js';
 import { TokenController } from './tokens/token.controller.js';
-import { TokenService } from './tokens/token.service.js';
 import { TokenStore } from './tokens/store/token.store.js';
 
 const GUARDS = [

@@ -2,7 +2,7 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable } from '@ne
 import { logServerError, oauthCodeOf, problemOf, sendOAuthError } from '../http/error-response.js';
 import type { HttpResponse } from '../http/exchange.js';
 import type { OAuthRequest } from './client-authentication/client-authentication.js';
-import { TokenEvents } from './tokens/token-events.js';
+import { TokenEvents } from './tokens/token.service.js';
 
 /** Answers the errors of the OAuth routes as RFC 6749 §5.2 has it, whatever filters the application has. */
 @Catch()

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { type Command, InvalidArgumentError } from 'commander';
 import { diagnose, type Diagnosis, type SignatureSteps, signatureSteps } from '#receiver';
-import { NONCE_LENGTH, signatures } from '../protocol/notification.js';
+import { NONCE_LENGTH, signatures } from '../values/notification.js';
 import { randomAlphanumeric } from '../values/identifier.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { command } from './command.js';

@@ -1,14 +1,14 @@
 import { connect, Socket } from 'node:net';
 import { DataSource, type DataSourceOptions, type EntityTarget } from 'typeorm';
+import { MAX_TIMER_MS } from '../values/duration.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { socketHost } from '../values/urls/connection-url.js';
 import { loadPackage } from '../values/optional-package.js';
 import type { RetryPolicy } from '../values/retry-schedule.js';
 import { StartUpError, unreachable } from '../values/start-up-error.js';
-import { loadPg } from './data-source.js';
+import { loadPg, PoolSockets } from './data-source.js';
 import type { EmbeddedPostgres } from './embedded/index.js';
 import { usherMigrations } from './migrator.js';
-import { PoolSockets } from './pool-sockets.js';
 import { isDatabaseDown, isolateSessions } from './sql.js';
 import { prepareStatements } from './statements/statement.js';
 
@@ -49,7 +49,7 @@ export async function dataSourceOptions(
   }
   return {
     ...COMMON,
-    type: await mysqlDialect(database.url, names.database),
+    type: await mysqlDialect(database.url, names.databaseUrl),
     ...mysqlConnection(database.url),
     connectTimeout: CONNECT_TIMEOUT_MS,
     extra: {
@@ -80,7 +80,7 @@ export async function openDataSource(
     return dataSource;
   } catch (error) {
     const isServerError = isDatabaseDown(error) || typeof (error as { code?: unknown }).code === 'string';
-    throw isServerError && 'url' in database ? unreachable(names.database, database.url, error) : error;
+    throw isServerError && 'url' in database ? unreachable(names.databaseUrl, database.url, error) : error;
   }
 }
 
@@ -146,7 +146,8 @@ const MIN_SOCKET_TIMEOUT_MS = 10_000;
  * After this long without an answer, a database connection counts as lost: its host died, or a firewall dropped it.
  * The kernel's own timeout is about 15 minutes, and a batch of claims would hang that long.
  */
-export const socketTimeoutMs = ({ timeoutMs }: RetryPolicy): number => Math.max(MIN_SOCKET_TIMEOUT_MS, 2 * timeoutMs);
+export const socketTimeoutMs = ({ timeoutMs }: RetryPolicy): number =>
+  Math.min(Math.max(MIN_SOCKET_TIMEOUT_MS, 2 * timeoutMs), MAX_TIMER_MS);
 
 /** A socket factory for pg, which connects the socket itself. */
 export const pgSocket = (timeoutMs: number) => (): Socket => withTimeout(new Socket(), timeoutMs);

@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import { type DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
 import type { DatabaseLocation } from '../usher.options.js';
 import { StartUpError } from '../values/start-up-error.js';
+import { dialectOf } from './dialect.js';
 import { Initial1767225600000 } from './migrations/1767225600000-initial.js';
 
 const logger = new Logger('database');
@@ -72,7 +73,7 @@ export async function runMigrations(dataSource: DataSource, onWait: () => void):
   try {
     await lockMigrations(runner, onWait);
     const pending = await new MigrationExecutor(dataSource, runner).getPendingMigrations();
-    await limitWaiting(runner);
+    await runner.query(dialectOf(dataSource).limitWaiting(TABLE_LOCK_SECONDS));
     await new MigrationExecutor(dataSource, runner).executePendingMigrations();
     return pending.map(({ name }) => name);
   } finally {
@@ -82,22 +83,11 @@ export async function runMigrations(dataSource: DataSource, onWait: () => void):
 
 /** Polls: a session that waits inside Postgres would block `CREATE INDEX CONCURRENTLY`. */
 async function lockMigrations(runner: QueryRunner, onWait: () => void): Promise<void> {
-  const isPostgres = runner.dataSource.options.type === 'postgres';
-  const tryLock = isPostgres
-    ? `SELECT CASE WHEN pg_try_advisory_lock(hashtext('usher migrate'), hashtext(current_schema())) THEN 1 ELSE 0 END AS locked`
-    : `SELECT GET_LOCK(CONCAT('usher migrate ', MD5(DATABASE())), 0) AS locked`;
+  const { lockMigrations: tryLock } = dialectOf(runner.dataSource);
   for (let tries = 0; ; tries += 1) {
     const [row] = (await runner.query(tryLock)) as [{ locked: string | number }];
     if (Number(row.locked) === 1) return;
     if (tries === 1) onWait();
     await pause(LOCK_POLL_MS);
   }
-}
-
-async function limitWaiting(runner: QueryRunner): Promise<void> {
-  await runner.query(
-    runner.dataSource.options.type === 'postgres'
-      ? `SET lock_timeout = '${TABLE_LOCK_SECONDS}s'`
-      : `SET SESSION lock_wait_timeout = ${TABLE_LOCK_SECONDS}`,
-  );
 }

@@ -1,15 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { DataSource, EntityManager } from 'typeorm';
+import { dialectOf } from './dialect.js';
 
-/** SQL for the database's time in milliseconds since 1970. All processes share this clock. */
-export function nowExpression(dataSource: DataSource): string {
-  return dataSource.options.type === 'postgres'
-    ? 'CAST(floor(extract(epoch from statement_timestamp()) * 1000) AS bigint)'
-    : "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000";
-}
-
+/** The database's time in milliseconds since 1970. */
 export async function databaseNow(manager: EntityManager): Promise<number> {
-  const [row] = await manager.query<[{ now: string | number }]>(`SELECT ${nowExpression(manager.dataSource)} AS now`);
+  const [row] = await manager.query<[{ now: string | number }]>(`SELECT ${dialectOf(manager.dataSource).now} AS now`);
   return Number(row.now);
 }
 

@@ -1,6 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { hash, timingSafeEqual } from 'node:crypto';
-import { formDecode } from './oauth-parameters.js';
+import { countHeader, type HttpRequest, rawRequest } from './exchange.js';
+import { OAuthError } from './oauth-error.js';
+import { formDecode } from './oauth-route.js';
 
 export interface BasicCredentials {
   id: string;
@@ -54,4 +56,20 @@ function formDecodePair({ id, secret }: BasicCredentials): BasicCredentials | nu
   } catch {
     return null;
   }
+}
+
+/** With two Authorization headers it is undefined which one applies, so reject the request. */
+export function checkSingleHeader(request: HttpRequest): void {
+  if (countHeader(rawRequest(request), 'authorization') > 1)
+    throw new OAuthError('invalid_request', 'send exactly one Authorization header');
+}
+
+const HOW = 'send Authorization: Basic <BASE64(client_id:client_secret)>, with curl: -u client_id:client_secret';
+
+/** Says how to send credentials if there are none. It reveals nothing: it depends on the request alone. */
+export function refusalOf(header: string | undefined, credentials: BasicCredentials[]): string {
+  if (header === undefined) return `the client credentials are missing; ${HOW}`;
+  if (/^bearer\b/i.test(header)) return `this path takes the client id and secret, not a token; ${HOW}`;
+  if (credentials.length === 0) return `the Authorization header has no client id and secret; ${HOW}`;
+  return 'the client id or the client secret is invalid';
 }

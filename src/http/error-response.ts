@@ -1,11 +1,10 @@
 import { STATUS_CODES } from 'node:http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
 import { isDatabaseDown } from '../database/sql.js';
-import { type HttpRequest, type HttpResponse, setHeaders } from './exchange.js';
+import { type HttpRequest, type HttpResponse, idOfRequest, setHeaders } from './exchange.js';
 import { OAuthError } from './oauth-error.js';
 import { NO_STORE } from './oauth-route.js';
 import { Problem, unavailable } from './problem.js';
-import { idOfRequest } from './request-id.js';
 
 export const BASIC_CHALLENGE = 'Basic realm="usher", charset="UTF-8"';
 

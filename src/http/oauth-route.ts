@@ -1,4 +1,7 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { applyDecorators, SetMetadata } from '@nestjs/common';
+import type { HttpRequest } from './exchange.js';
+import { OAuthError } from './oauth-error.js';
 
 /** `internal`: whether the route also accepts the internal credential. */
 export interface OAuthRouteOptions {
@@ -47,4 +50,165 @@ export function pathOf(target: string): string {
   } catch {
     return path;
   }
+}
+
+/** The body encodings of the OAuth routes: JSON (specification 4) and form (RFC 6749). */
+export type BodyEncoding = 'json' | 'form';
+
+const ENCODINGS = new Map<string, BodyEncoding>([
+  ['application/json', 'json'],
+  ['application/x-www-form-urlencoded', 'form'],
+]);
+
+/** The encoding in a Content-Type header. Null if it is not supported or the charset is not UTF-8. */
+export function bodyEncoding(contentType = ''): BodyEncoding | null {
+  const plain = ENCODINGS.get(contentType);
+  if (plain !== undefined) return plain;
+  const [type = '', ...parameters] = contentType.split(';').map((part) => part.trim().toLowerCase());
+  return parameters.every(isSupported) ? (ENCODINGS.get(type) ?? null) : null;
+}
+
+function isSupported(parameter: string): boolean {
+  const [name, value] = parameter.split('=');
+  return name !== 'charset' || /^("?)utf-?8\1$/.test(value ?? '');
+}
+
+/** The parameters of an OAuth request. All names, also `__proto__`, are own properties. */
+export type Parameters = Record<string, unknown>;
+
+/** Parses a JSON object in UTF-8. A leading byte order mark is ignored (RFC 8259 §8.1). */
+export function parseJsonParameters(bytes: Uint8Array): Parameters {
+  if (bytes.length === 0) throw new OAuthError('invalid_request', 'the body is missing; send a JSON object');
+  const [text, body] = parseOrThrow(() => textAndValue(bytes), 'the body is not valid JSON in UTF-8');
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw new OAuthError('invalid_request', 'the body must be a JSON object');
+  if (repeatsMember(text, body)) throw repeatedParameter(repeatedMember(text));
+  return body as Parameters;
+}
+
+function textAndValue(bytes: Uint8Array): [text: string, value: unknown] {
+  const text = decodeUtf8(bytes);
+  return [text, JSON.parse(text)];
+}
+
+const JSON_STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
+
+/**
+ * Whether an object in valid JSON has a member twice. Of those JSON.parse keeps only the last one, other parsers the
+ * first (RFC 8259 §4). Every member has one colon outside of strings, so it compares their number with the value's.
+ */
+export function repeatsMember(text: string, value: unknown): boolean {
+  const written = text.replace(JSON_STRING, '').split(':').length - 1;
+  let kept = 0;
+  for (const rest = [value]; rest.length > 0;) {
+    const next = rest.pop();
+    if (typeof next !== 'object' || next === null) continue;
+    const inner = Object.values(next) as unknown[];
+    if (!Array.isArray(next)) kept += inner.length;
+    for (const one of inner) rest.push(one);
+  }
+  return written > kept;
+}
+
+/** The name that {@link repeatsMember} found, as it is written. */
+export function repeatedMember(text: string): string {
+  const objects: Set<string>[] = [];
+  let before = '';
+  for (const [token] of text.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[{}:]/g)) {
+    if (token === '{') objects.push(new Set());
+    else if (token === '}') objects.pop();
+    else if (token !== ':') before = token.slice(1, -1);
+    else if (objects.at(-1)?.has(before)) return before;
+    else objects.at(-1)?.add(before);
+  }
+  return '';
+}
+
+/** Parses a form. RFC 6749 §3.2 forbids duplicate parameters. */
+export function parseFormParameters(bytes: Uint8Array): Parameters {
+  const text = parseOrThrow(() => decodeUtf8(bytes), NO_FORM);
+  refuseJson(text);
+  const pairs = parseOrThrow(() => formPairs(text), NO_FORM);
+  const parameters = new Map<string, string>();
+  for (const [name, value] of pairs) {
+    if (parameters.has(name)) throw repeatedParameter(name);
+    parameters.set(name, value);
+  }
+  return Object.fromEntries(parameters);
+}
+
+const NO_FORM = 'the body is not a valid form in UTF-8';
+
+/** curl and others send a body as a form if they are not told otherwise, whatever it contains. */
+function refuseJson(form: string): void {
+  if (!/^\s*\{/.test(form)) return;
+  const fault = 'the body is JSON, but Content-Type is application/x-www-form-urlencoded';
+  throw new OAuthError('invalid_request', `${fault}; send Content-Type: application/json`);
+}
+
+function formPairs(text: string): [string, string][] {
+  return text
+    .split('&')
+    .filter((pair) => pair !== '')
+    .map((pair) => {
+      const separator = pair.indexOf('=');
+      if (separator < 0) return [formDecode(pair), ''];
+      return [formDecode(pair.slice(0, separator)), formDecode(pair.slice(separator + 1))];
+    });
+}
+
+/** Decodes application/x-www-form-urlencoded text. Throws URIError if it is malformed. */
+export const formDecode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '));
+
+const UTF_8 = new TextDecoder('utf-8', { fatal: true });
+const decodeUtf8 = (bytes: Uint8Array): string => UTF_8.decode(bytes);
+
+/** A name of others that OAuth error descriptions may contain (RFC 6749 §5.2). */
+const PLAIN_NAME = /^[\w.-]{1,64}$/;
+
+const repeatedParameter = (name: string): OAuthError =>
+  new OAuthError('invalid_request', `${PLAIN_NAME.test(name) ? name : 'a parameter'} is given more than once`);
+
+function parseOrThrow<T>(parse: () => T, message: string): T {
+  try {
+    return parse();
+  } catch {
+    throw new OAuthError('invalid_request', message);
+  }
+}
+
+/** Throws 415 unless the body of an OAuth request is JSON or a form, in UTF-8 and not compressed. */
+export function checkMediaType(headers: IncomingHttpHeaders): void {
+  const type = headers['content-type'];
+  const fault =
+    codingFault(headers) ??
+    (bodyEncoding(type) === null ? mediaTypeFault(type, `${[...ENCODINGS.keys()].join(' or ')}, in UTF-8`) : null);
+  if (fault !== null) throw new OAuthError('invalid_request', fault, 415);
+}
+
+/** What is wrong with a Content-Type, and which one to send. In ASCII, without quotes and backslashes. */
+export function mediaTypeFault(given: string | undefined, wanted: string): string {
+  const shown = given?.replace(/[^\x20-\x7e]|["\\]/g, '?').slice(0, 100);
+  const fault = shown ? `Content-Type ${shown} is not supported` : 'the Content-Type header is missing';
+  return `${fault}; send Content-Type: ${wanted}`;
+}
+
+/** Null for a body that is not compressed. */
+export const codingFault = ({ 'content-encoding': coding = 'identity' }: IncomingHttpHeaders): string | null =>
+  coding.toLowerCase() === 'identity'
+    ? null
+    : 'compressed bodies are not supported; send the body without Content-Encoding';
+
+/** The parameters in a body that the application's own parser read. Such parsers make a list of a repeated parameter. */
+export function parametersOf({ body, headers }: HttpRequest): Parameters {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw new OAuthError('invalid_request', 'the body must be a JSON object');
+  if (bodyEncoding(headers['content-type']) === 'form') checkForm(body);
+  return body as Parameters;
+}
+
+function checkForm(body: object): void {
+  refuseJson(Object.keys(body)[0] ?? '');
+  const [repeated] = Object.entries(body).find(([, value]) => Array.isArray(value)) ?? [];
+  if (repeated !== undefined) throw repeatedParameter(repeated);
 }

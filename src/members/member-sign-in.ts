@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { addressOf } from '../audit/request-actor.js';
 import type { HttpRequest, HttpResponse } from '../http/exchange.js';
-import { Passwords } from '../sign-in/passwords.js';
-import type { SignInLimit } from '../sign-in/sign-in-limit.js';
-import { SignInLimits } from '../sign-in/sign-in.module.js';
+import { Passwords } from '../auth/sign-in/passwords.js';
+import type { SignInLimit } from '../auth/sign-in/sign-in-limit.js';
+import { SignInLimits } from '../auth/sign-in/sign-in.module.js';
 import { actor } from '../values/actor.js';
 import type { Member } from './member.entity.js';
 import { MemberSessions } from './member-sessions.js';

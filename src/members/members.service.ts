@@ -10,7 +10,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
 import { newId } from '../values/identifier.js';
 import { Member, MemberSession } from './member.entity.js';
-import { Passwords } from '../sign-in/passwords.js';
+import { Passwords } from '../auth/sign-in/passwords.js';
 
 /** Printable ASCII, so that no two names look alike or are equal to a database only. */
 const NAME = /^[\x21-\x7e]{1,191}$/;

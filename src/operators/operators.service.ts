@@ -5,7 +5,7 @@ import { AuditLog } from '../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { databaseNow, inTransaction, isDuplicate } from '../database/sql.js';
 import { conflict, notFound, unprocessable } from '../http/problem.js';
-import { Passwords } from '../sign-in/passwords.js';
+import { Passwords } from '../auth/sign-in/passwords.js';
 import { type Credentials, type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
 import { newId } from '../values/identifier.js';

@@ -1,7 +1,6 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import { CLIENT_ID_LENGTH, OWN_ID_LENGTH, OWNER_ID_LENGTH, text, wholeNumber } from '../database/columns.js';
-
-export const IDEMPOTENCY_KEY_LENGTH = 255;
+import { IDEMPOTENCY_KEY_LENGTH } from '../http/idempotency-key.js';
 
 /** The order that was created with an `Idempotency-Key` of a client, or of a client for one resource owner. */
 @Entity('usher_idempotency_key')

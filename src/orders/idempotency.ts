@@ -1,19 +1,12 @@
 import { createHash } from 'node:crypto';
 import { type EntityManager, LessThanOrEqual } from 'typeorm';
-import { type FieldError, unprocessable } from '../http/problem.js';
+import { unprocessable } from '../http/problem.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 import type { MovieOrder } from './movie-order.entity.js';
-import { IdempotencyKeyHeader, type NewOrder } from './movie-order.js';
+import type { NewOrder } from './movie-order.js';
 
 /** How long a key is remembered: 24 hours. */
 export const IDEMPOTENCY_MS = 86_400_000;
-
-/** The errors of a key. Printable ASCII only, because a database collation could treat two other keys as equal. */
-export function idempotencyKeyErrors(key: string): FieldError[] {
-  const { error } = IdempotencyKeyHeader.safeParse(key);
-  if (!error) return [];
-  return error.issues.map(({ message }) => ({ header: 'Idempotency-Key', message }));
-}
 
 /**
  * Stores the key for `order`, or finds the order that already has it, and returns that order's id. It runs in the order's

@@ -9,9 +9,7 @@ import {
   text,
   wholeNumber,
 } from '../database/columns.js';
-
-/** PENDING is Usher's own; the specification has only COMPLETED (specification 3). */
-export type OrderStatus = 'PENDING' | 'COMPLETED';
+import type { OrderStatus } from './order-status.js';
 
 @Entity('usher_movie_order')
 @Index('usher_movie_order_list', ['clientId', 'listPosition', 'id'])

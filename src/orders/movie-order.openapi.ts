@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { TOO_MANY_PENDING } from '../clients/pending-limit.js';
+import { IdempotencyKeyHeader } from '../http/idempotency-key.js';
 import type { Failure, Operation } from '../http/operation.js';
 import type { Environment } from '../values/identifier.js';
 import { listOperations } from './list/order-list.openapi.js';
-import { Completion, IdempotencyKeyHeader, NewOrder, OrderView, SandboxCompletion } from './movie-order.js';
+import { Completion, NewOrder, OrderView, SandboxCompletion } from './movie-order.js';
 
 const KEY = 'TW92aWVPcmRlcjpzMGtUM2FWYjlRNHhMMm1OOHBSN2NZ';
 

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { moment, named } from '../http/operation.js';
-import type { CompletedOrderData } from '../protocol/notification.js';
+import type { CompletedOrderData } from '../values/notification.js';
 import { parseDuration } from '../values/duration.js';
 import { orderKey } from '../values/identifier.js';
-import { IDEMPOTENCY_KEY_LENGTH } from './idempotency-key.entity.js';
 import type { MovieOrder } from './movie-order.entity.js';
+import { orderStatuses } from './order-status.js';
 
 /**
  * The codes of ISO 4217 that Node's own list leaves out: funds, precious metals, units of account and test codes. Node's
@@ -75,19 +75,11 @@ export const SandboxCompletion = Completion.extend({
     .meta({ description: 'Complete the order twice, as an operator does after a lost response. It is notified once.' }),
 }).register(named, { id: 'SandboxCompletion' });
 
-/** With this header, a repeated create-movie-order gets the order of the first request. */
-export const IdempotencyKeyHeader = z
-  .string()
-  .regex(
-    new RegExp(`^[\\x21-\\x7e]{1,${IDEMPOTENCY_KEY_LENGTH}}$`),
-    `must be 1 to ${IDEMPOTENCY_KEY_LENGTH} printable ASCII characters without spaces`,
-  );
-
 /** An order as clients see it. */
 export const OrderView = z
   .object({
     key: z.string().meta({ description: 'The order’s unique identifier; the webhook’s `referenceId`.' }),
-    status: z.enum(['PENDING', 'COMPLETED']),
+    status: z.enum(orderStatuses),
     currencyCode: z.string(),
     totalAmount: cents,
     bookingAmount: cents,

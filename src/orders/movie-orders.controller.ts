@@ -6,7 +6,7 @@ import type { Client } from '../clients/client.entity.js';
 import { ProblemFilter } from '../http/error-response.js';
 import { UsherRoutes } from '../http/oauth-route.js';
 import { KNOWN_QUERY } from '../http/query.guard.js';
-import { RequestId } from '../http/request-id.js';
+import { RequestId } from '../http/exchange.js';
 import type { Actor } from '../values/actor.js';
 import type { OrderView } from './movie-order.js';
 import { OrderLimit } from './order-limit.js';

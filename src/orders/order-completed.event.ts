@@ -1,7 +1,7 @@
 import { SetMetadata } from '@nestjs/common';
 import { OnEvent } from '@nestjs/event-emitter';
 import type { EntityManager } from 'typeorm';
-import type { CompletedOrderData } from '../protocol/notification.js';
+import type { CompletedOrderData } from '../values/notification.js';
 
 /**
  * Emitted inside the transaction that completes an order. Changes made with `manager` are committed with the order, and a

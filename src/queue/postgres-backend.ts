@@ -22,6 +22,22 @@ class SchemaConnection extends PostgresConnection {
     super(pool as unknown as ConstructorParameters<typeof PostgresConnection>[0]);
     this.schema = schema;
   }
+
+  override waitUntilReady(): Promise<void> {
+    return super.waitUntilReady().catch((error: unknown) => forget(this, error));
+  }
+}
+
+class PostgresBackend extends PostgresQueueBackend {
+  override waitUntilReady(): Promise<void> {
+    return super.waitUntilReady().catch((error: unknown) => forget(this, error));
+  }
+}
+
+/** BullMQ keeps how the first connection went for good, also its failure. Without it the next use connects again. */
+function forget(one: object, error: unknown): never {
+  Object.assign(one, { readyPromise: undefined });
+  throw error;
 }
 
 /**
@@ -33,7 +49,7 @@ export function selectBackendByConnection(): void {
     if (!isPgPool(options.connection)) return createRedisBackend(name, options, factoryOptions);
     const schema = postgresSchema((options as { prefix?: string }).prefix ?? 'bullmq');
     const connection = new SchemaConnection(options.connection as unknown as Pool, schema);
-    return new PostgresQueueBackend(
+    return new PostgresBackend(
       connection,
       name,
       options as object as PostgresOptions,

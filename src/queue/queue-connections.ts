@@ -10,9 +10,8 @@ import type pg from 'pg';
 import type { PoolClient, PoolConfig, Pool } from 'pg';
 import type { DataSource } from 'typeorm';
 import { pgSocket } from '../database/data-source-options.js';
-import { loadPg } from '../database/data-source.js';
+import { loadPg, PoolSockets } from '../database/data-source.js';
 import type { EmbeddedPostgres } from '../database/embedded/index.js';
-import { PoolSockets } from '../database/pool-sockets.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { NoAnswer, StartUpError, unreachable } from '../values/start-up-error.js';
 import {
@@ -70,7 +69,7 @@ export async function openQueueConnections(
 /** A process that only records starts while Redis is down, because tokens and orders need no queue. */
 async function findRedis(url: URL, { names, deliver }: ResolvedOptions): Promise<RedisServer> {
   try {
-    return await checkRedis(url, names.queue);
+    return await checkRedis(url, names.queueUrl);
   } catch (error) {
     if (deliver || !(error instanceof NoAnswer)) throw error;
     queueWarnings.warn(`${error.message}; until then notifications wait in the database`);
@@ -213,8 +212,8 @@ const remedyOf = ({ database }: ResolvedOptions): string =>
 
 /** Names the setting to correct. Without an address of its own the queue is in the database. */
 function explained(error: unknown, { queue, database, names }: ResolvedOptions): unknown {
-  if ('url' in queue) return unreachable(names.queue, queue.url, error);
-  return database.kind === 'postgres' ? unreachable(names.database, database.url, error) : error;
+  if ('url' in queue) return unreachable(names.queueUrl, queue.url, error);
+  return database.kind === 'postgres' ? unreachable(names.databaseUrl, database.url, error) : error;
 }
 
 async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {

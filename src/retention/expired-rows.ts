@@ -7,6 +7,7 @@ import { MemberSession } from '../members/member.entity.js';
 import { IdempotencyKey } from '../orders/idempotency-key.entity.js';
 import { IDEMPOTENCY_MS } from '../orders/idempotency.js';
 import { MovieOrder } from '../orders/movie-order.entity.js';
+import { ORDER_STATUSES, orderStatuses } from '../orders/order-status.js';
 import { OperatorSession } from '../operators/operator.entity.js';
 import { EXPIRED_WEBHOOKS } from './expired-webhooks.js';
 import { column, type ExpiringRows, retainedUntil } from './expiring-rows.js';
@@ -85,6 +86,8 @@ const SIGNED_IN: ExpiringRows[] = [
   },
 ];
 
+const expiring = orderStatuses.filter((status) => ORDER_STATUSES[status].expires);
+
 const ORDERS: ExpiringRows[] = [
   {
     kind: 'idempotencyKeys',
@@ -103,7 +106,7 @@ const ORDERS: ExpiringRows[] = [
     kind: 'orders',
     entity: MovieOrder,
     key: ['id'],
-    condition: "status = 'COMPLETED'",
+    condition: `status IN (${expiring.map((status) => `'${status}'`).join(', ')})`,
     index: 'usher_movie_order_retention',
     moment: 'last_updated_at',
     until: retainedUntil,

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import { tableOf, USHER_DATA_SOURCE } from '../database/data-source.js';
+import { dialectOf } from '../database/dialect.js';
 import { databaseNow, inTransaction } from '../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { EXPIRING_ROWS } from './expired-rows.js';
@@ -74,11 +75,9 @@ export class Purge {
 
 function lockBatch(manager: EntityManager, rows: ExpiringRows, from: number, until: number): Promise<ExpiredRow[]> {
   const { entity, key, index, moment } = rows;
-  // Without the hint MySQL scans the table when most of it has expired, and locks every row it reads.
-  const byIndex = manager.dataSource.options.type === 'postgres' ? '' : `FORCE INDEX (${index})`;
   return manager.sql`
     SELECT ${() => key.join(', ')}, ${() => moment} AS ${() => quoted(manager, 'moment')}
-    FROM ${() => tableOf(manager.dataSource, entity)} ${() => byIndex}
+    FROM ${() => tableOf(manager.dataSource, entity)} ${() => dialectOf(manager.dataSource).byIndex(index)}
     WHERE ${() => conditionOf(rows)} AND ${() => moment} >= ${from} AND ${() => moment} <= ${until}
     ORDER BY ${() => moment} LIMIT ${() => String(BATCH)} FOR UPDATE SKIP LOCKED`;
 }

@@ -4,20 +4,27 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { ClientAuthentication } from '../auth/client-authentication/client-authentication.js';
-import { TokenEvents } from '../auth/tokens/token-events.js';
+import { TokenEvents } from '../auth/tokens/token.service.js';
 import { logServerError, problemOf } from '../http/error-response.js';
 import { OAuthError } from '../http/oauth-error.js';
 import { oauthRoute } from '../http/oauth-route.js';
-import { requestIdOf } from '../http/request-id.js';
-import { MetricsRegistry } from '../metrics/metrics.module.js';
-import { answerBadUrl, answerConnectionFault, answerExpectations, checkHost } from './connections/connection-faults.js';
-import { takeTurns } from './connections/connection-turns.js';
+import { requestIdOf } from '../http/exchange.js';
+import { MetricsRegistry } from '../telemetry/metrics.module.js';
+import {
+  answerBadUrl,
+  answerConnectionFault,
+  answerExpectations,
+  checkHost,
+  takeTurns,
+  type Trust,
+  trustOf,
+  warnOfIgnoredHeader,
+} from './connections.js';
 import { mountDashboard } from './console/queues/dashboard.js';
 import { sendConsoleProblem } from './console/frame/console-route.js';
 import { OperatorAccess } from './console/access/operator-access.js';
 import { isBelowOps } from './console/access/origin-check.js';
 import { ErrorFilter } from './error.filter.js';
-import { type Trust, trustOf, warnOfIgnoredHeader } from './connections/forwarded-for.js';
 import { Drain } from './health/health.controller.js';
 import { NestLogger } from './logger.js';
 import { registerBodyParsers } from './request-bodies.js';

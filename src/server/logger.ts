@@ -1,7 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { destination, type DestinationStream, type Logger, pino } from 'pino';
 import { AUDIT_CONTEXT } from '../audit/audit.module.js';
-import { traceFields } from '../tracing/tracing.js';
+import { traceFields } from '../telemetry/tracing.js';
 import { loadPackage } from '../values/optional-package.js';
 import type { Config } from './settings/settings.js';
 

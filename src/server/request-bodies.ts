@@ -5,12 +5,12 @@ import type { FastifyRequest } from 'fastify';
 import {
   codingFault,
   mediaTypeFault,
+  oauthRoute,
   parseFormParameters,
   parseJsonParameters,
   repeatedMember,
   repeatsMember,
-} from '../http/oauth-parameters.js';
-import { oauthRoute } from '../http/oauth-route.js';
+} from '../http/oauth-route.js';
 import { type FieldError, invalidFields, Problem } from '../http/problem.js';
 
 /** Route config for routes that accept an HTML form. OAuth routes accept forms without it. */

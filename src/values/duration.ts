@@ -1,3 +1,6 @@
+/** Node's timers take at most 2^31 - 1 ms (24.8 days); a longer one fires at once. */
+export const MAX_TIMER_MS = 2_073_600_000;
+
 const UNIT_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** Converts `500ms`, `30s`, `2m`, `24h` or `60d` to milliseconds; null for other text. */

@@ -1,8 +1,12 @@
 /** The retry rules (specification 8). Times are in milliseconds. */
 export interface RetryPolicy {
+  /** Timeout of one attempt; default 30000 (30 s). */
   timeoutMs: number;
+  /** Time between two retry runs; default 120000 (2 min). */
   retryEveryMs: number;
+  /** Minimum time between two attempts of one notification; default 30000 (30 s). */
   minIntervalMs: number;
+  /** Number of attempts, 1 to 5; default 5. */
   maxAttempts: number;
 }
 

@@ -46,11 +46,3 @@ export function hidePassword(url: string): string {
     .replace(/^((?:[a-z][a-z0-9+.-]*:\/\/)?[^/:@]*):[^]*@/i, '$1:***@')
     .replace(/([?&][a-z_]*password=)[^&]*/gi, '$1***');
 }
-
-const MIN_PASSWORD_LENGTH = 12;
-
-/** Why production refuses a password, or null. An absent one is reported elsewhere. */
-export const passwordFault = (name: string, password: string): string | null =>
-  password === '' || [...password].length >= MIN_PASSWORD_LENGTH
-    ? null
-    : `${name} is too short; production needs at least ${MIN_PASSWORD_LENGTH} characters, e.g. $(openssl rand -hex 16)`;

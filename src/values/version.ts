@@ -9,6 +9,6 @@ function versionAbove(folder: string): string {
   const { name, version } = existsSync(file)
     ? (JSON.parse(readFileSync(file, 'utf8')) as { name?: string; version?: string })
     : {};
-  if (name === 'usher' && version !== undefined) return version;
+  if (name === 'nest-usher' && version !== undefined) return version;
   return dirname(folder) === folder ? 'unknown' : versionAbove(dirname(folder));
 }

@@ -1,7 +1,7 @@
 import { type DataSource, type EntityManager, In } from 'typeorm';
 import { notFound } from '../http/problem.js';
 import type { OrderDelivery } from '../orders/list/order-deliveries.js';
-import { NOTIFY_ORDER_COMPLETION } from '../protocol/notification.js';
+import { NOTIFY_ORDER_COMPLETION } from '../values/notification.js';
 import { ID } from '../values/identifier.js';
 import { type AttemptView, attemptView, deliveredView, time, type WebhookView, webhookView } from './webhook-view.js';
 import type { RetryPolicy } from '../values/retry-schedule.js';

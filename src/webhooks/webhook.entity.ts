@@ -8,6 +8,7 @@ import {
   text,
   wholeNumber,
 } from '../database/columns.js';
+import type { EventType } from '../values/notification.js';
 import type { DiagnosisCode } from './transport/diagnosis.js';
 
 /** Specification 3; PENDING is "delivery pending/retrying". */
@@ -33,7 +34,7 @@ export class Webhook {
   referenceId: string;
 
   @Column(text('event_type', 64))
-  eventType: string;
+  eventType: EventType;
 
   /** Event type and reference; null after FAILED. Unique, so at most one webhook per reference is PENDING or SUCCESS. */
   @Column({ ...text('live_key', 255), nullable: true })
@@ -101,7 +102,7 @@ export class DeliveredReference {
   referenceId: string;
 
   @Column(text('event_type', 64))
-  eventType: string;
+  eventType: EventType;
 
   @Column(text('client_id', CLIENT_ID_LENGTH))
   clientId: string;

@@ -12,13 +12,10 @@ let receiver: TestReceiver;
 let client: TestClient;
 
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
   receiver = await TestReceiver.start();
 });
-afterAll(async () => {
-  await usher.stop();
-  receiver.close();
-});
+afterAll(() => void receiver.close());
 beforeEach(async () => {
   client = await usher.client('https://earlier.example/notify');
   receiver.behaviour = answer(200);
@@ -61,14 +58,18 @@ describe('the routes of an account', () => {
   });
 
   test('share the limit against guessing with the token endpoints, and failures are in the audit', async () => {
+    const counts = usher.running.app.get(FailureCounts, { strict: false });
+    // Those of other clients: they would take the place of this one's.
+    await counts.flush();
     const statuses: number[] = [];
     for (let guess = 0; guess < 22; guess += 1) statuses.push((await call(`wrong ${guess}`, 'GET', '/client')).status);
     expect(statuses.filter((status) => status === 401)).toHaveLength(20);
     expect(statuses.at(-1)).toBe(429);
     expect((await client.token()).status).toBe(429);
-    await usher.running.app.get(FailureCounts, { strict: false }).flush();
-    const events = await audited('client.authentication-failed');
-    expect(events).toMatchObject([{ detail: { failed: 20 } }]);
+    await counts.flush();
+    // More than one event, if a minute ended meanwhile.
+    const failed = (await audited('client.authentication-failed')).map(({ detail }) => Number(detail!.failed));
+    expect(failed.reduce((sum, count) => sum + count, 0)).toBe(20);
   });
 
   test.each([

@@ -7,13 +7,10 @@ let usher: TestUsher;
 let receiver: TestReceiver;
 
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
   receiver = await TestReceiver.start();
 });
-afterAll(async () => {
-  await usher.stop();
-  receiver.close();
-});
+afterAll(() => void receiver.close());
 
 test('client show has grants and the state of the secrets, and no secret', async () => {
   const client = await usher.client(receiver.url);

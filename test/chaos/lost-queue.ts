@@ -1,4 +1,4 @@
-// npm run chaos:lost-queue: FLUSHALL while 10,000 retries are delayed. Each must be sent once, and none too early.
+// npm run nightly -- --only chaos-lost-queue: FLUSHALL while 10,000 retries are delayed. Each must be sent once, and none too early.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -15,7 +15,7 @@ export interface Options {
   hangingHosts: number;
   /** How the processes find the primary of Redis. */
   redis: RedisAccess;
-  /** A checkout of another version, or null. */
+  /** A checkout of another version, the released version to build, or null. */
   upgradeFrom: string | null;
 }
 

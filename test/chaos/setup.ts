@@ -4,6 +4,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { Random } from '../support/random.js';
+import { RELEASED, releasedBuild } from '../support/released-build.js';
 import { bareEnvironment, Fleet, SERVER } from './fleet.js';
 import { RUN_SETTINGS } from './limits.js';
 import { CannotRun, type Options } from './options.js';
@@ -36,7 +37,9 @@ export async function setUp(options: Options, folder: string): Promise<Setting> 
 
 /** Absolute paths, because Node finds the packages of a build beside it. */
 const buildsOf = ({ upgradeFrom }: Options): string[] =>
-  upgradeFrom === null ? [SERVER] : [SERVER, resolve(upgradeFrom, SERVER)];
+  upgradeFrom === null
+    ? [SERVER]
+    : [SERVER, upgradeFrom === RELEASED ? releasedBuild().main : resolve(upgradeFrom, SERVER)];
 
 async function onServices(options: Options, folder: string): Promise<Setting> {
   const mariadb = await OwnMariadb.prepare(folder);

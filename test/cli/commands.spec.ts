@@ -7,16 +7,13 @@ import { TestUsher } from '../support/usher.js';
 let server: TestUsher;
 let receiver: TestReceiver;
 beforeAll(async () => {
-  server = await TestUsher.start();
+  server = await TestUsher.shared();
   receiver = await TestReceiver.start();
 });
 afterEach(() => {
   receiver.behaviour = answer(200);
 });
-afterAll(async () => {
-  await server.stop();
-  receiver.close();
-});
+afterAll(() => void receiver.close());
 
 async function textOf(...args: string[]): Promise<string> {
   const { code, stdout, stderr } = await run(server.settings, args);

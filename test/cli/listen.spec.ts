@@ -10,16 +10,13 @@ import { TestUsher } from '../support/usher.js';
 let server: TestUsher;
 let receiver: TestReceiver;
 beforeAll(async () => {
-  server = await TestUsher.start();
+  server = await TestUsher.shared();
   receiver = await TestReceiver.start();
 });
 afterEach(() => {
   receiver.behaviour = answer(200);
 });
-afterAll(async () => {
-  await server.stop();
-  receiver.close();
-});
+afterAll(() => void receiver.close());
 
 describe('listen', () => {
   test('reports a valid signature, honours --fail-first, and exits 0 after SIGINT', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { OperatorBrowser } from '../support/operator-browser.js';
 import { usher as run, usherJson } from '../support/process.js';
 import { TestUsher } from '../support/usher.js';
@@ -15,9 +15,8 @@ const PASSWORD = 'a long enough password';
 
 let usher: TestUsher;
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
 });
-afterAll(() => usher.stop());
 
 const operator = <T = Shown>(args: string[], input?: string) =>
   usherJson<T>(usher.settings, ['operator', ...args], input);

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { CLI, newFolder, usher, UsherProcess } from '../support/process.js';
+import { CLI, newFolder, SHORT_LIVED, usher, UsherProcess } from '../support/process.js';
 
 /** A checkout with the entry of the command line, `dist/` if it is built, and no node_modules. */
 function checkout(isBuilt: boolean): string {
@@ -13,14 +13,14 @@ function checkout(isBuilt: boolean): string {
   return folder;
 }
 
-/** Runs the entry as `npx usher`, `npm run demo` and `npm start` do. */
+/** Runs the entry as an installed `usher`, `npm run demo` and `npm start` do. */
 function enter(
   folder: string,
   args: string[],
   preload = '',
 ): { status: number | null; stdout: string; stderr: string } {
   const options = preload === '' ? [] : ['--import', `data:text/javascript,${encodeURIComponent(preload)}`];
-  return spawnSync(process.execPath, [...options, join(folder, 'bin/usher.mjs'), ...args], {
+  return spawnSync(process.execPath, [...SHORT_LIVED, ...options, join(folder, 'bin/usher.mjs'), ...args], {
     encoding: 'utf8',
     env: {},
   });

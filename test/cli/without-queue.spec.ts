@@ -1,18 +1,26 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Backend, createBackend, type Settings } from '../support/backend.js';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/index.js';
+import { type Backend, BACKEND, createBackend, type Settings } from '../support/backend.js';
 import { freePort, usher, usherJson } from '../support/process.js';
 
 let backend: Backend;
 /** The queue's server is down. */
 let settings: Settings;
 let clientId: string;
+/** Commands use this one; a start of their own would take much longer. */
+let embedded: EmbeddedPostgres | undefined;
 beforeAll(async () => {
   backend = await createBackend();
+  const { DATABASE_URL = '' } = backend.settings;
+  if (BACKEND === 'embedded') embedded = await openEmbeddedPostgres(DATABASE_URL.replace('embedded:', ''), 'own');
   settings = { ...backend.settings, QUEUE_URL: `redis://127.0.0.1:${await freePort()}` };
   const create = ['client', 'create', '--name', 'A client', '--notify-url', 'https://client.example/notify'];
   clientId = (await usherJson<{ client_id: string }>(settings, create)).client_id;
 });
-afterAll(() => backend.drop());
+afterAll(async () => {
+  await embedded?.close();
+  await backend.drop();
+});
 
 describe('while the queue is down,', () => {
   test.each([

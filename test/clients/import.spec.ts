@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { credentialFault } from '../../src/clients/client-credentials.js';
 import { Problem } from '../../src/http/problem.js';
 import { usher as run, usherJson } from '../support/process.js';
@@ -7,9 +7,8 @@ import { basic, TestClient, TestUsher } from '../support/usher.js';
 let usher: TestUsher;
 
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
 });
-afterAll(() => usher.stop());
 
 /** application/x-www-form-urlencoded, as RFC 6749 section 2.3.1 requires. */
 const formEncoded = (text: string): string => new URLSearchParams({ _: text }).toString().slice(2);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { TokenService } from '../../src/auth/tokens/token.service.js';
 import { eventually } from '../support/eventually.js';
 import { usher as run, usherJson } from '../support/process.js';
@@ -6,9 +6,8 @@ import { TestClient, TestUsher } from '../support/usher.js';
 
 let usher: TestUsher;
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
 });
-afterAll(() => usher.stop());
 
 interface Pair {
   access: string;
@@ -28,9 +27,9 @@ const isActive = async (client: TestClient, token: string): Promise<unknown> =>
 
 /** Every process may accept a token for less than 5 s more, because it is cached. */
 async function expectRevoked(client: TestClient, { access, refresh }: Pair): Promise<void> {
-  await eventually('the access token is rejected', async () => !(await isAccepted(access)));
   expect((await client.refresh(refresh)).body.error).toBe('invalid_grant');
   expect([await isActive(client, access), await isActive(client, refresh)]).toEqual([false, false]);
+  await eventually('the access token is rejected', async () => !(await isAccepted(access)));
 }
 
 describe('client revoke-tokens', () => {

@@ -19,13 +19,10 @@ let usher: TestUsher;
 let receiver: TestReceiver;
 
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
   receiver = await TestReceiver.start();
 });
-afterAll(async () => {
-  await usher.stop();
-  receiver.close();
-});
+afterAll(() => void receiver.close());
 
 async function rotate(client: TestClient, overlapMs = 86_400_000): Promise<{ client_secret: string }> {
   const rotation = usher.running.app.get(SecretRotation, { strict: false });

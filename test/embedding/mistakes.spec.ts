@@ -78,7 +78,7 @@ describe('a host does not start, and reads what to do', () => {
   test('if options are invalid, all of them', () => {
     const options = { environment: 'staging', database: { url: 'oracle://h' } } as unknown as UsherOptions;
     expect(() => UsherModule.forRoot(options)).toThrow(
-      /environment is "staging"[^]*database\.url is invalid[^]*masterKeys/,
+      /environment="staging" is invalid; use one of sandbox, production\n[^]*database\.url is invalid[^]*masterKeys/,
     );
   });
 

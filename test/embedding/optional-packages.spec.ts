@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { createBackend, type Settings } from '../support/backend.js';
-import { BUILT, type Ended, newFolder } from '../support/process.js';
+import { BUILT, type Ended, newFolder, SHORT_LIVED } from '../support/process.js';
 
 const { dependencies, devDependencies, peerDependencies, peerDependenciesMeta } = JSON.parse(
   readFileSync('package.json', 'utf8'),
@@ -36,7 +36,7 @@ function packageNames(): string[] {
 /** With --preserve-symlinks, a linked package too finds only the packages of this folder. */
 async function run(folder: string, args: string[], settings: Settings = {}): Promise<Ended> {
   const env = { PATH: process.env.PATH, PORT: '0', DATABASE_URL: `embedded:${join(folder, 'data')}`, ...settings };
-  const child = spawn(process.execPath, ['--preserve-symlinks', ...args], { cwd: folder, env });
+  const child = spawn(process.execPath, [...SHORT_LIVED, '--preserve-symlinks', ...args], { cwd: folder, env });
   let [stdout, stderr] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (text: string) => void (stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => void (stderr += text));

@@ -5,7 +5,7 @@ import { getDataSourceToken } from '@nestjs/typeorm';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 import type { DataSource } from 'typeorm';
-import { UsherEmitter } from '../../src/events/usher-emitter.js';
+import { UsherEmitter } from '../../src/orders/order-events.js';
 import { USHER_OPTIONS } from '../../src/usher.options.js';
 import {
   ClientsModule,
@@ -18,9 +18,8 @@ import {
 import { loadConfig } from '../../src/server/settings/settings.js';
 import { usherModuleFor } from '../../src/usher.module.js';
 import { ClaimStore } from '../../src/webhooks/deliver/claim.store.js';
-import { DeliveryEvents } from '../../src/webhooks/deliver/delivery-events.js';
+import { DeliveryEvents, WebhookEndedEmitter } from '../../src/webhooks/deliver/delivery-events.js';
 import { Webhook } from '../../src/webhooks/webhook.entity.js';
-import { WebhookEndedEmitter } from '../../src/webhooks/webhook-ended.event.js';
 import { type Backend, createBackend } from '../support/backend.js';
 import { eventually } from '../support/eventually.js';
 import { answer, TestReceiver } from '../support/receiver.js';

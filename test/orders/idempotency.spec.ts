@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { IdempotencyKey } from '../../src/orders/idempotency-key.entity.js';
@@ -9,10 +9,9 @@ let client: TestClient;
 const ORDER = { ...NEW_ORDER, notifyUrl: 'http://127.0.0.1:9999/never-called' };
 
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
   client = await usher.client();
 });
-afterAll(() => usher.stop());
 
 async function create(of: TestClient, key: string, body: object = ORDER): Promise<Answer> {
   const authorization = `Bearer ${String((await of.token()).body.access_token)}`;

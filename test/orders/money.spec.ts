@@ -5,13 +5,10 @@ import { TestUsher } from '../support/usher.js';
 let usher: TestUsher;
 let receiver: TestReceiver;
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
   receiver = await TestReceiver.start();
 });
-afterAll(async () => {
-  await usher.stop();
-  receiver.close();
-});
+afterAll(() => void receiver.close());
 
 test.each([
   ['a currency without cents', { currencyCode: 'JPY', totalAmount: 1900, bookingAmount: 100, payableAmount: 2000 }],

@@ -122,6 +122,18 @@ describe('an order', () => {
     expect((await client.call('GET', `/movie-orders/${key}`)).body.status).toBe('PENDING');
   });
 
+  test.each([
+    ['bookingId', { bookingId: 'BK-2' }],
+    ['transactionId', { transactionId: 'TX-2' }],
+    ['qrCode', { qrCode: 'QR-2' }],
+    ['qrCode', { qrCode: undefined }],
+  ])('that is completed is not completed again with another %s: 409', async (_, change) => {
+    const key = await client.completedOrder();
+    expect((await client.complete(key, { ...COMPLETION, ...change })).status).toBe(409);
+    expect((await client.complete(key)).status).toBe(200);
+    expect((await client.call('GET', `/movie-orders/${key}`)).body).toMatchObject(COMPLETION);
+  });
+
   test.each(['garbage', '%00', '%F0%9F%8E%AC', 'TW92aWVPcmRlcjo', 'x'.repeat(90)])(
     'with the key %s does not exist',
     async (key) => {

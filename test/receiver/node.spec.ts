@@ -2,7 +2,7 @@ import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { signNotification } from '#receiver';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { transformSync } from '@swc/core';
 import { randomAlphanumeric } from '../../src/values/identifier.js';
 import { codeBelow } from '../support/documentation.js';
@@ -18,11 +18,10 @@ let usher: TestUsher;
 let client: TestClient;
 let child: ChildProcess | undefined;
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
   client = await usher.client();
 });
 afterEach(() => void child?.kill());
-afterAll(() => usher.stop());
 
 /** The project of an integrator, with our installed packages and with the receiver kit from its source. */
 function project(code: string): string {

@@ -51,7 +51,7 @@ test('the types hold for an ES module and for CommonJS, without the types of Nod
   execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8' });
 });
 
-test('the export usher/receiver is the built kit', () => {
+test('the export nest-usher/receiver is the built kit', () => {
   interface Manifest {
     exports: Record<string, unknown>;
     version: string;

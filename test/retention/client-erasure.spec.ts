@@ -1,6 +1,9 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { AuditLog } from '../../src/audit/audit.module.js';
+import { Authorization, Consent } from '../../src/auth/authorize/authorization.entity.js';
 import { AccessToken, Grant } from '../../src/auth/tokens/grant.entity.js';
+import { ClientApplication } from '../../src/clients/client-application.entity.js';
+import { ClientApplications } from '../../src/clients/client-applications.js';
 import { Client, ClientSecret } from '../../src/clients/client.entity.js';
 import { IdempotencyKey } from '../../src/orders/idempotency-key.entity.js';
 import { OrderCounter } from '../../src/orders/list/order-counter.entity.js';
@@ -28,6 +31,9 @@ const OWNED = [
   ClientSecret,
   OrderCounter,
   WebhookResend,
+  ClientApplication,
+  Authorization,
+  Consent,
 ];
 const OLD = Date.now() - 100 * 86_400_000;
 
@@ -76,6 +82,14 @@ async function client(): Promise<TestClient> {
     attempts: 1,
     finishedAt: OLD,
   });
+  const redirectUri = 'https://app.example/callback';
+  await usher.running.app
+    .get(ClientApplications, { strict: false })
+    .configure(made.id, { redirectUris: [redirectUri] });
+  const owned = { clientId: made.id, ownerId: newId('sandbox', OLD) };
+  const digests = { formDigest: newId('sandbox', OLD), browserDigest: 'x', codeChallenge: 'x' };
+  await manager.insert(Authorization, { ...owned, ...digests, redirectUri, createdAt: OLD, expiresAt: OLD });
+  await manager.insert(Consent, { ...owned, givenAt: OLD });
   return made;
 }
 
@@ -96,7 +110,7 @@ const NOTHING = Array(OWNED.length + 1).fill(0);
 test('deletes everything of a disabled client and nothing of another, and says what', async () => {
   const [one, other] = [await client(), await client()];
   const [before, webhooks] = [await rowsOf(other), await webhooksOf(one)];
-  expect(before).toEqual([1, 2, 1, 3, 1, 2, 2, 1, 1, 1]);
+  expect(before).toEqual([1, 2, 1, 3, 1, 2, 2, 1, 1, 1, 1, 1, 1]);
   await usher.clients.setDisabled(one.id, true);
   expect(await erasure().erase(one.id)).toEqual({
     webhooks: 2,

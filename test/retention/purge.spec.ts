@@ -4,8 +4,11 @@ import { getQueueToken } from '@nestjs/bullmq';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
+import { Authorization } from '../../src/auth/authorize/authorization.entity.js';
 import { AccessToken, Grant } from '../../src/auth/tokens/grant.entity.js';
 import { digestToken } from '../../src/auth/tokens/token.js';
+import { MemberSession } from '../../src/members/member.entity.js';
+import { OperatorSession } from '../../src/operators/operator.entity.js';
 import { Purge } from '../../src/retention/purge.js';
 import { PURGE_QUEUE } from '../../src/retention/purge.schedule.js';
 import { newId } from '../../src/values/identifier.js';
@@ -145,6 +148,35 @@ test('an aborted purge stops between two batches', async () => {
   const { accessTokens } = await purge.run({ signal: ending.signal, onProgress: () => ending.abort() });
   expect(accessTokens).toBe(500);
   expect(await purge.run()).toMatchObject({ grants: 1_000, accessTokens: 500 });
+});
+
+test('sessions are deleted when they have ended, and codes a day later', async () => {
+  const { manager } = dataSource;
+  const now = Date.now();
+  const session = { memberId: newId('sandbox', now), createdAt: 1 };
+  await manager.insert(MemberSession, [
+    { ...session, digest: 'ended', expiresAt: now - 1_000 },
+    { ...session, digest: 'open', expiresAt: now + 600_000 },
+  ]);
+  const operators = { operatorId: newId('sandbox', now), settingsMac: null, createdAt: 1 };
+  await manager.insert(OperatorSession, [
+    { ...operators, digest: 'ended', expiresAt: now - 1_000 },
+    { ...operators, digest: 'open', expiresAt: now + 600_000 },
+  ]);
+  const asked = { browserDigest: 'x', clientId: 'client', ownerId: 'owner', redirectUri: 'https://x.example/' };
+  const row = { ...asked, codeChallenge: 'x', createdAt: 1 };
+  await manager.insert(Authorization, [
+    { ...row, formDigest: 'yesterday', expiresAt: now - 24 * HOUR_MS - 1_000 },
+    { ...row, formDigest: 'today', expiresAt: now - 24 * HOUR_MS + 600_000 },
+  ]);
+  expect(await usher.running.app.get(Purge, { strict: false }).run()).toMatchObject({
+    authorizations: 1,
+    memberSessions: 1,
+    operatorSessions: 1,
+  });
+  for (const sessions of [MemberSession, OperatorSession])
+    expect((await manager.find(sessions)).map(({ digest }) => digest)).toEqual(['open']);
+  expect((await manager.find(Authorization)).map(({ formDigest }) => formDigest)).toEqual(['today']);
 });
 
 test('a worker purges when the queue has the job', async () => {

@@ -19,13 +19,22 @@ export async function build() {
   await bundle();
 }
 
+/** Compiles one file of the code again. Processes then load the modules one by one, because the bundle is out of date. */
+export function rebuild(file) {
+  compileFile(file, file.replace('packages/receiver/src', 'packages/receiver/dist'));
+  for (const entry of ENTRIES) write(join('bin', entry), `import '../src/${entry}';\n`);
+}
+
+/** The modules that processes start from. */
+const ENTRIES = ['cli.js', 'main.js'];
+
 /**
  * What processes start from: in few files, for they start by the hundred, and 2,000 modules take longer to find than
  * to run. The packed tarball, whose modules are apart, has a test of its own (test/package.mjs).
  */
 async function bundle() {
   await esbuild.build({
-    entryPoints: ['cli.js', 'main.js'].map((entry) => join(BUILT, 'src', entry)),
+    entryPoints: ENTRIES.map((entry) => join(BUILT, 'src', entry)),
     outdir: join(BUILT, 'bin'),
     bundle: true,
     splitting: true,
@@ -66,11 +75,13 @@ const __dirname = import.meta.dirname;
 `;
 
 function compile(folder, target = folder) {
-  for (const source of readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })) {
-    if (!source.endsWith('.ts')) continue;
-    const { code } = transformFileSync(join(ROOT, folder, source), { configFile: join(ROOT, '.swcrc') });
-    write(join(target, source.replace(/ts$/, 'js')), code);
-  }
+  for (const source of readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }))
+    if (source.endsWith('.ts')) compileFile(join(folder, source), join(target, source));
+}
+
+function compileFile(source, target) {
+  const { code } = transformFileSync(join(ROOT, source), { configFile: join(ROOT, '.swcrc') });
+  write(target.replace(/ts$/, 'js'), code);
 }
 
 function write(file, text) {

@@ -11,6 +11,8 @@ const CLOSING_LIMIT_MS = 60_000;
 const AGAIN_MS = 20;
 /** The channel to the runner and both outputs. */
 let openAtStart;
+/** What the shared server opens and closes while it runs. It is checked when the process closes, and reported for its last file. */
+const COMES_AND_GOES = new Set(['Timeout', 'Immediate', 'TCPSocketWrap', 'PipeWrap', 'FSReqPromise', 'FSReqCallback']);
 
 /** What no test awaits fails the test that runs at that moment. */
 for (const event of ['unhandledRejection', 'uncaughtException'])
@@ -35,7 +37,7 @@ process.on('disconnect', () => process.kill(-process.pid, 'SIGKILL'));
 process.on('message', async (file) => {
   openAtStart ??= [process.stdout, process.stderr] && process.getActiveResourcesInfo();
   try {
-    process.send({ result: await runFile(file) });
+    process.send(file === 'close' ? { open: await close() } : { result: await runFile(file) });
   } catch (error) {
     process.send({ failure: error?.stack ?? String(error) });
   }
@@ -53,6 +55,8 @@ async function runFile({ path, rootDir, testTimeout, testNamePattern }) {
   const { testResults, unhandledErrors } = await run();
   const { jest } = await import(`${BUILT}/node_modules/@jest/globals/index.js`);
   jest.restoreAllMocks();
+  // A database server has few connections, so there a file has a server of its own.
+  if (process.env.TEST_BACKEND) await (await sharedServerOf()).close();
   const limitMs = Math.min(testTimeout, CLOSING_LIMIT_MS);
   process.send({ running: 'closing what the tests opened', limitMs });
   const open = await leftOpen(limitMs);
@@ -98,12 +102,24 @@ function assertionResult({
   };
 }
 
+const sharedServerOf = async () => (await import(`${BUILT}/test/support/shared-server.js`)).sharedServer;
+
 /** What still keeps this process alive, once it is nothing or the limit is over. */
 async function leftOpen(limitMs) {
+  const sharedServer = await sharedServerOf();
   for (const until = Date.now() + limitMs; ;) {
     const open = process.getActiveResourcesInfo();
-    for (const kind of openAtStart) if (open.includes(kind)) open.splice(open.indexOf(kind), 1);
-    if (open.length === 0 || Date.now() > until) return open;
+    for (const kind of [...openAtStart, ...sharedServer.listeners])
+      if (open.includes(kind)) open.splice(open.indexOf(kind), 1);
+    const left = open.filter((kind) => !sharedServer.isOpen || !COMES_AND_GOES.has(kind));
+    if (left.length === 0 || Date.now() > until) return left;
     await sleep(AGAIN_MS);
   }
+}
+
+/** Stops the shared server, after the last file. Then nothing at all may be left open. */
+async function close() {
+  const sharedServer = await sharedServerOf();
+  await sharedServer.close();
+  return leftOpen(CLOSING_LIMIT_MS);
 }

@@ -2,7 +2,23 @@ import { BUILT } from './build.mjs';
 import { TestProcess } from './test-process.mjs';
 
 /** Those that keep one process busy for about as long as the others need for all the rest. */
-const LONGEST = ['/simulation/', '/start-up-faults', '/drain.', '/keys/', '/cli/commands'];
+const LONGEST = [
+  '/services/resend-crash',
+  '/health/health.',
+  '/services/processes',
+  '/services/migrate',
+  '/simulation/',
+  '/failing-receiver',
+  '/queue/lost-jobs',
+  '/start-up-faults',
+  '/optional-packages',
+  '/drain.',
+  '/tracing.',
+  '/runner/runner',
+  '/record/resend',
+  '/health/metrics',
+  '/console/buttons',
+];
 
 /**
  * Runs test files in Node's own modules, many files a process. Jest's own runner gives each file a sandbox that loads
@@ -21,8 +37,9 @@ export default class SharedModulesRunner {
     const waiting = longestFirst(tests);
     const runOneByOne = async () => {
       let process;
+      let last;
       while (waiting.length > 0 && !watcher.isInterrupted()) {
-        const test = waiting.shift();
+        const test = (last = waiting.shift());
         const { rootDir, testTimeout = HANG_LIMIT_MS } = test.context.config;
         const { testNamePattern } = this.#config;
         process ??= new TestProcess();
@@ -40,7 +57,15 @@ export default class SharedModulesRunner {
         await process.end();
         process = undefined;
       }
-      await process?.end();
+      if (!process) return;
+      try {
+        const open = await process.close();
+        if (open.length > 0)
+          throw new Error(`the files of this process left open: ${open.join(', ')}; close it in a hook`);
+      } catch (error) {
+        await onFailure(last, error);
+      }
+      await process.end();
     };
     const atOnce = Math.min(this.#config.maxWorkers, tests.length);
     await Promise.all(Array.from({ length: atOnce }, runOneByOne));

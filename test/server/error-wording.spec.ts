@@ -9,7 +9,7 @@ let receiver: TestReceiver;
 let client: TestClient;
 let authorization: Record<string, string>;
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
   receiver = await TestReceiver.start();
   client = await usher.client(receiver.url);
   const { body } = await client.token();
@@ -19,10 +19,7 @@ beforeAll(async () => {
     internal: basic('internal', 'internal'),
   };
 });
-afterAll(async () => {
-  await usher.stop();
-  receiver.close();
-});
+afterAll(() => void receiver.close());
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 /** What zod, class-validator, TypeORM, the databases, Nest, Fastify, undici, BullMQ and V8 write into their messages. */

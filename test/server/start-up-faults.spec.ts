@@ -4,7 +4,7 @@ import { createServer, type Server, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Backend, BACKEND, createBackend } from '../support/backend.js';
-import { type Ended, failedStart, startServer, usher } from '../support/process.js';
+import { type Ended, failedProcess, failedStart, startServer, usher, usherProcess } from '../support/process.js';
 
 /** Expects exit code 1 and only one line on standard error, without a stack. */
 function expectOneLine({ code, stdout, stderr }: Ended, ...wanted: (string | RegExp)[]): void {
@@ -67,12 +67,12 @@ test('master keys without the key that encrypted the client secrets', async () =
   const keys = (id: string): string => `${id}:${randomBytes(32).toString('base64')}`;
   const first = keys('first');
   await usher({ ...own.settings, USHER_MASTER_KEYS: first }, ['client', 'create', '--name', 'A']);
-  const without = await failedStart({ ...own.settings, USHER_MASTER_KEYS: keys('second') });
+  const without = await failedProcess({ ...own.settings, USHER_MASTER_KEYS: keys('second') });
   expectOneLine(
     without,
     'encrypted with master key "first", which is missing from USHER_MASTER_KEYS; put that key back',
   );
-  const another = await failedStart({ ...own.settings, USHER_MASTER_KEYS: keys('first') });
+  const another = await failedProcess({ ...own.settings, USHER_MASTER_KEYS: keys('first') });
   expectOneLine(another, 'encrypted with master key "first", which differs in USHER_MASTER_KEYS');
   const server = await startServer({ ...own.settings, USHER_MASTER_KEYS: `${keys('second')},${first}` });
   expect((await server.end()).code).toBe(0);
@@ -98,7 +98,7 @@ if (BACKEND === 'embedded') {
     test('with a damaged key file; commands print the same error', async () => {
       const own = await createBackend();
       await writeFile(join(folderOf(own), 'master-key'), 'k1:junk');
-      for (const ended of [await failedStart(own.settings), await usher(own.settings, ['client', 'list'])])
+      for (const ended of [await failedProcess(own.settings), await usherProcess(own.settings, ['client', 'list'])])
         expectOneLine(ended, 'master-key is damaged; restore it from a backup, or set its keys as master keys');
       await own.drop();
     });
@@ -108,7 +108,7 @@ if (BACKEND === 'embedded') {
       await usher(own.settings, ['client', 'create', '--name', 'A']);
       await rm(join(folderOf(own), 'master-key'));
       expectOneLine(
-        await failedStart(own.settings),
+        await failedProcess(own.settings),
         /encrypted with master key "\w+", which is missing from \S+master-key; put that key back/,
       );
       await own.drop();
@@ -120,7 +120,7 @@ if (BACKEND === 'embedded') {
       await rm(join(folderOf(own), 'master-key'));
       // A folder cannot be read as a file, not even by root.
       await mkdir(join(folderOf(own), 'master-key'));
-      expectOneLine(await failedStart(own.settings), 'master-key cannot be read (EISDIR)');
+      expectOneLine(await failedProcess(own.settings), 'master-key cannot be read (EISDIR)');
       await own.drop();
     });
   });

@@ -38,7 +38,7 @@ describe('the startup banner', () => {
     expect(bannerText(config, { ...started, firstClient: { id: 'an-id', secret: 'a-secret' } }).split('\n')).toEqual([
       'Usher sandbox (all) at http://127.0.0.1:3000, dashboard at http://127.0.0.1:3000/ops/queues',
       'Database embedded:/var/data, queue in the same database.',
-      'Defaults for local use only: a generated master key, operator credentials ops:ops, internal credentials internal:internal, private Notify URLs.',
+      'Defaults for local use only: operator credentials ops:ops, a generated master key, internal credentials internal:internal, private Notify URLs.',
       'A first client was created, with "usher listen" as its receiver. Its secret is shown only once:',
       '  client_id      an-id',
       '  client_secret  a-secret',

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util';
 import { playGuessing } from './guessing.js';
 import { Simulation } from './simulation.js';
 
-// npm run simulate -- [--seeds 2000] [--from 1] [--seed N] [--bail]
+// npm run nightly -- --only simulate -- [--seeds 2000] [--from 1] [--seed N] [--bail]
 const { values } = parseArgs({
   options: {
     seeds: { type: 'string', default: '2000' },

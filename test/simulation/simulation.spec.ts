@@ -1,17 +1,17 @@
-import { cpSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { copyTemplate } from '../support/embedded-template.js';
 import { playGuessing } from './guessing.js';
 import { Simulation } from './simulation.js';
 
-const SEEDS = Number(process.env.SIMULATION_SEEDS ?? 200);
-const SEEDS_PER_TEST = 25;
-const base = process.env.USHER_TEST_FOLDER ?? '';
-const folder = join(base, 'simulation');
+const SEEDS = process.env.TEST_FULL === '1' ? 200 : 24;
+const SEEDS_PER_TEST = 12;
+const folder = join(process.env.USHER_TEST_FOLDER ?? '', 'simulation');
 let simulation: Simulation;
 
 beforeAll(async () => {
-  cpSync(join(base, 'template'), folder, { recursive: true });
+  copyTemplate(folder);
   simulation = await Simulation.open(folder);
 });
 afterAll(async () => {
@@ -27,7 +27,7 @@ test.each(blocks)(
     const broken: Record<string, string[]> = {};
     for (let seed = first; seed < first + SEEDS_PER_TEST && seed <= SEEDS; seed += 1) {
       const found = await simulation.play(seed);
-      if (found.length > 0) broken[`seed ${seed}: npm run simulate -- --seed ${seed}`] = found;
+      if (found.length > 0) broken[`seed ${seed}: npm run nightly -- --only simulate -- --seed ${seed}`] = found;
     }
     expect(broken).toEqual({});
   },
@@ -37,7 +37,7 @@ test(`no schedule of guesses, crashes and failures of the shared store exceeds t
   const broken: Record<string, string[]> = {};
   for (let seed = 1; seed <= SEEDS; seed += 1) {
     const found = await playGuessing(seed);
-    if (found.length > 0) broken[`seed ${seed}: npm run simulate -- --seed ${seed}`] = found;
+    if (found.length > 0) broken[`seed ${seed}: npm run nightly -- --only simulate -- --seed ${seed}`] = found;
   }
   expect(broken).toEqual({});
 });

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { cpSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { createConnection } from 'mysql2/promise';
 import pg from 'pg';
 import { migrate } from '../../src/server/migrate.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
+import { returnFolder, takeFolder } from './embedded-template.js';
 
 /** The backend of the tests: embedded for `npm test`, the others for `npm run test:services`. */
 export const BACKEND = process.env.TEST_BACKEND ?? 'embedded';
@@ -33,21 +32,16 @@ const SERVICE_SETTINGS: Settings = {
 };
 
 export async function createBackend(): Promise<Backend> {
+  if (BACKEND === 'embedded') return embedded();
   const name = `usher_test_${randomBytes(5).toString('hex')}`;
-  if (BACKEND === 'embedded') return embedded(name);
   const backend = BACKEND === 'mariadb' ? await mariadb(name) : await postgres(name);
   await migrate(loadConfig(backend.settings));
   return backend;
 }
 
-function embedded(name: string): Backend {
-  const base = process.env.USHER_TEST_FOLDER ?? '';
-  const folder = join(base, name);
-  cpSync(join(base, 'template'), folder, { recursive: true });
-  return {
-    settings: { DATABASE_URL: `embedded:${folder}` },
-    drop: async () => rmSync(folder, { recursive: true, force: true }),
-  };
+function embedded(): Backend {
+  const folder = takeFolder();
+  return { settings: { DATABASE_URL: `embedded:${folder}` }, drop: async () => returnFolder(folder) };
 }
 
 async function mariadb(name: string): Promise<Backend> {

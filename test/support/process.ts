@@ -1,22 +1,20 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
+import { runCommand } from '../../src/cli/run-command.js';
+import { runServer } from '../../src/server/serve.js';
 import type { Settings } from './backend.js';
 import { eventually } from './eventually.js';
+import { type Ended, invoke, newFolder } from './invocation.js';
+
+export { type Ended, newFolder };
 
 /** The code under test, compiled (test/runner/build.mjs). */
 export const BUILT = resolve('node_modules/.cache/usher-test');
-/** Without the optimising WebAssembly compiler, because these processes end before it would help PGlite. */
-const NODE_OPTIONS = ['--liftoff-only'];
+/** Without the optimising compilers, because these processes end before optimised code would help. */
+export const SHORT_LIVED = ['--liftoff-only', '--no-opt'];
 export const CLI = join(BUILT, 'bin/cli.js');
-
-export interface Ended {
-  code: number | null;
-  stdout: string;
-  stderr: string;
-}
 
 /** Usher in a separate process, with only these settings. */
 export class UsherProcess {
@@ -26,10 +24,11 @@ export class UsherProcess {
   /** Resolves when the process has exited and its outputs are closed. */
   readonly ended: Promise<Ended>;
 
-  constructor(entry: 'main.js' | 'cli.js', args: string[], settings: Settings, nodeOptions: string[] = []) {
+  /** `entry` is a file of the code under test, or the absolute path of one of another build. */
+  constructor(entry: string, args: string[], settings: Settings, nodeOptions: string[] = []) {
     const { PATH = '', HOME = '' } = process.env;
     const env = { PATH, HOME, PORT: '0', ...settings };
-    this.child = spawn(process.execPath, [...NODE_OPTIONS, ...nodeOptions, join(BUILT, 'bin', entry), ...args], {
+    this.child = spawn(process.execPath, [...SHORT_LIVED, ...nodeOptions, resolve(BUILT, 'bin', entry), ...args], {
       env,
       cwd: newFolder(),
     });
@@ -60,17 +59,28 @@ export class UsherProcess {
 export type ServerProcess = UsherProcess & { url: string };
 
 /** Starts a server and waits until it listens. */
-export async function startServer(settings: Settings, nodeOptions?: string[]): Promise<ServerProcess> {
-  const server = new UsherProcess('main.js', [], settings, nodeOptions);
+export async function startServer(
+  settings: Settings,
+  nodeOptions?: string[],
+  entry = 'main.js',
+): Promise<ServerProcess> {
+  const server = new UsherProcess(entry, [], settings, nodeOptions);
   const [, url = ''] = await server.printed(/ at (http:\S+), dashboard/);
   return Object.assign(server, { url });
 }
 
-/** Starts a server that is expected to fail, and waits for its end. */
-export const failedStart = (settings: Settings): Promise<Ended> => new UsherProcess('main.js', [], settings).ended;
+/** Starts a server that is expected to fail, in this process, and waits for its end. */
+export const failedStart = (settings: Settings): Promise<Ended> => invoke(settings, '', () => runServer());
 
-/** Runs a command to its end, as an operator would. */
-export async function usher(settings: Settings, args: string[], input: string | Buffer = ''): Promise<Ended> {
+/** As {@link failedStart}, in a process of its own, for a start that fails after it has opened connections. */
+export const failedProcess = (settings: Settings): Promise<Ended> => new UsherProcess('main.js', [], settings).ended;
+
+/** Runs a command in this process to its end, as an operator would. */
+export const usher = (settings: Settings, args: string[], input: string | Buffer = ''): Promise<Ended> =>
+  invoke(settings, input, () => runCommand(args));
+
+/** As {@link usher}, in a process of its own. */
+export async function usherProcess(settings: Settings, args: string[], input: string | Buffer = ''): Promise<Ended> {
   const command = new UsherProcess('cli.js', args, settings);
   command.child.stdin?.end(input);
   return command.ended;
@@ -82,9 +92,6 @@ export async function usherJson<T>(settings: Settings, args: string[], input?: s
   if (code !== 0) throw new Error(`usher ${args.join(' ')} ended with ${code}: ${stderr}`);
   return JSON.parse(stdout) as T;
 }
-
-/** Creates a folder that is deleted after the tests. */
-export const newFolder = (): string => mkdtempSync(join(process.env.USHER_TEST_FOLDER ?? '', 'folder-'));
 
 /** Returns a port that is not in use. */
 export async function freePort(): Promise<number> {

@@ -13,6 +13,7 @@ import type { AttemptView, WebhookView } from '../../src/webhooks/webhook-view.j
 import { WebhookService } from '../../src/webhooks/webhook.service.js';
 import { type Backend, createBackend, type Settings } from './backend.js';
 import { eventually } from './eventually.js';
+import { sharedServer } from './shared-server.js';
 
 export interface Answer {
   status: number;
@@ -64,6 +65,11 @@ export class TestUsher {
     const all = { ...SHORT_TIMES, ...backend.settings, ...own };
     const config = loadConfig({ PORT: '0', LOG_LEVEL: process.env.TEST_LOG ?? 'silent', ...all });
     return new TestUsher(backend, all, await serve(config, await createLogger(config, log)));
+  }
+
+  /** A server with the default settings for all test files of this process. The runner stops it after the last one. */
+  static shared(): Promise<TestUsher> {
+    return sharedServer.open(() => TestUsher.start());
   }
 
   async stop(): Promise<void> {

@@ -12,7 +12,7 @@ import {
   UsherModule,
   WebhookModule,
   WebhookRoutesModule,
-} from 'usher';
+} from 'nest-usher';
 import { BookingsModule } from './bookings/bookings.module.js';
 import { dataSourceOptions } from './database/data-source-options.js';
 import { DataInterceptor } from './http/data.interceptor.js';

@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import { pathToFileURL } from 'node:url';
 import { ConfigService } from '@nestjs/config';
 import { DataSource } from 'typeorm';
-import { migrateUsherQueue } from 'usher';
+import { migrateUsherQueue } from 'nest-usher';
 import { dataSourceOptions } from './database/data-source-options.js';
 import { usherOptions } from './usher-options.js';
 

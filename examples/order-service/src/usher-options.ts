@@ -1,6 +1,6 @@
 import type { ConfigService } from '@nestjs/config';
 import type { DataSource } from 'typeorm';
-import type { UsherOptions } from 'usher';
+import type { UsherOptions } from 'nest-usher';
 
 /** Usher's options from this application's settings. Without REDIS_URL the jobs are in the database, on Postgres. */
 export function usherOptions(config: ConfigService, dataSource: DataSource): UsherOptions {

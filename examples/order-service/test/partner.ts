@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Notification, verifyNotification, type VerifyOptions } from 'usher/receiver';
+import { type Notification, verifyNotification, type VerifyOptions } from 'nest-usher/receiver';
 
 type Arrival = Pick<VerifyOptions, 'rawBody' | 'headers'>;
 

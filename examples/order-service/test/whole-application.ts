@@ -9,7 +9,7 @@ import { getQueueToken } from '@nestjs/bullmq';
 import type { INestApplication } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import { DataSource } from 'typeorm';
-import { ClientsService, WebhookService } from 'usher';
+import { ClientsService, WebhookService } from 'nest-usher';
 import { type Backend, prepare } from './environment.js';
 import { eventually, Partner } from './partner.js';
 

@@ -1,4 +1,4 @@
-export const NOTIFY_ORDER_COMPLETION = 'NOTIFY_ORDER_COMPLETION';
+export const NOTIFY_ORDER_COMPLETION = 'NOTIFY_ORDER_COMPLETION' as const;
 
 /** The order in a notification (specification 2.3). Amounts in cents, times in RFC 3339 UTC. */
 export interface CompletedOrderData {

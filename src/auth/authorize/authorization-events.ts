@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Counter } from 'prom-client';
-import { MetricsRegistry } from '../../metrics/metrics.module.js';
+import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 
 /** How an authorization request ended: with a code, or with one of the errors of RFC 6749 §4.1.2.1. */
 @Injectable()

@@ -1,5 +1,5 @@
 import type { Client } from '../../clients/client.entity.js';
-import { formDecode } from '../../http/oauth-parameters.js';
+import { formDecode } from '../../http/oauth-route.js';
 import { Problem } from '../../http/problem.js';
 
 /** The error codes of RFC 6749 §4.1.2.1. */

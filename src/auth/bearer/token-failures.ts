@@ -1,10 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { addressGroup } from '../../http/client-address.js';
+import { addressGroup } from '../../http/exchange.js';
 import { Problem } from '../../http/problem.js';
 import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { addressLimit } from '../client-authentication/client-failures.js';
+import { addressLimit } from '../client-authentication/client-authentication.js';
 
 /**
  * Limits invalid access tokens per address. Only further invalid ones are refused: a valid token always passes, so that

@@ -1,18 +1,70 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import { Reflector } from '@nestjs/core';
+import { PassportStrategy } from '@nestjs/passport';
+import type { StrategyCreatedStatic } from 'passport';
+import { BasicStrategy as PassportBasicStrategy } from 'passport-http';
 import type { DataSource } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
-import { ClientSecrets } from '../../clients/secrets/client-secrets.js';
-import { ClientChanged } from '../../clients/secrets/remembered-clients.js';
+import { type AuthenticatedClient, ClientChanged, ClientSecrets } from '../../clients/secrets/client-secrets.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { type BasicCredentials, hasCredentials, parseBasicHeader } from '../../http/basic-credentials.js';
+import {
+  type BasicCredentials,
+  checkSingleHeader,
+  hasCredentials,
+  parseBasicHeader,
+  refusalOf,
+} from '../../http/basic-credentials.js';
+import { addressGroup, type HttpRequest, type HttpResponse, rawRequest, setHeaders } from '../../http/exchange.js';
 import { problemOf } from '../../http/error-response.js';
-import { countHeader, type HttpRequest, type HttpResponse, rawRequest, setHeaders } from '../../http/exchange.js';
 import { OAuthError } from '../../http/oauth-error.js';
-import { checkMediaType } from '../../http/oauth-parameters.js';
-import { NO_STORE, type OAuthRouteOptions } from '../../http/oauth-route.js';
+import { checkMediaType, NO_STORE, OAUTH_ROUTE, type OAuthRouteOptions } from '../../http/oauth-route.js';
+import { type FailureLimit, TooManyFailures } from '../../limits/failure-limit.js';
+import { type Limiter, limitKey } from '../../limits/limiter.js';
+import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { BasicStrategy } from './basic.strategy.js';
-import { type Caller, ClientFailures } from './client-failures.js';
+import type { Rate } from '../../values/duration.js';
+
+/** Not `basic`: an embedding application may register its own strategy with that name. */
+const STRATEGY_NAME = 'usher-basic';
+
+/**
+ * HTTP Basic for API clients (specification 5.2). passport-http is not used to parse the header: it ignores text after
+ * a second colon, so it would accept `secret:anything`, and it accepts any scheme that contains "basic".
+ */
+@Injectable()
+export class BasicStrategy extends PassportStrategy(PassportBasicStrategy, STRATEGY_NAME) {
+  constructor(private readonly secrets: ClientSecrets) {
+    super();
+  }
+
+  /**
+   * The client of the first credentials that are valid; null if none are. Usher's guard calls it without passport's middleware,
+   * which would keep each request in memory until a full garbage collection: V8 allocates the functions that it assigns to
+   * properties in the old space.
+   */
+  async identify(credentials: BasicCredentials[]): Promise<AuthenticatedClient | null> {
+    for (const { id, secret } of credentials) {
+      const found = await this.validate(id, secret);
+      if (found) return found;
+    }
+    return null;
+  }
+
+  /** For passport's middleware, such as that of `AuthGuard('usher-basic')` in an application. */
+  override authenticate({ headers }: { headers: { authorization?: string } }): void {
+    // The middleware replaces these actions for each request, so read them before anything asynchronous.
+    const { success, fail, error } = this as object as StrategyCreatedStatic;
+    this.identify(parseBasicHeader(headers.authorization)).then(
+      (found) => (found ? success(found.client, found) : fail(401)),
+      error,
+    );
+  }
+
+  /** Required by PassportStrategy. Passport itself does not call it, because authenticate() is overridden. */
+  validate(id: string, secret: string): Promise<AuthenticatedClient | null> {
+    return this.secrets.authenticate(id, secret);
+  }
+}
 
 /** The fields that client authentication adds to a request. */
 export interface OAuthRequest extends HttpRequest {
@@ -22,6 +74,35 @@ export interface OAuthRequest extends HttpRequest {
   rememberedSecret?: string | null;
   /** The client id of a failed authentication, if a client with this id exists. */
   claimedClient?: string;
+}
+
+/**
+ * Blocks secret guessing. Per client id and address: once the limit is reached, no secret is checked. Per address over
+ * all client ids: further failures are answered 429, but correct credentials still pass, so that one caller with
+ * invented ids cannot lock out the clients behind the same address. Other addresses are never affected.
+ */
+@Injectable()
+export class ClientFailures {
+  private readonly perClient: FailureLimit;
+  private readonly perAddress: Limiter;
+
+  constructor(limits: Limits, @Inject(USHER_OPTIONS) { authFailureLimit }: ResolvedOptions) {
+    this.perClient = limits.failureLimit('failures', authFailureLimit);
+    this.perAddress = limits.limiter('failures-of-address', addressLimit(authFailureLimit));
+  }
+
+  /** Authenticates by `identify`, within both limits. */
+  async limit(caller: Caller, identify: () => Promise<void>): Promise<void> {
+    const group = addressGroup(caller.address);
+    try {
+      await this.perClient.run(`${group} ${caller.clientId}`, identify, isInvalidClient);
+    } catch (error) {
+      if (error instanceof TooManyFailures) throw slowDown(error.waitSeconds);
+      // The same answer whether the client id exists or not.
+      const wait = isInvalidClient(error) ? this.perAddress.count(limitKey(group)) : 0;
+      throw wait > 0 ? slowDown(wait) : error;
+    }
+  }
 }
 
 /** Authenticates clients by Basic (specification 5.2), with limits against guessing. */
@@ -119,18 +200,41 @@ export class ClientAuthentication {
   }
 }
 
-/** With two Authorization headers it is undefined which one applies, so reject the request. */
-function checkSingleHeader(request: OAuthRequest): void {
-  if (countHeader(rawRequest(request), 'authorization') > 1)
-    throw new OAuthError('invalid_request', 'send exactly one Authorization header');
+/** The limit of one address over all client ids, as a multiple of the limit for one client id. */
+const ADDRESS_LIMIT_FACTOR = 10;
+
+export const addressLimit = ({ count, seconds }: Rate): Rate => ({ count: count * ADDRESS_LIMIT_FACTOR, seconds });
+
+/** The client id that a request claims, and the address it comes from. */
+interface Caller {
+  clientId: string;
+  address: string;
 }
 
-const HOW = 'send Authorization: Basic <BASE64(client_id:client_secret)>, with curl: -u client_id:client_secret';
+export const isInvalidClient = (error: unknown): boolean =>
+  error instanceof OAuthError && error.code === 'invalid_client';
 
-/** Says how to send credentials if there are none. It reveals nothing: it depends on the request alone. */
-function refusalOf(header: string | undefined, credentials: BasicCredentials[]): string {
-  if (header === undefined) return `the client credentials are missing; ${HOW}`;
-  if (/^bearer\b/i.test(header)) return `this path takes the client id and secret, not a token; ${HOW}`;
-  if (credentials.length === 0) return `the Authorization header has no client id and secret; ${HOW}`;
-  return 'the client id or the client secret is invalid';
+const slowDown = (waitSeconds: number): OAuthError =>
+  new OAuthError('slow_down', 'too many failed authentication attempts; try again later', 429, waitSeconds);
+
+/**
+ * Requires a client's id and secret by HTTP Basic (specification 5.2), with limits against guessing, and stores the
+ * client on the request, for `CurrentClient`. It guards the OAuth routes and any route of an application. Outside the
+ * OAuth routes its errors are a `Problem`: 400, 401 with a challenge, or 429 with Retry-After.
+ */
+@Injectable()
+export class BasicGuard implements CanActivate {
+  constructor(
+    private readonly reflector: Reflector,
+    private readonly clients: ClientAuthentication,
+  ) {}
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const http = context.switchToHttp();
+    const [request, response] = [http.getRequest<OAuthRequest>(), http.getResponse<HttpResponse>()];
+    const route = this.reflector.get<OAuthRouteOptions | undefined>(OAUTH_ROUTE, context.getHandler());
+    if (route) await this.clients.authenticate(request, response, route);
+    else await this.clients.authenticateElsewhere(request, response);
+    return true;
+  }
 }

@@ -1,7 +1,89 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
-import type { HttpRequest } from '../../http/exchange.js';
-import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { FixedCredentials } from './fixed-credentials.js';
+import { Counter } from 'prom-client';
+import { FailureCounts } from '../../audit/failure-counts.js';
+import { addressOf, setActor } from '../../audit/request-actor.js';
+import { hasCredentials, parseBasicHeader } from '../../http/basic-credentials.js';
+import { addressGroup, type HttpRequest } from '../../http/exchange.js';
+import { Problem, unauthorized } from '../../http/problem.js';
+import { type FailureLimit, TooManyFailures } from '../../limits/failure-limit.js';
+import { Limits } from '../../limits/limits.module.js';
+import { MetricsRegistry } from '../../telemetry/metrics.module.js';
+import { type Credentials, type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+
+/** Whose user and password are settings: the operator's for /ops, an order service's for /internal. */
+export type Holder = 'operator' | 'internal';
+
+/** What the caller is told without valid credentials. */
+const CHALLENGES: Record<Holder, [detail: string, challenge: string]> = {
+  operator: [
+    'send the operator credentials as Authorization: Basic <BASE64(OPS_USER:OPS_PASSWORD)>, with curl: -u "$OPS_USER:$OPS_PASSWORD"',
+    'Basic realm="usher ops", charset="UTF-8"',
+  ],
+  internal: [
+    'send the internal credentials as Authorization: Basic <BASE64(INTERNAL_USER:INTERNAL_PASSWORD)>, with curl: -u "$INTERNAL_USER:$INTERNAL_PASSWORD"',
+    'Basic realm="usher internal", charset="UTF-8"',
+  ],
+};
+
+/** Checks these passwords: limits guessing per address, and counts failures in the metrics and the audit. */
+@Injectable()
+export class FixedCredentials {
+  private readonly limits: Record<Holder, FailureLimit>;
+  private readonly failures: Counter<'credential'>;
+
+  constructor(
+    limits: Limits,
+    private readonly counts: FailureCounts,
+    registry: MetricsRegistry,
+    @Inject(USHER_OPTIONS) { authFailureLimit }: ResolvedOptions,
+  ) {
+    this.limits = {
+      operator: limits.failureLimit('failures-of-operator', authFailureLimit),
+      internal: limits.failureLimit('failures-of-internal', authFailureLimit),
+    };
+    this.failures = new Counter({
+      name: 'usher_authentication_failures_total',
+      help: 'Requests to /ops (operator) and /internal (internal) with wrong credentials or refused after too many of them.',
+      labelNames: ['credential'],
+      registers: [registry],
+    });
+    for (const credential of ['operator', 'internal']) this.failures.inc({ credential }, 0);
+  }
+
+  /** Remembers the actor of the request. Throws a `Problem`: 401, or 429 after too many failures. */
+  async check(request: HttpRequest, holder: Holder, expected: Credentials | null): Promise<void> {
+    const { authorization } = request.headers;
+    // A browser asks for the password only after a 401, so a request without any is no guess.
+    if (authorization === undefined) throw refusal(holder);
+    const address = addressOf(request);
+    try {
+      await this.limits[holder].run(
+        addressGroup(address ?? ''),
+        () => compare(authorization, holder, expected),
+        isProblem,
+      );
+    } catch (error) {
+      const isBlocked = error instanceof TooManyFailures;
+      this.failures.inc({ credential: holder });
+      this.counts.count({ action: `${holder}.authentication-failed`, subject: null, address, isBlocked });
+      throw isBlocked ? slowDown(error.waitSeconds) : error;
+    }
+    setActor(request, holder, expected?.user ?? '');
+  }
+}
+
+async function compare(authorization: string, holder: Holder, expected: Credentials | null): Promise<void> {
+  if (!hasCredentials(parseBasicHeader(authorization), expected)) throw refusal(holder);
+}
+
+const refusal = (holder: Holder): Problem => unauthorized(...CHALLENGES[holder]);
+
+const isProblem = (error: unknown): boolean => error instanceof Problem;
+
+const slowDown = (waitSeconds: number): Problem =>
+  new Problem(429, 'Too Many Requests', 'too many failed authentication attempts; try again later').with({
+    'Retry-After': String(waitSeconds),
+  });
 
 /** Requires INTERNAL_USER and INTERNAL_PASSWORD over HTTP Basic, for an order service in another process. */
 @Injectable()

@@ -3,7 +3,7 @@ import { type DataSource, type EntityManager, IsNull } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow } from '../../database/sql.js';
-import type { Parameters } from '../../http/oauth-parameters.js';
+import type { Parameters } from '../../http/oauth-route.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { subjectOf } from '../../values/resource-owner.js';
 import { AccessToken, EXPIRY_MARGIN_MS, Grant } from './grant.entity.js';

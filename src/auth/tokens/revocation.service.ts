@@ -4,7 +4,7 @@ import { AuditLog } from '../../audit/audit.module.js';
 import type { Client } from '../../clients/client.entity.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { inTransaction } from '../../database/sql.js';
-import type { Parameters } from '../../http/oauth-parameters.js';
+import type { Parameters } from '../../http/oauth-route.js';
 import { AccessTokens } from '../bearer/access-tokens.js';
 import { AccessToken, Grant } from './grant.entity.js';
 import { type IssuedToken, lockIssuedToken } from './store/issued-tokens.js';

@@ -1,6 +1,6 @@
 import type { GrantType } from '../../clients/client.entity.js';
 import { OAuthError } from '../../http/oauth-error.js';
-import type { Parameters } from '../../http/oauth-parameters.js';
+import type { Parameters } from '../../http/oauth-route.js';
 
 /** The parameters that a grant needs beside grant_type. */
 const NEEDED: Readonly<Partial<Record<string, string[]>>> = {

@@ -1,10 +1,8 @@
 import { Controller, Post, Req, Res, UseFilters, UseGuards } from '@nestjs/common';
 import type { Client } from '../../clients/client.entity.js';
 import type { HttpResponse } from '../../http/exchange.js';
-import { parametersOf } from '../../http/oauth-parameters.js';
-import { OAuthRoute, UsherRoutes } from '../../http/oauth-route.js';
-import { BasicGuard } from '../client-authentication/basic.guard.js';
-import { ClientAuthentication, type OAuthRequest } from '../client-authentication/client-authentication.js';
+import { OAuthRoute, parametersOf, UsherRoutes } from '../../http/oauth-route.js';
+import { BasicGuard, ClientAuthentication, type OAuthRequest } from '../client-authentication/client-authentication.js';
 import { OAuthErrorFilter } from '../oauth-error.filter.js';
 import { IntrospectionService } from './introspection.service.js';
 import { RevocationService } from './revocation.service.js';

@@ -1,18 +1,102 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { Counter } from 'prom-client';
+import { AuditLog } from '../../audit/audit.module.js';
+import { FailureCounts } from '../../audit/failure-counts.js';
+import { addressOf } from '../../audit/request-actor.js';
+import { CodeExchange } from '../authorize/code-exchange.js';
+import type { OAuthRequest } from '../client-authentication/client-authentication.js';
 import type { Client, GrantType } from '../../clients/client.entity.js';
-import type { Requester } from '../../clients/secrets/remembered-clients.js';
+import type { Requester } from '../../clients/secrets/client-secrets.js';
 import { DatabaseClock } from '../../database/database-clock.js';
+import { routeOf } from '../../http/exchange.js';
 import { OAuthError } from '../../http/oauth-error.js';
-import type { Parameters } from '../../http/oauth-parameters.js';
+import type { Parameters } from '../../http/oauth-route.js';
+import { type Limiter, limitKey } from '../../limits/limiter.js';
+import { Limits } from '../../limits/limits.module.js';
+import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { type Environment, newId } from '../../values/identifier.js';
-import { CodeExchange } from '../authorize/code-exchange.js';
-import { type TokenEndpoint, TokenEvents } from './token-events.js';
-import { TokenLimit } from './token-limit.js';
-import { checkScope, grantTypeOf, requiredText } from './token-request.js';
-import { digestToken, generateToken, parseToken } from './token.js';
-import type { TokenResponse } from './token.schemas.js';
 import { TokenStore } from './store/token.store.js';
+import { checkScope, grantTypeOf, requiredText } from './token-request.js';
+import type { TokenResponse } from './token.schemas.js';
+import { digestToken, generateToken, parseToken } from './token.js';
+
+/** Limits the token requests of each client. Issued and refreshed tokens count together. */
+@Injectable()
+export class TokenLimit {
+  private readonly limiter: Limiter | null;
+
+  constructor(limits: Limits, @Inject(USHER_OPTIONS) { tokenRateLimit }: ResolvedOptions) {
+    this.limiter = tokenRateLimit && limits.limiter('tokens', tokenRateLimit);
+  }
+
+  /** Counts a request. Throws if it exceeds the limit. */
+  count(clientId: string): void {
+    const wait = this.limiter?.count(limitKey(clientId)) ?? 0;
+    if (wait > 0)
+      throw new OAuthError('slow_down', 'too many token requests; reuse the access token until it expires', 429, wait);
+  }
+}
+
+/** Writes token events to the audit log and counts them in the metrics. */
+@Injectable()
+export class TokenEvents {
+  private readonly issuedTokens: Counter<'endpoint'>;
+  private readonly refusedRequests: Counter<'endpoint' | 'error'>;
+
+  constructor(
+    private readonly audit: AuditLog,
+    private readonly failures: FailureCounts,
+    registry: MetricsRegistry,
+  ) {
+    const registers = [registry];
+    this.issuedTokens = new Counter({
+      name: 'usher_tokens_issued_total',
+      help: 'Access tokens issued, by endpoint.',
+      labelNames: ['endpoint'],
+      registers,
+    });
+    this.refusedRequests = new Counter({
+      name: 'usher_token_refusals_total',
+      help: 'Requests rejected by an OAuth endpoint, by endpoint and OAuth error.',
+      labelNames: ['endpoint', 'error'],
+      registers,
+    });
+    for (const endpoint of TOKEN_ENDPOINTS) this.issuedTokens.inc({ endpoint }, 0);
+  }
+
+  issued({ client, grant }: TokenSubject): void {
+    this.audit.log('token.issued', { client, grant });
+    this.issuedTokens.inc({ endpoint: '/auth/token' });
+  }
+
+  refreshed({ client, grant }: TokenSubject, endpoint: TokenEndpoint): void {
+    this.audit.log('token.refreshed', { client, grant });
+    this.issuedTokens.inc({ endpoint });
+  }
+
+  refused(request: OAuthRequest, error: string): void {
+    const path = routeOf(request);
+    this.audit.log('token.refused', {
+      client: request.user?.id ?? request.claimedClient ?? null,
+      error,
+      path,
+      address: addressOf(request) ?? 'unknown',
+    });
+    this.refusedRequests.inc({ endpoint: path ?? '', error });
+    if (request.user === undefined && AUTHENTICATION_ERRORS.includes(error)) this.countFailure(request, error);
+  }
+
+  private countFailure(request: OAuthRequest, error: string): void {
+    const { claimedClient } = request;
+    this.failures.count({
+      action: 'client.authentication-failed',
+      subject: claimedClient === undefined ? null : `client:${claimedClient}`,
+      address: addressOf(request),
+      isBlocked: error === 'slow_down',
+    });
+  }
+}
 
 /** Issues and refreshes tokens. Every failed check throws an {@link OAuthError}. */
 @Injectable()
@@ -125,3 +209,14 @@ function checkAllowed(client: Client, grantType: GrantType): void {
     throw new OAuthError('unauthorized_client', `this client is not allowed to use grant_type ${grantType}`);
   }
 }
+
+const TOKEN_ENDPOINTS = ['/auth/token', '/auth/refresh'] as const;
+type TokenEndpoint = (typeof TOKEN_ENDPOINTS)[number];
+
+interface TokenSubject {
+  client: string;
+  grant: string;
+}
+
+/** The errors of a caller that is not authenticated. */
+const AUTHENTICATION_ERRORS = ['invalid_client', 'slow_down'];

@@ -1,12 +1,67 @@
+import { hash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { type DataSource, type EntityManager, IsNull, MoreThan, Repository } from 'typeorm';
-import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { databaseNow, nowExpression } from '../../database/sql.js';
-import { isOneOf } from '../../database/statements/row-list.js';
-import { entityOf, runStatement, statementFor } from '../../database/statements/statement.js';
 import { Client, ClientSecret } from '../client.entity.js';
-import { type AuthenticatedClient, RememberedClients, type Requester } from './remembered-clients.js';
+import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { dialectOf } from '../../database/dialect.js';
+import { databaseNow } from '../../database/sql.js';
+import { entityOf, runStatement, statementFor } from '../../database/statements/statement.js';
 import { Vault } from './vault.js';
+
+/** Disabling a client must take effect in every process within 5 s, so this is shorter. */
+const TTL_MS = 4_000;
+const MAX_CLIENTS = 10_000;
+
+/** A client that presented a valid secret. */
+export interface AuthenticatedClient {
+  client: Client;
+  /**
+   * The id of the secret if both were remembered from an earlier request. A token is issued only if both are still valid, or
+   * {@link ClientChanged} is thrown.
+   */
+  rememberedSecret: string | null;
+}
+
+/** Whose request it is, as authenticated. */
+export interface Requester {
+  clientId: string;
+  generation: number;
+  /** Set if client and secret were remembered: then the statement checks that both are still valid. */
+  rememberedSecret: string | null;
+}
+
+/** The client was remembered, and it or its secret is no longer valid. Authenticate it again. */
+export class ClientChanged extends Error {}
+
+/** The clients that authenticated within the last seconds, so that not every request reads them. */
+export class RememberedClients {
+  /** Keyed by a digest of id and secret, because secrets must not stay in memory. */
+  private readonly clients = new LRUCache<string, AuthenticatedClient>({
+    max: MAX_CLIENTS,
+    ttl: TTL_MS,
+    ttlResolution: 0,
+  });
+
+  /** The client that presented this secret. */
+  find(id: string, secret: string): AuthenticatedClient | undefined {
+    return this.clients.get(digestOf(id, secret));
+  }
+
+  /** `secretId`: of the stored secret that fits. `readAt`: when the query for it began, by `performance.now()`. */
+  remember(client: Client, secret: string, secretId: string, readAt: number): void {
+    const ttl = Math.floor(TTL_MS - (performance.now() - readAt));
+    const entry = { client: Object.freeze(client), rememberedSecret: secretId };
+    if (ttl >= 1) this.clients.set(digestOf(client.id, secret), entry, { ttl });
+  }
+
+  forget(id: string): void {
+    for (const [key, { client }] of [...this.clients.entries()]) if (client.id === id) this.clients.delete(key);
+  }
+}
+
+/** As JSON, because both may contain any character. No key is needed: the digest is never stored, and this memory has the keys too. */
+const digestOf = (id: string, secret: string): string => hash('sha256', JSON.stringify([id, secret]), 'base64url');
 
 /** The secrets that sign a client's notifications. `next` is set only during the overlap of a rotation. */
 export interface SigningPair {
@@ -62,7 +117,7 @@ export class ClientSecrets {
       .createQueryBuilder('secret')
       .innerJoinAndMapOne('secret.client', Client, 'client', 'client.id = secret.clientId')
       .where('secret.clientId = :id', { id })
-      .andWhere(`(secret.expiresAt IS NULL OR secret.expiresAt > ${nowExpression(this.secrets.manager.dataSource)})`)
+      .andWhere(`(secret.expiresAt IS NULL OR secret.expiresAt > ${dialectOf(this.secrets.manager.dataSource).now})`)
       .orderBy('secret.id')
       .getMany()) as (ClientSecret & { client: Client })[];
     const match = this.vault.match(secret, secrets);
@@ -75,12 +130,13 @@ export class ClientSecrets {
   /** Keyed by client id. A client without a valid secret is omitted. */
   async signingPairs(clientIds: string[]): Promise<Map<string, SigningPair>> {
     const { dataSource } = this.secrets.manager;
+    const { isOneOf, now } = dialectOf(dataSource);
     const statement = statementFor(
       dataSource,
       (parameter) => `
         SELECT * FROM ${tableOf(dataSource, ClientSecret)}
-        WHERE client_id ${isOneOf(dataSource, parameter, clientIds)}
-          AND (expires_at IS NULL OR expires_at > ${nowExpression(dataSource)})
+        WHERE client_id ${isOneOf(parameter, clientIds)}
+          AND (expires_at IS NULL OR expires_at > ${now})
         ORDER BY id`,
       'usher_signing_pairs',
     );

@@ -1,5 +1,6 @@
 import type { DataSource, EntityManager, EntityTarget, ObjectLiteral } from 'typeorm';
-import { PoolSockets } from '../pool-sockets.js';
+import { PoolSockets, tableOf } from '../data-source.js';
+import { dialectOf, isPostgres } from '../dialect.js';
 
 /** A row as the driver returns it. 64-bit integers may be text. */
 export type Row = Record<string, string | number | boolean | null>;
@@ -20,16 +21,13 @@ export interface Statement {
 
 /** Writes a statement: `parameter` takes a value and returns its placeholder. */
 export function statementFor(
-  { options }: DataSource,
+  dataSource: DataSource,
   write: (parameter: (value: unknown) => string) => string,
   name?: string,
 ): Statement {
   const parameters: unknown[] = [];
-  const isPostgres = options.type === 'postgres';
-  const text = write((value) => {
-    parameters.push(value);
-    return isPostgres ? `$${parameters.length}` : '?';
-  });
+  const { placeholder } = dialectOf(dataSource);
+  const text = write((value) => placeholder(parameters.push(value)));
   return { text, parameters, name };
 }
 
@@ -63,7 +61,7 @@ export async function runStatement(on: DataSource | EntityManager, statement: St
   try {
     const runner = 'dataSource' in on ? await on.queryRunner?.connect() : poolOf(dataSource);
     if (!runner) throw new Error('the data source is closed');
-    return await (dataSource.options.type === 'postgres'
+    return await (isPostgres(dataSource)
       ? runOnPostgres(runner as PgRunner, statement, withNames.has(dataSource.driver))
       : runOnMysql(runner as MysqlRunner, statement));
   } catch (error) {
@@ -111,4 +109,30 @@ export function entityOf<T extends ObjectLiteral>(dataSource: DataSource, target
   for (const column of metadata.columns)
     column.setEntityValue(entity, dataSource.driver.prepareHydratedValue(row[column.databaseName], column));
   return entity;
+}
+
+/**
+ * Inserts rows of an entity by one statement, without what TypeORM's own insert does around it. `onConflict` is SQL behind the
+ * rows. With a manager it runs in its transaction.
+ */
+export async function insertRows<T extends ObjectLiteral>(
+  on: DataSource | EntityManager,
+  target: EntityTarget<T>,
+  rows: T[],
+  onConflict = '',
+): Promise<void> {
+  const dataSource = dataSourceOf(on);
+  const { columns } = dataSource.getMetadata(target);
+  const { driver } = dataSource;
+  const dialect = dialectOf(dataSource);
+  const values = rows.map((row) =>
+    columns.map((column) => driver.preparePersistentValue(column.getEntityValue(row), column) as unknown),
+  );
+  const names = columns.map(({ databaseName }) => driver.escape(databaseName)).join(', ');
+  const { sql, parameters } = dialect.values(values);
+  await runStatement(on, {
+    text: `INSERT INTO ${dialect.into(tableOf(dataSource, target))} (${names}) VALUES ${sql} ${onConflict}`,
+    parameters,
+    name: rows.length === 1 ? `usher_insert_${dataSource.getMetadata(target).name}` : undefined,
+  });
 }

@@ -1,19 +1,21 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { dialectOf } from '../../database/dialect.js';
 import { allEnded, inTransaction, joinTransaction, type TransactionOptions } from '../../database/sql.js';
 import { Batcher } from '../../database/statements/batcher.js';
+import { entityOf, runStatement, statementFor } from '../../database/statements/statement.js';
 import { conflict, notFound, Problem } from '../../http/problem.js';
-import { inSpan, isTracing, orderAttributes } from '../../tracing/tracing.js';
-import { type Actor, fitting } from '../../values/actor.js';
-import { orderIdOf } from '../../values/identifier.js';
-import type { MovieOrder } from '../movie-order.entity.js';
+import { MovieOrder } from '../movie-order.entity.js';
 import { type Completion, notificationData } from '../movie-order.js';
 import { OrderCompleted } from '../order-completed.event.js';
 import { OrderEvents } from '../order-events.js';
-import { lockOrders, updateCompleted } from './completion-statements.js';
+import { effectOfCompletion } from '../order-status.js';
+import { inSpan, isTracing, orderAttributes } from '../../telemetry/tracing.js';
+import { type Actor, fitting } from '../../values/actor.js';
+import { orderIdOf } from '../../values/identifier.js';
 
-export interface CompletionRequest {
+interface CompletionRequest {
   key: string;
   completion: Completion;
   requestId: string | null;
@@ -61,7 +63,9 @@ export class OrderCompletions {
     const [found] = await lockOrders(manager, [orderIdOf(request.key) ?? ''], 'wait');
     if (!found) throw unknownOrder(request.key);
     const { order, now } = found;
-    if (order.status === 'COMPLETED') return sameCompletion(order, request.completion);
+    const effect = effectOfCompletion(order.status);
+    if (effect === 'conflict') throw conflict(`the order is ${order.status}`);
+    if (effect === 'none') return sameCompletion(order, request.completion);
     await this.emit(manager, setCompleted(order, request, now), request);
     // Must be last: if a listener hid a failed statement, this update fails too, and the completion is rolled back.
     await updateCompleted(manager, [order]);
@@ -69,7 +73,7 @@ export class OrderCompletions {
   }
 
   /**
-   * Completes the orders that are PENDING and not locked. Null for each other request, also for one that gets a problem and
+   * Completes the orders that a completion changes and that are not locked. Null for each other request, also for one that gets a problem and
    * for the second one of an order: it needs a transaction of its own.
    */
   private async completeFree(manager: EntityManager, requests: CompletionRequest[]): Promise<(MovieOrder | null)[]> {
@@ -79,7 +83,7 @@ export class OrderCompletions {
     );
     const completions = requests.map(async (request, index) => {
       const found = free.get(ids[index] as string);
-      if (found?.order.status !== 'PENDING') return null;
+      if (!found || effectOfCompletion(found.order.status) !== 'change') return null;
       const order = setCompleted(found.order, request, found.now);
       return this.emit(manager, order, request).then(() => order, nullForProblem);
     });
@@ -120,3 +124,60 @@ function sameCompletion(order: MovieOrder, { bookingId, transactionId, qrCode }:
 }
 
 export const unknownOrder = (key: string): Problem => notFound(`there is no order ${key.slice(0, 64)}`);
+
+/** What becomes of an order that another transaction has locked. */
+type IfLocked = 'wait' | 'leave out';
+
+/** Locks orders until the transaction ends, in the order of their ids. `now` is the database's time. */
+async function lockOrders(
+  manager: EntityManager,
+  ids: string[],
+  ifLocked: IfLocked,
+): Promise<{ order: MovieOrder; now: number }[]> {
+  const { dataSource } = manager;
+  const { byIndex, isOneOf, now } = dialectOf(dataSource);
+  const statement = statementFor(
+    dataSource,
+    (parameter) => `
+      SELECT o.*, ${now} AS now FROM ${tableOf(dataSource, MovieOrder)} o ${byIndex('PRIMARY')}
+      WHERE o.id ${isOneOf(parameter, ids)}
+      ORDER BY o.id FOR UPDATE ${ifLocked === 'wait' ? '' : 'SKIP LOCKED'}`,
+    ifLocked === 'wait' ? 'usher_lock_order' : 'usher_lock_free_orders',
+  );
+  const { rows } = await runStatement(manager, statement);
+  return rows.map((row) => ({ order: entityOf(dataSource, MovieOrder, row), now: Number(row.now) }));
+}
+
+const COMPLETED = {
+  id: 'text',
+  status: 'text',
+  booking_id: 'text',
+  transaction_id: 'text',
+  qr_code: 'text',
+  completed_by: 'text',
+  completed_from: 'text',
+  last_updated_at: 'bigint',
+} as const;
+
+/** Writes what a completion changes. */
+async function updateCompleted(manager: EntityManager, orders: MovieOrder[]): Promise<void> {
+  const { dataSource } = manager;
+  const table = tableOf(dataSource, MovieOrder);
+  const dialect = dialectOf(dataSource);
+  const { sql, parameters } = dialect.rows(
+    COMPLETED,
+    orders.map((order) => ({
+      id: order.id,
+      status: order.status,
+      booking_id: order.bookingId,
+      transaction_id: order.transactionId,
+      qr_code: order.qrCode,
+      completed_by: order.completedBy,
+      completed_from: order.completedFrom,
+      last_updated_at: order.lastUpdatedAt,
+    })),
+  );
+  const changed = Object.keys(COMPLETED).slice(1);
+  const text = dialect.update(table, sql, Object.fromEntries(changed.map((name) => [name, `v.${name}`])));
+  await runStatement(manager, { text, parameters, name: 'usher_complete_orders' });
+}

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { named } from '../../http/operation.js';
 import { fieldError, invalidFields, type Problem } from '../../http/problem.js';
 import { OrderView } from '../movie-order.js';
+import { ORDER_STATUSES, orderStatuses } from '../order-status.js';
 import { OrderDelivery } from './order-deliveries.js';
 
 /** Whose orders: all of a client, or only those that it created for one resource owner. */
@@ -16,7 +17,7 @@ const BAD_CURSOR = 'must be the nextCursor of an earlier page of the same list';
 
 /** The query of `GET /movie-orders`. */
 export const OrderQuery = z.strictObject({
-  status: z.enum(['PENDING', 'COMPLETED']).optional().meta({ description: 'Only the orders with this status.' }),
+  status: z.enum(orderStatuses).optional().meta({ description: 'Only the orders with this status.' }),
   completedAfter: z.iso
     .datetime({ offset: true, error: 'must be an RFC 3339 time like 2026-01-01T00:00:00Z' })
     .optional()
@@ -63,9 +64,10 @@ export interface PageStart {
 export function pageStart(holder: OrderHolder, query: Omit<OrderQuery, 'limit'>): PageStart {
   const { status, completedAfter, cursor } = query;
   const since = completedAfter === undefined ? null : Date.parse(completedAfter);
-  if (status === 'PENDING' && since !== null)
+  const list = status && ORDER_STATUSES[status].list;
+  if (list === 'pending' && since !== null)
     throw invalid('completedAfter', 'cannot be used with status=PENDING; leave one of them out');
-  const kind = status === 'PENDING' ? 'pending' : status === 'COMPLETED' || since !== null ? 'completed' : 'all';
+  const kind = list ?? (since === null ? 'all' : 'completed');
   if (cursor === undefined) return { kind, position: 0, completedAfter: since };
   const start = startOf(holder, cursor);
   const isOther = (status !== undefined && start.kind !== kind) || (since !== null && start.completedAfter !== since);

@@ -6,6 +6,7 @@ import { validated } from '../../http/problem.js';
 import { orderKey } from '../../values/identifier.js';
 import { MovieOrder } from '../movie-order.entity.js';
 import { viewOf } from '../movie-order.js';
+import { ORDER_STATUSES } from '../order-status.js';
 import { OrderDeliveries } from './order-deliveries.js';
 import {
   cursorOf,
@@ -131,8 +132,8 @@ export class OrderList {
 
   private async viewsOf({ clientId }: OrderHolder, rows: Row[]): Promise<ListedOrder[]> {
     const orders = rows.map((row) => entityOf(this.dataSource, MovieOrder, row));
-    const completed = orders.filter(({ status }) => status === 'COMPLETED').map(({ id }) => orderKey(id));
-    const deliveries = await this.deliveries.of(clientId, completed);
+    const notified = orders.filter(({ status }) => ORDER_STATUSES[status].isNotified).map(({ id }) => orderKey(id));
+    const deliveries = await this.deliveries.of(clientId, notified);
     return orders.map((order) => ({ ...viewOf(order), delivery: deliveries.get(orderKey(order.id)) ?? null }));
   }
 }

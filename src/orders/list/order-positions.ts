@@ -1,7 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { tableOf } from '../../database/data-source.js';
+import { dialectOf } from '../../database/dialect.js';
 import { inTransaction } from '../../database/sql.js';
-import { rowList } from '../../database/statements/row-list.js';
 import { runStatement, statementFor } from '../../database/statements/statement.js';
 import { MovieOrder } from '../movie-order.entity.js';
 import { OrderCounter } from './order-counter.entity.js';
@@ -96,11 +96,8 @@ export function ofHolder({ clientId, ownerId }: OrderHolder, parameter: (value: 
   return ownerId === null ? ofClient : `${ofClient} AND owner_id = ${parameter(ownerId)}`;
 }
 
-/** Without the hint MySQL may scan the table, and lock every row it reads. */
-export function byIndex({ options }: DataSource, { ownerId }: OrderHolder, { index }: PositionedList): string {
-  if (options.type === 'postgres') return '';
-  return `FORCE INDEX (${ownerId === null ? index : 'usher_movie_order_owner'})`;
-}
+export const byIndex = (dataSource: DataSource, { ownerId }: OrderHolder, { index }: PositionedList): string =>
+  dialectOf(dataSource).byIndex(ownerId === null ? index : 'usher_movie_order_owner');
 
 /** Returns the last position, and makes other readers of this client's lists wait until the transaction ends. */
 async function lockCounter(manager: EntityManager, { holder: { clientId }, list }: Wanted): Promise<number> {
@@ -139,14 +136,9 @@ function positionsAfter(last: number, orders: Unplaced[]): Placed[] {
 async function storePositions(manager: EntityManager, { holder, list }: Wanted, placed: Placed[]): Promise<void> {
   const { dataSource } = manager;
   const orders = tableOf(dataSource, MovieOrder);
-  const values = rowList(dataSource, { id: 'text', place: 'bigint' }, placed);
-  await runStatement(manager, {
-    text:
-      dataSource.options.type === 'postgres'
-        ? `UPDATE ${orders} o SET ${list.position} = v.place FROM ${values.sql} WHERE o.id = v.id`
-        : `UPDATE ${orders} o JOIN ${values.sql} ON o.id = v.id SET o.${list.position} = v.place`,
-    parameters: values.parameters,
-  });
+  const dialect = dialectOf(dataSource);
+  const { sql, parameters } = dialect.rows({ id: 'text', place: 'bigint' }, placed);
+  await runStatement(manager, { text: dialect.update(orders, sql, { [list.position]: 'v.place' }), parameters });
   const last = placed.at(-1)?.place ?? 0;
   const change = list.position === 'list_position' ? { listPosition: last } : { completionPosition: last };
   await manager.update(OrderCounter, { clientId: holder.clientId }, change);

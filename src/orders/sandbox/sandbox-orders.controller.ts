@@ -3,14 +3,14 @@ import { RequestActor } from '../../audit/request-actor.js';
 import { BearerGuard, CurrentClient, CurrentResourceOwner } from '../../auth/bearer/bearer.guard.js';
 import type { Client } from '../../clients/client.entity.js';
 import { ProblemFilter } from '../../http/error-response.js';
-import type { HttpResponse } from '../../http/exchange.js';
+import { type HttpResponse, RequestId } from '../../http/exchange.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
 import { validated } from '../../http/problem.js';
 import { KNOWN_QUERY } from '../../http/query.guard.js';
-import { RequestId } from '../../http/request-id.js';
 import type { Actor } from '../../values/actor.js';
 import { parseDuration } from '../../values/duration.js';
 import { type OrderView, SandboxCompletion } from '../movie-order.js';
+import { effectOfCompletion } from '../order-status.js';
 import { OrdersService } from '../orders.service.js';
 import { SandboxOperator } from './sandbox-operator.js';
 
@@ -39,7 +39,7 @@ export class SandboxOrdersController {
     const { status } = await this.orders.get(client, key, ownerId);
     const { delay, twice = false, ...completion } = validated(SandboxCompletion, body);
     const delayMs = delay === undefined ? 0 : (parseDuration(delay) ?? 0);
-    const isLater = delayMs > 0 && status === 'PENDING';
+    const isLater = delayMs > 0 && effectOfCompletion(status) === 'change';
     const job = { key, completion, twice, requestId, actor };
     if (isLater) await this.operator.completeIn(delayMs, job);
     else await this.operator.complete(job);

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Gauge, type Registry } from 'prom-client';
-import { MetricsRegistry } from '../../metrics/metrics.module.js';
+import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 import { Backlog } from './backlog.js';
 
 /** Gauges of the backlog. While the database or the queue does not answer, its `_up` is 0 and its other gauges are absent. */

@@ -4,7 +4,7 @@ import type { JobType, Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
 import { checkWritable, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { nowExpression } from '../../database/sql.js';
+import { dialectOf } from '../../database/dialect.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-connections.js';
 import { PURGE_QUEUE } from '../../retention/purge.schedule.js';
 import { WEBHOOK_QUEUE } from '../../webhooks/queue/delivery.queue.js';
@@ -59,7 +59,7 @@ export class Backlog {
 async function dueNow(dataSource: DataSource): Promise<Due> {
   await checkWritable(dataSource, Client);
   const { manager } = dataSource;
-  const now = nowExpression(manager.dataSource);
+  const { now } = dialectOf(manager.dataSource);
   const [row] = await manager.sql<{ count: string; age: string | null }[]>`
     SELECT COUNT(*) AS count, ${() => now} - MIN(next_attempt_at) AS age FROM (
       SELECT next_attempt_at FROM ${() => tableOf(manager.dataSource, Webhook)} WHERE status = 'PENDING' AND next_attempt_at <= ${() => now}

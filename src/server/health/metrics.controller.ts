@@ -1,6 +1,6 @@
 import { Controller, Get, Header, Inject } from '@nestjs/common';
 import { collectDefaultMetrics, Gauge, prometheusContentType } from 'prom-client';
-import { MetricsRegistry } from '../../metrics/metrics.module.js';
+import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 import { VERSION } from '../../values/version.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 

@@ -10,9 +10,10 @@ import {
 import type { Queue } from 'bullmq';
 import { type DataSource, LessThan, MoreThan } from 'typeorm';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { dialectOf } from '../../database/dialect.js';
 import { ServiceProcess } from '../../database/service-process.entity.js';
 import { databaseNow } from '../../database/sql.js';
-import { insertRows } from '../../database/statements/insert-rows.js';
+import { insertRows } from '../../database/statements/statement.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-connections.js';
 import { newId } from '../../values/identifier.js';
 import { VERSION } from '../../values/version.js';
@@ -75,16 +76,13 @@ export class ProcessList implements OnApplicationBootstrap, BeforeApplicationShu
   }
 
   private async write(): Promise<void> {
-    const { manager, options } = this.dataSource;
+    const { manager } = this.dataSource;
     const { now, clockAheadMs } = await clockOf(this.dataSource);
     if (this.startedAt === null) await manager.delete(ServiceProcess, { seenAt: LessThan(now - FORGOTTEN_MS) });
     this.startedAt ??= now;
     const name = `${hostname()}:${process.pid}`.slice(-NAME_LENGTH);
     const times = { startedAt: this.startedAt, seenAt: now, clockAheadMs };
-    const onConflict =
-      options.type === 'postgres'
-        ? 'ON CONFLICT (id) DO UPDATE SET seen_at = EXCLUDED.seen_at, clock_ahead = EXCLUDED.clock_ahead'
-        : 'ON DUPLICATE KEY UPDATE seen_at = VALUES(seen_at), clock_ahead = VALUES(clock_ahead)';
+    const onConflict = dialectOf(this.dataSource).upsert(['id'], ['seen_at', 'clock_ahead']);
     const row = { id: this.id, name, role: this.config.role, version: VERSION, ...times };
     await insertRows(this.dataSource, ServiceProcess, [row], onConflict);
   }

@@ -4,7 +4,7 @@ import { metadataOperation, TOKEN_OPERATIONS } from '../../auth/tokens/token.ope
 import type { Operation, Security } from '../../http/operation.js';
 import { MEMBER_OPERATIONS } from '../../members/members.openapi.js';
 import { orderOperations } from '../../orders/movie-order.openapi.js';
-import { NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
+import { type EventType, NOTIFY_ORDER_COMPLETION } from '../../values/notification.js';
 import type { Environment } from '../../values/identifier.js';
 import { VERSION } from '../../values/version.js';
 import { Notification } from '../../webhooks/api/notification.schema.js';
@@ -94,7 +94,7 @@ export function openApiDocument(environment: Environment, publicUrl: string | nu
       title: 'Usher',
       description: INTRODUCTION,
       servers: serversOf(environment, publicUrl),
-      webhooks: { [NOTIFY_ORDER_COMPLETION]: { post: notificationObject() } },
+      webhooks: { [NOTIFY_ORDER_COMPLETION]: { post: notificationObject() } } satisfies Record<EventType, object>,
     },
   );
 }

@@ -16,9 +16,8 @@ function isServiceLink(name: string, value: string): boolean {
 }
 
 function faultOf(name: string, known: readonly string[]): string | null {
-  const plain = name.replace(/_FILE$/, '');
-  if (plain.includes('_') && plain !== name && known.includes(plain))
-    return `${name} is not a setting; only secrets are read from files, so set ${plain}`;
+  const [, plain = ''] = /^(.+_.+)_FILE$/.exec(name) ?? [];
+  if (known.includes(plain)) return `${name} is not a setting; only secrets are read from files, so set ${plain}`;
   const nearest = known.find((candidate) => isNear(name.toUpperCase(), candidate));
   if (nearest) return `${name} is not a setting; did you mean ${nearest}?`;
   const [prefix] = OWN_PREFIX.exec(name) ?? [];

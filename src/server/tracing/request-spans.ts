@@ -1,6 +1,6 @@
 import { type Context, context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { isTracing, tracer } from '../../tracing/tracing.js';
+import { isTracing, tracer } from '../../telemetry/tracing.js';
 
 /**
  * Gives each request a span, which is active while it is answered and logged. Routes that `isIgnored` accepts get none.

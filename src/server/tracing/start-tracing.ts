@@ -1,6 +1,6 @@
 import { diag, DiagLogLevel } from '@opentelemetry/api';
 import type { Logger } from 'pino';
-import { isTracing } from '../../tracing/tracing.js';
+import { isTracing } from '../../telemetry/tracing.js';
 import { loadPackage } from '../../values/optional-package.js';
 import { VERSION } from '../../values/version.js';
 

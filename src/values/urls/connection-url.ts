@@ -1,28 +1,6 @@
 import { isIP } from 'node:net';
 import { parseUrl } from './parse-url.js';
 
-/** Which kind of database a URL names, by its scheme. */
-export const DATABASE_SCHEMES: Record<string, 'mysql' | 'postgres'> = {
-  'mysql:': 'mysql',
-  'mariadb:': 'mysql',
-  'postgres:': 'postgres',
-  'postgresql:': 'postgres',
-};
-
-/** Which kind of queue a URL names, by its scheme. */
-export const QUEUE_SCHEMES: Record<string, 'redis' | 'postgres'> = {
-  'redis:': 'redis',
-  'rediss:': 'redis',
-  'redis+sentinel:': 'redis',
-  'rediss+sentinel:': 'redis',
-  'postgres:': 'postgres',
-  'postgresql:': 'postgres',
-};
-
-/** The URLs of a queue, for messages. */
-export const QUEUE_EXAMPLE =
-  'redis://host:6379, rediss://…, redis+sentinel://host:26379,host:26379/name or postgres://…';
-
 export interface Endpoint {
   host: string;
   port: number;

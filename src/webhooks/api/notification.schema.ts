@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { moment, named } from '../../http/operation.js';
-import { type CompletedOrderData, NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
+import { type CompletedOrderData, NOTIFY_ORDER_COMPLETION } from '../../values/notification.js';
 
 const cents = z
   .int()

@@ -7,7 +7,7 @@ import { named } from '../../http/operation.js';
 import { tooManyRequests, validated } from '../../http/problem.js';
 import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
-import { NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
+import { NOTIFY_ORDER_COMPLETION } from '../../values/notification.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Rate } from '../../values/duration.js';
 import { newId, orderKey, type Environment } from '../../values/identifier.js';

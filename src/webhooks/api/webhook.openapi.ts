@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { TOO_MANY_PENDING } from '../../clients/pending-limit.js';
 import type { Failure, Operation } from '../../http/operation.js';
-import { NOTIFY_ORDER_COMPLETION } from '../../protocol/notification.js';
+import { NOTIFY_ORDER_COMPLETION } from '../../values/notification.js';
 import { diagnosisOf } from '../transport/diagnosis.js';
 import { WebhookHealth } from '../webhook-health.js';
 import { ClientWebhook, WebhookPage, WebhookQuery, WebhookStory } from './client-view.js';

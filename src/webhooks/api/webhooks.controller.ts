@@ -5,7 +5,7 @@ import type { Client } from '../../clients/client.entity.js';
 import { ProblemFilter } from '../../http/error-response.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
 import { KNOWN_QUERY, TakesQuery } from '../../http/query.guard.js';
-import { RequestId } from '../../http/request-id.js';
+import { RequestId } from '../../http/exchange.js';
 import type { Actor } from '../../values/actor.js';
 import type { WebhookHealth } from '../webhook-health.js';
 import type { ClientWebhook, WebhookPage, WebhookStory } from './client-view.js';

@@ -3,7 +3,7 @@ import { Counter } from 'prom-client';
 import type { DataSource } from 'typeorm';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow } from '../../database/sql.js';
-import { MetricsRegistry } from '../../metrics/metrics.module.js';
+import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { type ContactMessenger, SEND_LIMIT_MS } from '../../values/contact-messenger.js';
 import { contactMessage } from './contact-message.js';

@@ -1,8 +1,9 @@
 import { type DataSource, type EntityManager, IsNull, Not } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
 import { tableOf } from '../../database/data-source.js';
-import { databaseNow, inTransaction, nowExpression } from '../../database/sql.js';
-import { insertRows } from '../../database/statements/insert-rows.js';
+import { dialectOf } from '../../database/dialect.js';
+import { databaseNow, inTransaction } from '../../database/sql.js';
+import { insertRows } from '../../database/statements/statement.js';
 import { SEND_LIMIT_MS } from '../../values/contact-messenger.js';
 import { Webhook } from '../webhook.entity.js';
 import { ContactState, FailingHost } from './failing-host.entity.js';
@@ -27,7 +28,7 @@ export interface Turn {
 
 /** The present time of the database, and whether a message is due, in one query. */
 export async function lookForMessages(dataSource: DataSource): Promise<{ now: number; isDue: boolean }> {
-  const now = nowExpression(dataSource);
+  const { now } = dialectOf(dataSource);
   const [row] = await dataSource.manager.query<[{ now: string | number; is_due: boolean | number }]>(
     `SELECT ${now} AS now, EXISTS (SELECT 1 ${dueFrom(dataSource)}) AS is_due`,
   );
@@ -44,7 +45,7 @@ export async function dueClients(dataSource: DataSource): Promise<string[]> {
 }
 
 function dueFrom(dataSource: DataSource): string {
-  const now = nowExpression(dataSource);
+  const { now } = dialectOf(dataSource);
   return `FROM ${tableOf(dataSource, FailingHost)} h
     JOIN ${tableOf(dataSource, Client)} c ON c.id = h.client_id AND c.contact IS NOT NULL
     LEFT JOIN ${tableOf(dataSource, ContactState)} s ON s.client_id = h.client_id
@@ -71,9 +72,7 @@ export function takeTurn(dataSource: DataSource, clientId: string): Promise<Turn
 async function lockState(manager: EntityManager, clientId: string): Promise<ContactState> {
   const where = { clientId };
   const first = { clientId, sent: 0, notBefore: 0, failures: 0, leasedUntil: 0 };
-  const isPostgres = manager.dataSource.options.type === 'postgres';
-  const onConflict = isPostgres ? 'ON CONFLICT DO NOTHING' : 'ON DUPLICATE KEY UPDATE client_id = client_id';
-  await insertRows(manager, ContactState, [first], onConflict);
+  await insertRows(manager, ContactState, [first], dialectOf(manager.dataSource).upsert(['client_id'], []));
   return manager.findOneOrFail(ContactState, { where, lock: { mode: 'pessimistic_write' } });
 }
 

@@ -1,5 +1,6 @@
 import { type EntityManager, In } from 'typeorm';
-import { insertRows } from '../../database/statements/insert-rows.js';
+import { dialectOf } from '../../database/dialect.js';
+import { insertRows } from '../../database/statements/statement.js';
 import { FailingHost } from './failing-host.entity.js';
 import { afterAttempt, type HostAttempt } from './host-changes.js';
 
@@ -64,9 +65,8 @@ function evictions(rows: FailingHost[], changes: Change[]): Change[] {
 }
 
 async function write(manager: EntityManager, changes: Change[]): Promise<void> {
-  const isPostgres = manager.dataSource.options.type === 'postgres';
   // Changes nothing: the row is one of another transaction, which the next round reads.
-  const onConflict = isPostgres ? 'ON CONFLICT DO NOTHING' : 'ON DUPLICATE KEY UPDATE client_id = client_id';
+  const onConflict = dialectOf(manager.dataSource).upsert(['client_id', 'host'], []);
   const added = changes.flatMap(({ before, after }) => (before === null && after ? after : []));
   if (added.length > 0) await insertRows(manager, FailingHost, added, onConflict);
   for (const { before, after } of changes) {

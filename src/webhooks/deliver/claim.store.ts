@@ -6,11 +6,9 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { leaseUntil, retryRunAt } from '../../values/retry-schedule.js';
 import { hostOf, noteAttempts } from '../contact/failing-hosts.js';
 import { addOutcomes } from '../figures/add-outcomes.js';
-import type { EndedWebhook } from '../webhook-ended.event.js';
+import { DeliveryEvents, type EndedWebhook } from './delivery-events.js';
 import { Webhook, WebhookAttempt } from '../webhook.entity.js';
-import type { Claim, ClaimResult } from './attempt.js';
-import { DeliveryEvents } from './delivery-events.js';
-import { beginAttempts, lockDue } from './delivery-statements.js';
+import { beginAttempts, type Claim, type ClaimResult, lockDue } from './delivery-statements.js';
 
 /** How long to wait before trying again to claim a row that another transaction holds. */
 const LOCKED_MS = 1_000;

@@ -1,9 +1,13 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { OnEvent } from '@nestjs/event-emitter';
+import { type Span, SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import { Counter, Gauge, Histogram } from 'prom-client';
-import { MetricsRegistry } from '../../metrics/metrics.module.js';
-import { lineOf, type Verdict } from '../transport/outcome.js';
-import { type EndedWebhook, WebhookEndedEmitter } from '../webhook-ended.event.js';
-import type { FinishedAttempt, DeliveryState } from './attempt.js';
+import { UsherEmitter } from '../../orders/order-events.js';
+import { MetricsRegistry } from '../../telemetry/metrics.module.js';
+import { inSpan, orderAttributes } from '../../telemetry/tracing.js';
+import { lineOf, type Outcome, type Verdict } from '../transport/outcome.js';
+import type { Webhook } from '../webhook.entity.js';
+import type { Claim, DeliveryState, FinishedAttempt } from './delivery-statements.js';
 import { FailureWindow } from './failure-window.js';
 
 const OUTCOMES: Verdict['kind'][] = ['delivered', 'refused', 'timed-out', 'unreachable', 'blocked'];
@@ -13,6 +17,35 @@ const ATTEMPT_BUCKETS_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20,
 const LATENCY_BUCKETS_S = [0.05, 0.1, 0.25, 0.5, 1, 5, 30, 60, 120, 180, 300, 600, 1_200, 1_800];
 /** How many clients have a label of their own. More would be costly in Prometheus. */
 const TOP_CLIENTS = 10;
+
+/** Emits {@link WebhookEnded} to the application's listeners. Deliveries do not wait for them. */
+@Injectable()
+export class WebhookEndedEmitter implements OnApplicationShutdown {
+  private readonly logger = new Logger(WebhookEndedEmitter.name);
+  private readonly underWay = new Set<Promise<unknown>>();
+
+  constructor(@Inject(UsherEmitter) private readonly emitter: Pick<UsherEmitter, 'hasListeners' | 'emitAndWait'>) {}
+
+  emitAll(status: FinalStatus, webhooks: EndedWebhook[]): void {
+    for (const { id, referenceId, clientId, attempts, resendOf } of webhooks) {
+      this.emit(new WebhookEnded(id, referenceId, clientId, status, attempts, resendOf));
+    }
+  }
+
+  /** Waits for running listeners, while the database is still open. */
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all(this.underWay);
+  }
+
+  private emit(event: WebhookEnded): void {
+    if (!this.emitter.hasListeners(WebhookEnded.NAME)) return;
+    const emitting = Promise.resolve()
+      .then(() => this.emitter.emitAndWait(WebhookEnded.NAME, event))
+      .catch((error: unknown) => this.logger.error(`a listener for ${WebhookEnded.NAME} failed: ${String(error)}`))
+      .finally(() => this.underWay.delete(emitting));
+    this.underWay.add(emitting);
+  }
+}
 
 /** The events of deliveries. Each writes its log line and its metrics and informs the application. */
 @Injectable()
@@ -106,3 +139,53 @@ export class DeliveryEvents {
     this.endedEmitter.emitAll('FAILED', webhooks);
   }
 }
+
+/**
+ * Runs an attempt in a span: a child of its job's span, or the beginning of a trace if the retry run added the job. The
+ * URL is left out, because a Notify URL may contain a secret.
+ */
+export function inAttemptSpan<T>({ webhook, attempt }: Claim, work: (span: Span) => Promise<T>): Promise<T> {
+  return inSpan('webhook attempt', work, () => ({
+    kind: SpanKind.CLIENT,
+    attributes: {
+      ...orderAttributes(webhook.referenceId, webhook.clientId),
+      'usher.webhook.id': webhook.id,
+      'usher.webhook.attempt': attempt,
+      'http.request.method': 'POST',
+      'server.address': new URL(webhook.notifyUrl).hostname,
+    },
+  }));
+}
+
+export function describeOutcome(span: Span, outcome: Outcome): void {
+  span.setAttribute('usher.webhook.outcome', outcome.kind);
+  if ('status' in outcome) span.setAttribute('http.response.status_code', outcome.status);
+  if (outcome.kind !== 'delivered') span.setStatus({ code: SpanStatusCode.ERROR, message: lineOf(outcome) });
+}
+
+/** The final statuses of a webhook (specification 3). */
+export type FinalStatus = 'SUCCESS' | 'FAILED';
+
+/**
+ * A webhook ended. Emitted once, after the commit, in the process that recorded it. If that process stops between the
+ * commit and the event, the event is lost; `WebhookService.find` always has the status.
+ */
+export class WebhookEnded {
+  static readonly NAME = 'usher.webhook.ended';
+
+  constructor(
+    readonly id: string,
+    readonly referenceId: string,
+    readonly clientId: string,
+    readonly status: FinalStatus,
+    /** The number of attempts. */
+    readonly attempts: number,
+    /** The id of the FAILED webhook that this one resends, or null. */
+    readonly resendOf: string | null,
+  ) {}
+}
+
+/** Subscribes a method to {@link WebhookEnded}. An error that the method throws is logged and has no other effect. */
+export const OnWebhookEnded = (): MethodDecorator => OnEvent(WebhookEnded.NAME);
+
+export type EndedWebhook = Pick<Webhook, 'id' | 'referenceId' | 'clientId' | 'attempts' | 'resendOf'>;

@@ -1,13 +1,10 @@
-// The statements of every delivery.
 import type { EntityManager } from 'typeorm';
 import { tableOf } from '../../database/data-source.js';
-import { nowExpression } from '../../database/sql.js';
-import { isOneOf, valueList } from '../../database/statements/row-list.js';
+import { dialectOf } from '../../database/dialect.js';
 import { type Row, runStatement, statementFor } from '../../database/statements/statement.js';
 import { FailingHost } from '../contact/failing-host.entity.js';
-import { diagnosisCodeOf, errorOf } from '../transport/outcome.js';
-import { Webhook, WebhookAttempt } from '../webhook.entity.js';
-import type { ClaimedWebhook, FinishedAttempt } from './attempt.js';
+import { diagnosisCodeOf, errorOf, type Outcome } from '../transport/outcome.js';
+import { Webhook, WebhookAttempt, type WebhookStatus } from '../webhook.entity.js';
 
 /** A PENDING webhook whose next attempt is due, with the number of that attempt. */
 export interface DueWebhook {
@@ -21,16 +18,14 @@ export interface DueWebhook {
 /** Locks in key order and skips rows that others hold, so that two batches never wait for each other. */
 export async function lockDue(manager: EntityManager, ids: string[], maxAttempts: number): Promise<DueWebhook[]> {
   const { dataSource } = manager;
-  const now = nowExpression(dataSource);
-  // Without the hint MySQL scans a small table instead of using the key, and locks every row it reads.
-  const byKey = dataSource.options.type === 'postgres' ? '' : 'FORCE INDEX (PRIMARY)';
+  const { byIndex, isOneOf, now } = dialectOf(dataSource);
   const statement = statementFor(
     dataSource,
     (parameter) => `
       SELECT id, reference_id, client_id, notify_url, body, attempts, created_at, resend_of, request_id, ${now} AS now,
         EXISTS (SELECT 1 FROM ${tableOf(dataSource, FailingHost)} f WHERE f.client_id = w.client_id) AS has_failing_host
-      FROM ${tableOf(dataSource, Webhook)} w ${byKey}
-      WHERE id ${isOneOf(dataSource, parameter, ids)} AND status = 'PENDING'
+      FROM ${tableOf(dataSource, Webhook)} w ${byIndex('PRIMARY')}
+      WHERE id ${isOneOf(parameter, ids)} AND status = 'PENDING'
         AND attempts < ${parameter(maxAttempts)} AND next_attempt_at <= ${now}
       ORDER BY id FOR UPDATE SKIP LOCKED`,
     'usher_lock_due',
@@ -57,19 +52,17 @@ const claimedWebhook = (row: Row): ClaimedWebhook => ({
 /** Counts an attempt of each locked webhook, which is the next one at `leaseUntil` if this process stops, and records it. */
 export async function beginAttempts(manager: EntityManager, due: DueWebhook[], leaseUntil: number): Promise<void> {
   const { dataSource } = manager;
+  const { isOneOf, values } = dialectOf(dataSource);
   const ids = due.map(({ webhook }) => webhook.id);
   const statement = statementFor(
     dataSource,
     (parameter) => `
       UPDATE ${tableOf(dataSource, Webhook)} SET attempts = attempts + 1, next_attempt_at = ${parameter(leaseUntil)}
-      WHERE id ${isOneOf(dataSource, parameter, ids)}`,
+      WHERE id ${isOneOf(parameter, ids)}`,
     'usher_begin_attempts',
   );
   await runStatement(manager, statement);
-  const { sql, parameters } = valueList(
-    dataSource,
-    due.map(({ webhook, attempt, databaseMs }) => [webhook.id, attempt, databaseMs]),
-  );
+  const { sql, parameters } = values(due.map(({ webhook, attempt, databaseMs }) => [webhook.id, attempt, databaseMs]));
   const text = `INSERT INTO ${tableOf(dataSource, WebhookAttempt)} (webhook_id, number, started_at) VALUES ${sql}`;
   await runStatement(manager, { text, parameters });
 }
@@ -77,12 +70,13 @@ export async function beginAttempts(manager: EntityManager, due: DueWebhook[], l
 /** Ends those of the webhooks that are PENDING. Returns how many it ended. */
 export async function endDelivered(manager: EntityManager, ids: string[], finishedAt: number): Promise<number> {
   const { dataSource } = manager;
+  const { isOneOf } = dialectOf(dataSource);
   const statement = statementFor(
     dataSource,
     (parameter) => `
       UPDATE ${tableOf(dataSource, Webhook)}
       SET status = 'SUCCESS', next_attempt_at = NULL, finished_at = ${parameter(finishedAt)}
-      WHERE id ${isOneOf(dataSource, parameter, ids)} AND status = 'PENDING'`,
+      WHERE id ${isOneOf(parameter, ids)} AND status = 'PENDING'`,
     'usher_end_delivered',
   );
   return (await runStatement(manager, statement)).affected;
@@ -106,18 +100,54 @@ export async function finishAttempts(manager: EntityManager, finished: FinishedA
     outcome.snippet || null,
   ]);
   const { dataSource } = manager;
-  const isPostgres = dataSource.options.type === 'postgres';
-  const onConflict = isPostgres
-    ? `ON CONFLICT (webhook_id, number) DO UPDATE SET ${assignments((column) => `EXCLUDED.${column}`)}`
-    : `ON DUPLICATE KEY UPDATE ${assignments((column) => `VALUES(${column})`)}`;
-  const { sql, parameters } = valueList(dataSource, rows);
+  const { upsert, values } = dialectOf(dataSource);
+  const { sql, parameters } = values(rows);
   await runStatement(manager, {
     text: `
       INSERT INTO ${tableOf(dataSource, WebhookAttempt)} (webhook_id, number, started_at, ${RESULT_COLUMNS.join(', ')})
-      VALUES ${sql} ${onConflict}`,
+      VALUES ${sql} ${upsert(['webhook_id', 'number'], RESULT_COLUMNS)}`,
     parameters,
   });
 }
 
-const assignments = (valueOf: (column: string) => string): string =>
-  RESULT_COLUMNS.map((column) => `${column} = ${valueOf(column)}`).join(', ');
+/** The same moment on the database's clock and on this process's monotonic clock. */
+export interface Moment {
+  databaseMs: number;
+  monotonicMs: number;
+}
+
+/** The part of a webhook that an attempt uses. */
+export type ClaimedWebhook = Pick<
+  Webhook,
+  'id' | 'referenceId' | 'clientId' | 'notifyUrl' | 'body' | 'createdAt' | 'resendOf' | 'requestId'
+>;
+
+/** The right to make one attempt, which is already counted and recorded. */
+export interface Claim {
+  webhook: ClaimedWebhook;
+  attempt: number;
+  at: Moment;
+  /** Whether the client had a failing host at the claim. Only then a success may have something to record besides itself. */
+  hasFailingHost: boolean;
+}
+
+export type ClaimResult =
+  | { kind: 'claimed'; claim: Claim }
+  | { kind: 'not-due'; inMs: number }
+  /** Nothing is left to do: the webhook has ended, or its row was deleted. */
+  | { kind: 'ended' };
+
+export interface FinishedAttempt {
+  claim: Claim;
+  outcome: Outcome;
+  /** On the database's clock. */
+  endedAt: number;
+}
+
+/** The state of a webhook after an attempt was recorded. */
+export interface DeliveryState {
+  status: WebhookStatus;
+  nextAttemptAt: number | null;
+  /** Whether this attempt ended the webhook. */
+  endedWebhook: boolean;
+}

@@ -4,11 +4,10 @@ import { isDatabaseDown } from '../../database/sql.js';
 import type { Span } from '@opentelemetry/api';
 import { NotificationSender, type SignedRequest } from '../transport/notification-sender.js';
 import { type Outcome, lineOf } from '../transport/outcome.js';
-import type { Claim, ClaimResult, FinishedAttempt, DeliveryState } from './attempt.js';
-import { describeOutcome, inAttemptSpan } from './attempt-span.js';
+import type { Claim, ClaimResult, FinishedAttempt, DeliveryState } from './delivery-statements.js';
+import { DeliveryEvents, describeOutcome, inAttemptSpan } from './delivery-events.js';
 import { ClaimStore } from './claim.store.js';
 import { DatabaseOutage } from './database-outage.js';
-import { DeliveryEvents } from './delivery-events.js';
 import { OutcomeStore } from './outcome.store.js';
 import { signedRequest, SigningSecrets } from './signing.js';
 

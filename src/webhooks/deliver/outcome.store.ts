@@ -1,18 +1,24 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In } from 'typeorm';
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { dialectOf } from '../../database/dialect.js';
 import { inTransaction } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { nextAttemptAt } from '../../values/retry-schedule.js';
 import { hidePrivateResponse } from '../api/client-view.js';
 import { hostOf, noteAttempts } from '../contact/failing-hosts.js';
 import type { HostAttempt } from '../contact/host-changes.js';
-import { addOutcomes } from '../figures/add-outcomes.js';
+import { addOutcomes, type RecordedOutcome } from '../figures/add-outcomes.js';
 import { diagnosisCodeOf, errorOf } from '../transport/outcome.js';
-import { Webhook } from '../webhook.entity.js';
-import type { Claim, FinishedAttempt, DeliveryState } from './attempt.js';
-import { endDelivered, finishAttempts } from './delivery-statements.js';
-import { outcomesOf, outcomesSince, readEarlier } from './recorded-outcomes.js';
+import type { FinalStatus } from './delivery-events.js';
+import { Webhook, WebhookAttempt } from '../webhook.entity.js';
+import {
+  type Claim,
+  type DeliveryState,
+  endDelivered,
+  finishAttempts,
+  type FinishedAttempt,
+} from './delivery-statements.js';
 
 /** Rolls a recording back that did not change the row of every attempt. */
 class NotAllChanged extends Error {}
@@ -165,3 +171,61 @@ const idOf = ({ claim }: FinishedAttempt): string => claim.webhook.id;
 
 const sortedById = (finished: FinishedAttempt[]): FinishedAttempt[] =>
   [...finished].sort((left, right) => (idOf(left) < idOf(right) ? -1 : 1));
+
+/** What a recording that is made for the first time adds to the figures. */
+const outcomesOf = (finished: FinishedAttempt[], states: DeliveryState[]): RecordedOutcome[] =>
+  finished.map((one, index) => outcomeOf(one, true, endOf(states[index]?.status)));
+
+/** What the tables say before attempts are recorded again. */
+interface EarlierRecords {
+  /** The ids of those webhooks that have not ended. */
+  pending: Set<string>;
+  /** The attempts whose outcome is stored, by {@link attemptKey}. */
+  stored: Set<string>;
+}
+
+/** Locks the webhooks that have not ended, in key order, so that only this transaction ends them. */
+async function readEarlier(manager: EntityManager, finished: FinishedAttempt[]): Promise<EarlierRecords> {
+  const { dataSource } = manager;
+  const ids = [...new Set(finished.map(({ claim }) => claim.webhook.id))].sort();
+  const pending = await manager.sql<{ id: string }[]>`
+    SELECT id FROM ${() => tableOf(dataSource, Webhook)} ${() => dialectOf(dataSource).byIndex('PRIMARY')}
+    WHERE id IN (${() => ids}) AND status = 'PENDING' ORDER BY id FOR UPDATE`;
+  const stored = await manager.sql<{ webhook_id: string; number: number }[]>`
+    SELECT webhook_id, number FROM ${() => tableOf(dataSource, WebhookAttempt)}
+    WHERE webhook_id IN (${() => ids}) AND duration_ms IS NOT NULL`;
+  return {
+    pending: new Set(pending.map(({ id }) => id)),
+    stored: new Set(stored.map(({ webhook_id, number }) => attemptKey(webhook_id, number))),
+  };
+}
+
+/** What a recording adds to the figures that may have been made before, or whose webhooks other attempts may have ended. */
+function outcomesSince(
+  earlier: EarlierRecords,
+  finished: FinishedAttempt[],
+  after: Map<string, Webhook>,
+): RecordedOutcome[] {
+  const notEnded = new Set(earlier.pending);
+  return finished.map((one) => {
+    const { claim, outcome } = one;
+    const { id } = claim.webhook;
+    const status = endOf(after.get(id)?.status);
+    const hasEnded = status === (outcome.kind === 'delivered' ? 'SUCCESS' : 'FAILED') && notEnded.delete(id);
+    return outcomeOf(one, !earlier.stored.has(attemptKey(id, claim.attempt)), hasEnded ? status : null);
+  });
+}
+
+function outcomeOf(
+  { claim, outcome, endedAt }: FinishedAttempt,
+  isNew: boolean,
+  ended: FinalStatus | null,
+): RecordedOutcome {
+  const attempt = isNew ? { durationMs: outcome.durationMs, hasFailed: outcome.kind !== 'delivered' } : null;
+  return { webhook: claim.webhook, endedAt, attempt, ended };
+}
+
+const endOf = (status: Webhook['status'] | undefined): FinalStatus | null =>
+  status === undefined || status === 'PENDING' ? null : status;
+
+const attemptKey = (webhookId: string, number: number): string => `${webhookId} ${number}`;

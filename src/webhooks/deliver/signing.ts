@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { ClientSecret } from '../../clients/client.entity.js';
 import { ClientSecrets, type SigningPair } from '../../clients/secrets/client-secrets.js';
 import { Batcher } from '../../database/statements/batcher.js';
-import { NONCE_LENGTH, signatures } from '../../protocol/notification.js';
+import { NONCE_LENGTH, signatures } from '../../values/notification.js';
 import { randomAlphanumeric } from '../../values/identifier.js';
 import { VERSION } from '../../values/version.js';
 import type { SignedRequest } from '../transport/notification-sender.js';

@@ -1,12 +1,19 @@
 import { randomInt } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { tableOf } from '../../database/data-source.js';
-import { valueList } from '../../database/statements/row-list.js';
+import { dialectOf } from '../../database/dialect.js';
 import { runStatement } from '../../database/statements/statement.js';
 import { hostOf } from '../contact/failing-hosts.js';
-import type { FinalStatus } from '../webhook-ended.event.js';
-import { DeliveryFigure, DURATION_COLUMNS, FIGURE_COLUMNS, RECEIPT_COLUMNS } from './delivery-figure.entity.js';
-import { bucketOf, DURATION_BOUNDS_MS, RECEIPT_BOUNDS_MS } from './histogram.js';
+import type { FinalStatus } from '../deliver/delivery-events.js';
+import {
+  bucketOf,
+  DeliveryFigure,
+  DURATION_BOUNDS_MS,
+  DURATION_COLUMNS,
+  FIGURE_COLUMNS,
+  RECEIPT_BOUNDS_MS,
+  RECEIPT_COLUMNS,
+} from './delivery-figure.entity.js';
 
 /** What a transaction recorded of one webhook. */
 export interface RecordedOutcome {
@@ -96,21 +103,16 @@ function additionsOf({ webhook, endedAt, attempt, ended }: RecordedOutcome): Add
 
 const KEY = ['client_id', 'starts_at', 'host', 'shard'];
 const COLUMNS = [...KEY, ...FIGURE_COLUMNS].join(', ');
-const SUMS = FIGURE_COLUMNS.map((name) => `${name} = ${name} + VALUES(${name})`).join(', ');
-const SUMS_ON_POSTGRES = FIGURE_COLUMNS.map((name) => `${name} = f.${name} + EXCLUDED.${name}`).join(', ');
 
 async function add(manager: EntityManager, figures: Figure[]): Promise<void> {
   const { dataSource } = manager;
   const table = tableOf(dataSource, DeliveryFigure);
-  const { sql, parameters } = valueList(
-    dataSource,
+  const { into, upsert, values } = dialectOf(dataSource);
+  const { sql, parameters } = values(
     figures.map(({ clientId, startsAt, host, counts }) => [clientId, startsAt, host, SHARD_OF_PROCESS, ...counts]),
   );
-  const text =
-    dataSource.options.type === 'postgres'
-      ? `INSERT INTO ${table} AS f (${COLUMNS}) VALUES ${sql}
-         ON CONFLICT (${KEY.join(', ')}) DO UPDATE SET ${SUMS_ON_POSTGRES}`
-      : `INSERT INTO ${table} (${COLUMNS}) VALUES ${sql} ON DUPLICATE KEY UPDATE ${SUMS}`;
+  const sums = upsert(KEY, FIGURE_COLUMNS, (stored, given) => `${stored} + ${given}`);
+  const text = `INSERT INTO ${into(table)} (${COLUMNS}) VALUES ${sql} ${sums}`;
   // One client and one host, the usual case, make two rows.
   await runStatement(manager, { text, parameters, name: figures.length === 2 ? 'usher_add_figures' : undefined });
 }

@@ -1,8 +1,16 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { DeliveryFigure, DURATION_COLUMNS, FIGURE_COLUMNS, RECEIPT_COLUMNS } from './delivery-figure.entity.js';
-import { DURATION_BOUNDS_MS, type Quantile, quantile, RECEIPT_BOUNDS_MS } from './histogram.js';
+import {
+  DeliveryFigure,
+  DURATION_BOUNDS_MS,
+  DURATION_COLUMNS,
+  FIGURE_COLUMNS,
+  type Quantile,
+  quantile,
+  RECEIPT_BOUNDS_MS,
+  RECEIPT_COLUMNS,
+} from './delivery-figure.entity.js';
 
 /** The sums of some rows of {@link DeliveryFigure}, by column. */
 export type Sums = Record<string, number>;

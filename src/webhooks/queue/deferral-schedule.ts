@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Refusal } from './slot-shares.js';
+import type { Refusal } from './open-requests.js';
 
 /** The longest time that a notification is deferred, in minimum intervals. */
 export const MAX_DEFERRAL_INTERVALS = 8;

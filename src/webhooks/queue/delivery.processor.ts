@@ -7,8 +7,7 @@ import { DatabaseOutage } from '../deliver/database-outage.js';
 import { Delivery, type DeliveryResult } from '../deliver/delivery.js';
 import { DeferralSchedule } from './deferral-schedule.js';
 import { type DeliveryJob, WEBHOOK_QUEUE } from './delivery.queue.js';
-import type { Destination } from './open-requests.js';
-import { SlotShares } from './slot-shares.js';
+import { type Destination, SlotShares } from './open-requests.js';
 
 /** A failed attempt with attempts left. BullMQ retries the job when the row is due. */
 export class DeliveryFailed extends Error {

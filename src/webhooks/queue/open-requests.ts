@@ -28,7 +28,7 @@ interface OpenRequest extends Destination {
  * The open requests of this process by client and by host, and which hosts are known to be quick: those whose latest
  * evidence is a request that ended before it was old. Only open requests and a limited number of hosts are kept.
  */
-export class OpenRequests {
+class OpenRequests {
   readonly total = new Counts();
   private readonly clients = new Map<string, Counts>();
   private readonly hosts = new Map<string, Counts>();
@@ -105,3 +105,143 @@ function countsIn(groups: Map<string, Counts>, name: string): Counts {
   groups.set(name, counts);
   return counts;
 }
+
+/** The largest share of the worker slots for requests on trial: those of one client, and those to one host. */
+const TRIAL_SHARE = 1 / 8;
+/** The largest share for all requests of one client, for all to one host, and for all requests on trial together. */
+const TOTAL_SHARE = 1 / 2;
+/** The same two while a client is the only one. A quarter of the slots stays free for the next client. */
+const ALONE = { trialShare: 3 / 8, totalShare: 3 / 4 };
+const ALONE_AFTER_MS = 60_000;
+/** The shares of the slots in which jobs may wait for the first answers of their client or host: one client's, and all. */
+const WAITING_SHARE = { client: 1 / 8, all: 1 / 4 };
+const RECHECK_MS = 250;
+
+/** A slot for one request. Release it once; `wasSent` says whether the receiver was asked. */
+export interface Slot {
+  release: (wasSent: boolean) => void;
+}
+
+/** No slot now. */
+export interface Refusal {
+  /** The client or the host whose share is used up. */
+  of: string;
+  /** 'soon' while the first answers are awaited, 'later' if it is slow. */
+  retry: 'soon' | 'later';
+}
+
+type Decision = 'as quick' | 'on trial' | 'wait' | Refusal;
+
+interface Waiter {
+  destination: Destination;
+  /** Client and host: those with the same ones get the same decision. */
+  key: string;
+  answer: (slot: Slot | Refusal) => void;
+}
+
+/**
+ * Divides the slots of this worker between clients and hosts, before the claim, so that slow receivers of one client
+ * delay no other client. A request is on trial if it is old or if its host is not known to be quick.
+ */
+export class SlotShares {
+  private readonly requests: OpenRequests;
+  private waiting: Waiter[] = [];
+  private timer: NodeJS.Timeout | undefined;
+  private latestClient: string | undefined;
+  /** When the latest client was not the only one any more. */
+  private aloneSince: number;
+
+  constructor(
+    private readonly slots: number,
+    private readonly now: () => number = () => performance.now(),
+  ) {
+    this.requests = new OpenRequests(now);
+    this.aloneSince = now();
+  }
+
+  /** Resolves to a slot, if necessary after a short wait, or to the reason why there is none. */
+  async take(destination: Destination): Promise<Slot | Refusal> {
+    const { client, host } = destination;
+    this.noteClient(client);
+    this.requests.update();
+    const decision = this.decide(destination);
+    const mayWait = decision === 'wait' || (isSoon(decision) && this.hasRoomFor(client));
+    if (!mayWait) return this.carryOut(destination, decision);
+    this.timer ??= setInterval(() => this.checkWaiting(), RECHECK_MS).unref();
+    return new Promise((answer) => this.waiting.push({ destination, key: `${client} ${host}`, answer }));
+  }
+
+  private decide({ client, host }: Destination): Decision {
+    const [ofClient, ofHost] = [this.requests.ofClient(client), this.requests.ofHost(host)];
+    const isAlone = client === this.latestClient && this.now() - this.aloneSince >= ALONE_AFTER_MS;
+    const isQuick = this.requests.speedOf(host) === 'quick' && ofHost.old < this.share(TRIAL_SHARE);
+    const refusal = isQuick ? null : this.refusal({ client, host }, isAlone ? ALONE.trialShare : TRIAL_SHARE);
+    if (refusal) return refusal;
+    const isFull =
+      ofClient.all >= this.share(isAlone ? ALONE.totalShare : TOTAL_SHARE) || ofHost.all >= this.share(TOTAL_SHARE);
+    if (isFull) return 'wait';
+    return isQuick ? 'as quick' : 'on trial';
+  }
+
+  /** For a request on trial: whether its client, its host or all of them have their share. */
+  private refusal({ client, host }: Destination, trialShare: number): Refusal | null {
+    const most = this.share(trialShare);
+    const [ofClient, ofHost] = [this.requests.ofClient(client), this.requests.ofHost(host)];
+    if (ofClient.onTrial >= most) return refusalOf(`client ${client}`, ofClient.old >= most / 2);
+    if (ofHost.onTrial >= most) return refusalOf(`host ${host}`, ofHost.old >= most / 2);
+    if (this.requests.total.onTrial < this.share(TOTAL_SHARE)) return null;
+    const isSlow = this.requests.speedOf(host) === 'slow';
+    // A client without a request on trial still gets one, because its host may be quick.
+    return ofClient.onTrial > 0 || isSlow ? refusalOf(`client ${client}`, isSlow || ofClient.old > 0) : null;
+  }
+
+  private carryOut(destination: Destination, decision: Exclude<Decision, 'wait'>): Slot | Refusal {
+    if (typeof decision === 'object') return decision;
+    const end = this.requests.begin(destination, decision === 'on trial');
+    return {
+      release: (wasSent) => {
+        end(wasSent);
+        this.checkWaiting();
+      },
+    };
+  }
+
+  /** Answers the jobs that need not wait any longer, in the order in which they came. */
+  private checkWaiting(): void {
+    if (this.waiting.length === 0) return;
+    this.requests.update();
+    const full = new Set<string>();
+    this.waiting = this.waiting.filter(({ destination, key, answer }) => {
+      if (full.has(key)) return true;
+      const decision = this.decide(destination);
+      if (decision === 'wait' || isSoon(decision)) {
+        full.add(key);
+        return true;
+      }
+      answer(this.carryOut(destination, decision));
+      return false;
+    });
+    if (this.waiting.length > 0) return;
+    clearInterval(this.timer);
+    this.timer = undefined;
+  }
+
+  private hasRoomFor(client: string): boolean {
+    const ofClient = this.waiting.filter(({ destination }) => destination.client === client).length;
+    return ofClient < this.share(WAITING_SHARE.client) && this.waiting.length < this.share(WAITING_SHARE.all);
+  }
+
+  private noteClient(client: string): void {
+    if (client === this.latestClient) return;
+    this.latestClient = client;
+    this.aloneSince = this.now();
+  }
+
+  private share(part: number): number {
+    return Math.max(1, Math.floor(this.slots * part));
+  }
+}
+
+const refusalOf = (of: string, isSlow: boolean): Refusal => ({ of, retry: isSlow ? 'later' : 'soon' });
+
+const isSoon = (decision: Decision): boolean => typeof decision === 'object' && decision.retry === 'soon';

@@ -1,10 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
 import { tableOf } from '../../database/data-source.js';
-import { insertRows } from '../../database/statements/insert-rows.js';
-import { nowExpression } from '../../database/sql.js';
-import { isOneOf, rowList } from '../../database/statements/row-list.js';
-import { entityOf, runStatement, statementFor } from '../../database/statements/statement.js';
+import { dialectOf } from '../../database/dialect.js';
+import { entityOf, insertRows, runStatement, statementFor } from '../../database/statements/statement.js';
 import { DeliveredReference, Webhook } from '../webhook.entity.js';
 
 type Key = Pick<Webhook, 'clientId' | 'referenceId' | 'eventType'>;
@@ -23,8 +21,8 @@ const KEY = { position: 'int', client_id: 'text', reference_id: 'text', event_ty
 /** One query for all that new webhooks need, in their order. Null where there is no such client. */
 export async function lookUp(manager: EntityManager, keys: readonly Key[]): Promise<(Found | null)[]> {
   const { dataSource } = manager;
-  const { sql, parameters } = rowList(
-    dataSource,
+  const dialect = dialectOf(dataSource);
+  const { sql, parameters } = dialect.rows(
     KEY,
     keys.map(({ clientId, referenceId, eventType }, position) => ({
       position,
@@ -36,7 +34,7 @@ export async function lookUp(manager: EntityManager, keys: readonly Key[]): Prom
   const { rows } = await runStatement(manager, {
     name: 'usher_look_up_webhooks',
     text: `
-      SELECT v.position, c.notify_url AS registered, d.webhook_id AS delivered_id, ${nowExpression(dataSource)} AS now
+      SELECT v.position, c.notify_url AS registered, d.webhook_id AS delivered_id, ${dialect.now} AS now
       FROM ${sql} JOIN ${tableOf(dataSource, Client)} c ON c.id = v.client_id
       LEFT JOIN ${tableOf(dataSource, DeliveredReference)} d
         ON d.reference_id = v.reference_id AND d.event_type = v.event_type`,
@@ -55,10 +53,7 @@ export async function lookUp(manager: EntityManager, keys: readonly Key[]): Prom
 /** Inserts the rows whose live key does not exist. No two of them may have the same one. */
 export async function insertWebhooks(manager: EntityManager, rows: Webhook[]): Promise<void> {
   // Changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
-  const isPostgres = manager.dataSource.options.type === 'postgres';
-  const onConflict = isPostgres
-    ? 'ON CONFLICT (live_key) DO UPDATE SET live_key = EXCLUDED.live_key'
-    : 'ON DUPLICATE KEY UPDATE live_key = VALUES(live_key)';
+  const onConflict = dialectOf(manager.dataSource).upsert(['live_key'], ['live_key']);
   await insertRows(manager, Webhook, rows, onConflict);
 }
 
@@ -76,9 +71,7 @@ export interface LiveWebhook {
 export async function liveWebhooks(manager: EntityManager, liveKeys: string[]): Promise<Map<string, LiveWebhook>> {
   const { dataSource } = manager;
   const table = tableOf(dataSource, Webhook);
-  const isPostgres = dataSource.options.type === 'postgres';
-  // Without the hint MySQL scans a small table instead of using the key, and locks every row it reads.
-  const byKey = isPostgres ? '' : 'FORCE INDEX (usher_webhook_live_key)';
+  const { byIndex, isOneOf, lock } = dialectOf(dataSource);
   // A REPEATABLE READ transaction can see a failed webhook as still PENDING. It then failed at the new one's start or before.
   const statement = statementFor(
     dataSource,
@@ -88,8 +81,8 @@ export async function liveWebhooks(manager: EntityManager, liveKeys: string[]): 
         WHERE e.reference_id = w.reference_id AND e.event_type = w.event_type AND e.id <> w.id
         ORDER BY e.id DESC LIMIT 1
       ) AS last_failure_at
-      FROM ${table} w ${byKey} WHERE w.live_key ${isOneOf(dataSource, parameter, liveKeys)}
-      FOR UPDATE ${isPostgres ? 'OF w' : ''}`,
+      FROM ${table} w ${byIndex('usher_webhook_live_key')}
+      WHERE w.live_key ${isOneOf(parameter, liveKeys)} ${lock('w')}`,
     'usher_live_webhooks',
   );
   const { rows } = await runStatement(manager, statement);

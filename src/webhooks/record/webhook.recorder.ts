@@ -5,16 +5,18 @@ import { unknownClient } from '../../clients/clients.service.js';
 import { AfterCommit } from '../../database/after-commit.js';
 import { allEnded } from '../../database/sql.js';
 import { Problem, unprocessable } from '../../http/problem.js';
+import { OnOrderCompleted, type OrderCompleted, SharesTransaction } from '../../orders/order-completed.event.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { newId } from '../../values/identifier.js';
+import { type EventType, notificationBody, NOTIFY_ORDER_COMPLETION } from '../../values/notification.js';
 import { DeliveryQueue } from '../queue/delivery.queue.js';
 import { deliveredView, type WebhookView, webhookView } from '../webhook-view.js';
 import { DeliveredReference, Webhook } from '../webhook.entity.js';
-import { type Found, insertWebhooks, liveWebhooks, type LiveWebhook, lookUp } from './record-statements.js';
+import { type Found, insertWebhooks, type LiveWebhook, liveWebhooks, lookUp } from './record-statements.js';
 
-export interface NewWebhook {
+interface NewWebhook {
   referenceId: string;
-  eventType: string;
+  eventType: EventType;
   clientId: string;
   /** The resource owner of the order, or null. */
   ownerId: string | null;
@@ -135,4 +137,25 @@ const onePerLiveKey = (rows: NewRow[]): NewRow[] => [
 
 function hasDisappeared({ liveKey }: NewRow): never {
   throw new Error(`the webhook of ${liveKey} has disappeared`);
+}
+
+/** Writes the webhook in the order's transaction: both are committed or neither is. */
+@Injectable()
+export class OrderCompletedListener {
+  constructor(private readonly recorder: WebhookRecorder) {}
+
+  @OnOrderCompleted()
+  @SharesTransaction()
+  async record({ order, clientId, ownerId, notifyUrl, manager, requestId }: OrderCompleted): Promise<void> {
+    await this.recorder.record(manager, {
+      referenceId: order.key,
+      eventType: NOTIFY_ORDER_COMPLETION,
+      clientId,
+      ownerId,
+      notifyUrl,
+      body: notificationBody(NOTIFY_ORDER_COMPLETION, order),
+      resendOf: null,
+      requestId,
+    });
+  }
 }

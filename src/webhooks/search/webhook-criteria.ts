@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { tableOf } from '../../database/data-source.js';
+import { dialectOf } from '../../database/dialect.js';
 import type { DiagnosisCode } from '../transport/diagnosis.js';
 import { Webhook, WebhookAttempt, type WebhookStatus } from '../webhook.entity.js';
 
@@ -40,17 +41,13 @@ export function rowConditions(
   parameter: Parameter,
 ): string[] {
   return [
-    ...(host === null ? [] : [`${authority(dataSource)} IN (${spellings(host).map(parameter).join(', ')})`]),
+    ...(host === null
+      ? []
+      : [`${dialectOf(dataSource).authorityOf('w.notify_url')} IN (${spellings(host).map(parameter).join(', ')})`]),
     ...(reason === null ? [] : [failedBy(dataSource, reason, parameter)]),
     ...(isSentAgain === null ? [] : [`${isSentAgain ? '' : 'NOT '}${laterOne(dataSource)}`]),
   ];
 }
-
-/** The part of a Notify URL between the slashes, in lower case. A Notify URL has no user and no password. */
-const authority = ({ options }: DataSource): string =>
-  options.type === 'postgres'
-    ? "lower(substring(w.notify_url from '^[^/]*//([^/?]*)'))"
-    : "LOWER(SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(w.notify_url, '/', 3), '/', -1), '?', 1))";
 
 /** A URL may name the port that its scheme has anyway. */
 const spellings = (host: string): string[] => (/:\d+$/.test(host) ? [host] : [host, `${host}:443`, `${host}:80`]);

@@ -1,10 +1,15 @@
 import type { Dispatcher } from 'undici';
 import { BlockedAddressError } from './guarded-connector.js';
-import type { Outcome, Progress, Verdict } from './outcome.js';
+import {
+  contentEncoding,
+  type Outcome,
+  type Progress,
+  ResponseSnippet,
+  retryAfterMs,
+  type Verdict,
+} from './outcome.js';
 import { ProxyError } from './proxy-tunnel.js';
 import type { ConnectionRequest, ReceiverConnection, ReceiverConnections } from './receiver-connections.js';
-import { ResponseSnippet, contentEncoding } from './response-snippet.js';
-import { retryAfterMs } from './retry-after.js';
 import { isLocalFault, unreachableReason, type UnreachableReason } from './unreachable-reason.js';
 
 export interface Delivery {

@@ -3,7 +3,7 @@ import { codeOfStatus, type DiagnosisCode } from './diagnosis.js';
 /** The last phase that an attempt reached. Waiting for a free connection counts as `connect`. */
 export type Phase = 'dns' | 'connect' | 'tls' | 'headers' | 'body';
 
-export interface AttemptFacts {
+interface AttemptFacts {
   durationMs: number;
   /** The address that was connected to, tried last, or refused. */
   address: string | null;
@@ -79,4 +79,85 @@ const waitOf = (retryAfterMs: number): string =>
 export function lineOf(outcome: Outcome): string {
   const took = `${Math.round(outcome.durationMs)} ms`;
   return outcome.kind === 'delivered' ? `delivered: ${outcome.status} in ${took}` : `${errorOf(outcome)} after ${took}`;
+}
+
+const MAX_SNIPPET_BYTES = 1024;
+export const BODY_MAX_BYTES = 64 * 1024;
+
+// Control, format (including bidirectional overrides), private-use and lone surrogate characters.
+const UNPRINTABLE = /[^\P{C}\n\t]/gu;
+
+/** Turns the beginning of an untrusted response body into a short printable text. */
+export class ResponseSnippet {
+  private readonly head: Buffer[] = [];
+  private headBytes = 0;
+  private bytes = 0;
+
+  constructor(private readonly encoding: string) {}
+
+  /** Returns true when enough of the body has been read. */
+  add(chunk: Buffer): boolean {
+    this.bytes += chunk.length;
+    if (this.headBytes < MAX_SNIPPET_BYTES) {
+      const part = Buffer.from(chunk.subarray(0, MAX_SNIPPET_BYTES - this.headBytes));
+      this.head.push(part);
+      this.headBytes += part.length;
+    }
+    return this.bytes >= BODY_MAX_BYTES;
+  }
+
+  text(): string {
+    if (this.bytes === 0) return '';
+    return this.encoding === '' ? printable(Buffer.concat(this.head)) : this.encodedText();
+  }
+
+  /** Only the size of a compressed body is shown; it is never decompressed. */
+  private encodedText(): string {
+    const size = this.bytes >= BODY_MAX_BYTES ? `${BODY_MAX_BYTES} bytes or more` : `${this.bytes} bytes`;
+    return `(${this.encoding}, ${size})`;
+  }
+}
+
+/** The Content-Encoding as a printable word, or '' if the body is not encoded. */
+export function contentEncoding(header: string | string[] | undefined): string {
+  const name = String(header ?? '')
+    .toLowerCase()
+    .trim();
+  if (name === '' || name === 'identity') return '';
+  return /^[a-z][a-z0-9, -]{0,30}$/.test(name) ? name : 'encoded';
+}
+
+function printable(bytes: Buffer): string {
+  // With `stream`, an incomplete last character is left out.
+  const text = new TextDecoder().decode(bytes, { stream: true });
+  const cleaned = text.replaceAll('\r\n', '\n').replace(UNPRINTABLE, '\uFFFD');
+  const { read } = new TextEncoder().encodeInto(cleaned, new Uint8Array(MAX_SNIPPET_BYTES));
+  return cleaned.slice(0, read);
+}
+
+type Headers = Record<string, string | string[] | undefined>;
+
+/** The statuses with which a receiver may ask for time: RFC 6585 §4 and RFC 9110 §15.6.4. */
+const ASKING_STATUSES = new Set([429, 503]);
+const SECONDS = /^\d+$/;
+/** More than this is never waited for. */
+const MAX_RETRY_AFTER_MS = 86_400_000;
+/** The form that RFC 9110 §5.6.7 requires of senders, and the one of RFC 850. Both name the time zone. */
+const HTTP_DATE = /^[A-Z][a-z]{2,8}, \d\d[ -][A-Z][a-z]{2}[ -](?:\d\d){1,2} \d\d:\d\d:\d\d GMT$/;
+
+/**
+ * How long the Retry-After header of a response asks to wait, in milliseconds: seconds or an HTTP date (RFC 9110 §10.2.3).
+ * 0 where the response does not ask, asks twice, or cannot be understood; at most a day. A date counts from the response's own Date
+ * header where it has one, so that a wrong clock on either side changes nothing.
+ */
+export function retryAfterMs(status: number, headers: Headers, now = Date.now()): number {
+  const asked = headers['retry-after'];
+  if (!ASKING_STATUSES.has(status) || typeof asked !== 'string') return 0;
+  const asksMs = SECONDS.test(asked) ? Number(asked) * 1_000 : (timeOf(asked) ?? 0) - (timeOf(headers.date) ?? now);
+  return Math.min(Math.max(0, asksMs), MAX_RETRY_AFTER_MS);
+}
+
+function timeOf(date: string | string[] | undefined): number | null {
+  const time = typeof date === 'string' && HTTP_DATE.test(date) ? Date.parse(date) : NaN;
+  return Number.isNaN(time) ? null : time;
 }

@@ -1,5 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { tableOf } from '../../database/data-source.js';
+import { dialectOf } from '../../database/dialect.js';
 import { dataSourceOf, runStatement, statementFor } from '../../database/statements/statement.js';
 import { Webhook, type WebhookStatus } from '../webhook.entity.js';
 
@@ -51,22 +52,20 @@ function idsOf(
     ...('before' in part && part.before !== null ? [`id < ${parameter(part.before)}`] : []),
     ...('before' in part && part.from ? [`id >= ${parameter(part.from)}`] : []),
   ];
+  const inOrder = (...columns: string[]): string[] => columns.map((column) => `${column} ${direction}`);
+  const equal = isDueIndex ? inOrder('status', 'next_attempt_at') : [];
+  const order = dialectOf(dataSource).orderBy(equal, inOrder('id'));
   const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
-  const from = `${tableOf(dataSource, Webhook)} ${byIndex(dataSource, { status, clientId, ownerId, referenceId })}`;
-  return `SELECT id FROM ${from} ${where} ORDER BY ${orderOf(dataSource, isDueIndex, direction)} LIMIT ${part.most}`;
-}
-
-/** Postgres reads the index of due webhooks in its order only if all its columns are named; MySQL only if they are not. */
-function orderOf({ options }: DataSource, isDueIndex: boolean, direction: string): string {
-  const columns = isDueIndex && options.type === 'postgres' ? ['status', 'next_attempt_at', 'id'] : ['id'];
-  return columns.map((column) => `${column} ${direction}`).join(', ');
+  const from = `${tableOf(dataSource, Webhook)} ${indexFor(dataSource, { status, clientId, ownerId, referenceId })}`;
+  return `SELECT id FROM ${from} ${where} ORDER BY ${order.join(', ')} LIMIT ${part.most}`;
 }
 
 /** Without the hint MySQL may read all entries of a status and sort them, or all rows of a range of ids. */
-function byIndex({ options }: DataSource, { status, clientId, ownerId, referenceId }: Required<Which>): string {
+function indexFor(dataSource: DataSource, { status, clientId, ownerId, referenceId }: Required<Which>): string {
+  const { byIndex } = dialectOf(dataSource);
   // An owner has few webhooks, which MySQL finds by the index of owners.
-  if (options.type === 'postgres' || ownerId !== null) return '';
-  if (referenceId !== null) return 'FORCE INDEX (usher_webhook_reference)';
-  if (clientId === null) return `FORCE INDEX (${status === null ? 'PRIMARY' : 'usher_webhook_due'})`;
-  return `FORCE INDEX (${status === null ? 'usher_webhook_client' : 'usher_webhook_client_status'})`;
+  if (ownerId !== null) return '';
+  if (referenceId !== null) return byIndex('usher_webhook_reference');
+  if (clientId === null) return byIndex(status === null ? 'PRIMARY' : 'usher_webhook_due');
+  return byIndex(status === null ? 'usher_webhook_client' : 'usher_webhook_client_status');
 }

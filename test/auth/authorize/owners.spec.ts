@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { NOTIFY_ORDER_COMPLETION } from '../../../src/values/notification.js';
 import { DeliveredReference } from '../../../src/webhooks/webhook.entity.js';
 import { TestReceiver } from '../../support/receiver.js';
 import { COMPLETION, NEW_ORDER, type TestClient, type TestUsher } from '../../support/usher.js';
@@ -59,7 +60,7 @@ describe("an owner's token", () => {
 
   test('does not reach the delivered references of another owner', async () => {
     const [one, other] = [await newOwner(), await newOwner()];
-    const row = { eventType: 'NOTIFY_ORDER_COMPLETION', clientId: client.id, attempts: 1, finishedAt: 1 };
+    const row = { eventType: NOTIFY_ORDER_COMPLETION, clientId: client.id, attempts: 1, finishedAt: 1 };
     const webhookId = `s00000001${'x'.repeat(13)}`;
     await usher.dataSource.manager.insert(DeliveredReference, {
       ...row,

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, expect, test } from '@jest/globals';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { AccessTokens } from '../../../src/auth/bearer/access-tokens.js';
@@ -14,14 +14,13 @@ let dataSource: DataSource;
 let statements: string[] = [];
 
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
   dataSource = usher.running.app.get<DataSource>(getDataSourceToken('usher'));
   dataSource.logger = { ...SILENT, logQuery: (sql) => void statements.push(sql) };
 });
 afterEach(() => {
   statements = [];
 });
-afterAll(() => usher.stop());
 
 const SILENT = {
   logQuery: (_: string) => undefined,

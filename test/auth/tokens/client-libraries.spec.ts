@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
 import { ClientCredentials } from 'simple-oauth2';
@@ -8,10 +8,9 @@ let usher: TestUsher;
 let client: TestClient;
 
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
   client = await usher.client();
 });
-afterAll(() => usher.stop());
 
 describe('oauth4webapi', () => {
   const insecure = { [oauth.allowInsecureRequests]: true };

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { addressGroup } from '../../../src/http/client-address.js';
-import { bodyEncoding } from '../../../src/http/oauth-parameters.js';
-import { parseTrustedProxies } from '../../../src/server/settings/setting-reader.js';
+import { addressGroup } from '../../../src/http/exchange.js';
+import { bodyEncoding } from '../../../src/http/oauth-route.js';
+import { parseTrustedProxies } from '../../../src/options/option-kinds.js';
 import { loadConfig } from '../../../src/server/settings/settings.js';
 import { parseRate } from '../../../src/values/duration.js';
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { type TestClient, TestUsher } from '../../support/usher.js';
 import { encoded, ENCODINGS, expectOAuthError, JSON_TYPE, post, dataSource, validParameters } from './support.js';
 
@@ -7,11 +7,10 @@ let client: TestClient;
 let refreshToken: string;
 
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
   client = await usher.client();
   refreshToken = String((await client.token()).body.refresh_token);
 });
-afterAll(() => usher.stop());
 
 const valid = (path: string): Record<string, string> => validParameters(path, refreshToken);
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { type TestClient, TestUsher } from '../../support/usher.js';
 import { expectOAuthError, FORM_TYPE, JSON_TYPE, post } from './support.js';
 
@@ -6,10 +6,9 @@ let usher: TestUsher;
 let client: TestClient;
 
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
   client = await usher.client();
 });
-afterAll(() => usher.stop());
 
 test.each(['/auth', '/auth/', '/auth/nothing', '/auth/token/', '/auth/token/x', '/auth//token'])(
   '%s is answered 404',

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { digestToken, generateToken } from '../../../src/auth/tokens/token.js';
 import { type TestClient, TestUsher } from '../../support/usher.js';
 import { dataSource, expectOAuthError } from './support.js';
@@ -11,10 +11,9 @@ let client: TestClient;
 let token: string;
 
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
   client = await usher.client();
 });
-afterAll(() => usher.stop());
 
 async function freshToken(): Promise<string> {
   token = String((await client.token()).body.refresh_token);

@@ -51,6 +51,15 @@ describe('revoking', () => {
     expect(await isValid(another.access)).toBe(true);
   });
 
+  test('takes effect at once in this process, also for tokens that it has cached', async () => {
+    const [one, two] = [await pair(), await pair()];
+    const tokens = [one.access, two.access];
+    for (const token of tokens) expect(await isValid(token)).toBe(true);
+    await revoke(client, one.access);
+    await revoke(client, two.refresh);
+    for (const token of tokens) expect(await isValid(token)).toBe(false);
+  });
+
   test.each(['access_token', 'refresh_token', 'saml', ''])('ignores token_type_hint %j', async (hint) => {
     const { access, refresh } = await pair();
     await revoke(client, access, { token_type_hint: hint });

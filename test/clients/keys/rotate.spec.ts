@@ -8,7 +8,7 @@ import type { DataSource } from 'typeorm';
 import { ClientSecret } from '../../../src/clients/client.entity.js';
 import { KeyRotation } from '../../../src/clients/keys/key-rotation.js';
 import { BACKEND, type Settings } from '../../support/backend.js';
-import { usher as run, usherJson } from '../../support/process.js';
+import { usher as run, usherJson, usherProcess } from '../../support/process.js';
 import { TestReceiver } from '../../support/receiver.js';
 import { type TestClient, TestUsher } from '../../support/usher.js';
 
@@ -93,7 +93,7 @@ describe('"keys rotate" with USHER_MASTER_KEYS', () => {
     await usherJson(settings, ['keys', 'rotate']);
     const total = await dataSourceOf(usher).manager.count(ClientSecret);
     expect(await usherJson<unknown[]>({ ...settings, USHER_MASTER_KEYS: NEW }, ['client', 'list'])).toHaveLength(total);
-    const { code, stdout, stderr } = await run({ ...settings, USHER_MASTER_KEYS: OLD }, ['client', 'list']);
+    const { code, stdout, stderr } = await usherProcess({ ...settings, USHER_MASTER_KEYS: OLD }, ['client', 'list']);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toBe(
       `usher: ${total} client secret(s) are encrypted with master key "new", which is missing from USHER_MASTER_KEYS; put that key back after the first key\n`,

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { UnusableFolderError } from '../../../src/database/embedded/folder/data-folder.js';
 import { type EmbeddedPostgres, FolderInUseError, openEmbeddedPostgres } from '../../../src/database/embedded/index.js';
+import { copyTemplate } from '../../support/embedded-template.js';
 import { Child, Folders, until, UNTIL_INPUT_ENDS } from './support.js';
 
 const folders = new Folders();
@@ -124,7 +125,7 @@ test('a folder with a path of 200 characters works for owner and guest, and leav
   const links = async () => (await readdir(await realpath(tmpdir()))).filter((name) => /^usher-\w{6}$/.test(name));
   const before = await links();
   await mkdir(folder, { mode: 0o700 });
-  await folders.copyTemplate(folder);
+  copyTemplate(folder);
   const database = await openEmbeddedPostgres(folder, 'own');
   await expect(openEmbeddedPostgres(folder, 'own')).rejects.toThrow(FolderInUseError);
   const guest = await openEmbeddedPostgres(folder, 'join');

@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { openEmbeddedPostgres } from '../../../src/database/embedded/index.js';
+import { copyTemplate } from '../../support/embedded-template.js';
 import { BUILT } from '../../support/process.js';
 
 const EMBEDDED = join(BUILT, 'src/database/embedded');
@@ -12,34 +11,22 @@ const EMBEDDED = join(BUILT, 'src/database/embedded');
 /** The temporary folders of one spec file; `clean` removes all of them. */
 export class Folders {
   readonly #created: string[] = [];
-  #template: Promise<string> | undefined;
 
   async empty(): Promise<string> {
-    const folder = await mkdtemp(join(tmpdir(), 'usher-test-'));
+    const folder = await mkdtemp(join(process.env.USHER_TEST_FOLDER ?? '', 'own-'));
     this.#created.push(folder);
     return folder;
   }
 
-  /** A folder with an empty database, copied from a template that the first call creates. */
+  /** A folder with a database that has Usher's tables. */
   async initialised(): Promise<string> {
     const folder = await this.empty();
-    await this.copyTemplate(folder);
+    copyTemplate(folder);
     return folder;
-  }
-
-  async copyTemplate(folder: string): Promise<void> {
-    this.#template ??= this.#createTemplate();
-    await cp(await this.#template, folder, { recursive: true });
   }
 
   async clean(): Promise<void> {
     await Promise.all(this.#created.map((folder) => rm(folder, { recursive: true, force: true })));
-  }
-
-  async #createTemplate(): Promise<string> {
-    const folder = await this.empty();
-    await (await openEmbeddedPostgres(folder, 'own')).close();
-    return folder;
   }
 }
 

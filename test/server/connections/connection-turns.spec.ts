@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { MAX_RUNNING_REQUESTS } from '../../../src/server/connections/connection-turns.js';
+import { MAX_RUNNING_REQUESTS } from '../../../src/server/connections.js';
 import { Pipeline } from '../../support/pipeline.js';
 import { type TestClient, TestUsher } from '../../support/usher.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { addressGroup } from '../../../src/http/client-address.js';
-import { trustOf } from '../../../src/server/connections/forwarded-for.js';
-import { parseTrustedProxies } from '../../../src/server/settings/setting-reader.js';
+import { addressGroup } from '../../../src/http/exchange.js';
+import { trustOf } from '../../../src/server/connections.js';
+import { parseTrustedProxies } from '../../../src/options/option-kinds.js';
 import { captureLog } from '../../auth/tokens/support.js';
 import { type Answer, basic, TestUsher } from '../../support/usher.js';
 

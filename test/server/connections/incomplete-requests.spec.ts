@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { Server } from 'node:http';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { auditLines, captureLog, exchange, firstAnswer } from '../../auth/tokens/support.js';
 import { eventually } from '../../support/eventually.js';
 import { type TestClient, TestUsher } from '../../support/usher.js';
@@ -9,10 +9,9 @@ import { type TestClient, TestUsher } from '../../support/usher.js';
 let usher: TestUsher;
 let client: TestClient;
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
   client = await usher.client();
 });
-afterAll(() => usher.stop());
 
 const HEAD = ['Host: localhost', 'Content-Type: application/json', 'Content-Length: 1000'];
 

@@ -148,12 +148,13 @@ describe('with the operator’s credentials', () => {
     ['Sec-Fetch-Site: same-site', { 'sec-fetch-site': 'same-site' }],
     ['the Origin of another host', { origin: 'https://evil.example' }],
     ['the Origin of another port', { origin: 'http://127.0.0.1:1' }],
+    ['the Origin of a host that ends like this one', { origin: 'http://evil-localhost' }],
     ['Origin: null', { origin: 'null' }],
     ['no Origin but the Referer of another host', { referer: 'https://evil.example/page' }],
     ['no Origin but a Referer that is no URL', { referer: 'evil' }],
   ])('a write with %s is refused', async (_, headers) => {
     for (const method of ['PUT', 'POST', 'DELETE']) {
-      const answer = await raw(method, '/ops/queues/api/queues/usher-webhook/pause', { ...OPERATOR, ...headers });
+      const answer = await raw(method, '/ops/queues/api/queues/usher-retry-run/pause', { ...OPERATOR, ...headers });
       expect(answer).toMatch(/^HTTP\/1\.1 403 /);
     }
     const { body } = await usher.request('GET', '/ops/queues/api/queues', OPERATOR);

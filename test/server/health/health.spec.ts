@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { usherMigrations } from '../../../src/database/migrator.js';
 import { BACKEND, MYSQL_URL, POSTGRES_URL, REDIS_URL } from '../../support/backend.js';
 import { eventually } from '../../support/eventually.js';
 import { TcpProxy } from '../../support/tcp-proxy.js';
@@ -50,6 +51,17 @@ describe('health', () => {
     expect([live.status, live.body]).toEqual([200, { status: 'ok' }]);
     const { status, body } = await ready();
     expect([status, body]).toEqual([200, { status: 'ok' }]);
+  });
+
+  test('while a migration is missing, ready is 503, because the process needs tables that are not there', async () => {
+    const rename = (from: string, to: string): Promise<unknown> =>
+      usher.dataSource.query(`UPDATE usher_migration SET name = '${to}' WHERE name = '${from}'`);
+    const [{ name = '' } = {}] = usherMigrations;
+    await rename(name, 'Another');
+    const { status, body } = await ready();
+    await rename('Another', name);
+    expect([status, body.detail]).toEqual([503, 'the database is not ready']);
+    expect((await ready()).status).toBe(200);
   });
 
   if (BACKEND === 'embedded') return;

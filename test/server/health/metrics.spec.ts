@@ -98,6 +98,17 @@ test('due webhooks and waiting jobs are shown', async () => {
   await usher.queue.resume();
 });
 
+test('requests to unknown paths share one label, so that a scanner adds no series', async () => {
+  await usher.request('GET', '/no-such-path', {});
+  const refused =
+    /^usher_http_request_duration_seconds_count\{method="GET",route="(none|.*no-such-path)",status="4xx"\}$/;
+  const found = await eventually('the request is counted', async () => {
+    const samples = [...(await scrape()).keys()].filter((sample) => refused.test(sample));
+    return samples.length > 0 ? samples : null;
+  });
+  expect(found).toEqual(['usher_http_request_duration_seconds_count{method="GET",route="none",status="4xx"}']);
+});
+
 describe('a worker without the API', () => {
   let worker: TestUsher;
   beforeAll(async () => {

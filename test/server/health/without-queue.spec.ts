@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createBackend } from '../../support/backend.js';
-import { failedStart, freePort } from '../../support/process.js';
+import { failedProcess, freePort } from '../../support/process.js';
 import { TestUsher } from '../../support/usher.js';
 
 let url: string;
@@ -21,7 +21,7 @@ test('an api that starts while Redis is down is ready, issues tokens and complet
 
 test('a worker does not start while Redis is down', async () => {
   const { settings, drop } = await createBackend();
-  const { code, stderr } = await failedStart({ ...settings, USHER_ROLE: 'worker', QUEUE_URL: url });
+  const { code, stderr } = await failedProcess({ ...settings, USHER_ROLE: 'worker', QUEUE_URL: url });
   const wanted = `usher: cannot open ${url}: connection refused; start it or correct QUEUE_URL\n`;
   expect({ code, stderr }).toEqual({ code: 1, stderr: wanted });
   await drop();

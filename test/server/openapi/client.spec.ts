@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { orderIdOf } from '../../../src/values/identifier.js';
 import { newFolder } from '../../support/process.js';
 import { TestUsher } from '../../support/usher.js';
@@ -12,9 +12,8 @@ const tool = (path: string): string => resolve('node_modules', path);
 
 let usher: TestUsher;
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
 });
-afterAll(() => usher.stop());
 
 /** A program that uses the generated client, as an integrator would write it. */
 const PROGRAM = `

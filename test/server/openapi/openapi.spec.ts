@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import type { FastifyInstance } from 'fastify';
@@ -12,11 +12,10 @@ let document: OpenApiDocument;
 let internal: OpenApiDocument;
 
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
   const fetched = async (path: string) => (await usher.request('GET', path, {})).body as unknown as OpenApiDocument;
   [document, internal] = [await fetched('/docs/openapi.json'), await fetched('/docs/internal.json')];
 });
-afterAll(() => usher.stop());
 
 /** The redirect to the page and its scripts. */
 const OF_PAGE = ['/', '/docs/viewer.js', '/docs/start.js'];

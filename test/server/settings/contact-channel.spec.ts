@@ -36,7 +36,7 @@ describe('a mail server is refused, without showing its password,', () => {
   test.each([
     ['mail.hunter2.example', /^SMTP_URL is invalid; use a URL like smtp:/],
     ['http://user:hunter2@mail.example', /^SMTP_URL is invalid/],
-    ['smtp://user:hunter2@mail.example/path', /^SMTP_URL has a path, a query or a fragment/],
+    ['smtp://user:hunter2@mail.example/path', /^SMTP_URL: it has a path or query/],
     ['smtp://user:hunt?er2@mail.example', /^SMTP_URL (is invalid|has a path)/],
     ['smtp://user:hunter2%@mail.example', /^SMTP_URL is invalid; use %25/],
     ['smtp://hunter2@mail.example', /^SMTP_URL has only one of user and password/],
@@ -53,7 +53,7 @@ describe('a mail server is refused, without showing its password,', () => {
     const SMTP_URL = 'smtp://mail.example';
     expect(faultsOf({ SMTP_URL })).toEqual([expect.stringMatching(/^SMTP_FROM must be set: SMTP_URL needs it/)]);
     for (const from of ['cinema', 'a@b.example, c@d.example', 'A\r\nBcc: x@y.example <a@b.example>'])
-      expect(faultsOf({ SMTP_URL, SMTP_FROM: from })).toEqual([expect.stringMatching(/^SMTP_FROM is invalid; use/)]);
+      expect(faultsOf({ SMTP_URL, SMTP_FROM: from })).toEqual([expect.stringMatching(/^SMTP_FROM=.* is invalid; use/)]);
     expect(faultsOf({ SMTP_URL, SMTP_FROM: 'Cinema Tickets <usher@cinema.example>' })).toEqual([]);
   });
 });

@@ -44,8 +44,8 @@ describe('without any setting', () => {
 
   test('the defaults that are unsafe beyond a local machine are listed', () => {
     expect(config.unsafeDefaults).toEqual([
-      'a generated master key',
       'operator credentials ops:ops',
+      'a generated master key',
       'internal credentials internal:internal',
       'private Notify URLs',
     ]);
@@ -124,11 +124,11 @@ describe('an invalid value is refused, and the message says what to use:', () =>
     ['USHER_AUTH_URL', 'https://user@auth.example', 'without credentials, query or fragment'],
     ['QUEUE_PREFIX', 'a:b', 'up to 40 letters, digits, - or _'],
     ['DATABASE_POOL', '0', 'a whole number from 1 to 1000'],
-    ['WEBHOOK_TIMEOUT', '30', 'a duration like 500ms, 30s, 2m, 24h or 60d'],
+    ['WEBHOOK_TIMEOUT', '30', 'a duration from 1ms to 24d, like 500ms, 30s, 2m, 24h or 60d'],
     ['WEBHOOK_TIMEOUT', '0s', 'a duration from 1ms to 24d'],
     ['WEBHOOK_TIMEOUT', '25d', 'a duration from 1ms to 24d'],
     ['WEBHOOK_RETRY_EVERY', '1ms', 'a duration from 100ms to 24d'],
-    ['WEBHOOK_RETRY_MIN_INTERVAL', '-1s', 'a duration like'],
+    ['WEBHOOK_RETRY_MIN_INTERVAL', '-1s', 'a duration from 0ms to 24d'],
     ['WEBHOOK_MAX_ATTEMPTS', '6', 'a whole number from 1 to 5'],
     ['WEBHOOK_CONCURRENCY', '0', 'a whole number from 1 to 10000'],
     ['WEBHOOK_ALLOW_PRIVATE_HOSTS', 'maybe', 'true or false'],
@@ -140,7 +140,9 @@ describe('an invalid value is refused, and the message says what to use:', () =>
     ['WEBHOOK_PROXY', 'http://u:100%@proxy', 'use %25 for a % in a password'],
     ['WEBHOOK_PROXY', 'http://a%3Ab:p@proxy', 'a colon in its user name'],
     ['ACCESS_TOKEN_LIFETIME', '999ms', 'a duration from 1s to 3650d'],
-    ['REFRESH_TOKEN_LIFETIME', '1y', 'a duration like'],
+    ['REFRESH_TOKEN_LIFETIME', '1y', 'a duration from 1s to 3650d'],
+    ['WEBHOOK_RETENTION', '23h', 'a duration from 1d to 3650d'],
+    ['AUDIT_RETENTION', '23h', 'a duration from 1d to 3650d'],
     ['SHUTDOWN_DELAY', '11m', 'a duration from 0ms to 10m'],
     ['USHER_MASTER_KEYS', 'k1:c2hvcnQ=', '32 bytes per key'],
     ['USHER_MASTER_KEYS', `${KEY},${KEY}`, '32 bytes per key'],

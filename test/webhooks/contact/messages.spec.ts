@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import { MetricsRegistry } from '../../../src/metrics/metrics.module.js';
+import { MetricsRegistry } from '../../../src/telemetry/metrics.module.js';
 import { USHER_OPTIONS } from '../../../src/usher.options.js';
 import { ContactMessages } from '../../../src/webhooks/contact/contact-messages.js';
 import { ContactState, FailingHost } from '../../../src/webhooks/contact/failing-host.entity.js';

@@ -8,17 +8,14 @@ let receiver: TestReceiver;
 let client: TestClient;
 
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
   receiver = await TestReceiver.start();
   client = await usher.client(receiver.url);
 });
 afterEach(() => {
   receiver.behaviour = answer(200);
 });
-afterAll(async () => {
-  await usher.stop();
-  receiver.close();
-});
+afterAll(() => void receiver.close());
 
 describe('a completed order', () => {
   test('is notified once, signed with the client secret', async () => {

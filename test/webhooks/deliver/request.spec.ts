@@ -10,14 +10,11 @@ let receiver: TestReceiver;
 let client: TestClient;
 
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
   receiver = await TestReceiver.start();
   client = await usher.client(receiver.url);
 });
-afterAll(async () => {
-  await usher.stop();
-  receiver.close();
-});
+afterAll(() => void receiver.close());
 
 const RFC_3339_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 const FIELDS = [

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { Refusal } from '../../../src/webhooks/queue/slot-shares.js';
+import type { Refusal } from '../../../src/webhooks/queue/open-requests.js';
 import { MAX_DEFERRAL_INTERVALS, DeferralSchedule } from '../../../src/webhooks/queue/deferral-schedule.js';
 
 const INTERVAL = 30_000;

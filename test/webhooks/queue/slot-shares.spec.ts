@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { type Refusal, type Slot, SlotShares } from '../../../src/webhooks/queue/slot-shares.js';
+import { type Refusal, type Slot, SlotShares } from '../../../src/webhooks/queue/open-requests.js';
 
 const SLOTS = 64;
 const EIGHTH = SLOTS / 8;

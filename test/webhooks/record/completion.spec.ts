@@ -7,14 +7,11 @@ let receiver: TestReceiver;
 let client: TestClient;
 
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
   receiver = await TestReceiver.start();
   client = await usher.client(receiver.url);
 });
-afterAll(async () => {
-  await usher.stop();
-  receiver.close();
-});
+afterAll(() => void receiver.close());
 
 describe('an order completed again with equal values', () => {
   test('gets the same answer and is notified once', async () => {

@@ -10,14 +10,11 @@ let client: TestClient;
 let made = 0;
 
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
   receiver = await TestReceiver.start();
   client = await usher.client(receiver.url);
 });
-afterAll(async () => {
-  await usher.stop();
-  receiver.close();
-});
+afterAll(() => void receiver.close());
 
 const newReference = (): string => `Order-${(made += 1)}`;
 const request = (referenceId: string) => ({ referenceId, clientId: client.id, data: { key: referenceId } });

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { retryAfterMs } from '../../../src/webhooks/transport/retry-after.js';
+import { retryAfterMs } from '../../../src/webhooks/transport/outcome.js';
 import { notification, Receivers } from './receivers.js';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');

@@ -1,4 +1,4 @@
-import { NOTIFY_ORDER_COMPLETION } from '../../../src/protocol/notification.js';
+import { NOTIFY_ORDER_COMPLETION } from '../../../src/values/notification.js';
 import { newId } from '../../../src/values/identifier.js';
 import { Webhook } from '../../../src/webhooks/webhook.entity.js';
 import { eventually } from '../../support/eventually.js';

@@ -1,6 +1,6 @@
 import { Body, Controller, Get, HttpCode, Param, Post, UseGuards } from '@nestjs/common';
 import { IsInt, IsOptional, IsPositive, IsString } from 'class-validator';
-import { BearerGuard, type Client, CurrentClient } from 'usher';
+import { BearerGuard, type Client, CurrentClient } from 'nest-usher';
 import { OwnGuard } from '../staff/staff.guard.js';
 import type { Booking } from './booking.entity.js';
 import { BookingsService } from './bookings.service.js';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { ConflictException, Injectable, NotFoundException } from '@nestjs/common';
 import { InjectDataSource } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import { OnWebhookEnded, type WebhookEnded, WebhookService } from 'usher';
+import { OnWebhookEnded, type WebhookEnded, WebhookService } from 'nest-usher';
 import { Booking } from './booking.entity.js';
 
 @Injectable()

@@ -1,6 +1,6 @@
 import type { ConfigService } from '@nestjs/config';
 import type { DataSourceOptions } from 'typeorm';
-import { usherEntities, usherMigrations } from 'usher';
+import { usherEntities, usherMigrations } from 'nest-usher';
 import { Booking } from '../bookings/booking.entity.js';
 import { Booking1767312000000 } from './1767312000000-booking.js';
 

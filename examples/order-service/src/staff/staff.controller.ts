@@ -2,7 +2,7 @@ import { Body, Controller, HttpCode, Param, Post, Req, UseGuards } from '@nestjs
 import { ConfigService } from '@nestjs/config';
 import { AuthGuard } from '@nestjs/passport';
 import { IsString } from 'class-validator';
-import { OrdersService, type OrderView } from 'usher';
+import { OrdersService, type OrderView } from 'nest-usher';
 import { OwnGuard } from './staff.guard.js';
 import { issueStaffToken } from './staff-token.js';
 

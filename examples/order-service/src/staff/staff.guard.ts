@@ -7,7 +7,7 @@ import {
 } from '@nestjs/common';
 import { ConfigService } from '@nestjs/config';
 import { Reflector } from '@nestjs/core';
-import { USHER_ROUTE } from 'usher';
+import { USHER_ROUTE } from 'nest-usher';
 import { staffUserOf } from './staff-token.js';
 
 const OWN_GUARD = 'order-service:own-guard';

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { PassportModule } from '@nestjs/passport';
-import { OrdersModule } from 'usher';
+import { OrdersModule } from 'nest-usher';
 import { StaffBasicStrategy } from './staff-basic.strategy.js';
 import { StaffController } from './staff.controller.js';
 

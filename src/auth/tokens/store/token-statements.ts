@@ -1,8 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { Client, ClientSecret } from '../../../clients/client.entity.js';
 import { tableOf } from '../../../database/data-source.js';
-import { type ListColumn, rowList } from '../../../database/statements/row-list.js';
-import { nowExpression } from '../../../database/sql.js';
+import { type Dialect, dialectOf, type ListColumn } from '../../../database/dialect.js';
 import { type Row, runStatement } from '../../../database/statements/statement.js';
 import { AccessToken, EXPIRY_MARGIN_MS, Grant } from '../grant.entity.js';
 
@@ -40,7 +39,7 @@ export class TokenStatements {
   private readonly grants: string;
   private readonly accessTokens: string;
   private readonly clients: string;
-  private readonly isPostgres: boolean;
+  private readonly dialect: Dialect;
   /** Joins the client of a row of `v`, if it and its secret are valid; `c.id` is null if they are not. */
   private readonly joinRequester: string;
   private readonly accessMs: number;
@@ -50,8 +49,8 @@ export class TokenStatements {
     private readonly dataSource: DataSource,
     { accessTokenSeconds, refreshTokenSeconds }: Lifetimes,
   ) {
-    this.now = nowExpression(dataSource);
-    this.isPostgres = dataSource.options.type === 'postgres';
+    this.dialect = dialectOf(dataSource);
+    this.now = this.dialect.now;
     [this.grants, this.accessTokens, this.clients] = [Grant, AccessToken, Client].map((entity) =>
       tableOf(dataSource, entity),
     ) as [string, string, string];
@@ -66,7 +65,7 @@ export class TokenStatements {
 
   /** Returns the ids of the grants that were inserted. The others' requesters are no longer valid. */
   async insertGrants(rows: RowOf<typeof GRANT>[]): Promise<Set<string>> {
-    const list = rowList(this.dataSource, GRANT, rows);
+    const list = this.dialect.rows(GRANT, rows);
     const { affected } = await runStatement(this.dataSource, {
       name: 'usher_insert_grants',
       text: `
@@ -83,8 +82,7 @@ export class TokenStatements {
 
   /** The valid grants of these refresh tokens, in their order. */
   async findGrants(rows: Omit<RowOf<typeof PRESENTED>, 'position'>[]): Promise<(PresentedGrant | null)[]> {
-    const list = rowList(
-      this.dataSource,
+    const list = this.dialect.rows(
       PRESENTED,
       rows.map((row, position) => ({ position, ...row })),
     );
@@ -105,9 +103,9 @@ export class TokenStatements {
 
   /** Returns the digests that were inserted. Of the others, the grant was revoked or the requester is no longer valid. */
   async insertAccessTokens(rows: RowOf<typeof REFRESHED>[]): Promise<Set<string>> {
-    const list = rowList(this.dataSource, REFRESHED, rows);
+    const list = this.dialect.rows(REFRESHED, rows);
     // Locked, because a refresh concurrent with a revocation could otherwise leave a valid access token behind.
-    const lock = this.isPostgres ? 'FOR KEY SHARE OF g' : 'LOCK IN SHARE MODE';
+    const lock = this.dialect.lock('g', 'change');
     const { affected } = await runStatement(this.dataSource, {
       name: 'usher_insert_access_tokens',
       text: `
@@ -122,26 +120,22 @@ export class TokenStatements {
 
   /** Promises a full lifetime again. In the order of the ids, so that two of these statements do not deadlock. */
   async extendGrants(ids: string[]): Promise<void> {
-    const list = rowList(
-      this.dataSource,
+    const list = this.dialect.rows(
       { id: 'text' },
       ids.toSorted().map((id) => ({ id })),
     );
-    const set = `expires_at = ${this.now} + ${this.refreshMs + EXPIRY_MARGIN_MS}`;
-    const isDue = `g.id = v.id AND g.expires_at < ${this.now} + ${this.refreshMs}`;
+    const changes = { expires_at: `${this.now} + ${this.refreshMs + EXPIRY_MARGIN_MS}` };
+    const isDue = `AND t.expires_at < ${this.now} + ${this.refreshMs}`;
     await runStatement(this.dataSource, {
       name: 'usher_extend_grants',
-      text: this.isPostgres
-        ? `UPDATE ${this.grants} g SET ${set} FROM ${list.sql} WHERE ${isDue}`
-        : `UPDATE ${this.grants} g JOIN ${list.sql} ON ${isDue} SET g.${set}`,
+      text: this.dialect.update(this.grants, list.sql, changes, isDue),
       parameters: list.parameters,
     });
   }
 
   /** The valid access tokens of these digests, each with the columns of its client. */
   async findAccessTokens(digests: string[]): Promise<Row[]> {
-    const list = rowList(
-      this.dataSource,
+    const list = this.dialect.rows(
       { digest: 'text' },
       digests.map((digest) => ({ digest })),
     );
@@ -160,7 +154,7 @@ export class TokenStatements {
         ) t
         JOIN ${this.clients} c ON c.id = t.client_id AND c.token_generation = t.generation AND c.disabled_at IS NULL
         WHERE t.expires_at > ${this.now}`,
-      parameters: this.isPostgres ? list.parameters : [...list.parameters, ...list.parameters],
+      parameters: this.dialect.repeated(list.parameters, 2),
     });
     return rows;
   }
@@ -168,8 +162,7 @@ export class TokenStatements {
   private async inserted(table: string, key: string, rows: Row[], affected: number): Promise<Set<string>> {
     const keys = rows.map((row) => String(row[key]));
     if (affected === rows.length) return new Set(keys);
-    const list = rowList(
-      this.dataSource,
+    const list = this.dialect.rows(
       { key_of_row: 'text' },
       keys.map((value) => ({ key_of_row: value })),
     );

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { ClientChanged, type Requester } from '../../../clients/secrets/remembered-clients.js';
+import { ClientChanged, type Requester } from '../../../clients/secrets/client-secrets.js';
 import { Batcher } from '../../../database/statements/batcher.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { retryDeadlocks } from '../../../database/sql.js';

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { FixedCredentials } from '../../../auth/client-authentication/fixed-credentials.js';
+import { FixedCredentials } from '../../../auth/client-authentication/internal.guard.js';
 import { Problem, unauthorized } from '../../../http/problem.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 import { wantsPage } from '../frame/console-route.js';

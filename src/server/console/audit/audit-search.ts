@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, In } from 'typeorm';
 import { type AuditAction, AuditEvent } from '../../../audit/audit-event.entity.js';
 import { tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
+import { dialectOf } from '../../../database/dialect.js';
 import { boundedSearch } from '../../../database/statements/bounded-search.js';
 import { runStatement, statementFor } from '../../../database/statements/statement.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
@@ -62,8 +63,7 @@ export class AuditSearch {
       ];
       const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
       const index = subject === null ? 'PRIMARY' : 'usher_audit_event_subject';
-      const hint = this.dataSource.options.type === 'postgres' ? '' : `FORCE INDEX (${index})`;
-      return `${hint} ${where} ORDER BY id DESC LIMIT ${count}`;
+      return `${dialectOf(this.dataSource).byIndex(index)} ${where} ORDER BY id DESC LIMIT ${count}`;
     });
   }
 

@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, In, IsNull } from 'typeorm';
 import { Client } from '../../../clients/client.entity.js';
 import { tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
+import { dialectOf } from '../../../database/dialect.js';
 import { runStatement, statementFor } from '../../../database/statements/statement.js';
 import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { Webhook } from '../../../webhooks/webhook.entity.js';
@@ -36,12 +37,12 @@ export class ClientFactsReader {
 
   /** One entry of the index on client and id for each client. */
   private async lastWebhookIds(clientIds: string[]): Promise<Map<string, string | null>> {
-    const isPostgres = this.dataSource.options.type === 'postgres';
+    const byClient = dialectOf(this.dataSource).byIndex('usher_webhook_client');
     const statement = statementFor(
       this.dataSource,
       (parameter) => `
         SELECT c.id, (
-          SELECT w.id FROM ${tableOf(this.dataSource, Webhook)} w ${isPostgres ? '' : 'FORCE INDEX (usher_webhook_client)'}
+          SELECT w.id FROM ${tableOf(this.dataSource, Webhook)} w ${byClient}
           WHERE w.client_id = c.id ORDER BY w.client_id DESC, w.id DESC LIMIT 1) AS last_id
         FROM ${tableOf(this.dataSource, Client)} c WHERE c.id IN (${clientIds.map(parameter).join(', ')})`,
     );

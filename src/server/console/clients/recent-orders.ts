@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
+import { dialectOf } from '../../../database/dialect.js';
 import { entityOf, runStatement, statementFor } from '../../../database/statements/statement.js';
 import { MovieOrder } from '../../../orders/movie-order.entity.js';
 
@@ -19,16 +20,16 @@ export class RecentOrders {
   }
 
   private async part(clientId: string, position: 'NULL' | 'NOT NULL', most: number): Promise<MovieOrder[]> {
-    const isPostgres = this.dataSource.options.type === 'postgres';
+    const { byIndex, orderBy } = dialectOf(this.dataSource);
     const table = tableOf(this.dataSource, MovieOrder);
-    // Postgres reads the index in its order only if its columns are named; MySQL only if what is equal is not.
-    const order = isPostgres || position === 'NOT NULL' ? 'list_position DESC, id DESC' : 'id DESC';
+    const isEqual = position === 'NULL';
+    const order = isEqual ? orderBy(['list_position DESC'], ['id DESC']) : ['list_position DESC', 'id DESC'];
     const statement = statementFor(
       this.dataSource,
       (parameter) => `
-        SELECT * FROM ${table} ${isPostgres ? '' : 'FORCE INDEX (usher_movie_order_list)'}
+        SELECT * FROM ${table} ${byIndex('usher_movie_order_list')}
         WHERE client_id = ${parameter(clientId)} AND list_position IS ${position}
-        ORDER BY ${order} LIMIT ${most}`,
+        ORDER BY ${order.join(', ')} LIMIT ${most}`,
     );
     const { rows } = await runStatement(this.dataSource, statement);
     return rows.map((row) => entityOf(this.dataSource, MovieOrder, row));

@@ -1,4 +1,4 @@
-import type { Quantile } from '../../../webhooks/figures/histogram.js';
+import type { Quantile } from '../../../webhooks/figures/delivery-figure.entity.js';
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;

@@ -63,7 +63,7 @@ export function healthPage(state: HealthState, faults: Problem[], config: Config
     <h2>Processes</h2>
     ${processTable(state)}
     <h2>Settings of this process</h2>
-    ${settingsTable(config, locations.unencrypted)}`;
+    ${settingsTable(config, locations)}`;
 }
 
 function shownMigrations({ done, missing }: { done: string[]; missing: string[] }): Html {

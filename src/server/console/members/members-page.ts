@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { ConnectedApplication } from '../../../auth/authorize/connected-applications.js';
 import { type Html, html } from '../../../http/html.js';
 import { MAX_MEMBER_NAME_LENGTH, type Member } from '../../../members/member.entity.js';
-import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../sign-in/passwords.js';
+import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../auth/sign-in/passwords.js';
 import { hrefOf, textField } from '../fields/fields.js';
 import { faultText, type Refusal, shownField } from '../fields/refusal.js';
 import { type PostForm, postForm } from '../frame/form.js';

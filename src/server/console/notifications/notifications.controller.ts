@@ -2,7 +2,7 @@ import { Get, Post, Query, Req, Res } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RequestActor } from '../../../audit/request-actor.js';
-import { RequestId } from '../../../http/request-id.js';
+import { RequestId } from '../../../http/exchange.js';
 import type { Actor } from '../../../values/actor.js';
 import { ID } from '../../../values/identifier.js';
 import { WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';

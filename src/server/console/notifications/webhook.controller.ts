@@ -3,7 +3,7 @@ import { RouteConfig } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RequestActor } from '../../../audit/request-actor.js';
 import { Problem } from '../../../http/problem.js';
-import { RequestId } from '../../../http/request-id.js';
+import { RequestId } from '../../../http/exchange.js';
 import type { Actor } from '../../../values/actor.js';
 import { WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { WebhookService } from '../../../webhooks/webhook.service.js';

@@ -11,13 +11,10 @@ let usher: TestUsher;
 let receiver: TestReceiver;
 const pages = new ConsolePages(() => usher);
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
   receiver = await TestReceiver.start();
 });
-afterAll(async () => {
-  await usher.stop();
-  receiver.close();
-});
+afterAll(() => void receiver.close());
 
 const audit = () => usher.running.app.get(AuditLog, { strict: false });
 const find = (filter: Record<string, string>) => pages.get(`/ops/audit?${new URLSearchParams(filter)}`);

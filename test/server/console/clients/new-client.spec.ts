@@ -12,13 +12,10 @@ let usher: TestUsher;
 let receiver: TestReceiver;
 const pages = new ConsolePages(() => usher);
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
   receiver = await TestReceiver.start();
 });
-afterAll(async () => {
-  await usher.stop();
-  receiver.close();
-});
+afterAll(() => void receiver.close());
 
 const GRANTS = { 'grant.client_credentials': 'yes', 'grant.refresh_token': 'yes' };
 const TEXT: Record<string, string> = { '&#39;': "'", '&quot;': '"', '&lt;': '<', '&gt;': '>', '&amp;': '&' };

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { beforeAll, expect, test } from '@jest/globals';
 import { AuditLog } from '../../../../src/audit/audit.module.js';
 import { Consent } from '../../../../src/auth/authorize/authorization.entity.js';
 import { MembersService } from '../../../../src/members/members.service.js';
@@ -8,9 +8,8 @@ import { ConsolePages, HOSTILE } from '../console-pages.js';
 let usher: TestUsher;
 const pages = new ConsolePages(() => usher);
 beforeAll(async () => {
-  usher = await TestUsher.start();
+  usher = await TestUsher.shared();
 });
-afterAll(() => usher.stop());
 
 const members = () => usher.running.app.get(MembersService, { strict: false });
 const PASSWORD = 'a long password';

@@ -1,0 +1,40 @@
+/** Both packages of this folder's checkout and what npm packs of them; for pack.mjs and release.mjs. */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+
+export const ROOT = resolve(import.meta.dirname, '..');
+
+/** Both packages, in the order in which they are published. */
+export const PACKAGES = ['packages/receiver', '.'].map((path) => {
+  const folder = join(ROOT, path);
+  const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  return { folder, manifest, tarball: `${manifest.name}-${manifest.version}.tgz` };
+});
+
+/** Makes `dist/` of both packages from the present sources. */
+export function build() {
+  execFileSync('npm', ['run', '--silent', 'build'], { cwd: ROOT, stdio: ['ignore', 2, 'inherit'] });
+}
+
+/** What npm puts into the tarball of a built package: its files and their sizes in bytes. */
+export const contentsOf = (one) => npmPack(one, ['--dry-run']);
+
+/** Builds both packages, writes their tarballs to a folder and returns the paths. */
+export function pack(target) {
+  build();
+  mkdirSync(target, { recursive: true });
+  return PACKAGES.map((one) => {
+    npmPack(one, ['--no-dry-run', '--pack-destination', target]);
+    return join(target, one.tarball);
+  });
+}
+
+/** Without scripts, because `prepare` and `prepack` would build again. */
+function npmPack({ folder }, args) {
+  const told = execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--loglevel=error', ...args], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  return JSON.parse(told)[0];
+}

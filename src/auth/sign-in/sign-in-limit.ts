@@ -1,0 +1,62 @@
+import type { Failure } from '../../audit/failure-counts.js';
+import { addressGroup } from '../../http/exchange.js';
+import { Problem } from '../../http/problem.js';
+import { type FailureLimit, TooManyFailures } from '../../limits/failure-limit.js';
+import { type Limiter, limitKey } from '../../limits/limiter.js';
+
+/** Who tries to sign in, and from where. */
+export interface SignInAttempt {
+  name: string;
+  address: string | null;
+  /** For the audit; null if there is nobody with this name. */
+  subject: string | null;
+}
+
+/** How a sign-in ended, for the metric. */
+export type SignInResult = 'success' | 'failure' | 'blocked';
+
+class WrongPassword extends Error {}
+
+/**
+ * Limits wrong passwords per name and address, and per address over all names. No password is hashed once a limit is reached,
+ * because a hash is expensive.
+ */
+export class SignInLimit {
+  constructor(
+    private readonly perName: FailureLimit,
+    private readonly perAddress: Limiter,
+    private readonly count: (result: SignInResult) => void,
+    private readonly record: (failure: Omit<Failure, 'action'>) => void,
+  ) {}
+
+  /** Runs `check` within the limits. Throws 429 if one is reached. */
+  async run({ name, address, subject }: SignInAttempt, check: () => Promise<boolean>): Promise<boolean> {
+    const group = addressGroup(address ?? '');
+    const wait = this.perAddress.read(limitKey(group)).wait;
+    try {
+      if (wait > 0) throw new TooManyFailures(wait);
+      await this.perName.run(`${group} ${name}`, () => required(check), isWrongPassword);
+      this.count('success');
+      return true;
+    } catch (error) {
+      const isBlocked = error instanceof TooManyFailures;
+      if (!isWrongPassword(error) && !isBlocked) throw error;
+      this.count(isBlocked ? 'blocked' : 'failure');
+      this.record({ subject, address, isBlocked });
+      if (isBlocked) throw slowDown(error.waitSeconds);
+      this.perAddress.count(limitKey(group));
+      return false;
+    }
+  }
+}
+
+async function required(check: () => Promise<boolean>): Promise<void> {
+  if (!(await check())) throw new WrongPassword();
+}
+
+const isWrongPassword = (error: unknown): boolean => error instanceof WrongPassword;
+
+const slowDown = (waitSeconds: number): Problem =>
+  new Problem(429, 'Too many attempts', `Try again in ${waitSeconds} seconds.`).with({
+    'Retry-After': String(waitSeconds),
+  });

@@ -1,0 +1,162 @@
+import type { DataSource } from 'typeorm';
+import type { ResourceOwnerAuthenticator } from '../values/resource-owner.js';
+import { DELIVERY, LIMITS, RETENTION } from './delivery-options.js';
+import { type OptionValues, option } from './option.js';
+import {
+  flag,
+  identifier,
+  integer,
+  masterKeys,
+  objectLike,
+  oneOf,
+  password,
+  shortPassword,
+  userName,
+} from './option-kinds.js';
+import { databaseUrl, httpUrl, queueUrl } from './url-kinds.js';
+
+export const GENERAL = {
+  environment: option(
+    'environment',
+    'USHER_ENV',
+    oneOf('sandbox', 'production'),
+    'sandbox',
+    'tokens and ids of one environment are invalid in the other; an application must name it',
+  ),
+  publicUrl: option(
+    'publicUrl',
+    'USHER_AUTH_URL',
+    httpUrl,
+    null,
+    'the public base address, and the issuer, which the [authorisation-code grant](authorisation-code.md) needs; https in production; a path in it goes behind that of the metadata, `/.well-known/oauth-authorization-server/PATH`',
+    {
+      production: (url) =>
+        url.startsWith('https:')
+          ? null
+          : ': production needs https://; set the address that clients use, it is the issuer',
+    },
+  ),
+  deliver: option(
+    'deliver',
+    null,
+    flag,
+    'true',
+    'whether this process delivers notifications; the server has `USHER_ROLE`',
+  ),
+  resourceOwners: option(
+    'resourceOwners',
+    null,
+    objectLike<ResourceOwnerAuthenticator>(
+      'an object with the methods currentOwner and signInUrl',
+      ({ currentOwner, signInUrl }) => typeof currentOwner === 'function' && typeof signInUrl === 'function',
+    ),
+    null,
+    'who the resource owners of the authorisation-code grant are ([details](embedding.md))',
+    { defaultText: 'the built-in members' },
+  ),
+};
+
+export const DATABASE_AND_QUEUE = {
+  dataSource: option(
+    'database.dataSource',
+    null,
+    objectLike<DataSource>('a DataSource of type mysql, mariadb or postgres, injected into useFactory', ({ options }) =>
+      ['mysql', 'mariadb', 'postgres'].includes(options?.type ?? ''),
+    ),
+    null,
+    'the application’s own `DataSource`, in place of `database.url`',
+  ),
+  databaseUrl: option(
+    'database.url',
+    'DATABASE_URL',
+    databaseUrl,
+    'embedded:./data',
+    'where the tables are ([TLS](#tls-and-redis)); an application must name it',
+    {
+      isSecret: true,
+      production: (address) =>
+        address?.kind === 'embedded'
+          ? ': production needs mysql:// or postgres://; the embedded database is for the sandbox'
+          : null,
+    },
+  ),
+  databasePool: option('database.pool', 'DATABASE_POOL', integer(1, 1_000), '10', 'connections for each process'),
+  joinDatabase: option(
+    'database.join',
+    null,
+    flag,
+    'false',
+    'whether to use the process that already runs the embedded database, if there is one',
+  ),
+  queueUrl: option(
+    'queue.url',
+    'QUEUE_URL',
+    queueUrl,
+    null,
+    'where the jobs are ([below](#tls-and-redis)); required beside MySQL',
+    {
+      isSecret: true,
+      defaultText: 'the embedded or Postgres database',
+    },
+  ),
+  queuePrefix: option(
+    'queue.prefix',
+    'QUEUE_PREFIX',
+    identifier,
+    null,
+    'prefix of the queues’ keys in Redis, `{usher-sandbox}`, or their schema in Postgres',
+    { defaultText: '`usher-` and the environment' },
+  ),
+};
+
+export const SECRETS = {
+  masterKeys: option(
+    'masterKeys',
+    'USHER_MASTER_KEYS',
+    masterKeys,
+    null,
+    'the keys of clients’ secrets; the first encrypts, all decrypt',
+    {
+      isSecret: true,
+      defaultText: 'generated (embedded)',
+      local: { default: null, name: 'a generated master key' },
+    },
+  ),
+  internalUser: option(
+    'internal.user',
+    'INTERNAL_USER',
+    userName,
+    null,
+    'the credentials of an order service in another process',
+    {
+      neededBy: 'internalPassword',
+      local: { default: 'internal' },
+    },
+  ),
+  internalPassword: option(
+    'internal.password',
+    'INTERNAL_PASSWORD',
+    password,
+    null,
+    'in production at least 12 characters',
+    {
+      isSecret: true,
+      neededBy: 'internalUser',
+      local: { default: 'internal', name: 'internal credentials internal:internal' },
+      production: shortPassword,
+    },
+  ),
+};
+
+/** The options of the library. The server has others beside them. */
+export const OPTIONS = {
+  ...GENERAL,
+  ...DATABASE_AND_QUEUE,
+  ...SECRETS,
+  ...DELIVERY,
+  ...RETENTION,
+  ...LIMITS,
+};
+
+/** The values of all of {@link OPTIONS}. */
+export type LibraryValues = OptionValues<typeof OPTIONS>;

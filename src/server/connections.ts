@@ -1,0 +1,197 @@
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import { BlockList, isIPv6, type Socket } from 'node:net';
+import { Logger } from '@nestjs/common';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { countHeader, newRequestId, plainAddress, REQUEST_ID_HEADER, requestIdOf } from '../http/exchange.js';
+import { isAuthPath, NO_STORE, pathOf } from '../http/oauth-route.js';
+import { Problem } from '../http/problem.js';
+import type { TrustedProxies } from '../options/option-kinds.js';
+import { logUnreadableRequest } from './request-log.js';
+import type { Config } from './settings/settings.js';
+
+const HEADERS_TOO_LARGE = { status: 431, description: 'the headers are larger than 16 KiB' };
+const TOO_SLOW = { status: 408, description: 'the request did not arrive in time' };
+/** With any port. */
+const LOOPBACK_HOST = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(:\d*)?$/i;
+
+const MALFORMED = { status: 400, description: 'this is not a valid HTTP/1.1 request' };
+
+const FAULTS: Record<string, typeof MALFORMED> = {
+  HPE_HEADER_OVERFLOW: HEADERS_TOO_LARGE,
+  ERR_HTTP_REQUEST_TIMEOUT: TOO_SLOW,
+};
+
+/** Answers bytes that Node could not parse as a request. The route is unknown, so every client gets an OAuth error. */
+export function answerConnectionFault(error: Error & { code?: string }, socket: Socket): void {
+  const { status, description } = FAULTS[error.code ?? ''] ?? MALFORMED;
+  if (error.code !== 'ECONNRESET' && socket.writable && !hasStartedResponse(socket))
+    socket.write(rawResponse(status, description));
+  socket.destroy();
+}
+
+/** Like Node's own handler: a response that has started must not be followed by a second one. */
+const hasStartedResponse = (socket: Socket): boolean =>
+  (socket as { _httpMessage?: { headersSent: boolean } | null })._httpMessage?.headersSent === true;
+
+function rawResponse(status: number, description: string): string {
+  const body = oauthBody(description);
+  const headers = { ...headersOf(body, logged(status, newRequestId())), Connection: 'close' };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+  return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n');
+}
+
+/** Refuses an Expect header other than 100-continue (RFC 9110 §10.1.1). */
+export function answerExpectations(server: Server): void {
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    const body = oauthBody('this Expect header is not supported; use Expect: 100-continue');
+    response.writeHead(417, { ...headersOf(body, logged(417, requestIdOf(request))), Connection: 'close' }).end(body);
+  });
+}
+
+const oauthBody = (description: string): string =>
+  JSON.stringify({ error: 'invalid_request', error_description: description });
+
+const headersOf = (body: string, requestId: string) => ({
+  ...NO_STORE,
+  [REQUEST_ID_HEADER]: requestId,
+  'Content-Type': 'application/json; charset=utf-8',
+  'Content-Length': body.length,
+});
+
+/** Logs a request that no Fastify hook sees, and returns its id. */
+function logged(status: number, requestId: string): string {
+  logUnreadableRequest(status, requestId);
+  return requestId;
+}
+
+/** Answers a URL that the router cannot parse. */
+export function answerBadUrl(_: Error, request: FastifyRequest, reply: FastifyReply): void {
+  const description = 'the URL is malformed or too long';
+  reply.header(REQUEST_ID_HEADER, logged(400, request.id));
+  if (isAuthPath(pathOf(request.raw.url ?? ''))) {
+    reply.status(400).headers(NO_STORE).send({ error: 'invalid_request', error_description: description });
+    return;
+  }
+  reply
+    .status(400)
+    .type('application/problem+json')
+    .send(JSON.stringify({ type: 'about:blank', title: 'Bad Request', status: 400, detail: description }));
+}
+
+/**
+ * Requires exactly one Host header (RFC 9112 §3.2). Node's own 400 has no body, and of two headers it takes the first.
+ * With unsafe defaults only a loopback host is answered: a page of another site can give its own name the address
+ * 127.0.0.1 (DNS rebinding), and would then be on the same origin as /ops with its known password.
+ */
+export function checkHost({ raw }: FastifyRequest, { unsafeDefaults }: Pick<Config, 'unsafeDefaults'>): void {
+  const { host } = raw.headers;
+  if (countHeader(raw, 'host') > 1) throw new Problem(400, 'Bad Request', 'send only one Host header');
+  if (raw.httpVersion === '1.1' && host === undefined)
+    throw new Problem(400, 'Bad Request', 'the Host header is missing');
+  if (unsafeDefaults.length > 0 && host !== undefined && !LOOPBACK_HOST.test(host))
+    throw new Problem(
+      421,
+      'Misdirected Request',
+      'with its defaults for local use Usher answers only at localhost; use http://localhost, or set what start-up lists as defaults',
+    );
+}
+
+/**
+ * How many requests of one connection run at the same time. HTTP/1.1 lets a client send any number of requests without
+ * waiting for responses (RFC 9112 §9.3.2), and Node starts all of them at once.
+ */
+export const MAX_RUNNING_REQUESTS = 4;
+
+/** The requests of one connection, in the order in which they arrived. */
+class Connection {
+  private running = 0;
+  private readonly waiting: (() => void)[] = [];
+
+  constructor(private readonly socket: Socket) {
+    // Nobody reads the responses any more, so what has not begun never begins.
+    socket.once('close', () => (this.waiting.length = 0));
+  }
+
+  enter(begin: () => void): void {
+    this.waiting.push(begin);
+    this.beginNext();
+  }
+
+  readonly leave = (): void => {
+    this.running -= 1;
+    this.beginNext();
+  };
+
+  private beginNext(): void {
+    while (this.running < MAX_RUNNING_REQUESTS && this.waiting.length > 0) {
+      this.running += 1;
+      this.waiting.shift()?.();
+    }
+    this.readOrPause();
+  }
+
+  /**
+   * Reads no further requests while some wait, so that their memory is bounded. The bodies of the waiting requests have
+   * been read, except for the last one's, which is read once that request runs.
+   */
+  private readOrPause(): void {
+    if (this.waiting.length > 0) this.socket.pause();
+    else if (this.socket.isPaused()) this.socket.resume();
+  }
+}
+
+/** Makes all but a few requests of a connection wait, so that one connection cannot hold up the others. */
+export function takeTurns(server: FastifyInstance): void {
+  const connections = new WeakMap<Socket, Connection>();
+  server.addHook('onRequest', ({ raw: { socket } }, reply, done) => {
+    let connection = connections.get(socket);
+    if (!connection) connections.set(socket, (connection = new Connection(socket)));
+    reply.raw.once('close', connection.leave);
+    connection.enter(done);
+  });
+}
+
+/** Whether a proxy's X-Forwarded-For is trusted. `hop` counts from the connection, which is 0. */
+export type Trust = (address: string, hop: number) => boolean;
+
+/** Fastify treats a plain number of hops as no trusted proxy, and addresses with a port as unknown; so it gets a function. */
+export function trustOf(proxies: TrustedProxies): Trust {
+  if (proxies === null) return () => false;
+  if ('hops' in proxies) return (_, hop) => hop < proxies.hops;
+  const trusted = blockListOf(proxies.addresses);
+  return (address) => {
+    const plain = plainAddress(address);
+    return plain !== null && trusted.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4');
+  };
+}
+
+function blockListOf(addresses: string[]): BlockList {
+  const list = new BlockList();
+  for (const text of addresses) {
+    const [address = '', bits] = text.split('/');
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
+    if (bits === undefined) list.addAddress(address, family);
+    else list.addSubnet(address, Number(bits), family);
+  }
+  return list;
+}
+
+/**
+ * Warns of the first X-Forwarded-For that is ignored. Behind a proxy that TRUST_PROXY does not name, all clients have
+ * the proxy's address, so the limits for one address count them together.
+ */
+export function warnOfIgnoredHeader(server: FastifyInstance, trusts: Trust): void {
+  const logger = new Logger('limits');
+  let hasWarned = false;
+  server.addHook('onRequest', ({ raw: { headers, socket } }, _, done) => {
+    const peer = socket.remoteAddress ?? '';
+    if (!hasWarned && headers['x-forwarded-for'] !== undefined && !trusts(peer, 0)) {
+      hasWarned = true;
+      logger.warn(
+        `X-Forwarded-For from ${peer} is ignored, because TRUST_PROXY does not name it; if this is your proxy, add it ` +
+          'to TRUST_PROXY, because otherwise all clients behind it share the limits of one address',
+      );
+    }
+    done();
+  });
+}

@@ -1,0 +1,61 @@
+import { option } from '../../options/option.js';
+import {
+  address,
+  duration,
+  integer,
+  oneOf,
+  password,
+  shortPassword,
+  trustedProxies,
+  userName,
+} from '../../options/option-kinds.js';
+import { OPTIONS } from '../../options/option-table.js';
+
+/** What only the standalone server has. */
+export const SERVER = {
+  port: option(null, 'PORT', integer(0, 65_535), '3000', 'port to listen on'),
+  host: option(null, 'HOST', address, '127.0.0.1', 'address to listen on'),
+  role: option(
+    null,
+    'USHER_ROLE',
+    oneOf('all', 'api', 'worker'),
+    'all',
+    '`api` serves requests, `worker` delivers notifications, `all` does both',
+  ),
+  operatorUser: option(null, 'OPS_USER', userName, null, 'the first operator at `/ops`, also for HTTP Basic', {
+    neededBy: 'operatorPassword',
+    local: { default: 'ops' },
+  }),
+  operatorPassword: option(null, 'OPS_PASSWORD', password, null, 'in production at least 12 characters', {
+    isSecret: true,
+    neededBy: 'operatorUser',
+    local: { default: 'ops', name: 'operator credentials ops:ops' },
+    production: shortPassword,
+  }),
+  trustProxy: option(
+    null,
+    'TRUST_PROXY',
+    trustedProxies,
+    null,
+    'whose `X-Forwarded-For` Usher trusts ([why](limits.md))',
+    {
+      defaultText: 'none; required in production',
+    },
+  ),
+  shutdownDelayMs: option(
+    null,
+    'SHUTDOWN_DELAY',
+    duration('0ms', '10m'),
+    '0s',
+    'after SIGTERM: how long a process reports that it is not ready before it closes its port ([why](operations/upgrades.md))',
+  ),
+  logLevel: option(
+    null,
+    'LOG_LEVEL',
+    oneOf('silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'),
+    'info',
+    'the least level that is logged; commands log nothing unless it is set',
+  ),
+};
+
+export const SETTINGS = { ...SERVER, ...OPTIONS };

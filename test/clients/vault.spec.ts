@@ -1,0 +1,44 @@
+import { randomBytes } from 'node:crypto';
+import { describe, expect, test } from '@jest/globals';
+import { KeyRing } from '../../src/clients/keys/key-ring.js';
+import { Vault } from '../../src/clients/secrets/vault.js';
+import { parseMasterKeys } from '../../src/values/master-key.js';
+
+const keys = parseMasterKeys(['k1', 'k2'].map((id) => `${id}:${randomBytes(32).toString('base64')}`).join(','))!;
+const vault = new Vault(new KeyRing('USHER_MASTER_KEYS', () => keys));
+const SECRET = 'a client secret';
+
+describe('a sealed secret', () => {
+  const sealed = vault.seal(SECRET, 'client-1');
+
+  test('opens for its client', () => {
+    expect(vault.open(sealed, 'client-1')).toBe(SECRET);
+  });
+
+  test('does not open in the row of another client', () => {
+    expect(() => vault.open(sealed, 'client-2')).toThrow('unable to authenticate data');
+  });
+
+  test('does not open with another master key', () => {
+    expect(() => vault.open({ ...sealed, keyId: 'k2' }, 'client-1')).toThrow('unable to authenticate data');
+  });
+
+  test('does not open after its bytes were changed', () => {
+    const bytes = Buffer.from(sealed.sealed, 'base64');
+    bytes.writeUInt8(bytes.readUInt8(12) ^ 1, 12);
+    expect(() => vault.open({ ...sealed, sealed: bytes.toString('base64') }, 'client-1')).toThrow(
+      'unable to authenticate data',
+    );
+  });
+
+  test('has another nonce each time', () => {
+    expect(vault.seal(SECRET, 'client-1').sealed).not.toBe(sealed.sealed);
+  });
+});
+
+test('a secret fits the row that was made from it, and no other row', () => {
+  const rows = ['another secret', SECRET].map((secret) => vault.seal(secret, 'client-1'));
+  expect(vault.match(SECRET, rows)).toBe(rows[1]);
+  expect(vault.match('a third secret', rows)).toBeUndefined();
+  expect(vault.match(SECRET, [])).toBeUndefined();
+});

@@ -1,0 +1,123 @@
+/** The tests that have a short form in `npm test` and a long one with TEST_FULL=1. */
+const LONG_TESTS = 'test/auth/tokens/fuzz test/auth/authorize/replay test/simulation';
+
+/**
+ * The stages of the nightly run, in their order. `run` is a command, `long` and `short` are its arguments in each form, and
+ * `minutes` is how long each form takes on two idle cores. `needs`: `build` is dist/, `servers` are MariaDB, Redis and
+ * Postgres, all others are programs. Without `onlyIf` (a command that succeeds) the stage is skipped.
+ */
+export const STAGES = [
+  {
+    name: 'floors',
+    why: 'The package works with the lowest version of each peer dependency.',
+    needs: ['servers'],
+    run: 'node test/package.mjs --floors',
+    minutes: { long: 2, short: 2 },
+  },
+  {
+    name: 'tls',
+    why: 'Connections to MariaDB, Postgres, Redis and Sentinel are encrypted, and certificates are checked.',
+    needs: ['build', 'mariadbd', 'redis-server', 'openssl'],
+    run: 'node test/tls.mjs',
+    minutes: { long: 1, short: 1 },
+  },
+  {
+    name: 'image',
+    why: 'The Dockerfile builds an image.',
+    needs: [],
+    onlyIf: 'docker info',
+    run: 'docker build --quiet .',
+    minutes: { long: 3, short: 3 },
+  },
+  {
+    name: 'fuzz',
+    why: 'npm test passes with the full number of generated requests, values and schedules.',
+    needs: [],
+    run: 'env TEST_FULL=1 npm test --',
+    short: LONG_TESTS,
+    minutes: { long: 6, short: 2 },
+  },
+  {
+    name: 'services',
+    why: 'The same tests pass in full on MariaDB with Redis and on Postgres.',
+    needs: ['servers', 'redis-server'],
+    run: 'env TEST_FULL=1 npm run test:services --',
+    short: 'test/auth/tokens/fuzz',
+    minutes: { long: 8, short: 1 },
+  },
+  {
+    name: 'node22',
+    why: 'The whole npm test passes on Node 22.',
+    needs: [],
+    run: 'node test/on-node.mjs 22 npm test --',
+    minutes: { long: 5, short: 5 },
+  },
+  {
+    name: 'node24',
+    why: 'The whole npm test passes on Node 24.',
+    needs: [],
+    run: 'node test/on-node.mjs 24 npm test --',
+    minutes: { long: 5, short: 5 },
+  },
+  {
+    name: 'chaos',
+    why: 'Faults in processes, Redis and MariaDB break no rule of delivery (docs/chaos.md).',
+    needs: ['build', 'mariadbd', 'redis-server'],
+    run: 'tsx test/chaos/run.ts',
+    short: '--orders 1000 --faults 20 --hanging-hosts 200',
+    minutes: { long: 6, short: 3 },
+  },
+  {
+    name: 'chaos-sentinel',
+    why: 'The same holds while Sentinels decide which Redis is the primary.',
+    needs: ['build', 'mariadbd', 'redis-server'],
+    run: 'tsx test/chaos/run.ts --redis sentinel',
+    short: '--orders 1000 --faults 20 --hanging-hosts 200',
+    minutes: { long: 6, short: 3 },
+  },
+  {
+    name: 'chaos-upgrade',
+    why: 'The same holds while processes of 0.2.0 and of this version share a database and a queue.',
+    needs: ['build', 'mariadbd', 'redis-server'],
+    run: 'tsx test/chaos/run.ts --upgrade-from 0.2.0',
+    short: '--orders 1000 --faults 20 --hanging-hosts 200',
+    minutes: { long: 6, short: 3 },
+  },
+  {
+    name: 'chaos-embedded',
+    why: 'The same holds for one process on the embedded database.',
+    needs: ['build'],
+    run: 'tsx test/chaos/run.ts --backend embedded',
+    minutes: { long: 4, short: 4 },
+  },
+  {
+    name: 'chaos-lost-queue',
+    why: 'After FLUSHALL each of 10,000 delayed retries is sent once and none too early.',
+    needs: ['build', 'mariadbd', 'redis-server'],
+    run: 'tsx test/chaos/lost-queue.ts',
+    minutes: { long: 3, short: 3 },
+  },
+  {
+    name: 'simulate',
+    why: 'Seeded schedules of crashes and faults over the delivery code break no rule.',
+    needs: ['build'],
+    run: 'node --no-warnings --import tsx test/simulation/run.ts',
+    long: '--seeds 2000',
+    short: '--seeds 300',
+    minutes: { long: 20, short: 3 },
+  },
+  {
+    name: 'bench',
+    why: 'Every row of the bench runs in its short form; its figures are not for a comparison.',
+    needs: ['build', 'servers'],
+    run: 'tsx bench/run.ts --quick',
+    minutes: { long: 12, short: 12 },
+  },
+  {
+    name: 'mutations',
+    why: 'A test or the simulation notices each fault that is put into the code.',
+    needs: ['build'],
+    run: 'node test/mutations/run.mjs',
+    minutes: { long: 30, short: 30 },
+  },
+];

@@ -1,0 +1,45 @@
+import { format, resolveConfig } from 'prettier';
+import type { Option } from '../../src/options/option.js';
+import { DELIVERY, LIMITS, RETENTION } from '../../src/options/delivery-options.js';
+import { DATABASE_AND_QUEUE, GENERAL, SECRETS } from '../../src/options/option-table.js';
+import { SERVER } from '../../src/server/settings/server-options.js';
+
+const GROUPS = {
+  Server: SERVER,
+  General: GENERAL,
+  'Database and queue': DATABASE_AND_QUEUE,
+  'Keys and credentials': SECRETS,
+  Delivery: DELIVERY,
+  'Retention and lifetimes': RETENTION,
+  Limits: LIMITS,
+};
+
+const [BEGIN, END] = [
+  '<!-- The tables are made from src/options: see CONTRIBUTING.md, "Add a setting". -->',
+  '<!-- End of the tables. -->',
+];
+
+const code = (text: string | null): string => (text === null ? '' : `\`${text}\``);
+
+function defaultOf({ default: fallback, defaultText, local }: Option): string {
+  if (defaultText !== undefined) return defaultText;
+  if (!local) return code(fallback);
+  return `${code(local.default)} (embedded)${fallback === null ? '' : `, else ${code(fallback)}`}`;
+}
+
+function tableOf(options: Record<string, Option>): string {
+  const rows = Object.values(options).map((entry) => {
+    const { variable, option, kind, text } = entry;
+    const cells = [code(variable), code(option), defaultOf(entry), kind.wanted.replace('<', '\\<'), text];
+    return `| ${cells.join(' | ')} |`;
+  });
+  return ['| setting | option of `UsherOptions` | default | value | |', '| - | - | - | - | - |', ...rows].join('\n');
+}
+
+/** docs/configuration.md with its tables as src/options has them now. */
+export async function configurationPage(page: string): Promise<string> {
+  const [before, rest = ''] = page.split(BEGIN);
+  const groups = Object.entries(GROUPS).map(([title, options]) => `### ${title}\n\n${tableOf(options)}`);
+  const made = [before, BEGIN, '\n\n', groups.join('\n\n'), '\n\n', END, rest.split(END)[1]].join('');
+  return format(made, { ...(await resolveConfig('docs/configuration.md')), parser: 'markdown' });
+}
