@@ -5,12 +5,16 @@ import { build } from './runner/build.mjs';
 import { silentServers } from './servers.mjs';
 
 /**
- * `atOnce`: how many test files. A server holds up to 25 connections, and Postgres has 100. `without`: tests that only know
- * servers which the run on the other backend has.
+ * `atOnce`: how many test files. `alone`: a test whose servers hold up to 50 of the 100 connections of Postgres; those of
+ * other tests hold up to 32. `without`: tests that only know servers which the run on the other backend has.
  */
 const BACKENDS = {
-  mariadb: { atOnce: '4', without: ['test/services/host-data-source'] },
-  postgres: { atOnce: '3', without: ['test/services/redis-', 'test/services/full-redis'] },
+  mariadb: { atOnce: '4', alone: [], without: ['test/services/host-data-source'] },
+  postgres: {
+    atOnce: '3',
+    alone: ['test/services/mixed-versions'],
+    without: ['test/services/redis-', 'test/services/full-redis'],
+  },
 };
 /** Folders whose tests know no backend, or only the embedded one, or end before a statement; `npm test` runs them. */
 const WITHOUT_BACKEND = [
@@ -38,29 +42,38 @@ if (silent.length > 0) {
   process.exit(1);
 }
 
-await build();
+if (!process.env.USHER_TEST_IS_BUILT) await build();
 const chosen = process.argv.slice(2);
-const runs = Object.entries(BACKENDS)
-  // Jest fails if it finds no test.
-  .filter(
-    ([, { without }]) => chosen.length === 0 || !chosen.every((path) => without.some((part) => path.includes(part))),
-  )
-  .map(([backend, options]) => run(backend, options));
+// The runs share a build, and mostly wait, so they go on at the same time.
+const runs = Object.keys(BACKENDS).map((backend) => {
+  const output = new PassThrough({ highWaterMark: 2 ** 28 });
+  return { backend, output, ended: run(backend, output).finally(() => output.end()) };
+});
 for (const { backend, output, ended } of runs) {
   console.log(`\nBehaviour tests on ${backend}`);
   for await (const text of output) process.stdout.write(text);
-  process.exitCode ||= (await ended) ?? 1;
+  process.exitCode ||= await ended;
 }
 
-/** The runs share a build, and mostly wait, so they go on at the same time. */
-function run(backend, { atOnce, without }) {
-  const jest = ['node_modules/jest/bin/jest.js', '--maxWorkers', atOnce];
+/** Runs the tests of a backend, and returns the exit code. */
+async function run(backend, output) {
+  const { atOnce, alone, without } = BACKENDS[backend];
+  const jest = (paths, ignored, workers) => runJest(backend, output, paths, ignored, workers);
+  if (chosen.length > 0) {
+    const isKnown = chosen.some((path) => !without.some((part) => path.includes(part)));
+    // Jest fails if it finds no test.
+    return isKnown ? jest(chosen, without, atOnce) : 0;
+  }
+  const code = alone.length === 0 ? 0 : await jest(alone, without, '1');
+  return code || jest([], [...without, ...alone], atOnce);
+}
+
+function runJest(backend, output, paths, without, workers) {
+  const program = ['node_modules/jest/bin/jest.js', '--maxWorkers', workers];
   const ignored = ['/node_modules/', ...WITHOUT_BACKEND, ...without];
-  const selection = ['--testPathIgnorePatterns', ...ignored, '--', ...chosen];
+  const selection = ['--testPathIgnorePatterns', ...ignored, '--', ...paths];
   const env = { ...process.env, TEST_BACKEND: backend, USHER_TEST_IS_BUILT: 'true' };
-  const child = spawn(process.execPath, [...jest, ...selection], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const output = new PassThrough({ highWaterMark: 2 ** 28 });
-  for (const one of [child.stdout, child.stderr]) one.pipe(output, { end: false });
-  const ended = new Promise((done) => child.once('close', done)).finally(() => output.end());
-  return { backend, output, ended };
+  const child = spawn(process.execPath, [...program, ...selection], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  for (const stream of [child.stdout, child.stderr]) stream.pipe(output, { end: false });
+  return new Promise((done) => child.once('close', (code) => done(code ?? 1)));
 }

@@ -27,22 +27,22 @@ export class FailureLimit {
   constructor(private readonly failures: Limiter) {}
 
   /**
-   * Runs a check of `name`. It counts as a failure if it rejects with an error that `isFailure` accepts.
-   * @throws TooManyFailures without running the check, if the limit is reached; or after it, if other processes reached it
+   * Runs a check of `name` and returns its result. Null or false counts as a failure; an error does not.
+   * @throws TooManyFailures without running the check, if the limit is reached; or after a success, if other processes
+   * have reached it
    */
-  async run<T>(name: string, check: () => Promise<T>, isFailure: (error: unknown) => boolean): Promise<T> {
+  async run<T>(name: string, check: () => Promise<T>): Promise<T> {
     const key = limitKey(name);
     const refreshed = this.failures.refresh(key);
     refuse(await this.reserve(key));
     let hasFailed = false;
     try {
       const result = await check();
+      hasFailed = result === null || result === false;
+      if (hasFailed) return result;
       await refreshed;
       refuse(this.failures.read(key).wait);
       return result;
-    } catch (error) {
-      hasFailed = isFailure(error);
-      throw error;
     } finally {
       this.end(key, hasFailed);
     }

@@ -11,9 +11,12 @@ const BURST = 3 * LIMIT;
 /** Longer than a process stays away from a store that failed, and then shares its counts. */
 const SHARED_MS = 7_000;
 
-class WrongSecret extends Error {}
-
 type Answer = 'accepted' | 'wrong' | 'refused';
+
+function refusal(error: unknown): Answer {
+  if (error instanceof TooManyFailures) return 'refused';
+  throw error;
+}
 
 /** One process: its limits, and the moments at which it found a secret wrong. */
 class Process {
@@ -29,15 +32,12 @@ class Process {
 
   /** A request whose secret takes `ms` to check. */
   request(key: string, isRight: boolean, ms: number): Promise<Answer> {
-    const check = async (): Promise<Answer> => {
+    const check = async (): Promise<boolean> => {
       await new Promise<void>((resolve) => this.clock.after(ms, resolve));
-      if (isRight) return 'accepted';
-      this.failedAt.push(this.clock.now());
-      throw new WrongSecret();
+      if (!isRight) this.failedAt.push(this.clock.now());
+      return isRight;
     };
-    return this.limit
-      .run(key, check, (error) => error instanceof WrongSecret)
-      .catch((error: unknown) => (error instanceof TooManyFailures ? 'refused' : 'wrong'));
+    return this.limit.run(key, check).then((isAccepted) => (isAccepted ? 'accepted' : 'wrong'), refusal);
   }
 }
 

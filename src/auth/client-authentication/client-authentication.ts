@@ -14,7 +14,7 @@ import {
   parseBasicHeader,
   refusalOf,
 } from '../../http/basic-credentials.js';
-import { addressGroup, type HttpRequest, type HttpResponse, rawRequest, setHeaders } from '../../http/exchange.js';
+import { addressGroup, type HttpRequest, type HttpResponse, setHeaders } from '../../http/exchange.js';
 import { problemOf } from '../../http/error-response.js';
 import { OAuthError } from '../../http/oauth-error.js';
 import { checkMediaType, NO_STORE, OAUTH_ROUTE, type OAuthRouteOptions } from '../../http/oauth-route.js';
@@ -66,6 +66,8 @@ export class BasicStrategy extends PassportStrategy(PassportBasicStrategy, STRAT
   }
 }
 
+const IS_AUTHENTICATED = Symbol('authenticated');
+
 /** The fields that client authentication adds to a request. */
 export interface OAuthRequest extends HttpRequest {
   /** The authenticated client. Null if the caller used the internal credential. */
@@ -74,6 +76,8 @@ export interface OAuthRequest extends HttpRequest {
   rememberedSecret?: string | null;
   /** The client id of a failed authentication, if a client with this id exists. */
   claimedClient?: string;
+  /** Set before the body was read. A symbol, because no other code of an application may set it. */
+  [IS_AUTHENTICATED]?: boolean;
 }
 
 /**
@@ -91,26 +95,23 @@ export class ClientFailures {
     this.perAddress = limits.limiter('failures-of-address', addressLimit(authFailureLimit));
   }
 
-  /** Authenticates by `identify`, within both limits. */
-  async limit(caller: Caller, identify: () => Promise<void>): Promise<void> {
-    const group = addressGroup(caller.address);
-    try {
-      await this.perClient.run(`${group} ${caller.clientId}`, identify, isInvalidClient);
-    } catch (error) {
-      if (error instanceof TooManyFailures) throw slowDown(error.waitSeconds);
-      // The same answer whether the client id exists or not.
-      const wait = isInvalidClient(error) ? this.perAddress.count(limitKey(group)) : 0;
-      throw wait > 0 ? slowDown(wait) : error;
-    }
+  /** Runs a check within the limit of a client id. Null is a failure. */
+  check<T>(clientId: string, group: string, check: () => Promise<T>): Promise<T> {
+    return this.perClient.run(`${group} ${clientId}`, check).catch((error: unknown) => {
+      throw error instanceof TooManyFailures ? slowDown(error.waitSeconds) : error;
+    });
+  }
+
+  /** Counts a failure. Throws if its address has too many; the answer is the same whether the client id exists or not. */
+  count(group: string): void {
+    const wait = this.perAddress.count(limitKey(group));
+    if (wait > 0) throw slowDown(wait);
   }
 }
 
 /** Authenticates clients by Basic (specification 5.2), with limits against guessing. */
 @Injectable()
 export class ClientAuthentication {
-  /** Requests that were authenticated before their body was read. */
-  private readonly authenticated = new WeakSet<object>();
-
   constructor(
     private readonly strategy: BasicStrategy,
     private readonly failures: ClientFailures,
@@ -124,11 +125,11 @@ export class ClientAuthentication {
    * reads the body; afterwards the guard accepts the request as it is.
    */
   async authenticate(request: OAuthRequest, response: HttpResponse, route: OAuthRouteOptions): Promise<void> {
-    if (this.authenticated.has(rawRequest(request))) return;
+    if (request[IS_AUTHENTICATED]) return;
     setHeaders(response, NO_STORE);
-    await this.identifyWithLimits(request, route);
+    await this.identify(request, route);
     checkMediaType(request.headers);
-    this.authenticated.add(rawRequest(request));
+    request[IS_AUTHENTICATED] = true;
   }
 
   /**
@@ -137,7 +138,7 @@ export class ClientAuthentication {
    */
   async authenticateElsewhere(request: OAuthRequest, response: HttpResponse): Promise<void> {
     try {
-      await this.identifyWithLimits(request, { internal: false });
+      await this.identify(request, { internal: false });
     } catch (error) {
       if (!(error instanceof OAuthError)) throw error;
       const problem = problemOf(error);
@@ -146,14 +147,34 @@ export class ClientAuthentication {
     }
   }
 
-  private async identifyWithLimits(request: OAuthRequest, route: OAuthRouteOptions): Promise<void> {
+  /** Stores the client of a request on it. Throws an {@link OAuthError} without valid credentials. */
+  private async identify(request: OAuthRequest, { internal }: OAuthRouteOptions): Promise<void> {
     checkSingleHeader(request);
     const credentials = parseBasicHeader(request.headers.authorization);
     // The decoded client id, so that different encodings of one id count together.
-    const claimed = credentials.at(-1);
-    const caller = claimed ? { clientId: claimed.id, address: request.ip ?? '' } : null;
-    const identify = () => this.identify(request, credentials, route, caller);
-    await (caller ? this.failures.limit(caller, identify) : identify());
+    const claimedId = credentials.at(-1)?.id;
+    if (claimedId === undefined) throw invalidClient(request, credentials);
+    const group = addressGroup(request.ip ?? '');
+    const caller = await this.failures.check(claimedId, group, () => this.callerOf(credentials, internal));
+    if (caller === null) {
+      await this.noteClaimedClient(request, claimedId);
+      this.failures.count(group);
+      throw invalidClient(request, credentials);
+    }
+    request.user = caller.client;
+    request.rememberedSecret = caller.rememberedSecret;
+  }
+
+  /** Null if the credentials are wrong. */
+  private async callerOf(credentials: BasicCredentials[], isInternalAllowed: boolean): Promise<Caller | null> {
+    if (isInternalAllowed && hasCredentials(credentials, this.options.internal)) return INTERNAL;
+    return this.strategy.identify(credentials);
+  }
+
+  /** Only an existing client id goes into the log: any other text may be a secret typed into the wrong field. */
+  private async noteClaimedClient(request: OAuthRequest, id: string): Promise<void> {
+    const claimed = await this.dataSource.getRepository(Client).findOne({ where: { id }, select: { id: true } });
+    if (claimed) request.claimedClient = claimed.id;
   }
 
   /**
@@ -167,36 +188,10 @@ export class ClientAuthentication {
       if (!(error instanceof ClientChanged) || !request.user) throw error;
       this.secrets.forget(request.user.id);
       delete request.user;
-      this.authenticated.delete(rawRequest(request));
+      request[IS_AUTHENTICATED] = false;
       await this.authenticate(request, response, { internal: false });
       return work();
     }
-  }
-
-  private async identify(
-    request: OAuthRequest,
-    credentials: BasicCredentials[],
-    { internal }: OAuthRouteOptions,
-    caller: Caller | null,
-  ): Promise<void> {
-    if (internal && hasCredentials(credentials, this.options.internal)) {
-      request.user = null;
-      return;
-    }
-    const found = await this.strategy.identify(credentials);
-    if (!found) {
-      if (caller) await this.noteClaimedClient(request, caller);
-      throw new OAuthError('invalid_client', refusalOf(request.headers.authorization, credentials));
-    }
-    request.user = found.client;
-    request.rememberedSecret = found.rememberedSecret;
-  }
-
-  /** Only an existing client id goes into the log: any other text may be a secret typed into the wrong field. */
-  private async noteClaimedClient(request: OAuthRequest, { clientId }: Caller): Promise<void> {
-    const clients = this.dataSource.getRepository(Client);
-    const claimed = await clients.findOne({ where: { id: clientId }, select: { id: true } });
-    if (claimed) request.claimedClient = claimed.id;
   }
 }
 
@@ -205,14 +200,13 @@ const ADDRESS_LIMIT_FACTOR = 10;
 
 export const addressLimit = ({ count, seconds }: Rate): Rate => ({ count: count * ADDRESS_LIMIT_FACTOR, seconds });
 
-/** The client id that a request claims, and the address it comes from. */
-interface Caller {
-  clientId: string;
-  address: string;
-}
+/** Who is authenticated; `client` is null for the internal credential. */
+type Caller = Pick<OAuthRequest, 'rememberedSecret'> & { client: Client | null };
 
-export const isInvalidClient = (error: unknown): boolean =>
-  error instanceof OAuthError && error.code === 'invalid_client';
+const INTERNAL: Caller = { client: null, rememberedSecret: null };
+
+const invalidClient = ({ headers }: OAuthRequest, credentials: BasicCredentials[]): OAuthError =>
+  new OAuthError('invalid_client', refusalOf(headers.authorization, credentials));
 
 const slowDown = (waitSeconds: number): OAuthError =>
   new OAuthError('slow_down', 'too many failed authentication attempts; try again later', 429, waitSeconds);

@@ -4,7 +4,7 @@ import { FailureCounts } from '../../audit/failure-counts.js';
 import { addressOf, setActor } from '../../audit/request-actor.js';
 import { hasCredentials, parseBasicHeader } from '../../http/basic-credentials.js';
 import { addressGroup, type HttpRequest } from '../../http/exchange.js';
-import { Problem, unauthorized } from '../../http/problem.js';
+import { type Problem, tooManyRequests, unauthorized } from '../../http/problem.js';
 import { type FailureLimit, TooManyFailures } from '../../limits/failure-limit.js';
 import { Limits } from '../../limits/limits.module.js';
 import { MetricsRegistry } from '../../telemetry/metrics.module.js';
@@ -56,34 +56,23 @@ export class FixedCredentials {
     // A browser asks for the password only after a 401, so a request without any is no guess.
     if (authorization === undefined) throw refusal(holder);
     const address = addressOf(request);
-    try {
-      await this.limits[holder].run(
-        addressGroup(address ?? ''),
-        () => compare(authorization, holder, expected),
-        isProblem,
-      );
-    } catch (error) {
-      const isBlocked = error instanceof TooManyFailures;
-      this.failures.inc({ credential: holder });
-      this.counts.count({ action: `${holder}.authentication-failed`, subject: null, address, isBlocked });
-      throw isBlocked ? slowDown(error.waitSeconds) : error;
-    }
-    setActor(request, holder, expected?.user ?? '');
+    const fault = await this.limits[holder]
+      .run(addressGroup(address ?? ''), async () => hasCredentials(parseBasicHeader(authorization), expected))
+      .then((isRight) => (isRight ? null : refusal(holder)), slowDown);
+    if (fault === null) return setActor(request, holder, expected?.user ?? '');
+    const isBlocked = fault.getStatus() === 429;
+    this.failures.inc({ credential: holder });
+    this.counts.count({ action: `${holder}.authentication-failed`, subject: null, address, isBlocked });
+    throw fault;
   }
-}
-
-async function compare(authorization: string, holder: Holder, expected: Credentials | null): Promise<void> {
-  if (!hasCredentials(parseBasicHeader(authorization), expected)) throw refusal(holder);
 }
 
 const refusal = (holder: Holder): Problem => unauthorized(...CHALLENGES[holder]);
 
-const isProblem = (error: unknown): boolean => error instanceof Problem;
-
-const slowDown = (waitSeconds: number): Problem =>
-  new Problem(429, 'Too Many Requests', 'too many failed authentication attempts; try again later').with({
-    'Retry-After': String(waitSeconds),
-  });
+function slowDown(error: unknown): Problem {
+  if (!(error instanceof TooManyFailures)) throw error;
+  return tooManyRequests('too many failed authentication attempts; try again later', error.waitSeconds);
+}
 
 /** Requires INTERNAL_USER and INTERNAL_PASSWORD over HTTP Basic, for an order service in another process. */
 @Injectable()

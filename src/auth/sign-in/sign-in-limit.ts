@@ -15,8 +15,6 @@ export interface SignInAttempt {
 /** How a sign-in ended, for the metric. */
 export type SignInResult = 'success' | 'failure' | 'blocked';
 
-class WrongPassword extends Error {}
-
 /**
  * Limits wrong passwords per name and address, and per address over all names. No password is hashed once a limit is reached,
  * because a hash is expensive.
@@ -35,26 +33,20 @@ export class SignInLimit {
     const wait = this.perAddress.read(limitKey(group)).wait;
     try {
       if (wait > 0) throw new TooManyFailures(wait);
-      await this.perName.run(`${group} ${name}`, () => required(check), isWrongPassword);
-      this.count('success');
-      return true;
-    } catch (error) {
-      const isBlocked = error instanceof TooManyFailures;
-      if (!isWrongPassword(error) && !isBlocked) throw error;
-      this.count(isBlocked ? 'blocked' : 'failure');
-      this.record({ subject, address, isBlocked });
-      if (isBlocked) throw slowDown(error.waitSeconds);
+      const isRight = await this.perName.run(`${group} ${name}`, check);
+      this.count(isRight ? 'success' : 'failure');
+      if (isRight) return true;
+      this.record({ subject, address, isBlocked: false });
       this.perAddress.count(limitKey(group));
       return false;
+    } catch (error) {
+      if (!(error instanceof TooManyFailures)) throw error;
+      this.count('blocked');
+      this.record({ subject, address, isBlocked: true });
+      throw slowDown(error.waitSeconds);
     }
   }
 }
-
-async function required(check: () => Promise<boolean>): Promise<void> {
-  if (!(await check())) throw new WrongPassword();
-}
-
-const isWrongPassword = (error: unknown): boolean => error instanceof WrongPassword;
 
 const slowDown = (waitSeconds: number): Problem =>
   new Problem(429, 'Too many attempts', `Try again in ${waitSeconds} seconds.`).with({
