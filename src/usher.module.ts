@@ -35,6 +35,7 @@ import { StartUpError } from './values/start-up-error.js';
 import { WebhookResend } from './webhooks/undelivered/webhook-resend.entity.js';
 import { ContactState, FailingHost } from './webhooks/contact/failing-host.entity.js';
 import { DeliveryFigure } from './webhooks/figures/delivery-figure.entity.js';
+import { PendingLimitModule } from './webhooks/pending-limit.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from './webhooks/webhook.entity.js';
 
 /** Usher's entities, for the `entities` of an application's own `DataSource`. */
@@ -151,9 +152,10 @@ function assembled(imports: NonNullable<ModuleMetadata['imports']>, providers: P
       AuthenticationModule,
       SignInModule,
       MembersModule,
+      PendingLimitModule,
       PurgeModule,
     ],
-    exports: [ClientsModule, AuthenticationModule],
+    exports: [ClientsModule, AuthenticationModule, PendingLimitModule],
   };
 }
 

@@ -8,7 +8,6 @@ import { KeyCheck } from './keys/key-check.js';
 import { KeyFile } from './keys/key-file.js';
 import { KeyRing } from './keys/key-ring.js';
 import { KEY_FILE, KeyRotation } from './keys/key-rotation.js';
-import { PendingLimit } from './pending-limit.js';
 import { ClientSecrets } from './secrets/client-secrets.js';
 import { SecretRotation } from './secrets/secret-rotation.js';
 import { Vault } from './secrets/vault.js';
@@ -36,8 +35,7 @@ function openKeyRing({ masterKeys, names }: ResolvedOptions, file: KeyFile | nul
     SecretRotation,
     KeyRotation,
     KeyCheck,
-    PendingLimit,
   ],
-  exports: [ClientsService, ClientApplications, ClientSecrets, SecretRotation, KeyRotation, PendingLimit],
+  exports: [ClientsService, ClientApplications, ClientSecrets, SecretRotation, KeyRotation],
 })
 export class ClientsModule {}

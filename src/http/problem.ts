@@ -39,6 +39,7 @@ export class Problem extends HttpException {
   }
 }
 
+export const badRequest = (detail: string): Problem => new Problem(400, 'Bad Request', detail);
 export const notFound = (detail: string): Problem => new Problem(404, 'Not Found', detail);
 export const conflict = (detail: string): Problem => new Problem(409, 'Conflict', detail);
 export const unprocessable = (detail: string): Problem => new Problem(422, 'Unprocessable Content', detail);

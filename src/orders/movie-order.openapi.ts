@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { TOO_MANY_PENDING } from '../clients/pending-limit.js';
+import { TOO_MANY_PENDING } from '../webhooks/pending-limit.js';
 import { IdempotencyKeyHeader } from '../http/idempotency-key.js';
 import type { Failure, Operation } from '../http/operation.js';
 import type { Environment } from '../values/identifier.js';

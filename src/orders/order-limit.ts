@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { PendingLimit } from '../clients/pending-limit.js';
+import { PendingLimit } from '../webhooks/pending-limit.js';
 import { tooManyRequests } from '../http/problem.js';
 import { type Limiter, limitKey } from '../limits/limiter.js';
 import { Limits } from '../limits/limits.module.js';

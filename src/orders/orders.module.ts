@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
-import { EventsModule, OrderEvents } from './order-events.js';
-import { OrderDeliveriesModule } from './list/order-deliveries.js';
+import { EventsModule } from '../events/events.js';
+import { OrderEvents } from './order-events.js';
 import { OrderListController } from './list/order-list.controller.js';
 import { OrderList } from './list/order-list.js';
 import { OrderTotals } from './list/order-totals.js';
@@ -11,7 +11,7 @@ import { OrdersService } from './orders.service.js';
 
 /** Create, get, list and complete movie orders; emits `OrderCompleted`. */
 @Module({
-  imports: [EventsModule, OrderDeliveriesModule],
+  imports: [EventsModule],
   providers: [OrdersService, OrderCompletions, OrderEvents, OrderList, OrderTotals],
   exports: [OrdersService, OrderList, OrderTotals],
 })

@@ -4,7 +4,7 @@ import { Logger } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { countHeader, newRequestId, plainAddress, REQUEST_ID_HEADER, requestIdOf } from '../http/exchange.js';
 import { isAuthPath, NO_STORE, pathOf } from '../http/oauth-route.js';
-import { Problem } from '../http/problem.js';
+import { badRequest, Problem } from '../http/problem.js';
 import type { TrustedProxies } from '../options/option-kinds.js';
 import { logUnreadableRequest } from './request-log.js';
 import type { Config } from './settings/settings.js';
@@ -85,9 +85,8 @@ export function answerBadUrl(_: Error, request: FastifyRequest, reply: FastifyRe
  */
 export function checkHost({ raw }: FastifyRequest, { unsafeDefaults }: Pick<Config, 'unsafeDefaults'>): void {
   const { host } = raw.headers;
-  if (countHeader(raw, 'host') > 1) throw new Problem(400, 'Bad Request', 'send only one Host header');
-  if (raw.httpVersion === '1.1' && host === undefined)
-    throw new Problem(400, 'Bad Request', 'the Host header is missing');
+  if (countHeader(raw, 'host') > 1) throw badRequest('send only one Host header');
+  if (raw.httpVersion === '1.1' && host === undefined) throw badRequest('the Host header is missing');
   if (unsafeDefaults.length > 0 && host !== undefined && !LOOPBACK_HOST.test(host))
     throw new Problem(
       421,

@@ -5,7 +5,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { ClientAuthentication } from '../auth/client-authentication/client-authentication.js';
 import { TokenEvents } from '../auth/tokens/token.service.js';
-import { logServerError, problemOf } from '../http/error-response.js';
 import { OAuthError } from '../http/oauth-error.js';
 import { oauthRoute } from '../http/oauth-route.js';
 import { requestIdOf } from '../http/exchange.js';
@@ -20,8 +19,9 @@ import {
   trustOf,
   warnOfIgnoredHeader,
 } from './connections.js';
+import { mountConsole } from './console/ops.module.js';
 import { mountDashboard } from './console/queues/dashboard.js';
-import { sendConsoleProblem } from './console/frame/console-route.js';
+import { sendConsoleError } from './console/frame/pages.js';
 import { OperatorAccess } from './console/access/operator-access.js';
 import { isBelowOps } from './console/access/origin-check.js';
 import { ErrorFilter } from './error.filter.js';
@@ -66,6 +66,7 @@ export async function createHttpApplication(config: Config, logger: Logger): Pro
   warnOfIgnoredHeader(server(app), trusts);
   observeRequests(server(app), app.get(MetricsRegistry, { strict: false }));
   addHooks(app, config);
+  mountConsole(app, server(app));
   mountDashboard(app, server(app));
   return app;
 }
@@ -133,9 +134,7 @@ async function checked(request: FastifyRequest, reply: FastifyReply, check: () =
   try {
     return await check();
   } catch (error) {
-    const problem = problemOf(error);
-    if (problem.getStatus() >= 500) logServerError(request, error);
-    sendConsoleProblem(request, reply, problem);
+    sendConsoleError(error, request, reply);
     return false;
   }
 }

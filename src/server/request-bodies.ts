@@ -11,7 +11,7 @@ import {
   repeatedMember,
   repeatsMember,
 } from '../http/oauth-route.js';
-import { type FieldError, invalidFields, Problem } from '../http/problem.js';
+import { badRequest, type FieldError, invalidFields, Problem } from '../http/problem.js';
 
 /** Route config for routes that accept an HTML form. OAuth routes accept forms without it. */
 export const FORM_ROUTE = { form: true };
@@ -27,7 +27,7 @@ export function registerBodyParsers(app: NestFastifyApplication, bodyLimit: numb
   const parseJson = server.getDefaultJsonParser('error', 'error') as unknown as JsonParser;
   const parseOnce: JsonParser = (request, text, done) =>
     parseJson(request, text, (error, body) => {
-      if (error) done(new Problem(400, 'Bad Request', jsonFault(error)));
+      if (error) done(badRequest(jsonFault(error)));
       else if (repeatsMember(text, body)) done(invalidFields([repeated(repeatedMember(text))]));
       else done(null, body);
     });
@@ -37,10 +37,12 @@ export function registerBodyParsers(app: NestFastifyApplication, bodyLimit: numb
     if (oauthRoute(request)) done(null, parseJsonParameters(body));
     else if (body.length === 0) done(null);
     else if (isUtf8(body)) parseOnce(request, body.toString(), done);
-    else throw new Problem(400, 'Bad Request', 'the body is not UTF-8');
+    else throw badRequest('the body is not UTF-8');
   });
   app.useBodyParser(FORM, { bodyLimit }, (request: FastifyRequest, body: Buffer, done: Done) => {
-    if (!oauthRoute(request) && !isFormRoute(request)) throw unsupportedMediaType(request.headers);
+    // Of an unknown path that is the fault.
+    const isTaken = oauthRoute(request) !== null || isFormRoute(request) || request.is404;
+    if (!isTaken) throw unsupportedMediaType(request.headers);
     done(null, parseFormParameters(body));
   });
   server.removeContentTypeParser('text/plain');

@@ -1,12 +1,17 @@
 import { Injectable, Module, Optional } from '@nestjs/common';
 import { AfterCommit } from '../database/after-commit.js';
 import type { TransactionOptions } from '../database/sql.js';
-import { EventsModule, UsherEmitter } from '../orders/order-events.js';
+import {
+  EventsModule,
+  type FinalStatus,
+  OnOrderCompleted,
+  type OrderCompleted,
+  UsherEmitter,
+  WebhookEnded,
+} from '../events/events.js';
 import { conflict, notFound, validated } from '../http/problem.js';
-import { OnOrderCompleted, type OrderCompleted } from '../orders/order-completed.event.js';
 import { NOTIFY_ORDER_COMPLETION } from '../values/notification.js';
 import { newId } from '../values/identifier.js';
-import { type FinalStatus, WebhookEnded } from '../webhooks/deliver/delivery-events.js';
 import type { WebhookView } from '../webhooks/webhook-view.js';
 import { type Notified, NotifyRequest, WebhookService } from '../webhooks/webhook.service.js';
 import type { WebhookDetails, WebhookFilter } from '../webhooks/webhook-queries.js';

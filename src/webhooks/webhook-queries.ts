@@ -1,9 +1,17 @@
 import { type DataSource, type EntityManager, In } from 'typeorm';
+import { tableOf } from '../database/data-source.js';
 import { notFound } from '../http/problem.js';
-import type { OrderDelivery } from '../orders/list/order-deliveries.js';
 import { NOTIFY_ORDER_COMPLETION } from '../values/notification.js';
 import { ID } from '../values/identifier.js';
-import { type AttemptView, attemptView, deliveredView, time, type WebhookView, webhookView } from './webhook-view.js';
+import {
+  type AttemptView,
+  attemptView,
+  deliveredView,
+  type OrderDelivery,
+  time,
+  type WebhookView,
+  webhookView,
+} from './webhook-view.js';
 import type { RetryPolicy } from '../values/retry-schedule.js';
 import { type DeliveryPlan, deliveryPlan } from './delivery-plan.js';
 import { DeliveredReference, Webhook, WebhookAttempt, type WebhookStatus } from './webhook.entity.js';
@@ -64,12 +72,16 @@ async function getDelivered(manager: EntityManager, id: string): Promise<Webhook
   throw notFound(`there is no webhook ${id.slice(0, 64)}`);
 }
 
-/** What became of the notifications, by reference. Two statements at most: of what was delivered long ago, only a narrow row is left. */
+/**
+ * What became of the notifications of a client's orders, by reference; one that has none is missing. Two statements at most: of
+ * what was delivered long ago, only a narrow row is left.
+ */
 export async function findDeliveries(
   { manager }: DataSource,
   clientId: string,
   referenceIds: string[],
 ): Promise<Map<string, OrderDelivery>> {
+  if (referenceIds.length === 0) return new Map();
   const eventType = NOTIFY_ORDER_COMPLETION;
   const webhooks = await manager.find(Webhook, {
     select: { id: true, referenceId: true, status: true, attempts: true, finishedAt: true },
@@ -89,4 +101,16 @@ export async function findDeliveries(
   for (const { webhookId, referenceId, attempts, finishedAt } of deleted)
     found.set(referenceId, { webhookId, status: 'SUCCESS', attempts, finishedAt: time(finishedAt) });
   return found;
+}
+
+/**
+ * Counts the PENDING webhooks of a client, but reads at most `most` entries of the index on client and status. So its
+ * cost does not depend on how many webhooks there are.
+ */
+export async function countPending(dataSource: DataSource, clientId: string, most: number): Promise<number> {
+  const [row] = await dataSource.manager.sql<[{ pending: string | number }]>`
+    SELECT COUNT(*) AS pending FROM (
+      SELECT client_id FROM ${() => tableOf(dataSource, Webhook)}
+      WHERE client_id = ${clientId} AND status = 'PENDING' LIMIT ${() => String(most)}) AS counted`;
+  return Number(row.pending);
 }

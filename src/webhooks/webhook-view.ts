@@ -29,6 +29,12 @@ export const WebhookView = z.object({
 /** A webhook as its client and operators see it. Times as RFC 3339 text in UTC. */
 export type WebhookView = z.infer<typeof WebhookView>;
 
+export const OrderDelivery = z
+  .object({ webhookId: z.string(), ...WebhookView.pick({ status: true, attempts: true, finishedAt: true }).shape })
+  .register(named, { id: 'OrderDelivery' });
+/** What became of an order's notification: the one that is pending or delivered, else the last one that failed. */
+export type OrderDelivery = z.infer<typeof OrderDelivery>;
+
 const Diagnosis = z
   .object({
     code: z.enum(Object.keys(DIAGNOSES) as DiagnosisCode[]).meta({ description: 'For programs.' }),

@@ -1,8 +1,6 @@
 import { BullModule } from '@nestjs/bullmq';
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
-import { PendingLimit } from '../clients/pending-limit.js';
-import { EventsModule } from '../orders/order-events.js';
-import { OrderDeliveries, OrderDeliveriesModule } from '../orders/list/order-deliveries.js';
+import { EventsModule } from '../events/events.js';
 import { errorLogOf, PRODUCER } from '../queue/queue.module.js';
 import { traceHeaders } from '../telemetry/tracing.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
@@ -61,7 +59,6 @@ async function createMessenger({
 @Module({
   imports: [
     EventsModule,
-    OrderDeliveriesModule,
     BullModule.registerQueue(
       { name: WEBHOOK_QUEUE, configKey: PRODUCER },
       { name: RETRY_RUN_QUEUE, configKey: PRODUCER },
@@ -111,15 +108,7 @@ async function createMessenger({
   ],
 })
 export class WebhookModule implements OnApplicationShutdown {
-  constructor(
-    private readonly sender: NotificationSender,
-    pending: PendingLimit,
-    orders: OrderDeliveries,
-    service: WebhookService,
-  ) {
-    pending.countWith((clientId, most) => service.countPending(clientId, most));
-    orders.lookUpWith((clientId, keys) => service.deliveriesOf(clientId, keys));
-  }
+  constructor(private readonly sender: NotificationSender) {}
 
   async onApplicationShutdown(): Promise<void> {
     await this.sender.close();

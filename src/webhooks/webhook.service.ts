@@ -1,26 +1,18 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, Repository } from 'typeorm';
+import type { DataSource } from 'typeorm';
 import { z } from 'zod';
 import { AuditLog } from '../audit/audit.module.js';
 import { ClientsService } from '../clients/clients.service.js';
-import { tableOf, USHER_DATA_SOURCE } from '../database/data-source.js';
+import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { inTransaction, joinTransaction, type TransactionOptions } from '../database/sql.js';
 import { conflict, unprocessable, validated } from '../http/problem.js';
 import { REQUEST_ID } from '../http/exchange.js';
-import type { OrderDelivery } from '../orders/list/order-deliveries.js';
 import { NOTIFY_ORDER_COMPLETION, notificationBody } from '../values/notification.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
 import { OWNER_ID } from '../values/resource-owner.js';
 import { WebhookRecorder } from './record/webhook.recorder.js';
-import {
-  findDeliveries,
-  getWebhook,
-  listWebhooks,
-  showWebhook,
-  type WebhookDetails,
-  type WebhookFilter,
-} from './webhook-queries.js';
+import { getWebhook, listWebhooks, showWebhook, type WebhookDetails, type WebhookFilter } from './webhook-queries.js';
 import { ReferenceId, type WebhookView } from './webhook-view.js';
 import { Webhook } from './webhook.entity.js';
 
@@ -57,17 +49,13 @@ export interface ResendOptions {
 /** The operations on webhooks for other modules and for operators. Errors are problems of http/problem.ts. */
 @Injectable()
 export class WebhookService {
-  private readonly webhooks: Repository<Webhook>;
-
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly recorder: WebhookRecorder,
     private readonly clients: ClientsService,
     private readonly audit: AuditLog,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
-  ) {
-    this.webhooks = dataSource.getRepository(Webhook);
-  }
+  ) {}
 
   /**
    * Notifies a client that an order of another system is complete. With `manager` it joins the caller's transaction; without
@@ -140,23 +128,5 @@ export class WebhookService {
       await this.audit.record({ action: 'webhook.resent', subject: `webhook:${id}`, actor, detail }, manager);
       return webhook;
     });
-  }
-
-  /** What became of the notifications of these references, by reference. One that has none is missing. */
-  deliveriesOf(clientId: string, referenceIds: string[]): Promise<Map<string, OrderDelivery>> {
-    return findDeliveries(this.dataSource, clientId, referenceIds);
-  }
-
-  /**
-   * Counts the PENDING webhooks of a client, but reads at most `most` entries of the index on client and status. So its
-   * cost does not depend on how many webhooks there are.
-   */
-  async countPending(clientId: string, most: number): Promise<number> {
-    const { manager } = this.webhooks;
-    const [row] = await manager.sql<[{ pending: string | number }]>`
-      SELECT COUNT(*) AS pending FROM (
-        SELECT client_id FROM ${() => tableOf(this.dataSource, Webhook)}
-        WHERE client_id = ${clientId} AND status = 'PENDING' LIMIT ${() => String(most)}) AS counted`;
-    return Number(row.pending);
   }
 }

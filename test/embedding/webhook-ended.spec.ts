@@ -5,7 +5,7 @@ import { getDataSourceToken } from '@nestjs/typeorm';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 import type { DataSource } from 'typeorm';
-import { UsherEmitter } from '../../src/orders/order-events.js';
+import { UsherEmitter } from '../../src/events/events.js';
 import { USHER_OPTIONS } from '../../src/usher.options.js';
 import {
   ClientsModule,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { DataSource } from 'typeorm';
-import { PendingLimit } from '../../src/clients/pending-limit.js';
+import { PendingLimit } from '../../src/webhooks/pending-limit.js';
 import { UsherOptionsError } from '../../src/resolve-options.js';
 import { type Running, serve } from '../../src/server/serve.js';
 import { loadConfig } from '../../src/server/settings/settings.js';

@@ -55,8 +55,8 @@ async function runFile({ path, rootDir, testTimeout, testNamePattern }) {
   const { testResults, unhandledErrors } = await run();
   const { jest } = await import(`${BUILT}/node_modules/@jest/globals/index.js`);
   jest.restoreAllMocks();
-  // A database server has few connections, so there a file has a server of its own.
-  if (process.env.TEST_BACKEND) await (await sharedServerOf()).close();
+  // Postgres has few connections, and holds the queue too, so there a file has a server of its own.
+  if (process.env.TEST_BACKEND === 'postgres') await (await sharedServerOf()).close();
   const limitMs = Math.min(testTimeout, CLOSING_LIMIT_MS);
   process.send({ running: 'closing what the tests opened', limitMs });
   const open = await leftOpen(limitMs);

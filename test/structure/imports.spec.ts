@@ -35,7 +35,7 @@ const ADDED: [file: string, line: string][] = [
   ['src/values/start-up-error.ts', "import type { Environment } from './identifier.js';"],
   ['src/database/columns.ts', "import '../clients/secrets/vault.js';"],
   ['src/database/sql.ts', "import './embedded/session/session.js';"],
-  ['src/orders/movie-order.ts', "import '../webhooks/transport/outcome.js';"],
+  ['src/orders/movie-order.ts', "import '../account/client-account.js';"],
   ['src/webhooks/webhook.service.ts', "import '../orders/orders.service.js';"],
   ['src/clients/secrets/vault.ts', "import '../../auth/client-authentication/client-authentication.js';"],
   ['src/testing/index.ts', "import '../server/migrate.js';"],
@@ -73,7 +73,7 @@ test('each import rule reports a violation', () => {
       'transport-needs-only-undici-and-values',
       'values-imports-nothing-above-it',
       'values-need-only-node-and-the-receiver-kit',
-      'webhooks-know-three-files-of-orders',
+      'webhooks-imports-nothing-above-it',
     ]),
   );
 });

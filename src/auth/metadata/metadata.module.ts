@@ -2,7 +2,7 @@ import { Inject, Module, type OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { sendProblem, problemOf } from '../../http/error-response.js';
 import type { HttpRequest, HttpResponse } from '../../http/exchange.js';
-import { notFound, Problem } from '../../http/problem.js';
+import { badRequest, notFound } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { AuthorizationSite } from '../authorize/authorization-site.js';
 import { metadataPath, type ServerMetadata, serverMetadata } from './server-metadata.js';
@@ -47,7 +47,7 @@ export class AuthMetadataModule implements OnModuleInit {
     if (this.options.environment === 'production') throw notFound('the public base address is not set');
     const text = `${protocol}://${host ?? headers.host}`;
     const url = BASE_URL.test(text) ? parseUrl(text) : null;
-    if (!url) throw new Problem(400, 'Bad Request', 'the Host header is malformed');
+    if (!url) throw badRequest('the Host header is malformed');
     return url.origin;
   }
 }

@@ -1,6 +1,6 @@
 import type { Failure } from '../../audit/failure-counts.js';
 import { addressGroup } from '../../http/exchange.js';
-import { Problem } from '../../http/problem.js';
+import { tooManyRequests } from '../../http/problem.js';
 import { type FailureLimit, TooManyFailures } from '../../limits/failure-limit.js';
 import { type Limiter, limitKey } from '../../limits/limiter.js';
 
@@ -43,12 +43,7 @@ export class SignInLimit {
       if (!(error instanceof TooManyFailures)) throw error;
       this.count('blocked');
       this.record({ subject, address, isBlocked: true });
-      throw slowDown(error.waitSeconds);
+      throw tooManyRequests(`Too many attempts. Try again in ${error.waitSeconds} seconds.`, error.waitSeconds);
     }
   }
 }
-
-const slowDown = (waitSeconds: number): Problem =>
-  new Problem(429, 'Too many attempts', `Try again in ${waitSeconds} seconds.`).with({
-    'Retry-After': String(waitSeconds),
-  });

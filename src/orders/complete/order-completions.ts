@@ -8,7 +8,7 @@ import { entityOf, runStatement, statementFor } from '../../database/statements/
 import { conflict, notFound, Problem } from '../../http/problem.js';
 import { MovieOrder } from '../movie-order.entity.js';
 import { type Completion, notificationData } from '../movie-order.js';
-import { OrderCompleted } from '../order-completed.event.js';
+import { OrderCompleted } from '../../events/events.js';
 import { OrderEvents } from '../order-events.js';
 import { effectOfCompletion } from '../order-status.js';
 import { inSpan, isTracing, orderAttributes } from '../../telemetry/tracing.js';

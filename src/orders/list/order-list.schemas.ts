@@ -4,7 +4,7 @@ import { named } from '../../http/operation.js';
 import { fieldError, invalidFields, type Problem } from '../../http/problem.js';
 import { OrderView } from '../movie-order.js';
 import { ORDER_STATUSES, orderStatuses } from '../order-status.js';
-import { OrderDelivery } from './order-deliveries.js';
+import { OrderDelivery } from '../../webhooks/webhook-view.js';
 
 /** Whose orders: all of a client, or only those that it created for one resource owner. */
 export interface OrderHolder {

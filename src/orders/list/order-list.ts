@@ -4,10 +4,10 @@ import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { entityOf, type Row, runStatement, statementFor } from '../../database/statements/statement.js';
 import { validated } from '../../http/problem.js';
 import { orderKey } from '../../values/identifier.js';
+import { findDeliveries } from '../../webhooks/webhook-queries.js';
 import { MovieOrder } from '../movie-order.entity.js';
 import { viewOf } from '../movie-order.js';
 import { ORDER_STATUSES } from '../order-status.js';
-import { OrderDeliveries } from './order-deliveries.js';
 import {
   cursorOf,
   type ListedOrder,
@@ -45,10 +45,7 @@ interface Range {
  */
 @Injectable()
 export class OrderList {
-  constructor(
-    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
-    private readonly deliveries: OrderDeliveries,
-  ) {}
+  constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
 
   /**
    * A page of orders, the oldest first, with what became of their notifications. `query` is an {@link OrderQuery}; 400 if it
@@ -133,7 +130,7 @@ export class OrderList {
   private async viewsOf({ clientId }: OrderHolder, rows: Row[]): Promise<ListedOrder[]> {
     const orders = rows.map((row) => entityOf(this.dataSource, MovieOrder, row));
     const notified = orders.filter(({ status }) => ORDER_STATUSES[status].isNotified).map(({ id }) => orderKey(id));
-    const deliveries = await this.deliveries.of(clientId, notified);
+    const deliveries = await findDeliveries(this.dataSource, clientId, notified);
     return orders.map((order) => ({ ...viewOf(order), delivery: deliveries.get(orderKey(order.id)) ?? null }));
   }
 }

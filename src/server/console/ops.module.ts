@@ -1,42 +1,84 @@
-import { Module } from '@nestjs/common';
+import { type INestApplicationContext, Module } from '@nestjs/common';
+import type { FastifyInstance } from 'fastify';
+import { AccountModule } from '../../account/account.module.js';
 import { PurgeModule } from '../../retention/purge.module.js';
 import { WebhookModule } from '../../webhooks/webhook.module.js';
 import { BacklogGauges } from '../health/backlog-gauges.js';
 import { Backlog } from '../health/backlog.js';
 import { Drain, HealthController } from '../health/health.controller.js';
 import { MetricsController } from '../health/metrics.controller.js';
+import { ProcessList } from '../health/processes.js';
 import { BrowserSessions } from './access/browser-sessions.js';
 import { OperatorAccess } from './access/operator-access.js';
-import { OperatorsController } from './access/operators.controller.js';
-import { SignInController } from './access/sign-in.controller.js';
-import { FrameController } from './frame/console-route.js';
-import { ManagementPagesModule } from './management-pages.module.js';
-import { ProcessList } from '../health/processes.js';
-import { ConsoleHealthController } from './health/console-health.controller.js';
+import { OperatorsPages } from './access/operators-pages.js';
+import { SignInPages } from './access/sign-in-pages.js';
+import { AuditPages } from './audit/audit-pages.js';
+import { AuditSearch } from './audit/audit-search.js';
+import { ClientDetailsReader } from './clients/client-details.js';
+import { ClientDirectory } from './clients/client-directory.js';
+import { ClientFactsReader } from './clients/client-facts.js';
+import { ClientPages } from './clients/client-pages.js';
+import { ClientsPages } from './clients/clients-pages.js';
+import { NewClients } from './clients/new-clients.js';
+import { RecentOrders } from './clients/recent-orders.js';
+import { mountPages, type Page } from './frame/pages.js';
 import { HealthData } from './health/health-data.js';
+import { HealthPages } from './health/health-pages.js';
+import { MemberDirectory } from './members/member-directory.js';
+import { MembersPages } from './members/members-pages.js';
+import { NotificationFilters } from './notifications/notification-filter.js';
+import { NotificationsPages } from './notifications/notifications-pages.js';
+import { ResendPages } from './notifications/resend-pages.js';
+import { WebhookPages } from './notifications/webhook-pages.js';
 import { OverviewData } from './overview/overview-data.js';
-import { OverviewController } from './overview/overview.controller.js';
-
-import { ReceiversController } from './receivers/receivers.controller.js';
+import { OverviewPages } from './overview/overview-pages.js';
 import { ReceiversData } from './receivers/receivers-data.js';
+import { ReceiversPages } from './receivers/receivers-pages.js';
+import { SearchPages } from './search/search-pages.js';
 
+const PAGES: (new (...services: never[]) => { pages: Page[] })[] = [
+  SignInPages,
+  OverviewPages,
+  SearchPages,
+  NotificationsPages,
+  WebhookPages,
+  ResendPages,
+  ReceiversPages,
+  ClientsPages,
+  ClientPages,
+  MembersPages,
+  OperatorsPages,
+  AuditPages,
+  HealthPages,
+];
+
+/** Adds the operator's pages to the server. */
+export function mountConsole(app: INestApplicationContext, server: FastifyInstance): void {
+  const pages = PAGES.flatMap((source) => app.get(source, { strict: false }).pages);
+  server.register((scope, _, done) => {
+    mountPages(scope, pages);
+    done();
+  });
+}
+
+/** The operator's pages, and what monitoring reads. */
 @Module({
-  imports: [WebhookModule, PurgeModule, ManagementPagesModule],
-  controllers: [
-    FrameController,
-    SignInController,
-    OperatorsController,
-    OverviewController,
-    ReceiversController,
-    ConsoleHealthController,
-    HealthController,
-    MetricsController,
-  ],
+  imports: [WebhookModule, PurgeModule, AccountModule],
+  controllers: [HealthController, MetricsController],
   providers: [
+    ...PAGES,
     BrowserSessions,
     OperatorAccess,
     OverviewData,
     ReceiversData,
+    ClientDirectory,
+    ClientFactsReader,
+    ClientDetailsReader,
+    NewClients,
+    RecentOrders,
+    NotificationFilters,
+    MemberDirectory,
+    AuditSearch,
     HealthData,
     ProcessList,
     Backlog,

@@ -8,7 +8,7 @@ import {
   Repository,
   type FindOperator,
 } from 'typeorm';
-import { PendingLimit } from '../../clients/pending-limit.js';
+import { PendingLimit } from '../pending-limit.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { notFound, validated } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
 import type { Client } from '../../clients/client.entity.js';
 import { ClientsService } from '../../clients/clients.service.js';
-import { PendingLimit } from '../../clients/pending-limit.js';
+import { PendingLimit } from '../pending-limit.js';
 import { named } from '../../http/operation.js';
 import { tooManyRequests, validated } from '../../http/problem.js';
 import { type Limiter, limitKey } from '../../limits/limiter.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { TOO_MANY_PENDING } from '../../clients/pending-limit.js';
+import { TOO_MANY_PENDING } from '../pending-limit.js';
 import type { Failure, Operation } from '../../http/operation.js';
 import { NOTIFY_ORDER_COMPLETION } from '../../values/notification.js';
 import { diagnosisOf } from '../transport/diagnosis.js';

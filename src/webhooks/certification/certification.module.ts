@@ -2,7 +2,7 @@ import { Body, Controller, HttpCode, Inject, Injectable, Module, Post, UseFilter
 import { BearerGuard, CurrentClient } from '../../auth/bearer/bearer.guard.js';
 import type { Client } from '../../clients/client.entity.js';
 import { ClientsService } from '../../clients/clients.service.js';
-import { PendingLimit } from '../../clients/pending-limit.js';
+import { PendingLimit } from '../pending-limit.js';
 import { ProblemFilter } from '../../http/error-response.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
 import { conflict, notFound, tooManyRequests, unprocessable, validated } from '../../http/problem.js';

@@ -1,8 +1,7 @@
 import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
-import { OnEvent } from '@nestjs/event-emitter';
 import { type Span, SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import { Counter, Gauge, Histogram } from 'prom-client';
-import { UsherEmitter } from '../../orders/order-events.js';
+import { type FinalStatus, UsherEmitter, WebhookEnded } from '../../events/events.js';
 import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 import { inSpan, orderAttributes } from '../../telemetry/tracing.js';
 import { lineOf, type Outcome, type Verdict } from '../transport/outcome.js';
@@ -162,30 +161,5 @@ export function describeOutcome(span: Span, outcome: Outcome): void {
   if ('status' in outcome) span.setAttribute('http.response.status_code', outcome.status);
   if (outcome.kind !== 'delivered') span.setStatus({ code: SpanStatusCode.ERROR, message: lineOf(outcome) });
 }
-
-/** The final statuses of a webhook (specification 3). */
-export type FinalStatus = 'SUCCESS' | 'FAILED';
-
-/**
- * A webhook ended. Emitted once, after the commit, in the process that recorded it. If that process stops between the
- * commit and the event, the event is lost; `WebhookService.find` always has the status.
- */
-export class WebhookEnded {
-  static readonly NAME = 'usher.webhook.ended';
-
-  constructor(
-    readonly id: string,
-    readonly referenceId: string,
-    readonly clientId: string,
-    readonly status: FinalStatus,
-    /** The number of attempts. */
-    readonly attempts: number,
-    /** The id of the FAILED webhook that this one resends, or null. */
-    readonly resendOf: string | null,
-  ) {}
-}
-
-/** Subscribes a method to {@link WebhookEnded}. An error that the method throws is logged and has no other effect. */
-export const OnWebhookEnded = (): MethodDecorator => OnEvent(WebhookEnded.NAME);
 
 export type EndedWebhook = Pick<Webhook, 'id' | 'referenceId' | 'clientId' | 'attempts' | 'resendOf'>;

@@ -10,7 +10,7 @@ import { hostOf, noteAttempts } from '../contact/failing-hosts.js';
 import type { HostAttempt } from '../contact/host-changes.js';
 import { addOutcomes, type RecordedOutcome } from '../figures/add-outcomes.js';
 import { diagnosisCodeOf, errorOf } from '../transport/outcome.js';
-import type { FinalStatus } from './delivery-events.js';
+import type { FinalStatus } from '../../events/events.js';
 import { Webhook, WebhookAttempt } from '../webhook.entity.js';
 import {
   type Claim,

@@ -4,7 +4,7 @@ import { tableOf } from '../../database/data-source.js';
 import { dialectOf } from '../../database/dialect.js';
 import { runStatement } from '../../database/statements/statement.js';
 import { hostOf } from '../contact/failing-hosts.js';
-import type { FinalStatus } from '../deliver/delivery-events.js';
+import type { FinalStatus } from '../../events/events.js';
 import {
   bucketOf,
   DeliveryFigure,

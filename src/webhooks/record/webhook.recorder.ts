@@ -5,7 +5,7 @@ import { unknownClient } from '../../clients/clients.service.js';
 import { AfterCommit } from '../../database/after-commit.js';
 import { allEnded } from '../../database/sql.js';
 import { Problem, unprocessable } from '../../http/problem.js';
-import { OnOrderCompleted, type OrderCompleted, SharesTransaction } from '../../orders/order-completed.event.js';
+import { OnOrderCompleted, type OrderCompleted, SharesTransaction } from '../../events/events.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { newId } from '../../values/identifier.js';
 import { type EventType, notificationBody, NOTIFY_ORDER_COMPLETION } from '../../values/notification.js';

@@ -19,7 +19,7 @@ import { WebhookRecorder } from '../record/webhook.recorder.js';
 import { ANY_WEBHOOK } from '../search/webhook-criteria.js';
 import { fittingIds } from '../search/webhook-search.js';
 import { Webhook } from '../webhook.entity.js';
-import { WebhookService } from '../webhook.service.js';
+import { countPending } from '../webhook-queries.js';
 import { webhookIds } from './webhook-ids.js';
 import { WebhookResend } from './webhook-resend.entity.js';
 
@@ -42,7 +42,6 @@ export class ResendWork {
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly recorder: WebhookRecorder,
-    private readonly service: WebhookService,
     private readonly audit: AuditLog,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
@@ -92,7 +91,7 @@ export class ResendWork {
     const { pendingWebhookLimit: limit } = this.options;
     const clientId = request?.isLimited ? request.clientId : null;
     if (clientId === null || limit === null) return BATCH;
-    return Math.max(0, limit - (await this.service.countPending(clientId, limit)));
+    return Math.max(0, limit - (await countPending(this.dataSource, clientId, limit)));
   }
 
   /** FAILED webhooks, the newest first; not all of them fit the request. The query needs an index alone, see webhook-ids.ts. */

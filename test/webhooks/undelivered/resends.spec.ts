@@ -5,7 +5,6 @@ import { ResendWork } from '../../../src/webhooks/undelivered/resend-work.js';
 import { WebhookResend } from '../../../src/webhooks/undelivered/webhook-resend.entity.js';
 import { WebhookResends } from '../../../src/webhooks/undelivered/webhook-resends.js';
 import { Webhook } from '../../../src/webhooks/webhook.entity.js';
-import { WebhookService } from '../../../src/webhooks/webhook.service.js';
 import { USHER_OPTIONS } from '../../../src/usher.options.js';
 import { application, ownerToken, signedIn, startWithIssuer } from '../../auth/authorize/support.js';
 import { eventually } from '../../support/eventually.js';
@@ -153,7 +152,7 @@ describe('a resend that is interrupted', () => {
       return recorder.record(manager, webhook);
     };
     const options = usher.running.app.get(USHER_OPTIONS, { strict: false });
-    return new ResendWork(usher.dataSource, { record } as WebhookRecorder, get(WebhookService), get(AuditLog), options);
+    return new ResendWork(usher.dataSource, { record } as WebhookRecorder, get(AuditLog), options);
   }
 
   test('counts whole batches alone, and a retry run goes on where it ended', async () => {

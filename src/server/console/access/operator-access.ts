@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { FixedCredentials } from '../../../auth/client-authentication/internal.guard.js';
 import { Problem, unauthorized } from '../../../http/problem.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
-import { wantsPage } from '../frame/console-route.js';
+import { wantsPage } from '../frame/pages.js';
 import { OPS_HEADERS, PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
 import { LIVE_HEADER } from '../frame/script.js';
 import { type SignedIn, setSignedIn } from '../frame/signed-in.js';

@@ -61,8 +61,7 @@ export const actorLink = ({ actor }: AuditEvent, { clients, members }: Names): H
 };
 
 /** A link to what was changed. */
-export function subjectLink(subject: string | null, names: Names): Html {
-  if (subject === null) return html`<span class="dim">–</span>`;
+export function subjectLink(subject: string, names: Names): Html {
   const [kind = '', id = ''] = split(subject);
   const link = linkOf(kind, id, names);
   return link === null ? html`${subject}` : html`<span class="dim">${kind}</span> ${link}`;

@@ -8,7 +8,6 @@ import { ClientApplications } from '../../../clients/client-applications.js';
 import type { Client } from '../../../clients/client.entity.js';
 import { ClientsService } from '../../../clients/clients.service.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import type { OrderDelivery } from '../../../orders/list/order-deliveries.js';
 import type { MovieOrder } from '../../../orders/movie-order.entity.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { orderKey } from '../../../values/identifier.js';
@@ -16,7 +15,8 @@ import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
 import { type ListedWebhook, WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { type WebhookHealth, webhookHealth } from '../../../webhooks/webhook-health.js';
-import { WebhookService } from '../../../webhooks/webhook.service.js';
+import { countPending, findDeliveries } from '../../../webhooks/webhook-queries.js';
+import type { OrderDelivery } from '../../../webhooks/webhook-view.js';
 import { RecentOrders } from './recent-orders.js';
 
 const RECENT = 10;
@@ -44,7 +44,6 @@ export class ClientDetailsReader {
     private readonly clients: ClientsService,
     private readonly account: ClientAccount,
     private readonly applications: ClientApplications,
-    private readonly webhooks: WebhookService,
     private readonly list: WebhookList,
     private readonly recentOrders: RecentOrders,
     private readonly audit: AuditLog,
@@ -64,7 +63,7 @@ export class ClientDetailsReader {
       this.list.page({ ...ANY_WEBHOOK, clientId: id }, null, RECENT),
       this.orders(id),
       this.audit.list(failures),
-      this.webhooks.countPending(id, pendingWebhookLimit ?? MAX_COUNTED),
+      countPending(this.dataSource, id, pendingWebhookLimit ?? MAX_COUNTED),
     ]);
     const isTrusted = application?.isTrusted ?? false;
     const limits = this.options;
@@ -85,8 +84,7 @@ export class ClientDetailsReader {
   private async orders(id: string): Promise<ClientDetails['orders']> {
     const orders = await this.recentOrders.of(id, RECENT);
     const keys = orders.map((order) => orderKey(order.id));
-    const deliveries =
-      keys.length === 0 ? new Map<string, OrderDelivery>() : await this.webhooks.deliveriesOf(id, keys);
+    const deliveries = await findDeliveries(this.dataSource, id, keys);
     return orders.map((order) => {
       const key = orderKey(order.id);
       return { order, key, delivery: deliveries.get(key) ?? null };

@@ -1,79 +1,39 @@
+import type { AuditEvent } from '../../../audit/audit-event.entity.js';
 import { type Html, html } from '../../../http/html.js';
 import type { Rate } from '../../../values/duration.js';
 import type { TestResult } from '../../../webhooks/api/test-notifications.js';
+import { hrefOf } from '../fields/fields.js';
+import type { Visit } from '../frame/pages.js';
 import {
-  copyButton,
+  type Column,
+  copiedId,
   emptyState,
   facts,
   notice,
   orderLink,
   receiverLink,
+  stateSince,
   statusBadge,
   table,
   time,
 } from '../frame/parts.js';
-import { hrefOf } from '../fields/fields.js';
-import { faultText } from '../fields/refusal.js';
-import { mayChange } from '../frame/frame.js';
 import { listHref } from '../notifications/notification-filter.js';
 import { notificationTable } from '../notifications/notification-table.js';
 import type { ClientDetails } from './client-details.js';
-import {
-  applicationForm,
-  contactForm,
-  dangerForms,
-  type Forms,
-  nameForm,
-  notifyUrlForm,
-  secretForms,
-} from './client-forms.js';
-
-export interface ClientPage extends Forms {
-  /** What was done just now. */
-  done: string | null;
-  test: TestResult | null;
-}
+import { changes } from './client-forms.js';
 
 /** The page of one client: how it is, and every change that an operator can make. */
-export function clientPage(page: ClientPage): Html {
-  const { details, refusal, done, test, request } = page;
-  return html`${done === null ? null : notice('good', done)}
-    ${refusal === null ? null : notice('bad', `Nothing was changed. ${faultText(refusal.problem)}`)}
-    ${test && testNotice(test)} ${failing(details)} ${summary(details, mayChange(request))}
+export const clientPage = (visit: Visit, details: ClientDetails, test: TestResult | null): Html =>
+  html`${test && testNotice(test)} ${failing(details)} ${summary(details, visit.mayChange)}
     <h2>Notifications</h2>
     ${notifications(details)}
     <h2>Receivers</h2>
-    ${receivers(details)}
+    ${table(HOSTS, details.health.hosts, 'How its receivers answer will be here, once something was sent to them.')}
     <h2>Orders</h2>
-    ${orders(details)}
+    ${table(ORDERS, details.orders, 'Its orders will be here.')}
     <h2>Sign-in failures</h2>
-    ${signInFailures(details)} ${mayChange(request) ? changes(page) : null}`;
-}
-
-const changes = (page: ClientPage): Html =>
-  html`<h2 id="changes">Changes</h2>
-    <div class="columns">
-      <section class="card" id="notify-url">
-        <h3>Notify URL</h3>
-        ${notifyUrlForm(page)}
-      </section>
-      <section class="card">
-        <h3>Name and contact</h3>
-        ${nameForm(page)} ${contactForm(page)}
-      </section>
-      <section class="card">
-        <h3>Grants and redirect URIs</h3>
-        ${applicationForm(page)}
-      </section>
-      <section class="card">
-        <h3>Secret</h3>
-        ${secretForms(page)}
-      </section>
-      <section class="card">
-        <h3>Access</h3>
-        ${dangerForms(page)}
-      </section>
-    </div>`;
+    ${table(FAILURES, details.signInFailures, 'Wrong secrets will be here, counted once a minute.')}
+    ${visit.mayChange ? changes(visit, details) : null}`;
 
 function testNotice({ outcome, notifyUrl, responseStatus, durationMs, error, diagnosis }: TestResult): Html {
   const what = html`Test notification to ${notifyUrl}:
@@ -93,11 +53,8 @@ function summary({ client, account, isTrusted, pending, limits }: ClientDetails,
   const most = limits.pendingWebhookLimit;
   return html`<section class="card">
     ${facts([
-      [
-        'State',
-        disabledAt === null ? statusBadge('active') : html`${statusBadge('disabled')} since ${time(disabledAt)}`,
-      ],
-      ['Id', html`<span class="id">${id} ${copyButton(id)}</span>`],
+      ['State', stateSince(disabledAt)],
+      ['Id', copiedId(id)],
       ['Created', time(createdAt)],
       ['Notify URL', notifyUrl ?? html`none: only orders with a Notify URL of their own are notified`],
       ['Contact', contact ?? 'none'],
@@ -141,66 +98,37 @@ function notifications({ client: { id }, notifications }: ClientDetails): Html {
     </p>`;
 }
 
-function receivers({ health: { hosts } }: ClientDetails): Html {
-  if (hosts.length === 0) return emptyState('How its receivers answer will be here, once something was sent to them.');
-  const moment = (text: string | null): Html => time(text === null ? null : Date.parse(text));
-  const columns = [
-    { name: 'Receiver' },
-    { name: 'Failures in a row', isNumber: true },
-    { name: 'Last success' },
-    { name: 'Last failure' },
-    { name: 'Why' },
-    { name: 'Oldest pending' },
-    { name: 'Median', isNumber: true },
-    { name: 'p95', isNumber: true },
-  ];
-  const rows = hosts.map(
-    ({ host, failuresInARow, lastSuccessAt, lastFailureAt, lastDiagnosis, oldestPendingAt, answerTimes }) => [
-      receiverLink(host),
-      html`${failuresInARow}`,
-      moment(lastSuccessAt),
-      moment(lastFailureAt),
-      html`${lastDiagnosis?.meaning ?? null} ${lastDiagnosis?.remedy ?? null}`,
-      moment(oldestPendingAt),
-      html`${answerTimes === null ? '–' : `${answerTimes.medianMs} ms`}`,
-      html`${answerTimes === null ? '–' : `${answerTimes.p95Ms} ms`}`,
-    ],
-  );
-  return table(columns, rows);
-}
+const moment = (text: string | null): Html => time(text === null ? null : Date.parse(text));
+const milliseconds = (ms: number | undefined): string | null => (ms === undefined ? null : `${ms} ms`);
 
-function orders({ orders: found }: ClientDetails): Html {
-  if (found.length === 0) return emptyState('Its orders will be here.');
-  const columns = [
-    { name: 'Order' },
-    { name: 'Status' },
-    { name: 'Notification' },
-    { name: 'To pay', isNumber: true },
-    { name: 'Created' },
-  ];
-  const rows = found.map(({ order, key, delivery }) => [
-    orderLink(key),
-    html`${order.status.toLowerCase()}`,
-    delivery === null ? html`<span class="dim">none yet</span>` : statusBadge(delivery.status),
-    html`${order.payableAmount} ${order.currencyCode}`,
-    time(order.createdAt),
-  ]);
-  return table(columns, rows);
-}
+type Host = ClientDetails['health']['hosts'][number];
 
-function signInFailures({ signInFailures: events }: ClientDetails): Html {
-  if (events.length === 0) return emptyState('Wrong secrets will be here, counted once a minute.');
-  const columns = [
-    { name: 'When' },
-    { name: 'From' },
-    { name: 'Wrong', isNumber: true },
-    { name: 'Refused by the limit', isNumber: true },
-  ];
-  const rows = events.map(({ createdAt, address, detail }) => [
-    time(createdAt),
-    html`${address ?? 'several addresses'}`,
-    html`${String(detail.failed ?? 0)}`,
-    html`${String(detail.blocked ?? 0)}`,
-  ]);
-  return table(columns, rows);
-}
+const HOSTS: Column<Host>[] = [
+  { name: 'Receiver', cell: ({ host }) => receiverLink(host) },
+  { name: 'Failures in a row', isNumber: true, cell: ({ failuresInARow }) => failuresInARow },
+  { name: 'Last success', cell: ({ lastSuccessAt }) => moment(lastSuccessAt) },
+  { name: 'Last failure', cell: ({ lastFailureAt }) => moment(lastFailureAt) },
+  { name: 'Why', cell: ({ lastDiagnosis: why }) => why && `${why.meaning} ${why.remedy}` },
+  { name: 'Oldest pending', cell: ({ oldestPendingAt }) => moment(oldestPendingAt) },
+  { name: 'Median', isNumber: true, cell: ({ answerTimes }) => milliseconds(answerTimes?.medianMs) },
+  { name: 'p95', isNumber: true, cell: ({ answerTimes }) => milliseconds(answerTimes?.p95Ms) },
+];
+
+const ORDERS: Column<ClientDetails['orders'][number]>[] = [
+  { name: 'Order', cell: ({ key }) => orderLink(key) },
+  { name: 'Status', cell: ({ order }) => order.status.toLowerCase() },
+  {
+    name: 'Notification',
+    cell: ({ delivery }) =>
+      delivery === null ? html`<span class="dim">none yet</span>` : statusBadge(delivery.status),
+  },
+  { name: 'To pay', isNumber: true, cell: ({ order }) => `${order.payableAmount} ${order.currencyCode}` },
+  { name: 'Created', cell: ({ order }) => time(order.createdAt) },
+];
+
+const FAILURES: Column<AuditEvent>[] = [
+  { name: 'When', cell: ({ createdAt }) => time(createdAt) },
+  { name: 'From', cell: ({ address }) => address ?? 'several addresses' },
+  { name: 'Wrong', isNumber: true, cell: ({ detail }) => String(detail.failed ?? 0) },
+  { name: 'Refused by the limit', isNumber: true, cell: ({ detail }) => String(detail.blocked ?? 0) },
+];

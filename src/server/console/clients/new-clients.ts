@@ -4,7 +4,7 @@ import { type Client, GRANT_TYPES, type GrantType } from '../../../clients/clien
 import { ClientsService } from '../../../clients/clients.service.js';
 import { Problem } from '../../../http/problem.js';
 import type { Actor } from '../../../values/actor.js';
-import { faultText } from '../fields/refusal.js';
+import { faultText } from '../frame/pages.js';
 
 /** The fields of the form for a new client, as they were given. */
 export type NewClientFields = Record<string, string>;

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { type Html, html } from '../../../http/html.js';
 import { isSealed, seal } from '../../../http/pages/form-token.js';
 import { pathOf } from '../../../http/oauth-route.js';
-import { Problem, unprocessable } from '../../../http/problem.js';
+import { Problem } from '../../../http/problem.js';
 import { mayChange, signedInOf } from './signed-in.js';
 
 export interface PostForm {
@@ -16,7 +16,7 @@ export interface PostForm {
   button: string;
   kind?: 'normal' | 'primary' | 'danger';
   /** The text of a checkbox that must be ticked before the form can be sent. */
-  confirm?: string;
+  confirm?: string | undefined;
 }
 
 /** As long as a session can last: the seal is made with the token of the session. */
@@ -71,11 +71,6 @@ export function formFields(request: FastifyRequest): Record<string, string> {
   if (session !== null && !isSealed(session, pathOf(request.url), fields[FORM_FIELD], MAX_AGE_MS)) throw outdated();
   const { [FORM_FIELD]: _, ...others } = fields;
   return others;
-}
-
-/** Throws 422 without the tick of {@link PostForm.confirm}. A browser asks for it already; a program may leave it out. */
-export function checkConfirmed({ confirmed }: Record<string, string>): void {
-  if (confirmed !== 'yes') throw unprocessable('tick the box to confirm');
 }
 
 const outdated = (): Problem =>

@@ -22,7 +22,7 @@ export const OPS_HEADERS = {
 export const SIGN_IN_PATH = '/ops/sign-in';
 export const SIGN_OUT_PATH = '/ops/sign-out';
 export const PASSWORD_PATH = '/ops/password';
-const SCRIPT_PATH = '/ops/console.js';
+export const SCRIPT_PATH = '/ops/console.js';
 
 const ICON =
   'data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22 viewBox=%220 0 20 20%22 fill=%22none%22 stroke=%22%236a6fdc%22 stroke-width=%223%22%3E%3Cpath d=%22M4 3v7a6 6 0 0 0 12 0V3%22/%3E%3C/svg%3E';

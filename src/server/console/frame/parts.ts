@@ -17,9 +17,11 @@ export function duration(ms: number): string {
   return `${Math.floor(ms / size)} ${name}`;
 }
 
+const DASH = html`<span class="dim">–</span>`;
+
 /** A time relative to now; the exact one in UTC is its title. */
 export function time(ms: number | null): Html {
-  if (ms === null) return html`<span class="dim">–</span>`;
+  if (ms === null) return DASH;
   const exact = new Date(ms).toISOString();
   const distance = Date.now() - ms;
   const text =
@@ -89,28 +91,33 @@ export const sentence = (detail: string): string =>
 export const notice = (kind: 'bad' | 'warning' | 'good', content: Html | string): Html =>
   html`<div class="note ${kind}" role="${kind === 'bad' ? 'alert' : 'status'}"><p>${content}</p></div>`;
 
-export interface Column {
+/** What a cell shows. Null is a dash. */
+type Cell = Html | string | number | null;
+
+export interface Column<Row> {
   name: string;
   isNumber?: boolean;
+  cell(row: Row): Cell;
 }
 
-/** On a phone each row becomes a card. Without rows there is no table: use {@link emptyState}. */
-export function table(columns: Column[], rows: Html[][]): Html {
-  const ofColumn = (index: number): Html => new Html(columns[index]?.isNumber ? ' class="n"' : '');
+/** On a phone each row becomes a card. Without rows it says `nothing`: what would be here. */
+export function table<Row>(columns: Column<Row>[], rows: Row[], nothing: string | Html = ''): Html {
+  if (rows.length === 0) return emptyState(nothing);
+  const ofColumn = ({ isNumber }: Column<Row>): Html => new Html(isNumber ? ' class="n"' : '');
   return html`<table role="table">
     <thead role="rowgroup">
       <tr role="row">
-        ${columns.map(({ name }, index) => html`<th role="columnheader" scope="col" ${ofColumn(index)}>${name}</th>`)}
+        ${columns.map((column) => html`<th role="columnheader" scope="col" ${ofColumn(column)}>${column.name}</th>`)}
       </tr>
     </thead>
     <tbody role="rowgroup">
       ${rows.map(
-        (cells) =>
+        (row) =>
           html`<tr role="row">
-            ${cells.map(
-              (cell, index) =>
-                html`<td role="cell" data-name="${columns[index]?.name ?? ''}" ${ofColumn(index)}>
-                  <div>${cell}</div>
+            ${columns.map(
+              (column) =>
+                html`<td role="cell" data-name="${column.name}" ${ofColumn(column)}>
+                  <div>${column.cell(row) ?? DASH}</div>
                 </td>`,
             )}
           </tr>`,
@@ -149,11 +156,24 @@ export const facts = (pairs: [name: string, value: Html | string | number | null
     )}
   </dl>`;
 
-/** Links to the pages before and after this one. */
-export function pager({ previous, next }: { previous: string | null; next: string | null }): Html | null {
-  if (previous === null && next === null) return null;
+/** A link to the first page of a list, unless it is shown, and one to the next, if there is one. Each has an address and a text. */
+export function pager(
+  first: [href: string, text: string] | null,
+  next: [href: string, text: string] | null,
+): Html | null {
+  if (first === null && next === null) return null;
   return html`<nav class="pager" aria-label="Pages">
-    ${previous === null ? null : html`<a class="button" rel="prev" href="${previous}">Previous</a>`}
-    ${next === null ? null : html`<a class="button" rel="next" href="${next}">Next</a>`}
+    ${first && html`<a class="button" href="${first[0]}">${first[1]}</a>`}
+    ${next && html`<a class="button" rel="next" href="${next[0]}">${next[1]}</a>`}
   </nav>`;
 }
+
+/** The state of a client, a member or an operator. */
+export const stateOf = (disabledAt: number | null): Html => statusBadge(disabledAt === null ? 'active' : 'disabled');
+
+/** The same with the time since which it is disabled. */
+export const stateSince = (disabledAt: number | null): Html =>
+  disabledAt === null ? stateOf(null) : html`${stateOf(disabledAt)} since ${time(disabledAt)}`;
+
+/** An id with a button that copies it. */
+export const copiedId = (id: string): Html => html`<span class="id">${id} ${copyButton(id)}</span>`;

@@ -4,11 +4,11 @@ import { type Html, html } from '../../../http/html.js';
 import { VERSION } from '../../../values/version.js';
 import type { Config } from '../../settings/settings.js';
 import { bannerFields } from '../../startup-banner.js';
+import type { Processes } from '../../health/processes.js';
 import { shownMs } from '../figures/numbers.js';
-import { duration, emptyState, facts, notice, statusBadge, table, time } from '../frame/parts.js';
-import { problemNotice, type Problem, type ShownQueue } from '../overview/problems.js';
+import { type Column, duration, emptyState, facts, notice, statusBadge, table, time } from '../frame/parts.js';
+import { type Problem, problemNotice, queueTable } from '../overview/problems.js';
 import { type HealthState, shownClock, shownSize } from './health-faults.js';
-import { settingsTable } from './settings-table.js';
 
 export function healthPage(state: HealthState, faults: Problem[], config: Config): Html {
   const { database, queue, processes } = state;
@@ -59,7 +59,7 @@ export function healthPage(state: HealthState, faults: Problem[], config: Config
       ${machineCard(state)}
     </div>
     <h2>Queues</h2>
-    ${state.queues ? depths(state.queues) : emptyState('The queue does not answer, so its jobs are not known.')}
+    ${state.queues ? queueTable(state.queues) : emptyState('The queue does not answer, so its jobs are not known.')}
     <h2>Processes</h2>
     ${processTable(state)}
     <h2>Settings of this process</h2>
@@ -90,37 +90,36 @@ function machineCard({ database }: HealthState): Html {
   </section>`;
 }
 
-const PROCESS_COLUMNS = ['Process', 'State', 'Role', 'Version', 'Started', 'Seen', 'Clock'].map((name) => ({ name }));
-
 function processTable({ processes, ownId }: HealthState): Html {
   if (processes === null) return emptyState('The database does not answer, so the other processes are not known.');
-  const rows = processes.processes.map(({ id, name, role, version, startedAt, seenAt, clockAheadMs, isAlive }) => [
-    html`${name} ${id === ownId ? html`<span class="dim">(this one)</span>` : null}`,
-    isAlive ? statusBadge('up') : statusBadge('silent', 'warning'),
-    html`${role}`,
-    html`${version}`,
-    time(startedAt),
-    time(seenAt),
-    html`${shownClock(clockAheadMs)}`,
-  ]);
-  return html`${rows.length === 0 ? emptyState('No process has written its row yet.') : table(PROCESS_COLUMNS, rows)}
+  const columns: Column<Processes['processes'][number]>[] = [
+    {
+      name: 'Process',
+      cell: ({ id, name }) => html`${name} ${id === ownId ? html`<span class="dim">(this one)</span>` : null}`,
+    },
+    { name: 'State', cell: ({ isAlive }) => (isAlive ? statusBadge('up') : statusBadge('silent', 'warning')) },
+    { name: 'Role', cell: ({ role }) => role },
+    { name: 'Version', cell: ({ version }) => version },
+    { name: 'Started', cell: ({ startedAt }) => time(startedAt) },
+    { name: 'Seen', cell: ({ seenAt }) => time(seenAt) },
+    { name: 'Clock', cell: ({ clockAheadMs }) => shownClock(clockAheadMs) },
+  ];
+  return html`${table(columns, processes.processes, 'No process has written its row yet.')}
     <p class="dim">
       Each process of the server writes its row once a minute. A silent one stopped without a word, or does not reach
       the database. Applications that embed Usher are not in this list.
     </p>`;
 }
 
-function depths(queues: ShownQueue[]): Html {
-  const states = Object.keys(queues[0]?.jobs ?? {});
-  const columns = [{ name: 'Queue' }, { name: 'State' }, ...states.map((name) => ({ name, isNumber: true }))];
-  const rows = queues.map(({ queue, isPaused, limit, jobs }) => [
-    html`<a href="/ops/queues/queue/${queue}">${queue}</a>`,
-    isPaused
-      ? statusBadge('paused')
-      : limit === null
-        ? statusBadge('up')
-        : html`${statusBadge('limited', 'warning')} ${limit}`,
-    ...states.map((state) => html`${jobs[state] ?? 0}`),
-  ]);
-  return table(columns, rows);
+/** The settings of this process, except its secrets. */
+function settingsTable(config: Config, { unencrypted, webhookProxy }: ReturnType<typeof bannerFields>): Html {
+  const { texts, queuePrefix, contactMessages, unsafeDefaults } = config;
+  return html`${facts([
+    ...Object.entries({ ...texts, QUEUE_PREFIX: queuePrefix }),
+    ['WEBHOOK_PROXY', webhookProxy ?? 'not set'],
+    ['Messages to contacts', contactMessages && 'kind' in contactMessages ? contactMessages.kind : 'off'],
+    ['Tracing', config.tracing ? 'on' : 'off'],
+    ['Not encrypted', unencrypted.length === 0 ? 'nothing' : `the connection to the ${unencrypted.join(' and the ')}`],
+    ['For local use only', unsafeDefaults.length === 0 ? null : unsafeDefaults.join(', ')],
+  ])}`;
 }

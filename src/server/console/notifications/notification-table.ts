@@ -1,55 +1,44 @@
 import { type Html, html } from '../../../http/html.js';
 import type { ListedWebhook } from '../../../webhooks/search/webhook-list.js';
-import {
-  clientLink,
-  type Column,
-  orderLink,
-  receiverLink,
-  statusBadge,
-  table,
-  time,
-  webhookLink,
-} from '../frame/parts.js';
+import { clientLink, orderLink, receiverLink, statusBadge, table, time, webhookLink } from '../frame/parts.js';
 
 /** The form that the checkboxes of a table belong to. */
 export const SELECTION_FORM = 'selection';
 const SELECTED = 'select.';
-
-const COLUMNS: Column[] = [
-  { name: 'Notification' },
-  { name: 'Status' },
-  { name: 'Client and receiver' },
-  { name: 'Order' },
-  { name: 'Attempts', isNumber: true },
-  { name: 'Why it failed' },
-  { name: 'Created' },
-];
 
 /** Whether a notification can still be sent again. */
 export const isOpen = ({ webhook, sentAgain }: ListedWebhook): boolean =>
   webhook.status === 'FAILED' && sentAgain === null && webhook.notifyUrl !== null;
 
 /** `hasSelection`: those that can be sent again get a checkbox of the form {@link SELECTION_FORM}. */
-export function notificationTable(webhooks: ListedWebhook[], hasSelection = false): Html {
-  const rows = webhooks.map((one) => {
-    const { webhook, clientName, failure } = one;
-    return [
-      html`<span class="id"
-        >${hasSelection && isOpen(one) ? selection(webhook.id) : null} ${webhookLink(webhook.id)}</span
-      >`,
-      statusOf(one),
-      html`<div>${clientLink({ id: webhook.clientId, name: clientName ?? '' })}</div>
-        <div>${receiver(webhook.notifyUrl)}</div>`,
-      orderLink(webhook.referenceId),
-      html`${webhook.attempts}`,
-      failure === null
-        ? html`<span class="dim">–</span>`
-        : html`<span title="${failure.error}">${failure.diagnosis?.meaning ?? failure.error}</span>`,
-      time(Date.parse(webhook.createdAt)),
-    ];
-  });
-  return table(COLUMNS, rows);
-}
+export const notificationTable = (webhooks: ListedWebhook[], hasSelection = false): Html =>
+  table(
+    [
+      {
+        name: 'Notification',
+        cell: (one) =>
+          html`<span class="id"
+            >${hasSelection && isOpen(one) ? selection(one.webhook.id) : null} ${webhookLink(one.webhook.id)}</span
+          >`,
+      },
+      { name: 'Status', cell: statusOf },
+      {
+        name: 'Client and receiver',
+        cell: ({ webhook: { clientId, notifyUrl }, clientName }) =>
+          html`<div>${clientLink({ id: clientId, name: clientName ?? '' })}</div>
+            <div>${receiver(notifyUrl)}</div>`,
+      },
+      { name: 'Order', cell: ({ webhook }) => orderLink(webhook.referenceId) },
+      { name: 'Attempts', isNumber: true, cell: ({ webhook }) => webhook.attempts },
+      {
+        name: 'Why it failed',
+        cell: ({ failure }) =>
+          failure && html`<span title="${failure.error}">${failure.diagnosis?.meaning ?? failure.error}</span>`,
+      },
+      { name: 'Created', cell: ({ webhook }) => time(Date.parse(webhook.createdAt)) },
+    ],
+    webhooks,
+  );
 
 const receiver = (notifyUrl: string | null): Html =>
   notifyUrl === null ? html`<span class="dim">deleted</span>` : receiverLink(new URL(notifyUrl).host);

@@ -14,9 +14,9 @@ import {
   type Range,
 } from '../figures/periods.js';
 import type { Due } from '../../health/backlog.js';
-import { clientLink, emptyState, notice, statusBadge, table, tiles } from '../frame/parts.js';
+import { clientLink, type Column, emptyState, notice, table, tiles } from '../frame/parts.js';
 import { type Deliveries, MAX_PENDING, type Pending } from './overview-data.js';
-import { problemNotice, problemsOf, type ShownQueue, type State } from './problems.js';
+import { problemNotice, problemsOf, queueTable, type State } from './problems.js';
 
 export interface Overview extends State {
   deliveries: Deliveries | null;
@@ -42,7 +42,7 @@ export function overview(state: Overview): Html {
       </section>
       <section>
         <h2>Queues</h2>
-        ${queues ? depths(queues) : null}
+        ${queues ? queueTable(queues) : null}
       </section>
     </div>`;
 }
@@ -113,19 +113,10 @@ function firstSteps(hasClients: boolean): Html {
 }
 
 function pendingTable({ clients, isCapped }: Pending): Html {
-  if (clients.length === 0) return emptyState('Nothing is pending: every notification has ended.');
-  const rows = clients.map(({ client, count }) => [clientLink(client), html`${count}`]);
-  return html`${table([{ name: 'Client' }, { name: 'Pending', isNumber: true }], rows)}
+  const columns: Column<(typeof clients)[number]>[] = [
+    { name: 'Client', cell: ({ client }) => clientLink(client) },
+    { name: 'Pending', isNumber: true, cell: ({ count }) => count },
+  ];
+  return html`${table(columns, clients, 'Nothing is pending: every notification has ended.')}
   ${isCapped ? html`<p class="dim">Counted among the ${MAX_PENDING} that are due first; there are more.</p>` : null}`;
-}
-
-function depths(queues: ShownQueue[]): Html {
-  const states = Object.keys(queues[0]?.jobs ?? {});
-  const columns = [{ name: 'Queue' }, ...states.map((name) => ({ name, isNumber: true }))];
-  const rows = queues.map(({ queue, isPaused, limit, jobs }) => [
-    html`<a href="/ops/queues/queue/${queue}">${queue}</a> ${isPaused ? statusBadge('paused') : null}
-      ${limit === null ? null : statusBadge('limited', 'warning')}`,
-    ...states.map((state) => html`${jobs[state] ?? 0}`),
-  ]);
-  return table(columns, rows);
 }

@@ -3,7 +3,7 @@ import { DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
 import type { Due, QueueDepth } from '../../health/backlog.js';
 import { type Processes, workersOf } from '../../health/processes.js';
 import { shownMs } from '../figures/numbers.js';
-import { clientLink, notice, receiverLink, time } from '../frame/parts.js';
+import { clientLink, type Column, notice, receiverLink, statusBadge, table, time } from '../frame/parts.js';
 import { type FailingReceiver, MAX_FAILING } from './overview-data.js';
 
 /** `pausedBy`: the actor and the time, or null if it is not paused or the audit does not say. */
@@ -112,3 +112,22 @@ const moreReceivers: Problem = {
   what: html`Further receivers fail.`,
   remedy: html`<a href="/ops/receivers">Receivers</a> lists them all.`,
 };
+
+/** The queues, and their jobs by state. */
+export function queueTable(queues: ShownQueue[]): Html {
+  const columns: Column<ShownQueue>[] = [
+    { name: 'Queue', cell: ({ queue }) => html`<a href="/ops/queues/queue/${queue}">${queue}</a>` },
+    { name: 'State', cell: stateOf },
+    ...Object.keys(queues[0]?.jobs ?? {}).map((name) => ({
+      name,
+      isNumber: true,
+      cell: ({ jobs }: ShownQueue) => jobs[name] ?? 0,
+    })),
+  ];
+  return table(columns, queues);
+}
+
+function stateOf({ isPaused, limit }: ShownQueue): Html {
+  if (isPaused) return statusBadge('paused');
+  return limit === null ? statusBadge('up') : html`${statusBadge('limited', 'warning')} ${limit}`;
+}

@@ -58,7 +58,7 @@ describe('a viewer', () => {
     expect(wrong.text).toContain('The current password is wrong.');
     const fields = { current: 'a password of the tests', password: 'another password' };
     const { status, location } = await browser.post('/ops/password', fields);
-    expect([status, location]).toEqual([303, '/ops/password?changed=yes']);
+    expect([status, location]).toEqual([303, '/ops/password?done=change']);
     expect((await browser.get('/ops')).status).toBe(200);
     const out = await browser.post('/ops/sign-out', {}, { page: '/ops/password' });
     expect([out.status, out.location]).toEqual([303, '/ops/sign-in']);

@@ -115,7 +115,7 @@ test('sends all of a filter again: by client, receiver, reason and time, once it
   expect(shown).toContain('action="/ops/notifications/resend-all"');
 
   const refused = await pages.post('/ops/notifications/resend-all', filter);
-  expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('Tick the box to confirm')]);
+  expect([refused.status, refused.text]).toEqual([422, expect.stringContaining('Tick the box to confirm')]);
   expect(refused.text).toContain('value="broken.example"');
   const faulty = await pages.post('/ops/notifications/resend-all', { ...filter, host: 'a b', confirmed: 'yes' });
   expect([faulty.status, faulty.text]).toEqual([400, expect.stringContaining('Give the host')]);

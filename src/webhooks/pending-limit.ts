@@ -1,11 +1,11 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, Module } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import type { DataSource } from 'typeorm';
+import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import type { Failure } from '../http/operation.js';
 import { tooManyRequests } from '../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
-
-/** Counts the pending webhooks of a client, but not further than `most`. */
-export type PendingCounter = (clientId: string, most: number) => Promise<number>;
+import { countPending } from './webhook-queries.js';
 
 /** How long a process trusts a count. So a client can exceed the limit by what it creates in this time. */
 const TTL_MS = 1_000;
@@ -22,15 +22,12 @@ export class PendingLimit {
   private readonly limit: number | null;
   /** By client: whether the limit is reached. Requests at the same time share one query. */
   private readonly answers = new LRUCache<string, Promise<boolean>>({ max: MAX_CLIENTS, ttl: TTL_MS });
-  private count: PendingCounter = () => Promise.resolve(0);
 
-  constructor(@Inject(USHER_OPTIONS) { pendingWebhookLimit }: ResolvedOptions) {
+  constructor(
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    @Inject(USHER_OPTIONS) { pendingWebhookLimit }: ResolvedOptions,
+  ) {
     this.limit = pendingWebhookLimit;
-  }
-
-  /** WebhookModule counts, because this room does not know webhooks. Without that module there are none. */
-  countWith(count: PendingCounter): void {
-    this.count = count;
   }
 
   /** Throws 429 with Retry-After if the client has reached the limit. */
@@ -42,12 +39,16 @@ export class PendingLimit {
   private isReached(clientId: string, limit: number): Promise<boolean> {
     const known = this.answers.get(clientId);
     if (known) return known;
-    const asked = this.count(clientId, limit).then((count) => count >= limit);
+    const asked = countPending(this.dataSource, clientId, limit).then((count) => count >= limit);
     this.answers.set(clientId, asked);
     asked.catch(() => this.answers.delete(clientId));
     return asked;
   }
 }
+
+/** Comes with UsherModule. */
+@Module({ providers: [PendingLimit], exports: [PendingLimit] })
+export class PendingLimitModule {}
 
 const detailOf = (limit: number): string =>
   `${limit} notifications of this client are pending, which is the limit; ` +

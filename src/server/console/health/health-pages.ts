@@ -1,17 +1,15 @@
-import { Get, Inject, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Inject, Injectable } from '@nestjs/common';
 import { Backlog } from '../../health/backlog.js';
 import { ProcessList } from '../../health/processes.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
-import { ConsoleRoutes } from '../frame/console-route.js';
-import { sendConsolePage } from '../frame/frame.js';
+import type { Page, View } from '../frame/pages.js';
 import { HealthData } from './health-data.js';
 import { faultsOf } from './health-faults.js';
 import { healthPage } from './health-page.js';
 
 /** Versions, servers, processes and settings. It works while the database or the queue is down. */
-@ConsoleRoutes('ops/health')
-export class ConsoleHealthController {
+@Injectable()
+export class HealthPages {
   constructor(
     private readonly data: HealthData,
     private readonly backlog: Backlog,
@@ -19,8 +17,9 @@ export class ConsoleHealthController {
     @Inject(SERVER_CONFIG) private readonly config: Config,
   ) {}
 
-  @Get()
-  async show(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+  readonly pages: Page[] = [{ path: '/ops/health', show: () => this.show() }];
+
+  private async show(): Promise<View> {
     const [database, queue, disk, due, depths, isQueueUp, processes] = await Promise.all([
       this.data.database.get(),
       this.data.queue.get(),
@@ -34,6 +33,6 @@ export class ConsoleHealthController {
     const freeDisk = disk?.bytes ?? null;
     const state = { database, queue, freeDisk, due, queues, isQueueUp, processes, ownId: this.list.id };
     const body = healthPage(state, faultsOf(state), this.config);
-    sendConsolePage(request, reply, { title: 'Health', section: 'health', body, isLive: true });
+    return { title: 'Health', section: 'health', body, isLive: true };
   }
 }

@@ -1,5 +1,4 @@
-import { Get, Query, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Injectable } from '@nestjs/common';
 import { html } from '../../../http/html.js';
 import { ID } from '../../../values/identifier.js';
 import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
@@ -7,8 +6,7 @@ import { type ListedWebhook, WebhookList } from '../../../webhooks/search/webhoo
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
 import { ClientDirectory } from '../clients/client-directory.js';
 import { hrefOf, textOf } from '../fields/fields.js';
-import { ConsoleRoutes } from '../frame/console-route.js';
-import { sendConsolePage } from '../frame/frame.js';
+import type { Page, View, Visit } from '../frame/pages.js';
 import { clientLink, emptyState, shortId } from '../frame/parts.js';
 import { notificationTable } from '../notifications/notification-table.js';
 
@@ -18,16 +16,17 @@ const MAX_FOUND = 50;
 export const searchHref = (query: string): string => hrefOf(PATH, { q: query });
 
 /** The search field of all pages. A single match is opened at once. */
-@ConsoleRoutes('ops/search')
-export class SearchController {
+@Injectable()
+export class SearchPages {
   constructor(
     private readonly webhooks: WebhookList,
     private readonly clients: ClientDirectory,
   ) {}
 
-  @Get()
-  async search(@Query('q') given: unknown, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const query = textOf(given);
+  readonly pages: Page[] = [{ path: PATH, show: (visit) => this.search(visit) }];
+
+  private async search(visit: Visit): Promise<View | string> {
+    const query = textOf(visit.query.q);
     const [webhooks, clients] = await Promise.all([
       this.webhooksFor(query),
       query === '' ? [] : this.clients.search(query, MAX_FOUND),
@@ -36,24 +35,17 @@ export class SearchController {
       ...clients.map(({ id }) => `/ops/clients/${encodeURIComponent(id)}`),
       ...webhooks.map(({ webhook }) => `/ops/webhooks/${webhook.id}`),
     ];
-    if (places.length === 1 && places[0] !== undefined) return void reply.redirect(places[0], 303);
+    if (places.length === 1 && places[0] !== undefined) return places[0];
     const names = clients.map(({ id, name }) => html`<li>${clientLink({ id, name })} ${shortId(id)}</li>`);
-    const body = html`${places.length === 0 ? emptyState(NOTHING) : null}
-    ${
-      clients.length === 0
-        ? null
-        : html`<h2>Clients</h2>
-            <ul>
-              ${names}
-            </ul>`
-    }
-    ${
-      webhooks.length === 0
-        ? null
-        : html`<h2>Notifications</h2>
-            ${notificationTable(webhooks)}`
-    }`;
-    sendConsolePage(request, reply, { title: 'Found', section: 'notifications', query, body });
+    const foundClients = html`<h2>Clients</h2>
+      <ul>
+        ${names}
+      </ul>`;
+    const foundWebhooks = html`<h2>Notifications</h2>
+      ${notificationTable(webhooks)}`;
+    const body = html`${places.length === 0 ? emptyState(NOTHING) : null} ${clients.length === 0 ? null : foundClients}
+    ${webhooks.length === 0 ? null : foundWebhooks}`;
+    return { title: 'Found', section: 'notifications', query, body };
   }
 
   /** The webhook with this id, or those of the order with this key. */

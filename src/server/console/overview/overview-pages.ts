@@ -1,18 +1,17 @@
-import { Get, Query, Req, Res } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import { Injectable } from '@nestjs/common';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { Backlog, type QueueDepth } from '../../health/backlog.js';
 import { ProcessList } from '../../health/processes.js';
-import { ConsoleRoutes } from '../frame/console-route.js';
-import { sendConsolePage } from '../frame/frame.js';
-import { searchHref } from '../search/search.controller.js';
+import { textOf } from '../fields/fields.js';
+import type { Page, View, Visit } from '../frame/pages.js';
+import { searchHref } from '../search/search-pages.js';
 import { OverviewData } from './overview-data.js';
 import { overview } from './overview-page.js';
 import type { ShownQueue } from './problems.js';
 
 /** The first page. */
-@ConsoleRoutes('ops')
-export class OverviewController {
+@Injectable()
+export class OverviewPages {
   constructor(
     private readonly data: OverviewData,
     private readonly backlog: Backlog,
@@ -20,10 +19,11 @@ export class OverviewController {
     private readonly audit: AuditLog,
   ) {}
 
-  @Get()
-  async home(@Query('q') given: unknown, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const query = typeof given === 'string' ? given.trim() : '';
-    if (query !== '') return void reply.redirect(searchHref(query), 303);
+  readonly pages: Page[] = [{ path: '/ops', show: (visit) => this.show(visit) }];
+
+  private async show({ query: { q } }: Visit): Promise<View | string> {
+    const query = textOf(q);
+    if (query !== '') return searchHref(query);
     const [deliveries, pending, failing, clients, due, isQueueUp, queues, processes] = await Promise.all([
       this.data.deliveries.get(),
       this.data.pending.get(),
@@ -36,7 +36,7 @@ export class OverviewController {
     ]);
     const hasClients = clients?.value ?? true;
     const body = overview({ deliveries, pending, failing, hasClients, due, isQueueUp, queues, processes });
-    sendConsolePage(request, reply, { title: 'Overview', section: 'overview', body, isLive: true });
+    return { title: 'Overview', section: 'overview', body, isLive: true };
   }
 
   private async shown(depth: QueueDepth): Promise<ShownQueue> {

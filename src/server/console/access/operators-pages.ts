@@ -1,0 +1,178 @@
+import { Injectable } from '@nestjs/common';
+import { type Html, html } from '../../../http/html.js';
+import { conflict } from '../../../http/problem.js';
+import { MAX_OPERATOR_NAME_LENGTH, type Operator, type OperatorRole } from '../../../operators/operator.entity.js';
+import { OperatorsService } from '../../../operators/operators.service.js';
+import { randomAlphanumeric } from '../../../values/identifier.js';
+import { hrefOf, selectField, textField } from '../fields/fields.js';
+import { PASSWORD_PATH, SIGN_IN_PATH } from '../frame/frame.js';
+import type { Page, View, Visit } from '../frame/pages.js';
+import { copiedId, facts, notice, stateOf, table, time } from '../frame/parts.js';
+import { signedInOf } from '../frame/signed-in.js';
+
+const PATH = '/ops/operators';
+/** About 119 random bits. */
+const PASSWORD_LENGTH = 20;
+
+const ROLES: Record<OperatorRole, string> = {
+  operator: 'reads everything and makes changes',
+  viewer: 'reads everything and changes nothing',
+};
+
+/** The people who use the console. */
+@Injectable()
+export class OperatorsPages {
+  constructor(private readonly operators: OperatorsService) {}
+
+  readonly pages: Page[] = [
+    {
+      path: PATH,
+      show: (visit) => this.list(visit),
+      actions: {
+        create: {
+          at: '',
+          button: 'Create operator',
+          kind: 'primary',
+          answer: async ({ name = '', role = '' }, { actor }) => {
+            const password = randomAlphanumeric(PASSWORD_LENGTH);
+            const operator = await this.operators.create({ name, password, role: role as OperatorRole }, actor);
+            return { ...newPassword(operator, password), status: 201 };
+          },
+        },
+      },
+    },
+    {
+      path: `${PATH}/:name`,
+      show: (visit) => this.show(visit),
+      actions: {
+        role: {
+          button: 'Set role',
+          run: ({ role = '' }, visit) => this.operators.setRole(notOwn(visit), role as OperatorRole, visit.actor),
+        },
+        password: {
+          button: 'Make a new password',
+          answer: async (_, visit) => {
+            const password = randomAlphanumeric(PASSWORD_LENGTH);
+            return newPassword(await this.operators.setPassword(notOwn(visit), password, visit.actor), password);
+          },
+        },
+        disable: {
+          button: 'Disable',
+          kind: 'danger',
+          run: (_, visit) => this.operators.setDisabled(notOwn(visit), true, visit.actor),
+        },
+        enable: {
+          button: 'Enable',
+          run: (_, visit) => this.operators.setDisabled(nameOf(visit), false, visit.actor),
+        },
+      },
+    },
+  ];
+
+  private async list(visit: Visit): Promise<View> {
+    const ofSettings = { name: this.operators.firstName, role: 'operator', disabledAt: null, createdAt: null } as const;
+    const name = { ...visit.field('create', 'name', ''), label: 'Name', maxLength: MAX_OPERATOR_NAME_LENGTH };
+    const form = visit.form('create', html`${textField({ ...name, isRequired: true })} ${roleField('operator')}`);
+    const card = html`<section class="card">
+      <h2>New operator</h2>
+      <p class="dim">The next page shows a password, once. The operator changes it after the first sign-in.</p>
+      ${form}
+    </section>`;
+    const body = html`${table<Listed>(COLUMNS, [ofSettings, ...(await this.operators.list())])} ${form && card}`;
+    return { title: 'Operators', section: 'operators', body };
+  }
+
+  private async show(visit: Visit): Promise<View> {
+    const operator = await this.operators.get(nameOf(visit));
+    const { name, role, createdAt, disabledAt } = operator;
+    const own = html`<p>
+      This is you. <a href="${PASSWORD_PATH}">Change your password</a>. Another operator can change the rest.
+    </p>`;
+    const body = html`<section class="card">
+        ${facts([
+          ['State', stateOf(disabledAt)],
+          ['Role', `${role}: ${ROLES[role]}`],
+          ['Created', time(createdAt)],
+          ['Disabled', disabledAt === null ? null : time(disabledAt)],
+          ['Changes', html`<a href="${hrefOf('/ops/audit', { actor: `operator:${name}` })}">in the audit</a>`],
+        ])}
+      </section>
+      ${isOwn(visit, name) ? own : visit.mayChange ? changes(visit, operator) : null}`;
+    return { title: `Operator ${name}`, section: 'operators', body };
+  }
+}
+
+/** `createdAt` is null for the operator whom the settings name. */
+type Listed = Pick<Operator, 'name' | 'role' | 'disabledAt'> & { createdAt: number | null };
+
+const COLUMNS = [
+  {
+    name: 'Name',
+    cell: ({ name, createdAt }: Listed) =>
+      createdAt === null ? name : html`<a href="${PATH}/${encodeURIComponent(name)}">${name}</a>`,
+  },
+  { name: 'Role', cell: ({ role }: Listed) => role },
+  { name: 'State', cell: ({ disabledAt }: Listed) => stateOf(disabledAt) },
+  {
+    name: 'Created',
+    cell: ({ createdAt }: Listed) =>
+      createdAt === null ? html`<span class="dim">from OPS_USER</span>` : time(createdAt),
+  },
+];
+
+const roleField = (current: OperatorRole): Html =>
+  selectField(
+    { name: 'role', label: 'Role', value: current },
+    Object.entries(ROLES).map(([role, meaning]) => [role, `${role}: ${meaning}`]),
+  );
+
+function changes(visit: Visit, { role, disabledAt }: Operator): Html {
+  const [access, hint] =
+    disabledAt === null
+      ? ['disable', 'Disabling ends all sessions at once, and refuses sign-in.']
+      : ['enable', 'Enabling allows sign-in again.'];
+  return html`<div class="columns">
+    <section class="card">
+      <h2>Role</h2>
+      ${visit.form('role', roleField(role))}
+    </section>
+    <section class="card">
+      <h2>Password</h2>
+      <p class="dim">The next page shows the new password, once. The operator’s sessions end.</p>
+      ${visit.form('password')}
+    </section>
+    <section class="card">
+      <h2>Access</h2>
+      <p class="dim">${hint}</p>
+      ${visit.form(access)}
+    </section>
+  </div>`;
+}
+
+/** The only page that shows the password. */
+function newPassword({ name, role }: Operator, password: string): View {
+  const body = html`${notice('warning', 'Copy the password now. It is not shown again.')}
+    <section class="card">
+      ${facts([
+        ['Name', name],
+        ['Role', role],
+        ['Password', copiedId(password)],
+        ['Sign in at', html`<code>${SIGN_IN_PATH}</code>`],
+      ])}
+    </section>
+    <p><a href="${PATH}">All operators</a></p>`;
+  return { title: `Password of ${name}`, section: 'operators', body };
+}
+
+const nameOf = ({ params: { name = '' } }: Visit): string => name;
+
+const isOwn = ({ request }: Visit, name: string): boolean =>
+  signedInOf(request)?.name.toLowerCase() === name.toLowerCase();
+
+/** So that nobody locks themselves out. */
+function notOwn(visit: Visit): string {
+  const name = nameOf(visit);
+  if (isOwn(visit, name))
+    throw conflict('this is your own account; another operator can disable it, change its role or its password');
+  return name;
+}

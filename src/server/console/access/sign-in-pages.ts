@@ -1,0 +1,151 @@
+import { Injectable } from '@nestjs/common';
+import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../auth/sign-in/passwords.js';
+import { html } from '../../../http/html.js';
+import { isSealed, seal } from '../../../http/pages/form-token.js';
+import { unprocessable } from '../../../http/problem.js';
+import { OperatorSignIn } from '../../../operators/operator-sign-in.js';
+import { OperatorsService } from '../../../operators/operators.service.js';
+import { hiddenField, textOf } from '../fields/fields.js';
+import { FORM_FIELD, unrestrictedForm } from '../frame/form.js';
+import { PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
+import type { Page, View, Visit } from '../frame/pages.js';
+import { notice } from '../frame/parts.js';
+import { type SignedIn, signedInOf } from '../frame/signed-in.js';
+import { BrowserSessions } from './browser-sessions.js';
+
+/** The pages that a sign-in may lead to. Anything else would be an open redirector. */
+const RETURN_TO = /^\/ops([/?][\x21-\x5b\x5d-\x7e]*)?$/;
+const FORM_AGE_MS = 3_600_000;
+
+/** Signing in and out, and the operator's own password. */
+@Injectable()
+export class SignInPages {
+  constructor(
+    private readonly signIns: OperatorSignIn,
+    private readonly operators: OperatorsService,
+    private readonly sessions: BrowserSessions,
+  ) {}
+
+  readonly pages: Page[] = [
+    {
+      path: SIGN_IN_PATH,
+      show: (visit) => {
+        const returnTo = returnPath(visit.query.return_to);
+        return signedInOf(visit.request) ? returnTo : this.signInPage(visit, { returnTo, name: '', fault: null });
+      },
+      actions: { 'sign-in': { at: '', button: 'Sign in', kind: 'primary', answer: (_, visit) => this.signIn(visit) } },
+    },
+    {
+      path: SIGN_OUT_PATH,
+      show: () => '/ops',
+      actions: {
+        'sign-out': {
+          at: '',
+          button: 'Sign out',
+          answer: async (_, { request, reply }) => {
+            await this.sessions.end(request, reply);
+            return SIGN_IN_PATH;
+          },
+        },
+      },
+    },
+    {
+      path: PASSWORD_PATH,
+      show: (visit) => this.passwordPage(visit),
+      actions: {
+        change: {
+          at: '',
+          button: 'Change password',
+          kind: 'primary',
+          done: 'Your password is changed.',
+          run: (fields, visit) => this.setPassword(fields, visit),
+        },
+      },
+    },
+  ];
+
+  private async signIn(visit: Visit): Promise<View | string> {
+    const { request, reply } = visit;
+    const fields = (request.body ?? {}) as Record<string, unknown>;
+    const browser = this.sessions.formToken(request);
+    const returnTo = returnPath(fields.return_to);
+    const name = textOf(fields.name);
+    const password = typeof fields.password === 'string' ? fields.password : '';
+    const isValid = browser !== null && isSealed(browser, SIGN_IN_PATH, fields[FORM_FIELD], FORM_AGE_MS);
+    const token = isValid ? await this.signIns.signIn({ name, password }, request) : null;
+    if (token === null) {
+      const fault = isValid
+        ? 'The name or the password is wrong.'
+        : 'This form is no longer valid. Sign in again; your browser must accept cookies of this server.';
+      return { ...this.signInPage(visit, { returnTo, name, fault }), status: 403 };
+    }
+    await this.sessions.begin(request, reply, token);
+    return returnTo;
+  }
+
+  /** Asks for the current password, so that somebody else at an open browser cannot take the account over. */
+  private async setPassword({ current = '', password = '' }: Record<string, string>, visit: Visit): Promise<void> {
+    const { request, reply, actor } = visit;
+    const { name } = signedInOf(request) as SignedIn;
+    await this.operators.get(name);
+    if (!(await this.signIns.confirm({ name, password: current }, request)))
+      throw unprocessable('the current password is wrong');
+    await this.operators.setPassword(name, password, actor);
+    const token = await this.signIns.signIn({ name, password }, request);
+    if (token !== null) await this.sessions.begin(request, reply, token);
+  }
+
+  private signInPage(
+    { request, reply }: Visit,
+    { returnTo, name, fault }: { returnTo: string; name: string; fault: string | null },
+  ): View {
+    const browser = this.sessions.formToken(request) ?? this.sessions.newFormToken(request, reply);
+    const body = html`${fault === null ? null : notice('bad', fault)}
+      <form method="post" action="${SIGN_IN_PATH}" class="change">
+        ${hiddenField(FORM_FIELD, seal(browser, SIGN_IN_PATH))} ${hiddenField('return_to', returnTo)}
+        <label>
+          Name
+          <input name="name" value="${name}" autocomplete="username" autocapitalize="none" required />
+        </label>
+        <label>
+          Password
+          <input name="password" type="password" autocomplete="current-password" required />
+        </label>
+        <button class="primary">Sign in</button>
+      </form>`;
+    return { title: 'Sign in', section: null, body };
+  }
+
+  private passwordPage({ request }: Visit): View {
+    const { name } = signedInOf(request) as SignedIn;
+    const fields = html`<label>
+        Current password
+        <input name="current" type="password" autocomplete="current-password" required />
+      </label>
+      <label>
+        New password
+        <input
+          name="password"
+          type="password"
+          autocomplete="new-password"
+          minlength="${MIN_PASSWORD_LENGTH}"
+          maxlength="${MAX_PASSWORD_LENGTH}"
+          required
+        />
+        <span class="hint">At least ${MIN_PASSWORD_LENGTH} characters. Your other sessions end.</span>
+      </label>`;
+    const form = { action: PASSWORD_PATH, body: fields, button: 'Change password', kind: 'primary' } as const;
+    const body = this.operators.isFirst(name)
+      ? html`<p>
+          Your name and password are the settings <code>OPS_USER</code> and <code>OPS_PASSWORD</code> of the server.
+          Change them there, and restart Usher. All sessions of this operator then end.
+        </p>`
+      : unrestrictedForm(request, form);
+    return { title: 'Your password', section: null, body };
+  }
+}
+
+const returnPath = (given: unknown): string => {
+  const path = textOf(given);
+  return RETURN_TO.test(path) && !path.startsWith(SIGN_IN_PATH) ? path : '/ops';
+};

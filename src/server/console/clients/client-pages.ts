@@ -1,0 +1,119 @@
+import { Injectable } from '@nestjs/common';
+import { ClientAccount } from '../../../account/client-account.js';
+import { ClientApplications } from '../../../clients/client-applications.js';
+import { ClientsService } from '../../../clients/clients.service.js';
+import { SecretRotation } from '../../../clients/secrets/secret-rotation.js';
+import { unprocessable } from '../../../http/problem.js';
+import { parseDuration } from '../../../values/duration.js';
+import { type TestResult, TestNotifications } from '../../../webhooks/api/test-notifications.js';
+import type { Action, Page, View, Visit } from '../frame/pages.js';
+import { ClientDetailsReader } from './client-details.js';
+import { OVERLAPS } from './client-forms.js';
+import { clientPage } from './client-page.js';
+import { CLIENTS_PATH, issued } from './clients-pages.js';
+import { applicationFields } from './new-clients.js';
+
+/** The page of one client. Each change is made by the service that the command line uses too. */
+@Injectable()
+export class ClientPages {
+  readonly pages: Page[];
+
+  constructor(
+    private readonly details: ClientDetailsReader,
+    private readonly account: ClientAccount,
+    private readonly clients: ClientsService,
+    private readonly rotation: SecretRotation,
+    private readonly tests: TestNotifications,
+    applications: ClientApplications,
+  ) {
+    const actions: Record<string, Action> = {
+      rename: {
+        button: 'Rename',
+        done: 'The client has its new name.',
+        run: ({ name = '' }, visit) => clients.rename(idOf(visit), name.trim(), visit.actor),
+      },
+      'notify-url': {
+        button: 'Set the Notify URL',
+        done: 'The Notify URL is set. Pending notifications still go to the URL that they were made with.',
+        run: (fields, visit) => this.setNotifyUrl(fields, visit),
+      },
+      test: {
+        button: 'Send a test notification to the present URL',
+        answer: (_, visit) => this.test(visit),
+      },
+      contact: {
+        button: 'Set the contact',
+        done: 'The contact is set.',
+        run: ({ contact = '' }, visit) => clients.setContact(idOf(visit), contact.trim() || null, visit.actor),
+      },
+      application: {
+        button: 'Set grants and redirect URIs',
+        done: 'Grants and redirect URIs are set.',
+        run: (fields, visit) => applications.configure(idOf(visit), applicationFields(fields), visit.actor),
+      },
+      rotate: {
+        button: 'Issue a new secret',
+        kind: 'danger',
+        confirm: 'The integrator will get the new secret from me',
+        answer: (fields, visit) => this.rotate(fields, visit),
+      },
+      'finish-rotation': {
+        button: 'End the old secret now',
+        kind: 'danger',
+        confirm: 'The integrator uses the new secret',
+        done: 'Only the new secret is valid now.',
+        run: (_, visit) => rotation.finish(idOf(visit), visit.actor),
+      },
+      'revoke-tokens': {
+        button: 'Revoke all tokens',
+        kind: 'danger',
+        confirm: 'The client must request new tokens',
+        done: 'All tokens are revoked. Within 5 s every process refuses them.',
+        run: (_, visit) => clients.revokeTokens(idOf(visit), visit.actor),
+      },
+      disable: {
+        button: 'Disable the client',
+        kind: 'danger',
+        confirm: 'The client cannot use the API any more',
+        done: 'The client is disabled, and its tokens are revoked.',
+        run: (_, visit) => clients.setDisabled(idOf(visit), true, visit.actor),
+      },
+      enable: {
+        button: 'Enable the client',
+        done: 'The client is enabled. It must request new tokens.',
+        run: (_, visit) => clients.setDisabled(idOf(visit), false, visit.actor),
+      },
+    };
+    this.pages = [{ path: `${CLIENTS_PATH}/:id`, show: (visit) => this.show(visit), actions }];
+  }
+
+  private async show(visit: Visit, test: TestResult | null = null): Promise<View> {
+    const details = await this.details.read(idOf(visit));
+    return { title: details.client.name, section: 'clients', body: clientPage(visit, details, test) };
+  }
+
+  private async setNotifyUrl({ notifyUrl = '', isTested }: Record<string, string>, visit: Visit): Promise<void> {
+    const [id, url] = [idOf(visit), notifyUrl.trim()];
+    if (isTested !== 'yes') await this.clients.setNotifyUrl(id, url, visit.actor);
+    else await this.account.setNotifyUrl(await this.clients.get(id), { notifyUrl: url }, visit.actor);
+  }
+
+  /** A test is not stored, so the answer itself shows its result. */
+  private async test(visit: Visit): Promise<View> {
+    const client = await this.clients.get(idOf(visit));
+    if (client.notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
+    return this.show(visit, await this.tests.sendTo(client, client.notifyUrl));
+  }
+
+  /** No other page may ever show the secret. */
+  private async rotate(fields: Record<string, string>, visit: Visit): Promise<View> {
+    const client = await this.clients.get(idOf(visit));
+    const [overlap] = OVERLAPS.find(([value]) => value === fields.overlap) ?? [];
+    if (overlap === undefined) throw unprocessable('choose how long both secrets are valid');
+    const options = { revokeTokens: fields.revokeTokens === 'yes', actor: visit.actor };
+    const rotated = await this.rotation.rotate(client.id, parseDuration(overlap) ?? 0, options);
+    return issued(`New secret of ${client.name}`, { client, ...rotated, quickStart: null });
+  }
+}
+
+const idOf = ({ params: { id = '' } }: Visit): string => id;

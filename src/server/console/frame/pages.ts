@@ -1,0 +1,191 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { actorOf } from '../../../audit/request-actor.js';
+import { logServerError, problemOf, sendProblem } from '../../../http/error-response.js';
+import { idOfRequest } from '../../../http/exchange.js';
+import { type Html, html } from '../../../http/html.js';
+import { Problem, unprocessable } from '../../../http/problem.js';
+import type { Actor } from '../../../values/actor.js';
+import { FORM_ROUTE } from '../../request-bodies.js';
+import { textOf } from '../fields/fields.js';
+import { formFields, postForm } from './form.js';
+import { type ConsolePage, OPS_HEADERS, SCRIPT_PATH, sendConsolePage } from './frame.js';
+import { notice, sentence } from './parts.js';
+import { CONSOLE_SCRIPT } from './script.js';
+import { mayChange, signedInOf } from './signed-in.js';
+
+/** One page of the console. Its forms are actions below its address. */
+export interface Page {
+  /** Such as `/ops/members/:id`. */
+  path: string;
+  /** The page, or the address of another one. */
+  show(visit: Visit): View | string | Promise<View | string>;
+  /** By name, which is also the last part of the address that the form is posted to. */
+  actions?: Record<string, Action>;
+  /** What the page says after an action of another page, by the action's name. */
+  notices?: Record<string, string>;
+}
+
+/** What a page shows. `status` is 200 unless it says otherwise. */
+export type View = ConsolePage & { status?: number };
+
+/** What a form of a page does. It has either `run` or `answer`. */
+export interface Action {
+  /** The text of the button. */
+  button: string;
+  kind?: 'primary' | 'danger';
+  /** The text of a checkbox that must be ticked. */
+  confirm?: string;
+  /** Where the form is posted to, below the page. Default: its name. */
+  at?: string;
+  /** What the page says after it. */
+  done?: string;
+  /** Afterwards the browser is led to the page, which says what was done. */
+  run?(fields: Record<string, string>, visit: Visit): Promise<unknown>;
+  /** Shows a page that has no address of its own, such as a new secret, or leads to another one. */
+  answer?(fields: Record<string, string>, visit: Visit): Promise<View | string>;
+}
+
+/** A form that was refused: its action, what was given, and why. The page is shown again with it. */
+export interface Refusal {
+  form: string;
+  given: Record<string, string>;
+  problem: Problem;
+}
+
+/** One request to a page. */
+export class Visit {
+  refusal: Refusal | null = null;
+
+  constructor(
+    private readonly page: Page,
+    readonly request: FastifyRequest,
+    readonly reply: FastifyReply,
+  ) {}
+
+  get params(): Record<string, string> {
+    return this.request.params as Record<string, string>;
+  }
+
+  get query(): Record<string, unknown> {
+    return this.request.query as Record<string, unknown>;
+  }
+
+  get actor(): Actor {
+    return actorOf(this.request);
+  }
+
+  get requestId(): string {
+    return idOfRequest(this.request);
+  }
+
+  get mayChange(): boolean {
+    return mayChange(this.request);
+  }
+
+  /** The address of the page. */
+  get path(): string {
+    return this.page.path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(this.params[name] ?? ''));
+  }
+
+  /** The form of an action of this page; null for a viewer. */
+  form(name: string, body: Html | null = null): Html | null {
+    const action = this.page.actions?.[name];
+    if (!action) throw new Error(`${this.page.path} has no action ${name}`);
+    const { button, kind = 'normal', confirm } = action;
+    return postForm(this.request, { action: this.addressOf(name, action), body, button, kind, confirm });
+  }
+
+  /** The value and the fault of a field: what was refused in the form, otherwise `value`. */
+  field(form: string, name: string, value: string): { name: string; value: string; fault?: string } {
+    const { refusal } = this;
+    if (refusal?.form !== form) return { name, value };
+    return { name, value: refusal.given[name] ?? '', fault: faultText(refusal.problem) };
+  }
+
+  async get(): Promise<View | string> {
+    return this.page.show(this);
+  }
+
+  /** Runs an action. What a person can correct is shown on the page. */
+  async post(name: string, action: Action): Promise<View | string> {
+    const given = formFields(this.request);
+    try {
+      if (action.confirm !== undefined && given.confirmed !== 'yes') throw unprocessable('tick the box to confirm');
+      if (action.answer) return await action.answer(given, this);
+      await action.run?.(given, this);
+      return `${this.path}${action.done === undefined ? '' : `?done=${name}`}`;
+    } catch (error) {
+      if (!(error instanceof Problem) || !CORRECTABLE.includes(error.getStatus())) throw error;
+      this.refusal = { form: name, given, problem: error };
+      return this.get();
+    }
+  }
+
+  /** What was done or refused just now, above the content of the page. */
+  notices(): Html | null {
+    if (this.refusal) {
+      const fault = faultText(this.refusal.problem);
+      return notice('bad', signedInOf(this.request) ? `Nothing was changed. ${fault}` : fault);
+    }
+    const name = textOf(this.query.done);
+    const { notices = {}, actions = {} } = this.page;
+    const text = Object.hasOwn(notices, name) ? notices[name] : Object.hasOwn(actions, name) && actions[name]?.done;
+    return text ? notice('good', text) : null;
+  }
+
+  private addressOf(name: string, { at = name }: Action): string {
+    return at === '' ? this.path : `${this.path}/${at}`;
+  }
+}
+
+/** What a person can correct in a form. Everything else is an error of its own page. */
+const CORRECTABLE = [400, 409, 422, 429];
+
+/** The detail as a sentence, without the name of the field before it. */
+export function faultText({ errors, detail }: Problem): string {
+  return sentence(errors?.map(({ message }) => message).join('; ') ?? detail);
+}
+
+/** Adds the routes of pages, and their script. Their errors are pages too. */
+export function mountPages(scope: FastifyInstance, pages: Page[]): void {
+  scope.setErrorHandler(sendConsoleError);
+  scope.get(SCRIPT_PATH, (_, reply) => reply.type('text/javascript; charset=utf-8').send(CONSOLE_SCRIPT));
+  for (const page of pages) {
+    scope.get(page.path, async (request, reply) => {
+      const visit = new Visit(page, request, reply);
+      return send(visit, await visit.get());
+    });
+    for (const [name, action] of Object.entries({ ...page.actions })) {
+      const { at = name } = action;
+      scope.post(at === '' ? page.path : `${page.path}/${at}`, { config: FORM_ROUTE }, async (request, reply) => {
+        const visit = new Visit(page, request, reply);
+        return send(visit, await visit.post(name, action));
+      });
+    }
+  }
+}
+
+function send(visit: Visit, answer: View | string): FastifyReply {
+  const { request, reply } = visit;
+  if (typeof answer === 'string') return reply.redirect(answer, 303);
+  const { refusal } = visit;
+  const { status = refusal?.problem.getStatus() ?? 200, ...view } = answer;
+  void reply.headers(refusal?.problem.headers ?? {});
+  const body = html`${visit.notices()} ${view.body}`;
+  sendConsolePage(request, reply, { ...view, body }, status);
+  return reply;
+}
+
+/** Answers an error as a page where a browser asks for one, otherwise as problem details. */
+export function sendConsoleError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const problem = problemOf(error);
+  if (problem.getStatus() >= 500) logServerError(request, error);
+  void reply.headers({ ...OPS_HEADERS, ...problem.headers });
+  if (!wantsPage(request)) return sendProblem(reply, problem);
+  const body = html`${notice('bad', sentence(problem.detail))}
+    <p><a href="/ops">Back to the overview</a></p>`;
+  sendConsolePage(request, reply, { title: problem.title, section: null, body }, problem.getStatus());
+}
+
+/** Whether a browser opens a page with this request. */
+export const wantsPage = ({ headers }: FastifyRequest): boolean => (headers.accept ?? '').includes('text/html');

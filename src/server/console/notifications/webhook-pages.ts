@@ -1,0 +1,162 @@
+import { Injectable } from '@nestjs/common';
+import { type Html, html } from '../../../http/html.js';
+import type { DeliveryPlan } from '../../../webhooks/delivery-plan.js';
+import { WebhookList } from '../../../webhooks/search/webhook-list.js';
+import type { WebhookDetails } from '../../../webhooks/webhook-queries.js';
+import { WebhookService } from '../../../webhooks/webhook.service.js';
+import type { AttemptView, WebhookView } from '../../../webhooks/webhook-view.js';
+import { ClientDirectory } from '../clients/client-directory.js';
+import type { Page, View, Visit } from '../frame/pages.js';
+import {
+  clientLink,
+  copiedId,
+  emptyState,
+  facts,
+  orderLink,
+  receiverLink,
+  statusBadge,
+  time,
+  webhookLink,
+} from '../frame/parts.js';
+
+/** One webhook: what became of it, its attempts as a timeline, and what to do. */
+@Injectable()
+export class WebhookPages {
+  constructor(
+    private readonly webhooks: WebhookService,
+    private readonly list: WebhookList,
+    private readonly clients: ClientDirectory,
+  ) {}
+
+  readonly pages: Page[] = [
+    {
+      path: '/ops/webhooks/:id',
+      show: (visit) => this.show(visit),
+      actions: {
+        resend: {
+          button: 'Send again',
+          kind: 'primary',
+          answer: async (_, visit) => {
+            const { requestId, actor } = visit;
+            return `/ops/webhooks/${(await this.webhooks.resend(idOf(visit), { requestId, actor })).id}`;
+          },
+        },
+      },
+    },
+  ];
+
+  private async show(visit: Visit): Promise<View> {
+    const id = idOf(visit);
+    const shown = await this.webhooks.show(id);
+    const { clientId, referenceId, status } = shown.webhook;
+    const [client, chain, text] = await Promise.all([
+      this.clients.find(clientId),
+      this.list.ofOrder(referenceId),
+      this.list.bodyOf(id),
+    ]);
+    const { webhook, plan } = shown;
+    const body = html`<section class="card">
+        ${summary(webhook, client?.name ?? '')} ${whatToDo(visit, webhook, chain)}
+      </section>
+      ${chain.length > 1 ? chainOf(chain, id) : null}
+      <h2>Attempts</h2>
+      ${timeline(shown)} ${plan && planned(plan)} ${text === null ? null : bodyOf(text)}`;
+    const isLive = status === 'PENDING';
+    return { title: `Notification ${id}`, section: 'notifications', body, isLive };
+  }
+}
+
+const idOf = ({ params: { id = '' } }: Visit): string => id;
+
+const summary = (webhook: WebhookView, clientName: string): Html =>
+  facts([
+    ['Status', statusBadge(webhook.status)],
+    ['Id', copiedId(webhook.id)],
+    ['Order', orderLink(webhook.referenceId)],
+    ['Client', clientLink({ id: webhook.clientId, name: clientName })],
+    ['Member', webhook.ownerId],
+    ['Receiver', webhook.notifyUrl && receiverLink(new URL(webhook.notifyUrl).host)],
+    ['Notify URL', webhook.notifyUrl ?? 'deleted because of its age'],
+    ['Created', since(webhook.createdAt)],
+    ['Next attempt', webhook.nextAttemptAt && since(webhook.nextAttemptAt)],
+    ['Ended', webhook.finishedAt && since(webhook.finishedAt)],
+    ['Resend of', webhook.resendOf && webhookLink(webhook.resendOf)],
+  ]);
+
+function timeline({ webhook: { status, notifyUrl }, attempts }: WebhookDetails): Html {
+  if (attempts.length === 0)
+    return emptyState(
+      notifyUrl === null ? 'Deleted because of their age.' : 'None yet. The first one is made at once.',
+    );
+  return html`<ol class="timeline">
+    ${attempts.map((one) => attemptStory(one, status))}
+  </ol>`;
+}
+
+/** One attempt in the timeline: when, how it ended, what that means, what to do, and what the receiver answered. */
+function attemptStory(attempt: AttemptView, status: WebhookView['status']): Html {
+  const { number, startedAt, durationMs, phase, address, responseStatus, error, diagnosis, responseSnippet } = attempt;
+  const unknown = status === 'PENDING' ? 'in progress, or cut off' : 'cut off';
+  const verdict = durationMs === null ? unknown : (error ?? 'delivered');
+  const kind = error === null && durationMs !== null ? 'good' : 'bad';
+  const technical = [
+    responseStatus === null ? null : `status ${responseStatus}`,
+    durationMs === null ? null : `${durationMs} ms`,
+    phase === null ? null : `reached ${phase}`,
+    address,
+  ];
+  return html`<li class="is-${kind}">
+    <p><strong>${number}</strong> ${time(Date.parse(startedAt))}</p>
+    <p class="${kind}">${verdict}</p>
+    ${diagnosis && html`<p>${diagnosis.meaning} <strong>${diagnosis.remedy}</strong></p>`}
+    <p class="dim">${technical.filter((fact) => fact !== null).join(' · ')}</p>
+    ${responseSnippet === null ? null : html`<pre>${responseSnippet}</pre>`}
+  </li>`;
+}
+
+const since = (text: string): Html => time(Date.parse(text));
+
+/** A FAILED webhook that nothing has followed can be sent again; the Notify URL may have to be repaired before. */
+function whatToDo(visit: Visit, webhook: WebhookView, chain: WebhookView[]): Html | null {
+  const { id, clientId, status, notifyUrl, eventType } = webhook;
+  const later = chain.findLast((one) => one.id > id && one.eventType === eventType);
+  const repair = html`<a class="button" href="/ops/clients/${encodeURIComponent(clientId)}#notify-url"
+    >Repair the Notify URL</a
+  >`;
+  if (status === 'SUCCESS' || notifyUrl === null) return null;
+  if (status === 'PENDING') return html`<p class="actions">${repair}</p>`;
+  if (later) return html`<p class="actions">Sent again as ${webhookLink(later.id)} ${statusBadge(later.status)}</p>`;
+  return html`<div class="actions">${visit.form('resend')} ${repair}</div>`;
+}
+
+/** Each notification of the order, so that it is seen whether it arrived in the end. */
+const chainOf = (chain: WebhookView[], shown: string): Html =>
+  html`<h2>Notifications of this order</h2>
+    <ol>
+      ${chain.map(
+        ({ id, status, createdAt, resendOf }) =>
+          html`<li>
+            ${webhookLink(id)} ${statusBadge(status)} ${resendOf === null ? 'created' : 'sent again'}
+            ${since(createdAt)} ${id === shown ? html`<strong>(this one)</strong>` : null}
+          </li>`,
+      )}
+    </ol>`;
+
+const planned = ({ attempts, failedNotBefore }: DeliveryPlan): Html =>
+  html`<h2>What follows</h2>
+    <ol class="timeline">
+      ${attempts.map(
+        ({ number, notBefore }) =>
+          html`<li>
+            <p><strong>${number}</strong> not before ${since(notBefore)}</p>
+          </li>`,
+      )}
+      <li><p>FAILED not before ${since(failedNotBefore)}, if every attempt fails</p></li>
+    </ol>`;
+
+const bodyOf = (body: string): Html =>
+  html`<h2>Body</h2>
+    <details>
+      <summary>Show the exact text that is signed and sent (${Buffer.byteLength(body)} bytes)</summary>
+      <pre>${body}</pre>
+    </details>`;
