@@ -59,7 +59,7 @@ export {
 export { type ResendHolder, type StartOptions, WebhookResends } from './webhooks/undelivered/webhook-resends.js';
 export type { WebhookResend } from './webhooks/undelivered/webhook-resend.entity.js';
 export type { WebhookCriteria } from './webhooks/search/webhook-criteria.js';
-export type { DeliveryPlan } from './webhooks/delivery-plan.js';
+export type { DeliveryPlan } from './webhooks/webhook-view.js';
 export type { DiagnosisCode } from './webhooks/transport/diagnosis.js';
 export type { WebhookStatus } from './webhooks/webhook.entity.js';
 export { WebhookModule, WebhookRoutesModule } from './webhooks/webhook.module.js';

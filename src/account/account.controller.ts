@@ -1,13 +1,12 @@
 import { Body, Controller, Get, Headers, HttpCode, Post, Put, UseFilters, UseGuards } from '@nestjs/common';
 import { z } from 'zod';
-import { RequestActor } from '../audit/request-actor.js';
+import { RequestActor } from '../http/exchange.js';
 import { CurrentClient } from '../auth/bearer/bearer.guard.js';
 import type { Client } from '../clients/client.entity.js';
 import { parseBasicHeader } from '../http/basic-credentials.js';
 import { ProblemFilter } from '../http/error-response.js';
 import { UsherRoutes } from '../http/oauth-route.js';
-import { validated } from '../http/problem.js';
-import { KNOWN_QUERY } from '../http/query.guard.js';
+import { KNOWN_QUERY, validated } from '../http/problem.js';
 import type { Actor } from '../values/actor.js';
 import type { AccountView, ChangedNotifyUrl, NewSecret } from './account-view.js';
 import { AccountGuard } from './account.guard.js';

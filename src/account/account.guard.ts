@@ -1,12 +1,11 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { FailureCounts } from '../audit/failure-counts.js';
-import { addressOf } from '../audit/request-actor.js';
+import { addressOf, type HttpResponse, setHeaders } from '../http/exchange.js';
 import { BasicGuard, type OAuthRequest } from '../auth/client-authentication/client-authentication.js';
 import { ClientSecrets } from '../clients/secrets/client-secrets.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { BASIC_CHALLENGE } from '../http/error-response.js';
-import { type HttpResponse, setHeaders } from '../http/exchange.js';
 import { NO_STORE } from '../http/oauth-route.js';
 import { Problem, unauthorized } from '../http/problem.js';
 

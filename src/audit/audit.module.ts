@@ -1,8 +1,7 @@
 import { Global, Inject, Injectable, Logger, Module } from '@nestjs/common';
 import { type DataSource, type EntityManager, type FindOptionsWhere, MoreThanOrEqual } from 'typeorm';
-import { AfterCommit } from '../database/after-commit.js';
+import { AfterCommit, databaseNow } from '../database/sql.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
-import { databaseNow } from '../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { type Actor, fitting } from '../values/actor.js';
 import { newId } from '../values/identifier.js';

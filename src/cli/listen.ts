@@ -5,7 +5,7 @@ import { command } from './command.js';
 import { type Received, startLocalReceiver } from './local-receiver.js';
 import { dim, fields, green, printable, printableLine, red } from './output.js';
 import { clientSecretFrom } from './secret-input.js';
-import { parseUrl } from '../values/urls/parse-url.js';
+import { parseUrl } from '../values/urls/notify-url.js';
 
 interface ListenOptions {
   secretStdin?: boolean;

@@ -1,10 +1,9 @@
 import { type Command, Option } from 'commander';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../server/settings/settings.js';
-import type { DeliveryPlan } from '../webhooks/delivery-plan.js';
-import type { AttemptView, WebhookView } from '../webhooks/webhook-view.js';
-import type { UndeliveredNotification } from '../webhooks/undelivered/undelivered-webhooks.js';
+import type { AttemptView, DeliveryPlan, WebhookView } from '../webhooks/webhook-view.js';
 import type { WebhookStatus } from '../webhooks/webhook.entity.js';
+import type { UndeliveredNotification } from '../webhooks/undelivered/undelivered-webhooks.js';
 import { command, group, withServices } from './command.js';
 import { fields, print, printable, table } from './output.js';
 import { positive } from './values.js';

@@ -1,4 +1,4 @@
-import { parseUrl } from '../values/urls/parse-url.js';
+import { parseUrl } from '../values/urls/notify-url.js';
 export const MAX_REDIRECT_URI_LENGTH = 2_048;
 
 const LOOPBACK = ['127.0.0.1', '[::1]', 'localhost'];

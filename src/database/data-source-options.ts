@@ -2,14 +2,14 @@ import { connect, Socket } from 'node:net';
 import { DataSource, type DataSourceOptions, type EntityTarget } from 'typeorm';
 import { MAX_TIMER_MS } from '../values/duration.js';
 import type { ResolvedOptions } from '../usher.options.js';
-import { socketHost } from '../values/urls/connection-url.js';
+import { socketHost } from '../values/urls/notify-url.js';
 import { loadPackage } from '../values/optional-package.js';
 import type { RetryPolicy } from '../values/retry-schedule.js';
 import { StartUpError, unreachable } from '../values/start-up-error.js';
-import { loadPg, PoolSockets } from './data-source.js';
+import { loadPg } from './data-source.js';
 import type { EmbeddedPostgres } from './embedded/index.js';
 import { usherMigrations } from './migrator.js';
-import { isDatabaseDown, isolateSessions } from './sql.js';
+import { isDatabaseDown, isolateSessions, PoolSockets } from './sql.js';
 import { prepareStatements } from './statements/statement.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;

@@ -1,9 +1,6 @@
-import type { Socket } from 'node:net';
-import { Logger } from '@nestjs/common';
 import type pg from 'pg';
-import type { AfterQueryEvent, DataSource, EntitySubscriberInterface, EntityTarget } from 'typeorm';
+import type { DataSource, EntityTarget } from 'typeorm';
 import { loadPackage } from '../values/optional-package.js';
-import { isReadOnly } from './sql.js';
 
 /**
  * Injects the `DataSource` that holds Usher's tables: the application's own, or one that Usher opened. The value is that of
@@ -37,36 +34,3 @@ export function readingFromPrimary(dataSource: DataSource): DataSource {
 
 /** The driver of Postgres. A host whose database is on MySQL and whose queue is on Redis does not install it. */
 export const loadPg = async (): Promise<typeof pg> => (await loadPackage('pg', () => import('pg'))).default;
-
-/** While the server stays read-only, its connections are closed at most this often. */
-const RENEW_EVERY_MS = 1_000;
-
-/**
- * The sockets of a connection pool. When the server refuses to write, all are closed, so that the next queries connect
- * again and resolve its name anew: after a failover the open connections still lead to the old primary.
- */
-export class PoolSockets implements EntitySubscriberInterface {
-  private readonly logger = new Logger('database');
-  private readonly open = new Set<Socket>();
-  private renewedAt = -Infinity;
-
-  keep(socket: Socket): Socket {
-    this.open.add(socket);
-    socket.once('close', () => this.open.delete(socket));
-    return socket;
-  }
-
-  /** Called by TypeORM after every query. */
-  afterQuery({ success, error }: AfterQueryEvent): void {
-    if (!success) this.renewAfter(error);
-  }
-
-  /** Closes all if `error` says that the server refuses to write. */
-  renewAfter(error: unknown): void {
-    if (!isReadOnly(error) || performance.now() - this.renewedAt < RENEW_EVERY_MS) return;
-    this.renewedAt = performance.now();
-    this.logger.debug(`the database is read-only; ${this.open.size} connection(s) are opened again`);
-    for (const socket of this.open)
-      socket.destroy(Object.assign(new Error('the database is read-only'), { code: 'ECONNRESET' }));
-  }
-}

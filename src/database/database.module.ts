@@ -2,7 +2,7 @@ import { type DynamicModule, Inject, Logger, Module, type OnApplicationShutdown 
 import type { DataSource, EntityTarget } from 'typeorm';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { StartUpError } from '../values/start-up-error.js';
-import { AfterCommit } from './after-commit.js';
+import { AfterCommit } from './sql.js';
 import { openDataSource } from './data-source-options.js';
 import { readingFromPrimary, USHER_DATA_SOURCE } from './data-source.js';
 import { DatabaseClock } from './database-clock.js';

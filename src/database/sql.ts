@@ -1,6 +1,16 @@
+import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { DataSource, EntityManager } from 'typeorm';
+import type {
+  AfterQueryEvent,
+  DataSource,
+  EntityManager,
+  EntitySubscriberInterface,
+  QueryRunner,
+  TransactionCommitEvent,
+} from 'typeorm';
 import { dialectOf } from './dialect.js';
+import { Inject, Injectable, Logger } from '@nestjs/common';
+import { USHER_DATA_SOURCE } from './data-source.js';
 
 /** The database's time in milliseconds since 1970. */
 export async function databaseNow(manager: EntityManager): Promise<number> {
@@ -148,4 +158,79 @@ function codeOf(error: unknown): unknown {
   if (typeof error !== 'object' || error === null) return undefined;
   const { code, driverError } = error as { code?: unknown; driverError?: { code?: unknown } };
   return driverError?.code ?? code;
+}
+
+/** What to do when a transaction ends; neither function may throw. */
+interface Callbacks {
+  onCommit: () => void;
+  onRollback: () => void;
+}
+
+/** Runs callbacks after a transaction has ended, whoever opened it. */
+@Injectable()
+export class AfterCommit implements EntitySubscriberInterface {
+  private readonly waiting = new WeakMap<QueryRunner, Callbacks[]>();
+
+  constructor(@Inject(USHER_DATA_SOURCE) dataSource: DataSource) {
+    dataSource.subscribers.push(this);
+  }
+
+  /** Runs one of the two after the transaction of `manager` has ended. */
+  do(manager: EntityManager, onCommit: () => void, onRollback: () => void = () => undefined): void {
+    const runner = manager.queryRunner;
+    if (!runner?.isTransactionActive) throw new Error('AfterCommit needs the entity manager of an open transaction');
+    const callbacks = this.waiting.get(runner) ?? [];
+    if (callbacks.length === 0) this.waiting.set(runner, callbacks);
+    callbacks.push({ onCommit, onRollback });
+  }
+
+  afterTransactionCommit({ queryRunner }: TransactionCommitEvent): void {
+    // A nested transaction only releases a savepoint; the outer transaction is still open.
+    if (queryRunner.isTransactionActive) return;
+    for (const { onCommit } of this.take(queryRunner)) onCommit();
+  }
+
+  afterTransactionRollback({ queryRunner }: TransactionCommitEvent): void {
+    if (queryRunner.isTransactionActive) return;
+    for (const { onRollback } of this.take(queryRunner)) onRollback();
+  }
+
+  private take(queryRunner: QueryRunner): Callbacks[] {
+    const callbacks = this.waiting.get(queryRunner) ?? [];
+    this.waiting.delete(queryRunner);
+    return callbacks;
+  }
+}
+
+/** While the server stays read-only, its connections are closed at most this often. */
+const RENEW_EVERY_MS = 1_000;
+
+/**
+ * The sockets of a connection pool. When the server refuses to write, all are closed, so that the next queries connect
+ * again and resolve its name anew: after a failover the open connections still lead to the old primary.
+ */
+export class PoolSockets implements EntitySubscriberInterface {
+  private readonly logger = new Logger('database');
+  private readonly open = new Set<Socket>();
+  private renewedAt = -Infinity;
+
+  keep(socket: Socket): Socket {
+    this.open.add(socket);
+    socket.once('close', () => this.open.delete(socket));
+    return socket;
+  }
+
+  /** Called by TypeORM after every query. */
+  afterQuery({ success, error }: AfterQueryEvent): void {
+    if (!success) this.renewAfter(error);
+  }
+
+  /** Closes all if `error` says that the server refuses to write. */
+  renewAfter(error: unknown): void {
+    if (!isReadOnly(error) || performance.now() - this.renewedAt < RENEW_EVERY_MS) return;
+    this.renewedAt = performance.now();
+    this.logger.debug(`the database is read-only; ${this.open.size} connection(s) are opened again`);
+    for (const socket of this.open)
+      socket.destroy(Object.assign(new Error('the database is read-only'), { code: 'ECONNRESET' }));
+  }
 }

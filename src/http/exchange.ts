@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
 import { pipeline, type Readable, type Writable } from 'node:stream';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { type Actor, actor } from '../values/actor.js';
 
 /** What Usher reads of a request, on Fastify and on Express alike. */
 export interface HttpRequest {
@@ -131,4 +132,26 @@ export function idOfRequest(request: HttpRequest): string {
 /** Injects the request id, which is also in the log. */
 export const RequestId = createParamDecorator((_: unknown, context: ExecutionContext): string =>
   idOfRequest(context.switchToHttp().getRequest<HttpRequest>()),
+);
+
+const actors = new WeakMap<object, Actor>();
+
+/** The client's address, as the application's `trust proxy` setting has it; null if it is not known. */
+export const addressOf = ({ ip = '' }: HttpRequest): string | null => plainAddress(ip);
+
+/** Remembers who a request authenticated as, for {@link RequestActor}. */
+export function setActor(request: HttpRequest, kind: 'operator' | 'internal', user: string): void {
+  actors.set(rawRequest(request), actor(kind, user, addressOf(request)));
+}
+
+export function actorOf(request: HttpRequest & { user?: { id: string } | null }): Actor {
+  const known = actors.get(rawRequest(request));
+  if (known) return known;
+  if (!request.user) throw new Error('@RequestActor() needs a guard of Usher');
+  return actor('client', request.user.id, addressOf(request));
+}
+
+/** Injects who makes the request, for the audit: a client, the operator, or an order service. */
+export const RequestActor = createParamDecorator((_: unknown, context: ExecutionContext): Actor =>
+  actorOf(context.switchToHttp().getRequest<HttpRequest>()),
 );

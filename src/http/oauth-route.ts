@@ -79,16 +79,17 @@ export type Parameters = Record<string, unknown>;
 /** Parses a JSON object in UTF-8. A leading byte order mark is ignored (RFC 8259 §8.1). */
 export function parseJsonParameters(bytes: Uint8Array): Parameters {
   if (bytes.length === 0) throw new OAuthError('invalid_request', 'the body is missing; send a JSON object');
-  const [text, body] = parseOrThrow(() => textAndValue(bytes), 'the body is not valid JSON in UTF-8');
+  let text: string, body: unknown;
+  try {
+    text = UTF_8.decode(bytes);
+    body = JSON.parse(text);
+  } catch {
+    throw new OAuthError('invalid_request', 'the body is not valid JSON in UTF-8');
+  }
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw new OAuthError('invalid_request', 'the body must be a JSON object');
   if (repeatsMember(text, body)) throw repeatedParameter(repeatedMember(text));
   return body as Parameters;
-}
-
-function textAndValue(bytes: Uint8Array): [text: string, value: unknown] {
-  const text = decodeUtf8(bytes);
-  return [text, JSON.parse(text)];
 }
 
 const JSON_STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
@@ -126,9 +127,9 @@ export function repeatedMember(text: string): string {
 
 /** Parses a form. RFC 6749 §3.2 forbids duplicate parameters. */
 export function parseFormParameters(bytes: Uint8Array): Parameters {
-  const text = parseOrThrow(() => decodeUtf8(bytes), NO_FORM);
+  const text = formOrThrow(() => UTF_8.decode(bytes));
   refuseJson(text);
-  const pairs = parseOrThrow(() => formPairs(text), NO_FORM);
+  const pairs = formOrThrow(() => formPairs(text));
   const parameters = new Map<string, string>();
   for (const [name, value] of pairs) {
     if (parameters.has(name)) throw repeatedParameter(name);
@@ -136,8 +137,6 @@ export function parseFormParameters(bytes: Uint8Array): Parameters {
   }
   return Object.fromEntries(parameters);
 }
-
-const NO_FORM = 'the body is not a valid form in UTF-8';
 
 /** curl and others send a body as a form if they are not told otherwise, whatever it contains. */
 function refuseJson(form: string): void {
@@ -161,7 +160,6 @@ function formPairs(text: string): [string, string][] {
 export const formDecode = (text: string): string => decodeURIComponent(text.replaceAll('+', ' '));
 
 const UTF_8 = new TextDecoder('utf-8', { fatal: true });
-const decodeUtf8 = (bytes: Uint8Array): string => UTF_8.decode(bytes);
 
 /** A name of others that OAuth error descriptions may contain (RFC 6749 §5.2). */
 const PLAIN_NAME = /^[\w.-]{1,64}$/;
@@ -169,11 +167,11 @@ const PLAIN_NAME = /^[\w.-]{1,64}$/;
 const repeatedParameter = (name: string): OAuthError =>
   new OAuthError('invalid_request', `${PLAIN_NAME.test(name) ? name : 'a parameter'} is given more than once`);
 
-function parseOrThrow<T>(parse: () => T, message: string): T {
+function formOrThrow<T>(parse: () => T): T {
   try {
     return parse();
   } catch {
-    throw new OAuthError('invalid_request', message);
+    throw new OAuthError('invalid_request', 'the body is not a valid form in UTF-8');
   }
 }
 

@@ -27,21 +27,26 @@ export class FailureLimit {
   constructor(private readonly failures: Limiter) {}
 
   /**
-   * Runs a check of `name` and returns its result. Null or false counts as a failure; an error does not.
-   * @throws TooManyFailures without running the check, if the limit is reached; or after a success, if other processes
-   * have reached it
+   * Runs a check of `name` and returns its result. Null or false counts as a failure; an error does not. Throws `refusal`
+   * without running the check, if the limit is reached; or after a success, if other processes have reached it.
    */
-  async run<T>(name: string, check: () => Promise<T>): Promise<T> {
+  async run<T>(
+    name: string,
+    check: () => Promise<T>,
+    refusal: (waitSeconds: number) => Error = (waitSeconds) => new TooManyFailures(waitSeconds),
+  ): Promise<T> {
     const key = limitKey(name);
     const refreshed = this.failures.refresh(key);
-    refuse(await this.reserve(key));
+    const wait = await this.reserve(key);
+    if (wait > 0) throw refusal(wait);
     let hasFailed = false;
     try {
       const result = await check();
       hasFailed = result === null || result === false;
       if (hasFailed) return result;
       await refreshed;
-      refuse(this.failures.read(key).wait);
+      const { wait } = this.failures.read(key);
+      if (wait > 0) throw refusal(wait);
       return result;
     } finally {
       this.end(key, hasFailed);
@@ -67,7 +72,8 @@ export class FailureLimit {
     if (!checks) return;
     checks.running -= 1;
     if (hasFailed) this.failures.count(key);
-    this.admit(key, checks);
+    if (checks.waiting.length > 0) this.admit(key, checks);
+    else if (checks.running === 0) this.checks.delete(key);
   }
 
   /** Lets waiting checks begin while failures are left, or refuses all of them once the limit is reached. */
@@ -79,8 +85,4 @@ export class FailureLimit {
     for (const begin of begun) begin(wait);
     if (checks.running === 0 && checks.waiting.length === 0) this.checks.delete(key);
   }
-}
-
-function refuse(waitSeconds: number): void {
-  if (waitSeconds > 0) throw new TooManyFailures(waitSeconds);
 }

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { addressOf } from '../audit/request-actor.js';
-import type { HttpRequest, HttpResponse } from '../http/exchange.js';
+import { addressOf, type HttpRequest, type HttpResponse } from '../http/exchange.js';
 import { Passwords } from '../auth/sign-in/passwords.js';
 import type { SignInLimit } from '../auth/sign-in/sign-in-limit.js';
 import { SignInLimits } from '../auth/sign-in/sign-in.module.js';

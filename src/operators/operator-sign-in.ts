@@ -1,7 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { addressOf } from '../audit/request-actor.js';
+import { addressOf, type HttpRequest } from '../http/exchange.js';
 import { isSameText } from '../http/basic-credentials.js';
-import type { HttpRequest } from '../http/exchange.js';
 import { Passwords } from '../auth/sign-in/passwords.js';
 import type { SignInLimit } from '../auth/sign-in/sign-in-limit.js';
 import { SignInLimits } from '../auth/sign-in/sign-in.module.js';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { connectionUrlFault, parseConnectionUrl } from '../values/urls/connection-url.js';
-import { parseUrl } from '../values/urls/parse-url.js';
+import { parseUrl } from '../values/urls/notify-url.js';
 import { Fault, type Kind, text } from './option-kinds.js';
 
 /** Which kind of database a URL names, by its scheme. */

@@ -3,8 +3,7 @@ import { moment, named } from '../http/operation.js';
 import type { CompletedOrderData } from '../values/notification.js';
 import { parseDuration } from '../values/duration.js';
 import { orderKey } from '../values/identifier.js';
-import type { MovieOrder } from './movie-order.entity.js';
-import { orderStatuses } from './order-status.js';
+import { type MovieOrder, orderStatuses } from './movie-order.entity.js';
 
 /**
  * The codes of ISO 4217 that Node's own list leaves out: funds, precious metals, units of account and test codes. Node's

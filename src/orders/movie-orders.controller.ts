@@ -1,12 +1,11 @@
 import { Body, Controller, Get, Headers, HttpCode, Param, Post, UseFilters, UseGuards } from '@nestjs/common';
-import { RequestActor } from '../audit/request-actor.js';
+import { RequestActor, RequestId } from '../http/exchange.js';
 import { BearerGuard, CurrentClient, CurrentResourceOwner } from '../auth/bearer/bearer.guard.js';
 import { InternalGuard } from '../auth/client-authentication/internal.guard.js';
 import type { Client } from '../clients/client.entity.js';
 import { ProblemFilter } from '../http/error-response.js';
 import { UsherRoutes } from '../http/oauth-route.js';
-import { KNOWN_QUERY } from '../http/query.guard.js';
-import { RequestId } from '../http/exchange.js';
+import { KNOWN_QUERY } from '../http/problem.js';
 import type { Actor } from '../values/actor.js';
 import type { OrderView } from './movie-order.js';
 import { OrderLimit } from './order-limit.js';

@@ -1,11 +1,10 @@
 import { Module } from '@nestjs/common';
 import { EventsModule } from '../events/events.js';
-import { OrderEvents } from './order-events.js';
+import { OrderCompletions, OrderEvents } from './complete/order-completions.js';
 import { OrderListController } from './list/order-list.controller.js';
 import { OrderList } from './list/order-list.js';
 import { OrderTotals } from './list/order-totals.js';
 import { InternalOrdersController, MovieOrdersController } from './movie-orders.controller.js';
-import { OrderCompletions } from './complete/order-completions.js';
 import { OrderLimit } from './order-limit.js';
 import { OrdersService } from './orders.service.js';
 

@@ -17,8 +17,7 @@ import { newId, orderIdOf, orderKey } from '../values/identifier.js';
 import { claimIdempotencyKey } from './idempotency.js';
 import { MovieOrder } from './movie-order.entity.js';
 import { Completion, NewOrder, type OrderView, viewOf } from './movie-order.js';
-import { OrderCompletions, unknownOrder } from './complete/order-completions.js';
-import { OrderEvents } from './order-events.js';
+import { OrderCompletions, OrderEvents, unknownOrder } from './complete/order-completions.js';
 
 /** How {@link OrdersService.create} runs. */
 export interface CreateOptions extends TransactionOptions {

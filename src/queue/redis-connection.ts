@@ -1,5 +1,6 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import { SentinelUrl, socketHost } from '../values/urls/connection-url.js';
+import { SentinelUrl } from '../values/urls/connection-url.js';
+import { socketHost } from '../values/urls/notify-url.js';
 import { StartUpError, unreachable } from '../values/start-up-error.js';
 import { isReplica, leaveReplica, PrimaryConnector, RESEND } from './redis-failover.js';
 

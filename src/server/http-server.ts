@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import { ClientAuthentication } from '../auth/client-authentication/client-authentication.js';
 import { TokenEvents } from '../auth/tokens/token.service.js';
 import { OAuthError } from '../http/oauth-error.js';
-import { oauthRoute } from '../http/oauth-route.js';
+import { oauthRoute, pathOf } from '../http/oauth-route.js';
 import { requestIdOf } from '../http/exchange.js';
 import { MetricsRegistry } from '../telemetry/metrics.module.js';
 import {
@@ -23,12 +23,11 @@ import { mountConsole } from './console/ops.module.js';
 import { mountDashboard } from './console/queues/dashboard.js';
 import { sendConsoleError } from './console/frame/pages.js';
 import { OperatorAccess } from './console/access/operator-access.js';
-import { isBelowOps } from './console/access/origin-check.js';
 import { ErrorFilter } from './error.filter.js';
 import { Drain } from './health/health.controller.js';
 import { NestLogger } from './logger.js';
-import { registerBodyParsers } from './request-bodies.js';
 import { isPolled, observeRequests } from './request-log.js';
+import { registerBodyParsers } from './request-bodies.js';
 import { methodsOf, recordRoutes } from './routes.js';
 import { ServerModule } from './server.module.js';
 import type { Config } from './settings/settings.js';
@@ -137,4 +136,12 @@ async function checked(request: FastifyRequest, reply: FastifyReply, check: () =
     sendConsoleError(error, request, reply);
     return false;
   }
+}
+
+/** Matches the route that Fastify matched, however the path was written, and the path itself if no route matched. */
+function isBelowOps({ routeOptions, url }: FastifyRequest): boolean {
+  // Most URLs contain neither this word nor an encoded character, so none of the spellings below can match.
+  if (!/ops|%/i.test(url)) return false;
+  const path = url.split('?')[0] ?? '';
+  return [routeOptions.url ?? '', path, pathOf(url)].some((spelling) => /^\/+ops(\/|$)/i.test(spelling));
 }

@@ -1,6 +1,5 @@
 import { Injectable, Module, Optional } from '@nestjs/common';
-import { AfterCommit } from '../database/after-commit.js';
-import type { TransactionOptions } from '../database/sql.js';
+import { AfterCommit, type TransactionOptions } from '../database/sql.js';
 import {
   EventsModule,
   type FinalStatus,

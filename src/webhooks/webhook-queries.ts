@@ -7,13 +7,14 @@ import {
   type AttemptView,
   attemptView,
   deliveredView,
+  type DeliveryPlan,
+  deliveryPlan,
   type OrderDelivery,
   time,
   type WebhookView,
   webhookView,
 } from './webhook-view.js';
 import type { RetryPolicy } from '../values/retry-schedule.js';
-import { type DeliveryPlan, deliveryPlan } from './delivery-plan.js';
 import { DeliveredReference, Webhook, WebhookAttempt, type WebhookStatus } from './webhook.entity.js';
 
 /** A webhook and its attempts, the first one first. */

@@ -153,3 +153,7 @@ export class WebhookAttempt {
   @Column({ ...longText('response_snippet'), nullable: true })
   responseSnippet: string | null;
 }
+
+/** The unique key of the one webhook of a reference that is PENDING or SUCCESS. */
+export const liveKeyOf = ({ eventType, referenceId }: Pick<Webhook, 'eventType' | 'referenceId'>): string =>
+  `${eventType}:${referenceId}`;

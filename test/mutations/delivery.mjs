@@ -2,13 +2,13 @@
 export const DELIVERY_MUTATIONS = [
   {
     name: 'a claim without the due time',
-    file: 'src/webhooks/deliver/delivery-statements.ts',
+    file: 'src/webhooks/deliver/claim.store.ts',
     from: 'AND next_attempt_at <= ${now}',
     to: '',
   },
   {
     name: 'a claim without the attempt limit',
-    file: 'src/webhooks/deliver/delivery-statements.ts',
+    file: 'src/webhooks/deliver/claim.store.ts',
     from: 'AND attempts < ${parameter(maxAttempts)}',
     to: 'AND attempts < ${parameter(maxAttempts + 9)}',
   },
@@ -74,7 +74,7 @@ export const DELIVERY_MUTATIONS = [
   },
   {
     name: 'a success that is not recorded',
-    file: 'src/webhooks/deliver/delivery-statements.ts',
+    file: 'src/webhooks/deliver/outcome.store.ts',
     from: "status = 'SUCCESS'",
     to: "status = 'PENDING'",
   },

@@ -1,6 +1,5 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { MovieOrder } from '../../src/orders/movie-order.entity.js';
-import { effectOfCompletion, ORDER_STATUSES, orderStatuses } from '../../src/orders/order-status.js';
+import { effectOfCompletion, MovieOrder, ORDER_STATUSES, orderStatuses } from '../../src/orders/movie-order.entity.js';
 import { OrdersService } from '../../src/orders/orders.service.js';
 import { orderIdOf } from '../../src/values/identifier.js';
 import { COMPLETION, TestUsher } from '../support/usher.js';

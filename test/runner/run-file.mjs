@@ -23,7 +23,7 @@ for (const event of ['unhandledRejection', 'uncaughtException'])
 /** Tells the runner what runs now, and for how long it may. */
 addEventHandler(({ name, hook, test }, { testTimeout, currentlyRunningTest }) => {
   if (name !== 'hook_start' && name !== 'test_fn_start') return;
-  const title = titleOf(currentlyRunningTest ?? hook.parent);
+  const title = titleOf(test ?? currentlyRunningTest ?? hook.parent);
   process.send({ running: hook ? `${hook.type} of ${title}` : title, limitMs: (hook ?? test).timeout ?? testTimeout });
 });
 

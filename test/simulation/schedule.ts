@@ -1,7 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { AuditLog } from '../../src/audit/audit.module.js';
-import { AfterCommit } from '../../src/database/after-commit.js';
-import { inTransaction } from '../../src/database/sql.js';
+import { AfterCommit, inTransaction } from '../../src/database/sql.js';
 import { NOTIFY_ORDER_COMPLETION } from '../../src/values/notification.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
 import type { SigningSecrets } from '../../src/webhooks/deliver/signing.js';

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client';
 import { type DataSource, In } from 'typeorm';
 import type { Workers } from '../../src/queue/workers.js';
 import type { Config } from '../../src/server/settings/settings.js';
-import type { ClaimResult, DeliveryState } from '../../src/webhooks/deliver/delivery-statements.js';
+import type { ClaimResult, DeliveryState } from '../../src/webhooks/deliver/claim.js';
 import { MetricsRegistry } from '../../src/telemetry/metrics.module.js';
 import { ContactMessages } from '../../src/webhooks/contact/contact-messages.js';
 import { ClaimStore } from '../../src/webhooks/deliver/claim.store.js';

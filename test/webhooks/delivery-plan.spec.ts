@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { SPECIFIED_RETRY } from '../../src/values/retry-schedule.js';
-import { deliveryPlan } from '../../src/webhooks/delivery-plan.js';
+import { deliveryPlan } from '../../src/webhooks/webhook-view.js';
 import type { WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
 
 const at = (time: string): number => Date.parse(`2026-01-01T${time}Z`);

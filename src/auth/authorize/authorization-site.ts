@@ -1,6 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { addressOf } from '../../audit/request-actor.js';
-import type { HttpRequest, HttpResponse } from '../../http/exchange.js';
+import { addressOf, type HttpRequest, type HttpResponse } from '../../http/exchange.js';
 import { FormTokens } from '../../http/pages/form-token.js';
 import { seeOther } from '../../http/pages/page.js';
 import { notFound } from '../../http/problem.js';

@@ -18,7 +18,7 @@ import { addressGroup, type HttpRequest, type HttpResponse, setHeaders } from '.
 import { problemOf } from '../../http/error-response.js';
 import { OAuthError } from '../../http/oauth-error.js';
 import { checkMediaType, NO_STORE, OAUTH_ROUTE, type OAuthRouteOptions } from '../../http/oauth-route.js';
-import { type FailureLimit, TooManyFailures } from '../../limits/failure-limit.js';
+import type { FailureLimit } from '../../limits/failure-limit.js';
 import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -38,31 +38,21 @@ export class BasicStrategy extends PassportStrategy(PassportBasicStrategy, STRAT
   }
 
   /**
-   * The client of the first credentials that are valid; null if none are. Usher's guard calls it without passport's middleware,
-   * which would keep each request in memory until a full garbage collection: V8 allocates the functions that it assigns to
-   * properties in the old space.
+   * For passport's middleware, such as that of `AuthGuard('usher-basic')` in an application. Usher's own guard does without
+   * the middleware, which would keep each request in memory until a full garbage collection: V8 allocates the functions that
+   * it assigns to properties in the old space.
    */
-  async identify(credentials: BasicCredentials[]): Promise<AuthenticatedClient | null> {
-    for (const { id, secret } of credentials) {
-      const found = await this.validate(id, secret);
-      if (found) return found;
-    }
-    return null;
-  }
-
-  /** For passport's middleware, such as that of `AuthGuard('usher-basic')` in an application. */
   override authenticate({ headers }: { headers: { authorization?: string } }): void {
     // The middleware replaces these actions for each request, so read them before anything asynchronous.
     const { success, fail, error } = this as object as StrategyCreatedStatic;
-    this.identify(parseBasicHeader(headers.authorization)).then(
-      (found) => (found ? success(found.client, found) : fail(401)),
-      error,
-    );
+    this.secrets
+      .authenticate(parseBasicHeader(headers.authorization))
+      .then((found) => (found ? success(found.client, found) : fail(401)), error);
   }
 
   /** Required by PassportStrategy. Passport itself does not call it, because authenticate() is overridden. */
   validate(id: string, secret: string): Promise<AuthenticatedClient | null> {
-    return this.secrets.authenticate(id, secret);
+    return this.secrets.authenticate([{ id, secret }]);
   }
 }
 
@@ -97,9 +87,7 @@ export class ClientFailures {
 
   /** Runs a check within the limit of a client id. Null is a failure. */
   check<T>(clientId: string, group: string, check: () => Promise<T>): Promise<T> {
-    return this.perClient.run(`${group} ${clientId}`, check).catch((error: unknown) => {
-      throw error instanceof TooManyFailures ? slowDown(error.waitSeconds) : error;
-    });
+    return this.perClient.run(`${group} ${clientId}`, check, slowDown);
   }
 
   /** Counts a failure. Throws if its address has too many; the answer is the same whether the client id exists or not. */
@@ -113,7 +101,6 @@ export class ClientFailures {
 @Injectable()
 export class ClientAuthentication {
   constructor(
-    private readonly strategy: BasicStrategy,
     private readonly failures: ClientFailures,
     private readonly secrets: ClientSecrets,
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
@@ -168,7 +155,7 @@ export class ClientAuthentication {
   /** Null if the credentials are wrong. */
   private async callerOf(credentials: BasicCredentials[], isInternalAllowed: boolean): Promise<Caller | null> {
     if (isInternalAllowed && hasCredentials(credentials, this.options.internal)) return INTERNAL;
-    return this.strategy.identify(credentials);
+    return this.secrets.authenticate(credentials);
   }
 
   /** Only an existing client id goes into the log: any other text may be a secret typed into the wrong field. */

@@ -1,9 +1,8 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { Counter } from 'prom-client';
 import { FailureCounts } from '../../audit/failure-counts.js';
-import { addressOf, setActor } from '../../audit/request-actor.js';
+import { addressGroup, addressOf, type HttpRequest, setActor } from '../../http/exchange.js';
 import { hasCredentials, parseBasicHeader } from '../../http/basic-credentials.js';
-import { addressGroup, type HttpRequest } from '../../http/exchange.js';
 import { type Problem, tooManyRequests, unauthorized } from '../../http/problem.js';
 import { type FailureLimit, TooManyFailures } from '../../limits/failure-limit.js';
 import { Limits } from '../../limits/limits.module.js';

@@ -6,7 +6,7 @@ import { badRequest, notFound } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { AuthorizationSite } from '../authorize/authorization-site.js';
 import { metadataPath, type ServerMetadata, serverMetadata } from './server-metadata.js';
-import { parseUrl } from '../../values/urls/parse-url.js';
+import { parseUrl } from '../../values/urls/notify-url.js';
 
 /** A scheme, a host and an optional port, nothing else. */
 const BASE_URL = /^https?:\/\/(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d*)?$/i;

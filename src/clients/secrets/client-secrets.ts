@@ -83,14 +83,16 @@ export class ClientSecrets {
   }
 
   /**
-   * Null for an unknown or disabled client or a wrong secret. The caller cannot distinguish these cases by timing: an id and
-   * a secret that have not been accepted within the last seconds are looked up in the database.
+   * The client of the first credentials that are valid. Null for an unknown or disabled client or a wrong secret. The caller
+   * cannot distinguish these cases by timing: an id and a secret that have not been accepted within the last seconds are
+   * looked up in the database.
    */
-  async authenticate(id: string, secret: string): Promise<AuthenticatedClient | null> {
-    const remembered = this.remembered.find(id, secret);
-    if (remembered) return remembered;
-    const client = await this.read(id, secret);
-    return client && { client, rememberedSecret: null };
+  async authenticate(credentials: { id: string; secret: string }[]): Promise<AuthenticatedClient | null> {
+    for (const { id, secret } of credentials) {
+      const found = this.remembered.find(id, secret) ?? (await this.read(id, secret));
+      if (found) return found;
+    }
+    return null;
   }
 
   /** The next request of this client is authenticated by the database. */
@@ -111,7 +113,7 @@ export class ClientSecrets {
     return isSecret && (await manager.existsBy(Client, client));
   }
 
-  private async read(id: string, secret: string): Promise<Client | null> {
+  private async read(id: string, secret: string): Promise<AuthenticatedClient | null> {
     const readAt = performance.now();
     const secrets = (await this.secrets
       .createQueryBuilder('secret')
@@ -124,7 +126,7 @@ export class ClientSecrets {
     const client = secrets[0]?.client;
     if (!match || client?.id !== id || client.disabledAt !== null) return null;
     this.remembered.remember(client, secret, match.id, readAt);
-    return client;
+    return { client, rememberedSecret: null };
   }
 
   /** Keyed by client id. A client without a valid secret is omitted. */

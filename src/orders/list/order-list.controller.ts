@@ -4,7 +4,7 @@ import type { Client } from '../../clients/client.entity.js';
 import { ProblemFilter } from '../../http/error-response.js';
 import { exactJson } from '../../http/exchange.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
-import { KNOWN_QUERY, TakesQuery } from '../../http/query.guard.js';
+import { KNOWN_QUERY, TakesQuery } from '../../http/problem.js';
 import { OrderList } from './order-list.js';
 import type { OrderPage } from './order-list.schemas.js';
 import { OrderTotals } from './order-totals.js';

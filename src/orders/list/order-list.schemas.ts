@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { named } from '../../http/operation.js';
 import { fieldError, invalidFields, type Problem } from '../../http/problem.js';
 import { OrderView } from '../movie-order.js';
-import { ORDER_STATUSES, orderStatuses } from '../order-status.js';
+import { ORDER_STATUSES, orderStatuses } from '../movie-order.entity.js';
 import { OrderDelivery } from '../../webhooks/webhook-view.js';
 
 /** Whose orders: all of a client, or only those that it created for one resource owner. */

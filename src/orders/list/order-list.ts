@@ -5,9 +5,8 @@ import { entityOf, type Row, runStatement, statementFor } from '../../database/s
 import { validated } from '../../http/problem.js';
 import { orderKey } from '../../values/identifier.js';
 import { findDeliveries } from '../../webhooks/webhook-queries.js';
-import { MovieOrder } from '../movie-order.entity.js';
+import { MovieOrder, ORDER_STATUSES } from '../movie-order.entity.js';
 import { viewOf } from '../movie-order.js';
-import { ORDER_STATUSES } from '../order-status.js';
 import {
   cursorOf,
   type ListedOrder,

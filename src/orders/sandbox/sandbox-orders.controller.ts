@@ -1,16 +1,14 @@
 import { Body, Controller, Param, Post, Res, UseFilters, UseGuards } from '@nestjs/common';
-import { RequestActor } from '../../audit/request-actor.js';
+import { type HttpResponse, RequestActor, RequestId } from '../../http/exchange.js';
 import { BearerGuard, CurrentClient, CurrentResourceOwner } from '../../auth/bearer/bearer.guard.js';
 import type { Client } from '../../clients/client.entity.js';
 import { ProblemFilter } from '../../http/error-response.js';
-import { type HttpResponse, RequestId } from '../../http/exchange.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
-import { validated } from '../../http/problem.js';
-import { KNOWN_QUERY } from '../../http/query.guard.js';
+import { KNOWN_QUERY, validated } from '../../http/problem.js';
 import type { Actor } from '../../values/actor.js';
 import { parseDuration } from '../../values/duration.js';
 import { type OrderView, SandboxCompletion } from '../movie-order.js';
-import { effectOfCompletion } from '../order-status.js';
+import { effectOfCompletion } from '../movie-order.entity.js';
 import { OrdersService } from '../orders.service.js';
 import { SandboxOperator } from './sandbox-operator.js';
 

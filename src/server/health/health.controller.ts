@@ -20,17 +20,13 @@ import { withTimeout } from './cached-query.js';
 /** First step of a shutdown, while the port is still open: `ready` is 503, so that a load balancer can react. */
 @Injectable()
 export class Drain implements OnModuleDestroy, BeforeApplicationShutdown {
-  private isDraining = false;
+  /** From then on the process is not ready, and each response closes its connection. */
+  hasBegun = false;
 
   constructor(@Inject(SERVER_CONFIG) private readonly config: Config) {}
 
-  /** From then on the process is not ready, and each response closes its connection. */
-  get hasBegun(): boolean {
-    return this.isDraining;
-  }
-
   onModuleDestroy(): void {
-    this.isDraining = true;
+    this.hasBegun = true;
   }
 
   async beforeApplicationShutdown(): Promise<void> {

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { parseUrl } from './parse-url.js';
+import { parseUrl, socketHost } from './notify-url.js';
 
 export interface Endpoint {
   host: string;
@@ -49,9 +49,6 @@ function endpointOf(text: string): Endpoint | null {
   const url = text === '' ? null : parseUrl(`redis://${text}`);
   return url && { host: socketHost(url), port: Number(url.port || SENTINEL_PORT) };
 }
-
-/** The host of a URL in the form that sockets need: an IPv6 address has no brackets. */
-export const socketHost = ({ hostname }: Pick<URL, 'hostname'>): string => hostname.replace(/^\[|\]$/g, '');
 
 type UrlKind = 'mysql' | 'postgres' | 'redis';
 

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { named } from '../../http/operation.js';
 import { type Environment, ID } from '../../values/identifier.js';
 import { addressKind } from '../../values/urls/notify-url.js';
-import { DeliveryPlan } from '../delivery-plan.js';
-import { AttemptView, ReferenceId, WebhookView } from '../webhook-view.js';
+import { AttemptView, DeliveryPlan, ReferenceId, WebhookView } from '../webhook-view.js';
 
 const moment = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time like 2026-01-01T00:00:00Z' });
 

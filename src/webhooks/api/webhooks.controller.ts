@@ -1,11 +1,10 @@
 import { Body, Controller, Get, HttpCode, Param, Post, Query, UseFilters, UseGuards } from '@nestjs/common';
-import { RequestActor } from '../../audit/request-actor.js';
+import { RequestActor, RequestId } from '../../http/exchange.js';
 import { BearerGuard, CurrentClient, CurrentResourceOwner } from '../../auth/bearer/bearer.guard.js';
 import type { Client } from '../../clients/client.entity.js';
 import { ProblemFilter } from '../../http/error-response.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
-import { KNOWN_QUERY, TakesQuery } from '../../http/query.guard.js';
-import { RequestId } from '../../http/exchange.js';
+import { KNOWN_QUERY, TakesQuery } from '../../http/problem.js';
 import type { Actor } from '../../values/actor.js';
 import type { WebhookHealth } from '../webhook-health.js';
 import type { ClientWebhook, WebhookPage, WebhookStory } from './client-view.js';

@@ -7,7 +7,7 @@ import { insertRows } from '../../database/statements/statement.js';
 import { SEND_LIMIT_MS } from '../../values/contact-messenger.js';
 import { Webhook } from '../webhook.entity.js';
 import { ContactState, FailingHost } from './failing-host.entity.js';
-import { hostOf } from './failing-hosts.js';
+import { hostOf } from '../../values/urls/notify-url.js';
 
 /** At most one message an hour for each client. */
 export const MESSAGE_EVERY_MS = 3_600_000;

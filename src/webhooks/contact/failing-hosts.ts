@@ -22,8 +22,6 @@ export async function noteAttempts(manager: EntityManager, attempts: HostAttempt
   }
 }
 
-export const hostOf = (notifyUrl: string): string => new URL(notifyUrl).host;
-
 interface Change {
   before: FailingHost | null;
   after: FailingHost | null;

@@ -1,14 +1,18 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In, LessThanOrEqual, MoreThanOrEqual } from 'typeorm';
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { dialectOf } from '../../database/dialect.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
+import { type Row, runStatement, statementFor } from '../../database/statements/statement.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { leaseUntil, retryRunAt } from '../../values/retry-schedule.js';
-import { hostOf, noteAttempts } from '../contact/failing-hosts.js';
+import { FailingHost } from '../contact/failing-host.entity.js';
+import { hostOf } from '../../values/urls/notify-url.js';
+import { noteAttempts } from '../contact/failing-hosts.js';
 import { addOutcomes } from '../figures/add-outcomes.js';
 import { DeliveryEvents, type EndedWebhook } from './delivery-events.js';
 import { Webhook, WebhookAttempt } from '../webhook.entity.js';
-import { beginAttempts, type Claim, type ClaimResult, lockDue } from './delivery-statements.js';
+import type { Claim, ClaimedWebhook, ClaimResult } from './claim.js';
 
 /** How long to wait before trying again to claim a row that another transaction holds. */
 const LOCKED_MS = 1_000;
@@ -122,4 +126,65 @@ export async function failExhausted(
     failed.map((webhook) => ({ webhook, endedAt: now, attempt: null, ended })),
   );
   return failed;
+}
+
+/** A PENDING webhook whose next attempt is due, with the number of that attempt. */
+interface DueWebhook {
+  webhook: ClaimedWebhook;
+  attempt: number;
+  hasFailingHost: boolean;
+  /** The time of the query on the database's clock. */
+  databaseMs: number;
+}
+
+/** Locks in key order and skips rows that others hold, so that two batches never wait for each other. */
+async function lockDue(manager: EntityManager, ids: string[], maxAttempts: number): Promise<DueWebhook[]> {
+  const { dataSource } = manager;
+  const { byIndex, isOneOf, now } = dialectOf(dataSource);
+  const statement = statementFor(
+    dataSource,
+    (parameter) => `
+      SELECT id, reference_id, client_id, notify_url, body, attempts, created_at, resend_of, request_id, ${now} AS now,
+        EXISTS (SELECT 1 FROM ${tableOf(dataSource, FailingHost)} f WHERE f.client_id = w.client_id) AS has_failing_host
+      FROM ${tableOf(dataSource, Webhook)} w ${byIndex('PRIMARY')}
+      WHERE id ${isOneOf(parameter, ids)} AND status = 'PENDING'
+        AND attempts < ${parameter(maxAttempts)} AND next_attempt_at <= ${now}
+      ORDER BY id FOR UPDATE SKIP LOCKED`,
+    'usher_lock_due',
+  );
+  return (await runStatement(manager, statement)).rows.map((row) => ({
+    webhook: claimedWebhook(row),
+    attempt: Number(row.attempts) + 1,
+    hasFailingHost: Boolean(row.has_failing_host),
+    databaseMs: Number(row.now),
+  }));
+}
+
+const claimedWebhook = (row: Row): ClaimedWebhook => ({
+  id: row.id as string,
+  referenceId: row.reference_id as string,
+  clientId: row.client_id as string,
+  notifyUrl: row.notify_url as string,
+  body: row.body as string,
+  createdAt: Number(row.created_at),
+  resendOf: row.resend_of as string | null,
+  requestId: row.request_id as string | null,
+});
+
+/** Counts an attempt of each locked webhook, which is the next one at `leaseUntil` if this process stops, and records it. */
+async function beginAttempts(manager: EntityManager, due: DueWebhook[], leaseUntil: number): Promise<void> {
+  const { dataSource } = manager;
+  const { isOneOf, values } = dialectOf(dataSource);
+  const ids = due.map(({ webhook }) => webhook.id);
+  const statement = statementFor(
+    dataSource,
+    (parameter) => `
+      UPDATE ${tableOf(dataSource, Webhook)} SET attempts = attempts + 1, next_attempt_at = ${parameter(leaseUntil)}
+      WHERE id ${isOneOf(parameter, ids)}`,
+    'usher_begin_attempts',
+  );
+  await runStatement(manager, statement);
+  const { sql, parameters } = values(due.map(({ webhook, attempt, databaseMs }) => [webhook.id, attempt, databaseMs]));
+  const text = `INSERT INTO ${tableOf(dataSource, WebhookAttempt)} (webhook_id, number, started_at) VALUES ${sql}`;
+  await runStatement(manager, { text, parameters });
 }

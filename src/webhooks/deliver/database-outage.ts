@@ -4,7 +4,7 @@ import type { DataSource } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
 import { checkWritable, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { isDatabaseDown } from '../../database/sql.js';
-import type { Claim } from './delivery-statements.js';
+import type { Claim } from './claim.js';
 
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;

@@ -6,7 +6,7 @@ import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 import { inSpan, orderAttributes } from '../../telemetry/tracing.js';
 import { lineOf, type Outcome, type Verdict } from '../transport/outcome.js';
 import type { Webhook } from '../webhook.entity.js';
-import type { Claim, DeliveryState, FinishedAttempt } from './delivery-statements.js';
+import type { Claim, DeliveryState, FinishedAttempt } from './claim.js';
 import { FailureWindow } from './failure-window.js';
 
 const OUTCOMES: Verdict['kind'][] = ['delivered', 'refused', 'timed-out', 'unreachable', 'blocked'];

@@ -4,7 +4,7 @@ import { isDatabaseDown } from '../../database/sql.js';
 import type { Span } from '@opentelemetry/api';
 import { NotificationSender, type SignedRequest } from '../transport/notification-sender.js';
 import { type Outcome, lineOf } from '../transport/outcome.js';
-import type { Claim, ClaimResult, FinishedAttempt, DeliveryState } from './delivery-statements.js';
+import type { Claim, ClaimResult, FinishedAttempt, DeliveryState } from './claim.js';
 import { DeliveryEvents, describeOutcome, inAttemptSpan } from './delivery-events.js';
 import { ClaimStore } from './claim.store.js';
 import { DatabaseOutage } from './database-outage.js';

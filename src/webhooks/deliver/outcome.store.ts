@@ -3,22 +3,18 @@ import { type DataSource, type EntityManager, In } from 'typeorm';
 import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { dialectOf } from '../../database/dialect.js';
 import { inTransaction } from '../../database/sql.js';
+import { runStatement, statementFor } from '../../database/statements/statement.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { nextAttemptAt } from '../../values/retry-schedule.js';
 import { hidePrivateResponse } from '../api/client-view.js';
-import { hostOf, noteAttempts } from '../contact/failing-hosts.js';
+import { hostOf } from '../../values/urls/notify-url.js';
+import { noteAttempts } from '../contact/failing-hosts.js';
 import type { HostAttempt } from '../contact/host-changes.js';
-import { addOutcomes, type RecordedOutcome } from '../figures/add-outcomes.js';
+import { addOutcomes, endOf, outcomeOf, type RecordedOutcome } from '../figures/add-outcomes.js';
 import { diagnosisCodeOf, errorOf } from '../transport/outcome.js';
-import type { FinalStatus } from '../../events/events.js';
 import { Webhook, WebhookAttempt } from '../webhook.entity.js';
-import {
-  type Claim,
-  type DeliveryState,
-  endDelivered,
-  finishAttempts,
-  type FinishedAttempt,
-} from './delivery-statements.js';
+import type { Claim, DeliveryState, FinishedAttempt } from './claim.js';
+import { outcomesSince, readEarlier, rowsOf, statesOf } from './repeated-outcomes.js';
 
 /** Rolls a recording back that did not change the row of every attempt. */
 class NotAllChanged extends Error {}
@@ -146,27 +142,6 @@ export class OutcomeStore {
   }
 }
 
-async function rowsOf(manager: EntityManager, finished: FinishedAttempt[]): Promise<Map<string, Webhook>> {
-  const rows = await manager.find(Webhook, {
-    select: { id: true, status: true, nextAttemptAt: true, finishedAt: true },
-    where: { id: In(finished.map(idOf)) },
-  });
-  return new Map(rows.map((row) => [row.id, row]));
-}
-
-function statesOf(rows: Map<string, Webhook>, finished: FinishedAttempt[]): DeliveryState[] {
-  const endTimes = new Set<number | null>(finished.map(({ endedAt }) => endedAt));
-  const reported = new Set<string>();
-  return finished.map((one) => {
-    const row = rows.get(idOf(one));
-    if (!row) return { status: 'FAILED', nextAttemptAt: null, endedWebhook: false };
-    // Two attempts of one webhook may be recorded together; only one of them is reported as the one that ended it.
-    const endedWebhook = endTimes.has(row.finishedAt) && !reported.has(row.id);
-    reported.add(row.id);
-    return { status: row.status, nextAttemptAt: row.nextAttemptAt, endedWebhook };
-  });
-}
-
 const idOf = ({ claim }: FinishedAttempt): string => claim.webhook.id;
 
 const sortedById = (finished: FinishedAttempt[]): FinishedAttempt[] =>
@@ -176,56 +151,45 @@ const sortedById = (finished: FinishedAttempt[]): FinishedAttempt[] =>
 const outcomesOf = (finished: FinishedAttempt[], states: DeliveryState[]): RecordedOutcome[] =>
   finished.map((one, index) => outcomeOf(one, true, endOf(states[index]?.status)));
 
-/** What the tables say before attempts are recorded again. */
-interface EarlierRecords {
-  /** The ids of those webhooks that have not ended. */
-  pending: Set<string>;
-  /** The attempts whose outcome is stored, by {@link attemptKey}. */
-  stored: Set<string>;
-}
-
-/** Locks the webhooks that have not ended, in key order, so that only this transaction ends them. */
-async function readEarlier(manager: EntityManager, finished: FinishedAttempt[]): Promise<EarlierRecords> {
+/** Ends those of the webhooks that are PENDING. Returns how many it ended. */
+async function endDelivered(manager: EntityManager, ids: string[], finishedAt: number): Promise<number> {
   const { dataSource } = manager;
-  const ids = [...new Set(finished.map(({ claim }) => claim.webhook.id))].sort();
-  const pending = await manager.sql<{ id: string }[]>`
-    SELECT id FROM ${() => tableOf(dataSource, Webhook)} ${() => dialectOf(dataSource).byIndex('PRIMARY')}
-    WHERE id IN (${() => ids}) AND status = 'PENDING' ORDER BY id FOR UPDATE`;
-  const stored = await manager.sql<{ webhook_id: string; number: number }[]>`
-    SELECT webhook_id, number FROM ${() => tableOf(dataSource, WebhookAttempt)}
-    WHERE webhook_id IN (${() => ids}) AND duration_ms IS NOT NULL`;
-  return {
-    pending: new Set(pending.map(({ id }) => id)),
-    stored: new Set(stored.map(({ webhook_id, number }) => attemptKey(webhook_id, number))),
-  };
+  const { isOneOf } = dialectOf(dataSource);
+  const statement = statementFor(
+    dataSource,
+    (parameter) => `
+      UPDATE ${tableOf(dataSource, Webhook)}
+      SET status = 'SUCCESS', next_attempt_at = NULL, finished_at = ${parameter(finishedAt)}
+      WHERE id ${isOneOf(parameter, ids)} AND status = 'PENDING'`,
+    'usher_end_delivered',
+  );
+  return (await runStatement(manager, statement)).affected;
 }
 
-/** What a recording adds to the figures that may have been made before, or whose webhooks other attempts may have ended. */
-function outcomesSince(
-  earlier: EarlierRecords,
-  finished: FinishedAttempt[],
-  after: Map<string, Webhook>,
-): RecordedOutcome[] {
-  const notEnded = new Set(earlier.pending);
-  return finished.map((one) => {
-    const { claim, outcome } = one;
-    const { id } = claim.webhook;
-    const status = endOf(after.get(id)?.status);
-    const hasEnded = status === (outcome.kind === 'delivered' ? 'SUCCESS' : 'FAILED') && notEnded.delete(id);
-    return outcomeOf(one, !earlier.stored.has(attemptKey(id, claim.attempt)), hasEnded ? status : null);
+const RESULT_COLUMNS = ['duration_ms', 'phase', 'address', 'response_status', 'error', 'diagnosis', 'response_snippet'];
+
+/** The rows of the attempts exist since the claim; one statement completes them all. */
+async function finishAttempts(manager: EntityManager, finished: FinishedAttempt[]): Promise<void> {
+  if (finished.length === 0) return;
+  const rows = finished.map(({ claim, outcome }) => [
+    claim.webhook.id,
+    claim.attempt,
+    claim.at.databaseMs,
+    Math.round(outcome.durationMs),
+    outcome.phase,
+    outcome.address,
+    'status' in outcome ? outcome.status : null,
+    errorOf(outcome),
+    diagnosisCodeOf(outcome),
+    outcome.snippet || null,
+  ]);
+  const { dataSource } = manager;
+  const { upsert, values } = dialectOf(dataSource);
+  const { sql, parameters } = values(rows);
+  await runStatement(manager, {
+    text: `
+      INSERT INTO ${tableOf(dataSource, WebhookAttempt)} (webhook_id, number, started_at, ${RESULT_COLUMNS.join(', ')})
+      VALUES ${sql} ${upsert(['webhook_id', 'number'], RESULT_COLUMNS)}`,
+    parameters,
   });
 }
-
-function outcomeOf(
-  { claim, outcome, endedAt }: FinishedAttempt,
-  isNew: boolean,
-  ended: FinalStatus | null,
-): RecordedOutcome {
-  const attempt = isNew ? { durationMs: outcome.durationMs, hasFailed: outcome.kind !== 'delivered' } : null;
-  return { webhook: claim.webhook, endedAt, attempt, ended };
-}
-
-const endOf = (status: Webhook['status'] | undefined): FinalStatus | null =>
-  status === undefined || status === 'PENDING' ? null : status;
-
-const attemptKey = (webhookId: string, number: number): string => `${webhookId} ${number}`;

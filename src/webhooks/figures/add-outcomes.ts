@@ -3,10 +3,11 @@ import type { EntityManager } from 'typeorm';
 import { tableOf } from '../../database/data-source.js';
 import { dialectOf } from '../../database/dialect.js';
 import { runStatement } from '../../database/statements/statement.js';
-import { hostOf } from '../contact/failing-hosts.js';
+import { hostOf } from '../../values/urls/notify-url.js';
 import type { FinalStatus } from '../../events/events.js';
+import type { FinishedAttempt } from '../deliver/claim.js';
+import type { Webhook } from '../webhook.entity.js';
 import {
-  bucketOf,
   DeliveryFigure,
   DURATION_BOUNDS_MS,
   DURATION_COLUMNS,
@@ -115,4 +116,23 @@ async function add(manager: EntityManager, figures: Figure[]): Promise<void> {
   const text = `INSERT INTO ${into(table)} (${COLUMNS}) VALUES ${sql} ${sums}`;
   // One client and one host, the usual case, make two rows.
   await runStatement(manager, { text, parameters, name: figures.length === 2 ? 'usher_add_figures' : undefined });
+}
+
+/** What an attempt adds. `isNew`: it was not recorded before. `ended`: the status in which it ended its webhook, or null. */
+export function outcomeOf(
+  { claim, outcome, endedAt }: FinishedAttempt,
+  isNew: boolean,
+  ended: FinalStatus | null,
+): RecordedOutcome {
+  const attempt = isNew ? { durationMs: outcome.durationMs, hasFailed: outcome.kind !== 'delivered' } : null;
+  return { webhook: claim.webhook, endedAt, attempt, ended };
+}
+
+export const endOf = (status: Webhook['status'] | undefined): FinalStatus | null =>
+  status === undefined || status === 'PENDING' ? null : status;
+
+/** The bucket of a value: its upper bound is inclusive. */
+export function bucketOf(bounds: number[], value: number): number {
+  const bucket = bounds.findIndex((bound) => value <= bound);
+  return bucket < 0 ? bounds.length : bucket;
 }

@@ -51,12 +51,6 @@ export const FIGURE_COLUMNS = [...TOTALS, ...DURATION_COLUMNS, ...RECEIPT_COLUMN
 for (const name of FIGURE_COLUMNS)
   Column(name === 'duration_sum' ? wholeNumber(name) : { name, type: 'int' })(DeliveryFigure.prototype, name);
 
-/** The bucket of a value: its upper bound is inclusive. */
-export function bucketOf(bounds: number[], value: number): number {
-  const bucket = bounds.findIndex((bound) => value <= bound);
-  return bucket < 0 ? bounds.length : bucket;
-}
-
 export interface Quantile {
   ms: number;
   /** True in the last bucket, whose values are longer than `ms` by an unknown time. */

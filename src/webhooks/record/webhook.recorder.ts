@@ -2,8 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import DataLoader from 'dataloader';
 import type { EntityManager } from 'typeorm';
 import { unknownClient } from '../../clients/clients.service.js';
-import { AfterCommit } from '../../database/after-commit.js';
-import { allEnded } from '../../database/sql.js';
+import { AfterCommit, allEnded } from '../../database/sql.js';
 import { Problem, unprocessable } from '../../http/problem.js';
 import { OnOrderCompleted, type OrderCompleted, SharesTransaction } from '../../events/events.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -11,8 +10,11 @@ import { newId } from '../../values/identifier.js';
 import { type EventType, notificationBody, NOTIFY_ORDER_COMPLETION } from '../../values/notification.js';
 import { DeliveryQueue } from '../queue/delivery.queue.js';
 import { deliveredView, type WebhookView, webhookView } from '../webhook-view.js';
-import { DeliveredReference, Webhook } from '../webhook.entity.js';
-import { type Found, insertWebhooks, type LiveWebhook, liveWebhooks, lookUp } from './record-statements.js';
+import { DeliveredReference, liveKeyOf, Webhook } from '../webhook.entity.js';
+import { Client } from '../../clients/client.entity.js';
+import { tableOf } from '../../database/data-source.js';
+import { dialectOf } from '../../database/dialect.js';
+import { entityOf, insertRows, runStatement, statementFor } from '../../database/statements/statement.js';
 
 interface NewWebhook {
   referenceId: string;
@@ -71,12 +73,16 @@ export class WebhookRecorder {
     const found = await lookUp(manager, requests);
     const plans = requests.map((request, index) => this.planFor(request, found[index] ?? null));
     const rows = onePerLiveKey(plans.filter(isRow));
-    if (rows.length > 0) await insertWebhooks(manager, rows);
-    const live = rows.length > 0 ? await liveWebhooks(manager, keysOf(rows)) : new Map<string, LiveWebhook>();
+    const live = rows.length > 0 ? await insertWebhooks(manager, rows) : new Map<string, LiveWebhook>();
     const results = plans.map(async (plan) => {
       if (plan instanceof Problem) return plan;
-      if (!isRow(plan)) return { webhook: await deliveredEarlier(manager, plan.deliveredId), isNew: false };
-      const { webhook, lastFailureAt } = live.get(plan.liveKey) ?? hasDisappeared(plan);
+      if (!isRow(plan)) {
+        const delivered = await manager.findOneByOrFail(DeliveredReference, { webhookId: plan.deliveredId });
+        return { webhook: deliveredView(delivered), isNew: false };
+      }
+      const found = live.get(plan.liveKey);
+      if (!found) throw new Error(`the webhook of ${plan.liveKey} has disappeared`);
+      const { webhook, lastFailureAt } = found;
       const isNew = webhook.id === plan.id;
       if (isNew) await this.schedule(manager, webhook, lastFailureAt);
       return { webhook: webhookView(webhook), isNew };
@@ -119,25 +125,12 @@ export class WebhookRecorder {
   }
 }
 
-/** The unique key of the one webhook of a reference that is PENDING or SUCCESS. */
-export const liveKeyOf = ({ eventType, referenceId }: Pick<Webhook, 'eventType' | 'referenceId'>): string =>
-  `${eventType}:${referenceId}`;
-
-const deliveredEarlier = async (manager: EntityManager, webhookId: string): Promise<WebhookView> =>
-  deliveredView(await manager.findOneByOrFail(DeliveredReference, { webhookId }));
-
 const isRow = (plan: Plan): plan is NewRow => 'liveKey' in plan;
-
-const keysOf = (rows: NewRow[]): string[] => rows.map(({ liveKey }) => liveKey);
 
 /** The first row of each live key. */
 const onePerLiveKey = (rows: NewRow[]): NewRow[] => [
   ...new Map(rows.toReversed().map((row) => [row.liveKey, row])).values(),
 ];
-
-function hasDisappeared({ liveKey }: NewRow): never {
-  throw new Error(`the webhook of ${liveKey} has disappeared`);
-}
 
 /** Writes the webhook in the order's transaction: both are committed or neither is. */
 @Injectable()
@@ -158,4 +151,98 @@ export class OrderCompletedListener {
       requestId,
     });
   }
+}
+
+type Key = Pick<Webhook, 'clientId' | 'referenceId' | 'eventType'>;
+
+/** What a new webhook needs, on the database's clock. */
+interface Found {
+  /** The client's registered Notify URL. */
+  registered: string | null;
+  now: number;
+  /** Set if the reference was delivered so long ago that its webhook is deleted. */
+  deliveredId: string | null;
+}
+
+const KEY = { position: 'int', client_id: 'text', reference_id: 'text', event_type: 'text' } as const;
+
+/** One query for all that new webhooks need, in their order. Null where there is no such client. */
+async function lookUp(manager: EntityManager, keys: readonly Key[]): Promise<(Found | null)[]> {
+  const { dataSource } = manager;
+  const dialect = dialectOf(dataSource);
+  const { sql, parameters } = dialect.rows(
+    KEY,
+    keys.map(({ clientId, referenceId, eventType }, position) => ({
+      position,
+      client_id: clientId,
+      reference_id: referenceId,
+      event_type: eventType,
+    })),
+  );
+  const { rows } = await runStatement(manager, {
+    name: 'usher_look_up_webhooks',
+    text: `
+      SELECT v.position, c.notify_url AS registered, d.webhook_id AS delivered_id, ${dialect.now} AS now
+      FROM ${sql} JOIN ${tableOf(dataSource, Client)} c ON c.id = v.client_id
+      LEFT JOIN ${tableOf(dataSource, DeliveredReference)} d
+        ON d.reference_id = v.reference_id AND d.event_type = v.event_type`,
+    parameters,
+  });
+  const found = new Array<Found | null>(keys.length).fill(null);
+  for (const { position, registered, delivered_id: deliveredId, now } of rows)
+    found[Number(position)] = {
+      registered: registered as string | null,
+      deliveredId: deliveredId as string | null,
+      now: Number(now),
+    };
+  return found;
+}
+
+/** Inserts the rows whose live key does not exist, and reads those of all. No two of them may have the same one. */
+async function insertWebhooks(manager: EntityManager, rows: NewRow[]): Promise<Map<string, LiveWebhook>> {
+  // Changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
+  const onConflict = dialectOf(manager.dataSource).upsert(['live_key'], ['live_key']);
+  await insertRows(manager, Webhook, rows, onConflict);
+  return liveWebhooks(
+    manager,
+    rows.map(({ liveKey }) => liveKey),
+  );
+}
+
+interface LiveWebhook {
+  webhook: Webhook;
+  /** When the last attempt of an earlier webhook of its reference failed, or null. */
+  lastFailureAt: number | null;
+}
+
+/**
+ * The webhooks of these live keys. Read after the insert: from then on no other webhook of their references makes an attempt.
+ * The rows are locked, because a REPEATABLE READ transaction must also see one that was committed after it began. The earlier
+ * webhooks are not: gap locks would block others.
+ */
+async function liveWebhooks(manager: EntityManager, liveKeys: string[]): Promise<Map<string, LiveWebhook>> {
+  const { dataSource } = manager;
+  const table = tableOf(dataSource, Webhook);
+  const { byIndex, isOneOf, lock } = dialectOf(dataSource);
+  // A REPEATABLE READ transaction can see a failed webhook as still PENDING. It then failed at the new one's start or before.
+  const statement = statementFor(
+    dataSource,
+    (parameter) => `
+      SELECT w.*, (
+        SELECT COALESCE(e.finished_at, w.created_at) FROM ${table} e
+        WHERE e.reference_id = w.reference_id AND e.event_type = w.event_type AND e.id <> w.id
+        ORDER BY e.id DESC LIMIT 1
+      ) AS last_failure_at
+      FROM ${table} w ${byIndex('usher_webhook_live_key')}
+      WHERE w.live_key ${isOneOf(parameter, liveKeys)} ${lock('w')}`,
+    'usher_live_webhooks',
+  );
+  const { rows } = await runStatement(manager, statement);
+  return new Map(
+    rows.map((row) => {
+      const webhook = entityOf(dataSource, Webhook, row);
+      const { last_failure_at: at } = row;
+      return [String(webhook.liveKey), { webhook, lastFailureAt: at === null ? null : Number(at) }];
+    }),
+  );
 }

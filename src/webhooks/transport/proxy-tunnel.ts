@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { isIP, isIPv6, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { connect as openTls } from 'node:tls';
-import { socketHost } from '../../values/urls/connection-url.js';
+import { socketHost } from '../../values/urls/notify-url.js';
 import type { Progress } from './outcome.js';
 import { isLocalFault, unreachableReason } from './unreachable-reason.js';
 

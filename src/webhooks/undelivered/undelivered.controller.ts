@@ -13,14 +13,12 @@ import {
   UseFilters,
   UseGuards,
 } from '@nestjs/common';
-import { RequestActor } from '../../audit/request-actor.js';
+import { type HttpRequest, type HttpResponse, RequestActor, RequestId, sendStream } from '../../http/exchange.js';
 import { BearerGuard, CurrentClient, CurrentResourceOwner } from '../../auth/bearer/bearer.guard.js';
 import type { Client } from '../../clients/client.entity.js';
 import { ProblemFilter } from '../../http/error-response.js';
-import { type HttpRequest, type HttpResponse, RequestId, sendStream } from '../../http/exchange.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
-import { tooManyRequests } from '../../http/problem.js';
-import { KNOWN_QUERY, TakesQuery } from '../../http/query.guard.js';
+import { KNOWN_QUERY, TakesQuery, tooManyRequests } from '../../http/problem.js';
 import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';

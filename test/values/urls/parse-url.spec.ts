@@ -1,10 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { parseUrl } from '../../../src/values/urls/parse-url.js';
+import { parseUrl } from '../../../src/values/urls/notify-url.js';
 
 const MANY_CALLS = `
-  import { parseUrl } from '${import.meta.resolve('../../../src/values/urls/parse-url.js')}';
+  import { parseUrl } from '${import.meta.resolve('../../../src/values/urls/notify-url.js')}';
   const hosts = new Set();
   for (let calls = 0; calls < 100_000; calls++) hosts.add(parseUrl('https://bücher.example/päth')?.host);
   console.log([...hosts].join());`;

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import type { Logger } from 'typeorm';
 import { USHER_OPTIONS } from '../../../src/usher.options.js';
-import type { FinishedAttempt } from '../../../src/webhooks/deliver/delivery-statements.js';
+import type { FinishedAttempt } from '../../../src/webhooks/deliver/claim.js';
 import { ClaimStore } from '../../../src/webhooks/deliver/claim.store.js';
 import { DeliveryEvents } from '../../../src/webhooks/deliver/delivery-events.js';
 import { OutcomeStore } from '../../../src/webhooks/deliver/outcome.store.js';

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import {
-  bucketOf,
   DURATION_BOUNDS_MS,
   quantile,
   RECEIPT_BOUNDS_MS,
 } from '../../../src/webhooks/figures/delivery-figure.entity.js';
+import { bucketOf } from '../../../src/webhooks/figures/add-outcomes.js';
 
 /** A distribution without a pattern that the interpolation could profit from. */
 const VALUES = Array.from({ length: 999 }, (_, n) => Math.round(((n * 7_919) % 997) ** 2 / 40));

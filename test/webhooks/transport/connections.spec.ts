@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { type NotificationSender } from '../../../src/webhooks/transport/notification-sender.js';
 import { DeliveryExchange } from '../../../src/webhooks/transport/delivery-exchange.js';
 import { GuardedConnector } from '../../../src/webhooks/transport/guarded-connector.js';
-import type { NotificationSender } from '../../../src/webhooks/transport/notification-sender.js';
 import { ReceiverConnections, type ReceiverConnection } from '../../../src/webhooks/transport/receiver-connections.js';
 import { Receivers, WAITED_OUT_MS, notification } from './receivers.js';
 

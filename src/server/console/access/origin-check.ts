@@ -1,16 +1,7 @@
 import type { FastifyRequest } from 'fastify';
-import { pathOf } from '../../../http/oauth-route.js';
-import { parseUrl } from '../../../values/urls/parse-url.js';
+import { parseUrl } from '../../../values/urls/notify-url.js';
 
 export const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
-
-/** Matches the route that Fastify matched, however the path was written, and the path itself if no route matched. */
-export function isBelowOps({ routeOptions, url }: FastifyRequest): boolean {
-  // Most URLs contain neither this word nor an encoded character, so none of the spellings below can match.
-  if (!/ops|%/i.test(url)) return false;
-  const path = url.split('?')[0] ?? '';
-  return [routeOptions.url ?? '', path, pathOf(url)].some((spelling) => /^\/+ops(\/|$)/i.test(spelling));
-}
 
 /** Whether the browser reaches this server over https, as far as a proxy or USHER_AUTH_URL tells. */
 export function isEncrypted({ headers, protocol }: FastifyRequest, publicUrl: string | null): boolean {

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { actorOf } from '../../../audit/request-actor.js';
+import { actorOf, idOfRequest } from '../../../http/exchange.js';
 import { logServerError, problemOf, sendProblem } from '../../../http/error-response.js';
-import { idOfRequest } from '../../../http/exchange.js';
 import { type Html, html } from '../../../http/html.js';
 import { Problem, unprocessable } from '../../../http/problem.js';
 import type { Actor } from '../../../values/actor.js';

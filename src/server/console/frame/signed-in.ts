@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { setActor } from '../../../audit/request-actor.js';
+import { setActor } from '../../../http/exchange.js';
 import type { OperatorRole } from '../../../operators/operator.entity.js';
 import type { Environment } from '../../../values/identifier.js';
 

@@ -6,7 +6,7 @@ import { ANY_WEBHOOK, type WebhookCriteria } from '../../../webhooks/search/webh
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
 import { ClientDirectory } from '../clients/client-directory.js';
 import { type Given, givenFields, hrefOf, momentOf, MOMENT_HINT } from '../fields/fields.js';
-import { parseUrl } from '../../../values/urls/parse-url.js';
+import { parseUrl } from '../../../values/urls/notify-url.js';
 
 export const FILTER_FIELDS = ['status', 'client', 'host', 'reason', 'since', 'until', 'order'] as const;
 export type FilterField = (typeof FILTER_FIELDS)[number];

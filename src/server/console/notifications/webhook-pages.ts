@@ -1,10 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { type Html, html } from '../../../http/html.js';
-import type { DeliveryPlan } from '../../../webhooks/delivery-plan.js';
+import type { AttemptView, DeliveryPlan, WebhookView } from '../../../webhooks/webhook-view.js';
 import { WebhookList } from '../../../webhooks/search/webhook-list.js';
 import type { WebhookDetails } from '../../../webhooks/webhook-queries.js';
 import { WebhookService } from '../../../webhooks/webhook.service.js';
-import type { AttemptView, WebhookView } from '../../../webhooks/webhook-view.js';
 import { ClientDirectory } from '../clients/client-directory.js';
 import type { Page, View, Visit } from '../frame/pages.js';
 import {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { AuditAction } from '../../../audit/audit-event.entity.js';
 import type { AuditLog } from '../../../audit/audit.module.js';
-import { actorOf } from '../../../audit/request-actor.js';
+import { actorOf } from '../../../http/exchange.js';
 import { sendProblem } from '../../../http/error-response.js';
 import { Problem } from '../../../http/problem.js';
 

@@ -4,7 +4,7 @@ import { Client } from '../../../clients/client.entity.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { databaseNow } from '../../../database/sql.js';
 import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
-import { hostOf } from '../../../webhooks/contact/failing-hosts.js';
+import { hostOf } from '../../../values/urls/notify-url.js';
 import { DeliveryFigures, type Figures, type HostFigures } from '../../../webhooks/figures/delivery-figures.js';
 import { Webhook } from '../../../webhooks/webhook.entity.js';
 import { CachedQuery } from '../../health/cached-query.js';

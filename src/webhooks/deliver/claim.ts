@@ -1,0 +1,44 @@
+import type { Outcome } from '../transport/outcome.js';
+import type { Webhook, WebhookStatus } from '../webhook.entity.js';
+
+/** The same moment on the database's clock and on this process's monotonic clock. */
+export interface Moment {
+  databaseMs: number;
+  monotonicMs: number;
+}
+
+/** The part of a webhook that an attempt uses. */
+export type ClaimedWebhook = Pick<
+  Webhook,
+  'id' | 'referenceId' | 'clientId' | 'notifyUrl' | 'body' | 'createdAt' | 'resendOf' | 'requestId'
+>;
+
+/** The right to make one attempt, which is already counted and recorded. */
+export interface Claim {
+  webhook: ClaimedWebhook;
+  attempt: number;
+  at: Moment;
+  /** Whether the client had a failing host at the claim. Only then a success may have something to record besides itself. */
+  hasFailingHost: boolean;
+}
+
+export type ClaimResult =
+  | { kind: 'claimed'; claim: Claim }
+  | { kind: 'not-due'; inMs: number }
+  /** Nothing is left to do: the webhook has ended, or its row was deleted. */
+  | { kind: 'ended' };
+
+export interface FinishedAttempt {
+  claim: Claim;
+  outcome: Outcome;
+  /** On the database's clock. */
+  endedAt: number;
+}
+
+/** The state of a webhook after an attempt was recorded. */
+export interface DeliveryState {
+  status: WebhookStatus;
+  nextAttemptAt: number | null;
+  /** Whether this attempt ended the webhook. */
+  endedWebhook: boolean;
+}
