@@ -34,3 +34,120 @@ export function readingFromPrimary(dataSource: DataSource): DataSource {
 
 /** The driver of Postgres. A host whose database is on MySQL and whose queue is on Redis does not install it. */
 export const loadPg = async (): Promise<typeof pg> => (await loadPackage('pg', () => import('pg'))).default;
+
+export type ListColumn = 'text' | 'int' | 'bigint';
+
+/** A piece of SQL with the values of its placeholders. */
+export interface RowList {
+  sql: string;
+  parameters: unknown[];
+}
+
+/** What the SQL of Postgres and that of MySQL and MariaDB do not share. */
+export interface Dialect {
+  /** The database's time in milliseconds since 1970. All processes share this clock. */
+  now: string;
+  /** `position` begins with 1. */
+  placeholder(position: number): string;
+  /** The values for a statement that contains the same list several times. */
+  repeated(parameters: unknown[], times: number): unknown[];
+  /** A condition behind a column: its value is one of these. */
+  isOneOf(parameter: (value: unknown) => string, values: string[]): string;
+  /** Rows behind VALUES. Each has its columns in the order of the statement. */
+  values(rows: unknown[][]): RowList;
+  /** Rows as a table expression with the name `v`, so that one statement inserts or finds many. */
+  rows(columns: Record<string, ListColumn>, rows: Record<string, unknown>[]): RowList;
+  /** Behind INSERT INTO: the table, whose stored row {@link upsert} then finds. */
+  into(table: string): string;
+  /**
+   * Behind the inserted rows: one whose key exists changes these columns of the stored row instead, to the given values
+   * unless `valueOf` makes others from the stored and the given one.
+   */
+  upsert(key: string[], columns: string[], valueOf?: (stored: string, given: string) => string): string;
+  /** Updates the rows `t` of a table whose id is one of the rows `v`, where a further condition fits. */
+  update(table: string, rows: string, changes: Record<string, string>, condition?: string): string;
+  /** An index hint behind a table. Without it MySQL may scan the table, and lock every row that it reads. */
+  byIndex(name: string): string;
+  /** The columns of ORDER BY with which an index is read in its order. Postgres also needs those with equal values. */
+  orderBy(equal: string[], others: string[]): string[];
+  /** Locks the rows of this table alone: for an update, or against changes by others. */
+  lock(table: string, against?: 'change'): string;
+  /** The host and port in a column with URLs, in lower case. */
+  authorityOf(column: string): string;
+  /** Selects 1 as `locked` if this connection now holds the lock of migrations. */
+  lockMigrations: string;
+  /** A statement that limits how long this connection waits for a table. */
+  limitWaiting(seconds: number): string;
+}
+
+const assigned = (changes: [name: string, value: string][]): string =>
+  changes.map(([name, value]) => `${name} = ${value}`).join(', ');
+
+const POSTGRES: Dialect = {
+  now: 'CAST(floor(extract(epoch from statement_timestamp()) * 1000) AS bigint)',
+  placeholder: (position) => `$${position}`,
+  repeated: (parameters) => parameters,
+  isOneOf: (parameter, values) => `= ANY(${parameter(values)})`,
+  values: (rows) => {
+    let count = 0;
+    const tuples = rows.map((row) => `(${row.map(() => `$${(count += 1)}`).join(', ')})`);
+    return { sql: tuples.join(', '), parameters: rows.flat() };
+  },
+  // The text is the same for any number of rows, so that it can be prepared.
+  rows: (columns, rows) => {
+    const names = Object.keys(columns);
+    const arrays = names.map((name, index) => `$${index + 1}::${columns[name]}[]`);
+    return {
+      sql: `unnest(${arrays.join(', ')}) AS v(${names.join(', ')})`,
+      parameters: names.map((name) => rows.map((row) => row[name])),
+    };
+  },
+  into: (table) => `${table} AS t`,
+  upsert: (key, columns, valueOf = (_stored, given) => given) => {
+    const changes = columns.map((name): [string, string] => [name, valueOf(`t.${name}`, `EXCLUDED.${name}`)]);
+    return `ON CONFLICT (${key.join(', ')}) DO ${changes.length === 0 ? 'NOTHING' : `UPDATE SET ${assigned(changes)}`}`;
+  },
+  update: (table, rows, changes, condition = '') =>
+    `UPDATE ${table} t SET ${assigned(Object.entries(changes))} FROM ${rows} WHERE t.id = v.id ${condition}`,
+  byIndex: () => '',
+  orderBy: (equal, others) => [...equal, ...others],
+  lock: (table, against) => `FOR ${against ? 'KEY SHARE' : 'UPDATE'} OF ${table}`,
+  authorityOf: (column) => `lower(substring(${column} from '^[^/]*//([^/?]*)'))`,
+  lockMigrations: `SELECT CASE WHEN pg_try_advisory_lock(hashtext('usher migrate'), hashtext(current_schema()))
+    THEN 1 ELSE 0 END AS locked`,
+  limitWaiting: (seconds) => `SET lock_timeout = '${seconds}s'`,
+};
+
+const MYSQL: Dialect = {
+  now: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000",
+  placeholder: () => '?',
+  repeated: (parameters, times) => Array.from({ length: times }, () => parameters).flat(),
+  isOneOf: (parameter, values) => `IN (${parameter(values)})`,
+  values: (rows) => ({ sql: '?', parameters: [rows] }),
+  rows: (columns, rows) => {
+    const names = Object.keys(columns);
+    const first = `SELECT ${names.map((name) => `? AS ${name}`).join(', ')}`;
+    const others = ` UNION ALL SELECT ${names.map(() => '?').join(', ')}`.repeat(rows.length - 1);
+    return { sql: `(${first}${others}) v`, parameters: rows.flatMap((row) => names.map((name) => row[name])) };
+  },
+  into: (table) => table,
+  // An update to what it is changes nothing.
+  upsert: (key, columns, valueOf = (_stored, given) => given) => {
+    const changes = columns.map((name): [string, string] => [name, valueOf(name, `VALUES(${name})`)]);
+    return `ON DUPLICATE KEY UPDATE ${assigned(changes.length === 0 ? key.map((name) => [name, name]) : changes)}`;
+  },
+  update: (table, rows, changes, condition = '') =>
+    `UPDATE ${rows} STRAIGHT_JOIN ${table} t FORCE INDEX (PRIMARY) ON t.id = v.id ${condition}
+     SET ${assigned(Object.entries(changes).map(([name, value]) => [`t.${name}`, value]))}`,
+  byIndex: (name) => `FORCE INDEX (${name})`,
+  orderBy: (_equal, others) => others,
+  lock: (_table, against) => (against ? 'LOCK IN SHARE MODE' : 'FOR UPDATE'),
+  authorityOf: (column) =>
+    `LOWER(SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(${column}, '/', 3), '/', -1), '?', 1))`,
+  lockMigrations: `SELECT GET_LOCK(CONCAT('usher migrate ', MD5(DATABASE())), 0) AS locked`,
+  limitWaiting: (seconds) => `SET SESSION lock_wait_timeout = ${seconds}`,
+};
+
+export const isPostgres = ({ options }: DataSource): boolean => options.type === 'postgres';
+
+export const dialectOf = (dataSource: DataSource): Dialect => (isPostgres(dataSource) ? POSTGRES : MYSQL);

@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { type DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
 import type { DatabaseLocation } from '../usher.options.js';
 import { StartUpError } from '../values/start-up-error.js';
-import { dialectOf } from './dialect.js';
+import { dialectOf } from './data-source.js';
 import { Initial1767225600000 } from './migrations/1767225600000-initial.js';
 
 const logger = new Logger('database');

@@ -8,9 +8,8 @@ import type {
   QueryRunner,
   TransactionCommitEvent,
 } from 'typeorm';
-import { dialectOf } from './dialect.js';
+import { dialectOf, USHER_DATA_SOURCE } from './data-source.js';
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { USHER_DATA_SOURCE } from './data-source.js';
 
 /** The database's time in milliseconds since 1970. */
 export async function databaseNow(manager: EntityManager): Promise<number> {

@@ -49,7 +49,8 @@ export class FailureLimit {
       if (wait > 0) throw refusal(wait);
       return result;
     } finally {
-      this.end(key, hasFailed);
+      if (hasFailed) this.failures.count(key);
+      this.end(key);
     }
   }
 
@@ -67,11 +68,10 @@ export class FailureLimit {
     });
   }
 
-  private end(key: LimitKey, hasFailed: boolean): void {
+  private end(key: LimitKey): void {
     const checks = this.checks.get(key);
     if (!checks) return;
     checks.running -= 1;
-    if (hasFailed) this.failures.count(key);
     if (checks.waiting.length > 0) this.admit(key, checks);
     else if (checks.running === 0) this.checks.delete(key);
   }

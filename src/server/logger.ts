@@ -75,14 +75,15 @@ function linesTo(fd: number): DestinationStream {
 function redacted(fields: object, depth: number): Record<string, unknown> {
   const all: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(fields))
-    all[name] = SECRET_FIELDS.has(name.toLowerCase()) ? '[Redacted]' : shown(value, depth);
+    if (SECRET_FIELDS.has(name.toLowerCase())) all[name] = '[Redacted]';
+    else all[name] = typeof value === 'object' && value !== null ? shown(value, depth) : value;
   return all;
 }
 
-function shown(value: unknown, depth: number): unknown {
-  if (typeof value !== 'object' || value === null || value instanceof Date || value instanceof Error) return value;
+function shown(value: object, depth: number): unknown {
+  if (value instanceof Date || value instanceof Error) return value;
   if (depth === MAX_DEPTH) return '[Deeper]';
-  return Array.isArray(value) ? value.map((one) => shown(one, depth + 1)) : redacted(value, depth + 1);
+  return Array.isArray(value) ? Object.values(redacted(value, depth + 1)) : redacted(value, depth + 1);
 }
 
 async function prettyOutput(fd: number): Promise<DestinationStream> {

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Histogram, type Registry } from 'prom-client';
 import { REQUEST_ID_HEADER } from '../http/exchange.js';
 
@@ -25,27 +25,18 @@ export function observeRequests(server: FastifyInstance, registry: Registry): vo
     done();
   });
   server.addHook('onResponse', (request, reply, done) => {
-    logRequest(request, reply);
-    const { method, routeOptions } = request;
-    const status = `${Math.floor(reply.statusCode / 100)}xx`;
-    durations.observe({ method, route: routeOptions.url ?? NO_ROUTE, status }, reply.elapsedTime / 1_000);
+    const { method, routeOptions, user, id } = request as Request;
+    const { statusCode, elapsedTime } = reply;
+    const route = routeOptions.url ?? null;
+    const durationMs = Math.round(elapsedTime * 10) / 10;
+    // The route's pattern, but not the URL, headers or body, because they may contain secrets.
+    const line = { method, route, status: statusCode, durationMs, client: user?.id ?? null, requestId: id };
+    if (isPolled(route)) logger.debug(line);
+    else logger.log(line);
+    const status = `${Math.floor(statusCode / 100)}xx`;
+    durations.observe({ method, route: route ?? NO_ROUTE, status }, elapsedTime / 1_000);
     done();
   });
-}
-
-/** Logs the route's pattern, but not the URL, headers or body, because they may contain secrets. */
-function logRequest({ method, routeOptions, user, id }: Request, { statusCode, elapsedTime }: FastifyReply): void {
-  const route = routeOptions.url ?? null;
-  const line = {
-    method,
-    route,
-    status: statusCode,
-    durationMs: Math.round(elapsedTime * 10) / 10,
-    client: user?.id ?? null,
-    requestId: id,
-  };
-  if (isPolled(route)) logger.debug(line);
-  else logger.log(line);
 }
 
 /** Load balancers and Prometheus request these routes all the time. */

@@ -135,8 +135,8 @@ export const DELIVERY_MUTATIONS = [
   {
     name: 'a success does not give its reservation back',
     file: 'src/limits/failure-limit.ts',
-    from: 'checks.running -= 1;',
-    to: 'if (hasFailed) checks.running -= 1;',
+    from: 'this.end(key);',
+    to: 'if (hasFailed) this.end(key);',
   },
   {
     name: 'a check is refused where it should wait',

@@ -210,8 +210,8 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a metric has the paths of unknown routes as labels',
     file: 'src/server/request-log.ts',
-    from: 'route: routeOptions.url ?? NO_ROUTE',
-    to: 'route: routeOptions.url ?? request.url',
+    from: 'route: route ?? NO_ROUTE',
+    to: 'route: route ?? request.url',
     caughtBy: 'test/server/health/metrics.spec.ts',
   },
 

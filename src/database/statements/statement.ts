@@ -1,7 +1,6 @@
 import type { DataSource, EntityManager, EntityTarget, ObjectLiteral } from 'typeorm';
-import { tableOf } from '../data-source.js';
+import { dialectOf, isPostgres, tableOf } from '../data-source.js';
 import { PoolSockets } from '../sql.js';
-import { dialectOf, isPostgres } from '../dialect.js';
 
 /** A row as the driver returns it. 64-bit integers may be text. */
 export type Row = Record<string, string | number | boolean | null>;

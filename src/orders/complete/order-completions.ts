@@ -1,7 +1,6 @@
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
-import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { dialectOf } from '../../database/dialect.js';
+import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { AfterCommit, allEnded, inTransaction, joinTransaction, type TransactionOptions } from '../../database/sql.js';
 import { Batcher } from '../../database/statements/batcher.js';
 import { entityOf, runStatement, statementFor } from '../../database/statements/statement.js';

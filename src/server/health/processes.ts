@@ -9,8 +9,7 @@ import {
 } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import { type DataSource, LessThan, MoreThan } from 'typeorm';
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { dialectOf } from '../../database/dialect.js';
+import { dialectOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { ServiceProcess } from '../../database/service-process.entity.js';
 import { databaseNow } from '../../database/sql.js';
 import { insertRows } from '../../database/statements/statement.js';

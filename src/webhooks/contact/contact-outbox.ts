@@ -1,7 +1,6 @@
 import { type DataSource, type EntityManager, IsNull, Not } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
-import { tableOf } from '../../database/data-source.js';
-import { dialectOf } from '../../database/dialect.js';
+import { dialectOf, tableOf } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
 import { insertRows } from '../../database/statements/statement.js';
 import { SEND_LIMIT_MS } from '../../values/contact-messenger.js';

@@ -1,5 +1,5 @@
 import { type EntityManager, In } from 'typeorm';
-import { dialectOf } from '../../database/dialect.js';
+import { dialectOf } from '../../database/data-source.js';
 import { insertRows } from '../../database/statements/statement.js';
 import { FailingHost } from './failing-host.entity.js';
 import { afterAttempt, type HostAttempt } from './host-changes.js';

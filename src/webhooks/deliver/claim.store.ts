@@ -1,7 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In, LessThanOrEqual, MoreThanOrEqual } from 'typeorm';
-import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { dialectOf } from '../../database/dialect.js';
+import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
 import { type Row, runStatement, statementFor } from '../../database/statements/statement.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';

@@ -1,7 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In } from 'typeorm';
-import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { dialectOf } from '../../database/dialect.js';
+import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { inTransaction } from '../../database/sql.js';
 import { runStatement, statementFor } from '../../database/statements/statement.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -10,9 +9,9 @@ import { hidePrivateResponse } from '../api/client-view.js';
 import { hostOf } from '../../values/urls/notify-url.js';
 import { noteAttempts } from '../contact/failing-hosts.js';
 import type { HostAttempt } from '../contact/host-changes.js';
-import { addOutcomes, endOf, outcomeOf, type RecordedOutcome } from '../figures/add-outcomes.js';
+import { addOutcomes, endOf, outcomeOf } from '../figures/add-outcomes.js';
 import { diagnosisCodeOf, errorOf } from '../transport/outcome.js';
-import { Webhook, WebhookAttempt } from '../webhook.entity.js';
+import { Webhook, WebhookAttempt, type WebhookStatus } from '../webhook.entity.js';
 import type { Claim, DeliveryState, FinishedAttempt } from './claim.js';
 import { outcomesSince, readEarlier, rowsOf, statesOf } from './repeated-outcomes.js';
 
@@ -46,12 +45,15 @@ export class OutcomeStore {
   /** The usual case, with few statements: the number of changed rows tells that all attempts are new and the last ones. */
   private recordFirst(finished: FinishedAttempt[]): Promise<DeliveryState[]> {
     return inTransaction(this.dataSource, async (manager) => {
-      const changed = (await this.recordSuccesses(manager, finished)) + (await this.recordFailures(manager, finished));
+      const changed = await this.recordAll(manager, finished);
       if (changed !== finished.length) throw new NotAllChanged();
       await finishAttempts(manager, sortedById(finished));
       const states = finished.map((one) => this.stateAfter(one));
-      await noteAttempts(manager, this.hostAttempts(finished, states, new Set(finished)));
-      await addOutcomes(manager, outcomesOf(finished, states));
+      await this.noteHosts(manager, finished, states);
+      await addOutcomes(
+        manager,
+        finished.map((one, index) => outcomeOf(one, true, endOf(states[index]?.status))),
+      );
       return states;
     });
   }
@@ -60,32 +62,36 @@ export class OutcomeStore {
   private recordAgain(finished: FinishedAttempt[]): Promise<DeliveryState[]> {
     return inTransaction(this.dataSource, async (manager) => {
       const earlier = await readEarlier(manager, finished);
-      await this.recordSuccesses(manager, finished);
-      await this.recordFailures(manager, finished);
+      await this.recordAll(manager, finished);
       const rows = await rowsOf(manager, finished);
       // Without its webhook, which was erased meanwhile, an attempt must not be stored again.
       const stored = finished.filter((one) => rows.has(idOf(one)));
       await finishAttempts(manager, sortedById(stored));
       const states = statesOf(rows, finished);
-      await noteAttempts(manager, this.hostAttempts(finished, states, new Set(stored)));
+      await this.noteHosts(manager, finished, states, new Set(stored));
       await addOutcomes(manager, outcomesSince(earlier, stored, rows));
       return states;
     });
   }
 
-  /** A success of any attempt counts, because the receiver has the notification. Returns how many rows it changed. */
-  private async recordSuccesses(manager: EntityManager, finished: FinishedAttempt[]): Promise<number> {
-    const delivered = sortedById(finished.filter(({ outcome }) => outcome.kind === 'delivered'));
+  /**
+   * Changes the webhooks of attempts. A success of any attempt counts, because the receiver has the notification. Returns how
+   * many rows it changed.
+   */
+  private async recordAll(manager: EntityManager, finished: FinishedAttempt[]): Promise<number> {
+    const [delivered, failed] = [true, false].map((isDelivered) =>
+      sortedById(finished.filter(({ outcome }) => (outcome.kind === 'delivered') === isDelivered)),
+    ) as [FinishedAttempt[], FinishedAttempt[]];
     const [first] = delivered;
-    return first ? endDelivered(manager, delivered.map(idOf), first.endedAt) : 0;
+    const ended = first ? await endDelivered(manager, delivered.map(idOf), first.endedAt) : 0;
+    return failed.length === 0 ? ended : ended + (await this.recordFailures(manager, failed));
   }
 
   /**
    * A failure counts only if its attempt is the last one claimed. Equal changes share one statement. Returns how many rows
    * it changed.
    */
-  private async recordFailures(manager: EntityManager, finished: FinishedAttempt[]): Promise<number> {
-    const failed = sortedById(finished.filter(({ outcome }) => outcome.kind !== 'delivered'));
+  private async recordFailures(manager: EntityManager, failed: FinishedAttempt[]): Promise<number> {
     const groups = new Map<string, FinishedAttempt[]>();
     for (const one of failed) {
       const change = `${one.claim.attempt} ${this.dueAfter(one)}`;
@@ -123,22 +129,27 @@ export class OutcomeStore {
     return nextAttemptAt(this.options.retry, claim.attempt, endedAt, retryAfterMs);
   }
 
-  /** What the attempts tell about their hosts. A success tells nothing if no host of the client was failing. */
-  private hostAttempts(
+  /** Records what attempts tell about their hosts. A success tells nothing if no host of the client was failing. */
+  private async noteHosts(
+    manager: EntityManager,
     finished: FinishedAttempt[],
     states: DeliveryState[],
-    stored: Set<FinishedAttempt>,
-  ): HostAttempt[] {
-    return finished.flatMap((one, index) => {
-      const { claim, outcome, endedAt } = one;
-      const { clientId, notifyUrl } = claim.webhook;
-      if (!stored.has(one) || (outcome.kind === 'delivered' && !claim.hasFailingHost)) return [];
-      const shown = { address: outcome.address, error: errorOf(outcome), responseSnippet: null };
-      const { error } = hidePrivateResponse(shown, this.options.environment);
-      const diagnosis = diagnosisCodeOf(outcome);
-      const failure = error === null ? null : { error, diagnosis, endedFailed: states[index]?.status === 'FAILED' };
-      return { clientId, host: hostOf(notifyUrl), endedAt, failure };
+    stored?: Set<FinishedAttempt>,
+  ): Promise<void> {
+    const telling = finished.flatMap((one, index) => {
+      const isTold = (stored?.has(one) ?? true) && (one.outcome.kind !== 'delivered' || one.claim.hasFailingHost);
+      return isTold ? this.hostAttempt(one, states[index]?.status) : [];
     });
+    if (telling.length > 0) await noteAttempts(manager, telling);
+  }
+
+  private hostAttempt({ claim, outcome, endedAt }: FinishedAttempt, status?: WebhookStatus): HostAttempt {
+    const { clientId, notifyUrl } = claim.webhook;
+    const shown = { address: outcome.address, error: errorOf(outcome), responseSnippet: null };
+    const { error } = hidePrivateResponse(shown, this.options.environment);
+    const diagnosis = diagnosisCodeOf(outcome);
+    const failure = error === null ? null : { error, diagnosis, endedFailed: status === 'FAILED' };
+    return { clientId, host: hostOf(notifyUrl), endedAt, failure };
   }
 }
 
@@ -146,10 +157,6 @@ const idOf = ({ claim }: FinishedAttempt): string => claim.webhook.id;
 
 const sortedById = (finished: FinishedAttempt[]): FinishedAttempt[] =>
   [...finished].sort((left, right) => (idOf(left) < idOf(right) ? -1 : 1));
-
-/** What a recording that is made for the first time adds to the figures. */
-const outcomesOf = (finished: FinishedAttempt[], states: DeliveryState[]): RecordedOutcome[] =>
-  finished.map((one, index) => outcomeOf(one, true, endOf(states[index]?.status)));
 
 /** Ends those of the webhooks that are PENDING. Returns how many it ended. */
 async function endDelivered(manager: EntityManager, ids: string[], finishedAt: number): Promise<number> {

@@ -1,6 +1,5 @@
 import { type EntityManager, In } from 'typeorm';
-import { tableOf } from '../../database/data-source.js';
-import { dialectOf } from '../../database/dialect.js';
+import { dialectOf, tableOf } from '../../database/data-source.js';
 import { endOf, outcomeOf, type RecordedOutcome } from '../figures/add-outcomes.js';
 import { Webhook, WebhookAttempt } from '../webhook.entity.js';
 import type { DeliveryState, FinishedAttempt } from './claim.js';

@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
-import { tableOf } from '../../database/data-source.js';
-import { dialectOf } from '../../database/dialect.js';
+import { dialectOf, tableOf } from '../../database/data-source.js';
 import { runStatement } from '../../database/statements/statement.js';
 import { hostOf } from '../../values/urls/notify-url.js';
 import type { FinalStatus } from '../../events/events.js';

@@ -12,8 +12,7 @@ import { DeliveryQueue } from '../queue/delivery.queue.js';
 import { deliveredView, type WebhookView, webhookView } from '../webhook-view.js';
 import { DeliveredReference, liveKeyOf, Webhook } from '../webhook.entity.js';
 import { Client } from '../../clients/client.entity.js';
-import { tableOf } from '../../database/data-source.js';
-import { dialectOf } from '../../database/dialect.js';
+import { dialectOf, tableOf } from '../../database/data-source.js';
 import { entityOf, insertRows, runStatement, statementFor } from '../../database/statements/statement.js';
 
 interface NewWebhook {

@@ -1,6 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { tableOf } from '../../database/data-source.js';
-import { dialectOf } from '../../database/dialect.js';
+import { dialectOf, tableOf } from '../../database/data-source.js';
 import type { DiagnosisCode } from '../transport/diagnosis.js';
 import { Webhook, WebhookAttempt, type WebhookStatus } from '../webhook.entity.js';
 

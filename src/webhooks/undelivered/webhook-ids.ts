@@ -1,6 +1,5 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import { tableOf } from '../../database/data-source.js';
-import { dialectOf } from '../../database/dialect.js';
+import { dialectOf, tableOf } from '../../database/data-source.js';
 import { dataSourceOf, runStatement, statementFor } from '../../database/statements/statement.js';
 import { Webhook, type WebhookStatus } from '../webhook.entity.js';
 

@@ -1,7 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { Client, ClientSecret } from '../../../clients/client.entity.js';
-import { tableOf } from '../../../database/data-source.js';
-import { type Dialect, dialectOf, type ListColumn } from '../../../database/dialect.js';
+import { type Dialect, dialectOf, type ListColumn, tableOf } from '../../../database/data-source.js';
 import { type Row, runStatement } from '../../../database/statements/statement.js';
 import { AccessToken, EXPIRY_MARGIN_MS, Grant } from '../grant.entity.js';
 

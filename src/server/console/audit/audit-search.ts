@@ -1,8 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, In } from 'typeorm';
 import { type AuditAction, AuditEvent } from '../../../audit/audit-event.entity.js';
-import { tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import { dialectOf } from '../../../database/dialect.js';
+import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { boundedSearch } from '../../../database/statements/bounded-search.js';
 import { runStatement, statementFor } from '../../../database/statements/statement.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';

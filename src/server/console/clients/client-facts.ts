@@ -1,8 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, In, IsNull } from 'typeorm';
 import { Client } from '../../../clients/client.entity.js';
-import { tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import { dialectOf } from '../../../database/dialect.js';
+import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { runStatement, statementFor } from '../../../database/statements/statement.js';
 import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { Webhook } from '../../../webhooks/webhook.entity.js';

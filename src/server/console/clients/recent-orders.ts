@@ -1,7 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import { dialectOf } from '../../../database/dialect.js';
+import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { entityOf, runStatement, statementFor } from '../../../database/statements/statement.js';
 import { MovieOrder } from '../../../orders/movie-order.entity.js';
 
