@@ -6,7 +6,7 @@ import { unprocessable } from '../../../http/problem.js';
 import { OperatorSignIn } from '../../../operators/operator-sign-in.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
 import { hiddenField, textOf } from '../fields/fields.js';
-import { FORM_FIELD, unrestrictedForm } from '../frame/form.js';
+import { FORM_FIELD } from '../frame/form.js';
 import { PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
 import type { Page, View, Visit } from '../frame/pages.js';
 import { notice } from '../frame/parts.js';
@@ -57,6 +57,7 @@ export class SignInPages {
           at: '',
           button: 'Change password',
           kind: 'primary',
+          isForViewers: true,
           done: 'Your password is changed.',
           run: (fields, visit) => this.setPassword(fields, visit),
         },
@@ -116,8 +117,8 @@ export class SignInPages {
     return { title: 'Sign in', section: null, body };
   }
 
-  private passwordPage({ request }: Visit): View {
-    const { name } = signedInOf(request) as SignedIn;
+  private passwordPage(visit: Visit): View {
+    const { name } = signedInOf(visit.request) as SignedIn;
     const fields = html`<label>
         Current password
         <input name="current" type="password" autocomplete="current-password" required />
@@ -134,14 +135,13 @@ export class SignInPages {
         />
         <span class="hint">At least ${MIN_PASSWORD_LENGTH} characters. Your other sessions end.</span>
       </label>`;
-    const form = { action: PASSWORD_PATH, body: fields, button: 'Change password', kind: 'primary' } as const;
-    const body = this.operators.isFirst(name)
+    const content = this.operators.isFirst(name)
       ? html`<p>
           Your name and password are the settings <code>OPS_USER</code> and <code>OPS_PASSWORD</code> of the server.
           Change them there, and restart Usher. All sessions of this operator then end.
         </p>`
-      : unrestrictedForm(request, form);
-    return { title: 'Your password', section: null, body };
+      : visit.form('change', fields);
+    return { title: 'Your password', section: null, body: html`${content}` };
   }
 }
 

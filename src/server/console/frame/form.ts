@@ -7,7 +7,7 @@ import { mayChange, signedInOf } from './signed-in.js';
 
 export interface PostForm {
   /** For fields that are outside of the form, such as checkboxes in a table. */
-  id?: string;
+  id?: string | undefined;
   /** The path that the form is posted to. */
   action: string;
   /** The fields, with their labels. */

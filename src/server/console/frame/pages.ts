@@ -6,7 +6,7 @@ import { Problem, unprocessable } from '../../../http/problem.js';
 import type { Actor } from '../../../values/actor.js';
 import { FORM_ROUTE } from '../../request-bodies.js';
 import { textOf } from '../fields/fields.js';
-import { formFields, postForm } from './form.js';
+import { formFields, type PostForm, postForm, unrestrictedForm } from './form.js';
 import { type ConsolePage, OPS_HEADERS, SCRIPT_PATH, sendConsolePage } from './frame.js';
 import { notice, sentence } from './parts.js';
 import { CONSOLE_SCRIPT } from './script.js';
@@ -36,6 +36,8 @@ export interface Action {
   confirm?: string;
   /** Where the form is posted to, below the page. Default: its name. */
   at?: string;
+  /** Whether a viewer may send it too. */
+  isForViewers?: boolean;
   /** What the page says after it. */
   done?: string;
   /** Afterwards the browser is led to the page, which says what was done. */
@@ -86,12 +88,13 @@ export class Visit {
     return this.page.path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(this.params[name] ?? ''));
   }
 
-  /** The form of an action of this page; null for a viewer. */
-  form(name: string, body: Html | null = null): Html | null {
+  /** The form of an action of this page; null for a viewer who may not send it. `id`: for fields outside of the form. */
+  form(name: string, body: Html | null = null, id?: string): Html | null {
     const action = this.page.actions?.[name];
     if (!action) throw new Error(`${this.page.path} has no action ${name}`);
-    const { button, kind = 'normal', confirm } = action;
-    return postForm(this.request, { action: this.addressOf(name, action), body, button, kind, confirm });
+    const { button, kind = 'normal', confirm, isForViewers } = action;
+    const form: PostForm = { id, action: this.addressOf(name, action), body, button, kind, confirm };
+    return (isForViewers ? unrestrictedForm : postForm)(this.request, form);
   }
 
   /** The value and the fault of a field: what was refused in the form, otherwise `value`. */

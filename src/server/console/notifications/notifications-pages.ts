@@ -6,7 +6,6 @@ import { type WebhookPage, WebhookList } from '../../../webhooks/search/webhook-
 import { DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
 import { WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
 import { hiddenField, MOMENT_HINT, selectField, textField, textOf } from '../fields/fields.js';
-import { postForm } from '../frame/form.js';
 import type { Page, View, Visit } from '../frame/pages.js';
 import { clientLink, emptyState, notice, pager, time } from '../frame/parts.js';
 import {
@@ -146,15 +145,13 @@ const cut = (next: string): Html =>
   );
 
 /** Its fields are the checkboxes of the table. */
-const selectionForm = ({ request, path }: Visit, { given }: NotificationFilter): Html | null =>
-  postForm(request, {
-    id: SELECTION_FORM,
-    action: `${path}/resend`,
-    body: html`<h2>Send the selected ones again</h2>
+const selectionForm = (visit: Visit, { given }: NotificationFilter): Html | null =>
+  visit.form(
+    'resend',
+    html`<h2>Send the selected ones again</h2>
       ${Object.entries(given).map(([name, value]) => hiddenField(name, value))}`,
-    button: 'Send the selected ones again',
-    kind: 'primary',
-  });
+    SELECTION_FORM,
+  );
 
 /** Only where the list has FAILED ones alone, so that the operator sees what is sent. */
 function resendAllForm(visit: Visit, { given, criteria, client }: NotificationFilter): Html | null {
