@@ -5,15 +5,30 @@ import { build } from './runner/build.mjs';
 import { silentServers } from './servers.mjs';
 
 /**
+ * Tests with one statement at a time. The embedded database is Postgres too, so `npm test` has shown on Postgres what they
+ * show. They run here if they are named, and with TEST_FULL=1.
+ */
+const ONE_STATEMENT_AT_A_TIME = [
+  'account',
+  'clients/leaked-secret',
+  'embedding/optional-packages',
+  'server/console',
+  'server/error-wording',
+  'server/tracing',
+  'webhooks/contact',
+].map((folder) => `test/${folder}`);
+
+/**
  * `atOnce`: how many test files. `alone`: a test whose servers hold up to 50 of the 100 connections of Postgres; those of
- * other tests hold up to 32. `without`: tests that only know servers which the run on the other backend has.
+ * other tests hold up to 32. `without`: tests that only know servers which the run on the other backend has. `onlyInFull`: left out without TEST_FULL=1.
  */
 const BACKENDS = {
-  mariadb: { atOnce: '4', alone: [], without: ['test/services/host-data-source'] },
+  mariadb: { atOnce: '4', alone: [], without: ['test/services/host-data-source'], onlyInFull: [] },
   postgres: {
     atOnce: '3',
     alone: ['test/services/mixed-versions'],
     without: ['test/services/redis-', 'test/services/full-redis'],
+    onlyInFull: ONE_STATEMENT_AT_A_TIME,
   },
 };
 /** Folders whose tests know no backend, or only the embedded one, or end before a statement; `npm test` runs them. */
@@ -57,7 +72,7 @@ for (const { backend, output, ended } of runs) {
 
 /** Runs the tests of a backend, and returns the exit code. */
 async function run(backend, output) {
-  const { atOnce, alone, without } = BACKENDS[backend];
+  const { atOnce, alone, without, onlyInFull } = BACKENDS[backend];
   const jest = (paths, ignored, workers) => runJest(backend, output, paths, ignored, workers);
   if (chosen.length > 0) {
     const isKnown = chosen.some((path) => !without.some((part) => path.includes(part)));
@@ -65,7 +80,8 @@ async function run(backend, output) {
     return isKnown ? jest(chosen, without, atOnce) : 0;
   }
   const code = alone.length === 0 ? 0 : await jest(alone, without, '1');
-  return code || jest([], [...without, ...alone], atOnce);
+  const left = process.env.TEST_FULL === '1' ? [] : onlyInFull;
+  return code || jest([], [...without, ...alone, ...left], atOnce);
 }
 
 function runJest(backend, output, paths, without, workers) {

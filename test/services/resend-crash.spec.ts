@@ -18,7 +18,7 @@ afterAll(async () => {
 
 test('a resend whose worker is killed is finished by the next worker, and every webhook is resent once', async () => {
   const client = await usher.client(receiver.url);
-  const keys = references('killed', 1_500);
+  const keys = references('killed', 750);
   const ids = await insertFailed(client, keys);
   const { body } = await client.call('POST', '/webhooks/resend', { status: 'FAILED' });
   const worker = { ...usher.settings, USHER_ROLE: 'worker' };
