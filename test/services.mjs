@@ -20,7 +20,8 @@ const ONE_STATEMENT_AT_A_TIME = [
 
 /**
  * `atOnce`: how many test files. `alone`: a test whose servers hold up to 50 of the 100 connections of Postgres; those of
- * other tests hold up to 32. `without`: tests that only know servers which the run on the other backend has. `onlyInFull`: left out without TEST_FULL=1.
+ * other tests hold up to 32. `without`: tests that only know servers which the run on the other backend has.
+ * `onlyInFull`: left out without TEST_FULL=1.
  */
 const BACKENDS = {
   mariadb: { atOnce: '4', alone: [], without: ['test/services/host-data-source'], onlyInFull: [] },

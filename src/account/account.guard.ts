@@ -6,6 +6,7 @@ import { BasicGuard, type OAuthRequest } from '../auth/client-authentication/cli
 import { ClientSecrets } from '../clients/secrets/client-secrets.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { BASIC_CHALLENGE } from '../http/error-response.js';
+import { INVALID_CREDENTIALS } from '../http/basic-credentials.js';
 import { NO_STORE } from '../http/oauth-route.js';
 import { Problem, unauthorized } from '../http/problem.js';
 
@@ -16,6 +17,8 @@ import { Problem, unauthorized } from '../http/problem.js';
  */
 @Injectable()
 export class AccountGuard implements CanActivate {
+  static readonly security = 'basic';
+
   constructor(
     private readonly basic: BasicGuard,
     private readonly secrets: ClientSecrets,
@@ -55,4 +58,4 @@ export class AccountGuard implements CanActivate {
   }
 }
 
-const INVALID = (): Problem => unauthorized('the client id or the client secret is invalid', BASIC_CHALLENGE);
+const INVALID = (): Problem => unauthorized(INVALID_CREDENTIALS, BASIC_CHALLENGE);

@@ -1,8 +1,10 @@
-import type { Operation } from '../http/operation.js';
-import { ENDED_ROTATION, WITH_THE_NEW_SECRET } from '../clients/secrets/secret-rotation.js';
-import { TEST_RESULT } from '../webhooks/api/webhook.openapi.js';
+import { rotationEnded, rotationInProgress, useNewSecret } from '../clients/secrets/secret-rotation.js';
+import { operation, type Operation } from '../http/operation.js';
+import { tooManyTests } from '../webhooks/api/test-notifications.js';
+import { NO_HTTPS, TEST_RESULT } from '../webhooks/api/webhook.openapi.js';
 import { AccountView, ChangedNotifyUrl, NewNotifyUrl, NewSecret, RotateHeaders } from './account-view.js';
-import { MISSING_KEY, TOO_MANY_CHANGES } from './client-account.js';
+import { AccountController } from './account.controller.js';
+import { checkRotationKey, sampleRefused, tooManyChanges } from './client-account.js';
 
 const ID = 'b8E7BDVoa1df1jDrbYlF';
 const URL = 'https://partner.example/notify';
@@ -35,78 +37,49 @@ const tag = 'Client';
 
 /** A client's own account, by its id and secret. */
 export const ACCOUNT_OPERATIONS: Operation[] = [
-  {
+  operation(AccountController, 'show', {
     id: 'getAccount',
-    method: 'get',
-    path: '/client',
     tag,
     summary: 'Get your own account',
     description:
       'Without secrets. It needs the client id and secret: an access token is refused on all routes of this group.',
-    security: ['basic'],
     answers: { 200: { description: 'The account.', schema: AccountView, example: ACCOUNT } },
-  },
-  {
+  }),
+  operation(AccountController, 'setNotifyUrl', {
     id: 'setNotifyUrl',
-    method: 'put',
-    path: '/client/notify-url',
     tag,
     summary: 'Change your Notify URL',
     description:
       'Sends a signed sample to the new URL first, like `POST /webhooks/test`, and changes the URL only if it is answered ' +
       '2xx. Otherwise the answer is 422, and its `test` says why. Pending notifications still go to the earlier URL.',
-    security: ['basic'],
     body: { schema: NewNotifyUrl, example: { notifyUrl: URL } },
     answers: {
       200: { description: 'Changed.', schema: ChangedNotifyUrl, example: { notifyUrl: URL, test: DELIVERED } },
     },
-    failures: [
-      { status: 400, detail: 'notifyUrl: The Notify URL must start with https://.' },
-      {
-        status: 422,
-        detail:
-          'the Notify URL is unchanged, because it did not accept a sample: connection refused. Start the receiver, and ' +
-          'check the port and the address that it listens on.',
-      },
-      { status: 429, detail: 'only 10 tests a minute are allowed; try again later' },
-    ],
-  },
-  {
+    failures: [NO_HTTPS, sampleRefused(TEST_RESULT), tooManyTests()],
+  }),
+  operation(AccountController, 'rotate', {
     id: 'rotateSecret',
-    method: 'post',
-    path: '/client/secret/rotate',
     tag,
     summary: 'Issue a new secret',
     description:
       'Both secrets are valid for 24 hours; until then the old one makes `X-Signature` and the new one `X-Signature-Next`. ' +
       'If the answer is lost, send the same `Idempotency-Key` again within this time to get the same answer.',
-    security: ['basic'],
     parameters: { header: RotateHeaders },
     answers: { 200: { description: 'The new secret.', schema: NewSecret, example: SECRET } },
     failures: [
-      { status: 400, detail: `${MISSING_KEY.header} ${MISSING_KEY.message}` },
-      {
-        status: 409,
-        detail:
-          `client ${ID} already has a rotation in progress until ${UNTIL}; "usher client finish-rotation ${ID}" or ` +
-          'POST /client/secret/finish ends it now',
-      },
-      { status: 409, detail: ENDED_ROTATION },
-      { status: 429, detail: TOO_MANY_CHANGES },
+      () => checkRotationKey(undefined),
+      rotationInProgress(ID, Date.parse(UNTIL)),
+      rotationEnded(),
+      tooManyChanges(),
     ],
-  },
-  {
+  }),
+  operation(AccountController, 'finish', {
     id: 'finishRotation',
-    method: 'post',
-    path: '/client/secret/finish',
     tag,
     summary: 'End the old secret now',
     description: 'Authenticate with the new secret. It can be repeated; without a rotation it changes nothing.',
-    security: ['basic'],
     answers: { 200: { description: 'The account, with one secret.', schema: AccountView, example: ACCOUNT } },
-    failures: [
-      { status: 409, detail: WITH_THE_NEW_SECRET },
-      { status: 429, detail: TOO_MANY_CHANGES },
-    ],
-  },
+    failures: [useNewSecret(), tooManyChanges()],
+  }),
 ];

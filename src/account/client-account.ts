@@ -4,13 +4,13 @@ import type { Client } from '../clients/client.entity.js';
 import { ClientsService } from '../clients/clients.service.js';
 import { ClientSecrets } from '../clients/secrets/client-secrets.js';
 import { SecretRotation } from '../clients/secrets/secret-rotation.js';
-import { invalidFields, tooManyRequests, unprocessable, validated } from '../http/problem.js';
+import { invalidFields, type Problem, tooManyPerMinute, unprocessable, validated } from '../http/problem.js';
 import { type Limiter, limitKey } from '../limits/limiter.js';
 import { Limits } from '../limits/limits.module.js';
 import { idempotencyKeyErrors } from '../http/idempotency-key.js';
 import type { Actor } from '../values/actor.js';
 import type { Rate } from '../values/duration.js';
-import { TestNotifications } from '../webhooks/api/test-notifications.js';
+import { TestNotifications, type TestResult } from '../webhooks/api/test-notifications.js';
 import { type AccountView, type ChangedNotifyUrl, NewNotifyUrl, type NewSecret } from './account-view.js';
 
 /** The same as the default of `usher client rotate-secret`. */
@@ -65,12 +65,7 @@ export class ClientAccount {
       this.clients.notifyUrlErrors(given.notifyUrl),
     );
     const test = await this.tests.sendTo(client, notifyUrl);
-    if (test.outcome !== 'delivered') {
-      const why = `${test.error ?? test.outcome}. ${test.diagnosis?.remedy ?? ''}`.trim();
-      throw unprocessable(`the Notify URL is unchanged, because it did not accept a sample: ${why}`).including({
-        test,
-      });
-    }
+    if (test.outcome !== 'delivered') throw sampleRefused(test);
     await this.clients.setNotifyUrl(client.id, notifyUrl, actor);
     return { notifyUrl, test };
   }
@@ -80,8 +75,7 @@ export class ClientAccount {
    * both are valid, so that a lost response locks nobody out. 409 while another rotation is in progress.
    */
   async rotateSecret(clientId: string, idempotencyKey: string | undefined, actor?: Actor): Promise<NewSecret> {
-    const errors = idempotencyKey === undefined ? [MISSING_KEY] : idempotencyKeyErrors(idempotencyKey);
-    if (errors.length > 0) throw invalidFields(errors);
+    checkRotationKey(idempotencyKey);
     this.checkLimit(clientId);
     const { secret, oldValidUntil } = await this.rotation.rotate(clientId, OVERLAP_MS, {
       repeatKey: idempotencyKey,
@@ -103,11 +97,17 @@ export class ClientAccount {
 
   private checkLimit(clientId: string): void {
     const wait = this.changes.count(limitKey(clientId));
-    if (wait > 0) throw tooManyRequests(TOO_MANY_CHANGES, wait);
+    if (wait > 0) throw tooManyChanges(wait);
   }
 }
 
-export const TOO_MANY_CHANGES = `only ${CHANGE_LIMIT.count} changes of secrets a minute are allowed; try again later`;
+export const tooManyChanges = (waitSeconds?: number): Problem =>
+  tooManyPerMinute(CHANGE_LIMIT.count, 'changes of secrets', waitSeconds);
+
+export const sampleRefused = (test: TestResult): Problem => {
+  const why = `${test.error ?? test.outcome}. ${test.diagnosis?.remedy ?? ''}`.trim();
+  return unprocessable(`the Notify URL is unchanged, because it did not accept a sample: ${why}`).including({ test });
+};
 
 type Stored = { createdAt: number; expiresAt: number | null };
 
@@ -117,7 +117,13 @@ const stateOf = ({ createdAt, expiresAt }: Stored, signs: 'X-Signature' | 'X-Sig
   signs,
 });
 
-export const MISSING_KEY = {
+/** Throws 400 for a key that is missing or malformed. */
+export function checkRotationKey(key: string | undefined): void {
+  const errors = key === undefined ? [MISSING_KEY] : idempotencyKeyErrors(key);
+  if (errors.length > 0) throw invalidFields(errors);
+}
+
+const MISSING_KEY = {
   header: 'Idempotency-Key',
   message: 'is missing; send a new random one, and send the same again if the answer is lost',
 };

@@ -16,7 +16,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
 import { emailFault } from '../values/email-address.js';
 import { newId } from '../values/identifier.js';
-import { checkNotifyUrl, NotifyUrlError } from '../values/urls/notify-url.js';
+import { checkNotifyUrl, NotifyUrlError, type NotifyUrlPolicy } from '../values/urls/notify-url.js';
 import { type ClientCredentials, CONTROL_CHARACTER, credentialFault, newCredentials } from './client-credentials.js';
 import { Client, MAX_CLIENT_NAME_LENGTH, ClientSecret, NEXT_GENERATION } from './client.entity.js';
 import { Vault } from './secrets/vault.js';
@@ -128,22 +128,14 @@ export class ClientsService {
   notifyUrlErrors(notifyUrl: unknown): FieldError[] {
     if (typeof notifyUrl !== 'string') return [];
     const { allowPrivateHosts, environment } = this.options;
-    try {
-      checkNotifyUrl(notifyUrl, { allowPrivateHosts, httpsOnly: environment === 'production' });
-      return [];
-    } catch (error) {
-      if (!(error instanceof NotifyUrlError)) throw error;
-      return [fieldError('body', ['notifyUrl'], error.message)];
-    }
+    return notifyUrlErrors(notifyUrl, { allowPrivateHosts, httpsOnly: environment === 'production' });
   }
 
   /** Returns the client's Notify URL. Throws 422 if it has none. */
   async registeredNotifyUrl(id: string): Promise<string> {
     const { notifyUrl } = await this.get(id);
     if (notifyUrl !== null) return notifyUrl;
-    throw unprocessable(
-      'notifyUrl is missing and the client has no Notify URL; send notifyUrl or ask the operator to set one',
-    );
+    throw notifyUrlMissing();
   }
 
   private async add(
@@ -198,5 +190,19 @@ export class ClientsService {
       await this.audit.record({ subject: `client:${id}`, ...audit }, manager);
     });
     return this.get(id);
+  }
+}
+
+export const notifyUrlMissing = (): Problem =>
+  unprocessable('notifyUrl is missing and the client has no Notify URL; send notifyUrl or ask the operator to set one');
+
+/** What the policy has against a Notify URL, as errors of the field `notifyUrl`. */
+export function notifyUrlErrors(notifyUrl: string, policy: NotifyUrlPolicy): FieldError[] {
+  try {
+    checkNotifyUrl(notifyUrl, policy);
+    return [];
+  } catch (error) {
+    if (!(error instanceof NotifyUrlError)) throw error;
+    return [fieldError('body', ['notifyUrl'], error.message)];
   }
 }

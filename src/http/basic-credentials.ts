@@ -60,9 +60,11 @@ function formDecodePair({ id, secret }: BasicCredentials): BasicCredentials | nu
 
 /** With two Authorization headers it is undefined which one applies, so reject the request. */
 export function checkSingleHeader(request: HttpRequest): void {
-  if (countHeader(rawRequest(request), 'authorization') > 1)
-    throw new OAuthError('invalid_request', 'send exactly one Authorization header');
+  if (countHeader(rawRequest(request), 'authorization') > 1) throw severalHeaders();
 }
+
+export const severalHeaders = (): OAuthError =>
+  new OAuthError('invalid_request', 'send exactly one Authorization header');
 
 const HOW = 'send Authorization: Basic <BASE64(client_id:client_secret)>, with curl: -u client_id:client_secret';
 
@@ -71,5 +73,7 @@ export function refusalOf(header: string | undefined, credentials: BasicCredenti
   if (header === undefined) return `the client credentials are missing; ${HOW}`;
   if (/^bearer\b/i.test(header)) return `this path takes the client id and secret, not a token; ${HOW}`;
   if (credentials.length === 0) return `the Authorization header has no client id and secret; ${HOW}`;
-  return 'the client id or the client secret is invalid';
+  return INVALID_CREDENTIALS;
 }
+
+export const INVALID_CREDENTIALS = 'the client id or the client secret is invalid';

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
 import { isDatabaseDown } from '../database/sql.js';
 import { type HttpRequest, type HttpResponse, idOfRequest, setHeaders } from './exchange.js';
-import { OAuthError } from './oauth-error.js';
+import { OAuthError, type OAuthErrorCode } from './oauth-error.js';
 import { NO_STORE } from './oauth-route.js';
 import { Problem, unavailable } from './problem.js';
 
@@ -44,26 +44,32 @@ function problemFromOAuth(error: OAuthError): Problem {
 }
 
 /** The RFC 6749 code of an error; of what is no OAuth error, the code that fits its status. */
-export function oauthCodeOf(error: unknown, problem: Problem): string {
+export function oauthCodeOf(error: unknown, problem: Problem): OAuthErrorCode {
   if (error instanceof OAuthError) return error.code;
   return problem.getStatus() >= 500 ? 'temporarily_unavailable' : 'invalid_request';
 }
+
+export const oauthBody = (error: string, description: string): object => ({ error, error_description: description });
 
 /** RFC 6749 §5.2. */
 export function sendOAuthError(response: HttpResponse, code: string, problem: Problem): void {
   const status = problem.getStatus();
   setHeaders(response, { ...problem.headers, ...NO_STORE });
   response.status(status);
-  response.send({ error: code, error_description: problem.detail });
+  response.send(oauthBody(code, problem.detail));
 }
 
 /** RFC 9457. */
 export function sendProblem(response: HttpResponse, problem: Problem): void {
-  const status = problem.getStatus();
-  const { title, detail, errors, headers, members } = problem;
-  setHeaders(response, { ...headers, 'Content-Type': 'application/problem+json' });
-  response.status(status);
-  response.send(JSON.stringify({ type: 'about:blank', title, status, detail, ...(errors && { errors }), ...members }));
+  setHeaders(response, { ...problem.headers, 'Content-Type': 'application/problem+json' });
+  response.status(problem.getStatus());
+  response.send(JSON.stringify(problemBody(problem)));
+}
+
+/** RFC 9457 §3. */
+export function problemBody(problem: Problem): object {
+  const { title, detail, errors, members } = problem;
+  return { type: 'about:blank', title, status: problem.getStatus(), detail, ...(errors && { errors }), ...members };
 }
 
 export function logServerError(request: HttpRequest, error: unknown): void {

@@ -1,5 +1,9 @@
+import { RequestMethod, type Type } from '@nestjs/common';
+import { GUARDS_METADATA, METHOD_METADATA, PATH_METADATA } from '@nestjs/common/constants.js';
 import { z } from 'zod';
-import type { OAuthErrorCode } from './oauth-error.js';
+import type { OAuthError } from './oauth-error.js';
+import { FASTIFY_ROUTE_CONFIG, OAUTH_ROUTE, type OAuthRouteOptions } from './oauth-route.js';
+import type { Problem } from './problem.js';
 
 /** The named schemas of the OpenAPI document. A separate registry, because a host application may use equal names. */
 export const named = z.registry<{ id: string }>();
@@ -15,35 +19,61 @@ export interface Answer {
   mediaType?: string;
 }
 
-/** An error response. `code` is set on OAuth routes. */
-export interface Failure {
-  status: number;
-  detail: string;
-  code?: OAuthErrorCode;
-}
+/** An error response: the error that the code throws, or a call that throws it. */
+export type Failure = Problem | OAuthError | (() => unknown);
 
-/** One operation of the OpenAPI document, defined next to its controller. */
-export interface Operation {
-  id: string;
+/** What an operation has from its route. */
+interface Route {
   method: 'get' | 'post' | 'put';
   /** Path parameters are written as `{name}`. */
   path: string;
+  /** One of these is required. Empty: no authentication. */
+  security: Security[];
+  /** True: errors as in RFC 6749. Otherwise: errors as in RFC 9457. */
+  oauth: boolean;
+  /** True: a browser opens it. Its body is a form, and its errors are pages. */
+  page: boolean;
+}
+
+/** One operation of the OpenAPI document. */
+export interface Operation extends Route {
+  id: string;
   /** Where the path begins, if that is not the public base address. */
   server?: string;
   tag: 'Tokens' | 'Authorization' | 'Client' | 'Movie orders' | 'Notifications' | 'Webhooks' | 'Service';
   summary: string;
   description?: string;
-  /** One of these is required. Empty: no authentication. */
-  security: Security[];
-  /** True: errors as in RFC 6749. Otherwise: errors as in RFC 9457. */
-  oauth?: boolean;
-  /** True: a browser opens it. Its body is a form, and its errors are pages. */
-  page?: boolean;
   parameters?: { path?: z.ZodObject; query?: z.ZodObject; header?: z.ZodObject };
   body?: { schema: z.ZodType; example: unknown; optional?: true };
   answers: Record<number, Answer>;
   /** Errors in addition to those that all operations of its kind share. */
   failures?: Failure[];
+}
+
+/** What the guards of a route require. A guard names it in a static property. */
+interface Guard {
+  security?: Security;
+}
+
+/** Describes a route. What the route itself says, its method, path, guards and kind of errors, is read from its controller. */
+export function operation<T extends object>(
+  controller: Type<T>,
+  handler: keyof T & string,
+  description: Omit<Operation, keyof Route>,
+): Operation {
+  const of = <V>(key: string, target: object = (controller.prototype as T)[handler] as object): V | undefined =>
+    Reflect.getMetadata(key, target) as V | undefined;
+  const parts = [of<string>(PATH_METADATA, controller), of<string>(PATH_METADATA)].join('/').split('/');
+  const oauth = of<OAuthRouteOptions>(OAUTH_ROUTE);
+  const guards = of<Guard[]>(GUARDS_METADATA, controller) ?? [];
+  return {
+    method: RequestMethod[of<RequestMethod>(METHOD_METADATA) ?? RequestMethod.GET].toLowerCase() as Route['method'],
+    path: `/${parts.filter(Boolean).join('/')}`.replace(/:(\w+)/g, '{$1}'),
+    security: [...guards.flatMap(({ security }) => security ?? []), ...(oauth?.internal ? ['internal' as const] : [])],
+    oauth: oauth !== undefined,
+    page: of<{ page?: boolean }>(FASTIFY_ROUTE_CONFIG)?.page ?? false,
+    ...description,
+  };
 }
 
 /** An HTML page. */

@@ -48,6 +48,10 @@ export const unprocessable = (detail: string): Problem => new Problem(422, 'Unpr
 export const tooManyRequests = (detail: string, waitSeconds: number): Problem =>
   new Problem(429, 'Too Many Requests', detail).with({ 'Retry-After': String(waitSeconds) });
 
+/** The limit of a minute is reached. `what` names the requests that it counts. */
+export const tooManyPerMinute = (limit: number, what: string, waitSeconds = 60): Problem =>
+  tooManyRequests(`only ${limit} ${what} a minute are allowed; try again later`, waitSeconds);
+
 /** Part of the service is unavailable. `detail` must not reveal the cause. */
 export const unavailable = (detail = 'the service is busy or starting; try again'): Problem =>
   new Problem(503, 'Service Unavailable', detail).with({ 'Retry-After': RETRY_AFTER_SECONDS });
@@ -170,9 +174,14 @@ export const TakesQuery = (): MethodDecorator => SetMetadata(TAKES_QUERY, true);
 class QueryGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     if (Reflect.getMetadata(TAKES_QUERY, context.getHandler())) return true;
-    const { query = {} } = context.switchToHttp().getRequest<{ query?: object }>();
+    this.check(context.switchToHttp().getRequest<{ query?: object }>().query ?? {});
+    return true;
+  }
+
+  /** Throws 400 unless the query is empty. */
+  check(query: object): void {
     const names = Object.keys(query);
-    if (names.length === 0) return true;
+    if (names.length === 0) return;
     throw invalidFields(names.map((name) => fieldError('query', [name], 'is not known; this route takes no query')));
   }
 }

@@ -1,9 +1,11 @@
 import { type Limiter, type LimitKey, limitKey } from './limiter.js';
 
+export const TOO_MANY_FAILURES = 'too many failed authentication attempts; try again later';
+
 /** The limit of failures is reached. The credentials may be right or wrong. */
 export class TooManyFailures extends Error {
   constructor(readonly waitSeconds: number) {
-    super(`too many failures; try again in ${waitSeconds} s`);
+    super(TOO_MANY_FAILURES);
   }
 }
 

@@ -1,6 +1,9 @@
 import { z } from 'zod';
-import { PAGE_FAILURES, pageAnswer, pageOperation } from '../auth/authorize/authorize.openapi.js';
-import { named, type Operation } from '../http/operation.js';
+import { PAGE_FAILURES, pageAnswer } from '../auth/authorize/authorize.openapi.js';
+import { tooManySignIns } from '../auth/sign-in/sign-in-limit.js';
+import { named, operation, type Operation } from '../http/operation.js';
+import { Problem } from '../http/problem.js';
+import { SignInController, WRONG_SIGN_IN } from './sign-in.controller.js';
 
 const SignInQuery = z.object({
   return_to: z.string().optional().meta({
@@ -17,51 +20,40 @@ const SignInForm = z
 
 const SignOutForm = z.object({ form }).register(named, { id: 'SignOutForm' });
 
+const tag = 'Authorization';
 const FORM = '1767225600000.0a1B.mac';
 
 /** The pages of the built-in members. */
 export const MEMBER_OPERATIONS: Operation[] = [
-  {
-    ...pageOperation,
+  operation(SignInController, 'show', {
     id: 'showSignIn',
-    method: 'get',
-    path: '/auth/sign-in',
+    tag,
     summary: 'The sign-in page',
     parameters: { query: SignInQuery },
     answers: { 200: pageAnswer('The page.') },
     failures: PAGE_FAILURES.page,
-  },
-  {
-    ...pageOperation,
+  }),
+  operation(SignInController, 'signIn', {
     id: 'signIn',
-    method: 'post',
-    path: '/auth/sign-in',
+    tag,
     summary: 'The form of the sign-in page',
     body: { schema: SignInForm, example: { form: FORM, name: 'amelie@cinema.example', password: 'a long password' } },
     answers: { 303: { description: 'To `return_to`, with the session in a cookie.' } },
-    failures: [
-      ...PAGE_FAILURES.form,
-      { status: 403, detail: 'The name or the password is wrong.' },
-      { status: 429, detail: 'Too many attempts.' },
-    ],
-  },
-  {
-    ...pageOperation,
+    failures: [...PAGE_FAILURES.form, new Problem(403, 'Forbidden', WRONG_SIGN_IN), tooManySignIns(60)],
+  }),
+  operation(SignInController, 'showSignOut', {
     id: 'showSignOut',
-    method: 'get',
-    path: '/auth/sign-out',
+    tag,
     summary: 'The sign-out page',
     answers: { 200: pageAnswer('The page.') },
     failures: PAGE_FAILURES.page,
-  },
-  {
-    ...pageOperation,
+  }),
+  operation(SignInController, 'signOut', {
     id: 'signOut',
-    method: 'post',
-    path: '/auth/sign-out',
+    tag,
     summary: 'The form of the sign-out page',
     body: { schema: SignOutForm, example: { form: FORM } },
     answers: { 303: { description: 'To the sign-out page. The session has ended.' } },
     failures: PAGE_FAILURES.form,
-  },
+  }),
 ];

@@ -17,6 +17,8 @@ const SIGN_OUT = '/auth/sign-out';
 const RETURN_TO = /^\/auth\/(authorize\?[\x21-\x7e]*|connections)$/;
 const DEFAULT_RETURN = '/auth/connections';
 
+export const WRONG_SIGN_IN = 'The name or the password is wrong.';
+
 type SignInForm = Partial<Record<'form' | 'return_to' | 'name' | 'password', unknown>>;
 
 /** Where the built-in members sign in and out. */
@@ -47,8 +49,7 @@ export class SignInController {
       this.site.forms.renew(response);
       return seeOther(response, this.site.url(returnTo));
     }
-    const fault = 'The name or the password is wrong.';
-    await this.sendSignIn(request, response, { returnTo, name: given.name, fault, status: 403 });
+    await this.sendSignIn(request, response, { returnTo, name: given.name, fault: WRONG_SIGN_IN, status: 403 });
   }
 
   @Get('sign-out')

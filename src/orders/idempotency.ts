@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type EntityManager, LessThanOrEqual } from 'typeorm';
-import { unprocessable } from '../http/problem.js';
+import { unprocessable, type Problem } from '../http/problem.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 import type { MovieOrder } from './movie-order.entity.js';
 import type { NewOrder } from './movie-order.js';
@@ -37,7 +37,9 @@ export async function claimIdempotencyKey(
     .updateEntity(false)
     .execute();
   const claimed = await manager.findOneByOrFail(IdempotencyKey, { clientId, ownerId, key });
-  if (claimed.requestDigest !== requestDigest)
-    throw unprocessable('this Idempotency-Key was already used for a different request; use a new key');
+  if (claimed.requestDigest !== requestDigest) throw keyUsedElsewhere();
   return claimed.orderId;
 }
+
+export const keyUsedElsewhere = (): Problem =>
+  unprocessable('this Idempotency-Key was already used for a different request; use a new key');

@@ -1,7 +1,15 @@
 import { z } from 'zod';
-import { TOO_MANY_PENDING } from '../webhooks/pending-limit.js';
+import { notifyUrlMissing } from '../clients/clients.service.js';
+import { validated } from '../http/problem.js';
+import { tooManyPending } from '../webhooks/pending-limit.js';
+import { otherCompletion, unknownOrder } from './complete/order-completions.js';
+import { keyUsedElsewhere } from './idempotency.js';
+import { InternalOrdersController, MovieOrdersController } from './movie-orders.controller.js';
+import { tooManyOrders } from './order-limit.js';
+import { SandboxOrdersController } from './sandbox/sandbox-orders.controller.js';
+import { otherDelayedCompletion } from './sandbox/sandbox-operator.js';
 import { IdempotencyKeyHeader } from '../http/idempotency-key.js';
-import type { Failure, Operation } from '../http/operation.js';
+import { type Failure, operation, type Operation } from '../http/operation.js';
 import type { Environment } from '../values/identifier.js';
 import { listOperations } from './list/order-list.openapi.js';
 import { Completion, NewOrder, OrderView, SandboxCompletion } from './movie-order.js';
@@ -30,22 +38,21 @@ const COMPLETED: OrderView = {
   lastUpdatedAt: '2026-01-01T00:00:05.000Z',
 };
 
-const UNKNOWN: Failure = { status: 404, detail: `there is no order ${KEY}` };
-const OTHER_COMPLETION: Failure = { status: 409, detail: 'the order is already completed with other values' };
-const EMPTY_BOOKING: Failure = { status: 400, detail: 'bookingId: must not be empty' };
+const COMPLETION_FAILURES: Failure[] = [
+  () => validated(Completion, { ...COMPLETION, bookingId: '' }),
+  unknownOrder(KEY),
+  otherCompletion(),
+];
 
 const path = z.object({ key: z.string().meta({ description: 'The order’s `key`.', example: KEY }) });
 const tag = 'Movie orders';
 
 const ORDER_OPERATIONS: Operation[] = [
-  {
+  operation(MovieOrdersController, 'create', {
     id: 'createMovieOrder',
-    method: 'post',
-    path: '/movie-orders',
     tag,
     summary: 'Create a movie order',
     description: 'When the cinema operator completes the order, Usher sends NOTIFY_ORDER_COMPLETION to its Notify URL.',
-    security: ['bearer'],
     parameters: {
       header: z.object({
         'Idempotency-Key': IdempotencyKeyHeader.optional().meta({
@@ -56,54 +63,42 @@ const ORDER_OPERATIONS: Operation[] = [
     body: { schema: NewOrder, example: NEW_ORDER },
     answers: { 201: { description: 'The order.', schema: OrderView, example: PENDING } },
     failures: [
-      { status: 400, detail: 'currencyCode: must be an ISO 4217 code like MYR' },
-      {
-        status: 422,
-        detail: 'notifyUrl is missing and the client has no Notify URL; send notifyUrl or ask the operator to set one',
-      },
-      { status: 422, detail: 'this Idempotency-Key was already used for a different request; use a new key' },
-      { status: 429, detail: 'too many new orders; create them more slowly' },
-      TOO_MANY_PENDING,
+      () => validated(NewOrder, { ...NEW_ORDER, currencyCode: 'XYZ' }),
+      notifyUrlMissing(),
+      keyUsedElsewhere(),
+      tooManyOrders(60),
+      tooManyPending(10_000),
     ],
-  },
-  {
+  }),
+  operation(MovieOrdersController, 'get', {
     id: 'getMovieOrder',
-    method: 'get',
-    path: '/movie-orders/{key}',
     tag,
     summary: 'Get a movie order',
     description: 'An order of another client is answered like one that does not exist.',
-    security: ['bearer'],
     parameters: { path },
     answers: { 200: { description: 'The order.', schema: OrderView, example: COMPLETED } },
-    failures: [UNKNOWN],
-  },
-  {
+    failures: [unknownOrder(KEY)],
+  }),
+  operation(InternalOrdersController, 'complete', {
     id: 'completeMovieOrder',
-    method: 'post',
-    path: '/internal/movie-orders/{key}/complete',
     tag,
     summary: 'Complete an order (for an order service in another process)',
     description: 'Idempotent: a repeated request with equal values gets the same answer.',
-    security: ['internal'],
     parameters: { path },
     body: { schema: Completion, example: COMPLETION },
     answers: { 200: { description: 'The order.', schema: OrderView, example: COMPLETED } },
-    failures: [EMPTY_BOOKING, UNKNOWN, OTHER_COMPLETION],
-  },
+    failures: COMPLETION_FAILURES,
+  }),
 ];
 
 const SANDBOX_OPERATIONS: Operation[] = [
-  {
+  operation(SandboxOrdersController, 'complete', {
     id: 'completeSandboxOrder',
-    method: 'post',
-    path: '/sandbox/movie-orders/{key}/complete',
     tag,
     summary: 'Complete an order as the cinema operator (sandbox only)',
     description:
       'Completes one of the client’s own orders, now or after a delay. Idempotent for equal values: an order has one delayed ' +
       'completion, and a repeated request does not change its delay.',
-    security: ['bearer'],
     parameters: { path },
     body: { schema: SandboxCompletion, example: { ...COMPLETION, delay: '30s', twice: true } },
     answers: {
@@ -114,13 +109,8 @@ const SANDBOX_OPERATIONS: Operation[] = [
         example: PENDING,
       },
     },
-    failures: [
-      EMPTY_BOOKING,
-      UNKNOWN,
-      OTHER_COMPLETION,
-      { status: 409, detail: 'the order will be completed with other values, as an earlier request with a delay said' },
-    ],
-  },
+    failures: [...COMPLETION_FAILURES, otherDelayedCompletion()],
+  }),
 ];
 
 export const orderOperations = (environment: Environment): Operation[] => [

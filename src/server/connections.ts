@@ -85,8 +85,8 @@ export function answerBadUrl(_: Error, request: FastifyRequest, reply: FastifyRe
  */
 export function checkHost({ raw }: FastifyRequest, { unsafeDefaults }: Pick<Config, 'unsafeDefaults'>): void {
   const { host } = raw.headers;
-  if (countHeader(raw, 'host') > 1) throw badRequest('send only one Host header');
-  if (raw.httpVersion === '1.1' && host === undefined) throw badRequest('the Host header is missing');
+  if (countHeader(raw, 'host') > 1) throw severalHosts();
+  if (raw.httpVersion === '1.1' && host === undefined) throw hostMissing();
   if (unsafeDefaults.length > 0 && host !== undefined && !LOOPBACK_HOST.test(host))
     throw new Problem(
       421,
@@ -94,6 +94,9 @@ export function checkHost({ raw }: FastifyRequest, { unsafeDefaults }: Pick<Conf
       'with its defaults for local use Usher answers only at localhost; use http://localhost, or set what start-up lists as defaults',
     );
 }
+
+export const severalHosts = (): Problem => badRequest('send only one Host header');
+export const hostMissing = (): Problem => badRequest('the Host header is missing');
 
 /**
  * How many requests of one connection run at the same time. HTTP/1.1 lets a client send any number of requests without

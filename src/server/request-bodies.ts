@@ -11,7 +11,7 @@ import {
   repeatedMember,
   repeatsMember,
 } from '../http/oauth-route.js';
-import { badRequest, type FieldError, invalidFields, Problem } from '../http/problem.js';
+import { badRequest, invalidFields, Problem } from '../http/problem.js';
 
 /** Route config for routes that accept an HTML form. OAuth routes accept forms without it. */
 export const FORM_ROUTE = { form: true };
@@ -27,8 +27,8 @@ export function registerBodyParsers(app: NestFastifyApplication, bodyLimit: numb
   const parseJson = server.getDefaultJsonParser('error', 'error') as unknown as JsonParser;
   const parseOnce: JsonParser = (request, text, done) =>
     parseJson(request, text, (error, body) => {
-      if (error) done(badRequest(jsonFault(error)));
-      else if (repeatsMember(text, body)) done(invalidFields([repeated(repeatedMember(text))]));
+      if (error) done(/prototype/.test(error.message) ? forbiddenField() : invalidJson());
+      else if (repeatsMember(text, body)) done(repeatedField(repeatedMember(text)));
       else done(null, body);
     });
   app.useBodyParser('application/json', { bodyLimit }, (request: FastifyRequest, body: Buffer, done: Done) => {
@@ -49,12 +49,12 @@ export function registerBodyParsers(app: NestFastifyApplication, bodyLimit: numb
 }
 
 /** The parser's own message is a library's. It refuses names that would change the prototype of an object. */
-const jsonFault = ({ message }: Error): string =>
-  /prototype/.test(message)
-    ? 'the fields __proto__ and constructor.prototype are not allowed'
-    : 'the body is not valid JSON';
+const forbiddenField = (): Problem => badRequest('the fields __proto__ and constructor.prototype are not allowed');
 
-const repeated = (name: string): FieldError => ({ pointer: '#', message: `has the field ${name} more than once` });
+export const invalidJson = (): Problem => badRequest('the body is not valid JSON');
+
+export const repeatedField = (name: string): Problem =>
+  invalidFields([{ pointer: '#', message: `has the field ${name} more than once` }]);
 
 /** 415 for a content type that a JSON route does not take. */
 export const unsupportedMediaType = ({ 'content-type': given }: IncomingHttpHeaders): Problem =>

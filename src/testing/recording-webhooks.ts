@@ -8,12 +8,12 @@ import {
   UsherEmitter,
   WebhookEnded,
 } from '../events/events.js';
-import { conflict, notFound, validated } from '../http/problem.js';
+import { conflict, validated } from '../http/problem.js';
 import { NOTIFY_ORDER_COMPLETION } from '../values/notification.js';
 import { newId } from '../values/identifier.js';
 import type { WebhookView } from '../webhooks/webhook-view.js';
-import { type Notified, NotifyRequest, WebhookService } from '../webhooks/webhook.service.js';
-import type { WebhookDetails, WebhookFilter } from '../webhooks/webhook-queries.js';
+import { type Notified, NotifyRequest, WebhookService, notFailed } from '../webhooks/webhook.service.js';
+import { unknownWebhook, type WebhookDetails, type WebhookFilter } from '../webhooks/webhook-queries.js';
 
 /**
  * Replaces {@link WebhookService} in tests: validates and records the requests to notify and sends nothing. A request
@@ -78,8 +78,7 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
   /** Like the real service: 409 unless the webhook is FAILED and its reference has no other that is PENDING or SUCCESS. */
   async resend(id: string): Promise<WebhookView> {
     const failed = this.get(id);
-    if (failed.status !== 'FAILED')
-      throw conflict(`webhook ${id} is ${failed.status}; only a FAILED webhook can be sent again`);
+    if (failed.status !== 'FAILED') throw notFailed(failed);
     const live = this.views.find(
       ({ referenceId, status }) => referenceId === failed.referenceId && status !== 'FAILED',
     );
@@ -107,7 +106,7 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
 
   private get(id: string): WebhookView {
     const view = this.views.find((one) => one.id === id);
-    if (!view) throw notFound(`there is no webhook ${id}`);
+    if (!view) throw unknownWebhook(id);
     return view;
   }
 

@@ -2,8 +2,7 @@ import { Inject, Injectable, Module } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { DataSource } from 'typeorm';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
-import type { Failure } from '../http/operation.js';
-import { tooManyRequests } from '../http/problem.js';
+import { type Problem, tooManyRequests } from '../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { countPending } from './webhook-queries.js';
 
@@ -33,7 +32,7 @@ export class PendingLimit {
   /** Throws 429 with Retry-After if the client has reached the limit. */
   async check(clientId: string): Promise<void> {
     if (this.limit === null || !(await this.isReached(clientId, this.limit))) return;
-    throw tooManyRequests(detailOf(this.limit), RETRY_AFTER_SECONDS);
+    throw tooManyPending(this.limit);
   }
 
   private isReached(clientId: string, limit: number): Promise<boolean> {
@@ -50,9 +49,9 @@ export class PendingLimit {
 @Module({ providers: [PendingLimit], exports: [PendingLimit] })
 export class PendingLimitModule {}
 
-const detailOf = (limit: number): string =>
-  `${limit} notifications of this client are pending, which is the limit; ` +
-  'make sure that your receivers answer 2xx, and try again when some are delivered';
-
-/** The refusal as the API's description shows it. */
-export const TOO_MANY_PENDING: Failure = { status: 429, detail: detailOf(10_000) };
+export const tooManyPending = (limit: number): Problem =>
+  tooManyRequests(
+    `${limit} notifications of this client are pending, which is the limit; ` +
+      'make sure that your receivers answer 2xx, and try again when some are delivered',
+    RETRY_AFTER_SECONDS,
+  );

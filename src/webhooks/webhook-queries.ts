@@ -1,6 +1,6 @@
 import { type DataSource, type EntityManager, In } from 'typeorm';
 import { tableOf } from '../database/data-source.js';
-import { notFound } from '../http/problem.js';
+import { notFound, type Problem } from '../http/problem.js';
 import { NOTIFY_ORDER_COMPLETION } from '../values/notification.js';
 import { ID } from '../values/identifier.js';
 import {
@@ -70,8 +70,10 @@ const findWebhook = async (manager: EntityManager, id: string): Promise<Webhook 
 async function getDelivered(manager: EntityManager, id: string): Promise<WebhookView> {
   const delivered = ID.test(id) ? await manager.findOneBy(DeliveredReference, { webhookId: id }) : null;
   if (delivered) return deliveredView(delivered);
-  throw notFound(`there is no webhook ${id.slice(0, 64)}`);
+  throw unknownWebhook(id);
 }
+
+export const unknownWebhook = (id: string): Problem => notFound(`there is no webhook ${id.slice(0, 64)}`);
 
 /**
  * What became of the notifications of a client's orders, by reference; one that has none is missing. Two statements at most: of

@@ -5,7 +5,7 @@ import { AuditLog } from '../audit/audit.module.js';
 import { ClientsService } from '../clients/clients.service.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { inTransaction, joinTransaction, type TransactionOptions } from '../database/sql.js';
-import { conflict, unprocessable, validated } from '../http/problem.js';
+import { conflict, unprocessable, validated, type Problem } from '../http/problem.js';
 import { REQUEST_ID } from '../http/exchange.js';
 import { NOTIFY_ORDER_COMPLETION, notificationBody } from '../values/notification.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
@@ -107,7 +107,7 @@ export class WebhookService {
   async resend(id: string, { requestId = null, actor }: ResendOptions = {}): Promise<WebhookView> {
     return inTransaction(this.dataSource, async (manager) => {
       const { status } = await getWebhook(manager, id);
-      if (status !== 'FAILED') throw conflict(`webhook ${id} is ${status}; only a FAILED webhook can be sent again`);
+      if (status !== 'FAILED') throw notFailed({ id, status });
       const failed = await manager.findOneByOrFail(Webhook, { id });
       if (failed.purgedAt !== null)
         throw conflict(`webhook ${id} cannot be sent again: its body was deleted because of its age`);
@@ -130,3 +130,6 @@ export class WebhookService {
     });
   }
 }
+
+export const notFailed = ({ id, status }: Pick<WebhookView, 'id' | 'status'>): Problem =>
+  conflict(`webhook ${id} is ${status}; only a FAILED webhook can be sent again`);

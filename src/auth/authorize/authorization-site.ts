@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { addressOf, type HttpRequest, type HttpResponse } from '../../http/exchange.js';
 import { FormTokens } from '../../http/pages/form-token.js';
 import { seeOther } from '../../http/pages/page.js';
-import { notFound } from '../../http/problem.js';
+import { notFound, type Problem } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { actor } from '../../values/actor.js';
 import { isLoopbackUrl } from '../../clients/redirect-uri.js';
@@ -43,12 +43,12 @@ export class AuthorizationSite {
 
   /** The public base address (RFC 9207). Never taken from the Host header. Throws 404 if there is none. */
   get issuer(): string {
-    if (this.knownIssuer === null) throw notFound(NO_ISSUER);
+    if (this.knownIssuer === null) throw noIssuer();
     return this.knownIssuer;
   }
 
   get forms(): FormTokens {
-    if (this.formTokens === null) throw notFound(NO_ISSUER);
+    if (this.formTokens === null) throw noIssuer();
     return this.formTokens;
   }
 
@@ -80,8 +80,10 @@ export class AuthorizationSite {
   }
 }
 
-const NO_ISSUER =
-  'This server has no public address with https, so nobody can sign in here. Its operator must set it: USHER_AUTH_URL, or the option publicUrl.';
+export const noIssuer = (): Problem =>
+  notFound(
+    'This server has no public address with https, so nobody can sign in here. Its operator must set it: USHER_AUTH_URL, or the option publicUrl.',
+  );
 
 /** Without encryption only on this machine, in the sandbox. */
 function issuerOf({ publicUrl, environment }: ResolvedOptions): string | null {

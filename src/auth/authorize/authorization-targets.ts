@@ -28,12 +28,12 @@ export class AuthorizationTargets {
   async find(query: Query): Promise<AuthorizationTarget> {
     const client = await this.client(single(query, 'client_id') ?? '');
     const application = client && (await this.applications.find(client.id));
-    if (!client || !application) throw unknown('The application is not known here.');
+    if (!client || !application) throw unknownApplication();
     const given = single(query, 'redirect_uri');
     const { redirectUris, isTrusted } = application;
     const redirectUri = given ?? (redirectUris.length === 1 ? redirectUris[0] : undefined);
     if (given === undefined || redirectUri === undefined || !redirectUris.includes(redirectUri))
-      throw unknown('The address to return to is not one that the application registered.');
+      throw unknownRedirectUri();
     return { client, redirectUri, isTrusted };
   }
 
@@ -49,3 +49,7 @@ export class AuthorizationTargets {
 
 const unknown = (reason: string): Problem =>
   new Problem(400, 'This link does not work', `${reason} Please tell the people who run the application.`);
+
+export const unknownApplication = (): Problem => unknown('The application is not known here.');
+export const unknownRedirectUri = (): Problem =>
+  unknown('The address to return to is not one that the application registered.');

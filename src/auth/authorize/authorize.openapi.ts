@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { named, type Operation, PAGE_EXAMPLE, PageBody } from '../../http/operation.js';
+import { named, operation, type Operation, PAGE_EXAMPLE, PageBody } from '../../http/operation.js';
+import { refused } from '../../http/pages/form-token.js';
+import { noIssuer } from './authorization-site.js';
+import { unknownApplication, unknownRedirectUri } from './authorization-targets.js';
+import { AuthorizeController } from './authorize.controller.js';
+import { ConnectionsController } from './connections.controller.js';
 
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 
@@ -30,23 +35,19 @@ const WithdrawalForm = z
 
 const FORM = '1767225600000.0a1B.mac';
 
-export const pageOperation = { page: true, tag: 'Authorization', security: [] } satisfies Partial<Operation>;
+const tag = 'Authorization';
 export const pageAnswer = (description: string) => ({
   description,
   schema: PageBody,
   mediaType: 'text/html',
   example: PAGE_EXAMPLE,
 });
-const NO_ADDRESS = { status: 404, detail: 'This server has no public address with https.' };
-const OLD_FORM = { status: 403, detail: 'This form is no longer valid.' };
-export const PAGE_FAILURES = { page: [NO_ADDRESS], form: [NO_ADDRESS, OLD_FORM] };
+export const PAGE_FAILURES = { page: [noIssuer()], form: [noIssuer(), refused()] };
 
 export const AUTHORIZATION_OPERATIONS: Operation[] = [
-  {
-    ...pageOperation,
+  operation(AuthorizeController, 'authorize', {
     id: 'authorize',
-    method: 'get',
-    path: '/auth/authorize',
+    tag,
     summary: 'Ask a resource owner for access (a browser opens it)',
     description:
       'RFC 6749 section 4.1.1, with PKCE (RFC 7636). The owner signs in and decides. The browser then goes to the redirect URI ' +
@@ -56,39 +57,30 @@ export const AUTHORIZATION_OPERATIONS: Operation[] = [
       200: pageAnswer('The consent page.'),
       303: { description: 'To the sign-in page, or to the redirect URI.' },
     },
-    failures: [
-      { status: 400, detail: 'The application is not known here, or the redirect URI is not registered.' },
-      ...PAGE_FAILURES.page,
-    ],
-  },
-  {
-    ...pageOperation,
+    failures: [unknownApplication(), unknownRedirectUri(), ...PAGE_FAILURES.page],
+  }),
+  operation(AuthorizeController, 'consent', {
     id: 'decideOnAccess',
-    method: 'post',
-    path: '/auth/consent',
+    tag,
     summary: 'The form of the consent page',
     body: { schema: ConsentForm, example: { form: FORM, decision: 'allow' } },
     answers: { 303: { description: 'To the redirect URI.' } },
     failures: PAGE_FAILURES.form,
-  },
-  {
-    ...pageOperation,
+  }),
+  operation(ConnectionsController, 'show', {
     id: 'showConnectedApplications',
-    method: 'get',
-    path: '/auth/connections',
+    tag,
     summary: 'The applications that an owner connected',
     answers: { 200: pageAnswer('The page.'), 303: { description: 'To the sign-in page.' } },
     failures: PAGE_FAILURES.page,
-  },
-  {
-    ...pageOperation,
+  }),
+  operation(ConnectionsController, 'withdraw', {
     id: 'withdrawAccess',
-    method: 'post',
-    path: '/auth/connections',
+    tag,
     summary: 'The form that withdraws the access of an application',
     description: 'Revokes all tokens that the application has for this owner.',
     body: { schema: WithdrawalForm, example: { form: FORM, client_id: 'b8E7BDVoa1df1jDrbYlF' } },
     answers: { 303: { description: 'To the page.' } },
     failures: PAGE_FAILURES.form,
-  },
+  }),
 ];

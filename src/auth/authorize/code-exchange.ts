@@ -54,10 +54,7 @@ export class CodeExchange {
     });
     if (outcome && 'accessToken' in outcome) return outcome;
     if (outcome) this.accessTokens.forgetGrant(outcome.revoked);
-    throw new OAuthError(
-      'invalid_grant',
-      'the code is unknown, expired or already used, or code_verifier or redirect_uri differs; start again',
-    );
+    throw invalidCode();
   }
 
   /** One conditional update decides which request uses the code. */
@@ -116,3 +113,9 @@ export class CodeExchange {
 
 /** RFC 7636 §4.2, S256. */
 const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url');
+
+export const invalidCode = (): OAuthError =>
+  new OAuthError(
+    'invalid_grant',
+    'the code is unknown, expired or already used, or code_verifier or redirect_uri differs; start again',
+  );

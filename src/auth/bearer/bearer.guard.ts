@@ -2,7 +2,8 @@ import { type CanActivate, createParamDecorator, type ExecutionContext, Inject, 
 import { Client } from '../../clients/client.entity.js';
 import { Problem, unauthorized } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { parseToken } from '../tokens/token.js';
+import type { Environment } from '../../values/identifier.js';
+import { parseToken, wrongEnvironment } from '../tokens/token.js';
 import { AccessTokens, type TokenHolder } from './access-tokens.js';
 import { TokenFailures } from './token-failures.js';
 
@@ -23,6 +24,8 @@ interface BearerResponse {
  */
 @Injectable()
 export class BearerGuard implements CanActivate {
+  static readonly security = 'bearer';
+
   constructor(
     private readonly tokens: AccessTokens,
     private readonly failures: TokenFailures,
@@ -34,7 +37,7 @@ export class BearerGuard implements CanActivate {
     const request = http.getRequest<BearerRequest>();
     try {
       const holder = await this.holderOf(bearerToken(request.headers.authorization), request.ip ?? '');
-      if (holder.ownerId !== null && !knowsOwners(context)) throw OWNER_REFUSED();
+      if (holder.ownerId !== null && !knowsOwners(context)) throw ownerRefused();
       request.user = holder.client;
       request.resourceOwnerId = holder.ownerId;
       return true;
@@ -50,26 +53,18 @@ export class BearerGuard implements CanActivate {
     const holder = await this.tokens.holderOf(token);
     if (holder) return holder;
     this.failures.count(address);
-    throw invalidToken(
-      this.wrongEnvironment(token) ?? wrongKind(token) ?? 'the access token is unknown, expired or revoked',
-    );
-  }
-
-  /** The most common mistake. The environment is readable in the token's prefix, so naming it reveals nothing. */
-  private wrongEnvironment(token: string): string | null {
-    const { environment: expected } = this.options;
-    const environment = parseToken(token)?.environment ?? expected;
-    return environment === expected
-      ? null
-      : `this token is for the ${environment} environment; use a ${expected} token`;
+    throw invalidToken(token, this.options.environment);
   }
 }
 
 function bearerToken(header: string | undefined): string {
   const token = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i.exec(header ?? '')?.[1];
-  if (token === undefined) throw unauthorized(`${lackOf(header)}; ${HOW}`, 'Bearer realm="usher"');
+  if (token === undefined) throw tokenMissing(header);
   return token;
 }
+
+export const tokenMissing = (header?: string): Problem =>
+  unauthorized(`${lackOf(header)}; ${HOW}`, 'Bearer realm="usher"');
 
 const HOW = 'send Authorization: Bearer <access_token>, with a token from POST /auth/token';
 
@@ -86,11 +81,16 @@ function wrongKind(token: string): string | null {
 }
 
 /** RFC 6750 §3.1. */
-const invalidToken = (reason: string): Problem =>
-  unauthorized(reason, `Bearer realm="usher", error="invalid_token", error_description="${reason}"`);
+export function invalidToken(token: string, environment: Environment): Problem {
+  const reason =
+    wrongEnvironment(parseToken(token), environment) ??
+    wrongKind(token) ??
+    'the access token is unknown, expired or revoked';
+  return unauthorized(reason, `Bearer realm="usher", error="invalid_token", error_description="${reason}"`);
+}
 
 /** RFC 6750 §3.1. */
-const OWNER_REFUSED = (): Problem => {
+export const ownerRefused = (): Problem => {
   const reason = 'this token acts for one account; use a token of the client itself (client_credentials)';
   return new Problem(403, 'Forbidden', reason).with({
     'WWW-Authenticate': `Bearer realm="usher", error="insufficient_scope", error_description="${reason}"`,

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { addressGroup } from '../../http/exchange.js';
-import { Problem } from '../../http/problem.js';
+import { type Problem, tooManyRequests } from '../../http/problem.js';
 import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -21,8 +21,9 @@ export class TokenFailures {
   /** Counts an invalid token. Throws if it exceeds the limit. */
   count(address: string): void {
     const wait = this.failures.count(limitKey(addressGroup(address)));
-    if (wait === 0) return;
-    const detail = 'too many invalid access tokens; try again later';
-    throw new Problem(429, 'Too Many Requests', detail).with({ 'Retry-After': String(wait) });
+    if (wait > 0) throw tooManyInvalidTokens(wait);
   }
 }
+
+export const tooManyInvalidTokens = (waitSeconds: number): Problem =>
+  tooManyRequests('too many invalid access tokens; try again later', waitSeconds);

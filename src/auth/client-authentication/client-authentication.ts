@@ -18,7 +18,7 @@ import { addressGroup, type HttpRequest, type HttpResponse, setHeaders } from '.
 import { problemOf } from '../../http/error-response.js';
 import { OAuthError } from '../../http/oauth-error.js';
 import { checkMediaType, NO_STORE, OAUTH_ROUTE, type OAuthRouteOptions } from '../../http/oauth-route.js';
-import type { FailureLimit } from '../../limits/failure-limit.js';
+import { type FailureLimit, TOO_MANY_FAILURES } from '../../limits/failure-limit.js';
 import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -192,11 +192,13 @@ type Caller = Pick<OAuthRequest, 'rememberedSecret'> & { client: Client | null }
 
 const INTERNAL: Caller = { client: null, rememberedSecret: null };
 
-const invalidClient = ({ headers }: OAuthRequest, credentials: BasicCredentials[]): OAuthError =>
-  new OAuthError('invalid_client', refusalOf(headers.authorization, credentials));
+export const invalidClient = (
+  { headers }: Pick<OAuthRequest, 'headers'>,
+  credentials: BasicCredentials[],
+): OAuthError => new OAuthError('invalid_client', refusalOf(headers.authorization, credentials));
 
-const slowDown = (waitSeconds: number): OAuthError =>
-  new OAuthError('slow_down', 'too many failed authentication attempts; try again later', 429, waitSeconds);
+export const slowDown = (waitSeconds: number): OAuthError =>
+  new OAuthError('slow_down', TOO_MANY_FAILURES, 429, waitSeconds);
 
 /**
  * Requires a client's id and secret by HTTP Basic (specification 5.2), with limits against guessing, and stores the
@@ -205,6 +207,8 @@ const slowDown = (waitSeconds: number): OAuthError =>
  */
 @Injectable()
 export class BasicGuard implements CanActivate {
+  static readonly security = 'basic';
+
   constructor(
     private readonly reflector: Reflector,
     private readonly clients: ClientAuthentication,

@@ -4,7 +4,7 @@ import { FailureCounts } from '../../audit/failure-counts.js';
 import { addressGroup, addressOf, type HttpRequest, setActor } from '../../http/exchange.js';
 import { hasCredentials, parseBasicHeader } from '../../http/basic-credentials.js';
 import { type Problem, tooManyRequests, unauthorized } from '../../http/problem.js';
-import { type FailureLimit, TooManyFailures } from '../../limits/failure-limit.js';
+import { type FailureLimit, TOO_MANY_FAILURES, TooManyFailures } from '../../limits/failure-limit.js';
 import { Limits } from '../../limits/limits.module.js';
 import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 import { type Credentials, type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -66,16 +66,20 @@ export class FixedCredentials {
   }
 }
 
-const refusal = (holder: Holder): Problem => unauthorized(...CHALLENGES[holder]);
+export const refusal = (holder: Holder): Problem => unauthorized(...CHALLENGES[holder]);
 
 function slowDown(error: unknown): Problem {
   if (!(error instanceof TooManyFailures)) throw error;
-  return tooManyRequests('too many failed authentication attempts; try again later', error.waitSeconds);
+  return tooManyFailures(error.waitSeconds);
 }
+
+export const tooManyFailures = (waitSeconds: number): Problem => tooManyRequests(TOO_MANY_FAILURES, waitSeconds);
 
 /** Requires INTERNAL_USER and INTERNAL_PASSWORD over HTTP Basic, for an order service in another process. */
 @Injectable()
 export class InternalGuard implements CanActivate {
+  static readonly security = 'internal';
+
   constructor(
     private readonly credentials: FixedCredentials,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,

@@ -2,7 +2,7 @@ import { Inject, Module, type OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { sendProblem, problemOf } from '../../http/error-response.js';
 import type { HttpRequest, HttpResponse } from '../../http/exchange.js';
-import { badRequest, notFound } from '../../http/problem.js';
+import { badRequest, notFound, type Problem } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { AuthorizationSite } from '../authorize/authorization-site.js';
 import { metadataPath, type ServerMetadata, serverMetadata } from './server-metadata.js';
@@ -44,10 +44,12 @@ export class AuthMetadataModule implements OnModuleInit {
 
   /** Only the sandbox trusts the Host header of the request. */
   private requestBaseUrl({ protocol, host, headers }: MetadataRequest): string {
-    if (this.options.environment === 'production') throw notFound('the public base address is not set');
+    if (this.options.environment === 'production') throw noPublicUrl();
     const text = `${protocol}://${host ?? headers.host}`;
     const url = BASE_URL.test(text) ? parseUrl(text) : null;
     if (!url) throw badRequest('the Host header is malformed');
     return url.origin;
   }
 }
+
+export const noPublicUrl = (): Problem => notFound('the public base address is not set');

@@ -1,6 +1,6 @@
 import type { Failure } from '../../audit/failure-counts.js';
 import { addressGroup } from '../../http/exchange.js';
-import { tooManyRequests } from '../../http/problem.js';
+import { type Problem, tooManyRequests } from '../../http/problem.js';
 import { type FailureLimit, TooManyFailures } from '../../limits/failure-limit.js';
 import { type Limiter, limitKey } from '../../limits/limiter.js';
 
@@ -43,7 +43,10 @@ export class SignInLimit {
       if (!(error instanceof TooManyFailures)) throw error;
       this.count('blocked');
       this.record({ subject, address, isBlocked: true });
-      throw tooManyRequests(`Too many attempts. Try again in ${error.waitSeconds} seconds.`, error.waitSeconds);
+      throw tooManySignIns(error.waitSeconds);
     }
   }
 }
+
+export const tooManySignIns = (waitSeconds: number): Problem =>
+  tooManyRequests(`Too many attempts. Try again in ${waitSeconds} seconds.`, waitSeconds);

@@ -1,12 +1,22 @@
+import type { z } from 'zod';
 import type { GrantType } from '../../clients/client.entity.js';
 import { OAuthError } from '../../http/oauth-error.js';
 import type { Parameters } from '../../http/oauth-route.js';
+import { GRANT_REQUESTS } from './token.schemas.js';
+
+/** The grants of POST /auth/token, and those of POST /auth/refresh. */
+export const TOKEN_GRANTS: GrantType[] = ['client_credentials', 'refresh_token', 'authorization_code'];
+export const REFRESH_GRANTS: GrantType[] = ['refresh_token'];
 
 /** The parameters that a grant needs beside grant_type. */
-const NEEDED: Readonly<Partial<Record<string, string[]>>> = {
-  refresh_token: ['refresh_token'],
-  authorization_code: ['code', 'code_verifier'],
-};
+const NEEDED: Readonly<Partial<Record<string, string[]>>> = Object.fromEntries(
+  Object.entries(GRANT_REQUESTS).map(([grantType, { shape }]) => [
+    grantType,
+    Object.entries<z.ZodType>(shape).flatMap(([name, schema]) =>
+      name === 'grant_type' || schema.safeParse(undefined).success ? [] : name,
+    ),
+  ]),
+);
 
 /**
  * The grant_type, if the endpoint accepts it (specification 4.1 and 4.2). Checks the credentials in the body and the

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import type { GrantType } from '../../clients/client.entity.js';
 import { named } from '../../http/operation.js';
 import type { ServerMetadata } from '../metadata/server-metadata.js';
 
-// Only for the OpenAPI document: token-request.ts validates requests. A test compares both.
 const token = z.string().min(1).meta({ description: 'An access or a refresh token.' });
 
 export const RefreshRequest = z
@@ -23,8 +23,15 @@ const CodeRequest = z
   .describe('RFC 6749 section 4.1.3.')
   .register(named, { id: 'CodeRequest' });
 
+/** The body of a token request, by its grant. */
+export const GRANT_REQUESTS = {
+  client_credentials: z.object({ grant_type: z.literal('client_credentials') }),
+  authorization_code: CodeRequest,
+  refresh_token: RefreshRequest,
+} satisfies Record<GrantType, z.ZodObject>;
+
 export const TokenRequest = z
-  .union([z.object({ grant_type: z.literal('client_credentials') }), CodeRequest, RefreshRequest])
+  .union(Object.values(GRANT_REQUESTS))
   .describe('Specification 2.2, and RFC 6749 sections 4.1.3 and 6.')
   .register(named, { id: 'TokenRequest' });
 

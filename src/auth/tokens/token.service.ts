@@ -14,11 +14,11 @@ import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { type Environment, newId } from '../../values/identifier.js';
+import { newId } from '../../values/identifier.js';
 import { TokenStore } from './store/token.store.js';
-import { checkScope, grantTypeOf, requiredText } from './token-request.js';
+import { checkScope, grantTypeOf, REFRESH_GRANTS, requiredText, TOKEN_GRANTS } from './token-request.js';
 import type { TokenResponse } from './token.schemas.js';
-import { digestToken, generateToken, parseToken } from './token.js';
+import { digestToken, generateToken, parseToken, wrongEnvironment } from './token.js';
 
 /** Limits the token requests of each client. Issued and refreshed tokens count together. */
 @Injectable()
@@ -32,10 +32,12 @@ export class TokenLimit {
   /** Counts a request. Throws if it exceeds the limit. */
   count(clientId: string): void {
     const wait = this.limiter?.count(limitKey(clientId)) ?? 0;
-    if (wait > 0)
-      throw new OAuthError('slow_down', 'too many token requests; reuse the access token until it expires', 429, wait);
+    if (wait > 0) throw tooManyTokenRequests(wait);
   }
 }
+
+export const tooManyTokenRequests = (waitSeconds: number): OAuthError =>
+  new OAuthError('slow_down', 'too many token requests; reuse the access token until it expires', 429, waitSeconds);
 
 /** Writes token events to the audit log and counts them in the metrics. */
 @Injectable()
@@ -115,7 +117,7 @@ export class TokenService {
    * @throws ClientChanged
    */
   async token(client: Client, parameters: Parameters, rememberedSecret: string | null = null): Promise<TokenResponse> {
-    const grantType = this.check(client, parameters, ['client_credentials', 'refresh_token', 'authorization_code']);
+    const grantType = this.check(client, parameters, TOKEN_GRANTS);
     const requester = requesterOf(client, rememberedSecret);
     if (grantType === 'client_credentials') return this.issue(requester);
     if (grantType === 'authorization_code') return this.exchange(requester, parameters);
@@ -131,7 +133,7 @@ export class TokenService {
     parameters: Parameters,
     rememberedSecret: string | null = null,
   ): Promise<TokenResponse> {
-    this.check(client, parameters, ['refresh_token']);
+    this.check(client, parameters, REFRESH_GRANTS);
     return this.renew(requesterOf(client, rememberedSecret), parameters, '/auth/refresh');
   }
 
@@ -165,24 +167,14 @@ export class TokenService {
   private async renew(requester: Requester, parameters: Parameters, endpoint: TokenEndpoint): Promise<TokenResponse> {
     const refreshToken = requiredText(parameters, 'refresh_token');
     const parsed = parseToken(refreshToken);
-    if (parsed) this.checkEnvironment(parsed.environment);
+    const fault = wrongEnvironment(parsed, this.options.environment);
+    if (fault !== null) throw new OAuthError('invalid_grant', fault);
     const accessToken = generateToken('access', this.options.environment);
     const digests = { refreshDigest: digestToken(refreshToken), accessDigest: digestToken(accessToken) };
     const grant = parsed?.kind === 'refresh' ? await this.store.refresh({ requester, ...digests }) : null;
-    if (grant === null)
-      throw new OAuthError(
-        'invalid_grant',
-        'the refresh token is unknown, expired or revoked; request a new one at POST /auth/token',
-      );
+    if (grant === null) throw invalidRefreshToken();
     this.events.refreshed({ client: requester.clientId, grant }, endpoint);
     return this.respond(accessToken, refreshToken);
-  }
-
-  /** The most common mistake. The environment is readable in the token's prefix, so naming it reveals nothing. */
-  private checkEnvironment(environment: Environment): void {
-    const { environment: expected } = this.options;
-    if (environment === expected) return;
-    throw new OAuthError('invalid_grant', `this token is for the ${environment} environment; use a ${expected} token`);
   }
 
   private respond(accessToken: string, refreshToken: string): TokenResponse {
@@ -203,10 +195,15 @@ const requesterOf = ({ id, tokenGeneration }: Client, rememberedSecret: string |
   rememberedSecret,
 });
 
-function checkAllowed(client: Client, grantType: GrantType): void {
-  if (!client.grantTypes.includes(grantType)) {
+export const invalidRefreshToken = (): OAuthError =>
+  new OAuthError(
+    'invalid_grant',
+    'the refresh token is unknown, expired or revoked; request a new one at POST /auth/token',
+  );
+
+export function checkAllowed({ grantTypes }: Pick<Client, 'grantTypes'>, grantType: GrantType): void {
+  if (!grantTypes.includes(grantType))
     throw new OAuthError('unauthorized_client', `this client is not allowed to use grant_type ${grantType}`);
-  }
 }
 
 const TOKEN_ENDPOINTS = ['/auth/token', '/auth/refresh'] as const;

@@ -18,6 +18,15 @@ export function parseToken(token: string): { kind: TokenKind; environment: Envir
   return match && { environment: match[1] as Environment, kind: match[2] as TokenKind };
 }
 
+/**
+ * What is wrong if a token is for another environment: the most common mistake. The environment is readable in the token's
+ * prefix, so naming it reveals nothing.
+ */
+export const wrongEnvironment = (token: ReturnType<typeof parseToken>, expected: Environment): string | null =>
+  token === null || token.environment === expected
+    ? null
+    : `this token is for the ${token.environment} environment; use a ${expected} token`;
+
 /** SHA-256 in base64url (43 characters). Only this is stored. A token has 256 random bits, so no salt is needed. */
 export function digestToken(token: string): string {
   return hash('sha256', token, 'base64url');

@@ -4,7 +4,7 @@ import { type DataSource, type EntityManager, IsNull, LessThanOrEqual, MoreThan,
 import { AuditLog } from '../../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
-import { conflict } from '../../http/problem.js';
+import { conflict, type Problem } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
 import { newId } from '../../values/identifier.js';
@@ -85,7 +85,7 @@ export class SecretRotation {
       const now = await lockClient(manager, clientId);
       if ((await overlapEnd(manager, clientId, now)) === null) return;
       const permanent = await manager.findBy(ClientSecret, { clientId, expiresAt: IsNull() });
-      if (!presented.some((secret) => this.vault.match(secret, permanent))) throw conflict(WITH_THE_NEW_SECRET);
+      if (!presented.some((secret) => this.vault.match(secret, permanent))) throw useNewSecret();
       await this.endOverlap(manager, clientId, actor);
     });
   }
@@ -105,14 +105,22 @@ export class SecretRotation {
     const issued = await manager.findOneBy(ClientSecret, { clientId, rotationKey, expiresAt: IsNull() });
     if (!issued) return null;
     const oldValidUntil = await overlapEnd(manager, clientId, now);
-    if (oldValidUntil === null) throw conflict(ENDED_ROTATION);
+    if (oldValidUntil === null) throw rotationEnded();
     return { secret: this.vault.open(issued, clientId), oldValidUntil };
   }
 }
 
-export const WITH_THE_NEW_SECRET =
-  'authenticate with the new secret to end the old one, so that you are not locked out';
-export const ENDED_ROTATION = 'the rotation of this Idempotency-Key has ended; use a new key for another rotation';
+export const useNewSecret = (): Problem =>
+  conflict('authenticate with the new secret to end the old one, so that you are not locked out');
+
+export const rotationEnded = (): Problem =>
+  conflict('the rotation of this Idempotency-Key has ended; use a new key for another rotation');
+
+export const rotationInProgress = (clientId: string, until: number): Problem =>
+  conflict(
+    `client ${clientId} already has a rotation in progress until ${new Date(until).toISOString()}; ` +
+      `"usher client finish-rotation ${clientId}" or POST /client/secret/finish ends it now`,
+  );
 
 const digestOf = (key: string): string => createHash('sha256').update(key).digest('base64url');
 
@@ -125,11 +133,7 @@ async function lockClient(manager: EntityManager, id: string): Promise<number> {
 
 async function rejectSecondRotation(manager: EntityManager, clientId: string, now: number): Promise<void> {
   const until = await overlapEnd(manager, clientId, now);
-  if (until === null) return;
-  throw conflict(
-    `client ${clientId} already has a rotation in progress until ${new Date(until).toISOString()}; ` +
-      `"usher client finish-rotation ${clientId}" or POST /client/secret/finish ends it now`,
-  );
+  if (until !== null) throw rotationInProgress(clientId, until);
 }
 
 async function overlapEnd(manager: EntityManager, clientId: string, now: number): Promise<number | null> {

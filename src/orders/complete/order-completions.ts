@@ -176,9 +176,11 @@ function setCompleted(order: MovieOrder, { completion, actor }: CompletionReques
 function sameCompletion(order: MovieOrder, { bookingId, transactionId, qrCode }: Completion): MovieOrder {
   const isSame =
     order.bookingId === bookingId && order.transactionId === transactionId && order.qrCode === (qrCode ?? null);
-  if (!isSame) throw conflict('the order is already completed with other values');
+  if (!isSame) throw otherCompletion();
   return order;
 }
+
+export const otherCompletion = (): Problem => conflict('the order is already completed with other values');
 
 export const unknownOrder = (key: string): Problem => notFound(`there is no order ${key.slice(0, 64)}`);
 

@@ -1,16 +1,18 @@
-import type { Operation } from '../../http/operation.js';
+import { operation, type Operation } from '../../http/operation.js';
+import { validated } from '../../http/problem.js';
 import type { OrderView } from '../movie-order.js';
-import { OrderPage, OrderQuery } from './order-list.schemas.js';
-import { DayTotalsView, TotalsQuery } from './order-totals.js';
+import { OrderListController } from './order-list.controller.js';
+import { cursorOf, OrderPage, OrderQuery, pageStart } from './order-list.schemas.js';
+import { dayNotBegun, dayTooOld, DayTotalsView, TotalsQuery } from './order-totals.js';
 
 const tag = 'Movie orders';
+const HOLDER = { clientId: 'b8E7BDVoa1df1jDrbYlF', ownerId: null };
+const CURSOR = cursorOf(HOLDER, { kind: 'completed', position: 1_767_225_605_000_000, completedAfter: null });
 
 /** `completed` is an order as another operation shows it. */
 export const listOperations = (completed: OrderView): Operation[] => [
-  {
+  operation(OrderListController, 'page', {
     id: 'listMovieOrders',
-    method: 'get',
-    path: '/movie-orders',
     tag,
     summary: 'List movie orders',
     description:
@@ -18,7 +20,6 @@ export const listOperations = (completed: OrderView): Operation[] => [
       'once, also one that was committed late. With status=COMPLETED or completedAfter the list follows the completions ' +
       'instead, and every completion appears once. With status=PENDING a page can have fewer orders than `limit`, or none, ' +
       'while `hasMore` is true.',
-    security: ['bearer'],
     parameters: { query: OrderQuery },
     answers: {
       200: {
@@ -36,33 +37,24 @@ export const listOperations = (completed: OrderView): Operation[] => [
               },
             },
           ],
-          nextCursor: 'completed.hs7xsohn28..0f4b1c9e',
+          nextCursor: CURSOR,
           hasMore: false,
         },
       },
     },
     failures: [
-      { status: 400, detail: 'cursor: must be the nextCursor of an earlier page of the same list' },
-      {
-        status: 400,
-        detail: 'cursor: belongs to a list with another status or completedAfter; send only the cursor',
-      },
-      {
-        status: 400,
-        detail: 'completedAfter: cannot be used with status=PENDING; leave one of them out',
-      },
+      () => validated(OrderQuery, { cursor: '7' }, 'query'),
+      () => pageStart(HOLDER, { status: 'PENDING', cursor: CURSOR }),
+      () => pageStart(HOLDER, { status: 'PENDING', completedAfter: '2026-01-01T00:00:00Z' }),
     ],
-  },
-  {
+  }),
+  operation(OrderListController, 'ofDay', {
     id: 'getMovieOrderTotals',
-    method: 'get',
-    path: '/movie-orders/totals',
     tag,
     summary: 'Get the totals of a day',
     description:
       'Counts and sums of the orders that were completed on a day in UTC (by their `lastUpdatedAt`), for each currency, and ' +
       'a digest of their keys. Equal digests prove that you know every order.',
-    security: ['bearer'],
     parameters: { query: TotalsQuery },
     answers: {
       200: {
@@ -82,12 +74,9 @@ export const listOperations = (completed: OrderView): Operation[] => [
       },
     },
     failures: [
-      { status: 400, detail: 'day: must be a date like 2026-11-21' },
-      { status: 400, detail: 'day: has not begun yet in UTC; use today or an earlier day' },
-      {
-        status: 400,
-        detail: 'day: is so long ago that its orders may be deleted; use a day from 2026-01-01 on',
-      },
+      () => validated(TotalsQuery, { day: 'today' }, 'query'),
+      dayNotBegun(),
+      dayTooOld(Date.parse('2025-12-31T12:00:00Z')),
     ],
-  },
+  }),
 ];

@@ -6,7 +6,7 @@ import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { DatabaseClock } from '../../database/database-clock.js';
 import { type Row, runStatement, statementFor } from '../../database/statements/statement.js';
 import { named } from '../../http/operation.js';
-import { validated } from '../../http/problem.js';
+import { type Problem, validated } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { orderKey } from '../../values/identifier.js';
 import { MovieOrder } from '../movie-order.entity.js';
@@ -99,11 +99,9 @@ export class OrderTotals {
   /** A total from which orders were deleted would look like a proof. */
   private async checkDay(begin: number): Promise<void> {
     const now = await this.clock.now();
-    if (begin > now) throw invalid('day', 'has not begun yet in UTC; use today or an earlier day');
+    if (begin > now) throw dayNotBegun();
     const kept = now - this.options.retentionMs;
-    if (begin > kept) return;
-    const first = new Date(Math.floor(kept / DAY_MS) * DAY_MS + DAY_MS).toISOString().slice(0, 10);
-    throw invalid('day', `is so long ago that its orders may be deleted; use a day from ${first} on`);
+    if (begin <= kept) throw dayTooOld(kept);
   }
 
   private async *pages(holder: OrderHolder, begin: number, end: number): AsyncGenerator<Row[]> {
@@ -134,3 +132,11 @@ export class OrderTotals {
 
 /** Keys are ASCII, so the order of JavaScript is that of their bytes. */
 const digestOf = (keys: string[]): string => createHash('sha256').update(keys.sort().join('\n')).digest('hex');
+
+export const dayNotBegun = (): Problem => invalid('day', 'has not begun yet in UTC; use today or an earlier day');
+
+/** Orders that were completed until `kept`, in milliseconds since 1970, may be deleted. */
+export function dayTooOld(kept: number): Problem {
+  const first = new Date(Math.floor(kept / DAY_MS) * DAY_MS + DAY_MS).toISOString().slice(0, 10);
+  return invalid('day', `is so long ago that its orders may be deleted; use a day from ${first} on`);
+}

@@ -44,8 +44,7 @@ export class SandboxOperator {
       this.logger.warn(`the queue did not accept its job (${error.message})`);
       throw unavailable();
     });
-    if (!isDeepStrictEqual(valuesOf(scheduled), valuesOf(job)))
-      throw conflict('the order will be completed with other values, as an earlier request with a delay said');
+    if (!isDeepStrictEqual(valuesOf(scheduled), valuesOf(job))) throw otherDelayedCompletion();
   }
 
   /** Returns the order's job: this one, or the one that it has already. A finished job must not prevent a new one. */
@@ -81,3 +80,6 @@ export class SandboxOperatorProcessor implements OnApplicationBootstrap {
     });
   }
 }
+
+export const otherDelayedCompletion = (): Problem =>
+  conflict('the order will be completed with other values, as an earlier request with a delay said');

@@ -12,7 +12,7 @@ import type { DataSource } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
 import { checkWritable, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { pendingMigrations } from '../../database/migrator.js';
-import { unavailable } from '../../http/problem.js';
+import { type Problem, unavailable } from '../../http/problem.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-connections.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 import { withTimeout } from './cached-query.js';
@@ -65,9 +65,9 @@ export class HealthController {
       database: this.database(),
       ...(this.config.role === 'worker' && { queue: this.connections.probe() }),
     };
-    const faults = await Promise.all(Object.entries(checks).map(([name, check]) => this.faultOf(name, check)));
-    const found = faults.filter((fault) => fault !== null);
-    if (found.length > 0) throw unavailable(found.join('; '));
+    const failing = await Promise.all(Object.entries(checks).map(([name, check]) => this.isFailing(name, check)));
+    const names = Object.keys(checks).filter((_, index) => failing[index]);
+    if (names.length > 0) throw notReady(names);
     return { status: 'ok' };
   }
 
@@ -77,13 +77,16 @@ export class HealthController {
     await checkWritable(this.dataSource, Client);
   }
 
-  private async faultOf(name: string, check: Promise<unknown>): Promise<string | null> {
+  private async isFailing(name: string, check: Promise<unknown>): Promise<boolean> {
     try {
       await withTimeout(check, CHECK_TIMEOUT_MS);
-      return null;
+      return false;
     } catch (error) {
       this.logger.warn(`${name}: ${(error as Error).message}`);
-      return `the ${name} is not ready`;
+      return true;
     }
   }
 }
+
+export const notReady = (parts: string[]): Problem =>
+  unavailable(parts.map((part) => `the ${part} is not ready`).join('; '));

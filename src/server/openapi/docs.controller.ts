@@ -1,25 +1,28 @@
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { Controller, Get, Header, Headers, Inject, Module, Redirect, Res } from '@nestjs/common';
+import { Controller, Get, Header, Headers, Inject, Redirect, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { notFound } from '../../http/problem.js';
 import { StartUpError } from '../../values/start-up-error.js';
-import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import { type OpenApiDocument, internalDocument, openApiDocument } from './document.js';
 import { PAGE_POLICY, pageWithoutViewer, START_SCRIPT, viewerPage } from './page.js';
 import { loadViewerScript, type ViewerScript } from './viewer.js';
 
 const JAVASCRIPT = 'text/javascript; charset=utf-8';
 
+/** Injects {@link ApiDocuments}. They describe the controller below too, so it cannot import them. */
+export const API_DOCUMENTS = Symbol('ApiDocuments');
+
+export interface ApiDocuments {
+  forIntegrators(): object;
+  internal(): object;
+}
+
 /** The API documentation: a page with a viewer, and the OpenAPI documents that it shows. */
 @Controller()
 export class DocsController {
-  // Made with the first use: most processes never show them.
-  private forIntegrators: OpenApiDocument | null = null;
-  private internal: OpenApiDocument | null = null;
   private viewer: Promise<ViewerScript | StartUpError> | null = null;
 
-  constructor(@Inject(SERVER_CONFIG) private readonly config: Config) {}
+  constructor(@Inject(API_DOCUMENTS) private readonly documents: ApiDocuments) {}
 
   /** A relative address, so that it also leads there below a path of a proxy. */
   @Get()
@@ -38,15 +41,13 @@ export class DocsController {
   }
 
   @Get('docs/openapi.json')
-  openapi(): OpenApiDocument {
-    const { environment, publicUrl } = this.config;
-    return (this.forIntegrators ??= openApiDocument(environment, publicUrl));
+  openapi(): object {
+    return this.documents.forIntegrators();
   }
 
   @Get('docs/internal.json')
-  internalOpenapi(): OpenApiDocument {
-    const { environment, publicUrl } = this.config;
-    return (this.internal ??= internalDocument(environment, publicUrl));
+  internalOpenapi(): object {
+    return this.documents.internal();
   }
 
   @Get('docs/start.js')
@@ -76,6 +77,3 @@ export class DocsController {
     }));
   }
 }
-
-@Module({ controllers: [DocsController] })
-export class DocsModule {}

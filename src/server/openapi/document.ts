@@ -9,7 +9,7 @@ import type { Environment } from '../../values/identifier.js';
 import { VERSION } from '../../values/version.js';
 import { Notification } from '../../webhooks/api/notification.schema.js';
 import { WEBHOOK_OPERATIONS } from '../../webhooks/api/webhook.openapi.js';
-import { CERTIFICATION_OPERATIONS } from '../../webhooks/certification/certification.schema.js';
+import { CERTIFICATION_OPERATIONS } from '../../webhooks/certification/certification.openapi.js';
 import { UNDELIVERED_OPERATIONS } from '../../webhooks/undelivered/undelivered.openapi.js';
 import { HEALTH_OPERATIONS } from '../health/health.openapi.js';
 import { DOCS_OPERATIONS } from './docs.openapi.js';
@@ -174,7 +174,7 @@ function notificationObject(): OperationObject {
     parameters: parametersOf(NOTIFICATION),
     requestBody: {
       required: true,
-      content: { 'application/json': { schema: schemaRef(Notification), example: body?.example } },
+      content: { 'application/json': { schema: schemaRef(Notification), example: body.example } },
     },
     responses: {
       '2XX': { description: 'Received; it is not sent again.' },

@@ -1,78 +1,82 @@
+import { invalidToken, ownerRefused, tokenMissing } from '../../auth/bearer/bearer.guard.js';
+import { tooManyInvalidTokens } from '../../auth/bearer/token-failures.js';
+import { invalidClient, slowDown } from '../../auth/client-authentication/client-authentication.js';
+import { refusal, tooManyFailures } from '../../auth/client-authentication/internal.guard.js';
+import { generateToken } from '../../auth/tokens/token.js';
+import { severalHeaders } from '../../http/basic-credentials.js';
+import { oauthCodeOf, problemOf } from '../../http/error-response.js';
+import { OAuthError } from '../../http/oauth-error.js';
+import { checkMediaType, parseFormParameters, parseJsonParameters } from '../../http/oauth-route.js';
 import type { Failure, Operation, Security } from '../../http/operation.js';
+import { KNOWN_QUERY, Problem, unavailable } from '../../http/problem.js';
+import { hostMissing, severalHosts } from '../connections.js';
+import { invalidJson, repeatedField, unsupportedMediaType } from '../request-bodies.js';
+
+const WAIT_SECONDS = 60;
+const WRONG = [{ id: 'b8E7BDVoa1df1jDrbYlF', secret: 'wrong' }];
+const WITH_HEADER = { headers: { authorization: 'Basic' } };
+const TOO_LARGE = { statusCode: 413 };
 
 const MALFORMED_OAUTH: Failure[] = [
-  { status: 400, code: 'invalid_request', detail: 'the body is not valid JSON in UTF-8' },
-  { status: 400, code: 'invalid_request', detail: 'grant_type is given more than once' },
-  {
-    status: 401,
-    code: 'invalid_client',
-    detail:
-      'the client credentials are missing; send Authorization: Basic <BASE64(client_id:client_secret)>, with curl: -u client_id:client_secret',
-  },
-  { status: 401, code: 'invalid_client', detail: 'the client id or the client secret is invalid' },
-  { status: 413, code: 'invalid_request', detail: 'the body is larger than 16 KiB' },
-  {
-    status: 415,
-    code: 'invalid_request',
-    detail:
-      'Content-Type text/xml is not supported; send Content-Type: application/json or application/x-www-form-urlencoded, in UTF-8',
-  },
-  { status: 429, code: 'slow_down', detail: 'too many failed authentication attempts; try again later' },
-  { status: 503, code: 'temporarily_unavailable', detail: 'the service is busy or starting; try again' },
+  () => parseJsonParameters(Buffer.from('{')),
+  () => parseFormParameters(Buffer.from('grant_type=a&grant_type=b')),
+  invalidClient({ headers: {} }, []),
+  invalidClient(WITH_HEADER, WRONG),
+  asOAuth(problemOf(TOO_LARGE)),
+  () => checkMediaType({ 'content-type': 'text/xml' }),
+  slowDown(WAIT_SECONDS),
+  asOAuth(unavailable()),
 ];
-
-const HOST: Failure[] = [
-  { status: 400, detail: 'the Host header is missing' },
-  { status: 400, detail: 'send only one Host header' },
-];
-const UNKNOWN_QUERY: Failure = { status: 400, detail: 'verbose: is not known; this route takes no query' };
-const UNAVAILABLE: Failure = { status: 503, detail: 'the service is busy or starting; try again' };
 
 const UNREADABLE_BODY: Failure[] = [
-  { status: 400, detail: 'the body is not valid JSON' },
-  { status: 400, detail: 'the body has the field notifyUrl more than once' },
-  { status: 413, detail: 'the body is larger than 16 KiB' },
-  { status: 415, detail: 'the Content-Type header is missing; send Content-Type: application/json' },
+  invalidJson(),
+  repeatedField('notifyUrl'),
+  problemOf(TOO_LARGE),
+  unsupportedMediaType({}),
 ];
 
 const REFUSED: Record<Security, Failure[]> = {
-  basic: [
-    { status: 400, detail: 'send exactly one Authorization header' },
-    { status: 401, detail: 'the client id or the client secret is invalid' },
-    { status: 429, detail: 'too many failed authentication attempts; try again later' },
-  ],
+  basic: [severalHeaders(), invalidClient(WITH_HEADER, WRONG), slowDown(WAIT_SECONDS)].map(problemOf),
   bearer: [
-    {
-      status: 401,
-      detail:
-        'the access token is missing; send Authorization: Bearer <access_token>, with a token from POST /auth/token',
-    },
-    { status: 401, detail: 'the access token is unknown, expired or revoked' },
-    { status: 401, detail: 'this token is for the sandbox environment; use a production token' },
-    { status: 403, detail: 'this token acts for one account; use a token of the client itself (client_credentials)' },
-    { status: 429, detail: 'too many invalid access tokens; try again later' },
+    tokenMissing(),
+    invalidToken('', 'sandbox'),
+    invalidToken(generateToken('access', 'sandbox'), 'production'),
+    ownerRefused(),
+    tooManyInvalidTokens(WAIT_SECONDS),
   ],
-  internal: [
-    {
-      status: 401,
-      detail:
-        'send the internal credentials as Authorization: Basic <BASE64(INTERNAL_USER:INTERNAL_PASSWORD)>, with curl: -u "$INTERNAL_USER:$INTERNAL_PASSWORD"',
-    },
-    { status: 429, detail: 'too many failed authentication attempts; try again later' },
-  ],
+  internal: [refusal('internal'), tooManyFailures(WAIT_SECONDS)],
 };
 
 /** Every error an operation can return: its own, and those that all operations of its kind share. */
-export function failuresOf({ oauth, page, security, body, parameters, failures = [] }: Operation): Failure[] {
-  if (oauth) return [...failures, ...MALFORMED_OAUTH];
-  if (page) return [...failures, UNAVAILABLE];
-  const refused = security.flatMap((scheme) => REFUSED[scheme]);
+export function failuresOf(operation: Operation): (Problem | OAuthError)[] {
+  return [...(operation.failures ?? []), ...sharedFailures(operation)].map(errorOf);
+}
+
+function sharedFailures({ oauth, page, security, body, parameters }: Operation): Failure[] {
+  if (oauth) return MALFORMED_OAUTH;
+  if (page) return [unavailable()];
   return [
-    ...failures,
-    ...HOST,
-    ...(parameters?.query || security.length === 0 ? [] : [UNKNOWN_QUERY]),
+    severalHosts(),
+    hostMissing(),
+    ...(parameters?.query || security.length === 0 ? [] : [() => KNOWN_QUERY.check({ verbose: 'true' })]),
     ...(body ? UNREADABLE_BODY : []),
-    ...refused,
-    ...(security.length > 0 ? [UNAVAILABLE] : []),
+    ...security.flatMap((scheme) => REFUSED[scheme]),
+    ...(security.length > 0 ? [unavailable()] : []),
   ];
+}
+
+function errorOf(failure: Failure): Problem | OAuthError {
+  if (typeof failure !== 'function') return failure;
+  try {
+    failure();
+  } catch (error) {
+    if (error instanceof Problem || error instanceof OAuthError) return error;
+    throw error;
+  }
+  throw new Error(`${failure.toString()} does not fail`);
+}
+
+/** The same error on an OAuth route. */
+function asOAuth(problem: Problem): OAuthError {
+  return new OAuthError(oauthCodeOf(problem, problem), problem.detail, problem.getStatus());
 }

@@ -1,13 +1,15 @@
 import { STATUS_CODES } from 'node:http';
 import {
   type Answer,
-  type Failure,
   OAuthErrorBody,
   type Operation,
   PAGE_EXAMPLE,
   PageBody,
   ProblemBody,
 } from '../../http/operation.js';
+import { oauthBody, problemBody, problemOf } from '../../http/error-response.js';
+import { OAuthError } from '../../http/oauth-error.js';
+import type { Problem } from '../../http/problem.js';
 import { failuresOf } from './failures.js';
 import { type JsonSchema, propertiesOf, schemaRef } from './schemas.js';
 
@@ -61,7 +63,7 @@ export function operationObject(operation: Operation): OperationObject {
   };
 }
 
-export function parametersOf({ parameters = {} }: Operation): Parameter[] {
+export function parametersOf({ parameters = {} }: Pick<Operation, 'parameters'>): Parameter[] {
   const locations = [
     ['path', parameters.path],
     ['query', parameters.query],
@@ -103,17 +105,17 @@ function successResponse(
 
 function failureResponses(operation: Operation): Record<string, Response> {
   const failures = failuresOf(operation);
-  const statuses = [...new Set(failures.map(({ status }) => status))].sort((one, other) => one - other);
+  const statuses = [...new Set(failures.map((failure) => failure.getStatus()))].sort((one, other) => one - other);
   const responses = statuses.map(
-    (status) => [status, failures.filter((failure) => failure.status === status)] as const,
+    (status) => [status, failures.filter((failure) => failure.getStatus() === status)] as const,
   );
   return Object.fromEntries(
     responses.map(([status, examples]) => [status, failureResponse(status, examples, operation.page)]),
   );
 }
 
-function failureResponse(status: number, failures: Failure[], page = false): Response {
-  const isOAuth = failures.some(({ code }) => code !== undefined);
+function failureResponse(status: number, failures: (Problem | OAuthError)[], page = false): Response {
+  const isOAuth = failures.some((failure) => failure instanceof OAuthError);
   const schema = schemaRef(isOAuth ? OAuthErrorBody : ProblemBody);
   const examples = Object.fromEntries(
     failures.map((failure, index) => [`example${index + 1}`, { value: bodyOf(failure) }]),
@@ -127,20 +129,17 @@ function failureResponse(status: number, failures: Failure[], page = false): Res
 }
 
 /** A page says in words what is wrong. */
-const pageFailure = (status: number, failures: Failure[]): Response => ({
-  description: failures.map(({ detail }) => detail).join(' '),
+const pageFailure = (status: number, failures: (Problem | OAuthError)[]): Response => ({
+  description: failures
+    .map(problemOf)
+    .map(({ title, detail }) => `${title}: ${detail}`)
+    .join(' '),
   headers: { ...requestIdHeader(), ...headersOf(status) },
   content: { 'text/html': { schema: schemaRef(PageBody), example: PAGE_EXAMPLE } },
 });
 
-function bodyOf({ status, code, detail }: Failure): object {
-  if (code) return { error: code, error_description: detail };
-  const title = TITLES[status] ?? STATUS_CODES[status];
-  return { type: 'about:blank', title, status, detail };
-}
-
-/** RFC 9110's names, where Node still has older ones. */
-const TITLES: Record<number, string> = { 413: 'Content Too Large', 422: 'Unprocessable Content' };
+const bodyOf = (failure: Problem | OAuthError): object =>
+  failure instanceof OAuthError ? oauthBody(failure.code, failure.description) : problemBody(failure);
 
 const requestIdHeader = () => ({
   'X-Request-Id': header(

@@ -10,12 +10,12 @@ import {
 } from 'typeorm';
 import { PendingLimit } from '../pending-limit.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { notFound, validated } from '../../http/problem.js';
+import { validated } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { type WebhookHealth, webhookHealth } from '../webhook-health.js';
 import { webhookView } from '../webhook-view.js';
 import { Webhook } from '../webhook.entity.js';
-import type { WebhookDetails } from '../webhook-queries.js';
+import { unknownWebhook, type WebhookDetails } from '../webhook-queries.js';
 import { type ResendOptions, WebhookService } from '../webhook.service.js';
 import {
   type ClientWebhook,
@@ -85,7 +85,7 @@ export class ClientWebhooks {
 
   private async own(holder: WebhookHolder, id: string): Promise<WebhookDetails> {
     const details = await this.service.show(id);
-    if (!isHeldBy(holder, details.webhook)) throw notFound(`there is no webhook ${id.slice(0, 64)}`);
+    if (!isHeldBy(holder, details.webhook)) throw unknownWebhook(id);
     return details;
   }
 }

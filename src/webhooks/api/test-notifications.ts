@@ -4,7 +4,7 @@ import type { Client } from '../../clients/client.entity.js';
 import { ClientsService } from '../../clients/clients.service.js';
 import { PendingLimit } from '../pending-limit.js';
 import { named } from '../../http/operation.js';
-import { tooManyRequests, validated } from '../../http/problem.js';
+import { type Problem, tooManyPerMinute, validated } from '../../http/problem.js';
 import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { NOTIFY_ORDER_COMPLETION } from '../../values/notification.js';
@@ -67,9 +67,11 @@ export class TestNotifications {
 
   private checkLimit({ id }: Pick<Client, 'id'>): void {
     const wait = this.limiter.count(limitKey(id));
-    if (wait > 0) throw tooManyRequests(`only ${TEST_LIMIT.count} tests a minute are allowed; try again later`, wait);
+    if (wait > 0) throw tooManyTests(wait);
   }
 }
+
+export const tooManyTests = (waitSeconds?: number): Problem => tooManyPerMinute(TEST_LIMIT.count, 'tests', waitSeconds);
 
 /** The body of `POST /webhooks/test`. */
 export const TestRequest = z

@@ -1,11 +1,16 @@
 import { z } from 'zod';
-import { TOO_MANY_PENDING } from '../pending-limit.js';
-import type { Failure, Operation } from '../../http/operation.js';
+import { tooManyPending } from '../pending-limit.js';
+import { notifyUrlErrors, notifyUrlMissing } from '../../clients/clients.service.js';
+import { operation, type Operation } from '../../http/operation.js';
+import { invalidFields, validated } from '../../http/problem.js';
+import { unknownWebhook } from '../webhook-queries.js';
+import { notFailed } from '../webhook.service.js';
+import { WebhooksController } from './webhooks.controller.js';
 import { NOTIFY_ORDER_COMPLETION } from '../../values/notification.js';
 import { diagnosisOf } from '../transport/diagnosis.js';
 import { WebhookHealth } from '../webhook-health.js';
 import { ClientWebhook, WebhookPage, WebhookQuery, WebhookStory } from './client-view.js';
-import { TestRequest, TestResult } from './test-notifications.js';
+import { TestRequest, TestResult, tooManyTests } from './test-notifications.js';
 
 const KEY = 'TW92aWVPcmRlcjpzMGtUM2FWYjlRNHhMMm1OOHBSN2NZ';
 const ID = 's0kT3aVb9Rm5Wc7Zp1Qx4L';
@@ -77,85 +82,60 @@ const HEALTH: WebhookHealth = {
   ],
 };
 
-const UNKNOWN: Failure = { status: 404, detail: `there is no webhook ${ID}` };
+export const NO_HTTPS = invalidFields(
+  notifyUrlErrors('http://partner.example/notify', { allowPrivateHosts: false, httpsOnly: true }),
+);
 const path = z.object({ id: z.string().meta({ description: 'The webhook’s `id`.', example: ID }) });
 const tag = 'Webhooks';
 
 export const WEBHOOK_OPERATIONS: Operation[] = [
-  {
+  operation(WebhooksController, 'page', {
     id: 'listWebhooks',
-    method: 'get',
-    path: '/webhooks',
     tag,
     summary: 'List notifications',
     description: 'The client’s own webhooks, newest first. A page does not change when new webhooks arrive.',
-    security: ['bearer'],
     parameters: { query: WebhookQuery },
     answers: {
       200: { description: 'A page.', schema: WebhookPage, example: { data: [FAILED], nextCursor: null } },
     },
-    failures: [{ status: 400, detail: 'cursor: must be the nextCursor of an earlier page' }],
-  },
-  {
+    failures: [() => validated(WebhookQuery, { cursor: '7' }, 'query')],
+  }),
+  operation(WebhooksController, 'health', {
     id: 'getWebhookHealth',
-    method: 'get',
-    path: '/webhooks/health',
     tag,
     summary: 'See how your receivers do',
     description:
       'For each host that notifications go to: failures in a row, the oldest pending notification, and how long answers ' +
       'took. It considers the newest 200 notifications and the oldest 1000 pending ones.',
-    security: ['bearer'],
     answers: { 200: { description: 'The hosts.', schema: WebhookHealth, example: HEALTH } },
-  },
-  {
+  }),
+  operation(WebhooksController, 'show', {
     id: 'getWebhook',
-    method: 'get',
-    path: '/webhooks/{id}',
     tag,
     summary: 'Get a notification with its attempts',
     description: 'A webhook of another client is answered like one that does not exist.',
-    security: ['bearer'],
     parameters: { path },
     answers: { 200: { description: 'The notification.', schema: WebhookStory, example: STORY } },
-    failures: [UNKNOWN],
-  },
-  {
+    failures: [unknownWebhook(ID)],
+  }),
+  operation(WebhooksController, 'test', {
     id: 'testWebhook',
-    method: 'post',
-    path: '/webhooks/test',
     tag,
     summary: 'Send a sample notification',
     description:
       'Signs and sends a test notification like a real one and answers with the result. The body has `"test": true`, and ' +
       'the header is `X-Webhook-Test: true`. Its order does not exist. It is sent once and is not listed. Ten a minute.',
-    security: ['bearer'],
     body: { schema: TestRequest, example: { notifyUrl: 'https://partner.example/notify' }, optional: true },
     answers: { 200: { description: 'The result of the test.', schema: TestResult, example: TEST_RESULT } },
-    failures: [
-      { status: 400, detail: 'notifyUrl: The Notify URL must start with https://.' },
-      {
-        status: 422,
-        detail: 'notifyUrl is missing and the client has no Notify URL; send notifyUrl or ask the operator to set one',
-      },
-      { status: 429, detail: 'only 10 tests a minute are allowed; try again later' },
-      TOO_MANY_PENDING,
-    ],
-  },
-  {
+    failures: [NO_HTTPS, notifyUrlMissing(), tooManyTests(), tooManyPending(10_000)],
+  }),
+  operation(WebhooksController, 'resend', {
     id: 'resendWebhook',
-    method: 'post',
-    path: '/webhooks/{id}/resend',
     tag,
     summary: 'Send a FAILED notification again',
     description: 'Creates a new webhook. A delivered webhook cannot be sent again (specification 6.3).',
-    security: ['bearer'],
     parameters: { path },
     answers: { 201: { description: 'The new webhook.', schema: ClientWebhook, example: RESENT } },
-    failures: [
-      UNKNOWN,
-      { status: 409, detail: `webhook ${ID} is SUCCESS; only a FAILED webhook can be sent again` },
-      TOO_MANY_PENDING,
-    ],
-  },
+    failures: [unknownWebhook(ID), notFailed({ id: ID, status: 'SUCCESS' }), tooManyPending(10_000)],
+  }),
 ];

@@ -5,7 +5,15 @@ import { ClientsService } from '../../clients/clients.service.js';
 import { PendingLimit } from '../pending-limit.js';
 import { ProblemFilter } from '../../http/error-response.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
-import { conflict, KNOWN_QUERY, notFound, tooManyRequests, unprocessable, validated } from '../../http/problem.js';
+import {
+  conflict,
+  KNOWN_QUERY,
+  notFound,
+  type Problem,
+  tooManyPerMinute,
+  unprocessable,
+  validated,
+} from '../../http/problem.js';
 import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -37,20 +45,26 @@ export class Certifications {
 
   /** 404 outside of the sandbox, 409 during a change of the secret, 422 without a Notify URL, 429 above {@link LIMIT}. */
   async run({ id }: Client, input: unknown): Promise<Certification> {
-    if (this.options.environment !== 'sandbox') throw notFound('certifications exist only in the sandbox');
+    if (this.options.environment !== 'sandbox') throw onlyInSandbox();
     validated(CertificationRequest, input ?? {});
     const { notifyUrl } = await this.clients.get(id);
-    if (notifyUrl === null) throw unprocessable('the client has no Notify URL; ask the operator to set one');
+    if (notifyUrl === null) throw noNotifyUrl();
     const secret = await this.secrets.of(id);
     // Which of its two secrets the receiver has is not known.
-    if (secret.next !== null) throw conflict('the secret of this client is being changed; finish that first');
+    if (secret.next !== null) throw secretBeingChanged();
     await this.pending.check(id);
     const wait = this.limiter.count(limitKey(id));
-    if (wait > 0)
-      throw tooManyRequests(`only ${LIMIT.count} certifications a minute are allowed; try again later`, wait);
+    if (wait > 0) throw tooManyCertifications(wait);
     return certify(this.sender, notifyUrl, secret.current);
   }
 }
+
+export const onlyInSandbox = (): Problem => notFound('certifications exist only in the sandbox');
+export const noNotifyUrl = (): Problem => unprocessable('the client has no Notify URL; ask the operator to set one');
+export const secretBeingChanged = (): Problem =>
+  conflict('the secret of this client is being changed; finish that first');
+export const tooManyCertifications = (waitSeconds?: number): Problem =>
+  tooManyPerMinute(LIMIT.count, 'certifications', waitSeconds);
 
 @Controller('sandbox/certifications')
 @UsherRoutes()

@@ -18,7 +18,7 @@ import { BearerGuard, CurrentClient, CurrentResourceOwner } from '../../auth/bea
 import type { Client } from '../../clients/client.entity.js';
 import { ProblemFilter } from '../../http/error-response.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
-import { KNOWN_QUERY, TakesQuery, tooManyRequests } from '../../http/problem.js';
+import { KNOWN_QUERY, TakesQuery, type Problem, tooManyPerMinute } from '../../http/problem.js';
 import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -77,8 +77,7 @@ export class UndeliveredController {
     @Res({ passthrough: true }) response: HttpResponse,
   ): Promise<ResendView> {
     const wait = this.limiter.count(limitKey(client.id));
-    if (wait > 0)
-      throw tooManyRequests(`only ${RESEND_LIMIT.count} resends a minute are allowed; try again later`, wait);
+    if (wait > 0) throw tooManyResends(wait);
     const view = await this.resends.start({ clientId: client.id, ownerId }, body, {
       isLimited: true,
       requestId,
@@ -112,3 +111,6 @@ async function* lines(first: IteratorResult<UndeliveredNotification[], void>, pa
 }
 
 const textOf = (page: UndeliveredNotification[]): string => page.map((line) => `${JSON.stringify(line)}\n`).join('');
+
+export const tooManyResends = (waitSeconds?: number): Problem =>
+  tooManyPerMinute(RESEND_LIMIT.count, 'resends', waitSeconds);

@@ -1,6 +1,9 @@
 import { z } from 'zod';
-import type { Operation } from '../../http/operation.js';
-import { ResendRequest, type ResendView, ResendView as ResendSchema } from './resend.schemas.js';
+import { operation, type Operation } from '../../http/operation.js';
+import { validated } from '../../http/problem.js';
+import { checkedRequest, ResendRequest, type ResendView, ResendView as ResendSchema } from './resend.schemas.js';
+import { tooManyResends, UndeliveredController } from './undelivered.controller.js';
+import { unknownResend } from './webhook-resends.js';
 import { UndeliveredLine, UndeliveredQuery } from './undelivered-webhooks.js';
 
 const ID = 's0kT6dYe2Up8Zf0Cs4Ta7O';
@@ -27,17 +30,14 @@ const FINISHED: ResendView = {
 const tag = 'Webhooks';
 
 export const UNDELIVERED_OPERATIONS: Operation[] = [
-  {
+  operation(UndeliveredController, 'read', {
     id: 'listUndelivered',
-    method: 'get',
-    path: '/webhooks/undelivered',
     tag,
     summary: 'Read what was not delivered',
     description:
       'One JSON document on each line: a notification as an attempt would send it, signed now. Pending ones, and the last ' +
       'FAILED one of each order that has none pending or delivered; the oldest first. Reading changes nothing: what is ' +
       'pending is still sent. A connection that breaks leaves the last line incomplete; go on with `cursor`.',
-    security: ['bearer'],
     parameters: { query: UndeliveredQuery },
     answers: {
       200: {
@@ -57,39 +57,33 @@ export const UNDELIVERED_OPERATIONS: Operation[] = [
         },
       },
     },
-    failures: [{ status: 400, detail: 'cursor: must be the X-Webhook-Id of an earlier line' }],
-  },
-  {
+    failures: [() => validated(UndeliveredQuery, { cursor: '7' }, 'query')],
+  }),
+  operation(UndeliveredController, 'resend', {
     id: 'resendWebhooks',
-    method: 'post',
-    path: '/webhooks/resend',
     tag,
     summary: 'Send FAILED notifications again',
     description:
       'Goes on in the background, also over a restart; `Location` shows its progress. Each is sent as a new webhook, unless ' +
       'another one of its order is newer, pending or delivered. While the client has as many pending notifications as its ' +
       'limit, it waits. Ten a minute.',
-    security: ['bearer'],
     body: { schema: ResendRequest, example: { status: 'FAILED', since: '2026-01-01T00:00:00Z' } },
     answers: { 202: { description: 'It has begun.', schema: ResendSchema, example: STARTED } },
     failures: [
-      { status: 400, detail: 'status: must be FAILED; only a FAILED webhook can be sent again' },
-      { status: 400, detail: 'until: must be later than since' },
-      { status: 429, detail: 'only 10 resends a minute are allowed; try again later' },
+      () => checkedRequest({ status: 'SUCCESS' }),
+      () => checkedRequest({ status: 'FAILED', since: '2026-01-02T00:00:00Z', until: '2026-01-01T00:00:00Z' }),
+      tooManyResends(),
     ],
-  },
-  {
+  }),
+  operation(UndeliveredController, 'show', {
     id: 'getWebhookResend',
-    method: 'get',
-    path: '/webhook-resends/{id}',
     tag,
     summary: 'Get the progress of a resend',
     description: 'A request of another client is answered like one that does not exist.',
-    security: ['bearer'],
     parameters: {
       path: z.object({ id: z.string().meta({ description: 'The `id` of the answer 202.', example: ID }) }),
     },
     answers: { 200: { description: 'How far it is.', schema: ResendSchema, example: FINISHED } },
-    failures: [{ status: 404, detail: `there is no resend ${ID}` }],
-  },
+    failures: [unknownResend(ID)],
+  }),
 ];

@@ -4,7 +4,7 @@ import type { AuditDetail } from '../../audit/audit-event.entity.js';
 import { AuditLog } from '../../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
-import { conflict, notFound } from '../../http/problem.js';
+import { conflict, notFound, type Problem } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { type Actor, fitting } from '../../values/actor.js';
 import { ID, newId } from '../../values/identifier.js';
@@ -74,7 +74,8 @@ export class WebhookResends {
   /** A request as operators see it. 404 if there is none with this id. */
   async get(id: string): Promise<WebhookResend> {
     const row = ID.test(id) ? await this.dataSource.manager.findOneBy(WebhookResend, { id }) : null;
-    return row ?? unknownResend(id);
+    if (!row) throw unknownResend(id);
+    return row;
   }
 
   /**
@@ -101,7 +102,8 @@ export class WebhookResends {
     const ofClient = clientId !== null && { clientId, selected: Not(IsNull()) };
     const holder = { ...ofClient, ...(ownerId !== null && { ownerId }) };
     const row = ID.test(id) ? await this.dataSource.manager.findOneBy(WebhookResend, { ...holder, id }) : null;
-    return resendView(row ?? unknownResend(id));
+    if (!row) throw unknownResend(id);
+    return resendView(row);
   }
 
   /**
@@ -113,7 +115,7 @@ export class WebhookResends {
     await inTransaction(this.dataSource, async (manager) => {
       // Waits for the batch that runs, which has locked the row.
       const row = await manager.findOne(WebhookResend, { where: { id }, lock: { mode: 'pessimistic_write' } });
-      if (!row) return unknownResend(id);
+      if (!row) throw unknownResend(id);
       if (row.finishedAt !== null) throw conflict('this request has ended; there is nothing to stop');
       await manager.update(WebhookResend, { id }, { isStopped: true, finishedAt: await databaseNow(manager) });
       const { selected, resent, refused } = row;
@@ -189,6 +191,4 @@ function detailOf(row: WebhookResend): AuditDetail {
   return Object.fromEntries(set) as AuditDetail;
 }
 
-function unknownResend(id: string): never {
-  throw notFound(`there is no resend ${id.slice(0, 64)}`);
-}
+export const unknownResend = (id: string): Problem => notFound(`there is no resend ${id.slice(0, 64)}`);

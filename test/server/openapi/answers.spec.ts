@@ -92,8 +92,7 @@ describe('errors are documented as examples:', () => {
 
   test('of the others', async () => {
     const currency = await client.call('POST', '/movie-orders', { ...NEW_ORDER, currencyCode: 'XYZ' });
-    const { errors: _, ...problem } = currency.body;
-    expect(examplesOf('/movie-orders', 'post', 400)).toContainEqual(problem);
+    expect(examplesOf('/movie-orders', 'post', 400)).toContainEqual(currency.body);
     const noUrl = await (await usher.client()).call('POST', '/movie-orders', NEW_ORDER);
     expect(examplesOf('/movie-orders', 'post', 422)).toContainEqual(noUrl.body);
     for (const headers of [{}, { authorization: 'Bearer unknown' }] as Record<string, string>[]) {

@@ -1,0 +1,52 @@
+import { operation, type Operation } from '../../http/operation.js';
+import {
+  CertificationsController,
+  noNotifyUrl,
+  onlyInSandbox,
+  secretBeingChanged,
+  tooManyCertifications,
+} from './certification.module.js';
+import { Certification, CertificationRequest } from './certification.schema.js';
+
+const EXAMPLE: Certification = {
+  passed: false,
+  notifyUrl: 'https://partner.example/notify',
+  checks: [
+    {
+      name: 'valid',
+      sent: 'as every order sends it',
+      expected: 'accept',
+      responseStatus: 200,
+      durationMs: 12,
+      passed: true,
+      reason: 'the receiver answered 200',
+      remedy: null,
+    },
+    {
+      name: 'stale',
+      sent: 'that was signed an hour ago, with a valid signature',
+      expected: 'refuse',
+      responseStatus: 200,
+      durationMs: 9,
+      passed: false,
+      reason: 'the receiver answered 200 to a notification that was signed an hour ago, with a valid signature',
+      remedy: 'refuse a notification whose X-Timestamp differs from the present time by more than 300 seconds',
+    },
+  ],
+};
+
+/** Only a sandbox has it. */
+export const CERTIFICATION_OPERATIONS: Operation[] = [
+  operation(CertificationsController, 'run', {
+    id: 'certifyReceiver',
+    tag: 'Webhooks',
+    summary: 'Check that a receiver does everything right (sandbox only)',
+    description:
+      'Sends six notifications to the client’s registered Notify URL: a valid one, the same again, one with letters outside ' +
+      'of ASCII, one as during a change of the secret, an altered one and a stale one. A correct receiver answers 2xx to ' +
+      'the first four and 4xx to the others. All are marked as tests, and none is listed. Three a minute.',
+    body: { schema: CertificationRequest, example: {}, optional: true },
+    answers: { 200: { description: 'What the receiver did.', schema: Certification, example: EXAMPLE } },
+    failures: [onlyInSandbox(), secretBeingChanged(), noNotifyUrl(), tooManyCertifications()],
+  }),
+];
