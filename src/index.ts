@@ -5,7 +5,12 @@ export { AUDIT_ACTIONS, type AuditAction, type AuditDetail, AuditEvent } from '.
 export { type AuditChange, type AuditFilter, AuditLog, type TokenEvent } from './audit/audit.module.js';
 export { AuthModule, AuthorizationRoutesModule } from './auth/auth.module.js';
 export { type ConnectedApplication, ConnectedApplications } from './auth/authorize/connected-applications.js';
-export { BearerGuard, CurrentClient, CurrentResourceOwner } from './auth/bearer/bearer.guard.js';
+export {
+  BearerGuard,
+  CurrentClient,
+  CurrentResourceOwner,
+  type Holder as OrderHolder,
+} from './auth/bearer/bearer.guard.js';
 export { BasicGuard } from './auth/client-authentication/client-authentication.js';
 export { AuthMetadataModule } from './auth/metadata/metadata.module.js';
 export type { TokenResponse } from './auth/tokens/token.schemas.js';
@@ -28,7 +33,7 @@ export { MemberRoutesModule } from './members/members.module.js';
 export { MembersService } from './members/members.service.js';
 export type { Completion, NewOrder, OrderView } from './orders/movie-order.js';
 export { OrderList } from './orders/list/order-list.js';
-export type { ListedOrder, OrderHolder, OrderPage, OrderQuery } from './orders/list/order-list.schemas.js';
+export type { ListedOrder, OrderPage, OrderQuery } from './orders/list/order-list.schemas.js';
 export { type CurrencyTotals, type DayTotals, OrderTotals } from './orders/list/order-totals.js';
 export { type FinalStatus, OnOrderCompleted, OnWebhookEnded, OrderCompleted, WebhookEnded } from './events/events.js';
 export { OrderRoutesModule, OrdersModule } from './orders/orders.module.js';

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type EntityManager, LessThanOrEqual } from 'typeorm';
-import { unprocessable, type Problem } from '../http/problem.js';
+import { dialectOf } from '../database/data-source.js';
+import { insertRows } from '../database/statements/statement.js';
+import { type Problem, unprocessable } from '../http/problem.js';
 import { IdempotencyKey } from './idempotency-key.entity.js';
 import type { MovieOrder } from './movie-order.entity.js';
 import type { NewOrder } from './movie-order.js';
@@ -27,15 +29,10 @@ export async function claimIdempotencyKey(
     createdAt: LessThanOrEqual(createdAt - IDEMPOTENCY_MS),
   });
   const requestDigest = createHash('sha256').update(JSON.stringify(request)).digest('base64url');
-  await manager
-    .createQueryBuilder()
-    .insert()
-    .into(IdempotencyKey)
-    .values({ clientId, ownerId, key, requestDigest, orderId: order.id, createdAt })
-    // Changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
-    .orUpdate(['client_id'], ['client_id', 'owner_id', 'idempotency_key'])
-    .updateEntity(false)
-    .execute();
+  const row = { clientId, ownerId, key, requestDigest, orderId: order.id, createdAt };
+  // Changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
+  const onConflict = dialectOf(manager.dataSource).upsert(['client_id', 'owner_id', 'idempotency_key'], ['client_id']);
+  await insertRows(manager, IdempotencyKey, [row], onConflict);
   const claimed = await manager.findOneByOrFail(IdempotencyKey, { clientId, ownerId, key });
   if (claimed.requestDigest !== requestDigest) throw keyUsedElsewhere();
   return claimed.orderId;

@@ -1,21 +1,61 @@
-import { Body, Controller, Get, Headers, HttpCode, Param, Post, UseFilters, UseGuards } from '@nestjs/common';
-import { RequestActor, RequestId } from '../http/exchange.js';
-import { BearerGuard, CurrentClient, CurrentResourceOwner } from '../auth/bearer/bearer.guard.js';
+import {
+  Body,
+  Controller,
+  Get,
+  Header,
+  Headers,
+  HttpCode,
+  Param,
+  Post,
+  Query,
+  UseFilters,
+  UseGuards,
+} from '@nestjs/common';
+import {
+  ClientController,
+  CurrentClient,
+  CurrentHolder,
+  CurrentResourceOwner,
+  type Holder,
+} from '../auth/bearer/bearer.guard.js';
 import { InternalGuard } from '../auth/client-authentication/internal.guard.js';
 import type { Client } from '../clients/client.entity.js';
 import { ProblemFilter } from '../http/error-response.js';
+import { exactJson, RequestActor, RequestId } from '../http/exchange.js';
 import { UsherRoutes } from '../http/oauth-route.js';
-import { KNOWN_QUERY } from '../http/problem.js';
+import { KNOWN_QUERY, TakesQuery } from '../http/problem.js';
 import type { Actor } from '../values/actor.js';
+import { OrderList } from './list/order-list.js';
+import type { OrderPage } from './list/order-list.schemas.js';
+import { OrderTotals } from './list/order-totals.js';
 import type { OrderView } from './movie-order.js';
 import { OrderLimit } from './order-limit.js';
 import { OrdersService } from './orders.service.js';
 
+/** A client's orders, to compare them with what it knows. Before the routes of single orders: `totals` is no key. */
+@ClientController('movie-orders')
+export class OrderListController {
+  constructor(
+    private readonly list: OrderList,
+    private readonly totals: OrderTotals,
+  ) {}
+
+  @Get()
+  @TakesQuery()
+  page(@CurrentHolder() holder: Holder, @Query() query: unknown): Promise<OrderPage> {
+    return this.list.page(holder, query);
+  }
+
+  @Get('totals')
+  @TakesQuery()
+  @Header('Content-Type', 'application/json; charset=utf-8')
+  async ofDay(@CurrentHolder() holder: Holder, @Query() query: unknown): Promise<string> {
+    return exactJson(await this.totals.of(holder, query));
+  }
+}
+
 /** The routes with which clients create and read orders. */
-@Controller('movie-orders')
-@UsherRoutes()
-@UseFilters(ProblemFilter)
-@UseGuards(BearerGuard, KNOWN_QUERY)
+@ClientController('movie-orders')
 export class MovieOrdersController {
   constructor(
     private readonly orders: OrdersService,

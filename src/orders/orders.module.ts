@@ -1,10 +1,9 @@
 import { Module } from '@nestjs/common';
 import { EventsModule } from '../events/events.js';
 import { OrderCompletions, OrderEvents } from './complete/order-completions.js';
-import { OrderListController } from './list/order-list.controller.js';
 import { OrderList } from './list/order-list.js';
 import { OrderTotals } from './list/order-totals.js';
-import { InternalOrdersController, MovieOrdersController } from './movie-orders.controller.js';
+import { InternalOrdersController, MovieOrdersController, OrderListController } from './movie-orders.controller.js';
 import { OrderLimit } from './order-limit.js';
 import { OrdersService } from './orders.service.js';
 

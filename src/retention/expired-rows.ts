@@ -1,4 +1,4 @@
-import { type EntityManager, type FindOperator, IsNull, MoreThan, Not } from 'typeorm';
+import { type EntityManager, In, IsNull, MoreThan, Not } from 'typeorm';
 import { AuditEvent } from '../audit/audit-event.entity.js';
 import { Authorization } from '../auth/authorize/authorization.entity.js';
 import { AccessToken, Grant } from '../auth/tokens/grant.entity.js';
@@ -8,41 +8,148 @@ import { IdempotencyKey } from '../orders/idempotency-key.entity.js';
 import { IDEMPOTENCY_MS } from '../orders/idempotency.js';
 import { MovieOrder, ORDER_STATUSES, orderStatuses } from '../orders/movie-order.entity.js';
 import { OperatorSession } from '../operators/operator.entity.js';
-import { EXPIRED_WEBHOOKS } from './expired-webhooks.js';
-import { column, type ExpiringRows, retainedUntil } from './expiring-rows.js';
+import type { ResolvedOptions } from '../usher.options.js';
+import { FailingHost } from '../webhooks/contact/failing-host.entity.js';
+import { DeliveryFigure } from '../webhooks/figures/delivery-figure.entity.js';
+import { WebhookResend } from '../webhooks/undelivered/webhook-resend.entity.js';
+import { DeliveredReference, Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
 
-const tokensUntil = (now: number): number => now;
+/** The primary key of a row, by property. */
+export type ExpiredKey = Record<string, string | number>;
 
-/** A grant expires with its refresh token. Its access tokens remain valid until they expire themselves. */
-const TOKENS: ExpiringRows[] = [
-  {
-    kind: 'accessTokens',
-    entity: AccessToken,
-    key: ['digest'],
-    index: 'usher_access_token_expiry',
-    moment: 'expires_at',
-    until: tokensUntil,
-    erase: (manager, rows) => manager.delete(AccessToken, { digest: column(rows, 'digest') }),
-  },
-  {
-    kind: 'grants',
+/** One kind of rows that expire. Its strings are written into SQL, so they must never contain user input. */
+export interface ExpiringRows {
+  entity: new () => object;
+  /** The index with the columns of `condition` and then `moment`. */
+  index: string;
+  condition?: string;
+  moment: string;
+  /** Rows whose moment is not after this time have expired. */
+  until(now: number, options: ResolvedOptions): number;
+  /** Default: {@link deleteRows}. */
+  erase?(manager: EntityManager, keys: ExpiredKey[]): Promise<void>;
+}
+
+/** In key order, so that two concurrent purges do not deadlock. */
+const idsOf = (keys: ExpiredKey[], name = 'id') => In(keys.map((key) => key[name]).sort());
+
+export async function deleteRows(
+  manager: EntityManager,
+  entity: ExpiringRows['entity'],
+  keys: ExpiredKey[],
+): Promise<void> {
+  const [name, ...others] = Object.keys(keys[0] ?? {});
+  await manager.delete(entity, others.length > 0 ? keys : { [name ?? '']: idsOf(keys, name) });
+}
+
+const atOnce = (now: number): number => now;
+const retainedUntil = (now: number, { retentionMs }: ResolvedOptions): number => now - retentionMs;
+
+/** A used code is known for a day longer, so that its replay still revokes what it gave. */
+const REPLAY_MS = 86_400_000;
+/** Far longer than any transaction that records a webhook. */
+const ROW_MARGIN_MS = 1_800_000;
+/** The console shows at most a week of them. */
+const MAX_FIGURES_MS = 30 * 86_400_000;
+
+const expiring = orderStatuses.filter((status) => ORDER_STATUSES[status].expires);
+
+/** In the order in which they are deleted. */
+export const EXPIRING_ROWS = {
+  accessTokens: { entity: AccessToken, index: 'usher_access_token_expiry', moment: 'expires_at', until: atOnce },
+  /** A grant expires with its refresh token. Its access tokens remain valid until they expire themselves. */
+  grants: {
     entity: Grant,
-    key: ['id'],
     index: 'usher_grant_expiry',
     moment: 'expires_at',
-    until: tokensUntil,
-    erase: async (manager, rows) => {
-      const ids = column(rows, 'id');
-      await keepFirstTokens(manager, ids);
-      await manager.delete(Grant, { id: ids });
+    until: atOnce,
+    erase: async (manager, keys) => {
+      await keepFirstTokens(manager, keys);
+      await deleteRows(manager, Grant, keys);
     },
   },
-];
+  authorizations: {
+    entity: Authorization,
+    index: 'usher_authorization_expiry',
+    moment: 'expires_at',
+    until: (now) => now - REPLAY_MS,
+  },
+  memberSessions: { entity: MemberSession, index: 'usher_member_session_expiry', moment: 'expires_at', until: atOnce },
+  operatorSessions: {
+    entity: OperatorSession,
+    index: 'usher_operator_session_expiry',
+    moment: 'expires_at',
+    until: atOnce,
+  },
+  idempotencyKeys: {
+    entity: IdempotencyKey,
+    index: 'usher_idempotency_key_age',
+    moment: 'created_at',
+    until: (now) => now - IDEMPOTENCY_MS,
+  },
+  orders: {
+    entity: MovieOrder,
+    condition: `status IN (${expiring.map((status) => `'${status}'`).join(', ')})`,
+    index: 'usher_movie_order_retention',
+    moment: 'last_updated_at',
+    until: retainedUntil,
+  },
+  /**
+   * The content of an ended webhook. What was delivered leaves a DeliveredReference, which prevents a second notification for
+   * ever. The row goes later (below): a transaction that did not see the reference yet finds the row's live key.
+   */
+  webhooks: {
+    entity: Webhook,
+    condition: 'purged_at IS NULL',
+    index: 'usher_webhook_retention',
+    moment: 'finished_at',
+    until: retainedUntil,
+    erase: async (manager, keys) => {
+      const ids = idsOf(keys);
+      await keepReferences(manager, await manager.findBy(Webhook, { id: ids, status: 'SUCCESS' }));
+      // The time of the batch, so that the deletion of the rows can go on where its last batch ended.
+      await manager.update(Webhook, { id: ids }, { body: '', notifyUrl: '', purgedAt: await databaseNow(manager) });
+      await manager.delete(WebhookAttempt, { webhookId: ids });
+    },
+  },
+  webhookRows: {
+    entity: Webhook,
+    index: 'usher_webhook_retention',
+    moment: 'purged_at',
+    until: (now) => now - ROW_MARGIN_MS,
+  },
+  resends: {
+    entity: WebhookResend,
+    index: 'usher_webhook_resend_finished',
+    moment: 'finished_at',
+    until: retainedUntil,
+  },
+  /** Nothing was sent to such a host for so long that its FAILED notifications are deleted too. */
+  failingHosts: {
+    entity: FailingHost,
+    index: 'usher_failing_host_age',
+    moment: 'last_failed_at',
+    until: retainedUntil,
+  },
+  deliveryFigures: {
+    entity: DeliveryFigure,
+    index: 'usher_delivery_figure_period',
+    moment: 'starts_at',
+    until: (now, { retentionMs }) => now - Math.min(retentionMs, MAX_FIGURES_MS),
+  },
+  auditEvents: {
+    entity: AuditEvent,
+    index: 'usher_audit_event_created',
+    moment: 'created_at',
+    until: (now, { auditRetentionMs }) => now - auditRetentionMs,
+  },
+} satisfies Record<string, ExpiringRows>;
 
 /** Where access tokens live longer than refresh tokens, the first token of a grant outlives its row. */
-async function keepFirstTokens(manager: EntityManager, ids: FindOperator<string>): Promise<void> {
+async function keepFirstTokens(manager: EntityManager, keys: ExpiredKey[]): Promise<void> {
   const living = MoreThan(await databaseNow(manager));
-  const grants = await manager.findBy(Grant, { id: ids, accessDigest: Not(IsNull()), accessExpiresAt: living });
+  const wanted = { id: idsOf(keys), accessDigest: Not(IsNull()), accessExpiresAt: living };
+  const grants = await manager.findBy(Grant, wanted);
   const tokens = grants.map(({ id, refreshDigest: _, accessDigest, accessExpiresAt, ...grant }) => ({
     ...grant,
     digest: accessDigest ?? '',
@@ -52,75 +159,16 @@ async function keepFirstTokens(manager: EntityManager, ids: FindOperator<string>
   if (tokens.length > 0) await manager.insert(AccessToken, tokens);
 }
 
-/** A used code is known for a day longer, so that its replay still revokes what it gave. */
-const REPLAY_MS = 86_400_000;
-
-const SIGNED_IN: ExpiringRows[] = [
-  {
-    kind: 'authorizations',
-    entity: Authorization,
-    key: ['form_digest'],
-    index: 'usher_authorization_expiry',
-    moment: 'expires_at',
-    until: (now) => now - REPLAY_MS,
-    erase: (manager, rows) => manager.delete(Authorization, { formDigest: column(rows, 'form_digest') }),
-  },
-  {
-    kind: 'memberSessions',
-    entity: MemberSession,
-    key: ['digest'],
-    index: 'usher_member_session_expiry',
-    moment: 'expires_at',
-    until: (now) => now,
-    erase: (manager, rows) => manager.delete(MemberSession, { digest: column(rows, 'digest') }),
-  },
-  {
-    kind: 'operatorSessions',
-    entity: OperatorSession,
-    key: ['digest'],
-    index: 'usher_operator_session_expiry',
-    moment: 'expires_at',
-    until: (now) => now,
-    erase: (manager, rows) => manager.delete(OperatorSession, { digest: column(rows, 'digest') }),
-  },
-];
-
-const expiring = orderStatuses.filter((status) => ORDER_STATUSES[status].expires);
-
-const ORDERS: ExpiringRows[] = [
-  {
-    kind: 'idempotencyKeys',
-    entity: IdempotencyKey,
-    key: ['client_id', 'owner_id', 'idempotency_key'],
-    index: 'usher_idempotency_key_age',
-    moment: 'created_at',
-    until: (now) => now - IDEMPOTENCY_MS,
-    erase: (manager, rows) =>
-      manager.delete(
-        IdempotencyKey,
-        rows.map((row) => ({ clientId: row.client_id, ownerId: row.owner_id, key: row.idempotency_key })),
-      ),
-  },
-  {
-    kind: 'orders',
-    entity: MovieOrder,
-    key: ['id'],
-    condition: `status IN (${expiring.map((status) => `'${status}'`).join(', ')})`,
-    index: 'usher_movie_order_retention',
-    moment: 'last_updated_at',
-    until: retainedUntil,
-    erase: (manager, rows) => manager.delete(MovieOrder, { id: column(rows, 'id') }),
-  },
-];
-
-const AUDIT_EVENTS: ExpiringRows = {
-  kind: 'auditEvents',
-  entity: AuditEvent,
-  key: ['id'],
-  index: 'usher_audit_event_created',
-  moment: 'created_at',
-  until: (now, { auditRetentionMs }) => now - auditRetentionMs,
-  erase: (manager, rows) => manager.delete(AuditEvent, { id: column(rows, 'id') }),
-};
-
-export const EXPIRING_ROWS: ExpiringRows[] = [...TOKENS, ...SIGNED_IN, ...ORDERS, ...EXPIRED_WEBHOOKS, AUDIT_EVENTS];
+async function keepReferences(manager: EntityManager, delivered: Webhook[]): Promise<void> {
+  if (delivered.length === 0) return;
+  const rows = delivered.map(({ id, referenceId, eventType, clientId, ownerId, attempts, finishedAt, createdAt }) => ({
+    webhookId: id,
+    referenceId,
+    eventType,
+    clientId,
+    ownerId,
+    attempts,
+    finishedAt: finishedAt ?? createdAt,
+  }));
+  await manager.insert(DeliveredReference, rows);
+}

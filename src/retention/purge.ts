@@ -3,11 +3,10 @@ import type { DataSource, EntityManager } from 'typeorm';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../database/data-source.js';
 import { databaseNow, inTransaction } from '../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
-import { EXPIRING_ROWS } from './expired-rows.js';
-import type { ExpiredRow, ExpiringRows } from './expiring-rows.js';
+import { deleteRows, EXPIRING_ROWS, type ExpiredKey, type ExpiringRows } from './expired-rows.js';
 
 /** How many rows of each kind were deleted. */
-export type Purged = Record<ExpiringRows['kind'], number>;
+export type Purged = Record<keyof typeof EXPIRING_ROWS, number>;
 
 interface PurgeOptions {
   onProgress?: (done: number, total: number) => void;
@@ -15,6 +14,7 @@ interface PurgeOptions {
   signal?: AbortSignal;
 }
 
+const KINDS = Object.entries<ExpiringRows>(EXPIRING_ROWS) as [keyof Purged, ExpiringRows][];
 const BATCH = 500;
 
 /**
@@ -32,11 +32,11 @@ export class Purge {
   async run({ onProgress, signal }: PurgeOptions = {}): Promise<Purged> {
     const now = await databaseNow(this.dataSource.manager);
     const total = onProgress ? await this.count(now) : 0;
-    const purged = Object.fromEntries(EXPIRING_ROWS.map(({ kind }) => [kind, 0])) as Purged;
+    const purged = Object.fromEntries(KINDS.map(([kind]) => [kind, 0])) as Purged;
     let done = 0;
-    for (const rows of EXPIRING_ROWS) {
+    for (const [kind, rows] of KINDS) {
       for await (const count of this.batches(rows, now, signal)) {
-        purged[rows.kind] += count;
+        purged[kind] += count;
         done += count;
         onProgress?.(done, Math.max(done, total));
       }
@@ -46,7 +46,7 @@ export class Purge {
 
   private async count(now: number): Promise<number> {
     const { manager } = this.dataSource;
-    const counts = EXPIRING_ROWS.map(async (rows) => {
+    const counts = KINDS.map(async ([, rows]) => {
       const [row] = await manager.sql<[{ count: string | number }]>`
         SELECT COUNT(*) AS ${() => quoted(manager, 'count')} FROM ${() => tableOf(manager.dataSource, rows.entity)}
         WHERE ${() => conditionOf(rows)} AND ${() => rows.moment} <= ${rows.until(now, this.options)}`;
@@ -59,26 +59,41 @@ export class Purge {
   private async *batches(rows: ExpiringRows, now: number, signal: AbortSignal | undefined): AsyncGenerator<number> {
     const until = rows.until(now, this.options);
     for (let from = 0; !signal?.aborted;) {
-      const batch = await inTransaction(this.dataSource, async (manager) => {
+      const { keys, last } = await inTransaction(this.dataSource, async (manager) => {
         const expired = await lockBatch(manager, rows, from, until);
-        if (expired.length > 0) await rows.erase(manager, expired);
+        if (expired.keys.length > 0) await erase(manager, rows, expired.keys);
         return expired;
       });
-      yield batch.length;
-      if (batch.length < BATCH) break;
+      yield keys.length;
+      if (keys.length < BATCH) break;
       // Earlier rows are deleted, or another purge is deleting them, so the next batch does not read the index from its start.
-      from = Number(batch.at(-1)?.moment);
+      from = last;
     }
   }
 }
 
-function lockBatch(manager: EntityManager, rows: ExpiringRows, from: number, until: number): Promise<ExpiredRow[]> {
-  const { entity, key, index, moment } = rows;
-  return manager.sql`
-    SELECT ${() => key.join(', ')}, ${() => moment} AS ${() => quoted(manager, 'moment')}
-    FROM ${() => tableOf(manager.dataSource, entity)} ${() => dialectOf(manager.dataSource).byIndex(index)}
+const erase = (manager: EntityManager, rows: ExpiringRows, keys: ExpiredKey[]): Promise<void> =>
+  rows.erase ? rows.erase(manager, keys) : deleteRows(manager, rows.entity, keys);
+
+/** The keys of a batch, and the moment of its last row. */
+async function lockBatch(manager: EntityManager, rows: ExpiringRows, from: number, until: number) {
+  const { dataSource } = manager;
+  const { entity, index, moment } = rows;
+  const { primaryColumns } = dataSource.getMetadata(entity);
+  const found = await manager.sql<Record<string, string | number>[]>`
+    SELECT ${() => primaryColumns.map(({ databaseName }) => databaseName).join(', ')},
+      ${() => moment} AS ${() => quoted(manager, 'moment')}
+    FROM ${() => tableOf(dataSource, entity)} ${() => dialectOf(dataSource).byIndex(index)}
     WHERE ${() => conditionOf(rows)} AND ${() => moment} >= ${from} AND ${() => moment} <= ${until}
     ORDER BY ${() => moment} LIMIT ${() => String(BATCH)} FOR UPDATE SKIP LOCKED`;
+  const keyOf = (row: Record<string, unknown>): ExpiredKey => {
+    const values = primaryColumns.map((column): [string, string | number] => {
+      const value = row[column.databaseName];
+      return [column.propertyName, dataSource.driver.prepareHydratedValue(value, column) as string | number];
+    });
+    return Object.fromEntries(values);
+  };
+  return { keys: found.map(keyOf), last: Number(found.at(-1)?.moment) };
 }
 
 const conditionOf = ({ condition }: ExpiringRows): string => condition ?? '1 = 1';

@@ -6,7 +6,6 @@ import { ID } from '../values/identifier.js';
 import {
   type AttemptView,
   attemptView,
-  deliveredView,
   type DeliveryPlan,
   deliveryPlan,
   type OrderDelivery,
@@ -43,13 +42,13 @@ export async function listWebhooks(
   const canHaveDeleted = referenceId !== undefined && (status ?? 'SUCCESS') === 'SUCCESS';
   if (!canHaveDeleted || found.some((one) => one.status === 'SUCCESS')) return found;
   const deleted = await manager.findBy(DeliveredReference, { referenceId });
-  return [...deleted.map(deliveredView), ...found].slice(0, limit);
+  return [...deleted.map(webhookView), ...found].slice(0, limit);
 }
 
 /** One webhook with its attempts. 404 if there is none with this id. */
 export async function showWebhook({ manager }: DataSource, retry: RetryPolicy, id: string): Promise<WebhookDetails> {
   const webhook = await findWebhook(manager, id);
-  if (!webhook) return { webhook: await getDelivered(manager, id), attempts: [], plan: null };
+  if (webhook instanceof DeliveredReference) return { webhook: webhookView(webhook), attempts: [], plan: null };
   const attempts = await manager.find(WebhookAttempt, { where: { webhookId: id }, order: { number: 'ASC' } });
   return {
     webhook: webhookView(webhook),
@@ -58,18 +57,12 @@ export async function showWebhook({ manager }: DataSource, retry: RetryPolicy, i
   };
 }
 
-/** 404 if there is none with this id. */
-export async function getWebhook(manager: EntityManager, id: string): Promise<WebhookView> {
-  const webhook = await findWebhook(manager, id);
-  return webhook ? webhookView(webhook) : getDelivered(manager, id);
-}
-
-const findWebhook = async (manager: EntityManager, id: string): Promise<Webhook | null> =>
-  ID.test(id) ? manager.findOneBy(Webhook, { id }) : null;
-
-async function getDelivered(manager: EntityManager, id: string): Promise<WebhookView> {
-  const delivered = ID.test(id) ? await manager.findOneBy(DeliveredReference, { webhookId: id }) : null;
-  if (delivered) return deliveredView(delivered);
+/** The row of a webhook, or what is left of it. 404 if there is none with this id. */
+export async function findWebhook(manager: EntityManager, id: string): Promise<Webhook | DeliveredReference> {
+  const found = ID.test(id)
+    ? ((await manager.findOneBy(Webhook, { id })) ?? (await manager.findOneBy(DeliveredReference, { webhookId: id })))
+    : null;
+  if (found) return found;
   throw unknownWebhook(id);
 }
 

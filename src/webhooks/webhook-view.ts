@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { moment, named } from '../http/operation.js';
 import { timeOfId } from '../values/identifier.js';
 import { DIAGNOSES, type Diagnosis, type DiagnosisCode, diagnosisOf } from './transport/diagnosis.js';
-import type { DeliveredReference, Webhook, WebhookAttempt } from './webhook.entity.js';
+import { DeliveredReference, type Webhook, type WebhookAttempt } from './webhook.entity.js';
 import { nextAttemptAt, type RetryPolicy, retryRunAt } from '../values/retry-schedule.js';
 
 /** Printable ASCII only, so that deduplication does not depend on the database's collation. */
@@ -65,7 +65,8 @@ export const AttemptView = z
 /** One attempt of a webhook. Times as RFC 3339 text in UTC. */
 export type AttemptView = z.infer<typeof AttemptView>;
 
-export function webhookView(row: Webhook): WebhookView {
+export function webhookView(row: Webhook | DeliveredReference): WebhookView {
+  if (row instanceof DeliveredReference) return deliveredView(row);
   return {
     id: row.id,
     referenceId: row.referenceId,
@@ -83,7 +84,7 @@ export function webhookView(row: Webhook): WebhookView {
 }
 
 /** What is still known of a webhook whose row was deleted because of its age. */
-export function deliveredView(row: DeliveredReference): WebhookView {
+function deliveredView(row: DeliveredReference): WebhookView {
   return {
     id: row.webhookId,
     referenceId: row.referenceId,

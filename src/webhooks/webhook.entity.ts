@@ -90,7 +90,7 @@ export class Webhook {
 
 /**
  * What remains of a SUCCESS webhook whose row was deleted because of its age. It has no end, because a delivered reference
- * is never notified again (specification 6.3). It is written before that row is deleted, see retention/expired-webhooks.ts.
+ * is never notified again (specification 6.3). It is written before that row is deleted, see retention/expired-rows.ts.
  */
 @Entity('usher_delivered_reference')
 @Index('usher_delivered_reference_key', ['referenceId', 'eventType'], { unique: true })

@@ -12,9 +12,10 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
 import { OWNER_ID } from '../values/resource-owner.js';
 import { WebhookRecorder } from './record/webhook.recorder.js';
-import { getWebhook, listWebhooks, showWebhook, type WebhookDetails, type WebhookFilter } from './webhook-queries.js';
-import { ReferenceId, type WebhookView } from './webhook-view.js';
-import { Webhook } from './webhook.entity.js';
+import { resendFailed } from './undelivered/resend-work.js';
+import { findWebhook, listWebhooks, showWebhook, type WebhookDetails, type WebhookFilter } from './webhook-queries.js';
+import { ReferenceId, type WebhookView, webhookView } from './webhook-view.js';
+import { DeliveredReference } from './webhook.entity.js';
 
 /** The size of a `text` column in MySQL, in bytes. */
 const BODY_LIMIT = 65_535;
@@ -78,7 +79,10 @@ export class WebhookService {
       resendOf: null,
       requestId,
     };
-    return joinTransaction(this.dataSource, transaction, (manager) => this.recorder.record(manager, webhook));
+    const recorded = await joinTransaction(this.dataSource, transaction, (manager) =>
+      this.recorder.record(manager, webhook),
+    );
+    return { webhook: webhookView(recorded.webhook), isNew: recorded.isNew };
   }
 
   private validated(request: NotifyRequest): NotifyRequest {
@@ -106,27 +110,15 @@ export class WebhookService {
    */
   async resend(id: string, { requestId = null, actor }: ResendOptions = {}): Promise<WebhookView> {
     return inTransaction(this.dataSource, async (manager) => {
-      const { status } = await getWebhook(manager, id);
-      if (status !== 'FAILED') throw notFailed({ id, status });
-      const failed = await manager.findOneByOrFail(Webhook, { id });
+      const failed = await findWebhook(manager, id);
+      const { status } = webhookView(failed);
+      if (failed instanceof DeliveredReference || status !== 'FAILED') throw notFailed({ id, status });
       if (failed.purgedAt !== null)
         throw conflict(`webhook ${id} cannot be sent again: its body was deleted because of its age`);
-      const { referenceId, eventType, clientId, ownerId, body } = failed;
-      const notifyUrl = failed.usesClientUrl ? null : failed.notifyUrl;
-      const { webhook, isNew } = await this.recorder.record(manager, {
-        referenceId,
-        eventType,
-        clientId,
-        ownerId,
-        body,
-        notifyUrl,
-        resendOf: id,
-        requestId,
-      });
-      if (!isNew) throw conflict(`webhook ${webhook.id} of the same reference is already ${webhook.status}`);
-      const detail = { resentAs: webhook.id, client: clientId, requestId };
-      await this.audit.record({ action: 'webhook.resent', subject: `webhook:${id}`, actor, detail }, manager);
-      return webhook;
+      const { webhook, isNew } = await resendFailed(this.recorder, this.audit, manager, failed, { requestId, actor });
+      const view = webhookView(webhook);
+      if (!isNew) throw conflict(`webhook ${view.id} of the same reference is already ${view.status}`);
+      return view;
     });
   }
 }

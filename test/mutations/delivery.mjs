@@ -15,8 +15,8 @@ export const DELIVERY_MUTATIONS = [
   {
     name: 'no lease',
     file: 'src/webhooks/deliver/claim.store.ts',
-    from: 'leaseUntil(this.options.retry, databaseMs)',
-    to: 'databaseMs',
+    from: 'leaseUntil(this.options.retry, first.at.databaseMs)',
+    to: 'first.at.databaseMs',
   },
   {
     name: 'a lease without the interval',

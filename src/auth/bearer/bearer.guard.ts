@@ -1,6 +1,18 @@
-import { type CanActivate, createParamDecorator, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import {
+  applyDecorators,
+  type CanActivate,
+  Controller,
+  createParamDecorator,
+  type ExecutionContext,
+  Inject,
+  Injectable,
+  UseFilters,
+  UseGuards,
+} from '@nestjs/common';
 import { Client } from '../../clients/client.entity.js';
-import { Problem, unauthorized } from '../../http/problem.js';
+import { ProblemFilter } from '../../http/error-response.js';
+import { UsherRoutes } from '../../http/oauth-route.js';
+import { KNOWN_QUERY, Problem, unauthorized } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Environment } from '../../values/identifier.js';
 import { parseToken, wrongEnvironment } from '../tokens/token.js';
@@ -124,3 +136,23 @@ export const CurrentResourceOwner = createParamDecorator(
     context.switchToHttp().getRequest<BearerRequest>().resourceOwnerId ?? null,
   [markRoute],
 );
+
+/** Whose data a token gives access to: that of its client, or only what the client did for one resource owner. */
+export interface Holder {
+  clientId: string;
+  ownerId: string | null;
+}
+
+/** Injects the {@link Holder}. Like {@link CurrentResourceOwner} it opens a route to tokens of resource owners. */
+export const CurrentHolder = createParamDecorator(
+  (_: unknown, context: ExecutionContext): Holder => {
+    const { user, resourceOwnerId = null } = context.switchToHttp().getRequest<BearerRequest>();
+    if (!user) throw new Error('@CurrentHolder() needs @UseGuards(BearerGuard)');
+    return { clientId: user.id, ownerId: resourceOwnerId };
+  },
+  [markRoute],
+);
+
+/** A controller whose routes need a client's access token, and whose errors are problems. */
+export const ClientController = (path: string): ClassDecorator =>
+  applyDecorators(Controller(path), UsherRoutes(), UseFilters(ProblemFilter), UseGuards(BearerGuard, KNOWN_QUERY));

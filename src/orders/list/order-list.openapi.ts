@@ -1,7 +1,7 @@
 import { operation, type Operation } from '../../http/operation.js';
 import { validated } from '../../http/problem.js';
 import type { OrderView } from '../movie-order.js';
-import { OrderListController } from './order-list.controller.js';
+import { OrderListController } from '../movie-orders.controller.js';
 import { cursorOf, OrderPage, OrderQuery, pageStart } from './order-list.schemas.js';
 import { dayNotBegun, dayTooOld, DayTotalsView, TotalsQuery } from './order-totals.js';
 

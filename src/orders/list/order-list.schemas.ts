@@ -1,16 +1,11 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import type { Holder } from '../../auth/bearer/bearer.guard.js';
 import { named } from '../../http/operation.js';
 import { fieldError, invalidFields, type Problem } from '../../http/problem.js';
 import { OrderView } from '../movie-order.js';
 import { ORDER_STATUSES, orderStatuses } from '../movie-order.entity.js';
 import { OrderDelivery } from '../../webhooks/webhook-view.js';
-
-/** Whose orders: all of a client, or only those that it created for one resource owner. */
-export interface OrderHolder {
-  clientId: string;
-  ownerId: string | null;
-}
 
 const CURSOR = /^(all|pending|completed)\.([0-9a-z]{1,11})\.([0-9a-z]{0,11})\.([0-9a-f]{8})$/;
 const BAD_CURSOR = 'must be the nextCursor of an earlier page of the same list';
@@ -61,7 +56,7 @@ export interface PageStart {
 }
 
 /** The start that a checked query asks for. 400 for a cursor of another holder or of another list. */
-export function pageStart(holder: OrderHolder, query: Omit<OrderQuery, 'limit'>): PageStart {
+export function pageStart(holder: Holder, query: Omit<OrderQuery, 'limit'>): PageStart {
   const { status, completedAfter, cursor } = query;
   const since = completedAfter === undefined ? null : Date.parse(completedAfter);
   const list = status && ORDER_STATUSES[status].list;
@@ -75,11 +70,11 @@ export function pageStart(holder: OrderHolder, query: Omit<OrderQuery, 'limit'>)
   return start;
 }
 
-export function cursorOf(holder: OrderHolder, { kind, position, completedAfter }: PageStart): string {
+export function cursorOf(holder: Holder, { kind, position, completedAfter }: PageStart): string {
   return [kind, position.toString(36), completedAfter?.toString(36) ?? '', tagOf(holder)].join('.');
 }
 
-function startOf(holder: OrderHolder, cursor: string): PageStart {
+function startOf(holder: Holder, cursor: string): PageStart {
   const [, kind, position = '', completedAfter = '', tag] = CURSOR.exec(cursor) ?? [];
   if (tag !== tagOf(holder)) throw invalid('cursor', BAD_CURSOR);
   return {
@@ -90,7 +85,7 @@ function startOf(holder: OrderHolder, cursor: string): PageStart {
 }
 
 /** A cursor of one token used with another one would silently leave orders out. */
-const tagOf = ({ clientId, ownerId }: OrderHolder): string =>
+const tagOf = ({ clientId, ownerId }: Holder): string =>
   createHash('sha256')
     .update(`${clientId}\n${ownerId ?? ''}`)
     .digest('hex')

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
+import type { Holder } from '../../auth/bearer/bearer.guard.js';
 import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { entityOf, type Row, runStatement, statementFor } from '../../database/statements/statement.js';
 import { validated } from '../../http/problem.js';
@@ -10,7 +11,6 @@ import { viewOf } from '../movie-order.js';
 import {
   cursorOf,
   type ListedOrder,
-  type OrderHolder,
   type OrderPage,
   OrderQuery,
   type PageStart,
@@ -50,7 +50,7 @@ export class OrderList {
    * A page of orders, the oldest first, with what became of their notifications. `query` is an {@link OrderQuery}; 400 if it
    * is invalid. With `status: 'COMPLETED'` or `completedAfter` the list follows the completions: each one appears once.
    */
-  async page(holder: OrderHolder, query: unknown = {}): Promise<OrderPage> {
+  async page(holder: Holder, query: unknown = {}): Promise<OrderPage> {
     const { limit, ...checked } = validated(OrderQuery, query, 'query');
     const start = pageStart(holder, checked);
     const list = start.kind === 'completed' ? COMPLETED_ORDERS : ALL_ORDERS;
@@ -67,7 +67,7 @@ export class OrderList {
   }
 
   /** Reads what has a position. If that is too little, orders get positions, and it reads again. */
-  private async read(holder: OrderHolder, range: Range, most: number) {
+  private async read(holder: Holder, range: Range, most: number) {
     const first = await this.placed(holder, range, most);
     if (first.rows.length === most || first.mayHaveMore) return first;
     const since = range.start.completedAfter ?? 0;
@@ -78,14 +78,14 @@ export class OrderList {
     return { ...second, mayHaveMore: second.mayHaveMore || isPart };
   }
 
-  private async placed(holder: OrderHolder, range: Range, most: number) {
+  private async placed(holder: Holder, range: Range, most: number) {
     const { until, isEnd } = range.start.kind === 'pending' ? await this.examined(holder, range) : WHOLE;
     const bounded = { ...range, until };
     return { rows: await this.select(holder, bounded, most), range: bounded, mayHaveMore: !isEnd };
   }
 
   /** PENDING orders have no index of their own, so a page looks at no more than {@link EXAMINED_AT_ONCE} orders. */
-  private async examined(holder: OrderHolder, { start }: Range): Promise<{ until: number | null; isEnd: boolean }> {
+  private async examined(holder: Holder, { start }: Range): Promise<{ until: number | null; isEnd: boolean }> {
     const statement = statementFor(
       this.dataSource,
       (parameter) => `
@@ -99,7 +99,7 @@ export class OrderList {
     return { until: until === null ? null : Number(until), isEnd: Number(row?.examined ?? 0) < EXAMINED_AT_ONCE };
   }
 
-  private async select(holder: OrderHolder, { start, list, until }: Range, most: number): Promise<Row[]> {
+  private async select(holder: Holder, { start, list, until }: Range, most: number): Promise<Row[]> {
     const { kind, completedAfter } = start;
     // An order's position is never smaller than its time, so the index is entered where the time begins.
     const after = completedAfter === null ? start.position : Math.max(start.position, positionAt(completedAfter) - 1);
@@ -126,7 +126,7 @@ export class OrderList {
     return tableOf(this.dataSource, MovieOrder);
   }
 
-  private async viewsOf({ clientId }: OrderHolder, rows: Row[]): Promise<ListedOrder[]> {
+  private async viewsOf({ clientId }: Holder, rows: Row[]): Promise<ListedOrder[]> {
     const orders = rows.map((row) => entityOf(this.dataSource, MovieOrder, row));
     const notified = orders.filter(({ status }) => ORDER_STATUSES[status].isNotified).map(({ id }) => orderKey(id));
     const deliveries = await findDeliveries(this.dataSource, clientId, notified);

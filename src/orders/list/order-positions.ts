@@ -1,14 +1,16 @@
 import type { DataSource, EntityManager } from 'typeorm';
+import type { Holder } from '../../auth/bearer/bearer.guard.js';
 import { dialectOf, tableOf } from '../../database/data-source.js';
 import { inTransaction } from '../../database/sql.js';
-import { runStatement, statementFor } from '../../database/statements/statement.js';
+import { insertRows, runStatement, statementFor } from '../../database/statements/statement.js';
 import { MovieOrder } from '../movie-order.entity.js';
 import { OrderCounter } from './order-counter.entity.js';
-import type { OrderHolder } from './order-list.schemas.js';
 
 /** A list of orders: the column with the positions, and the time and order by which orders without one are placed. */
 export interface PositionedList {
   position: 'list_position' | 'completion_position';
+  /** The last position of a client's orders. */
+  counter: 'listPosition' | 'completionPosition';
   time: 'created_at' | 'last_updated_at';
   order: string;
   /** Which orders it has, as SQL. */
@@ -18,6 +20,7 @@ export interface PositionedList {
 
 export const ALL_ORDERS: PositionedList = {
   position: 'list_position',
+  counter: 'listPosition',
   time: 'created_at',
   // Ids sort by the time of creation, and the index has them in order.
   order: 'id',
@@ -26,6 +29,7 @@ export const ALL_ORDERS: PositionedList = {
 };
 export const COMPLETED_ORDERS: PositionedList = {
   position: 'completion_position',
+  counter: 'completionPosition',
   time: 'last_updated_at',
   order: 'last_updated_at, id',
   condition: "status = 'COMPLETED'",
@@ -34,7 +38,7 @@ export const COMPLETED_ORDERS: PositionedList = {
 
 /** Which orders a reader wants: those of the holder, from this time on. */
 export interface Wanted {
-  holder: OrderHolder;
+  holder: Holder;
   list: PositionedList;
   /** In milliseconds since 1970. */
   since: number;
@@ -90,12 +94,12 @@ async function unplaced(
 }
 
 /** The condition that orders belong to the holder. */
-export function ofHolder({ clientId, ownerId }: OrderHolder, parameter: (value: unknown) => string): string {
+export function ofHolder({ clientId, ownerId }: Holder, parameter: (value: unknown) => string): string {
   const ofClient = `client_id = ${parameter(clientId)}`;
   return ownerId === null ? ofClient : `${ofClient} AND owner_id = ${parameter(ownerId)}`;
 }
 
-export const byIndex = (dataSource: DataSource, { ownerId }: OrderHolder, { index }: PositionedList): string =>
+export const byIndex = (dataSource: DataSource, { ownerId }: Holder, { index }: PositionedList): string =>
   dialectOf(dataSource).byIndex(ownerId === null ? index : 'usher_movie_order_owner');
 
 /** Returns the last position, and makes other readers of this client's lists wait until the transaction ends. */
@@ -104,18 +108,12 @@ async function lockCounter(manager: EntityManager, { holder: { clientId }, list 
     manager.findOne(OrderCounter, { where: { clientId }, lock: { mode: 'pessimistic_write' } });
   let counter = await read();
   if (!counter) {
-    await manager
-      .createQueryBuilder()
-      .insert()
-      .into(OrderCounter)
-      .values({ clientId, listPosition: 0, completionPosition: 0 })
-      // Changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
-      .orUpdate(['client_id'], ['client_id'])
-      .updateEntity(false)
-      .execute();
+    // Changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
+    const onConflict = dialectOf(manager.dataSource).upsert(['client_id'], ['client_id']);
+    await insertRows(manager, OrderCounter, [{ clientId, listPosition: 0, completionPosition: 0 }], onConflict);
     counter = await read();
   }
-  return (list.position === 'list_position' ? counter?.listPosition : counter?.completionPosition) ?? 0;
+  return counter?.[list.counter] ?? 0;
 }
 
 interface Placed extends Record<string, unknown> {
@@ -139,6 +137,5 @@ async function storePositions(manager: EntityManager, { holder, list }: Wanted, 
   const { sql, parameters } = dialect.rows({ id: 'text', place: 'bigint' }, placed);
   await runStatement(manager, { text: dialect.update(orders, sql, { [list.position]: 'v.place' }), parameters });
   const last = placed.at(-1)?.place ?? 0;
-  const change = list.position === 'list_position' ? { listPosition: last } : { completionPosition: last };
-  await manager.update(OrderCounter, { clientId: holder.clientId }, change);
+  await manager.update(OrderCounter, { clientId: holder.clientId }, { [list.counter]: last });
 }

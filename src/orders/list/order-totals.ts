@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { z } from 'zod';
+import type { Holder } from '../../auth/bearer/bearer.guard.js';
 import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { DatabaseClock } from '../../database/database-clock.js';
 import { type Row, runStatement, statementFor } from '../../database/statements/statement.js';
@@ -10,7 +11,7 @@ import { type Problem, validated } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { orderKey } from '../../values/identifier.js';
 import { MovieOrder } from '../movie-order.entity.js';
-import { invalid, type OrderHolder } from './order-list.schemas.js';
+import { invalid } from './order-list.schemas.js';
 import { ofHolder } from './order-positions.js';
 
 const DAY_MS = 86_400_000;
@@ -74,7 +75,7 @@ export class OrderTotals {
    * The totals of a day. `query` is `{ day: '2026-11-21' }`. 400 for a day that has not begun, or so long ago that orders of
    * it may be deleted.
    */
-  async of(holder: OrderHolder, query: unknown): Promise<DayTotals> {
+  async of(holder: Holder, query: unknown): Promise<DayTotals> {
     const { day } = validated(TotalsQuery, query, 'query');
     const begin = Date.parse(`${day}T00:00:00Z`);
     await this.checkDay(begin);
@@ -104,7 +105,7 @@ export class OrderTotals {
     if (begin <= kept) throw dayTooOld(kept);
   }
 
-  private async *pages(holder: OrderHolder, begin: number, end: number): AsyncGenerator<Row[]> {
+  private async *pages(holder: Holder, begin: number, end: number): AsyncGenerator<Row[]> {
     for (let from = begin, after = ''; ;) {
       const page = await this.page(holder, { from, after, end });
       yield page;
@@ -116,7 +117,7 @@ export class OrderTotals {
   }
 
   /** The orders behind `after` of the same time, and those of a later time. */
-  private async page(holder: OrderHolder, { from, after, end }: { from: number; after: string; end: number }) {
+  private async page(holder: Holder, { from, after, end }: { from: number; after: string; end: number }) {
     const statement = statementFor(
       this.dataSource,
       (parameter) => `

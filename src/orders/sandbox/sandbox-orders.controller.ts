@@ -1,10 +1,8 @@
-import { Body, Controller, Param, Post, Res, UseFilters, UseGuards } from '@nestjs/common';
+import { Body, Param, Post, Res } from '@nestjs/common';
 import { type HttpResponse, RequestActor, RequestId } from '../../http/exchange.js';
-import { BearerGuard, CurrentClient, CurrentResourceOwner } from '../../auth/bearer/bearer.guard.js';
+import { ClientController, CurrentClient, CurrentResourceOwner } from '../../auth/bearer/bearer.guard.js';
 import type { Client } from '../../clients/client.entity.js';
-import { ProblemFilter } from '../../http/error-response.js';
-import { UsherRoutes } from '../../http/oauth-route.js';
-import { KNOWN_QUERY, validated } from '../../http/problem.js';
+import { validated } from '../../http/problem.js';
 import type { Actor } from '../../values/actor.js';
 import { parseDuration } from '../../values/duration.js';
 import { type OrderView, SandboxCompletion } from '../movie-order.js';
@@ -13,10 +11,7 @@ import { OrdersService } from '../orders.service.js';
 import { SandboxOperator } from './sandbox-operator.js';
 
 /** Sandbox only: completes the client's own orders as the cinema operator would. */
-@Controller('sandbox/movie-orders')
-@UsherRoutes()
-@UseFilters(ProblemFilter)
-@UseGuards(BearerGuard, KNOWN_QUERY)
+@ClientController('sandbox/movie-orders')
 export class SandboxOrdersController {
   constructor(
     private readonly orders: OrdersService,

@@ -55,7 +55,7 @@ export type WebhookPage = z.infer<typeof WebhookPage>;
 
 export const clientView = ({ clientId: _, ownerId: __, ...view }: WebhookView): ClientWebhook => view;
 
-type AttemptDetails = Pick<AttemptView, 'address' | 'error' | 'responseSnippet'>;
+type AttemptDetails = Pick<AttemptView, 'address' | 'error'> & Partial<Pick<AttemptView, 'responseSnippet'>>;
 
 /**
  * Removes a private address and its response: they can reveal internal services of the operator to a client. In the sandbox

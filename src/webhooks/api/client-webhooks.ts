@@ -9,6 +9,7 @@ import {
   type FindOperator,
 } from 'typeorm';
 import { PendingLimit } from '../pending-limit.js';
+import type { Holder } from '../../auth/bearer/bearer.guard.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { validated } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -26,12 +27,6 @@ import {
   hidePrivateResponse,
 } from './client-view.js';
 
-/** Whose webhooks to show: a client's, or only those of one resource owner. */
-export interface WebhookHolder {
-  clientId: string;
-  ownerId: string | null;
-}
-
 /** A client's own webhooks. Any other webhook is answered like one that does not exist. */
 @Injectable()
 export class ClientWebhooks {
@@ -47,7 +42,7 @@ export class ClientWebhooks {
   }
 
   /** Newest first. Ids sort by time, so a page does not change when new webhooks arrive. */
-  async page(holder: WebhookHolder, query: unknown): Promise<WebhookPage> {
+  async page(holder: Holder, query: unknown): Promise<WebhookPage> {
     const { limit, ...filter } = validated(WebhookQuery, query, 'query');
     const rows = await this.webhooks.find({
       where: conditions(holder, filter),
@@ -60,13 +55,13 @@ export class ClientWebhooks {
   }
 
   /** A reference whose webhook was deleted because of its age: it is known that it was delivered. */
-  private async deleted(holder: WebhookHolder, reference: string): Promise<WebhookPage> {
+  private async deleted(holder: Holder, reference: string): Promise<WebhookPage> {
     const found = await this.service.list({ referenceId: reference, status: 'SUCCESS' });
     const data = found.filter((webhook) => isHeldBy(holder, webhook)).map(clientView);
     return { data, nextCursor: null };
   }
 
-  async show(holder: WebhookHolder, id: string): Promise<WebhookStory> {
+  async show(holder: Holder, id: string): Promise<WebhookStory> {
     const { webhook, attempts, plan } = await this.own(holder, id);
     const { environment } = this.options;
     return { ...clientView(webhook), attempts: attempts.map((one) => hidePrivateResponse(one, environment)), plan };
@@ -77,20 +72,20 @@ export class ClientWebhooks {
     return webhookHealth(this.dataSource, clientId);
   }
 
-  async resend(holder: WebhookHolder, id: string, options: ResendOptions): Promise<ClientWebhook> {
+  async resend(holder: Holder, id: string, options: ResendOptions): Promise<ClientWebhook> {
     await this.own(holder, id);
     await this.pending.check(holder.clientId);
     return clientView(await this.service.resend(id, options));
   }
 
-  private async own(holder: WebhookHolder, id: string): Promise<WebhookDetails> {
+  private async own(holder: Holder, id: string): Promise<WebhookDetails> {
     const details = await this.service.show(id);
     if (!isHeldBy(holder, details.webhook)) throw unknownWebhook(id);
     return details;
   }
 }
 
-const isHeldBy = ({ clientId, ownerId }: WebhookHolder, webhook: WebhookHolder): boolean =>
+const isHeldBy = ({ clientId, ownerId }: Holder, webhook: Holder): boolean =>
   webhook.clientId === clientId && (ownerId === null || webhook.ownerId === ownerId);
 
 type Filter = Omit<WebhookQuery, 'limit'>;
@@ -101,7 +96,7 @@ function isOnlyByReference(filter: Filter): filter is Filter & { reference: stri
   return reference !== undefined && status === 'SUCCESS' && isOnly;
 }
 
-function conditions({ clientId, ownerId }: WebhookHolder, query: Filter): FindOptionsWhere<Webhook> {
+function conditions({ clientId, ownerId }: Holder, query: Filter): FindOptionsWhere<Webhook> {
   const { status, reference, createdAfter, createdBefore, cursor } = query;
   const times = [
     ...(createdAfter ? [MoreThanOrEqual(Date.parse(createdAfter))] : []),

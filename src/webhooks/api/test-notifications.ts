@@ -14,7 +14,7 @@ import { newId, orderKey, type Environment } from '../../values/identifier.js';
 import { signedRequest, SigningSecrets } from '../deliver/signing.js';
 import { NotificationSender } from '../transport/notification-sender.js';
 import { diagnosisOf } from '../transport/diagnosis.js';
-import { diagnosisCodeOf, errorOf, type Outcome } from '../transport/outcome.js';
+import { failureOf, type Outcome } from '../transport/outcome.js';
 import { OptionalDiagnosis } from '../webhook-view.js';
 import { hidePrivateResponse } from './client-view.js';
 import { NOTIFICATION_EXAMPLE } from './notification.schema.js';
@@ -118,8 +118,8 @@ export function sampleBody(environment: Environment, now: number, fields: object
 export function resultOf(environment: Environment, id: string, notifyUrl: string, outcome: Outcome): TestResult {
   const { kind, durationMs, phase, address, snippet } = outcome;
   const responseStatus = 'status' in outcome ? outcome.status : null;
-  const code = diagnosisCodeOf(outcome);
-  const diagnosis = code && diagnosisOf(code);
-  const found = hidePrivateResponse({ address, error: errorOf(outcome), responseSnippet: snippet }, environment);
+  const failure = failureOf(outcome);
+  const diagnosis = failure && diagnosisOf(failure.diagnosis);
+  const found = hidePrivateResponse({ address, error: failure?.error ?? null, responseSnippet: snippet }, environment);
   return { id, notifyUrl, outcome: kind, responseStatus, durationMs, phase, ...found, diagnosis };
 }

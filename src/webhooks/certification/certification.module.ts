@@ -1,19 +1,9 @@
-import { Body, Controller, HttpCode, Inject, Injectable, Module, Post, UseFilters, UseGuards } from '@nestjs/common';
-import { BearerGuard, CurrentClient } from '../../auth/bearer/bearer.guard.js';
+import { Body, HttpCode, Inject, Injectable, Module, Post } from '@nestjs/common';
+import { ClientController, CurrentClient } from '../../auth/bearer/bearer.guard.js';
 import type { Client } from '../../clients/client.entity.js';
 import { ClientsService } from '../../clients/clients.service.js';
 import { PendingLimit } from '../pending-limit.js';
-import { ProblemFilter } from '../../http/error-response.js';
-import { UsherRoutes } from '../../http/oauth-route.js';
-import {
-  conflict,
-  KNOWN_QUERY,
-  notFound,
-  type Problem,
-  tooManyPerMinute,
-  unprocessable,
-  validated,
-} from '../../http/problem.js';
+import { conflict, notFound, type Problem, tooManyPerMinute, unprocessable, validated } from '../../http/problem.js';
 import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -66,10 +56,7 @@ export const secretBeingChanged = (): Problem =>
 export const tooManyCertifications = (waitSeconds?: number): Problem =>
   tooManyPerMinute(LIMIT.count, 'certifications', waitSeconds);
 
-@Controller('sandbox/certifications')
-@UsherRoutes()
-@UseFilters(ProblemFilter)
-@UseGuards(BearerGuard, KNOWN_QUERY)
+@ClientController('sandbox/certifications')
 export class CertificationsController {
   constructor(private readonly certifications: Certifications) {}
 

@@ -1,6 +1,6 @@
 import { hidePrivateResponse } from '../api/client-view.js';
 import type { NotificationSender } from '../transport/notification-sender.js';
-import { errorOf, type Outcome } from '../transport/outcome.js';
+import { failureOf, type Outcome } from '../transport/outcome.js';
 import { type Certification, type CheckResult } from './certification.schema.js';
 import { certificationChecks, type Check } from './checks.js';
 
@@ -51,8 +51,8 @@ const REDIRECT = 'redirects are not followed and other answers are no 2xx; set t
 
 /** A private address is not shown. */
 function reasonOf(outcome: Outcome): string {
-  const found = { address: outcome.address, error: errorOf(outcome), responseSnippet: null };
-  return hidePrivateResponse(found, 'sandbox').error ?? '';
+  const { error = null } = failureOf(outcome) ?? {};
+  return hidePrivateResponse({ address: outcome.address, error }, 'sandbox').error ?? '';
 }
 
 const notSent = ({ name, sent, expected }: Check, unanswered: Check): CheckResult => ({

@@ -1,4 +1,4 @@
-import type { DiagnosisCode } from '../transport/diagnosis.js';
+import type { Failure } from '../transport/outcome.js';
 import type { FailingHost } from './failing-host.entity.js';
 
 /** An attempt that ended at a host of a client. */
@@ -7,7 +7,7 @@ export interface HostAttempt {
   host: string;
   endedAt: number;
   /** Null: the host accepted the notification. `endedFailed`: the notification ended FAILED with this attempt. */
-  failure: { error: string; diagnosis: DiagnosisCode | null; endedFailed: boolean } | null;
+  failure: (Failure & { endedFailed: boolean }) | null;
 }
 
 /** A host that has failed for so long is announced, even if no notification has ended FAILED. */

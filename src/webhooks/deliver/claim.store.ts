@@ -34,7 +34,7 @@ export class ClaimStore {
       const others = ids.filter((id) => !answers.has(id));
       return others.length > 0 ? this.classify(manager, others, answers) : [];
     });
-    this.events.lastAttemptsCutOff(failed);
+    if (failed.length > 0) this.events.lastAttemptsCutOff(failed);
     return ids.map((id) => takeOnce(answers, id));
   }
 
@@ -49,14 +49,10 @@ export class ClaimStore {
   }
 
   private async claimDue(manager: EntityManager, ids: string[]): Promise<Claim[]> {
-    const monotonicMs = performance.now();
-    const due = await lockDue(manager, ids, this.options.retry.maxAttempts);
-    const [first] = due;
-    if (!first) return [];
-    const { databaseMs } = first;
-    await beginAttempts(manager, due, leaseUntil(this.options.retry, databaseMs));
-    const at = { databaseMs, monotonicMs };
-    return due.map(({ webhook, attempt, hasFailingHost }) => ({ webhook, attempt, at, hasFailingHost }));
+    const claims = await lockDue(manager, ids, this.options.retry.maxAttempts);
+    const [first] = claims;
+    if (first) await beginAttempts(manager, claims, leaseUntil(this.options.retry, first.at.databaseMs));
+    return claims;
   }
 
   /** Sets the result of every id that was not claimed. Returns the webhooks that ended FAILED. */
@@ -127,17 +123,12 @@ export async function failExhausted(
   return failed;
 }
 
-/** A PENDING webhook whose next attempt is due, with the number of that attempt. */
-interface DueWebhook {
-  webhook: ClaimedWebhook;
-  attempt: number;
-  hasFailingHost: boolean;
-  /** The time of the query on the database's clock. */
-  databaseMs: number;
-}
-
-/** Locks in key order and skips rows that others hold, so that two batches never wait for each other. */
-async function lockDue(manager: EntityManager, ids: string[], maxAttempts: number): Promise<DueWebhook[]> {
+/**
+ * The claims on those that are PENDING and due; {@link beginAttempts} makes them hold. Locks in key order and skips rows that
+ * others hold, so that two batches never wait for each other.
+ */
+async function lockDue(manager: EntityManager, ids: string[], maxAttempts: number): Promise<Claim[]> {
+  const monotonicMs = performance.now();
   const { dataSource } = manager;
   const { byIndex, isOneOf, now } = dialectOf(dataSource);
   const statement = statementFor(
@@ -154,8 +145,8 @@ async function lockDue(manager: EntityManager, ids: string[], maxAttempts: numbe
   return (await runStatement(manager, statement)).rows.map((row) => ({
     webhook: claimedWebhook(row),
     attempt: Number(row.attempts) + 1,
+    at: { databaseMs: Number(row.now), monotonicMs },
     hasFailingHost: Boolean(row.has_failing_host),
-    databaseMs: Number(row.now),
   }));
 }
 
@@ -171,10 +162,10 @@ const claimedWebhook = (row: Row): ClaimedWebhook => ({
 });
 
 /** Counts an attempt of each locked webhook, which is the next one at `leaseUntil` if this process stops, and records it. */
-async function beginAttempts(manager: EntityManager, due: DueWebhook[], leaseUntil: number): Promise<void> {
+async function beginAttempts(manager: EntityManager, claims: Claim[], leaseUntil: number): Promise<void> {
   const { dataSource } = manager;
   const { isOneOf, values } = dialectOf(dataSource);
-  const ids = due.map(({ webhook }) => webhook.id);
+  const ids = claims.map(({ webhook }) => webhook.id);
   const statement = statementFor(
     dataSource,
     (parameter) => `
@@ -183,7 +174,7 @@ async function beginAttempts(manager: EntityManager, due: DueWebhook[], leaseUnt
     'usher_begin_attempts',
   );
   await runStatement(manager, statement);
-  const { sql, parameters } = values(due.map(({ webhook, attempt, databaseMs }) => [webhook.id, attempt, databaseMs]));
+  const { sql, parameters } = values(claims.map(({ webhook, attempt, at }) => [webhook.id, attempt, at.databaseMs]));
   const text = `INSERT INTO ${tableOf(dataSource, WebhookAttempt)} (webhook_id, number, started_at) VALUES ${sql}`;
   await runStatement(manager, { text, parameters });
 }

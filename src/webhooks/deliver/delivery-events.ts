@@ -26,6 +26,7 @@ export class WebhookEndedEmitter implements OnApplicationShutdown {
   constructor(@Inject(UsherEmitter) private readonly emitter: Pick<UsherEmitter, 'hasListeners' | 'emitAndWait'>) {}
 
   emitAll(status: FinalStatus, webhooks: EndedWebhook[]): void {
+    if (!this.emitter.hasListeners(WebhookEnded.NAME)) return;
     for (const { id, referenceId, clientId, attempts, resendOf } of webhooks) {
       this.emit(new WebhookEnded(id, referenceId, clientId, status, attempts, resendOf));
     }
@@ -37,7 +38,6 @@ export class WebhookEndedEmitter implements OnApplicationShutdown {
   }
 
   private emit(event: WebhookEnded): void {
-    if (!this.emitter.hasListeners(WebhookEnded.NAME)) return;
     const emitting = Promise.resolve()
       .then(() => this.emitter.emitAndWait(WebhookEnded.NAME, event))
       .catch((error: unknown) => this.logger.error(`a listener for ${WebhookEnded.NAME} failed: ${String(error)}`))
@@ -132,7 +132,6 @@ export class DeliveryEvents {
 
   /** Webhooks that ended FAILED because a crash cut off their last attempt. */
   lastAttemptsCutOff(webhooks: EndedWebhook[]): void {
-    if (webhooks.length === 0) return;
     this.logger.warn(`${webhooks.length} webhook(s) ended FAILED: the process stopped during their last attempt`);
     this.finished.inc({ status: 'FAILED' }, webhooks.length);
     this.endedEmitter.emitAll('FAILED', webhooks);

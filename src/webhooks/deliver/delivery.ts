@@ -3,7 +3,7 @@ import { Batcher } from '../../database/statements/batcher.js';
 import { isDatabaseDown } from '../../database/sql.js';
 import type { Span } from '@opentelemetry/api';
 import { NotificationSender, type SignedRequest } from '../transport/notification-sender.js';
-import { type Outcome, lineOf } from '../transport/outcome.js';
+import { lineOf } from '../transport/outcome.js';
 import type { Claim, ClaimResult, FinishedAttempt, DeliveryState } from './claim.js';
 import { DeliveryEvents, describeOutcome, inAttemptSpan } from './delivery-events.js';
 import { ClaimStore } from './claim.store.js';
@@ -54,23 +54,22 @@ export class Delivery {
     if (answer.kind === 'not-due') return { kind: 'deferred', inMs: answer.inMs };
     const { claim } = answer;
     return inAttemptSpan(claim, async (span) => {
-      const request = await this.sign(claim);
+      const request = await this.sign(claim).catch((error: unknown) => this.notSigned(claim, error));
       if (request === null || performance.now() - claim.at.monotonicMs > STALE_CLAIM_MS) return this.release(claim);
       return this.send(claim, request, span);
     });
   }
 
-  /** Null if the secret cannot be read or decrypted. This is not the receiver's fault, so it does not count as an attempt. */
-  private async sign({ webhook, attempt }: Claim): Promise<SignedRequest | null> {
-    try {
-      const secret = await this.secrets.of(webhook.clientId);
-      const { id, notifyUrl: url, body } = webhook;
-      return signedRequest(secret, { id, attempt, url, body: Buffer.from(body) });
-    } catch (error) {
-      if (isDatabaseDown(error)) void this.outage.begin(error);
-      else this.logger.error(`webhook ${webhook.id} cannot be signed: ${(error as Error).message}`);
-      return null;
-    }
+  private async sign({ webhook, attempt }: Claim): Promise<SignedRequest> {
+    const { id, clientId, notifyUrl: url, body } = webhook;
+    return signedRequest(await this.secrets.of(clientId), { id, attempt, url, body: Buffer.from(body) });
+  }
+
+  /** The secret cannot be read or decrypted. This is not the receiver's fault, so it does not count as an attempt. */
+  private notSigned({ webhook }: Claim, error: unknown): null {
+    if (isDatabaseDown(error)) void this.outage.begin(error);
+    else this.logger.error(`webhook ${webhook.id} cannot be signed: ${(error as Error).message}`);
+    return null;
   }
 
   private async release(claim: Claim): Promise<DeliveryResult> {
@@ -79,7 +78,7 @@ export class Delivery {
   }
 
   private async send(claim: Claim, request: SignedRequest, span: Span): Promise<DeliveryResult> {
-    const outcome = await this.post(claim, request);
+    const outcome = await this.sender.send(request).catch((error: Error) => this.notSent(claim, error));
     if (outcome === null) return this.release(claim);
     describeOutcome(span, outcome);
     const endedMonotonicMs = performance.now();
@@ -88,19 +87,23 @@ export class Delivery {
     const state = await this.outage.untilStored(claim, () => this.records.run({ claim, outcome, endedAt }));
     this.events.attemptEnded({ claim, outcome, endedAt }, state);
     if (outcome.kind === 'delivered') return { kind: 'delivered', ...summary };
-    if (state.status === 'SUCCESS') return { kind: 'ended' };
-    if (state.status === 'FAILED') return { kind: 'exhausted', ...summary };
-    const sinceEnd = performance.now() - endedMonotonicMs;
-    return { kind: 'failed', ...summary, dueInMs: (state.nextAttemptAt ?? endedAt) - endedAt - sinceEnd };
+    return afterFailure(state, summary, endedAt + performance.now() - endedMonotonicMs);
   }
 
-  /** Null if this process could not open a socket. */
-  private async post({ webhook }: Claim, request: SignedRequest): Promise<Outcome | null> {
-    try {
-      return await this.sender.send(request);
-    } catch (error) {
-      this.logger.error(`webhook ${webhook.id} cannot be sent: ${(error as Error).message}`);
-      return null;
-    }
+  /** This process could not open a socket. */
+  private notSent({ webhook }: Claim, error: Error): null {
+    this.logger.error(`webhook ${webhook.id} cannot be sent: ${error.message}`);
+    return null;
   }
+}
+
+/** `now` is on the database's clock. */
+function afterFailure(
+  { status, nextAttemptAt }: DeliveryState,
+  summary: { line: string; attempt: number },
+  now: number,
+): DeliveryResult {
+  if (status === 'SUCCESS') return { kind: 'ended' };
+  if (status === 'FAILED') return { kind: 'exhausted', ...summary };
+  return { kind: 'failed', ...summary, dueInMs: (nextAttemptAt ?? now) - now };
 }

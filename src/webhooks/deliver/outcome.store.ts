@@ -10,7 +10,7 @@ import { hostOf } from '../../values/urls/notify-url.js';
 import { noteAttempts } from '../contact/failing-hosts.js';
 import type { HostAttempt } from '../contact/host-changes.js';
 import { addOutcomes, endOf, outcomeOf } from '../figures/add-outcomes.js';
-import { diagnosisCodeOf, errorOf } from '../transport/outcome.js';
+import { failureOf } from '../transport/outcome.js';
 import { Webhook, WebhookAttempt, type WebhookStatus } from '../webhook.entity.js';
 import type { Claim, DeliveryState, FinishedAttempt } from './claim.js';
 import { outcomesSince, readEarlier, rowsOf, statesOf } from './repeated-outcomes.js';
@@ -33,13 +33,8 @@ export class OutcomeStore {
   async record(finished: FinishedAttempt[]): Promise<DeliveryState[]> {
     const isRepeat = finished.some(({ claim }) => this.begun.has(claim));
     for (const { claim } of finished) this.begun.add(claim);
-    if (isRepeat) return this.recordAgain(finished);
-    try {
-      return await this.recordFirst(finished);
-    } catch (error) {
-      if (error instanceof NotAllChanged) return this.recordAgain(finished);
-      throw error;
-    }
+    const states = isRepeat ? null : await this.recordFirst(finished).catch(nullIfNotAllChanged);
+    return states ?? this.recordAgain(finished);
   }
 
   /** The usual case, with few statements: the number of changed rows tells that all attempts are new and the last ones. */
@@ -49,7 +44,7 @@ export class OutcomeStore {
       if (changed !== finished.length) throw new NotAllChanged();
       await finishAttempts(manager, sortedById(finished));
       const states = finished.map((one) => this.stateAfter(one));
-      await this.noteHosts(manager, finished, states);
+      await this.noteHosts(manager, finished, (one) => this.stateAfter(one).status);
       await addOutcomes(
         manager,
         finished.map((one, index) => outcomeOf(one, true, endOf(states[index]?.status))),
@@ -67,10 +62,9 @@ export class OutcomeStore {
       // Without its webhook, which was erased meanwhile, an attempt must not be stored again.
       const stored = finished.filter((one) => rows.has(idOf(one)));
       await finishAttempts(manager, sortedById(stored));
-      const states = statesOf(rows, finished);
-      await this.noteHosts(manager, finished, states, new Set(stored));
+      await this.noteHosts(manager, stored, (one) => rows.get(idOf(one))?.status);
       await addOutcomes(manager, outcomesSince(earlier, stored, rows));
-      return states;
+      return statesOf(rows, finished);
     });
   }
 
@@ -119,12 +113,14 @@ export class OutcomeStore {
 
   /** The state after a recording that changed the row of every attempt. */
   private stateAfter(finished: FinishedAttempt): DeliveryState {
-    if (finished.outcome.kind === 'delivered') return { status: 'SUCCESS', nextAttemptAt: null, endedWebhook: true };
     const due = this.dueAfter(finished);
-    return { status: due === null ? 'FAILED' : 'PENDING', nextAttemptAt: due, endedWebhook: due === null };
+    const ended = finished.outcome.kind === 'delivered' ? 'SUCCESS' : 'FAILED';
+    return { status: due === null ? ended : 'PENDING', nextAttemptAt: due, endedWebhook: due === null };
   }
 
+  /** Null if it was the last attempt. */
   private dueAfter({ claim, outcome, endedAt }: FinishedAttempt): number | null {
+    if (outcome.kind === 'delivered') return null;
     const retryAfterMs = outcome.kind === 'refused' ? outcome.retryAfterMs : 0;
     return nextAttemptAt(this.options.retry, claim.attempt, endedAt, retryAfterMs);
   }
@@ -133,24 +129,29 @@ export class OutcomeStore {
   private async noteHosts(
     manager: EntityManager,
     finished: FinishedAttempt[],
-    states: DeliveryState[],
-    stored?: Set<FinishedAttempt>,
+    statusOf: (one: FinishedAttempt) => WebhookStatus | undefined,
   ): Promise<void> {
-    const telling = finished.flatMap((one, index) => {
-      const isTold = (stored?.has(one) ?? true) && (one.outcome.kind !== 'delivered' || one.claim.hasFailingHost);
-      return isTold ? this.hostAttempt(one, states[index]?.status) : [];
-    });
-    if (telling.length > 0) await noteAttempts(manager, telling);
+    const telling = finished.filter(({ claim, outcome }) => outcome.kind !== 'delivered' || claim.hasFailingHost);
+    if (telling.length === 0) return;
+    await noteAttempts(
+      manager,
+      telling.map((one) => this.hostAttempt(one, statusOf(one))),
+    );
   }
 
   private hostAttempt({ claim, outcome, endedAt }: FinishedAttempt, status?: WebhookStatus): HostAttempt {
     const { clientId, notifyUrl } = claim.webhook;
-    const shown = { address: outcome.address, error: errorOf(outcome), responseSnippet: null };
+    const failure = failureOf(outcome);
+    const shown = { address: outcome.address, error: failure?.error ?? null };
     const { error } = hidePrivateResponse(shown, this.options.environment);
-    const diagnosis = diagnosisCodeOf(outcome);
-    const failure = error === null ? null : { error, diagnosis, endedFailed: status === 'FAILED' };
-    return { clientId, host: hostOf(notifyUrl), endedAt, failure };
+    const told = failure && { ...failure, error: error ?? '', endedFailed: status === 'FAILED' };
+    return { clientId, host: hostOf(notifyUrl), endedAt, failure: told };
   }
+}
+
+function nullIfNotAllChanged(error: unknown): null {
+  if (error instanceof NotAllChanged) return null;
+  throw error;
 }
 
 const idOf = ({ claim }: FinishedAttempt): string => claim.webhook.id;
@@ -175,24 +176,21 @@ async function endDelivered(manager: EntityManager, ids: string[], finishedAt: n
 
 const RESULT_COLUMNS = ['duration_ms', 'phase', 'address', 'response_status', 'error', 'diagnosis', 'response_snippet'];
 
+/** In the order of the columns of {@link finishAttempts}. */
+function resultOf({ claim, outcome }: FinishedAttempt): unknown[] {
+  const { durationMs, phase, address, snippet } = outcome;
+  const status = 'status' in outcome ? outcome.status : null;
+  const { error = null, diagnosis = null } = failureOf(outcome) ?? {};
+  const key = [claim.webhook.id, claim.attempt, claim.at.databaseMs];
+  return [...key, Math.round(durationMs), phase, address, status, error, diagnosis, snippet || null];
+}
+
 /** The rows of the attempts exist since the claim; one statement completes them all. */
 async function finishAttempts(manager: EntityManager, finished: FinishedAttempt[]): Promise<void> {
   if (finished.length === 0) return;
-  const rows = finished.map(({ claim, outcome }) => [
-    claim.webhook.id,
-    claim.attempt,
-    claim.at.databaseMs,
-    Math.round(outcome.durationMs),
-    outcome.phase,
-    outcome.address,
-    'status' in outcome ? outcome.status : null,
-    errorOf(outcome),
-    diagnosisCodeOf(outcome),
-    outcome.snippet || null,
-  ]);
   const { dataSource } = manager;
   const { upsert, values } = dialectOf(dataSource);
-  const { sql, parameters } = values(rows);
+  const { sql, parameters } = values(finished.map(resultOf));
   await runStatement(manager, {
     text: `
       INSERT INTO ${tableOf(dataSource, WebhookAttempt)} (webhook_id, number, started_at, ${RESULT_COLUMNS.join(', ')})

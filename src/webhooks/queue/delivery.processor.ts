@@ -53,13 +53,20 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
     await this.outage.end();
     const slot = await this.shares.take(destinationOf(job));
     if ('retry' in slot) return this.defer(job, this.deferrals.next(slot), token);
-    const result = await this.attempt(webhookOf(job));
+    const webhook = webhookOf(job);
+    const result = await this.delivery.attempt(webhook).catch((error: unknown) => this.afterFault(webhook, error));
     slot.release(result.kind !== 'ended' && result.kind !== 'deferred');
+    return result.kind === 'delivered' ? shown(result) : this.afterFailure(job, result, token);
+  }
+
+  private async afterFailure(
+    job: Job<DeliveryJob>,
+    result: Exclude<DeliveryResult, { kind: 'delivered' }>,
+    token?: string,
+  ): Promise<undefined> {
     switch (result.kind) {
       case 'ended':
         return undefined;
-      case 'delivered':
-        return shown(result);
       case 'deferred':
         return this.defer(job, result.inMs, token);
       case 'exhausted':
@@ -73,14 +80,10 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
   }
 
   /** An error here, such as a database that is down, defers the job and does not count as an attempt. */
-  private async attempt(webhookId: string): Promise<DeliveryResult> {
-    try {
-      return await this.delivery.attempt(webhookId);
-    } catch (error) {
-      if (isDatabaseDown(error)) void this.outage.begin(error);
-      else this.logger.error(`webhook ${webhookId} is deferred: ${(error as Error).message}`);
-      return { kind: 'deferred', inMs: 5 * MIN_BACKOFF_MS };
-    }
+  private afterFault(webhookId: string, error: unknown): DeliveryResult {
+    if (isDatabaseDown(error)) void this.outage.begin(error);
+    else this.logger.error(`webhook ${webhookId} is deferred: ${(error as Error).message}`);
+    return { kind: 'deferred', inMs: 5 * MIN_BACKOFF_MS };
   }
 
   /** Adds a line to the job's log, which the dashboard shows. */

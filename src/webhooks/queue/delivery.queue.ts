@@ -3,7 +3,7 @@ import { InjectQueue } from '@nestjs/bullmq';
 import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { BulkJobOptions, Job, Queue } from 'bullmq';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { longestWaitMs } from '../../values/retry-schedule.js';
+import { longestWaitMs, type RetryPolicy } from '../../values/retry-schedule.js';
 import type { Webhook } from '../webhook.entity.js';
 import { MAX_DEFERRAL_INTERVALS } from './deferral-schedule.js';
 
@@ -36,10 +36,19 @@ export class DeliveryQueue implements OnApplicationShutdown {
   private waiting: { webhook: Deliverable; delayMs: number }[] = [];
   private adding: Promise<void> | null = null;
 
+  private readonly jobOptions: BulkJobOptions;
+  private readonly maxDelayMs: number;
+
   constructor(
     @InjectQueue(WEBHOOK_QUEUE) private readonly queue: Queue<DeliveryJob>,
-    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
-  ) {}
+    @Inject(USHER_OPTIONS) { queue: { kind }, retry }: ResolvedOptions,
+  ) {
+    // On Postgres jobs are kept by age, because a limit by count makes BullMQ's Postgres backend half as fast.
+    const keep = kind === 'redis' ? { count: 1_000 } : { age: 3_600 };
+    const backoff = { type: 'custom' };
+    this.jobOptions = { attempts: retry.maxAttempts, backoff, removeOnComplete: keep, removeOnFail: keep };
+    this.maxDelayMs = maxDelayMs(retry);
+  }
 
   /**
    * Adds the job without waiting, together with others of this moment. If the queue is down, this is logged and the caller
@@ -97,24 +106,12 @@ export class DeliveryQueue implements OnApplicationShutdown {
     await job.retry(state, { resetAttemptsMade: true, resetAttemptsStarted: true }).catch(() => undefined);
     return 'restarted';
   }
+}
 
-  /** The longest delay that Usher gives a job: to the next attempt, until the end of a lease, or while its host is slow. */
-  private get maxDelayMs(): number {
-    const { retry } = this.options;
-    const lease = retry.retryEveryMs + retry.timeoutMs + retry.minIntervalMs;
-    return Math.max(longestWaitMs(retry), lease, MAX_DEFERRAL_INTERVALS * retry.minIntervalMs) + MARGIN_MS;
-  }
-
-  private get jobOptions(): BulkJobOptions {
-    // On Postgres jobs are kept by age, because a limit by count makes BullMQ's Postgres backend half as fast.
-    const keep = this.options.queue.kind === 'redis' ? { count: 1_000 } : { age: 3_600 };
-    return {
-      attempts: this.options.retry.maxAttempts,
-      backoff: { type: 'custom' },
-      removeOnComplete: keep,
-      removeOnFail: keep,
-    };
-  }
+/** The longest delay that Usher gives a job: to the next attempt, until the end of a lease, or while its host is slow. */
+function maxDelayMs(retry: RetryPolicy): number {
+  const lease = retry.retryEveryMs + retry.timeoutMs + retry.minIntervalMs;
+  return Math.max(longestWaitMs(retry), lease, MAX_DEFERRAL_INTERVALS * retry.minIntervalMs) + MARGIN_MS;
 }
 
 /** Runs a job now that was delayed on the dashboard for longer than Usher ever does. */

@@ -54,10 +54,7 @@ class OpenRequests {
   begin({ client, host }: Destination, isOnTrial: boolean): (wasSent: boolean) => void {
     const request = { client, host, at: this.now(), isOld: false, isOnTrial };
     this.young.add(request);
-    this.change(request, (counts) => {
-      counts.all += 1;
-      counts.onTrial += Number(isOnTrial);
-    });
+    this.count(request, 1);
     return (wasSent) => this.end(request, wasSent);
   }
 
@@ -73,30 +70,28 @@ class OpenRequests {
   private becomeOld(request: OpenRequest): void {
     this.young.delete(request);
     this.knownHosts.set(request.host, 'slow');
-    const added = Number(!request.isOnTrial);
+    this.count(request, -1);
     Object.assign(request, { isOld: true, isOnTrial: true });
-    this.change(request, (counts) => {
-      counts.old += 1;
-      counts.onTrial += added;
-    });
+    this.count(request, 1);
   }
 
   private end(request: OpenRequest, wasSent: boolean): void {
     this.update();
-    const { isOld, isOnTrial, client, host } = request;
+    const { client, host } = request;
     this.young.delete(request);
-    if (wasSent && !isOld) this.knownHosts.set(host, 'quick');
-    this.change(request, (counts) => {
-      counts.all -= 1;
-      counts.old -= Number(isOld);
-      counts.onTrial -= Number(isOnTrial);
-    });
+    if (wasSent && !request.isOld) this.knownHosts.set(host, 'quick');
+    this.count(request, -1);
     if (this.clients.get(client)?.all === 0) this.clients.delete(client);
     if (this.hosts.get(host)?.all === 0) this.hosts.delete(host);
   }
 
-  private change({ client, host }: OpenRequest, apply: (counts: Counts) => void): void {
-    for (const counts of [this.total, countsIn(this.clients, client), countsIn(this.hosts, host)]) apply(counts);
+  /** Adds the request to the counts of its client, of its host and of this process, or takes it away. */
+  private count({ client, host, isOld, isOnTrial }: OpenRequest, by: 1 | -1): void {
+    for (const counts of [this.total, countsIn(this.clients, client), countsIn(this.hosts, host)]) {
+      counts.all += by;
+      counts.old += by * Number(isOld);
+      counts.onTrial += by * Number(isOnTrial);
+    }
   }
 }
 
@@ -134,8 +129,6 @@ type Decision = 'as quick' | 'on trial' | 'wait' | Refusal;
 
 interface Waiter {
   destination: Destination;
-  /** Client and host: those with the same ones get the same decision. */
-  key: string;
   answer: (slot: Slot | Refusal) => void;
 }
 
@@ -161,14 +154,17 @@ export class SlotShares {
 
   /** Resolves to a slot, if necessary after a short wait, or to the reason why there is none. */
   async take(destination: Destination): Promise<Slot | Refusal> {
-    const { client, host } = destination;
+    const { client } = destination;
     this.noteClient(client);
     this.requests.update();
     const decision = this.decide(destination);
     const mayWait = decision === 'wait' || (isSoon(decision) && this.hasRoomFor(client));
-    if (!mayWait) return this.carryOut(destination, decision);
+    return mayWait ? this.wait(destination) : this.carryOut(destination, decision);
+  }
+
+  private wait(destination: Destination): Promise<Slot | Refusal> {
     this.timer ??= setInterval(() => this.checkWaiting(), RECHECK_MS).unref();
-    return new Promise((answer) => this.waiting.push({ destination, key: `${client} ${host}`, answer }));
+    return new Promise((answer) => this.waiting.push({ destination, answer }));
   }
 
   private decide({ client, host }: Destination): Decision {
@@ -201,17 +197,18 @@ export class SlotShares {
     return {
       release: (wasSent) => {
         end(wasSent);
-        this.checkWaiting();
+        if (this.waiting.length > 0) this.checkWaiting();
       },
     };
   }
 
   /** Answers the jobs that need not wait any longer, in the order in which they came. */
   private checkWaiting(): void {
-    if (this.waiting.length === 0) return;
     this.requests.update();
     const full = new Set<string>();
-    this.waiting = this.waiting.filter(({ destination, key, answer }) => {
+    this.waiting = this.waiting.filter(({ destination, answer }) => {
+      // Those with the same client and host get the same decision.
+      const key = `${destination.client} ${destination.host}`;
       if (full.has(key)) return true;
       const decision = this.decide(destination);
       if (decision === 'wait' || isSoon(decision)) {

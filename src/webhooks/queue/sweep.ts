@@ -65,7 +65,7 @@ export class Sweep {
     const failed = await inTransaction(this.dataSource, (manager) =>
       failExhausted(manager, ids, this.options.retry.maxAttempts, now),
     );
-    this.events.lastAttemptsCutOff(failed);
+    if (failed.length > 0) this.events.lastAttemptsCutOff(failed);
     const states = await this.restartJobs(rows);
     const missing = rows.filter((_, index) => states[index] === 'missing');
     await this.queue.add(missing.map((row) => ({ webhook: row, delayMs: (row.nextAttemptAt ?? now) - now })));

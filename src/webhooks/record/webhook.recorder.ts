@@ -7,32 +7,22 @@ import { Problem, unprocessable } from '../../http/problem.js';
 import { OnOrderCompleted, type OrderCompleted, SharesTransaction } from '../../events/events.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { newId } from '../../values/identifier.js';
-import { type EventType, notificationBody, NOTIFY_ORDER_COMPLETION } from '../../values/notification.js';
+import { notificationBody, NOTIFY_ORDER_COMPLETION } from '../../values/notification.js';
 import { DeliveryQueue } from '../queue/delivery.queue.js';
-import { deliveredView, type WebhookView, webhookView } from '../webhook-view.js';
 import { DeliveredReference, liveKeyOf, Webhook } from '../webhook.entity.js';
 import { Client } from '../../clients/client.entity.js';
 import { dialectOf, tableOf } from '../../database/data-source.js';
-import { entityOf, insertRows, runStatement, statementFor } from '../../database/statements/statement.js';
+import { entityOf, insertRows, type Row, runStatement, statementFor } from '../../database/statements/statement.js';
 
-interface NewWebhook {
-  referenceId: string;
-  eventType: EventType;
-  clientId: string;
-  /** The resource owner of the order, or null. */
-  ownerId: string | null;
+type Key = Pick<Webhook, 'clientId' | 'referenceId' | 'eventType'>;
+
+interface NewWebhook extends Key, Pick<Webhook, 'ownerId' | 'body' | 'resendOf' | 'requestId'> {
   /** Null: use the client's registered Notify URL. */
   notifyUrl: string | null;
-  body: string;
-  resendOf: string | null;
-  requestId: string | null;
 }
 
-export interface Recorded {
-  webhook: WebhookView;
-  /** False if there was one already; `webhook` is then that one. */
-  isNew: boolean;
-}
+/** If it is not new, `webhook` is the one that there was already, or what is left of it. */
+export type Recorded = { webhook: Webhook; isNew: boolean } | { webhook: DeliveredReference; isNew: false };
 
 type NewRow = Webhook & { liveKey: string };
 
@@ -70,34 +60,24 @@ export class WebhookRecorder {
    */
   private async recordAll(manager: EntityManager, requests: readonly NewWebhook[]): Promise<(Recorded | Problem)[]> {
     const found = await lookUp(manager, requests);
-    const plans = requests.map((request, index) => this.planFor(request, found[index] ?? null));
-    const rows = onePerLiveKey(plans.filter(isRow));
-    const live = rows.length > 0 ? await insertWebhooks(manager, rows) : new Map<string, LiveWebhook>();
-    const results = plans.map(async (plan) => {
-      if (plan instanceof Problem) return plan;
-      if (!isRow(plan)) {
-        const delivered = await manager.findOneByOrFail(DeliveredReference, { webhookId: plan.deliveredId });
-        return { webhook: deliveredView(delivered), isNew: false };
-      }
-      const found = live.get(plan.liveKey);
-      if (!found) throw new Error(`the webhook of ${plan.liveKey} has disappeared`);
-      const { webhook, lastFailureAt } = found;
-      const isNew = webhook.id === plan.id;
-      if (isNew) await this.schedule(manager, webhook, lastFailureAt);
-      return { webhook: webhookView(webhook), isNew };
-    });
-    return allEnded(results);
+    const plans = requests.map((request, position) => this.planFor(request, found.get(position)));
+    const live = await insertWebhooks(manager, plans.filter(isRow));
+    return allEnded(
+      plans.map((plan) => (isRow(plan) ? this.recorded(manager, plan, live) : notInserted(manager, plan))),
+    );
   }
 
   /** The row to insert, or why none is inserted. */
-  private planFor(request: NewWebhook, found: Found | null): Plan {
+  private planFor(request: NewWebhook, found: Row | undefined): Plan {
     const { clientId } = request;
     if (!found) return unknownClient(clientId);
-    const { registered, deliveredId, now } = found;
+    // Set if the reference was delivered so long ago that its webhook is deleted.
+    const deliveredId = found.delivered_id as string | null;
     if (deliveredId !== null) return { deliveredId };
-    const notifyUrl = request.notifyUrl ?? registered;
+    const notifyUrl = request.notifyUrl ?? (found.registered as string | null);
     if (notifyUrl === null)
       return unprocessable(`client ${clientId} has no Notify URL; set one with "usher client set-notify-url"`);
+    const now = Number(found.now);
     return {
       ...request,
       id: newId(this.options.environment, now),
@@ -113,6 +93,19 @@ export class WebhookRecorder {
     };
   }
 
+  private async recorded(
+    manager: EntityManager,
+    { id, liveKey }: NewRow,
+    live: Map<string, LiveWebhook>,
+  ): Promise<Recorded> {
+    const found = live.get(liveKey);
+    if (!found) throw new Error(`the webhook of ${liveKey} has disappeared`);
+    const { webhook, lastFailureAt } = found;
+    const isNew = webhook.id === id;
+    if (isNew) await this.schedule(manager, webhook, lastFailureAt);
+    return { webhook, isNew };
+  }
+
   /** Due at once, but not within the minimum interval after the last attempt of an earlier FAILED webhook. */
   private async schedule(manager: EntityManager, webhook: Webhook, lastFailureAt: number | null): Promise<void> {
     const { id, createdAt } = webhook;
@@ -126,10 +119,11 @@ export class WebhookRecorder {
 
 const isRow = (plan: Plan): plan is NewRow => 'liveKey' in plan;
 
-/** The first row of each live key. */
-const onePerLiveKey = (rows: NewRow[]): NewRow[] => [
-  ...new Map(rows.toReversed().map((row) => [row.liveKey, row])).values(),
-];
+async function notInserted(manager: EntityManager, plan: Exclude<Plan, NewRow>): Promise<Recorded | Problem> {
+  if (plan instanceof Problem) return plan;
+  const webhook = await manager.findOneByOrFail(DeliveredReference, { webhookId: plan.deliveredId });
+  return { webhook, isNew: false };
+}
 
 /** Writes the webhook in the order's transaction: both are committed or neither is. */
 @Injectable()
@@ -152,21 +146,13 @@ export class OrderCompletedListener {
   }
 }
 
-type Key = Pick<Webhook, 'clientId' | 'referenceId' | 'eventType'>;
-
-/** What a new webhook needs, on the database's clock. */
-interface Found {
-  /** The client's registered Notify URL. */
-  registered: string | null;
-  now: number;
-  /** Set if the reference was delivered so long ago that its webhook is deleted. */
-  deliveredId: string | null;
-}
-
 const KEY = { position: 'int', client_id: 'text', reference_id: 'text', event_type: 'text' } as const;
 
-/** One query for all that new webhooks need, in their order. Null where there is no such client. */
-async function lookUp(manager: EntityManager, keys: readonly Key[]): Promise<(Found | null)[]> {
+/**
+ * One query for all that new webhooks need, by their position: `registered` is the client's Notify URL, and `now` is on the
+ * database's clock. None where there is no such client.
+ */
+async function lookUp(manager: EntityManager, keys: readonly Key[]): Promise<Map<number, Row>> {
   const { dataSource } = manager;
   const dialect = dialectOf(dataSource);
   const { sql, parameters } = dialect.rows(
@@ -187,25 +173,17 @@ async function lookUp(manager: EntityManager, keys: readonly Key[]): Promise<(Fo
         ON d.reference_id = v.reference_id AND d.event_type = v.event_type`,
     parameters,
   });
-  const found = new Array<Found | null>(keys.length).fill(null);
-  for (const { position, registered, delivered_id: deliveredId, now } of rows)
-    found[Number(position)] = {
-      registered: registered as string | null,
-      deliveredId: deliveredId as string | null,
-      now: Number(now),
-    };
-  return found;
+  return new Map(rows.map((row) => [Number(row.position), row]));
 }
 
-/** Inserts the rows whose live key does not exist, and reads those of all. No two of them may have the same one. */
+/** Inserts the first row of each live key that does not exist, and reads the webhooks of all of them. */
 async function insertWebhooks(manager: EntityManager, rows: NewRow[]): Promise<Map<string, LiveWebhook>> {
+  if (rows.length === 0) return new Map();
+  const byKey = new Map(rows.toReversed().map((row) => [row.liveKey, row]));
   // Changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
   const onConflict = dialectOf(manager.dataSource).upsert(['live_key'], ['live_key']);
-  await insertRows(manager, Webhook, rows, onConflict);
-  return liveWebhooks(
-    manager,
-    rows.map(({ liveKey }) => liveKey),
-  );
+  await insertRows(manager, Webhook, [...byKey.values()], onConflict);
+  return liveWebhooks(manager, [...byKey.keys()]);
 }
 
 interface LiveWebhook {

@@ -3,7 +3,7 @@ import { type DataSource, type EntityManager, type FindOptionsWhere, In } from '
 import { Client } from '../../clients/client.entity.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { type Diagnosis, diagnosisOf } from '../transport/diagnosis.js';
-import { deliveredView, type WebhookView, webhookView } from '../webhook-view.js';
+import { type WebhookView, webhookView } from '../webhook-view.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from '../webhook.entity.js';
 import type { WebhookCriteria } from './webhook-criteria.js';
 import { WebhookSearch } from './webhook-search.js';
@@ -101,7 +101,7 @@ export class WebhookList {
       rows.map(({ clientId }) => clientId),
     );
     return rows.map((row) => ({
-      webhook: deliveredView(row),
+      webhook: webhookView(row),
       clientName: names.get(row.clientId) ?? null,
       failure: null,
       sentAgain: null,

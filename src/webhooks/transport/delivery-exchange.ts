@@ -1,16 +1,9 @@
 import type { Dispatcher } from 'undici';
 import { BlockedAddressError } from './guarded-connector.js';
-import {
-  contentEncoding,
-  type Outcome,
-  type Progress,
-  ResponseSnippet,
-  retryAfterMs,
-  type Verdict,
-} from './outcome.js';
+import { type Outcome, type Progress, ResponseSnippet, retryAfterMs, type Verdict } from './outcome.js';
 import { ProxyError } from './proxy-tunnel.js';
-import type { ConnectionRequest, ReceiverConnection, ReceiverConnections } from './receiver-connections.js';
-import { isLocalFault, unreachableReason, type UnreachableReason } from './unreachable-reason.js';
+import type { ReceiverConnection, ReceiverConnections } from './receiver-connections.js';
+import { isLocalFault, unreachableReason } from './unreachable-reason.js';
 
 export interface Delivery {
   url: URL;
@@ -22,14 +15,17 @@ export interface Delivery {
 const BODY_TIMEOUT_MS = 1_000;
 const MAX_INFORMATIONAL_RESPONSES = 16;
 
+type Headers = Record<string, string | string[] | undefined>;
+
 /** One POST and its response. It always ends in exactly one outcome, within the deadline. */
-export class DeliveryExchange implements ConnectionRequest, Dispatcher.DispatchHandler {
-  readonly progress: Progress = { phase: 'connect', address: null };
-  private connection: ReceiverConnection | null = null;
-  private snippet = new ResponseSnippet('');
-  private status = 0;
-  private retryAfterMs = 0;
+export class DeliveryExchange implements Dispatcher.DispatchHandler {
+  private readonly progress: Progress = { phase: 'connect', address: null };
+  /** What the exchange ends with at the deadline: it has timed out until there is a status. */
+  private verdict: Verdict = { kind: 'timed-out' };
+  private encoding: Headers[string];
+  private snippet: ResponseSnippet | null = null;
   private informational = 0;
+  private connection!: ReceiverConnection;
   private timer: NodeJS.Timeout | undefined;
   private settled = false;
   private resolve!: (outcome: Outcome) => void;
@@ -48,14 +44,10 @@ export class DeliveryExchange implements ConnectionRequest, Dispatcher.DispatchH
       this.resolve = resolve;
       this.reject = reject;
       this.expireIn(this.timeoutMs - this.elapsedMs());
-      this.connections.take(this.delivery.url.origin, this);
+      const { url, headers, body } = this.delivery;
+      this.connection = this.connections.take(url.origin, this.progress);
+      this.connection.client.dispatch({ method: 'POST', path: url.pathname + url.search, headers, body }, this);
     });
-  }
-
-  start(connection: ReceiverConnection): void {
-    const { url, headers, body } = this.delivery;
-    this.connection = connection;
-    connection.client.dispatch({ method: 'POST', path: url.pathname + url.search, headers, body }, this);
   }
 
   /** Called just before the request is written. A process that was paused past the deadline must not send it. */
@@ -64,79 +56,52 @@ export class DeliveryExchange implements ConnectionRequest, Dispatcher.DispatchH
       this.progress.phase = 'headers';
       return;
     }
-    this.settle({ kind: 'timed-out' }, false);
+    this.settle(this.verdict);
     controller.abort(new Error('the deadline has passed'));
   }
 
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
+  onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
     if (this.settled) return;
-    if (status < 200) {
-      this.informational += 1;
-      if (this.informational > MAX_INFORMATIONAL_RESPONSES)
-        this.unreachable(['answer-not-http', 'too many informational responses']);
-      return;
-    }
-    this.status = status;
-    this.retryAfterMs = retryAfterMs(status, headers);
+    if (status < 200) return this.countInformational();
+    this.verdict = verdictOfStatus(status, headers);
+    this.encoding = headers['content-encoding'];
     this.progress.phase = 'body';
-    this.snippet = new ResponseSnippet(contentEncoding(headers['content-encoding']));
     this.expireIn(Math.min(BODY_TIMEOUT_MS, this.timeoutMs - this.elapsedMs()));
   }
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (!this.settled && this.snippet.add(chunk)) this.answered(false);
+    if (this.settled) return;
+    this.snippet ??= new ResponseSnippet(this.encoding);
+    if (this.snippet.add(chunk)) this.settle(this.verdict);
   }
 
   onResponseEnd(): void {
-    this.answered(true);
+    this.settle(this.verdict, true);
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    if (this.status > 0) this.answered(false);
-    else if (error instanceof BlockedAddressError) this.blocked(error.address);
-    else if (isLocalFault(error)) this.fail(error);
-    else if (error instanceof ProxyError) this.unreachable(['proxy-failed', error.message]);
-    else this.unreachable(unreachableReason(error, this.progress.phase));
+    const verdict = this.verdict.kind === 'timed-out' ? verdictOfFault(error, this.progress.phase) : this.verdict;
+    if (verdict) this.settle(verdict);
+    else this.fail(error);
   }
 
+  private countInformational(): void {
+    this.informational += 1;
+    if (this.informational > MAX_INFORMATIONAL_RESPONSES)
+      this.settle({ kind: 'unreachable', code: 'answer-not-http', reason: 'too many informational responses' });
+  }
+
+  /** Timers run before input. After a pause of this process, read first what had arrived before the deadline. */
   private expireIn(milliseconds: number): void {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.deadline(), Math.max(0, Math.ceil(milliseconds)));
+    const expire = (): unknown => setImmediate(() => this.settle(this.verdict));
+    this.timer = setTimeout(expire, Math.max(0, Math.ceil(milliseconds)));
   }
 
-  private deadline(): void {
-    // Timers run before input. After a pause of this process, read first what had arrived before the deadline.
-    if (this.connection !== null) setImmediate(() => this.expire());
-    else this.expire();
-  }
-
-  private expire(): void {
-    if (this.status > 0) this.answered(false);
-    else this.settle({ kind: 'timed-out' }, false);
-  }
-
-  private answered(complete: boolean): void {
-    const { status, retryAfterMs } = this;
-    const isDelivered = status >= 200 && status < 300;
-    this.settle(isDelivered ? { kind: 'delivered', status } : { kind: 'refused', status, retryAfterMs }, complete);
-  }
-
-  private blocked(address: string): void {
-    this.progress.address = address;
-    this.settle({ kind: 'blocked', address }, false);
-  }
-
-  private unreachable([code, reason]: UnreachableReason): void {
-    this.settle({ kind: 'unreachable', code, reason }, false);
-  }
-
-  private settle(verdict: Verdict, reusable: boolean): void {
+  private settle(verdict: Verdict, reusable = false): void {
     if (this.settled) return;
-    const facts = { durationMs: Math.ceil(this.elapsedMs()), ...this.progress, snippet: this.snippet.text() };
+    const snippet = this.snippet?.text() ?? '';
+    const facts = { durationMs: Math.ceil(this.elapsedMs()), ...this.progress, snippet };
     this.finish(reusable);
     this.resolve({ ...facts, ...verdict });
   }
@@ -150,11 +115,24 @@ export class DeliveryExchange implements ConnectionRequest, Dispatcher.DispatchH
   private finish(reusable: boolean): void {
     this.settled = true;
     clearTimeout(this.timer);
-    if (this.connection === null) this.connections.withdraw(this.delivery.url.origin, this);
-    else this.connections.release(this.connection, reusable);
+    this.connections.release(this.connection, reusable);
   }
 
   private elapsedMs(): number {
     return performance.now() - this.startedAt;
   }
+}
+
+function verdictOfStatus(status: number, headers: Headers): Verdict {
+  if (status >= 200 && status < 300) return { kind: 'delivered', status };
+  return { kind: 'refused', status, retryAfterMs: retryAfterMs(status, headers) };
+}
+
+/** Null for a fault of this process or machine. */
+function verdictOfFault(error: Error, phase: Progress['phase']): Verdict | null {
+  if (error instanceof BlockedAddressError) return { kind: 'blocked', address: error.address };
+  if (isLocalFault(error)) return null;
+  if (error instanceof ProxyError) return { kind: 'unreachable', code: 'proxy-failed', reason: error.message };
+  const [code, reason] = unreachableReason(error, phase);
+  return { kind: 'unreachable', code, reason };
 }

@@ -56,52 +56,50 @@ export class GuardedConnector {
 
   connectorFor(attempt: ConnectionAttempt): buildConnector.connector {
     return (target, callback) => {
-      try {
-        this.open(attempt, target, callback);
-      } catch (error) {
-        queueMicrotask(() => callback(error as Error, null));
-      }
+      this.open(attempt, target).then(
+        (socket) => callback(null, socket),
+        (error: Error) => callback(error, null),
+      );
     };
   }
 
-  private open(attempt: ConnectionAttempt, target: buildConnector.Options, callback: buildConnector.Callback): void {
-    attempt.progress.phase = 'dns';
-    attempt.progress.address = null;
+  private async open(attempt: ConnectionAttempt, target: buildConnector.Options): Promise<Socket> {
+    Object.assign(attempt.progress, { phase: 'dns', address: null });
     if (isIP(target.hostname) !== 0) this.checkAddresses([target.hostname], attempt);
-    if (this.tunnel === null) this.openDirectly(attempt, target, callback);
-    else this.openThroughTunnel(this.tunnel, attempt, target, callback);
+    const socket = await (this.tunnel
+      ? this.openThrough(this.tunnel, attempt, target)
+      : this.openDirectly(attempt, target));
+    return target.protocol === 'https:' ? this.encrypt(attempt, target, socket) : socket;
   }
 
-  private openDirectly(
-    attempt: ConnectionAttempt,
-    target: buildConnector.Options,
-    callback: buildConnector.Callback,
-  ): void {
+  private openDirectly(attempt: ConnectionAttempt, target: buildConnector.Options): Promise<Socket> {
     const socket = this.openSocket(this.socketOptions(attempt, target));
     attempt.socket = socket;
-    const fail = (error: Error): void => callback(error, null);
-    socket.once('error', fail);
     socket.on('connectionAttempt', (address) => (attempt.progress.address = address));
-    socket.once('connect', () => {
-      // From here on undici handles errors. The empty listener keeps a refused socket's late error from ending the process.
-      socket.off('error', fail).on('error', () => undefined);
-      this.checkPeer(attempt, target, socket, callback);
+    return new Promise((resolve, reject) => {
+      socket.once('error', reject);
+      socket.once('connect', () => {
+        // From here on undici handles errors. The empty listener keeps a refused socket's late error from ending the process.
+        socket.off('error', reject).on('error', () => undefined);
+        const address = socket.remoteAddress ?? 'unknown';
+        if (!isAllowedAddress(address, this.options.allowPrivateHosts)) {
+          socket.destroy();
+          reject(new BlockedAddressError(address));
+          return;
+        }
+        attempt.progress.address = address;
+        resolve(socket);
+      });
     });
   }
 
   /** Sends the proxy a checked address, never the name, because the proxy could resolve it to another address. */
-  private openThroughTunnel(
+  private async openThrough(
     tunnel: ProxyTunnel,
     attempt: ConnectionAttempt,
     target: buildConnector.Options,
-    callback: buildConnector.Callback,
-  ): void {
-    this.addressesOf(target.hostname, attempt)
-      .then((addresses) => tunnel.open(addresses, portOf(target), attempt))
-      .then(
-        (socket) => this.encrypt(attempt, target, socket, callback),
-        (error: Error) => callback(error, null),
-      );
+  ): Promise<Socket> {
+    return tunnel.open(await this.addressesOf(target.hostname, attempt), portOf(target), attempt);
   }
 
   private async addressesOf(hostname: string, attempt: ConnectionAttempt): Promise<string[]> {
@@ -156,34 +154,14 @@ export class GuardedConnector {
     attempt.progress.phase = 'connect';
   }
 
-  private checkPeer(
-    attempt: ConnectionAttempt,
-    target: buildConnector.Options,
-    socket: Socket,
-    callback: buildConnector.Callback,
-  ): void {
-    const address = socket.remoteAddress ?? 'unknown';
-    if (!isAllowedAddress(address, this.options.allowPrivateHosts)) {
-      socket.destroy();
-      callback(new BlockedAddressError(address), null);
-      return;
-    }
-    attempt.progress.address = address;
-    this.encrypt(attempt, target, socket, callback);
-  }
-
-  private encrypt(
-    attempt: ConnectionAttempt,
-    target: buildConnector.Options,
-    socket: Socket,
-    callback: buildConnector.Callback,
-  ): void {
-    if (target.protocol !== 'https:') {
-      callback(null, socket);
-      return;
-    }
+  private encrypt(attempt: ConnectionAttempt, target: buildConnector.Options, httpSocket: Socket): Promise<Socket> {
     attempt.progress.phase = 'tls';
-    this.secure({ ...target, servername: serverNameOf(target), httpSocket: socket }, callback);
+    return new Promise((resolve, reject) => {
+      this.secure({ ...target, servername: serverNameOf(target), httpSocket }, (error, socket) => {
+        if (error) reject(error);
+        else resolve(socket);
+      });
+    });
   }
 }
 

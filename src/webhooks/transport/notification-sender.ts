@@ -14,8 +14,6 @@ export interface SignedRequest {
 export interface SenderOptions extends GuardOptions {
   /** From the start, including DNS, to the end of the response headers (specification 7: 30 s). */
   timeoutMs: number;
-  /** The maximum number of concurrent requests to one origin. Others wait, within their own deadline. Default: no limit. */
-  connectionsPerHost?: number;
   /** Headers that every request carries besides its own. Default: none. */
   extraHeaders?: () => Record<string, string>;
 }
@@ -74,7 +72,6 @@ export class NotificationSender {
       import('./receiver-connections.js'),
     ]);
     const connector = new GuardedConnector(this.options);
-    const connections = new ReceiverConnections(connector, this.options.connectionsPerHost);
-    return (this.transport = { DeliveryExchange, connections });
+    return (this.transport = { DeliveryExchange, connections: new ReceiverConnections(connector) });
   }
 }

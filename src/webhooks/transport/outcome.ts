@@ -3,13 +3,17 @@ import { codeOfStatus, type DiagnosisCode } from './diagnosis.js';
 /** The last phase that an attempt reached. Waiting for a free connection counts as `connect`. */
 export type Phase = 'dns' | 'connect' | 'tls' | 'headers' | 'body';
 
-interface AttemptFacts {
-  durationMs: number;
+/** Written by the connection while an attempt uses it. */
+export interface Progress {
+  phase: Phase;
   /** The address that was connected to, tried last, or refused. */
   address: string | null;
-  phase: Phase;
   /** True until the proxy has opened the tunnel to the address. */
   awaitsProxy?: boolean;
+}
+
+interface AttemptFacts extends Progress {
+  durationMs: number;
   /** The beginning of the response body as printable text, at most 1 KiB of UTF-8, or ''. */
   snippet: string;
 }
@@ -25,28 +29,15 @@ export type Verdict =
 
 export type Outcome = Verdict & AttemptFacts;
 
-/** Written by the connection while an attempt uses it. */
-export interface Progress {
-  phase: Phase;
-  address: string | null;
-  awaitsProxy?: boolean;
+/** Why an attempt failed: a text for people, and a code for programs. */
+export interface Failure {
+  error: string;
+  diagnosis: DiagnosisCode;
 }
 
-/** Why an attempt failed, as a text for people; null if it was delivered. */
-export function errorOf(outcome: Outcome): string | null {
-  switch (outcome.kind) {
-    case 'delivered':
-      return null;
-    case 'refused':
-      return `the receiver answered ${outcome.status}${waitOf(outcome.retryAfterMs)}`;
-    case 'timed-out':
-      return `no answer ${outcome.awaitsProxy ? 'from the proxy ' : ''}in time (reached: ${outcome.phase})`;
-    case 'unreachable':
-      return outcome.reason;
-    case 'blocked':
-      return `the address ${outcome.address} is not allowed`;
-  }
-}
+/** Null if it was delivered. */
+export const failureOf = (outcome: Outcome): Failure | null =>
+  outcome.kind === 'delivered' ? null : failureOfVerdict(outcome);
 
 const CODE_OF_TIMEOUT: Readonly<Record<Phase, DiagnosisCode>> = {
   dns: 'dns-timed-out',
@@ -56,19 +47,21 @@ const CODE_OF_TIMEOUT: Readonly<Record<Phase, DiagnosisCode>> = {
   body: 'answer-timed-out',
 };
 
-/** The diagnosis of an attempt that failed; null if it was delivered. */
-export function diagnosisCodeOf(outcome: Outcome): DiagnosisCode | null {
+function failureOfVerdict(outcome: Exclude<Outcome, { kind: 'delivered' }>): Failure {
   switch (outcome.kind) {
-    case 'delivered':
-      return null;
-    case 'refused':
-      return codeOfStatus(outcome.status);
-    case 'timed-out':
-      return outcome.awaitsProxy ? 'proxy-timed-out' : CODE_OF_TIMEOUT[outcome.phase];
+    case 'refused': {
+      const { status, retryAfterMs } = outcome;
+      return { error: `the receiver answered ${status}${waitOf(retryAfterMs)}`, diagnosis: codeOfStatus(status) };
+    }
+    case 'timed-out': {
+      const { awaitsProxy, phase } = outcome;
+      const error = `no answer ${awaitsProxy ? 'from the proxy ' : ''}in time (reached: ${phase})`;
+      return { error, diagnosis: awaitsProxy ? 'proxy-timed-out' : CODE_OF_TIMEOUT[phase] };
+    }
     case 'unreachable':
-      return outcome.code;
+      return { error: outcome.reason, diagnosis: outcome.code };
     case 'blocked':
-      return 'address-not-allowed';
+      return { error: `the address ${outcome.address} is not allowed`, diagnosis: 'address-not-allowed' };
   }
 }
 
@@ -78,7 +71,8 @@ const waitOf = (retryAfterMs: number): string =>
 /** One line for the log and the dashboard. */
 export function lineOf(outcome: Outcome): string {
   const took = `${Math.round(outcome.durationMs)} ms`;
-  return outcome.kind === 'delivered' ? `delivered: ${outcome.status} in ${took}` : `${errorOf(outcome)} after ${took}`;
+  if (outcome.kind === 'delivered') return `delivered: ${outcome.status} in ${took}`;
+  return `${failureOfVerdict(outcome).error} after ${took}`;
 }
 
 const MAX_SNIPPET_BYTES = 1024;
@@ -92,8 +86,12 @@ export class ResponseSnippet {
   private readonly head: Buffer[] = [];
   private headBytes = 0;
   private bytes = 0;
+  private readonly encoding: string;
 
-  constructor(private readonly encoding: string) {}
+  /** `contentEncoding` is the header of the response. */
+  constructor(contentEncoding: string | string[] | undefined) {
+    this.encoding = encodingOf(contentEncoding);
+  }
 
   /** Returns true when enough of the body has been read. */
   add(chunk: Buffer): boolean {
@@ -119,7 +117,7 @@ export class ResponseSnippet {
 }
 
 /** The Content-Encoding as a printable word, or '' if the body is not encoded. */
-export function contentEncoding(header: string | string[] | undefined): string {
+function encodingOf(header: string | string[] | undefined): string {
   const name = String(header ?? '')
     .toLowerCase()
     .trim();

@@ -62,42 +62,25 @@ export class ReceiverConnection {
   }
 }
 
-/** An attempt that needs a connection. */
-export interface ConnectionRequest {
-  progress: Progress;
-  start(connection: ReceiverConnection): void;
-}
-
-/** Keep-alive connections by origin, the most recently used first, and at most `perOrigin` of them in use. */
+/** Keep-alive connections, the most recently used first. */
 export class ReceiverConnections {
   private readonly idle: ReceiverConnection[] = [];
-  private readonly inUse = new Map<string, number>();
-  private readonly waiting = new Map<string, ConnectionRequest[]>();
 
-  constructor(
-    private readonly connector: GuardedConnector,
-    private readonly perOrigin = Infinity,
-  ) {}
+  constructor(private readonly connector: GuardedConnector) {}
 
-  take(origin: string, request: ConnectionRequest): void {
-    const waiting = this.waiting.get(origin);
-    if (waiting === undefined && this.hasRoom(origin)) this.lend(origin, request);
-    else this.waiting.set(origin, [...(waiting ?? []), request]);
-  }
-
-  withdraw(origin: string, request: ConnectionRequest): void {
-    this.setWaiting(
-      origin,
-      (this.waiting.get(origin) ?? []).filter((other) => other !== request),
-    );
+  /** A connection for one attempt, which it reports its progress to. The attempt releases it once. */
+  take(origin: string, progress: Progress): ReceiverConnection {
+    const index = this.idle.findLastIndex((connection) => connection.origin === origin);
+    const idle = index < 0 ? undefined : this.idle.splice(index, 1)[0];
+    const connection = idle ?? this.open(origin);
+    connection.assignTo(progress);
+    return connection;
   }
 
   release(connection: ReceiverConnection, reusable: boolean): void {
-    if (reusable) this.keep(connection);
-    else connection.destroy();
-    this.countDown(connection.origin);
-    // Deferred, because undici must finish the current response before the connection takes the next request.
-    queueMicrotask(() => this.startNext(connection.origin));
+    if (!reusable) return connection.destroy();
+    this.idle.push(connection);
+    if (this.idle.length > MAX_IDLE_CONNECTIONS) this.idle.shift()?.destroy();
   }
 
   closeIdle(): void {
@@ -108,50 +91,11 @@ export class ReceiverConnections {
     return new ReceiverConnection(origin, this.connector, (connection) => this.forget(connection));
   }
 
-  private lend(origin: string, request: ConnectionRequest): void {
-    this.inUse.set(origin, (this.inUse.get(origin) ?? 0) + 1);
-    const connection = this.idleFor(origin) ?? this.open(origin);
-    connection.assignTo(request.progress);
-    request.start(connection);
-  }
-
-  private hasRoom(origin: string): boolean {
-    return (this.inUse.get(origin) ?? 0) < this.perOrigin;
-  }
-
-  private idleFor(origin: string): ReceiverConnection | undefined {
-    const index = this.idle.findLastIndex((connection) => connection.origin === origin);
-    return index < 0 ? undefined : this.idle.splice(index, 1)[0];
-  }
-
-  private keep(connection: ReceiverConnection): void {
-    this.idle.push(connection);
-    if (this.idle.length > MAX_IDLE_CONNECTIONS) this.idle.shift()?.destroy();
-  }
-
   private forget(connection: ReceiverConnection): void {
     const index = this.idle.indexOf(connection);
     if (index < 0) return;
     this.idle.splice(index, 1);
     connection.destroy();
-  }
-
-  private countDown(origin: string): void {
-    const left = (this.inUse.get(origin) ?? 0) - 1;
-    if (left > 0) this.inUse.set(origin, left);
-    else this.inUse.delete(origin);
-  }
-
-  private startNext(origin: string): void {
-    const [next, ...others] = this.waiting.get(origin) ?? [];
-    if (next === undefined || !this.hasRoom(origin)) return;
-    this.setWaiting(origin, others);
-    this.lend(origin, next);
-  }
-
-  private setWaiting(origin: string, requests: ConnectionRequest[]): void {
-    if (requests.length > 0) this.waiting.set(origin, requests);
-    else this.waiting.delete(origin);
   }
 }
 

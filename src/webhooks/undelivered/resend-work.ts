@@ -14,8 +14,9 @@ import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
 import { Problem } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import type { Actor } from '../../values/actor.js';
 import { firstIdAt } from '../../values/identifier.js';
-import { WebhookRecorder } from '../record/webhook.recorder.js';
+import { type Recorded, WebhookRecorder } from '../record/webhook.recorder.js';
 import { ANY_WEBHOOK } from '../search/webhook-criteria.js';
 import { fittingIds } from '../search/webhook-search.js';
 import { Webhook } from '../webhook.entity.js';
@@ -125,27 +126,39 @@ export class ResendWork {
 
   /** False if it cannot be resent, because its client has no Notify URL or another request resent it just now. */
   private async resend(manager: EntityManager, request: WebhookResend, failed: Webhook): Promise<boolean> {
-    const { id, referenceId, eventType, clientId, ownerId, body } = failed;
-    const notifyUrl = failed.usesClientUrl ? null : failed.notifyUrl;
-    const { requestId, actor: name, actorAddress: address } = request;
-    const copy = { referenceId, eventType, clientId, ownerId, body, notifyUrl, resendOf: id, requestId };
-    const { webhook, isNew } = await this.recorder.record(manager, copy).catch((error: unknown) => {
-      if (error instanceof Problem) return { webhook: null, isNew: false };
-      throw error;
-    });
-    if (!webhook || !isNew) return false;
-    const detail = { resentAs: webhook.id, client: clientId, requestId, request: request.id };
-    await this.audit.record(
-      { action: 'webhook.resent', subject: `webhook:${id}`, actor: { name, address }, detail },
-      manager,
-    );
-    return true;
+    const { id, requestId, actor: name, actorAddress: address } = request;
+    const by = { requestId, actor: { name, address }, request: id };
+    return resendFailed(this.recorder, this.audit, manager, failed, by).then(({ isNew }) => isNew, falseForProblem);
   }
 
   private async finish(manager: EntityManager, { id, clientId, selected, resent, refused }: WebhookResend) {
     await manager.update(WebhookResend, { id }, { finishedAt: await databaseNow(manager) });
     this.logger.log({ event: 'resend.finished', resend: id, client: clientId, selected, resent, refused });
   }
+}
+
+function falseForProblem(error: unknown): false {
+  if (error instanceof Problem) return false;
+  throw error;
+}
+
+/** Records a FAILED webhook anew: to the order's own Notify URL if it had one, else to the client's present one. */
+export async function resendFailed(
+  recorder: WebhookRecorder,
+  audit: AuditLog,
+  manager: EntityManager,
+  failed: Webhook,
+  { actor, ...by }: { requestId: string | null; actor: Actor | undefined; request?: string },
+): Promise<Recorded> {
+  const { id, referenceId, eventType, clientId, ownerId, body, usesClientUrl } = failed;
+  const notifyUrl = usesClientUrl ? null : failed.notifyUrl;
+  const { requestId } = by;
+  const copy = { referenceId, eventType, clientId, ownerId, body, notifyUrl, resendOf: id, requestId };
+  const recorded = await recorder.record(manager, copy);
+  if (!recorded.isNew) return recorded;
+  const detail = { resentAs: recorded.webhook.id, client: clientId, ...by };
+  await audit.record({ action: 'webhook.resent', subject: `webhook:${id}`, actor, detail }, manager);
+  return recorded;
 }
 
 /** The FAILED webhooks that fit a request. The set does not grow: what fails after the request is not part of it. */

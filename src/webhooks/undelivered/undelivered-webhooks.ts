@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { z } from 'zod';
+import type { Holder } from '../../auth/bearer/bearer.guard.js';
 import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { type Row, runStatement, statementFor } from '../../database/statements/statement.js';
 import { named } from '../../http/operation.js';
@@ -54,16 +55,13 @@ export class UndeliveredWebhooks {
    * oldest first, in pages of at most 100. With an owner, only those of this resource owner. `query` is an
    * {@link UndeliveredQuery}; 400 if it is invalid.
    */
-  async *pages(
-    { clientId, ownerId }: { clientId: string; ownerId: string | null },
-    query: unknown = {},
-  ): AsyncGenerator<UndeliveredNotification[], void> {
+  async *pages(holder: Holder, query: unknown = {}): AsyncGenerator<UndeliveredNotification[], void> {
     const { cursor = '', limit = Infinity } = validated(UndeliveredQuery, query, 'query');
     let left = limit;
     for (let after = cursor; left > 0;) {
-      const ids = await this.next({ clientId, ownerId }, after);
+      const ids = await this.next(holder, after);
       const rows = (await this.read(ids)).slice(0, left);
-      if (rows.length > 0) yield await this.signed(clientId, rows);
+      if (rows.length > 0) yield await this.signed(holder.clientId, rows);
       if (ids.length < PAGE) return;
       left -= rows.length;
       after = ids.at(-1) ?? after;
@@ -79,7 +77,7 @@ export class UndeliveredWebhooks {
   }
 
   /** The ids of pending and FAILED webhooks. The cost does not depend on what was delivered. */
-  private next(holder: { clientId: string; ownerId: string | null }, after: string): Promise<string[]> {
+  private next(holder: Holder, after: string): Promise<string[]> {
     const which = (['FAILED', 'PENDING'] as const).map((status) => ({ ...holder, status }));
     return webhookIds(this.dataSource, which, { after, most: PAGE });
   }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { operation, type Operation } from '../../http/operation.js';
 import { validated } from '../../http/problem.js';
 import { checkedRequest, ResendRequest, type ResendView, ResendView as ResendSchema } from './resend.schemas.js';
-import { tooManyResends, UndeliveredController } from './undelivered.controller.js';
+import { tooManyResends, UndeliveredController } from '../api/webhooks.controller.js';
 import { unknownResend } from './webhook-resends.js';
 import { UndeliveredLine, UndeliveredQuery } from './undelivered-webhooks.js';
 

@@ -1,11 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { type NotificationSender } from '../../../src/webhooks/transport/notification-sender.js';
-import { DeliveryExchange } from '../../../src/webhooks/transport/delivery-exchange.js';
-import { GuardedConnector } from '../../../src/webhooks/transport/guarded-connector.js';
-import { ReceiverConnections, type ReceiverConnection } from '../../../src/webhooks/transport/receiver-connections.js';
-import { Receivers, WAITED_OUT_MS, notification } from './receivers.js';
+import { Receivers, notification } from './receivers.js';
 
 const receivers = new Receivers();
 afterEach(() => receivers.close());
@@ -108,83 +104,6 @@ describe('a connection', () => {
     });
     await receivers.sender().send(notification(`http://127.0.0.1:${receiver.port}/`));
     await gone;
-  });
-});
-
-describe('a limit of connections to one origin', () => {
-  /** Delays every answer until the test releases a number of them. */
-  async function holding(): Promise<{
-    port: number;
-    held: ServerResponse[];
-    arrival: (count: number) => Promise<void>;
-  }> {
-    const held: ServerResponse[] = [];
-    let check: () => void = () => undefined;
-    const port = await receivers.http((_request: IncomingMessage, response) => {
-      held.push(response);
-      check();
-    });
-    const arrival = (count: number): Promise<void> =>
-      new Promise((resolve) => {
-        check = () => (held.length >= count ? resolve() : undefined);
-        check();
-      });
-    return { port, held, arrival };
-  }
-
-  test('makes further requests wait', async () => {
-    const { port, held, arrival } = await holding();
-    const sender = receivers.sender({ connectionsPerHost: 2 });
-    const order: number[] = [];
-    const sending = [0, 1, 2, 3, 4].map(async (turn) => {
-      const outcome = await sender.send(notification(`http://127.0.0.1:${port}/${turn}`));
-      order.push(turn);
-      return outcome.kind;
-    });
-    await arrival(2);
-    for (let answered = 0; answered < 5; answered += 1) {
-      await arrival(answered + 1);
-      expect(held.length - answered).toBeLessThanOrEqual(2);
-      held[answered]?.end();
-      await sending[answered];
-    }
-    expect(await Promise.all(sending)).toEqual(Array(5).fill('delivered'));
-    expect(order).toEqual([0, 1, 2, 3, 4]);
-  });
-
-  test('makes a request that waits too long time out without being sent', async () => {
-    const receiver = await counting((socket) => socket.write(NO_CONTENT));
-    const url = new URL(`http://127.0.0.1:${receiver.port}/`);
-    const connections = new ReceiverConnections(new GuardedConnector({ allowPrivateHosts: true }), 1);
-    const holder = await new Promise<ReceiverConnection>((start) => {
-      connections.take(url.origin, { progress: { phase: 'connect', address: null }, start });
-    });
-    const late = new DeliveryExchange({ url, headers: {}, body: Buffer.from('{}') }, connections, 50);
-    expect(await late.run()).toMatchObject({ kind: 'timed-out', phase: 'connect', address: null });
-    connections.release(holder, true);
-    const next = new DeliveryExchange({ url, headers: {}, body: Buffer.from('{}') }, connections, 20_000);
-    expect((await next.run()).kind).toBe('delivered');
-    connections.closeIdle();
-    expect(receiver.requests()).toBe(1);
-  });
-
-  test('is available again after the requests that used it have timed out', async () => {
-    const port = await receivers.http((request, response) => void (request.url === '/prompt' && response.end()));
-    const sender = receivers.sender({ connectionsPerHost: 1, timeoutMs: WAITED_OUT_MS });
-    const silent = await Promise.all([1, 2].map(() => sender.send(notification(`http://127.0.0.1:${port}/silent`))));
-    expect(silent.map(({ kind }) => kind)).toEqual(['timed-out', 'timed-out']);
-    expect((await sender.send(notification(`http://127.0.0.1:${port}/prompt`))).kind).toBe('delivered');
-  });
-
-  test('applies to each origin separately', async () => {
-    const first = await holding();
-    const second = await counting((socket) => socket.write(NO_CONTENT));
-    const sender = receivers.sender({ connectionsPerHost: 1 });
-    const slow = sender.send(notification(`http://127.0.0.1:${first.port}/`));
-    await first.arrival(1);
-    expect((await sender.send(notification(`http://127.0.0.1:${second.port}/`))).kind).toBe('delivered');
-    first.held[0]?.end();
-    expect((await slow).kind).toBe('delivered');
   });
 });
 

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { codeOfStatus, DIAGNOSES, type DiagnosisCode } from '../../../src/webhooks/transport/diagnosis.js';
-import { diagnosisCodeOf, type Phase, type Verdict } from '../../../src/webhooks/transport/outcome.js';
+import { failureOf, type Phase, type Verdict } from '../../../src/webhooks/transport/outcome.js';
 import { REASONS, unreachableReason } from '../../../src/webhooks/transport/unreachable-reason.js';
 
 const PHASES: Phase[] = ['dns', 'connect', 'tls', 'headers', 'body'];
 
 function codeOf(verdict: Verdict, phase: Phase = 'body', awaitsProxy = false): DiagnosisCode | null {
-  return diagnosisCodeOf({ durationMs: 1, address: null, phase, awaitsProxy, snippet: '', ...verdict });
+  return failureOf({ durationMs: 1, address: null, phase, awaitsProxy, snippet: '', ...verdict })?.diagnosis ?? null;
 }
 
 const failed = (code: string): Error => Object.assign(new Error('failed'), { code });

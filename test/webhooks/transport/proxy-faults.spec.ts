@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { errorOf } from '../../../src/webhooks/transport/outcome.js';
+import { failureOf } from '../../../src/webhooks/transport/outcome.js';
 import { BehindProxy, PUBLIC } from './behind-proxy.js';
 import { WAITED_OUT_MS, drip, flood } from './receivers.js';
 
@@ -12,7 +12,7 @@ describe('the reason names the proxy if the proxy fails:', () => {
     const outcome = await receivers.post(new URL(proxy), 'https://receiver.test/', options);
     expect(outcome).toMatchObject({ phase: 'connect', address: PUBLIC });
     expect(JSON.stringify(outcome)).not.toMatch(/hunter2|aHVudGVy|127\.0\.0\.1/);
-    return `${outcome.kind}: ${errorOf(outcome)}`;
+    return `${outcome.kind}: ${failureOf(outcome)?.error}`;
   };
   const through = (port: number, scheme = 'http'): string => `${scheme}://cinema:hunter2@127.0.0.1:${port}`;
   const close = (socket: Socket): unknown => socket.end();
@@ -101,6 +101,6 @@ test('a silent receiver behind the proxy is reported as the receiver’s timeout
     const outcome = await receivers.post(proxy.url(), `${scheme}://receiver.test:${port}/`, {
       timeoutMs: WAITED_OUT_MS,
     });
-    expect(errorOf(outcome)).toBe(`no answer in time (reached: ${phase})`);
+    expect(failureOf(outcome)?.error).toBe(`no answer in time (reached: ${phase})`);
   }
 });
