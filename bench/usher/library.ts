@@ -2,7 +2,7 @@ import { type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import type { CommandModule as Commands } from '../../src/cli/command.module.js';
+import type { CommandModule as Commands } from '../../src/cli/services.js';
 import type { AccessTokens as Tokens } from '../../src/auth/bearer/access-tokens.js';
 import type { Purge as PurgeOfRows } from '../../src/retention/purge.js';
 import type { ClaimStore as Claims } from '../../src/webhooks/deliver/claim.store.js';
@@ -16,7 +16,7 @@ const load = <T>(file: string): Promise<T> => import(built(file)) as Promise<T>;
 
 /** The services whose single operations are measured, in this process. They end with the row. */
 export async function openServices(settings: Settings) {
-  const { CommandModule } = await load<{ CommandModule: typeof Commands }>('cli/command.module.js');
+  const { CommandModule } = await load<{ CommandModule: typeof Commands }>('cli/services.js');
   const { loadConfig } =
     await load<typeof import('../../src/server/settings/settings.js')>('server/settings/settings.js');
   const { AccessTokens } = await load<{ AccessTokens: typeof Tokens }>('auth/bearer/access-tokens.js');

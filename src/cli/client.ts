@@ -1,106 +1,241 @@
-import type { Command } from 'commander';
-import type { Client } from '../clients/client.entity.js';
-import type { ClientsService } from '../clients/clients.service.js';
+import { type Command, InvalidArgumentError } from 'commander';
+import type { ApplicationChange } from '../clients/client-applications.js';
+import { credentialWarning } from '../clients/client-credentials.js';
+import { type Client, GRANT_TYPES, type GrantType } from '../clients/client.entity.js';
+import { parseDuration } from '../values/duration.js';
 import { StartUpError } from '../values/start-up-error.js';
-import { addClientApplication } from './client-application.js';
-import { addClientCreate } from './client-create.js';
-import { addClientErase } from './erase.js';
-import { addClientSecretCommands } from './client-secret.js';
-import { command, group, withServices } from './command.js';
-import { fields, print, table } from './output.js';
-
-type Options = { json?: boolean | undefined };
+import { command, serviceCommand, withServices } from './command.js';
+import { readSecret } from './input.js';
+import { addClientErase } from './maintenance.js';
+import { fields, isoTime, listOf, type Output, snakeCase, table } from './output.js';
+import type { Services } from './services.js';
 
 export function addClientCommands(program: Command): void {
-  const client = group(program, 'client', 'issue and change API clients');
+  const client = program.command('client').description('issue and change API clients');
 
-  addClientCreate(client);
-  addClientApplication(client);
-  addClientSecretCommands(client);
-  addClientErase(client);
-  command(client, 'list', 'list all clients').action(async ({ json }: Options) => {
-    const clients = await withServices((services) => services.clients.list());
-    print(
-      json,
-      clients.map(view),
-      table(clients.map(view), 'There is no client yet. Create one with "usher client create --name …".'),
-    );
-  });
-  command(client, 'show', 'show one client').argument('<id>').action(showAccount);
-  command(client, 'rename', 'give it another name, which only people see')
-    .argument('<id>')
-    .argument('<name>')
-    .action((id: string, name: string, options: Options) => show(options, (service) => service.rename(id, name)));
-  command(client, 'disable', 'refuse its credentials and revoke its tokens; pending notifications are still delivered')
-    .argument('<id>')
-    .action((id: string, options: Options) => show(options, (service) => service.setDisabled(id, true)));
-  command(client, 'enable', 'accept its credentials again; it needs new tokens')
-    .argument('<id>')
-    .action((id: string, options: Options) => show(options, (service) => service.setDisabled(id, false)));
-  command(client, 'revoke-tokens', 'revoke all its tokens, within 5 s in every process')
-    .argument('<id>')
-    .action(revokeTokens);
-  command(client, 'set-notify-url', 'change its Notify URL')
-    .argument('<id>')
-    .argument('<url>')
-    .option('--test', 'send a signed sample there first, and change nothing unless it is answered 2xx')
-    .action(setNotifyUrl);
-  command(client, 'set-contact', 'set the e-mail address that is told when a Notify URL of it fails')
-    .argument('<id>')
-    .argument('[address]')
-    .option('--none', 'tell nobody any more')
-    .action(setContact);
-}
-
-async function setContact(id: string, address: string | undefined, options: Options & { none?: true }): Promise<void> {
-  if ((address === undefined) === (options.none === undefined))
-    throw new StartUpError('give either an address or --none');
-  await show(options, (service) => service.setContact(id, address ?? null));
-}
-
-/** Grants, redirect URIs and the state of the secrets too; never a secret. */
-async function showAccount(id: string, { json }: Options): Promise<void> {
-  const [client, account] = await withServices(({ clients, account }) =>
-    Promise.all([clients.get(id), account.show(id)]),
+  const creation = command(client, 'create', 'issue a client; its secret is shown only once', create);
+  withApplicationOptions(creation)
+    .requiredOption('--name <name>', 'name of the client')
+    .option('--notify-url <url>', 'Notify URL for orders that have none of their own')
+    .option('--contact <address>', 'e-mail address that is told when a Notify URL fails')
+    .option('--id <id>', 'import a client with this existing id; requires --secret-stdin')
+    .option('--secret-stdin', 'read the existing secret from standard input; requires --id');
+  withApplicationOptions(
+    serviceCommand(
+      client,
+      'set-application <id>',
+      'set its redirect URIs, its grants, and whether it is trusted',
+      setApplication,
+    ),
+  ).option('--no-trusted', 'ask members for their consent');
+  serviceCommand(
+    client,
+    'rotate-secret <id>',
+    'issue a new secret, shown only once; the old one stays valid for the overlap',
+    rotateSecret,
+  )
+    .option(
+      '--overlap <duration>',
+      'how long both secrets are valid; 0s ends the old one at once (default: 24h, with --revoke-tokens 0s)',
+      overlap,
+    )
+    .option('--revoke-tokens', 'for a secret that has leaked: also revoke all tokens of the client');
+  serviceCommand(
+    client,
+    'finish-rotation <id>',
+    'end the overlap now, so that only the new secret is valid',
+    async ({ secretRotation }, id: string) => {
+      await secretRotation.finish(id);
+      return { json: { client_id: id }, text: `Only the new secret of client ${id} is valid now.` };
+    },
   );
-  const { grants, redirectUris, secrets } = account;
-  const shown = secrets.map(({ createdAt, expiresAt, signs }) => ({
-    created_at: createdAt,
-    expires_at: expiresAt,
-    signs,
-  }));
-  const whole = { ...view(client), grants, redirect_uris: redirectUris, secrets: shown };
-  const lists = { grants: grants.join(' '), redirect_uris: redirectUris.join(' ') || null };
-  print(json, whole, `${fields({ ...view(client), ...lists })}\n\n${table(shown, 'It has no valid secret.')}`);
+  addClientErase(client);
+  serviceCommand(client, 'list', 'list all clients', async ({ clients }) =>
+    listOf((await clients.list()).map(view), 'There is no client yet. Create one with "usher client create --name …".'),
+  );
+  serviceCommand(client, 'show <id>', 'show one client', showAccount);
+  serviceCommand(
+    client,
+    'rename <id> <name>',
+    'give it another name, which only people see',
+    ({ clients }, id: string, name: string) => shown(clients.rename(id, name)),
+  );
+  serviceCommand(
+    client,
+    'disable <id>',
+    'refuse its credentials and revoke its tokens; pending notifications are still delivered',
+    ({ clients }, id: string) => shown(clients.setDisabled(id, true)),
+  );
+  serviceCommand(
+    client,
+    'enable <id>',
+    'accept its credentials again; it needs new tokens',
+    ({ clients }, id: string) => shown(clients.setDisabled(id, false)),
+  );
+  serviceCommand(client, 'revoke-tokens <id>', 'revoke all its tokens, within 5 s in every process', revokeTokens);
+  serviceCommand(client, 'set-notify-url <id> <url>', 'change its Notify URL', setNotifyUrl).option(
+    '--test',
+    'send a signed sample there first, and change nothing unless it is answered 2xx',
+  );
+  command(
+    client,
+    'set-contact <id> [address]',
+    'set the e-mail address that is told when a Notify URL of it fails',
+    setContact,
+  ).option('--none', 'tell nobody any more');
 }
 
-async function setNotifyUrl(id: string, url: string, { test, json }: Options & { test?: true }): Promise<void> {
-  if (!test) return show({ json }, (service) => service.setNotifyUrl(id, url));
-  const client = await withServices(async ({ clients, account }) => {
-    await account.setNotifyUrl(await clients.get(id), { notifyUrl: url });
-    return clients.get(id);
+/** The options of the authorization-code grant. */
+interface ApplicationOptions {
+  redirectUri?: string[];
+  grants?: GrantType[];
+  trusted?: boolean;
+}
+
+const withApplicationOptions = (one: Command): Command =>
+  one
+    .option('--redirect-uri <url...>', 'where browsers return to: all redirect URIs, compared exactly')
+    .option('--grants <list>', `the grants it may use, separated by commas: ${GRANT_TYPES.join(', ')}`, grantTypes)
+    .option('--trusted', 'do not ask members for their consent');
+
+const applicationChange = ({ redirectUri, grants, trusted }: ApplicationOptions): ApplicationChange => ({
+  redirectUris: redirectUri,
+  grantTypes: grants,
+  isTrusted: trusted,
+});
+
+interface CreateOptions extends ApplicationOptions {
+  name: string;
+  notifyUrl?: string;
+  contact?: string;
+  id?: string;
+  secretStdin?: boolean;
+}
+
+/** Issues a client, or imports one with its id and its secret. */
+async function create(options: CreateOptions): Promise<Output> {
+  const { id, secretStdin = false, name, notifyUrl = null, contact } = options;
+  if ((id !== undefined) !== secretStdin)
+    throw new StartUpError('--id and --secret-stdin go together; use both to import a client');
+  const imported = id === undefined ? null : { id, secret: await readSecret('Client secret') };
+  const change = applicationChange(options);
+  const { client, secret } = await withServices(async ({ applications, clients }) => {
+    // Checks the options first, so that a faulty one creates no client.
+    applications.check(change);
+    if (contact !== undefined) clients.checkContact(contact);
+    const created = imported
+      ? { client: await clients.import(name, notifyUrl, imported), secret: null }
+      : await clients.create(name, notifyUrl);
+    if (contact !== undefined) created.client = await clients.setContact(created.client.id, contact);
+    const isApplication = Object.values(change).some((value) => value !== undefined);
+    if (isApplication) await applications.configure(created.client.id, change);
+    return created;
   });
-  print(json, view(client), fields(view(client)));
-}
-
-async function revokeTokens(id: string, { json }: Options): Promise<void> {
-  await withServices(({ clients }) => clients.revokeTokens(id));
-  const advice = `If its secret has leaked, run "usher client rotate-secret ${id} --revoke-tokens" instead.`;
-  print(json, { client_id: id }, `All tokens of client ${id} are revoked; it can request new ones.\n${advice}`);
-}
-
-async function show({ json }: Options, work: (service: ClientsService) => Promise<Client>): Promise<void> {
-  const client = await withServices(({ clients }) => work(clients));
-  print(json, view(client), fields(view(client)));
-}
-
-function view(client: Client) {
-  return {
+  const json = {
     client_id: client.id,
+    client_secret: secret,
     name: client.name,
     notify_url: client.notifyUrl,
     contact: client.contact,
-    created_at: new Date(client.createdAt).toISOString(),
-    disabled_at: client.disabledAt === null ? null : new Date(client.disabledAt).toISOString(),
+  };
+  return imported
+    ? { json, text: `${fields(json)}\n\nImported with the secret you gave.`, note: credentialWarning(client) }
+    : { json, text: `${fields(json)}\n\nSave the secret now. It is not shown again.` };
+}
+
+async function setApplication(
+  { clients, applications }: Services,
+  id: string,
+  options: ApplicationOptions,
+): Promise<Output> {
+  const set = await applications.configure(id, applicationChange(options));
+  return {
+    json: {
+      client_id: id,
+      grants: (await clients.get(id)).grantTypes.join(' '),
+      redirect_uris: set?.redirectUris.join(' ') ?? null,
+      trusted: set?.isTrusted ?? false,
+    },
   };
 }
+
+function grantTypes(text: string): GrantType[] {
+  const given = text.split(',').map((one) => one.trim());
+  const known = given.filter((one): one is GrantType => GRANT_TYPES.includes(one as GrantType));
+  if (known.length === given.length) return known;
+  throw new InvalidArgumentError(`It must be a list of ${GRANT_TYPES.join(', ')}.`);
+}
+
+const DAY_MS = 86_400_000;
+const MAX_OVERLAP_MS = 365 * DAY_MS;
+
+function overlap(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === null || ms > MAX_OVERLAP_MS)
+    throw new InvalidArgumentError('It must be a duration like 30m, 24h or 7d, at most 365d.');
+  return ms;
+}
+
+async function rotateSecret(
+  { secretRotation }: Services,
+  id: string,
+  { revokeTokens = false, overlap }: { revokeTokens?: boolean; overlap?: number },
+): Promise<Output> {
+  // While the leaked secret is valid, new tokens can be requested with it.
+  const overlapMs = overlap ?? (revokeTokens ? 0 : DAY_MS);
+  const { secret, oldValidUntil } = await secretRotation.rotate(id, overlapMs, { revokeTokens });
+  const json = { client_id: id, client_secret: secret, old_secret_valid_until: isoTime(oldValidUntil) };
+  const then =
+    overlapMs === 0
+      ? `The old secret${revokeTokens ? ' and all tokens are' : ' is'} no longer valid.`
+      : 'Until old_secret_valid_until, X-Signature is made with the old secret\n' +
+        `and X-Signature-Next with the new one. To end the overlap sooner, run "usher client finish-rotation ${id}".`;
+  return { json, text: `${fields(json)}\n\nSave the secret now. It is not shown again. ${then}` };
+}
+
+/** Grants, redirect URIs and the state of the secrets too; never a secret. */
+async function showAccount({ clients, account }: Services, id: string): Promise<Output> {
+  const [client, { grants, redirectUris, secrets }] = await Promise.all([clients.get(id), account.show(id)]);
+  const shownSecrets = secrets.map(snakeCase);
+  const lists = { grants: grants.join(' '), redirect_uris: redirectUris.join(' ') || null };
+  return {
+    json: { ...view(client), grants, redirect_uris: redirectUris, secrets: shownSecrets },
+    text: `${fields({ ...view(client), ...lists })}\n\n${table(shownSecrets, 'It has no valid secret.')}`,
+  };
+}
+
+async function revokeTokens({ clients }: Services, id: string): Promise<Output> {
+  await clients.revokeTokens(id);
+  const advice = `If its secret has leaked, run "usher client rotate-secret ${id} --revoke-tokens" instead.`;
+  return {
+    json: { client_id: id },
+    text: `All tokens of client ${id} are revoked; it can request new ones.\n${advice}`,
+  };
+}
+
+async function setNotifyUrl(
+  { clients, account }: Services,
+  id: string,
+  url: string,
+  { test }: { test?: true },
+): Promise<Output> {
+  if (!test) return shown(clients.setNotifyUrl(id, url));
+  await account.setNotifyUrl(await clients.get(id), { notifyUrl: url });
+  return shown(clients.get(id));
+}
+
+async function setContact(id: string, address: string | undefined, { none }: { none?: true }): Promise<Output> {
+  if ((address === undefined) === (none === undefined)) throw new StartUpError('give either an address or --none');
+  return withServices(({ clients }) => shown(clients.setContact(id, address ?? null)));
+}
+
+const shown = async (client: Promise<Client>): Promise<Output> => ({ json: view(await client) });
+
+const view = ({ id, name, notifyUrl, contact, createdAt, disabledAt }: Client) => ({
+  client_id: id,
+  name,
+  notify_url: notifyUrl,
+  contact,
+  created_at: isoTime(createdAt),
+  disabled_at: isoTime(disabledAt),
+});

@@ -1,16 +1,45 @@
-import { Command } from 'commander';
-import type { Needs } from './command.module.js';
-import type { Services } from './services.js';
+import type { Command } from 'commander';
+import { print, type Output } from './output.js';
+import type { Needs, Services } from './services.js';
 
-/** Opens Usher's services, runs `work` and always closes the services. The command runs without a queue. */
-export const withServices = <T>(work: Work<T>): Promise<T> => run('without-queue', work);
+/**
+ * A command such as `show <id>`. `run` gets the arguments, the options, and whether --json is given. It returns what is printed,
+ * or null if it has printed everything itself.
+ */
+export function command<Given extends unknown[]>(
+  parent: Command,
+  usage: string,
+  description: string,
+  run: (...given: Given) => Promise<Output | null>,
+): Command {
+  const added = parent
+    .command(usage)
+    .description(description)
+    .option('--json', 'print one JSON document on standard output');
+  return added.action(async () => {
+    const { json: asJson = false, ...options } = added.opts<{ json?: boolean }>();
+    const output = await run(...([...added.processedArgs, options, asJson] as Given));
+    if (output) print(asJson, output);
+  });
+}
 
-/** As {@link withServices}, for a command that adds jobs. While the queue is down, the retry run adds them later. */
-export const withQueue = <T>(work: Work<T>): Promise<T> => run('with-queue', work);
+/** As {@link command}, for one whose whole work needs Usher's services. They are the first argument of `run`. */
+export const serviceCommand = <Given extends unknown[]>(
+  parent: Command,
+  usage: string,
+  description: string,
+  run: (services: Services, ...given: Given) => Promise<Output | null>,
+): Command =>
+  command(parent, usage, description, (...given: Given) => withServices((services) => run(services, ...given)));
 
-type Work<T> = (services: Services) => Promise<T>;
-
-async function run<T>(needs: Needs, work: Work<T>): Promise<T> {
+/**
+ * Opens Usher's services, runs `work` and always closes the services. A command that adds jobs needs the queue; while the queue
+ * is down, the retry run adds them later.
+ */
+export async function withServices<T>(
+  work: (services: Services) => Promise<T>,
+  needs: Needs = 'without-queue',
+): Promise<T> {
   // Loaded only when a command needs it, so that help and usage errors are quick.
   const { openServices } = await import('./services.js');
   const services = await openServices(needs);
@@ -21,39 +50,8 @@ async function run<T>(needs: Needs, work: Work<T>): Promise<T> {
   }
 }
 
-/** A group of commands, such as `usher client …`. */
-export function group(parent: Command, name: string, description: string): Command {
-  return inherit(parent, new Command(name).description(description));
-}
-
-/** A command that prints text, or one JSON document with --json. */
-export function command(parent: Command, usage: string, description: string): Command {
-  return inherit(parent, new Command(usage.split(' ')[0]).description(description))
-    .usage(usage.split(' ').slice(1).join(' '))
-    .option('--json', 'print one JSON document on standard output');
-}
-
-function inherit(parent: Command, child: Command): Command {
-  parent.addCommand(child.copyInheritedSettings(parent));
-  return child;
-}
-
-/** Adds `usher help client create` and similar. Commander's own help command uses only the first word. */
-export function addHelp(program: Command): void {
-  program
-    .helpCommand(false)
-    .command('help')
-    .description('display help for a command')
-    .argument('[command...]', 'e.g. client create')
-    .action((names: string[]) => helpOf(program, names));
-}
-
-function helpOf(program: Command, names: string[]): void {
-  let found = program;
-  for (const name of names) {
-    const inner = found.commands.find((command) => command.name() === name);
-    if (!inner) return found.error(`unknown command '${name}'; run "usher help" for a list`);
-    found = inner;
-  }
-  found.help();
-}
+/** Whose orders or notifications a command works on: all of a client that exists. */
+export const holderOf = async ({ clients }: Services, clientId: string) => ({
+  clientId: (await clients.get(clientId)).id,
+  ownerId: null,
+});

@@ -7,6 +7,7 @@ import {
   receivedSteps,
   type ReceivedSteps,
   verifyNotification,
+  type VerifyOptions,
 } from '#receiver';
 import { StartUpError } from '../values/start-up-error.js';
 
@@ -14,22 +15,17 @@ export interface ReceiverOptions {
   /** 0 means any free port. */
   port: number;
   secret: string;
-  /** Status to answer with. Null: the status of {@link forwardTo}; without it 200, or 401 to an invalid request. */
-  status: number | null;
-  delayMs: number;
+  /** Status to answer with. Default: the status of {@link forwardTo}; without it 200, or 401 to an invalid request. */
+  status?: number;
+  /** How long it waits before it answers, in milliseconds. */
+  delay: number;
   /** The first attempts of each notification that are answered with 500. */
   failFirst: number;
-  /** Each request is forwarded unchanged to this URL. Null: not forwarded. */
-  forwardTo: URL | null;
+  /** Each request is forwarded unchanged to this URL. Default: not forwarded. */
+  forwardTo?: URL;
   onReceived: (received: Received) => void;
-  /** A browser came back from the authorization endpoint: this machine is also a redirect URI. */
-  onRedirect?: (redirected: Redirected) => void;
-}
-
-/** The parameters that a browser brought to the redirect URI. */
-export interface Redirected {
-  path: string;
-  parameters: Record<string, string>;
+  /** A browser came back from the authorization endpoint with these parameters: this machine is also a redirect URI. */
+  onRedirect?: (path: string, parameters: Record<string, string>) => void;
 }
 
 /** One received request, and how it was answered. */
@@ -85,7 +81,7 @@ function answerBrowser(
 ): void {
   const { pathname, searchParams } = new URL(url, 'http://127.0.0.1');
   const isRedirect = searchParams.has('code') || searchParams.has('error');
-  if (isRedirect) onRedirect?.({ path: pathname, parameters: Object.fromEntries(searchParams) });
+  if (isRedirect) onRedirect?.(pathname, Object.fromEntries(searchParams));
   response.writeHead(isRedirect ? 200 : 404, { 'Content-Type': 'text/plain; charset=utf-8' });
   response.end(isRedirect ? 'Done. The terminal of "usher listen" shows what arrived here.' : 'Not found.');
 }
@@ -93,80 +89,65 @@ function answerBrowser(
 async function receive(
   request: IncomingMessage,
   response: ServerResponse,
-  options: ReceiverOptions,
+  { secret, status, delay, failFirst, forwardTo, onReceived }: ReceiverOptions,
   seen: Map<string, number>,
-) {
+): Promise<void> {
+  const { headers } = request;
   const rawBody = Buffer.concat(await request.toArray());
-  const webhookId = String(request.headers['x-webhook-id'] ?? '');
+  const webhookId = String(headers['x-webhook-id'] ?? '');
   const attempts = (seen.get(webhookId) ?? 0) + 1;
   seen.set(webhookId, attempts);
-  const verification = verify(request, rawBody, options.secret);
-  const forwarded = options.forwardTo && (await forward(options.forwardTo, request.headers, rawBody));
-  const verdict = verification.fault ? 401 : 200;
-  const answered = attempts <= options.failFirst ? 500 : (options.status ?? forwarded?.status ?? verdict);
-  options.onReceived({
-    webhookId,
-    attempt: String(request.headers['x-webhook-attempt'] ?? attempts),
-    forwarded: forwarded?.status ?? null,
-    forwardedBody: forwarded?.body ?? null,
-    answered,
-    ...verification,
-  });
-  setTimeout(() => response.writeHead(answered).end(), options.delayMs);
+  const verification = verify({ rawBody, headers, secret });
+  const { forwarded, forwardedBody } = forwardTo ? await forward(forwardTo, headers, rawBody) : NOT_FORWARDED;
+  const answered = attempts <= failFirst ? 500 : (status ?? forwarded ?? (verification.fault ? 401 : 200));
+  const attempt = String(headers['x-webhook-attempt'] ?? attempts);
+  onReceived({ webhookId, attempt, forwarded, forwardedBody, answered, ...verification });
+  setTimeout(() => response.writeHead(answered).end(), delay);
 }
 
-function verify(
-  { headers }: IncomingMessage,
-  rawBody: Buffer,
-  secret: string,
-): Pick<Received, 'notification' | 'fault' | 'steps'> {
-  const request = { rawBody, headers, secret };
+function verify(request: VerifyOptions): Pick<Received, 'notification' | 'fault' | 'steps'> {
   const diagnosis = diagnose(request);
   if (!diagnosis) return { fault: null, notification: verifyNotification(request), steps: receivedSteps(request) };
   const { steps, ...fault } = diagnosis;
   return { fault, notification: null, steps };
 }
 
+type Forwarded = Pick<Received, 'forwarded' | 'forwardedBody'>;
+
+const NOT_FORWARDED: Forwarded = { forwarded: null, forwardedBody: null };
 const FORWARD_TIMEOUT_MS = 30_000;
 const BAD_GATEWAY = 502;
 /** Headers that belong to one connection; fetch sets its own. */
 const HOP_BY_HOP = ['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expect', 'upgrade'];
 
-const SHOWN_BYTES = 1_024;
-
-/** The status of a forwarded request, and the beginning of the body if the status is not 2xx. */
-export interface Forwarded {
-  status: number;
-  body: string | null;
-}
-
 /** Forwards a request with an unchanged body; the status is 502 if there is no response. */
-export async function forward(to: URL, headers: IncomingHttpHeaders, rawBody: Buffer): Promise<Forwarded> {
-  const forwarded = Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name));
+async function forward(to: URL, headers: IncomingHttpHeaders, rawBody: Buffer): Promise<Forwarded> {
+  const kept = Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name));
   try {
     const response = await fetch(to, {
       method: 'POST',
-      headers: forwarded.map(([name, value]) => [name, String(value)] as [string, string]),
+      headers: kept.map(([name, value]): [string, string] => [name, String(value)]),
       body: rawBody,
       redirect: 'manual',
       signal: AbortSignal.timeout(FORWARD_TIMEOUT_MS),
     });
-    if (!response.ok) return { status: response.status, body: await beginningOf(response) };
+    if (!response.ok) return { forwarded: response.status, forwardedBody: await beginningOf(response) };
     await response.body?.cancel();
-    return { status: response.status, body: null };
+    return { forwarded: response.status, forwardedBody: null };
   } catch (error) {
     const { cause, message } = error as Error;
-    return { status: BAD_GATEWAY, body: `no response: ${cause instanceof Error ? cause.message : message}` };
+    const reason = cause instanceof Error ? cause.message : message;
+    return { forwarded: BAD_GATEWAY, forwardedBody: `no response: ${reason}` };
   }
 }
 
-async function beginningOf(response: Response): Promise<string> {
-  const parts: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of response.body ?? []) {
-    parts.push(chunk as Uint8Array);
-    length += (chunk as Uint8Array).length;
-    if (length >= SHOWN_BYTES) break;
+const SHOWN_BYTES = 1_024;
+
+async function beginningOf({ body }: Response): Promise<string> {
+  let beginning = Buffer.alloc(0);
+  for await (const chunk of body ?? []) {
+    beginning = Buffer.concat([beginning, chunk as Uint8Array]);
+    if (beginning.length >= SHOWN_BYTES) break;
   }
-  return Buffer.concat(parts).subarray(0, SHOWN_BYTES).toString();
+  return beginning.subarray(0, SHOWN_BYTES).toString();
 }

@@ -1,54 +1,109 @@
-import { type Command } from 'commander';
-import { command, withServices } from './command.js';
-import { fields, print, table } from './output.js';
-import { readSecret } from './secret-input.js';
+import { Argument, type Command, Option } from 'commander';
+import { OPERATOR_ROLES, type OperatorRole } from '../operators/operator.entity.js';
+import { command, serviceCommand, withServices } from './command.js';
+import { readSecret } from './input.js';
+import { addMemberErase } from './maintenance.js';
+import { isoTime, listOf, type Output } from './output.js';
 import type { Services } from './services.js';
 
-type Options = { json?: boolean };
-type Shown = Record<string, string | null>;
-
-/** What members and operators have in common: a name, a password, and that they can be disabled. */
-export interface People<T> {
-  list(): Promise<T[]>;
-  setDisabled(name: string, disabled: boolean): Promise<T>;
-  setPassword(name: string, password: string): Promise<T>;
+/** What members and operators have in common. */
+interface Person {
+  id: string;
+  name: string;
+  role?: OperatorRole;
+  createdAt: number;
+  disabledAt: number | null;
 }
 
-export interface PeopleCommands<T> {
-  of(services: Services): People<T>;
-  view(person: T): Shown;
+interface People {
+  list(): Promise<Person[]>;
+  setDisabled(name: string, disabled: boolean): Promise<Person>;
+  setPassword(name: string, password: string): Promise<Person>;
+}
+
+type CreateOptions = { role: OperatorRole };
+
+interface PeopleCommands {
+  of(services: Services): People;
+  create(services: Services, name: string, password: string, options: CreateOptions): Promise<Person>;
   /** What `list` prints if there is nobody. */
   none: string;
   /** What disabling, and what a new password ends. */
   ends: string;
 }
 
-/** Adds the commands that list, disable and enable people and set their passwords. */
-export function addPeopleCommands<T>(group: Command, { of, view, none, ends }: PeopleCommands<T>): void {
-  command(group, 'list', `list all ${group.name()}s`).action(async ({ json }: Options) => {
-    const people = (await withServices((services) => of(services).list())).map(view);
-    print(json, people, table(people, none));
-  });
+export function addMemberCommands(program: Command): void {
+  const member = program.command('member').description('members of the cinema, who let applications act for them');
+  addPeopleCommands(member, 'create a member; the password is read from standard input', {
+    of: ({ members }) => members,
+    create: ({ members }, name, password) => members.create(name, password),
+    none: 'There is no member yet. Create one with "usher member create".',
+    ends: 'sessions and what applications got',
+  }).argument('<name>', 'what the member signs in with, such as an e-mail address');
+  addMemberErase(member);
+}
+
+export function addOperatorCommands(program: Command): void {
+  const operator = program.command('operator').description('people who may sign in to the console at /ops');
+  addPeopleCommands(operator, 'create an operator; the password is read from standard input', {
+    of: ({ operators }) => operators,
+    create: ({ operators }, name, password, { role }) => operators.create({ name, password, role }),
+    none: 'Only the operator of OPS_USER can sign in. Create others with "usher operator create".',
+    ends: 'sessions',
+  })
+    .argument('<name>', 'what the operator signs in with')
+    .addOption(
+      new Option('--role <role>', 'viewer: reads all pages and changes nothing')
+        .choices(OPERATOR_ROLES)
+        .default('operator'),
+    );
+  serviceCommand(
+    operator,
+    'set-role <name>',
+    'let an operator change things, or only read',
+    async ({ operators }, name: string, role: OperatorRole) => shown(operator, operators.setRole(name, role)),
+  ).addArgument(new Argument('<role>').choices(OPERATOR_ROLES));
+}
+
+/** Adds the commands that create, list, disable and enable people and set their passwords. Returns the one that creates. */
+function addPeopleCommands(group: Command, description: string, { of, create, none, ends }: PeopleCommands): Command {
+  const withPassword = async (work: (services: Services, password: string) => Promise<Person>): Promise<Output> => {
+    const password = await readSecret('Password');
+    return shown(
+      group,
+      withServices((services) => work(services, password)),
+    );
+  };
+  const creation = command(group, 'create', description, (name: string, options: CreateOptions) =>
+    withPassword((services, password) => create(services, name, password, options)),
+  );
+  serviceCommand(group, 'list', `list all ${group.name()}s`, async (services) =>
+    listOf(
+      (await of(services).list()).map((person) => view(group, person)),
+      none,
+    ),
+  );
   for (const [name, isDisabled, description] of [
     ['disable', true, `refuse sign-in, and end ${ends}`],
     ['enable', false, 'allow sign-in again'],
   ] as const)
-    command(group, name, description)
-      .argument('<name>')
-      .action(async (person: string, options: Options) =>
-        showPerson(options, view(await withServices((services) => of(services).setDisabled(person, isDisabled)))),
-      );
-  command(group, 'set-password', `read a new password from standard input; ends ${ends}`)
-    .argument('<name>')
-    .action(async (person: string, options: Options) => {
-      const password = await readSecret('Password');
-      showPerson(options, view(await withServices((services) => of(services).setPassword(person, password))));
-    });
+    serviceCommand(group, `${name} <name>`, description, (services, person: string) =>
+      shown(group, of(services).setDisabled(person, isDisabled)),
+    );
+  command(group, 'set-password <name>', `read a new password from standard input; ends ${ends}`, (name: string) =>
+    withPassword((services, password) => of(services).setPassword(name, password)),
+  );
+  return creation;
 }
 
-export function showPerson({ json }: Options, shown: Shown): void {
-  print(json, shown, fields(shown));
-}
+const shown = async (group: Command, person: Promise<Person>): Promise<Output> => ({
+  json: view(group, await person),
+});
 
-/** RFC 3339 text in UTC. */
-export const isoTime = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
+const view = (group: Command, { id, name, role, createdAt, disabledAt }: Person) => ({
+  [`${group.name()}_id`]: id,
+  name,
+  ...(role && { role }),
+  created_at: isoTime(createdAt),
+  disabled_at: isoTime(disabledAt),
+});

@@ -1,20 +1,14 @@
 import { Command, CommanderError } from 'commander';
 import { faultText, ignoreClosedOutput, reportFault } from '../server/fault.js';
 import { VERSION } from '../values/version.js';
-import { addAuditCommands } from './audit.js';
-import { addCertify } from './certify.js';
 import { addClientCommands } from './client.js';
-import { addHelp } from './command.js';
+import { command } from './command.js';
 import { addDemo } from './demo.js';
-import { addKeysCommands } from './keys.js';
 import { addListen } from './listen.js';
-import { addMemberCommands } from './member.js';
-import { addMigrate } from './migrate.js';
-import { addOperatorCommands } from './operator.js';
+import { addAuditCommands, addKeysCommands, addMigrate, addPurge } from './maintenance.js';
 import { addOrderCommands } from './order.js';
-import { addPurge } from './purge.js';
-import { addServe } from './serve.js';
-import { addSignatureCommands } from './signature.js';
+import { addMemberCommands, addOperatorCommands } from './people.js';
+import { addCertify, addSignatureCommands } from './signature.js';
 import { addWebhookCommands } from './webhook.js';
 
 /** In the order of the help. */
@@ -58,6 +52,34 @@ function programOf(isJson: boolean): Command {
     .exitOverride();
   for (const add of COMMANDS) add(program);
   return program;
+}
+
+function addServe(program: Command): void {
+  const serve = async (_options: object, json: boolean): Promise<null> => {
+    await (await import('../server/serve.js')).runServer({ json });
+    return null;
+  };
+  command(program, 'serve', 'run the service in the role given by USHER_ROLE', serve);
+}
+
+/** Adds `usher help client create` and similar. Commander's own help command uses only the first word. */
+function addHelp(program: Command): void {
+  program
+    .helpCommand(false)
+    .command('help')
+    .description('display help for a command')
+    .argument('[command...]', 'e.g. client create')
+    .action((names: string[]) => helpOf(program, names));
+}
+
+function helpOf(program: Command, names: string[]): void {
+  let found = program;
+  for (const name of names) {
+    const inner = found.commands.find((command) => command.name() === name);
+    if (!inner) return found.error(`unknown command '${name}'; run "usher help" for a list`);
+    found = inner;
+  }
+  found.help();
 }
 
 function oneLine(text: string): string {

@@ -1,3 +1,5 @@
+import { hostname, userInfo } from 'node:os';
+import { type DynamicModule, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ClientAccount } from '../account/client-account.js';
 import { AuditLog } from '../audit/audit.module.js';
@@ -10,15 +12,20 @@ import { OperatorsService } from '../operators/operators.service.js';
 import { OrderList } from '../orders/list/order-list.js';
 import { OrderTotals } from '../orders/list/order-totals.js';
 import { OrdersService } from '../orders/orders.service.js';
-import { ClientErasure } from '../retention/client-erasure.js';
 import { MemberErasure } from '../retention/member-erasure.js';
 import { Purge } from '../retention/purge.js';
 import { createLogger, NestLogger } from '../server/logger.js';
-import { loadConfig } from '../server/settings/settings.js';
+import { type Config, loadConfig } from '../server/settings/settings.js';
 import { UndeliveredWebhooks } from '../webhooks/undelivered/undelivered-webhooks.js';
 import { WebhookResends } from '../webhooks/undelivered/webhook-resends.js';
 import { WebhookService } from '../webhooks/webhook.service.js';
-import { CommandModule, type Needs } from './command.module.js';
+import { AccountModule } from '../account/account.module.js';
+import { OperatorsModule } from '../operators/operators.module.js';
+import { OrdersModule } from '../orders/orders.module.js';
+import { ClientErasure, ErasureModule } from '../retention/client-erasure.js';
+import { usherModuleFor } from '../usher.module.js';
+import { type Actor, actor } from '../values/actor.js';
+import { WebhookModule } from '../webhooks/webhook.module.js';
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
 
@@ -51,4 +58,42 @@ export async function openServices(needs: Needs) {
     memberErasure: get(MemberErasure),
     close: () => app.close(),
   };
+}
+
+/** Whether a command adds jobs. One that does not never connects to the queue, whose server may be down or unknown to it. */
+export type Needs = 'with-queue' | 'without-queue';
+
+/** For the command line: everything except routes and workers. It needs no Fastify and can run next to a server. */
+@Module({})
+export class CommandModule {
+  static forConfig(config: Config, needs: Needs): DynamicModule {
+    const { database } = config;
+    const joined = database.kind === 'embedded' ? { ...database, join: true } : database;
+    const queue = needs === 'with-queue' ? config.queue : ({ kind: 'none' } as const);
+    return {
+      module: CommandModule,
+      imports: [
+        usherModuleFor({ ...config, actor: commandLine(), database: joined, queue, deliver: false }),
+        OrdersModule,
+        WebhookModule,
+        AccountModule,
+        ErasureModule,
+        OperatorsModule.with(config.operator),
+      ],
+    };
+  }
+}
+
+/** The user of the operating system who runs the command, and the machine. */
+function commandLine(): Actor {
+  return actor('command-line', userName(), hostname());
+}
+
+/** In a container the user may have no name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
 }

@@ -1,12 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { type Command, InvalidArgumentError } from 'commander';
-import { diagnose, type Diagnosis, type SignatureSteps, signatureSteps } from '#receiver';
+import { diagnose, type SignatureSteps, signatureSteps } from '#receiver';
 import { NONCE_LENGTH, signatures } from '../values/notification.js';
 import { randomAlphanumeric } from '../values/identifier.js';
 import { StartUpError } from '../values/start-up-error.js';
+import { commandEnvironment } from '../server/settings/settings.js';
+import type { Certification } from '../webhooks/certification/certification.schema.js';
 import { command } from './command.js';
-import { fields, green, print, printableLine, red } from './output.js';
-import { clientSecretFrom } from './secret-input.js';
+import { clientSecretFrom, SECRET_OPTION } from './input.js';
+import { dim, fields, green, type Output, printableLine, red } from './output.js';
 
 interface SignedOptions {
   secretStdin?: boolean;
@@ -14,7 +16,6 @@ interface SignedOptions {
   bodyFile?: string;
   timestamp?: string;
   nonce?: string;
-  json?: boolean;
 }
 
 interface VerifyOptions extends SignedOptions {
@@ -26,45 +27,41 @@ interface VerifyOptions extends SignedOptions {
 }
 
 export function addSignatureCommands(program: Command): void {
-  withInput(command(program, 'sign', 'sign a body like Usher, and print every intermediate value'))
+  const described = 'check a signature, print every intermediate value, and say which step differs';
+  withInput(command(program, 'sign', 'sign a body like Usher, and print every intermediate value', sign))
     .option('--timestamp <seconds>', 'X-Timestamp (default: now)')
-    .option('--nonce <text>', 'X-Nonce-Str (default: a random one)')
-    .action(sign);
-  withInput(command(program, 'verify', 'check a signature, print every intermediate value, and say which step differs'))
+    .option('--nonce <text>', 'X-Nonce-Str (default: a random one)');
+  withInput(command(program, 'verify', described, verify))
     .requiredOption('--timestamp <seconds>', 'the received X-Timestamp')
     .requiredOption('--nonce <text>', 'the received X-Nonce-Str')
     .requiredOption('--signature <hex>', 'the received X-Signature')
     .option('--signature-next <hex>', 'the received X-Signature-Next')
-    .option('--at <seconds>', 'check the age at this Unix time, not now', unixSeconds)
-    .action(verify);
+    .option('--at <seconds>', 'check the age at this Unix time, not now', unixSeconds);
 }
 
 const withInput = (parent: Command): Command =>
   parent
-    .option('--secret-stdin', 'read the client secret from standard input, not from the variable CLIENT_SECRET')
+    .option(...SECRET_OPTION)
     .option('--body <text>', 'the body as text')
     .option('--body-file <path>', 'a file with the bytes of the body');
 
-async function sign(options: SignedOptions): Promise<void> {
-  const [secret, rawBody] = [await clientSecretFrom(options.secretStdin), await bodyOf(options)];
-  const {
-    timestamp = String(Math.floor(Date.now() / 1_000)),
-    nonce = randomAlphanumeric(NONCE_LENGTH),
-    json,
-  } = options;
-  const headers = {
+async function sign(options: SignedOptions): Promise<Output> {
+  const [secret, rawBody] = [await clientSecretFrom(options), await bodyOf(options)];
+  const { timestamp = String(Math.floor(Date.now() / 1_000)), nonce = randomAlphanumeric(NONCE_LENGTH) } = options;
+  const headers: Record<string, string> = {
     'X-Timestamp': timestamp,
     'X-Nonce-Str': nonce,
     ...signatures({ current: secret, next: null }, timestamp, nonce, rawBody),
   };
   const steps = signatureSteps(secret, timestamp, nonce, rawBody);
-  print(json, { headers, steps }, `${stepsText(steps)}\n\n${headersText(headers)}`);
+  const lines = Object.entries(headers).map(([name, value]) => printableLine(`${name}: ${value}`));
+  return { json: { headers, steps }, text: `${stepsText(steps)}\n\n${lines.join('\n')}` };
 }
 
 /** Exits with 1 if the notification is not genuine. */
-async function verify(options: VerifyOptions): Promise<void> {
-  const [secret, rawBody] = [await clientSecretFrom(options.secretStdin), await bodyOf(options)];
-  const { timestamp, nonce, signature, signatureNext, at, json } = options;
+async function verify(options: VerifyOptions): Promise<Output> {
+  const [secret, rawBody] = [await clientSecretFrom(options), await bodyOf(options)];
+  const { timestamp, nonce, signature, signatureNext, at } = options;
   const headers = {
     'X-Timestamp': timestamp,
     'X-Nonce-Str': nonce,
@@ -74,8 +71,11 @@ async function verify(options: VerifyOptions): Promise<void> {
   const fault = diagnose({ rawBody, headers, secret, ...(at !== undefined && { now: at * 1_000 }) });
   const steps = signatureSteps(secret, timestamp, nonce, rawBody);
   const { steps: _, ...told } = fault ?? { steps: null };
-  print(json, { valid: fault === null, fault: fault && told, steps }, `${stepsText(steps)}\n\n${verdictText(fault)}`);
   if (fault) process.exitCode = 1;
+  const verdict = fault
+    ? red(printableLine(`not genuine: ${fault.reason} (${fault.differs}): ${fault.hint}`))
+    : green('genuine: the signature and the time are valid');
+  return { json: { valid: fault === null, fault: fault && told, steps }, text: `${stepsText(steps)}\n\n${verdict}` };
 }
 
 /** The values in the order in which they are computed. */
@@ -90,16 +90,6 @@ const stepsText = (steps: SignatureSteps): string =>
     '7 HMAC-SHA256 in hex': steps.signature,
   });
 
-const headersText = (headers: Record<string, string>): string =>
-  Object.entries(headers)
-    .map(([name, value]) => printableLine(`${name}: ${value}`))
-    .join('\n');
-
-const verdictText = (fault: Diagnosis | null): string =>
-  fault
-    ? red(printableLine(`not genuine: ${fault.reason} (${fault.differs}): ${fault.hint}`))
-    : green('genuine: the signature and the time are valid');
-
 async function bodyOf({ body, bodyFile }: SignedOptions): Promise<Buffer> {
   if ((body === undefined) === (bodyFile === undefined))
     throw new StartUpError('give the body with --body TEXT or with --body-file PATH');
@@ -112,4 +102,48 @@ async function bodyOf({ body, bodyFile }: SignedOptions): Promise<Buffer> {
 function unixSeconds(text: string): number {
   if (/^\d{1,12}$/.test(text)) return Number(text);
   throw new InvalidArgumentError('It must be a Unix time in seconds like 1767225600.');
+}
+
+/** As the server's default, WEBHOOK_TIMEOUT. */
+const TIMEOUT_MS = 30_000;
+
+export function addCertify(program: Command): void {
+  const description = 'send valid and faulty notifications to a receiver and check its answers (sandbox only)';
+  command(program, 'certify', description, certifyReceiver)
+    .argument('<url>', 'where the receiver is, e.g. http://127.0.0.1:8080/notify')
+    .option(...SECRET_OPTION);
+}
+
+/** The exit status is 0 only if the receiver does everything right. */
+async function certifyReceiver(url: string, options: { secretStdin?: boolean }): Promise<Output> {
+  if (commandEnvironment() === 'production')
+    throw new StartUpError('certify sends faulty notifications and is for the sandbox only; USHER_ENV is production');
+  const [{ NotificationSender }, { certify }, { checkNotifyUrl, NotifyUrlError }] = await Promise.all([
+    import('../webhooks/transport/notification-sender.js'),
+    import('../webhooks/certification/certify.js'),
+    import('../values/urls/notify-url.js'),
+  ]);
+  try {
+    checkNotifyUrl(url, { allowPrivateHosts: true, httpsOnly: false });
+  } catch (error) {
+    throw error instanceof NotifyUrlError ? new StartUpError(error.message) : error;
+  }
+  const sender = new NotificationSender({ timeoutMs: TIMEOUT_MS, allowPrivateHosts: true, proxy: null });
+  const json = await certify(sender, url, await clientSecretFrom(options));
+  await sender.close();
+  if (!json.passed) process.exitCode = 1;
+  return { json, text: certificate(json) };
+}
+
+function certificate({ passed, notifyUrl, checks }: Certification): string {
+  const lines = checks.map(({ name, expected, passed, reason, remedy }) => {
+    const line = `${passed ? green('right') : red('wrong')}  ${name.padEnd(11)}  ${printableLine(reason)}`;
+    const wanted = `expected: ${expected === 'accept' ? 'a 2xx' : 'a 4xx'}`;
+    return passed
+      ? line
+      : [line, ...[wanted, remedy].map((text) => text && dim(`       ${text}`))].filter(Boolean).join('\n');
+  });
+  const wrong = checks.filter((check) => !check.passed).length;
+  const verdict = passed ? green('The receiver passed.') : red(`The receiver did ${wrong} of ${checks.length} wrong.`);
+  return `${printableLine(notifyUrl)}\n\n${lines.join('\n')}\n\n${verdict}`;
 }

@@ -2,81 +2,93 @@ import { type Command, Option } from 'commander';
 import type { DataSource } from 'typeorm';
 import type { Config } from '../server/settings/settings.js';
 import type { AttemptView, DeliveryPlan, WebhookView } from '../webhooks/webhook-view.js';
-import type { WebhookStatus } from '../webhooks/webhook.entity.js';
-import type { UndeliveredNotification } from '../webhooks/undelivered/undelivered-webhooks.js';
-import { command, group, withServices } from './command.js';
-import { fields, print, printable, table } from './output.js';
-import { positive } from './values.js';
-import { addResend } from './webhook-resend.js';
-
-interface ListOptions {
-  reference?: string;
-  status?: WebhookStatus;
-  limit: number;
-  json?: boolean;
-}
-type Options = { json?: boolean };
+import type { WebhookFilter } from '../webhooks/webhook-queries.js';
+import type { UndeliveredNotification, UndeliveredQuery } from '../webhooks/undelivered/undelivered-webhooks.js';
+import { command, holderOf, serviceCommand, withServices } from './command.js';
+import { pastTime, positive } from './input.js';
+import { fields, type Output, printable, table, withProgress } from './output.js';
+import type { Services } from './services.js';
 
 export function addWebhookCommands(program: Command): void {
-  const webhook = group(program, 'webhook', 'notifications and their delivery');
+  const webhook = program.command('webhook').description('notifications and their delivery');
 
-  command(webhook, 'list', 'list notifications, newest first')
+  command(webhook, 'list', 'list notifications, newest first', list)
     .option('--reference <key>', 'only those of this order')
     .addOption(new Option('--status <status>', 'only those with this status').choices(['PENDING', 'SUCCESS', 'FAILED']))
-    .option('--limit <n>', 'maximum number', positive, 100)
-    .action(list);
-  command(webhook, 'show', 'show one notification with its attempts').argument('<id>').action(show);
-  command(webhook, 'undelivered', 'print what a client has not received, signed now, one JSON document a line')
+    .option('--limit <n>', 'maximum number', positive, 100);
+  command(webhook, 'show <id>', 'show one notification with its attempts', show);
+  serviceCommand(
+    webhook,
+    'undelivered',
+    'print what a client has not received, signed now, one JSON document a line',
+    undelivered,
+  )
     .requiredOption('--client <id>', 'whose notifications')
     .option('--cursor <id>', 'go on behind the line with this X-Webhook-Id')
-    .option('--limit <n>', 'maximum number', positive)
-    .action(undelivered);
-  command(webhook, 'health', 'show for each host of a client: failures in a row, oldest pending, answer times')
-    .argument('<client-id>')
-    .action(health);
-  addResend(webhook);
+    .option('--limit <n>', 'maximum number', positive);
+  command(
+    webhook,
+    'health <client-id>',
+    'show for each host of a client: failures in a row, oldest pending, answer times',
+    health,
+  );
+  const resend: Command = command(
+    webhook,
+    'resend [id]',
+    'resend one FAILED notification, or all of them',
+    async (id: string | undefined, { status, ...selection }: ResendOptions, asJson: boolean) => {
+      if ((id === undefined) === (status === undefined)) resend.error('give either an id or --status FAILED');
+      if (id === undefined) return resendAll({ status, ...selection }, asJson);
+      if (Object.keys(selection).length > 0)
+        resend.error('--client, --since, --until and --reference can only be used with --status FAILED');
+      return withServices(async ({ webhooks }) => ({ json: await webhooks.resend(id) }), 'with-queue');
+    },
+  )
+    .addOption(
+      new Option(
+        '--status <status>',
+        'resend every FAILED one, unless another of the same order is newer, pending or delivered',
+      ).choices(['FAILED']),
+    )
+    .option('--client <id>', 'with --status: only those of this client')
+    .option('--since <when>', 'with --status: only those that failed since, e.g. 24h or 2026-01-01T00:00:00Z', pastTime)
+    .option('--until <when>', 'with --status: only those that failed before', pastTime)
+    .option('--reference <key>', 'with --status: only those of this order');
 }
 
-type Queries = typeof import('../webhooks/webhook-queries.js') & typeof import('../webhooks/webhook-health.js');
+type Reader = typeof import('./webhook-reader.js');
 
-/** Loads what reads webhooks only now, so that help and usage errors are quick. */
-async function read<T>(work: (queries: Queries, dataSource: DataSource, config: Config) => Promise<T>): Promise<T> {
-  const [{ withDatabase }, queries, health, { DeliveredReference, Webhook, WebhookAttempt }] = await Promise.all([
-    import('./database.js'),
-    import('../webhooks/webhook-queries.js'),
-    import('../webhooks/webhook-health.js'),
-    import('../webhooks/webhook.entity.js'),
-  ]);
-  return withDatabase([Webhook, WebhookAttempt, DeliveredReference], (dataSource, config) =>
-    work({ ...queries, ...health }, dataSource, config),
-  );
+/** Reads webhooks without Nest's modules, so that it starts quicker. */
+async function read<T>(work: (reader: Reader, dataSource: DataSource, config: Config) => Promise<T>): Promise<T> {
+  const reader = await import('./webhook-reader.js');
+  return reader.withDatabase((dataSource, config) => work(reader, dataSource, config));
 }
 
-async function list({ reference, status, limit, json }: ListOptions): Promise<void> {
-  const found = await read(({ listWebhooks }, dataSource) =>
-    listWebhooks(dataSource, { referenceId: reference, status, limit }),
+async function list({ reference, ...filter }: WebhookFilter & { reference?: string }): Promise<Output> {
+  const json = await read(({ listWebhooks }, dataSource) =>
+    listWebhooks(dataSource, { ...filter, referenceId: reference }),
   );
-  const rows = found.map(({ id, referenceId, status, attempts, nextAttemptAt }) => ({
+  const rows = json.map(({ id, referenceId, status, attempts, nextAttemptAt }) => ({
     id,
     referenceId,
     status,
     attempts,
     nextAttemptAt,
   }));
-  print(json, found, table(rows, 'No webhook found.'));
+  return { json, text: table(rows, 'No webhook found.') };
 }
 
-async function show(id: string, { json }: Options): Promise<void> {
+async function show(id: string): Promise<Output> {
   const { webhook, attempts, plan } = await read(({ showWebhook }, dataSource, { retry }) =>
     showWebhook(dataSource, retry, id),
   );
-  const parts = [fields({ ...webhook }), attemptTable(webhook, attempts), adviceOn(attempts), planned(plan)];
-  print(json, { ...webhook, attempts, plan }, parts.filter((part) => part !== '').join('\n\n'));
+  const parts = [fields(webhook), attemptTable(webhook, attempts), adviceOn(attempts), planned(plan)];
+  return { json: { ...webhook, attempts, plan }, text: parts.filter((part) => part !== '').join('\n\n') };
 }
 
-async function health(clientId: string, { json }: Options): Promise<void> {
-  const found = await read(({ webhookHealth }, dataSource) => webhookHealth(dataSource, clientId));
-  const rows = found.hosts.map(({ host, failuresInARow, lastDiagnosis, oldestPendingAt, answerTimes }) => ({
+async function health(clientId: string): Promise<Output> {
+  const json = await read(({ webhookHealth }, dataSource) => webhookHealth(dataSource, clientId));
+  const rows = json.hosts.map(({ host, failuresInARow, lastDiagnosis, oldestPendingAt, answerTimes }) => ({
     host,
     failuresInARow,
     lastFailure: lastDiagnosis?.code ?? null,
@@ -84,7 +96,7 @@ async function health(clientId: string, { json }: Options): Promise<void> {
     medianMs: answerTimes?.medianMs ?? null,
     p95Ms: answerTimes?.p95Ms ?? null,
   }));
-  print(json, found, table(rows, 'No notification found.'));
+  return { json, text: table(rows, 'No notification found.') };
 }
 
 /** What the last failure means. */
@@ -108,22 +120,41 @@ function attemptTable({ status }: WebhookView, attempts: AttemptView[]): string 
   return table(rows, 'No attempt yet.');
 }
 
-interface UndeliveredOptions {
-  client: string;
-  cursor?: string;
-  limit?: number;
-  json?: boolean;
+/** One JSON document a line, as GET /webhooks/undelivered answers; with --json one array. */
+async function undelivered(
+  services: Services,
+  { client, ...query }: UndeliveredQuery & { client: string },
+  asJson: boolean,
+): Promise<Output | null> {
+  const json: UndeliveredNotification[] = [];
+  for await (const page of services.undelivered.pages(await holderOf(services, client), query)) {
+    if (asJson) json.push(...page);
+    else for (const line of page) process.stdout.write(`${printable(JSON.stringify(line))}\n`);
+  }
+  return asJson ? { json } : null;
 }
 
-/** One JSON document a line, as GET /webhooks/undelivered answers; with --json one array. */
-async function undelivered({ client, json, ...query }: UndeliveredOptions): Promise<void> {
-  const lines: UndeliveredNotification[] = [];
-  await withServices(async ({ clients, undelivered }) => {
-    const { id: clientId } = await clients.get(client);
-    for await (const page of undelivered.pages({ clientId, ownerId: null }, query)) {
-      if (json) lines.push(...page);
-      else for (const line of page) process.stdout.write(`${printable(JSON.stringify(line))}\n`);
-    }
-  });
-  if (json) print(json, lines, '');
+interface ResendOptions {
+  status?: 'FAILED';
+  client?: string;
+  since?: string;
+  until?: string;
+  reference?: string;
+}
+
+/** In this process, with its progress. If it is interrupted, a worker goes on. */
+async function resendAll({ client, ...request }: ResendOptions, asJson: boolean): Promise<Output> {
+  const json = await withProgress('Resending', asJson, (progress) =>
+    withServices(async (services) => {
+      const holder = client === undefined ? { clientId: null, ownerId: null } : await holderOf(services, client);
+      return services.resends.run(holder, request, {}, ({ resent, refused, selected }) =>
+        progress(resent + refused, Math.max(selected, resent + refused)),
+      );
+    }, 'with-queue'),
+  );
+  const { resent, refused } = json;
+  return {
+    json,
+    text: `Resent: ${resent}. Refused: ${refused} (another notification of the order is newer, pending or delivered).`,
+  };
 }

@@ -6,7 +6,7 @@ import { NestFactory } from '@nestjs/core';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
-import { CommandModule } from '../../src/cli/command.module.js';
+import { CommandModule } from '../../src/cli/services.js';
 import { PURGE_QUEUE } from '../../src/retention/purge.schedule.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
 import { WEBHOOK_QUEUE } from '../../src/webhooks/queue/delivery.queue.js';

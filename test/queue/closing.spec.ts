@@ -3,7 +3,7 @@ import { getQueueToken } from '@nestjs/bullmq';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { Queue } from 'bullmq';
-import { CommandModule } from '../../src/cli/command.module.js';
+import { CommandModule } from '../../src/cli/services.js';
 import { ClientsService } from '../../src/clients/clients.service.js';
 import { OrdersService } from '../../src/orders/orders.service.js';
 import { serve } from '../../src/server/serve.js';

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { PGlite } from '@electric-sql/pglite';
 import { StartUpError } from '../../values/start-up-error.js';
-import { prepareFolder, UnusableFolderError } from './folder/data-folder.js';
+import { prepareFolder, startPGlite, UnusableFolderError } from './folder/data-folder.js';
 import { FolderLock } from './folder/folder-lock.js';
-import { startPGlite } from './folder/start-pglite.js';
 import { close, listen, openSocketFolder, type SocketFolder } from './folder/unix-sockets.js';
 import { Multiplexer } from './session/multiplexer.js';
 

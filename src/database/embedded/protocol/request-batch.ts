@@ -1,6 +1,5 @@
-import type { MessageReader } from './message-reader.js';
+import type { Readable } from 'node:stream';
 import { message, ProtocolError, stringAt, strings, typeOf } from './messages.js';
-import type { PreparedStatements } from './prepared-statements.js';
 
 /** What a client sends before it waits for a reply: all messages up to a Query, Sync, FunctionCall or Flush. */
 export interface RequestBatch {
@@ -50,4 +49,109 @@ function checkedType(received: Buffer): string {
 function toBackend(type: string, renamed: Buffer): Buffer[] {
   if ('dcf'.includes(type)) return [];
   return type === 'Q' || type === 'E' ? [renamed, COPY_FAIL] : [renamed];
+}
+
+/** PostgreSQL's own MAX_STARTUP_PACKET_LENGTH. */
+const MAX_STARTUP_BYTES = 10_000;
+const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
+
+/** Splits a byte stream into whole messages. It reads only on demand, which applies backpressure to the client. */
+export class MessageReader {
+  readonly #chunks: AsyncIterator<Buffer>;
+  #parts: Buffer[] = [];
+  #length = 0;
+
+  constructor(stream: Readable) {
+    this.#chunks = stream.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
+  }
+
+  /** A startup, encryption or cancel request; undefined at the end of the stream. */
+  async nextStartupPacket(): Promise<Buffer | undefined> {
+    const header = await this.#peek(4);
+    if (!header) return undefined;
+    const length = header.readInt32BE(0);
+    if (length < 8 || length > MAX_STARTUP_BYTES) throw new ProtocolError('08P01', 'invalid length of startup packet');
+    return this.#take(length);
+  }
+
+  /** Undefined at the end of the stream. */
+  async nextMessage(): Promise<Buffer | undefined> {
+    const header = await this.#peek(5);
+    if (!header) return undefined;
+    const length = header.readInt32BE(1);
+    if (length < 4) throw new ProtocolError('08P01', 'invalid message length');
+    if (length > MAX_MESSAGE_BYTES) throw new ProtocolError('54000', `message exceeds ${MAX_MESSAGE_BYTES} bytes`);
+    return this.#take(1 + length);
+  }
+
+  async #peek(length: number): Promise<Buffer | undefined> {
+    while (this.#length < length) {
+      const chunk = await this.#nextChunk();
+      if (!chunk) return undefined;
+      this.#parts.push(chunk);
+      this.#length += chunk.length;
+    }
+    const [first] = this.#parts;
+    if (!first || first.length < length) this.#parts = [Buffer.concat(this.#parts)];
+    return this.#parts[0];
+  }
+
+  async #take(length: number): Promise<Buffer | undefined> {
+    const bytes = await this.#peek(length);
+    if (!bytes) return undefined;
+    this.#parts[0] = bytes.subarray(length);
+    this.#length -= length;
+    if (bytes.length === length) this.#parts.shift();
+    return bytes.subarray(0, length);
+  }
+
+  async #nextChunk(): Promise<Buffer | undefined> {
+    try {
+      const { done, value } = await this.#chunks.next();
+      return done ? undefined : value;
+    } catch {
+      return undefined; // A broken stream counts as ended.
+    }
+  }
+}
+
+/** Renames a connection's named statements, because all connections share the names of one session. */
+export class PreparedStatements {
+  readonly #names = new Map<string, string>();
+  #count = 0;
+
+  constructor(private readonly prefix: string) {}
+
+  /** The message with its statement name replaced; the original if it names no statement. */
+  rename(original: Buffer): Buffer {
+    switch (typeOf(original)) {
+      case 'P':
+        return this.#replace(original, 5, true);
+      case 'B':
+        return this.#replace(original, stringAt(original, 5).next, false);
+      case 'D':
+      case 'C':
+        return original[5] === 0x53 ? this.#replace(original, 6, false) : original;
+      default:
+        return original;
+    }
+  }
+
+  /** Returns the SQL that deallocates all of them. */
+  clear(): string[] {
+    const names = [...this.#names.values()];
+    this.#names.clear();
+    return names.map((name) => `DEALLOCATE "${name}"`);
+  }
+
+  #replace(original: Buffer, start: number, isNew: boolean): Buffer {
+    const { text, next } = stringAt(original, start);
+    if (text === '') return original;
+    const name = this.#names.get(text) ?? `${this.prefix}_${++this.#count}`;
+    if (isNew) this.#names.set(text, name);
+    return message(
+      typeOf(original),
+      Buffer.concat([original.subarray(5, start), strings(name), original.subarray(next)]),
+    );
+  }
 }

@@ -1,12 +1,17 @@
 import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
-import { MessageReader } from '../protocol/message-reader.js';
-import { channelOf, fatal, ProtocolError, query, type Reply, sync } from '../protocol/messages.js';
-import { PreparedStatements } from '../protocol/prepared-statements.js';
-import { readBatch, type RequestBatch } from '../protocol/request-batch.js';
-import { parseStartupPacket, startupReply } from '../protocol/startup.js';
-import type { SessionQueue } from './session-queue.js';
-import { DEFAULT_SEARCH_PATH, type Session } from './session.js';
+import {
+  channelOf,
+  fatal,
+  parseStartupPacket,
+  ProtocolError,
+  query,
+  type Reply,
+  startupReply,
+  sync,
+} from '../protocol/messages.js';
+import { MessageReader, PreparedStatements, readBatch, type RequestBatch } from '../protocol/request-batch.js';
+import { DEFAULT_SEARCH_PATH, type Session, type SessionQueue } from './session.js';
 import { type SubscriptionChange, subscriptionChangesIn, type Subscriptions } from './subscriptions.js';
 
 /** A listener with more unread notifications than this is disconnected. */

@@ -3,8 +3,7 @@ import { type Duplex, duplexPair } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import type { PGlite } from '@electric-sql/pglite';
 import { Connection, type Shared } from './connection.js';
-import { SessionQueue } from './session-queue.js';
-import { Session } from './session.js';
+import { Session, SessionQueue } from './session.js';
 import { Subscriptions } from './subscriptions.js';
 
 const IDLE_TIMEOUT_MS = 10_000;

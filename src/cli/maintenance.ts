@@ -1,0 +1,162 @@
+import { type Command, Option } from 'commander';
+import { AUDIT_ACTIONS } from '../audit/audit-event.entity.js';
+import type { AuditFilter } from '../audit/audit.module.js';
+import type { Migrated, MigrationStatus } from '../server/migrate.js';
+import { loadConfig } from '../server/settings/settings.js';
+import { StartUpError } from '../values/start-up-error.js';
+import { command, serviceCommand, withServices } from './command.js';
+import { pastTime, positive, readLine } from './input.js';
+import { fields, isoTime, type Output, snakeCase, table, withProgress } from './output.js';
+import type { Services } from './services.js';
+
+export function addMigrate(program: Command): void {
+  command(program, 'migrate', 'run missing migrations of the database, and of a queue on Postgres', migrateNow).option(
+    '--status',
+    'only show which migrations are done; exit code 1 if one is missing',
+  );
+}
+
+async function migrateNow({ status }: { status?: true }): Promise<Output> {
+  const { migrate, migrationStatus } = await import('../server/migrate.js');
+  if (!status) {
+    const json = await migrate(loadConfig(), reportWaiting);
+    return { json, text: summaryOf(json) };
+  }
+  const json = await migrationStatus(loadConfig());
+  if (!isComplete(json)) process.exitCode = 1;
+  return { json, text: statusText(json) };
+}
+
+function reportWaiting(): void {
+  process.stderr.write('usher: another process is migrating this database; waiting for it\n');
+}
+
+function summaryOf({ migrations, queue }: Migrated): string {
+  const done = [...migrations, ...(queue ? ['tables of the queue'] : [])];
+  return done.length > 0 ? `Done: ${done.join(', ')}` : 'No migrations to run; the database is up to date.';
+}
+
+const isComplete = ({ migrations, isQueueDone }: MigrationStatus): boolean =>
+  isQueueDone !== false && migrations.every(({ isDone }) => isDone);
+
+function statusText({ migrations, isQueueDone }: MigrationStatus): string {
+  const queue = isQueueDone === null ? [] : [{ name: 'tables of the queue', isDone: isQueueDone }];
+  return [...migrations, ...queue].map(({ name, isDone }) => `${isDone ? 'done   ' : 'missing'}  ${name}`).join('\n');
+}
+
+export function addAuditCommands(program: Command): void {
+  const audit = program.command('audit').description('who changed what, and from where');
+  serviceCommand(audit, 'list', 'list audit events, newest first', listAudit)
+    .option('--actor <actor>', 'only those of this actor, e.g. operator:ops')
+    .addOption(new Option('--action <action>', 'only this action').choices(AUDIT_ACTIONS))
+    .option('--subject <subject>', 'only those of this subject, e.g. client:ID')
+    .option('--since <when>', 'only those since, e.g. 24h or 2026-01-01T00:00:00Z', pastTime)
+    .option('--limit <n>', 'maximum number', positive, 100);
+}
+
+async function listAudit(
+  { audit }: Services,
+  { since, ...filter }: Omit<AuditFilter, 'since'> & { since?: string },
+): Promise<Output> {
+  const events = await audit.list({ ...filter, since: since === undefined ? since : Date.parse(since) });
+  const json = events.map(({ createdAt, ...event }) => ({ createdAt: isoTime(createdAt), ...event }));
+  const rows = json.map(({ id: _, detail, ...event }) => ({ ...event, detail: JSON.stringify(detail) }));
+  return { json, text: table(rows, 'No audit event found.') };
+}
+
+export function addPurge(program: Command): void {
+  command(program, 'purge', 'delete expired data now; workers also do it every hour', purgeNow);
+}
+
+async function purgeNow(_options: object, asJson: boolean): Promise<Output> {
+  const purged = await withProgress('Purging', asJson, (onProgress) =>
+    withServices(({ purge }) => purge.run({ onProgress })),
+  );
+  return {
+    json: snakeCase(purged),
+    text:
+      `Deleted: ${purged.grants} grant(s), ${purged.accessTokens} access token(s), ` +
+      `${purged.authorizations} authorization(s), ${purged.memberSessions + purged.operatorSessions} session(s), ` +
+      `${purged.idempotencyKeys} idempotency key(s), ${purged.orders} order(s), ` +
+      `bodies and attempts of ${purged.webhooks} webhook(s), ${purged.webhookRows} row(s) of earlier ones, ` +
+      `${purged.resends} resend request(s), ${purged.failingHosts} failing host(s), ` +
+      `${purged.deliveryFigures} row(s) of delivery figures, ${purged.auditEvents} audit event(s).`,
+  };
+}
+
+export function addKeysCommands(program: Command): void {
+  const keys = program.command('keys').description('the master keys that encrypt client secrets');
+  const description = 'encrypt every client secret again with the first master key, while the service runs';
+  command(keys, 'rotate', description, rotateKeys).addHelpText(
+    'after',
+    '\nFirst add the new key at the end of USHER_MASTER_KEYS in every process, then move it to the front in every process,' +
+      '\nthen run this command. For the key file of an embedded database, this command makes the new key itself.',
+  );
+}
+
+const UNUSED_KEYS = {
+  file: 'The earlier keys are no longer needed; they were removed from the key file.',
+  setting: 'The other keys are no longer needed; remove them from USHER_MASTER_KEYS.',
+};
+
+async function rotateKeys(_options: object, asJson: boolean): Promise<Output> {
+  const { place, ...done } = await withProgress('Encrypting', asJson, (show) =>
+    withServices(({ keyRotation }) => keyRotation.run(show)),
+  );
+  const { rotated, total, keyId, remaining } = done;
+  const advice =
+    remaining > 0
+      ? `${remaining} were encrypted with another key meanwhile. Put the new key first in every process and run this again.`
+      : UNUSED_KEYS[place];
+  return {
+    json: snakeCase(done),
+    text: `${rotated} of ${total} client secret(s) encrypted again with master key "${keyId}".\n${advice}`,
+  };
+}
+
+/** What a client or a member is called on the command line, and what deletes one. */
+interface Erasure {
+  kind: 'client' | 'member';
+  /** What the operator types: a client's id, a member's name. */
+  argument: 'id' | 'name';
+  /** The field of the output that shows it. */
+  field: 'client_id' | 'name';
+  service: 'clientErasure' | 'memberErasure';
+  /** What is deleted besides the rows that are counted. */
+  alsoDeleted: string;
+}
+
+export const addClientErase = (client: Command): void =>
+  addErase(client, 'delete a disabled client with its orders, webhooks and tokens; this cannot be undone', {
+    kind: 'client',
+    argument: 'id',
+    field: 'client_id',
+    service: 'clientErasure',
+    alsoDeleted: 'The client and its secrets',
+  });
+
+export const addMemberErase = (member: Command): void =>
+  addErase(member, 'delete a disabled member with orders, webhooks and tokens; this cannot be undone', {
+    kind: 'member',
+    argument: 'name',
+    field: 'name',
+    service: 'memberErasure',
+    alsoDeleted: 'The member and their sessions',
+  });
+
+function addErase(parent: Command, description: string, erasure: Erasure): void {
+  const { kind, argument, field, service, alsoDeleted } = erasure;
+  const erase = async (subject: string, { yes }: { yes?: true }, asJson: boolean): Promise<Output> => {
+    const question = `This deletes everything of ${kind} ${subject} and cannot be undone. Type its ${argument} to go on: `;
+    if (!yes && (await readLine(question)).trim() !== subject)
+      throw new StartUpError(`the ${argument} was not confirmed; nothing was deleted. Type it, or use --yes`);
+    const erased = await withProgress('Erasing', asJson, (show) =>
+      withServices((services) => services[service].erase(subject, { onProgress: (done) => show(done, done) })),
+    );
+    const { orders, idempotencyKeys, webhooks, references: deliveredReferences, accessTokens, grants } = erased;
+    const counts = { orders, idempotencyKeys, webhooks, deliveredReferences, accessTokens, grants };
+    const json = { [field]: subject, ...snakeCase(counts) };
+    return { json, text: `${fields(json)}\n\n${alsoDeleted} are deleted too. The audit events stay.` };
+  };
+  command(parent, `erase <${argument}>`, description, erase).option('--yes', `do not ask for the ${argument} again`);
+}
