@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { Html, html } from '../../../http/html.js';
-import { whoIsSignedIn } from '../frame/frame.js';
-import { brand, sectionLinks } from '../frame/navigation.js';
+import { brand, sectionLinks, whoIsSignedIn } from '../frame/frame.js';
 import { mayChange, signedInOf } from '../frame/signed-in.js';
 import { NAVIGATION_STYLE, TOKENS } from '../frame/style.js';
 
@@ -34,7 +33,7 @@ export function withNavigation(page: string, request: FastifyRequest): string {
   const bar = html`${STYLE_TAG}
     <section class="u-bar" aria-label="Usher">
       <h1>Queues</h1>
-      ${brand()} ${whoIsSignedIn(request, operator)}
+      ${brand} ${whoIsSignedIn(request, operator)}
       <button type="button" class="u-menu" popovertarget="sections">Menu</button>
       <nav class="u-nav" id="sections" popover aria-label="Sections">${sectionLinks('queues')}</nav>
     </section>`;

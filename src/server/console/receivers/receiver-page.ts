@@ -5,13 +5,20 @@ import type { HostFigures } from '../../../webhooks/figures/delivery-figures.js'
 import { DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
 import type { WebhookAttempt } from '../../../webhooks/webhook.entity.js';
 import { attemptsChart, timesChart } from '../figures/charts.js';
-import { figuresTable } from '../figures/figures-table.js';
-import { ratio, shownMs, shownQuantile } from '../figures/numbers.js';
-import { figuresOfPoints, type Range } from '../figures/periods.js';
+import {
+  ATTEMPTS,
+  figuresOfPoints,
+  figuresTable,
+  type Point,
+  type Range,
+  ratio,
+  shownMs,
+  shownQuantile,
+} from '../figures/figures.js';
 import type { Visit } from '../frame/pages.js';
 import {
   clientLink,
-  type Column,
+  type Columns,
   emptyState,
   facts,
   notice,
@@ -21,21 +28,15 @@ import {
   time,
   webhookLink,
 } from '../frame/parts.js';
-import { type Answer, MAX_NOTIFICATIONS, type UrlAnswers } from './answers.js';
-import type { HostClient, Receiver } from './receivers-data.js';
+import { type HostClient, MAX_NOTIFICATIONS, type Receiver, type UrlAnswers } from './receivers-data.js';
 
-export interface ShownReceiver {
-  /** The links to other ranges. */
-  ranges: Html;
-  range: Range;
-  receiver: Receiver;
-  /** The result of a test that was sent just now. */
-  test: TestResult | null;
-}
-
-export function receiverPage(visit: Visit, { ranges, range, receiver, test }: ShownReceiver): Html {
-  const { points, clients, answers } = receiver;
-  const figures = html`${totals(receiver)}
+/** `ranges`: the links to other ranges. `test`: the result of a test that was sent just now. */
+export function receiverPage(
+  visit: Visit,
+  { points, clients, answers }: Receiver,
+  { range, ranges, test }: { range: Range; ranges: Html; test: TestResult | null },
+): Html {
+  const figures = html`${totals(points)}
     <div class="columns">
       <div class="card">${attemptsChart(points, range.periodMs)}</div>
       <div class="card">${timesChart('Time of an attempt', points, range.periodMs, ({ duration }) => duration)}</div>
@@ -60,75 +61,64 @@ export const noAttempts = ({ name }: Range): string =>
 export const reasonOf = ({ lastDiagnosis, lastError }: FailingHost): string =>
   lastDiagnosis === null ? lastError : DIAGNOSES[lastDiagnosis].meaning;
 
-function failingNotice({ client, failing }: HostClient): Html | null {
-  if (failing === null) return null;
-  const remedy = failing.lastDiagnosis === null ? null : DIAGNOSES[failing.lastDiagnosis].remedy;
-  return notice(
+const failingNotice = ({ client, failing }: HostClient): Html | null =>
+  failing &&
+  notice(
     'warning',
     html`<strong>Fails for ${clientLink(client)} since ${time(failing.failingSince)}.</strong> ${reasonOf(failing)}
-      ${remedy}`,
+      ${failing.lastDiagnosis && DIAGNOSES[failing.lastDiagnosis].remedy}`,
   );
-}
 
-function totals({ points }: Receiver): Html {
+function totals(points: Point[]): Html {
   const { attempts, failures, successRate, duration, receipt, averageMs } = figuresOfPoints(points);
-  return tiles([
-    { name: 'Attempts', value: attempts },
-    { name: 'Failed', value: failures, ...(failures > 0 && { kind: 'bad' as const }) },
-    { name: 'Succeeded', value: ratio(successRate) },
-    { name: 'Attempt, p50', value: shownQuantile(duration.p50) },
-    { name: 'Attempt, p95', value: shownQuantile(duration.p95) },
-    { name: 'Attempt, average', value: averageMs === null ? null : shownMs(averageMs) },
-    { name: 'Time to receipt, p50', value: shownQuantile(receipt.p50) },
-    { name: 'Time to receipt, p95', value: shownQuantile(receipt.p95) },
-  ]);
+  return tiles({
+    Attempts: attempts,
+    Failed: [failures, failures > 0 ? 'bad' : null],
+    Succeeded: ratio(successRate),
+    'Attempt, p50': shownQuantile(duration.p50),
+    'Attempt, p95': shownQuantile(duration.p95),
+    'Attempt, average': averageMs === null ? null : shownMs(averageMs),
+    'Time to receipt, p50': shownQuantile(receipt.p50),
+    'Time to receipt, p95': shownQuantile(receipt.p95),
+  });
 }
 
 /** The figures of a host or of a client at it. */
-export const FIGURES: Column<{ figures: HostFigures['figures'] }>[] = [
-  { name: 'Attempts', isNumber: true, cell: ({ figures }) => figures.attempts },
-  { name: 'Failed', isNumber: true, cell: ({ figures }) => figures.failures },
-  { name: 'Succeeded', isNumber: true, cell: ({ figures }) => ratio(figures.successRate) },
-  { name: 'p50', isNumber: true, cell: ({ figures }) => shownQuantile(figures.duration.p50) },
-  { name: 'p95', isNumber: true, cell: ({ figures }) => shownQuantile(figures.duration.p95) },
-];
+export const FIGURES: Columns<Pick<HostFigures, 'figures'>> = {
+  ...ATTEMPTS,
+  p50: { number: ({ figures }) => shownQuantile(figures.duration.p50) },
+  p95: { number: ({ figures }) => shownQuantile(figures.duration.p95) },
+};
 
-const CLIENT_COLUMNS: Column<HostClient>[] = [
-  { name: 'Client', cell: ({ client }) => clientLink(client) },
-  { name: 'Notify URL', cell: ({ notifyUrl }) => notifyUrl },
+const CLIENT_COLUMNS: Columns<HostClient> = {
+  Client: ({ client }) => clientLink(client),
+  'Notify URL': ({ notifyUrl }) => notifyUrl,
   ...FIGURES,
-  { name: 'Failing since', cell: ({ failing }) => time(failing?.failingSince ?? null) },
-];
+  'Failing since': ({ failing }) => time(failing && failing.failingSince),
+};
 
-const URL_COLUMNS: Column<UrlAnswers>[] = [
-  { name: 'Notify URL', cell: ({ notifyUrl }) => notifyUrl },
-  { name: 'Attempts', isNumber: true, cell: ({ attempts }) => attempts },
-  { name: 'Failed', isNumber: true, cell: ({ failures }) => failures },
-  { name: 'Median', isNumber: true, cell: ({ medianMs }) => shownMs(medianMs) },
-  { name: 'Last answer', cell: ({ last }) => answerBadge(last) },
-  { name: 'Time', cell: ({ last }) => time(last.startedAt) },
-];
+const URL_COLUMNS: Columns<UrlAnswers> = {
+  'Notify URL': ({ notifyUrl }) => notifyUrl,
+  Attempts: { number: ({ attempts }) => attempts },
+  Failed: { number: ({ failures }) => failures },
+  Median: { number: ({ medianMs }) => shownMs(medianMs) },
+  'Last answer': ({ last }) => answerBadge(last),
+  Time: ({ last }) => time(last.startedAt),
+};
 
 const answerBadge = ({ responseStatus, error }: WebhookAttempt): Html =>
   statusBadge(responseStatus === null ? 'no answer' : String(responseStatus), error === null ? 'good' : 'bad');
 
-const ANSWER_COLUMNS: Column<Answer>[] = [
-  { name: 'Time', cell: ({ attempt }) => time(attempt.startedAt) },
-  { name: 'Client', cell: ({ client }) => clientLink(client) },
-  { name: 'Notification', cell: ({ attempt }) => webhookLink(attempt.webhookId) },
-  { name: 'Attempt', isNumber: true, cell: ({ attempt }) => attempt.number },
-  { name: 'Answer', cell: ({ attempt }) => answerBadge(attempt) },
-  {
-    name: 'Took',
-    isNumber: true,
-    cell: ({ attempt: { durationMs } }) => (durationMs === null ? null : shownMs(durationMs)),
-  },
-  {
-    name: 'Meaning',
-    cell: ({ attempt: { diagnosis, error } }) =>
-      diagnosis === null ? (error ?? 'Delivered.') : DIAGNOSES[diagnosis].meaning,
-  },
-];
+const ANSWER_COLUMNS: Columns<Receiver['answers']['last'][number]> = {
+  Time: ({ attempt }) => time(attempt.startedAt),
+  Client: ({ client }) => clientLink(client),
+  Notification: ({ attempt }) => webhookLink(attempt.webhookId),
+  Attempt: { number: ({ attempt }) => attempt.number },
+  Answer: ({ attempt }) => answerBadge(attempt),
+  Took: { number: ({ attempt: { durationMs } }) => (durationMs === null ? null : shownMs(durationMs)) },
+  Meaning: ({ attempt: { diagnosis, error } }) =>
+    diagnosis === null ? (error ?? 'Delivered.') : DIAGNOSES[diagnosis].meaning,
+};
 
 /** Only for clients whose Notify URL here is known. */
 function testForm(visit: Visit, clients: HostClient[]): Html | null {
@@ -137,7 +127,7 @@ function testForm(visit: Visit, clients: HostClient[]): Html | null {
   const fields = html`<label>
     Client
     <select name="client">
-      ${known.map(({ client }) => html`<option value="${client.id}">${client.name === '' ? client.id : client.name}</option>`)}
+      ${known.map(({ client }) => html`<option value="${client.id}">${client.name ?? client.id}</option>`)}
     </select>
     <span class="hint">
       A signed sample goes to the Notify URL of this client. Its header <code>X-Webhook-Test: true</code> marks it; it
@@ -155,12 +145,12 @@ function testForm(visit: Visit, clients: HostClient[]): Html | null {
 function testOutcome(test: TestResult): Html {
   const { notifyUrl, outcome, responseStatus, durationMs, error, diagnosis, responseSnippet, address } = test;
   const isGood = outcome === 'delivered';
-  return html`${notice(isGood ? 'good' : 'bad', isGood ? 'The test was accepted.' : html`<strong>The test failed: ${error}.</strong> ${diagnosis?.meaning ?? null} ${diagnosis?.remedy ?? null}`)}
-  ${facts([
-    ['sent to', notifyUrl],
-    ['status', responseStatus],
-    ['took', shownMs(durationMs)],
-    ['address', address],
-    ['answer', responseSnippet && html`<pre>${responseSnippet}</pre>`],
-  ])}`;
+  return html`${notice(isGood ? 'good' : 'bad', isGood ? 'The test was accepted.' : html`<strong>The test failed: ${error}.</strong> ${diagnosis?.meaning} ${diagnosis?.remedy}`)}
+  ${facts({
+    'sent to': notifyUrl,
+    status: responseStatus,
+    took: shownMs(durationMs),
+    address: address,
+    answer: responseSnippet && html`<pre>${responseSnippet}</pre>`,
+  })}`;
 }

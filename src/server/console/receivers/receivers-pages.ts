@@ -4,9 +4,9 @@ import { type Html, html } from '../../../http/html.js';
 import { notFound, unprocessable } from '../../../http/problem.js';
 import { type TestResult, TestNotifications } from '../../../webhooks/api/test-notifications.js';
 import { HOST_LENGTH } from '../../../webhooks/contact/failing-host.entity.js';
-import { LAST_DAY, LAST_WEEK, type Range } from '../figures/periods.js';
+import { LAST_DAY, LAST_WEEK, type Range } from '../figures/figures.js';
 import type { Page, View, Visit } from '../frame/pages.js';
-import { type Column, notice, receiverLink, table, time } from '../frame/parts.js';
+import { type Columns, notice, receiverLink, table, time } from '../frame/parts.js';
 import { FIGURES, noAttempts, reasonOf, receiverPage } from './receiver-page.js';
 import { type ListedHost, MAX_HOSTS, ReceiversData } from './receivers-data.js';
 
@@ -42,8 +42,9 @@ export class ReceiversPages {
   private async show(visit: Visit, test: TestResult | null = null): Promise<View> {
     const host = hostOf(visit);
     const range = rangeOf(visit.query.range);
-    const shown = { ranges: rangeLinks(visit.path, range), range, test, receiver: await this.data.of(host, range) };
-    return { title: `Receiver ${host}`, section: 'receivers', body: receiverPage(visit, shown) };
+    const shown = { range, ranges: rangeLinks(visit.path, range), test };
+    const body = receiverPage(visit, await this.data.of(host, range), shown);
+    return { title: `Receiver ${host}`, section: 'receivers', body };
   }
 
   /** Its result is not stored, so the answer itself shows it. */
@@ -59,7 +60,7 @@ export class ReceiversPages {
 }
 
 /** No host of a URL contains a space or a control character, and Postgres refuses NUL. */
-function hostOf({ params: { host = '' } }: Visit): string {
+function hostOf({ id: host }: Visit): string {
   if (host.length > HOST_LENGTH || /[\s\p{Cc}]/u.test(host)) throw notFound('there is no such receiver');
   return host;
 }
@@ -67,7 +68,7 @@ function hostOf({ params: { host = '' } }: Visit): string {
 /** The ranges that a page offers, by the value in its address. */
 const RANGE_NAMES: Record<string, Range> = { '24h': LAST_DAY, '7d': LAST_WEEK };
 
-const rangeOf = (given: unknown): Range => (given === '7d' ? LAST_WEEK : LAST_DAY);
+const rangeOf = (given: string | undefined): Range => (given === '7d' ? LAST_WEEK : LAST_DAY);
 
 /** Links to the other ranges of the same page. */
 const rangeLinks = (path: string, current: Range): Html =>
@@ -85,12 +86,12 @@ const receivers = (hosts: ListedHost[], range: Range): Html =>
       The hosts of Notify URLs, those with the most failed attempts first. p50 and p95 are of the time of an attempt.
     </p>
     ${table(COLUMNS, hosts, noAttempts(range))}
-    ${hosts.length === MAX_HOSTS ? html`<p class="dim">Only ${MAX_HOSTS} receivers are shown.</p>` : null}`;
+    ${hosts.length === MAX_HOSTS && html`<p class="dim">Only ${MAX_HOSTS} receivers are shown.</p>`}`;
 
-const COLUMNS: Column<ListedHost>[] = [
-  { name: 'Receiver', cell: ({ host }) => receiverLink(host) },
-  { name: 'Clients', isNumber: true, cell: ({ clients }) => clients },
+const COLUMNS: Columns<ListedHost> = {
+  Receiver: ({ host }) => receiverLink(host),
+  Clients: { number: ({ clients }) => clients },
   ...FIGURES,
-  { name: 'Failing since', cell: ({ failing }) => time(failing?.failingSince ?? null) },
-  { name: 'Why', cell: ({ failing }) => failing && reasonOf(failing) },
-];
+  'Failing since': ({ failing }) => time(failing && failing.failingSince),
+  Why: ({ failing }) => failing && reasonOf(failing),
+};
