@@ -3,7 +3,6 @@ import { AUDIT_ACTIONS, type AuditAction, type AuditEvent } from '../../../audit
 import { type Html, html } from '../../../http/html.js';
 import { ID, timeOfId } from '../../../values/identifier.js';
 import { ClientDirectory } from '../clients/client-directory.js';
-import { hrefOf, isSearchable } from '../frame/fields.js';
 import {
   choice,
   type Filter,
@@ -11,10 +10,12 @@ import {
   type FilterFields,
   filterForm,
   hasFault,
+  hrefOf,
+  isSearchable,
   moment,
   MOMENT_HINT,
   readFilter,
-} from '../frame/filter.js';
+} from '../frame/fields.js';
 import type { Page, View, Visit } from '../frame/pages.js';
 import { type Columns, notice, pager, table, time } from '../frame/parts.js';
 import { type AuditCriteria, AuditSearch } from './audit-search.js';

@@ -8,7 +8,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { Member } from '../../../members/member.entity.js';
 import { firstIdAt } from '../../../values/identifier.js';
 import { clientNames } from '../../../webhooks/search/webhook-list.js';
-import type { Filter } from '../frame/filter.js';
+import type { Filter } from '../frame/fields.js';
 import { namedIds, type Names } from './audit-words.js';
 
 /** What events are searched for. */

@@ -1,4 +1,5 @@
 import { type Html, html } from '../../../http/html.js';
+import { parseDuration } from '../../../values/duration.js';
 
 /** The address of a page with these fields. Empty ones are left out. */
 export function hrefOf(path: string, fields: Record<string, string>): string {
@@ -72,3 +73,94 @@ const INVALID = html`aria-invalid="true"`;
 
 const hintAndFault = (hint: string | undefined, fault: string | undefined): Html =>
   html`${hint && html`<span class="hint">${hint}</span>`} ${fault && html`<span class="field-fault">${fault}</span>`}`;
+
+/** A field of a filter: how it is shown, and what its text means. */
+export interface FilterField<Value> {
+  /** Null: the field is hidden. */
+  label: string | null;
+  /** The values to choose one of, with their texts. */
+  options?: Record<string, string>;
+  /** Null if the text means nothing. */
+  read(text: string, now: number): Value | null;
+  /** What is wrong with such a text. */
+  fault: string;
+}
+
+export type FilterFields<Values> = { [Name in keyof Values]: FilterField<Values[Name]> };
+
+/** A filter as it is in the address of its page, without white space around its texts, and what it means. */
+export interface Filter<Values> {
+  given: { [Name in keyof Values]: string };
+  /** Null: any, because the field is empty, or because it has a fault. */
+  values: { [Name in keyof Values]: Values[Name] | null };
+  faults: { [Name in keyof Values]?: string };
+}
+
+type Times = { since: number; until: number };
+
+/** Reads a filter, which has two times. */
+export function readFilter<Values extends Times>(
+  fields: FilterFields<Values>,
+  input: Record<string, string>,
+  now: number,
+): Filter<Values> {
+  const filter = { given: {}, values: {}, faults: {} } as Filter<Values>;
+  for (const name in fields) {
+    const text = input[name]?.trim() ?? '';
+    const value = text === '' ? null : fields[name].read(text, now);
+    filter.given[name] = text;
+    filter.values[name] = value;
+    if (text !== '' && value === null) filter.faults[name] = fields[name].fault;
+  }
+  const { since, until } = filter.values;
+  if (since !== null && until !== null && until <= since) filter.faults.until = 'Must be later than the beginning.';
+  return filter;
+}
+
+export const hasFault = ({ faults }: Filter<Times>): boolean => Object.keys(faults).length > 0;
+
+export function filterForm<Values>(
+  path: string,
+  fields: FilterFields<Values>,
+  { given, faults }: Filter<Values>,
+): Html {
+  const shown = (Object.keys(fields) as (keyof Values & string)[]).map((name) => {
+    const { label, options } = fields[name];
+    if (label === null) return given[name] !== '' && hiddenField(name, given[name]);
+    const field = { name, label, value: given[name], fault: faults[name] };
+    return options ? selectField(field, { '': 'any', ...options }) : textField(field);
+  });
+  return html`<form class="filter" method="get" action="${path}">
+    ${shown} <button>Filter</button>
+    <a class="button" href="${path}">Clear</a>
+  </form>`;
+}
+
+/** A field that is one of a list. */
+export const choice = <Value extends string>(label: string, options: Record<Value, string>): FilterField<Value> => ({
+  label,
+  options,
+  read: (text) => (Object.hasOwn(options, text) ? (text as Value) : null),
+  fault: 'Choose one of the list.',
+});
+
+export const MOMENT_HINT = 'a duration like 24h, or a time in UTC like 2026-01-31 or 2026-01-31 18:00';
+
+/** A field with a time in UTC, or a duration before now. */
+export const moment = (label: string): FilterField<number> => ({
+  label,
+  read: momentOf,
+  fault: `Give ${MOMENT_HINT}.`,
+});
+
+const TIME = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?))?(?:Z| ?UTC)?$/;
+
+/** In milliseconds since 1970. Null if the text is neither a time nor a duration. */
+function momentOf(text: string, now: number): number | null {
+  const ago = parseDuration(text);
+  if (ago !== null) return now - ago;
+  const [, day, clock = '00:00'] = TIME.exec(text) ?? [];
+  const ms = day === undefined ? Number.NaN : Date.parse(`${day}T${clock}Z`);
+  const isReal = !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(day ?? '');
+  return isReal ? ms : null;
+}

@@ -5,8 +5,7 @@ import { ANY_WEBHOOK, type WebhookCriteria } from '../../../webhooks/search/webh
 import { type DiagnosisCode, DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
 import { ClientDirectory } from '../clients/client-directory.js';
-import { hrefOf } from '../frame/fields.js';
-import { choice, type Filter, type FilterFields, hasFault, moment, readFilter } from '../frame/filter.js';
+import { choice, type Filter, type FilterFields, hasFault, hrefOf, moment, readFilter } from '../frame/fields.js';
 
 export const NOTIFICATIONS_PATH = '/ops/notifications';
 

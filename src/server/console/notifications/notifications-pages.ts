@@ -4,8 +4,7 @@ import { badRequest } from '../../../http/problem.js';
 import { ID, timeOfId } from '../../../values/identifier.js';
 import { type WebhookPage, WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
-import { hiddenField } from '../frame/fields.js';
-import { filterForm, MOMENT_HINT } from '../frame/filter.js';
+import { filterForm, hiddenField, MOMENT_HINT } from '../frame/fields.js';
 import type { Page, View, Visit } from '../frame/pages.js';
 import { clientLink, emptyState, notice, pager, time } from '../frame/parts.js';
 import {

@@ -28,8 +28,8 @@ export interface UrlAnswers {
   last: WebhookAttempt;
 }
 
-/** The ranges that the pages offer. */
-export const RANGES = [LAST_DAY, LAST_WEEK];
+/** The ranges that the pages offer, by the value in their addresses. */
+export const RANGES: Record<string, Range> = { '24h': LAST_DAY, '7d': LAST_WEEK };
 
 export const MAX_HOSTS = 200;
 export const MAX_CLIENTS = 50;
@@ -43,7 +43,9 @@ const MAX_URLS = 50;
 
 @Injectable()
 export class ReceiversData {
-  private readonly lists = new Map(RANGES.map((range) => [range, new CachedQuery(() => this.readList(range))]));
+  private readonly lists = new Map(
+    Object.values(RANGES).map((range) => [range, new CachedQuery(() => this.readList(range))]),
+  );
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
