@@ -18,9 +18,9 @@ export class BacklogGauges {
         registers: [registry],
         collect: async function () {
           const samples = await read();
-          this.reset();
-          // A gauge without labels is 0 after a reset.
-          this.remove();
+          // A gauge without labels would be 0 after a reset.
+          if (labelNames.length === 0) this.remove();
+          else this.reset();
           for (const [labels, value] of samples) this.set(labels, value);
         },
       });
