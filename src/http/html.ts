@@ -3,15 +3,15 @@ export class Html {
   constructor(readonly text: string) {}
 }
 
-type Part = Html | string | number | null | Part[];
+type Part = Html | string | number | null | undefined | false | Part[];
 
-/** A template tag that escapes its values, except {@link Html} values. Null becomes an empty string. */
+/** A template tag that escapes its values, except {@link Html} values. Null, undefined and false become an empty string. */
 export function html(strings: TemplateStringsArray, ...values: Part[]): Html {
-  return new Html(strings.map((text, index) => text + render(values[index] ?? null)).join(''));
+  return new Html(strings.map((text, index) => text + render(values[index])).join(''));
 }
 
 function render(value: Part): string {
-  if (value === null) return '';
+  if (value === null || value === undefined || value === false) return '';
   if (Array.isArray(value)) return value.map(render).join('');
   return value instanceof Html ? value.text : escapeHtml(String(value));
 }

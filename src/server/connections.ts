@@ -2,6 +2,7 @@ import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } 
 import { BlockList, isIPv6, type Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { sendOAuthError, sendProblem } from '../http/error-response.js';
 import { countHeader, newRequestId, plainAddress, REQUEST_ID_HEADER, requestIdOf } from '../http/exchange.js';
 import { isAuthPath, NO_STORE, pathOf } from '../http/oauth-route.js';
 import { badRequest, Problem } from '../http/problem.js';
@@ -66,16 +67,10 @@ function logged(status: number, requestId: string): string {
 
 /** Answers a URL that the router cannot parse. */
 export function answerBadUrl(_: Error, request: FastifyRequest, reply: FastifyReply): void {
-  const description = 'the URL is malformed or too long';
+  const problem = badRequest('the URL is malformed or too long');
   reply.header(REQUEST_ID_HEADER, logged(400, request.id));
-  if (isAuthPath(pathOf(request.raw.url ?? ''))) {
-    reply.status(400).headers(NO_STORE).send({ error: 'invalid_request', error_description: description });
-    return;
-  }
-  reply
-    .status(400)
-    .type('application/problem+json')
-    .send(JSON.stringify({ type: 'about:blank', title: 'Bad Request', status: 400, detail: description }));
+  if (isAuthPath(pathOf(request.raw.url ?? ''))) sendOAuthError(reply, 'invalid_request', problem);
+  else sendProblem(reply, problem);
 }
 
 /**

@@ -46,8 +46,9 @@ const TIMEOUT_CHECK_MS = 1_000;
 export async function createHttpApplication(config: Config, logger: Logger): Promise<NestFastifyApplication> {
   const trusts = trustOf(config.trustProxy);
   const adapter = createAdapter(trusts);
-  takeTurns(adapter.getInstance() as unknown as FastifyInstance);
-  const routes = recordRoutes(adapter.getInstance() as unknown as FastifyInstance);
+  const server = adapter.getInstance() as unknown as FastifyInstance;
+  takeTurns(server);
+  const routes = recordRoutes(server);
   const app = await NestFactory.create<NestFastifyApplication>(ServerModule.forRole(config), adapter, {
     abortOnError: false,
     logger: new NestLogger(logger),
@@ -60,13 +61,13 @@ export async function createHttpApplication(config: Config, logger: Logger): Pro
     ),
   );
   registerBodyParsers(app, BODY_LIMIT_BYTES);
-  answerExpectations(server(app).server);
-  traceRequests(server(app), isPolled);
-  warnOfIgnoredHeader(server(app), trusts);
-  observeRequests(server(app), app.get(MetricsRegistry, { strict: false }));
-  addHooks(app, config);
-  mountConsole(app, server(app));
-  mountDashboard(app, server(app));
+  answerExpectations(server.server);
+  traceRequests(server, isPolled);
+  warnOfIgnoredHeader(server, trusts);
+  observeRequests(server, app.get(MetricsRegistry, { strict: false }));
+  addHooks(app, server, config);
+  mountConsole(app, server);
+  mountDashboard(app, server);
   return app;
 }
 
@@ -93,21 +94,18 @@ function createAdapter(trustProxy: Trust): FastifyAdapter {
   });
 }
 
-const server = (app: NestFastifyApplication): FastifyInstance =>
-  app.getHttpAdapter().getInstance() as unknown as FastifyInstance;
-
 /** Adds the checks that run before the body is read: Host header, operator, client credentials, media type. */
-function addHooks(app: NestFastifyApplication, config: Config): void {
+function addHooks(app: NestFastifyApplication, server: FastifyInstance, config: Config): void {
   const authentication = isApi(config) ? app.get(ClientAuthentication, { strict: false }) : null;
   const access = app.get(OperatorAccess, { strict: false });
   const drain = app.get(Drain, { strict: false });
   // Without this header Node would keep such a connection open for as long as the client likes.
-  server(app).addHook('onSend', (_, reply, payload, done) => {
+  server.addHook('onSend', (_, reply, payload, done) => {
     if (drain.hasBegun) reply.header('connection', 'close');
     done(null, payload);
   });
   // With a callback instead of a promise where nothing is waited for: this runs for every request.
-  server(app).addHook('onRequest', (request, reply, done) => {
+  server.addHook('onRequest', (request, reply, done) => {
     if (isBelowOps(request)) {
       void checked(request, reply, async () => {
         checkHost(request, config);

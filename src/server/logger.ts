@@ -106,41 +106,22 @@ export class NestLogger implements LoggerService {
     this.audit = logger.level === 'silent' ? logger : logger.child({}, { level: 'info' });
   }
 
-  log(message: unknown, ...rest: unknown[]): void {
-    this.write('info', message, rest);
-  }
+  readonly log = this.at('info');
+  readonly error = this.at('error');
+  readonly warn = this.at('warn');
+  readonly debug = this.at('debug');
+  readonly verbose = this.at('trace');
+  readonly fatal = this.at('fatal');
 
-  error(message: unknown, ...rest: unknown[]): void {
-    this.write('error', message, rest);
-  }
-
-  warn(message: unknown, ...rest: unknown[]): void {
-    this.write('warn', message, rest);
-  }
-
-  debug(message: unknown, ...rest: unknown[]): void {
-    this.write('debug', message, rest);
-  }
-
-  verbose(message: unknown, ...rest: unknown[]): void {
-    this.write('trace', message, rest);
-  }
-
-  fatal(message: unknown, ...rest: unknown[]): void {
-    this.write('fatal', message, rest);
-  }
-
-  private write(
-    level: 'info' | 'error' | 'warn' | 'debug' | 'trace' | 'fatal',
-    message: unknown,
-    rest: unknown[],
-  ): void {
-    const context = rest.at(-1);
-    const shown = isNestNoise(level, String(context)) ? 'debug' : level;
-    if (message instanceof Error) this.logger[shown](message.stack ?? message.message);
-    else if (typeof message === 'object' && message !== null)
-      (context === AUDIT_CONTEXT ? this.audit : this.logger)[shown]({ context, ...message });
-    else this.logger[shown]({ context }, String(message));
+  private at(level: 'info' | 'error' | 'warn' | 'debug' | 'trace' | 'fatal') {
+    return (message: unknown, ...rest: unknown[]): void => {
+      const context = rest.at(-1);
+      const shown = isNestNoise(level, String(context)) ? 'debug' : level;
+      if (message instanceof Error) this.logger[shown](message.stack ?? message.message);
+      else if (typeof message === 'object' && message !== null)
+        (context === AUDIT_CONTEXT ? this.audit : this.logger)[shown]({ context, ...message });
+      else this.logger[shown]({ context }, String(message));
+    };
   }
 }
 

@@ -16,15 +16,11 @@ import { AuditPages } from './audit/audit-pages.js';
 import { AuditSearch } from './audit/audit-search.js';
 import { ClientDetailsReader } from './clients/client-details.js';
 import { ClientDirectory } from './clients/client-directory.js';
-import { ClientFactsReader } from './clients/client-facts.js';
 import { ClientPages } from './clients/client-pages.js';
 import { ClientsPages } from './clients/clients-pages.js';
-import { NewClients } from './clients/new-clients.js';
-import { RecentOrders } from './clients/recent-orders.js';
 import { mountPages, type Page } from './frame/pages.js';
 import { HealthData } from './health/health-data.js';
 import { HealthPages } from './health/health-pages.js';
-import { MemberDirectory } from './members/member-directory.js';
 import { MembersPages } from './members/members-pages.js';
 import { NotificationFilters } from './notifications/notification-filter.js';
 import { NotificationsPages } from './notifications/notifications-pages.js';
@@ -72,12 +68,8 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
     OverviewData,
     ReceiversData,
     ClientDirectory,
-    ClientFactsReader,
     ClientDetailsReader,
-    NewClients,
-    RecentOrders,
     NotificationFilters,
-    MemberDirectory,
     AuditSearch,
     HealthData,
     ProcessList,

@@ -36,22 +36,20 @@ const PAUSED = 'paused' as JobType;
 /** Due webhooks in the database and jobs in the queues. Null where there was no answer in time. */
 @Injectable()
 export class Backlog {
-  readonly due: CachedQuery<Due>;
-  readonly queues: CachedQuery<QueueDepth[]>;
-  /** Whether the queue accepts jobs. */
-  readonly isQueueUp: CachedQuery<true>;
+  readonly queries = {
+    due: new CachedQuery(() => dueNow(this.dataSource)),
+    queues: new CachedQuery(() => Promise.all([this.deliveries, this.retryRuns, this.purges].map(depthOf))),
+    /** Whether the queue accepts jobs. */
+    isQueueUp: new CachedQuery(() => this.connections.probe().then(() => true)),
+  };
 
   constructor(
-    @Inject(USHER_DATA_SOURCE) dataSource: DataSource,
-    @InjectQueue(WEBHOOK_QUEUE) deliveries: Queue,
-    @InjectQueue(RETRY_RUN_QUEUE) retryRuns: Queue,
-    @InjectQueue(PURGE_QUEUE) purges: Queue,
-    @Inject(QUEUE_CONNECTIONS) connections: QueueConnections,
-  ) {
-    this.due = new CachedQuery(() => dueNow(dataSource));
-    this.queues = new CachedQuery(() => Promise.all([deliveries, retryRuns, purges].map(depthOf)));
-    this.isQueueUp = new CachedQuery(() => connections.probe().then(() => true));
-  }
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    @InjectQueue(WEBHOOK_QUEUE) private readonly deliveries: Queue,
+    @InjectQueue(RETRY_RUN_QUEUE) private readonly retryRuns: Queue,
+    @InjectQueue(PURGE_QUEUE) private readonly purges: Queue,
+    @Inject(QUEUE_CONNECTIONS) private readonly connections: QueueConnections,
+  ) {}
 }
 
 /** Reads only the index usher_webhook_due. A database that cannot be written to counts as down. */
@@ -80,8 +78,8 @@ async function depthOf(queue: Queue): Promise<QueueDepth> {
 async function limitOf(queue: Queue): Promise<string | null> {
   const [concurrency, rate] = await Promise.all([queue.getGlobalConcurrency(), queue.getGlobalRateLimit()]);
   const limits = [
-    concurrency === null ? null : `at most ${concurrency} at a time`,
-    rate === null ? null : `at most ${rate.max} in ${rate.duration} ms`,
-  ].filter((limit) => limit !== null);
-  return limits.length === 0 ? null : limits.join(', ');
+    concurrency !== null && `at most ${concurrency} at a time`,
+    rate !== null && `at most ${rate.max} in ${rate.duration} ms`,
+  ];
+  return limits.filter(Boolean).join(', ') || null;
 }

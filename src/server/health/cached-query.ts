@@ -42,3 +42,15 @@ export class CachedQuery<T> {
     }
   }
 }
+
+export type Answers<Queries> = {
+  [Name in keyof Queries]: Queries[Name] extends CachedQuery<infer T> ? T | null : never;
+};
+
+/** The answers of several queries, by their names. */
+export async function answersOf<Queries extends Record<string, CachedQuery<unknown>>>(
+  queries: Queries,
+): Promise<Answers<Queries>> {
+  const answers = Object.entries(queries).map(async ([name, query]) => [name, await query.get()] as const);
+  return Object.fromEntries(await Promise.all(answers)) as Answers<Queries>;
+}

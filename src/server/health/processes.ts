@@ -27,9 +27,11 @@ const FORGOTTEN_MS = 3_600_000;
 const FAREWELL_MS = 1_000;
 const NAME_LENGTH = 255;
 
+export type ListedProcess = ServiceProcess & { isAlive: boolean };
+
 export interface Processes {
   /** Those of the server that run, and those that stopped without a word within an hour. */
-  processes: (ServiceProcess & { isAlive: boolean })[];
+  processes: ListedProcess[];
   /** Workers of deliveries, of applications too, as Redis lists their connections. Null: only the table knows. */
   connectedWorkers: number | null;
 }
@@ -38,7 +40,7 @@ export interface Processes {
 @Injectable()
 export class ProcessList implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly id: string;
-  readonly all: CachedQuery<Processes>;
+  readonly all = new CachedQuery(() => this.read());
   private readonly logger = new Logger('health');
   private timer: NodeJS.Timeout | null = null;
   private startedAt: number | null = null;
@@ -50,7 +52,6 @@ export class ProcessList implements OnApplicationBootstrap, BeforeApplicationShu
     @InjectQueue(WEBHOOK_QUEUE) private readonly deliveries: Queue,
   ) {
     this.id = newId(config.environment, Date.now());
-    this.all = new CachedQuery(() => this.read());
   }
 
   async onApplicationBootstrap(): Promise<void> {

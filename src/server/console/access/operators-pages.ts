@@ -4,10 +4,10 @@ import { conflict } from '../../../http/problem.js';
 import { MAX_OPERATOR_NAME_LENGTH, type Operator, type OperatorRole } from '../../../operators/operator.entity.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
 import { randomAlphanumeric } from '../../../values/identifier.js';
-import { hrefOf, selectField, textField } from '../fields/fields.js';
+import { hrefOf, selectField, textField } from '../frame/fields.js';
 import { PASSWORD_PATH, SIGN_IN_PATH } from '../frame/frame.js';
 import type { Page, View, Visit } from '../frame/pages.js';
-import { copiedId, facts, notice, stateOf, table, time } from '../frame/parts.js';
+import { type Columns, copiedId, facts, notice, stateOf, table, time } from '../frame/parts.js';
 import { signedInOf } from '../frame/signed-in.js';
 
 const PATH = '/ops/operators';
@@ -15,8 +15,8 @@ const PATH = '/ops/operators';
 const PASSWORD_LENGTH = 20;
 
 const ROLES: Record<OperatorRole, string> = {
-  operator: 'reads everything and makes changes',
-  viewer: 'reads everything and changes nothing',
+  operator: 'operator: reads everything and makes changes',
+  viewer: 'viewer: reads everything and changes nothing',
 };
 
 /** The people who use the console. */
@@ -63,7 +63,7 @@ export class OperatorsPages {
         },
         enable: {
           button: 'Enable',
-          run: (_, visit) => this.operators.setDisabled(nameOf(visit), false, visit.actor),
+          run: (_, { id, actor }) => this.operators.setDisabled(id, false, actor),
         },
       },
     },
@@ -71,33 +71,33 @@ export class OperatorsPages {
 
   private async list(visit: Visit): Promise<View> {
     const ofSettings = { name: this.operators.firstName, role: 'operator', disabledAt: null, createdAt: null } as const;
-    const name = { ...visit.field('create', 'name', ''), label: 'Name', maxLength: MAX_OPERATOR_NAME_LENGTH };
-    const form = visit.form('create', html`${textField({ ...name, isRequired: true })} ${roleField('operator')}`);
+    const name = { name: 'name', label: 'Name', value: '', maxLength: MAX_OPERATOR_NAME_LENGTH, isRequired: true };
+    const form = visit.form('create', html`${textField(visit.field('create', name))} ${roleField('operator')}`);
     const card = html`<section class="card">
       <h2>New operator</h2>
       <p class="dim">The next page shows a password, once. The operator changes it after the first sign-in.</p>
       ${form}
     </section>`;
-    const body = html`${table<Listed>(COLUMNS, [ofSettings, ...(await this.operators.list())])} ${form && card}`;
+    const body = html`${table(COLUMNS, [ofSettings, ...(await this.operators.list())])} ${form && card}`;
     return { title: 'Operators', section: 'operators', body };
   }
 
   private async show(visit: Visit): Promise<View> {
-    const operator = await this.operators.get(nameOf(visit));
+    const operator = await this.operators.get(visit.id);
     const { name, role, createdAt, disabledAt } = operator;
     const own = html`<p>
       This is you. <a href="${PASSWORD_PATH}">Change your password</a>. Another operator can change the rest.
     </p>`;
     const body = html`<section class="card">
-        ${facts([
-          ['State', stateOf(disabledAt)],
-          ['Role', `${role}: ${ROLES[role]}`],
-          ['Created', time(createdAt)],
-          ['Disabled', disabledAt === null ? null : time(disabledAt)],
-          ['Changes', html`<a href="${hrefOf('/ops/audit', { actor: `operator:${name}` })}">in the audit</a>`],
-        ])}
+        ${facts({
+          State: stateOf(disabledAt),
+          Role: ROLES[role],
+          Created: time(createdAt),
+          Disabled: disabledAt && time(disabledAt),
+          Changes: html`<a href="${hrefOf('/ops/audit', { actor: `operator:${name}` })}">in the audit</a>`,
+        })}
       </section>
-      ${isOwn(visit, name) ? own : visit.mayChange ? changes(visit, operator) : null}`;
+      ${isOwn(visit) ? own : visit.mayChange && changes(visit, operator)}`;
     return { title: `Operator ${name}`, section: 'operators', body };
   }
 }
@@ -105,26 +105,15 @@ export class OperatorsPages {
 /** `createdAt` is null for the operator whom the settings name. */
 type Listed = Pick<Operator, 'name' | 'role' | 'disabledAt'> & { createdAt: number | null };
 
-const COLUMNS = [
-  {
-    name: 'Name',
-    cell: ({ name, createdAt }: Listed) =>
-      createdAt === null ? name : html`<a href="${PATH}/${encodeURIComponent(name)}">${name}</a>`,
-  },
-  { name: 'Role', cell: ({ role }: Listed) => role },
-  { name: 'State', cell: ({ disabledAt }: Listed) => stateOf(disabledAt) },
-  {
-    name: 'Created',
-    cell: ({ createdAt }: Listed) =>
-      createdAt === null ? html`<span class="dim">from OPS_USER</span>` : time(createdAt),
-  },
-];
+const COLUMNS: Columns<Listed> = {
+  Name: ({ name, createdAt }) =>
+    createdAt === null ? name : html`<a href="${PATH}/${encodeURIComponent(name)}">${name}</a>`,
+  Role: ({ role }) => role,
+  State: ({ disabledAt }) => stateOf(disabledAt),
+  Created: ({ createdAt }) => (createdAt === null ? html`<span class="dim">from OPS_USER</span>` : time(createdAt)),
+};
 
-const roleField = (current: OperatorRole): Html =>
-  selectField(
-    { name: 'role', label: 'Role', value: current },
-    Object.entries(ROLES).map(([role, meaning]) => [role, `${role}: ${meaning}`]),
-  );
+const roleField = (current: OperatorRole): Html => selectField({ name: 'role', label: 'Role', value: current }, ROLES);
 
 function changes(visit: Visit, { role, disabledAt }: Operator): Html {
   const [access, hint] =
@@ -153,26 +142,22 @@ function changes(visit: Visit, { role, disabledAt }: Operator): Html {
 function newPassword({ name, role }: Operator, password: string): View {
   const body = html`${notice('warning', 'Copy the password now. It is not shown again.')}
     <section class="card">
-      ${facts([
-        ['Name', name],
-        ['Role', role],
-        ['Password', copiedId(password)],
-        ['Sign in at', html`<code>${SIGN_IN_PATH}</code>`],
-      ])}
+      ${facts({
+        Name: name,
+        Role: role,
+        Password: copiedId(password),
+        'Sign in at': html`<code>${SIGN_IN_PATH}</code>`,
+      })}
     </section>
     <p><a href="${PATH}">All operators</a></p>`;
   return { title: `Password of ${name}`, section: 'operators', body };
 }
 
-const nameOf = ({ params: { name = '' } }: Visit): string => name;
-
-const isOwn = ({ request }: Visit, name: string): boolean =>
-  signedInOf(request)?.name.toLowerCase() === name.toLowerCase();
+const isOwn = ({ request, id }: Visit): boolean => signedInOf(request)?.name.toLowerCase() === id.toLowerCase();
 
 /** So that nobody locks themselves out. */
 function notOwn(visit: Visit): string {
-  const name = nameOf(visit);
-  if (isOwn(visit, name))
+  if (isOwn(visit))
     throw conflict('this is your own account; another operator can disable it, change its role or its password');
-  return name;
+  return visit.id;
 }

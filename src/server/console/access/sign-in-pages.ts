@@ -5,7 +5,7 @@ import { isSealed, seal } from '../../../http/pages/form-token.js';
 import { unprocessable } from '../../../http/problem.js';
 import { OperatorSignIn } from '../../../operators/operator-sign-in.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
-import { hiddenField, textOf } from '../fields/fields.js';
+import { hiddenField } from '../frame/fields.js';
 import { FORM_FIELD } from '../frame/form.js';
 import { PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
 import type { Page, View, Visit } from '../frame/pages.js';
@@ -31,9 +31,16 @@ export class SignInPages {
       path: SIGN_IN_PATH,
       show: (visit) => {
         const returnTo = returnPath(visit.query.return_to);
-        return signedInOf(visit.request) ? returnTo : this.signInPage(visit, { returnTo, name: '', fault: null });
+        return signedInOf(visit.request) ? returnTo : this.signInPage(visit, { returnTo, name: '' });
       },
-      actions: { 'sign-in': { at: '', button: 'Sign in', kind: 'primary', answer: (_, visit) => this.signIn(visit) } },
+      actions: {
+        'sign-in': {
+          at: '',
+          button: 'Sign in',
+          kind: 'primary',
+          answer: (fields, visit) => this.signIn(fields, visit),
+        },
+      },
     },
     {
       path: SIGN_OUT_PATH,
@@ -65,13 +72,12 @@ export class SignInPages {
     },
   ];
 
-  private async signIn(visit: Visit): Promise<View | string> {
+  private async signIn(fields: Record<string, string>, visit: Visit): Promise<View | string> {
     const { request, reply } = visit;
-    const fields = (request.body ?? {}) as Record<string, unknown>;
+    const { name: given = '', password = '' } = fields;
+    const name = given.trim();
     const browser = this.sessions.formToken(request);
     const returnTo = returnPath(fields.return_to);
-    const name = textOf(fields.name);
-    const password = typeof fields.password === 'string' ? fields.password : '';
     const isValid = browser !== null && isSealed(browser, SIGN_IN_PATH, fields[FORM_FIELD], FORM_AGE_MS);
     const token = isValid ? await this.signIns.signIn({ name, password }, request) : null;
     if (token === null) {
@@ -98,10 +104,10 @@ export class SignInPages {
 
   private signInPage(
     { request, reply }: Visit,
-    { returnTo, name, fault }: { returnTo: string; name: string; fault: string | null },
+    { returnTo, name, fault }: { returnTo: string; name: string; fault?: string },
   ): View {
     const browser = this.sessions.formToken(request) ?? this.sessions.newFormToken(request, reply);
-    const body = html`${fault === null ? null : notice('bad', fault)}
+    const body = html`${fault && notice('bad', fault)}
       <form method="post" action="${SIGN_IN_PATH}" class="change">
         ${hiddenField(FORM_FIELD, seal(browser, SIGN_IN_PATH))} ${hiddenField('return_to', returnTo)}
         <label>
@@ -145,7 +151,4 @@ export class SignInPages {
   }
 }
 
-const returnPath = (given: unknown): string => {
-  const path = textOf(given);
-  return RETURN_TO.test(path) && !path.startsWith(SIGN_IN_PATH) ? path : '/ops';
-};
+const returnPath = (path = '/ops'): string => (RETURN_TO.test(path) && !path.startsWith(SIGN_IN_PATH) ? path : '/ops');

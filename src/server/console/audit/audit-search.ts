@@ -2,25 +2,24 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, In } from 'typeorm';
 import { type AuditAction, AuditEvent } from '../../../audit/audit-event.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import { boundedSearch } from '../../../database/statements/bounded-search.js';
+import { boundedSearch, type FoundIds } from '../../../database/statements/bounded-search.js';
 import { runStatement, statementFor } from '../../../database/statements/statement.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
+import { Member } from '../../../members/member.entity.js';
 import { firstIdAt } from '../../../values/identifier.js';
+import { clientNames } from '../../../webhooks/search/webhook-list.js';
+import type { Filter } from '../frame/fields.js';
+import { namedIds, type Names } from './audit-words.js';
 
-/** Which events: those that fit all fields. Null is any. Times in milliseconds since 1970. */
+/** What events are searched for. */
 export interface AuditCriteria {
   /** An actor like `operator:ops`, or a kind of actors like `operator`. */
-  actor: string | null;
-  action: AuditAction | null;
-  subject: string | null;
-  since: number | null;
-  until: number | null;
-}
-
-export interface AuditPage {
-  events: AuditEvent[];
-  next: string | null;
-  isCut: boolean;
+  actor: string;
+  action: AuditAction;
+  subject: string;
+  /** In milliseconds since 1970. */
+  since: number;
+  until: number;
 }
 
 type Parameter = (value: unknown) => string;
@@ -33,15 +32,37 @@ export class AuditSearch {
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
-  async page(criteria: AuditCriteria, before: string | null, most: number): Promise<AuditPage> {
-    const { since, until, actor, action } = criteria;
+  /** Those that fit all criteria. Null is any. */
+  async page(
+    { since, until, actor, action, subject }: Filter<AuditCriteria>['values'],
+    before: string | null,
+    most: number,
+  ): Promise<Omit<FoundIds, 'ids'> & { events: AuditEvent[] }> {
     const idAt = (ms: number | null) => (ms === null ? null : firstIdAt(this.options.environment, ms));
     const [from, end] = [idAt(since), idAt(until)];
-    const start = end === null || (before !== null && before < end) ? before : end;
+    const index = dialectOf(this.dataSource).byIndex(subject === null ? 'PRIMARY' : 'usher_audit_event_subject');
+    const inFrontOf = (last: string | null, count: number): Promise<string[]> =>
+      this.select(
+        (parameter) => [
+          subject && `subject = ${parameter(subject)}`,
+          last && `id < ${parameter(last)}`,
+          from && `id >= ${parameter(from)}`,
+        ],
+        index,
+        `LIMIT ${count}`,
+      );
+    const fitting = async (ids: string[]): Promise<string[]> =>
+      ids.length === 0
+        ? []
+        : this.select((parameter) => [
+            `id IN (${ids.map(parameter).join(', ')})`,
+            actor && actorCondition(actor, parameter),
+            action && `action = ${parameter(action)}`,
+          ]);
     const { ids, ...rest } = await boundedSearch({
-      source: (last, count) => this.ids(criteria.subject, { before: last, from, count }),
-      fitting: actor === null && action === null ? null : (ids) => this.fitting(ids, criteria),
-      before: start,
+      source: inFrontOf,
+      fitting: actor === null && action === null ? null : fitting,
+      before: end !== null && (before === null || before >= end) ? end : before,
       most,
     });
     const { manager } = this.dataSource;
@@ -50,39 +71,27 @@ export class AuditSearch {
     return { events, ...rest };
   }
 
-  private ids(
-    subject: string | null,
-    { before, from, count }: { before: string | null; from: string | null; count: number },
+  /** The names of the clients and members that events tell of. */
+  async names(events: AuditEvent[]): Promise<Names> {
+    const { manager } = this.dataSource;
+    const ids = namedIds(events);
+    const [clients, members] = await Promise.all([
+      clientNames(manager, ids.clients),
+      manager.find(Member, { select: { id: true, name: true }, where: { id: In(ids.members) } }),
+    ]);
+    return { clients, members: new Map(members.map(({ id, name }) => [id, name])) };
+  }
+
+  private async select(
+    conditionsOf: (parameter: Parameter) => (string | null)[],
+    index = '',
+    limit = '',
   ): Promise<string[]> {
-    return this.select((parameter) => {
-      const conditions = [
-        ...(subject === null ? [] : [`subject = ${parameter(subject)}`]),
-        ...(before === null ? [] : [`id < ${parameter(before)}`]),
-        ...(from === null ? [] : [`id >= ${parameter(from)}`]),
-      ];
+    const statement = statementFor(this.dataSource, (parameter) => {
+      const conditions = conditionsOf(parameter).filter((condition) => condition !== null);
       const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
-      const index = subject === null ? 'PRIMARY' : 'usher_audit_event_subject';
-      return `${dialectOf(this.dataSource).byIndex(index)} ${where} ORDER BY id DESC LIMIT ${count}`;
+      return `SELECT id FROM ${tableOf(this.dataSource, AuditEvent)} ${index} ${where} ORDER BY id DESC ${limit}`;
     });
-  }
-
-  private async fitting(ids: string[], { actor, action }: AuditCriteria): Promise<string[]> {
-    if (ids.length === 0) return [];
-    return this.select((parameter) => {
-      const conditions = [
-        `id IN (${ids.map(parameter).join(', ')})`,
-        ...(actor === null ? [] : [actorCondition(actor, parameter)]),
-        ...(action === null ? [] : [`action = ${parameter(action)}`]),
-      ];
-      return `WHERE ${conditions.join(' AND ')} ORDER BY id DESC`;
-    });
-  }
-
-  private async select(write: (parameter: Parameter) => string): Promise<string[]> {
-    const statement = statementFor(
-      this.dataSource,
-      (parameter) => `SELECT id FROM ${tableOf(this.dataSource, AuditEvent)} ${write(parameter)}`,
-    );
     return (await runStatement(this.dataSource, statement)).rows.map(({ id }) => String(id));
   }
 }

@@ -1,7 +1,7 @@
 import type { AuditAction, AuditDetail, AuditEvent } from '../../../audit/audit-event.entity.js';
 import { type Html, html } from '../../../http/html.js';
 import { ID } from '../../../values/identifier.js';
-import { hrefOf } from '../fields/fields.js';
+import { hrefOf } from '../frame/fields.js';
 import { clientLink, webhookLink } from '../frame/parts.js';
 
 export const AUDIT_PATH = '/ops/audit';

@@ -1,40 +1,24 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, IsNull } from 'typeorm';
-import type { AccountView } from '../../../account/account-view.js';
 import { ClientAccount } from '../../../account/client-account.js';
-import type { AuditEvent } from '../../../audit/audit-event.entity.js';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { ClientApplications } from '../../../clients/client-applications.js';
-import type { Client } from '../../../clients/client.entity.js';
 import { ClientsService } from '../../../clients/clients.service.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import type { MovieOrder } from '../../../orders/movie-order.entity.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { orderKey } from '../../../values/identifier.js';
 import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
-import { type ListedWebhook, WebhookList } from '../../../webhooks/search/webhook-list.js';
-import { type WebhookHealth, webhookHealth } from '../../../webhooks/webhook-health.js';
+import { WebhookList } from '../../../webhooks/search/webhook-list.js';
+import { webhookHealth } from '../../../webhooks/webhook-health.js';
 import { countPending, findDeliveries } from '../../../webhooks/webhook-queries.js';
-import type { OrderDelivery } from '../../../webhooks/webhook-view.js';
-import { RecentOrders } from './recent-orders.js';
+import { ClientDirectory } from './client-directory.js';
 
 const RECENT = 10;
 /** A client without a limit is counted up to here. */
 const MAX_COUNTED = 10_000;
 
-export interface ClientDetails {
-  client: Client;
-  account: AccountView;
-  isTrusted: boolean;
-  failing: FailingHost[];
-  health: WebhookHealth;
-  notifications: ListedWebhook[];
-  orders: { order: MovieOrder; key: string; delivery: OrderDelivery | null }[];
-  signInFailures: AuditEvent[];
-  pending: number;
-  limits: Pick<ResolvedOptions, 'tokenRateLimit' | 'orderRateLimit' | 'pendingWebhookLimit' | 'authFailureLimit'>;
-}
+export type ClientDetails = Awaited<ReturnType<ClientDetailsReader['read']>>;
 
 /** All that the page of a client shows. Each query reads a bounded part of an index. */
 @Injectable()
@@ -45,13 +29,13 @@ export class ClientDetailsReader {
     private readonly account: ClientAccount,
     private readonly applications: ClientApplications,
     private readonly list: WebhookList,
-    private readonly recentOrders: RecentOrders,
+    private readonly directory: ClientDirectory,
     private readonly audit: AuditLog,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
   /** 404 if there is no client with this id. */
-  async read(id: string): Promise<ClientDetails> {
+  async read(id: string) {
     const client = await this.clients.get(id);
     const { pendingWebhookLimit } = this.options;
     const failures = { subject: `client:${id}`, action: 'client.authentication-failed', limit: RECENT } as const;
@@ -67,27 +51,17 @@ export class ClientDetailsReader {
     ]);
     const isTrusted = application?.isTrusted ?? false;
     const limits = this.options;
-    return {
-      client,
-      account,
-      isTrusted,
-      failing,
-      health,
-      notifications: webhooks,
-      orders,
-      signInFailures,
-      pending,
-      limits,
-    };
+    return { client, account, isTrusted, failing, health, webhooks, orders, signInFailures, pending, limits };
   }
 
-  private async orders(id: string): Promise<ClientDetails['orders']> {
-    const orders = await this.recentOrders.of(id, RECENT);
-    const keys = orders.map((order) => orderKey(order.id));
-    const deliveries = await findDeliveries(this.dataSource, id, keys);
-    return orders.map((order) => {
-      const key = orderKey(order.id);
-      return { order, key, delivery: deliveries.get(key) ?? null };
-    });
+  private async orders(id: string) {
+    const found = await this.directory.recentOrders(id, RECENT);
+    const orders = found.map((order) => ({ order, key: orderKey(order.id) }));
+    const deliveries = await findDeliveries(
+      this.dataSource,
+      id,
+      orders.map(({ key }) => key),
+    );
+    return orders.map(({ order, key }) => ({ order, key, delivery: deliveries.get(key) ?? null }));
   }
 }

@@ -1,38 +1,38 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, type EntityManager, In, type SelectQueryBuilder } from 'typeorm';
+import { type DataSource, In, IsNull } from 'typeorm';
 import { Client } from '../../../clients/client.entity.js';
-import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import { isSearchable } from '../fields/fields.js';
+import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
+import { entityOf, type Row, runStatement, statementFor } from '../../../database/statements/statement.js';
+import { MovieOrder } from '../../../orders/movie-order.entity.js';
+import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
+import { Webhook } from '../../../webhooks/webhook.entity.js';
+import { isSearchable } from '../frame/fields.js';
 
-export interface ClientPage {
-  clients: Client[];
-  /** The id of the client behind which the next page begins; null at the end. */
-  next: string | null;
-}
-
-/** Finds clients by name or id. There are far fewer of them than of anything else, so names need no index. */
+/** Finds clients by name or id, and what lists tell about them. There are far fewer of them than of anything else, so names need no index. */
 @Injectable()
 export class ClientDirectory {
-  private readonly manager: EntityManager;
+  constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
 
-  constructor(@Inject(USHER_DATA_SOURCE) { manager }: DataSource) {
-    this.manager = manager;
-  }
-
-  /** Clients whose id is `query` or whose name contains it, by name; all of them for an empty query. */
-  async page(query: string, after: string | null, most: number): Promise<ClientPage> {
+  /**
+   * Clients whose id is `query` or whose name contains it, by name; all of them for an empty query. `after` and `next` are
+   * the id of the client behind which a page begins; null at the end.
+   */
+  async page(query: string, after: string, most: number): Promise<{ clients: Client[]; next: string | null }> {
     if (!isSearchable(query)) return { clients: [], next: null };
-    const found = this.sorted(query);
-    const last = after === null ? null : await this.find(after);
+    const found = this.dataSource.manager.createQueryBuilder(Client, 'client');
+    if (query !== '')
+      found.where('(client.id = :query OR POSITION(LOWER(:query) IN LOWER(client.name)) > 0)', { query });
+    const last = await this.find(after);
     if (last)
-      found.andWhere(
-        '(LOWER(client.name) > LOWER(:lastName) OR (LOWER(client.name) = LOWER(:lastName) AND client.id > :lastId))',
-        {
-          lastName: last.name,
-          lastId: last.id,
-        },
-      );
-    const clients = await found.limit(most + 1).getMany();
+      found.andWhere('(LOWER(client.name) > LOWER(:name) OR (LOWER(client.name) = LOWER(:name) AND client.id > :id))', {
+        name: last.name,
+        id: last.id,
+      });
+    const clients = await found
+      .orderBy('LOWER(client.name)')
+      .addOrderBy('client.id')
+      .limit(most + 1)
+      .getMany();
     const shown = clients.slice(0, most);
     return { clients: shown, next: clients.length > most ? (shown.at(-1)?.id ?? null) : null };
   }
@@ -41,7 +41,7 @@ export class ClientDirectory {
   async search(text: string, most: number): Promise<Client[]> {
     const known = await this.find(text);
     if (known) return [known];
-    const { clients } = await this.page(text, null, most);
+    const { clients } = await this.page(text, '', most);
     const named = clients.filter(({ name }) => name.toLowerCase() === text.toLowerCase());
     return named.length > 0 ? named : clients;
   }
@@ -49,21 +49,57 @@ export class ClientDirectory {
   /** Null if there is no client with this id. */
   async find(id: string): Promise<Client | null> {
     if (id === '' || !isSearchable(id)) return null;
-    const client = await this.manager.findOneBy(Client, { id });
+    const client = await this.dataSource.manager.findOneBy(Client, { id });
     // MySQL ignores trailing spaces when it compares ids.
     return client?.id === id ? client : null;
   }
 
-  /** The names of clients, by id. */
-  async names(ids: string[]): Promise<Map<string, string>> {
-    const clients = await this.manager.find(Client, { select: { id: true, name: true }, where: { id: In(ids) } });
-    return new Map(clients.map(({ id, name }) => [id, name]));
+  /** Since when receivers of clients fail, in milliseconds since 1970, by client. */
+  async failingSince(clientIds: string[]): Promise<Map<string, number>> {
+    const hosts = await this.dataSource.manager.find(FailingHost, {
+      where: { clientId: In(clientIds), recoveredAt: IsNull() },
+      order: { failingSince: 'DESC' },
+    });
+    // Of several hosts of a client, the failure that began first remains.
+    return new Map(hosts.map(({ clientId, failingSince }) => [clientId, failingSince]));
   }
 
-  private sorted(query: string): SelectQueryBuilder<Client> {
-    const found = this.manager.createQueryBuilder(Client, 'client');
-    if (query !== '')
-      found.where('(client.id = :query OR POSITION(LOWER(:query) IN LOWER(client.name)) > 0)', { query });
-    return found.orderBy('LOWER(client.name)').addOrderBy('client.id');
+  /** The ids of the newest notifications of clients, by client. One entry of the index on client and id for each. */
+  async lastWebhookIds(clientIds: string[]): Promise<Map<string, string>> {
+    if (clientIds.length === 0) return new Map();
+    const byClient = dialectOf(this.dataSource).byIndex('usher_webhook_client');
+    const rows = await this.rows(
+      (parameter) => `
+        SELECT c.id, (
+          SELECT w.id FROM ${tableOf(this.dataSource, Webhook)} w ${byClient}
+          WHERE w.client_id = c.id ORDER BY w.client_id DESC, w.id DESC LIMIT 1) AS last_id
+        FROM ${tableOf(this.dataSource, Client)} c WHERE c.id IN (${clientIds.map(parameter).join(', ')})`,
+    );
+    return new Map(rows.flatMap(({ id, last_id: last }) => (last === null ? [] : [[String(id), String(last)]])));
+  }
+
+  /** The newest orders of a client. By the index of the list of orders: those that have no position in it yet, then those with the last positions. */
+  async recentOrders(clientId: string, most: number): Promise<MovieOrder[]> {
+    const { byIndex, orderBy } = dialectOf(this.dataSource);
+    const part = (condition: string, order: string[]): Promise<Row[]> =>
+      this.rows(
+        (parameter) => `
+          SELECT * FROM ${tableOf(this.dataSource, MovieOrder)} ${byIndex('usher_movie_order_list')}
+          WHERE client_id = ${parameter(clientId)} AND list_position IS ${condition}
+          ORDER BY ${order.join(', ')} LIMIT ${most}`,
+      );
+    const parts = await Promise.all([
+      part('NULL', orderBy(['list_position DESC'], ['id DESC'])),
+      part('NOT NULL', ['list_position DESC', 'id DESC']),
+    ]);
+    return parts
+      .flat()
+      .map((row) => entityOf(this.dataSource, MovieOrder, row))
+      .sort((left, right) => right.createdAt - left.createdAt)
+      .slice(0, most);
+  }
+
+  private async rows(write: (parameter: (value: unknown) => string) => string): Promise<Row[]> {
+    return (await runStatement(this.dataSource, statementFor(this.dataSource, write))).rows;
   }
 }

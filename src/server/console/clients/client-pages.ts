@@ -8,10 +8,8 @@ import { parseDuration } from '../../../values/duration.js';
 import { type TestResult, TestNotifications } from '../../../webhooks/api/test-notifications.js';
 import type { Action, Page, View, Visit } from '../frame/pages.js';
 import { ClientDetailsReader } from './client-details.js';
-import { OVERLAPS } from './client-forms.js';
-import { clientPage } from './client-page.js';
-import { CLIENTS_PATH, issued } from './clients-pages.js';
-import { applicationFields } from './new-clients.js';
+import { applicationFields, clientPage, OVERLAPS } from './client-page.js';
+import { issued } from './clients-pages.js';
 
 /** The page of one client. Each change is made by the service that the command line uses too. */
 @Injectable()
@@ -30,7 +28,7 @@ export class ClientPages {
       rename: {
         button: 'Rename',
         done: 'The client has its new name.',
-        run: ({ name = '' }, visit) => clients.rename(idOf(visit), name.trim(), visit.actor),
+        run: ({ name = '' }, { id, actor }) => clients.rename(id, name.trim(), actor),
       },
       'notify-url': {
         button: 'Set the Notify URL',
@@ -44,12 +42,12 @@ export class ClientPages {
       contact: {
         button: 'Set the contact',
         done: 'The contact is set.',
-        run: ({ contact = '' }, visit) => clients.setContact(idOf(visit), contact.trim() || null, visit.actor),
+        run: ({ contact = '' }, { id, actor }) => clients.setContact(id, contact.trim() || null, actor),
       },
       application: {
         button: 'Set grants and redirect URIs',
         done: 'Grants and redirect URIs are set.',
-        run: (fields, visit) => applications.configure(idOf(visit), applicationFields(fields), visit.actor),
+        run: (fields, { id, actor }) => applications.configure(id, applicationFields(fields), actor),
       },
       rotate: {
         button: 'Issue a new secret',
@@ -62,58 +60,59 @@ export class ClientPages {
         kind: 'danger',
         confirm: 'The integrator uses the new secret',
         done: 'Only the new secret is valid now.',
-        run: (_, visit) => rotation.finish(idOf(visit), visit.actor),
+        run: (_, { id, actor }) => rotation.finish(id, actor),
       },
       'revoke-tokens': {
         button: 'Revoke all tokens',
         kind: 'danger',
         confirm: 'The client must request new tokens',
         done: 'All tokens are revoked. Within 5 s every process refuses them.',
-        run: (_, visit) => clients.revokeTokens(idOf(visit), visit.actor),
+        run: (_, { id, actor }) => clients.revokeTokens(id, actor),
       },
       disable: {
         button: 'Disable the client',
         kind: 'danger',
         confirm: 'The client cannot use the API any more',
         done: 'The client is disabled, and its tokens are revoked.',
-        run: (_, visit) => clients.setDisabled(idOf(visit), true, visit.actor),
+        run: (_, { id, actor }) => clients.setDisabled(id, true, actor),
       },
       enable: {
         button: 'Enable the client',
         done: 'The client is enabled. It must request new tokens.',
-        run: (_, visit) => clients.setDisabled(idOf(visit), false, visit.actor),
+        run: (_, { id, actor }) => clients.setDisabled(id, false, actor),
       },
     };
-    this.pages = [{ path: `${CLIENTS_PATH}/:id`, show: (visit) => this.show(visit), actions }];
+    this.pages = [{ path: '/ops/clients/:id', show: (visit) => this.show(visit), actions }];
   }
 
   private async show(visit: Visit, test: TestResult | null = null): Promise<View> {
-    const details = await this.details.read(idOf(visit));
+    const details = await this.details.read(visit.id);
     return { title: details.client.name, section: 'clients', body: clientPage(visit, details, test) };
   }
 
-  private async setNotifyUrl({ notifyUrl = '', isTested }: Record<string, string>, visit: Visit): Promise<void> {
-    const [id, url] = [idOf(visit), notifyUrl.trim()];
-    if (isTested !== 'yes') await this.clients.setNotifyUrl(id, url, visit.actor);
-    else await this.account.setNotifyUrl(await this.clients.get(id), { notifyUrl: url }, visit.actor);
+  private async setNotifyUrl(
+    { notifyUrl = '', isTested }: Record<string, string>,
+    { id, actor }: Visit,
+  ): Promise<void> {
+    const url = notifyUrl.trim();
+    if (isTested !== 'yes') await this.clients.setNotifyUrl(id, url, actor);
+    else await this.account.setNotifyUrl(await this.clients.get(id), { notifyUrl: url }, actor);
   }
 
   /** A test is not stored, so the answer itself shows its result. */
   private async test(visit: Visit): Promise<View> {
-    const client = await this.clients.get(idOf(visit));
+    const client = await this.clients.get(visit.id);
     if (client.notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
     return this.show(visit, await this.tests.sendTo(client, client.notifyUrl));
   }
 
   /** No other page may ever show the secret. */
   private async rotate(fields: Record<string, string>, visit: Visit): Promise<View> {
-    const client = await this.clients.get(idOf(visit));
-    const [overlap] = OVERLAPS.find(([value]) => value === fields.overlap) ?? [];
-    if (overlap === undefined) throw unprocessable('choose how long both secrets are valid');
+    const client = await this.clients.get(visit.id);
+    const { overlap = '' } = fields;
+    if (!Object.hasOwn(OVERLAPS, overlap)) throw unprocessable('choose how long both secrets are valid');
     const options = { revokeTokens: fields.revokeTokens === 'yes', actor: visit.actor };
     const rotated = await this.rotation.rotate(client.id, parseDuration(overlap) ?? 0, options);
     return issued(`New secret of ${client.name}`, { client, ...rotated, quickStart: null });
   }
 }
-
-const idOf = ({ params: { id = '' } }: Visit): string => id;

@@ -1,15 +1,19 @@
 import { Inject, Injectable } from '@nestjs/common';
+import { ClientApplications } from '../../../clients/client-applications.js';
 import { type Client, MAX_CLIENT_NAME_LENGTH } from '../../../clients/client.entity.js';
+import { ClientsService } from '../../../clients/clients.service.js';
 import { type Html, html } from '../../../http/html.js';
+import { Problem } from '../../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { MAX_EMAIL_LENGTH } from '../../../values/email-address.js';
 import { timeOfId } from '../../../values/identifier.js';
-import { NOTIFY_URL_MAX_LENGTH } from '../../../values/urls/notify-url.js';
-import { hrefOf, textField, textOf } from '../fields/fields.js';
+import { hostOf, NOTIFY_URL_MAX_LENGTH } from '../../../values/urls/notify-url.js';
+import { hrefOf, textField } from '../frame/fields.js';
 import { postForm } from '../frame/form.js';
-import type { Page, View, Visit } from '../frame/pages.js';
+import { faultText, type Page, type View, type Visit } from '../frame/pages.js';
 import {
   clientLink,
+  clientPath,
   copyButton,
   facts,
   notice,
@@ -22,22 +26,23 @@ import {
   time,
 } from '../frame/parts.js';
 import { ClientDirectory } from './client-directory.js';
-import { type ClientFacts, ClientFactsReader } from './client-facts.js';
-import { applicationFieldset } from './client-forms.js';
-import { type NewClientFaults, NewClients } from './new-clients.js';
+import { applicationFields, applicationFieldset, redirectUrisField } from './client-page.js';
 import { quickStart } from './quick-start.js';
 
-export const CLIENTS_PATH = '/ops/clients';
+const CLIENTS_PATH = '/ops/clients';
 const PAGE_SIZE = 50;
 const CREATE = { button: 'Create the client', kind: 'primary' } as const;
+
+/** What is wrong with the fields of the form for a new client. */
+type Faults = Partial<Record<'name' | 'notifyUrl' | 'contact' | 'redirectUris', string>>;
 
 /** The list of clients, and the form for a new one. */
 @Injectable()
 export class ClientsPages {
   constructor(
     private readonly directory: ClientDirectory,
-    private readonly facts: ClientFactsReader,
-    private readonly newClients: NewClients,
+    private readonly clients: ClientsService,
+    private readonly applications: ClientApplications,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
@@ -47,77 +52,89 @@ export class ClientsPages {
       show: (visit) => this.list(visit),
       actions: { create: { ...CREATE, at: '', answer: (fields, visit) => this.create(fields, visit) } },
     },
-    { path: `${CLIENTS_PATH}/new`, show: (visit) => newClient(visit, {}, {}) },
+    { path: `${CLIENTS_PATH}/new`, show: (visit) => newClient(visit, null, {}) },
   ];
 
-  private async list({ query: { q, after: given }, mayChange }: Visit): Promise<View> {
-    const query = textOf(q);
-    const after = textOf(given) || null;
-    const { clients, next } = await this.directory.page(query, after, PAGE_SIZE);
-    const facts = await this.facts.of(clients.map(({ id }) => id));
+  private async list({ query: { q = '', after = '' }, mayChange }: Visit): Promise<View> {
+    const { clients, next } = await this.directory.page(q, after, PAGE_SIZE);
+    const ids = clients.map(({ id }) => id);
+    const [failingSince, lastIds] = await Promise.all([
+      this.directory.failingSince(ids),
+      this.directory.lastWebhookIds(ids),
+    ]);
+    const columns = {
+      Client: (client: Client) => clientLink(client),
+      Id: ({ id }: Client) => shortId(id),
+      State: ({ id, disabledAt }: Client) => {
+        const since = failingSince.get(id);
+        return html`${stateOf(disabledAt)}${since && html` ${statusBadge('failing')} since ${time(since)}`}`;
+      },
+      Receiver: ({ notifyUrl }: Client) =>
+        notifyUrl === null ? html`<span class="dim">no Notify URL</span>` : receiverLink(hostOf(notifyUrl)),
+      'Last notification': ({ id }: Client) => {
+        const last = lastIds.get(id);
+        return last ? time(timeOfId(last)) : null;
+      },
+      Created: ({ createdAt }: Client) => time(createdAt),
+    };
     const nothing =
-      query === '' ? 'Each integrator gets a client. Create the first one.' : 'No client has this id or name.';
+      q === '' ? 'Each integrator gets a client. Create the first one.' : 'No client has this id or name.';
     const create = html`<p class="actions"><a class="button primary" href="${CLIENTS_PATH}/new">New client</a></p>`;
     const body = html`<form class="filter" method="get" action="${CLIENTS_PATH}">
-        ${textField({ name: 'q', label: 'Name or id', value: query })} <button>Search</button>
+        ${textField({ name: 'q', label: 'Name or id', value: q })} <button>Search</button>
       </form>
-      ${mayChange ? create : null} ${table(columns(facts), clients, nothing)}
-      ${pager(
-        after === null ? null : [hrefOf(CLIENTS_PATH, { q: query }), 'First'],
-        next === null ? null : [hrefOf(CLIENTS_PATH, { q: query, after: next }), 'Next'],
-      )}`;
+      ${mayChange && create} ${table(columns, clients, nothing)}
+      ${pager((after) => hrefOf(CLIENTS_PATH, { q, after }), after, next)}`;
     return { title: 'Clients', section: 'clients', body };
   }
 
-  /** Answers with the page itself, because no other page may ever show the secret. */
+  /**
+   * All fields are checked first, so that a faulty one creates no client. Answers with the page itself, because no other
+   * page may ever show the secret.
+   */
   private async create(fields: Record<string, string>, visit: Visit): Promise<View> {
-    const result = await this.newClients.create(fields, visit.actor);
-    if ('faults' in result) return { ...newClient(visit, fields, result.faults), status: 422 };
-    const { client, secret } = result;
-    const { protocol, headers } = visit.request;
+    const [name = '', notifyUrl = '', contact = ''] = [fields.name, fields.notifyUrl, fields.contact].map((text) =>
+      text?.trim(),
+    );
+    const application = applicationFields(fields);
+    const faults: Faults = {
+      ...faultOf('name', () => this.clients.checkName(name)),
+      ...faultOf('notifyUrl', () => notifyUrl && this.clients.checkNotifyUrl(notifyUrl)),
+      ...faultOf('contact', () => contact && this.clients.checkContact(contact)),
+      ...faultOf('redirectUris', () => this.applications.checkTogether(application)),
+    };
+    if (Object.keys(faults).length > 0) return { ...newClient(visit, fields, faults), status: 422 };
+    const { actor, request } = visit;
+    const { client, secret } = await this.clients.create(name, notifyUrl || null, actor);
+    if (contact !== '') await this.clients.setContact(client.id, contact, actor);
+    if (isUnusual(application)) await this.applications.configure(client.id, application, actor);
     const { environment, publicUrl } = this.options;
-    const authUrl = publicUrl ?? `${protocol}://${headers.host ?? ''}`;
-    const hasNotifyUrl = client.notifyUrl !== null;
-    const start = quickStart({ id: client.id, secret, authUrl, environment, hasNotifyUrl });
+    const authUrl = publicUrl ?? `${request.protocol}://${request.headers.host ?? ''}`;
+    const start = quickStart({ id: client.id, secret, authUrl, environment, hasNotifyUrl: notifyUrl !== '' });
     const view = issued(`Client ${client.name} is created`, { client, secret, quickStart: start, oldValidUntil: null });
     return { ...view, status: 201 };
   }
 }
 
-const columns = (facts: Map<string, ClientFacts>) => [
-  { name: 'Client', cell: ({ id, name }: Client) => clientLink({ id, name }) },
-  { name: 'Id', cell: ({ id }: Client) => shortId(id) },
-  {
-    name: 'State',
-    cell: ({ id, disabledAt }: Client) => {
-      const since = facts.get(id)?.failingSince ?? null;
-      return html`${stateOf(disabledAt)}${since && html` ${statusBadge('failing')} since ${time(since)}`}`;
-    },
-  },
-  {
-    name: 'Receiver',
-    cell: ({ notifyUrl }: Client) =>
-      notifyUrl === null ? html`<span class="dim">no Notify URL</span>` : receiverLink(new URL(notifyUrl).host),
-  },
-  {
-    name: 'Last notification',
-    cell: ({ id }: Client) => {
-      const last = facts.get(id)?.lastWebhookId ?? null;
-      return last && time(timeOfId(last));
-    },
-  },
-  { name: 'Created', cell: ({ createdAt }: Client) => time(createdAt) },
-];
+const USUAL = { grantTypes: ['client_credentials', 'refresh_token'], isTrusted: false };
 
-const DEFAULT_GRANTS = ['client_credentials', 'refresh_token'];
+/** A new client has {@link USUAL}, and no redirect URI. */
+const isUnusual = ({ redirectUris, grantTypes }: ReturnType<typeof applicationFields>): boolean =>
+  redirectUris.length > 0 || grantTypes.length !== 2 || grantTypes.includes('authorization_code');
 
-/** The form for a new client, empty or with what was refused. */
-function newClient({ request }: Visit, fields: Record<string, string>, faults: NewClientFaults): View {
-  const isFirst = Object.keys(fields).length === 0;
-  const shown = (name: keyof NewClientFaults) => ({ name, value: fields[name] ?? '', fault: faults[name] });
-  const grants = isFirst
-    ? DEFAULT_GRANTS
-    : Object.keys(fields).flatMap((name) => (name.startsWith('grant.') ? [name.slice('grant.'.length)] : []));
+function faultOf(field: keyof Faults, check: () => unknown): Faults {
+  try {
+    check();
+    return {};
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    return { [field]: faultText(error) };
+  }
+}
+
+/** The form for a new client: empty, or with what was refused. */
+function newClient({ request }: Visit, refused: Record<string, string> | null, faults: Faults): View {
+  const shown = (name: keyof Faults) => ({ name, value: refused?.[name] ?? '', fault: faults[name] });
   const body = html`${textField({
       ...shown('name'),
       label: 'Name',
@@ -139,11 +156,14 @@ function newClient({ request }: Visit, fields: Record<string, string>, faults: N
       hint: 'Is told by e-mail when a Notify URL fails.',
       maxLength: MAX_EMAIL_LENGTH,
     })}
-    <details ${isFirst && faults.redirectUris === undefined ? null : html`open`}>
+    <details ${refused && html`open`}>
       <summary>Grants and redirect URIs</summary>
-      ${applicationFieldset(shown('redirectUris'), grants, fields.isTrusted === 'yes')}
+      ${applicationFieldset(
+        { ...redirectUrisField(''), ...shown('redirectUris') },
+        refused ? applicationFields(refused) : USUAL,
+      )}
     </details>`;
-  const form = postForm(request, { ...CREATE, action: CLIENTS_PATH, body });
+  const form = postForm(request, CLIENTS_PATH, CREATE, body);
   return { title: 'New client', section: 'clients', body: form ?? notice('bad', 'A viewer cannot create clients.') };
 }
 
@@ -161,15 +181,13 @@ export function issued(title: string, { client, secret, quickStart, oldValidUnti
   const copied = (text: string): Html => html`<code>${text}</code> ${copyButton(text)}`;
   const body = html`${notice('warning', 'Copy the secret now. It is not shown again; if it is lost, issue a new one.')}
     <section class="card">
-      ${facts([
-        ['Client', clientLink(client)],
-        ['Client id', copied(client.id)],
-        ['Client secret', copied(secret)],
-        [
-          'Old secret',
+      ${facts({
+        Client: clientLink(client),
+        'Client id': copied(client.id),
+        'Client secret': copied(secret),
+        'Old secret':
           oldValidUntil && html`valid until ${new Date(oldValidUntil).toISOString()} (${time(oldValidUntil)})`,
-        ],
-      ])}
+      })}
     </section>
     ${
       quickStart &&
@@ -179,7 +197,7 @@ export function issued(title: string, { client, secret, quickStart, oldValidUnti
         <p class="actions">${copyButton(quickStart, 'Copy the quick start')}</p>`
     }
     <p class="actions">
-      <a class="button" href="${CLIENTS_PATH}/${encodeURIComponent(client.id)}">To the client</a>
+      <a class="button" href="${clientPath(client.id)}">To the client</a>
     </p>`;
   return { title, section: 'clients', body };
 }

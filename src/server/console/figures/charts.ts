@@ -1,7 +1,6 @@
 import { type Html, html } from '../../../http/html.js';
 import type { Figures } from '../../../webhooks/figures/delivery-figures.js';
-import { ratio, shownMs, shownTime } from './numbers.js';
-import type { Point } from './periods.js';
+import { figuresOfPoints, HOUR_MS, type Point, ratio, shownMs, shownTime } from './figures.js';
 
 const WIDTH = 360;
 const HEIGHT = 150;
@@ -13,18 +12,18 @@ const INNER_HEIGHT = HEIGHT - TOP - BOTTOM;
 
 /** Attempts of each period as bars: those that succeeded below, those that failed above. */
 export function attemptsChart(points: Point[], periodMs: number): Html {
-  const most = niceMaximum(points.map(({ figures }) => figures.attempts));
-  const bar = INNER_WIDTH / points.length;
+  const largest = Math.max(0, ...points.map(({ figures }) => figures.attempts));
+  const most = niceMaximum(largest);
+  const width = INNER_WIDTH / points.length;
   const bars = points.map(({ startsAt, figures: { attempts, failures } }, index) => {
     const good = heightOf(attempts - failures, most);
     const bad = heightOf(failures, most);
-    const place = { x: rounded(LEFT + index * bar + 0.5), width: rounded(Math.max(1, bar - 1)) };
     const rect = (kind: string, y: number, height: number): Html =>
       html`<rect
         class="${kind}"
-        x="${place.x}"
+        x="${rounded(LEFT + index * width + 0.5)}"
         y="${rounded(y)}"
-        width="${place.width}"
+        width="${rounded(Math.max(1, width - 1))}"
         height="${rounded(height)}"
       ></rect>`;
     return html`<g>
@@ -32,10 +31,9 @@ export function attemptsChart(points: Point[], periodMs: number): Html {
       ${rect('good', baseline - good, good)} ${rect('bad', baseline - good - bad, bad)}
     </g>`;
   });
-  const sum = (of: (figures: Figures) => number): number => points.reduce((total, one) => total + of(one.figures), 0);
-  const attempts = sum((figures) => figures.attempts);
-  const failures = sum((figures) => figures.failures);
-  const summary = `${attempts} attempts, ${failures} failed (${ratio(attempts === 0 ? null : failures / attempts)}); at most ${Math.max(0, ...points.map(({ figures }) => figures.attempts))} in a period.`;
+  const { attempts, failures } = figuresOfPoints(points);
+  const failed = ratio(attempts === 0 ? null : failures / attempts);
+  const summary = `${attempts} attempts, ${failures} failed (${failed}); at most ${largest} in a period.`;
   return figure('Attempts', summary, html`${axes(points, periodMs, most, String)} ${bars}`, [
     ['good', 'succeeded'],
     ['bad', 'failed'],
@@ -49,31 +47,28 @@ export function timesChart(
   periodMs: number,
   of: (figures: Figures) => Figures['receipt'],
 ): Html {
-  const values = (part: 'p50' | 'p95'): (number | null)[] => points.map(({ figures }) => of(figures)[part]?.ms ?? null);
-  const [p50, p95] = [values('p50'), values('p95')];
-  const known = p95.filter((value) => value !== null);
-  const most = niceTime(known);
+  const valuesOf = (part: 'p50' | 'p95') => points.map(({ figures }) => of(figures)[part]?.ms ?? null);
+  const known = valuesOf('p95').filter((value) => value !== null);
+  const most = niceTime(Math.max(0, ...known));
   const summary =
     known.length === 0
       ? 'Nothing was measured.'
       : `p95 between ${shownMs(Math.min(...known))} and ${shownMs(Math.max(...known))}.`;
-  const lines = [
-    { kind: 'line', part: 'p50', of: p50 },
-    { kind: 'line second', part: 'p95', of: p95 },
-  ].map(
-    ({ kind, part, of: series }) =>
-      html`<g>
-        <title>${part}</title>
-        ${runsOf(series, most).map((run) => html`<polyline class="${kind}" points="${run}"></polyline>`)}
-        ${series.map((value, index) =>
-          value === null
-            ? null
-            : html`<circle class="neutral" cx="${xOf(index, series.length)}" cy="${yOf(value, most)}" r="2">
-                <title>${shownTime(points[index]?.startsAt ?? 0, periodMs)}: ${part} ${shownMs(value)}</title>
-              </circle>`,
-        )}
-      </g>`,
-  );
+  const line = (part: 'p50' | 'p95', kind: string): Html => {
+    const series = valuesOf(part);
+    return html`<g>
+      <title>${part}</title>
+      ${runsOf(series, most).map((run) => html`<polyline class="${kind}" points="${run}"></polyline>`)}
+      ${series.map(
+        (value, index) =>
+          value !== null &&
+          html`<circle class="neutral" cx="${xOf(index, series.length)}" cy="${yOf(value, most)}" r="2">
+            <title>${shownTime(points[index]?.startsAt ?? 0, periodMs)}: ${part} ${shownMs(value)}</title>
+          </circle>`,
+      )}
+    </g>`;
+  };
+  const lines = html`${line('p50', 'line')} ${line('p95', 'line second')}`;
   return figure(name, summary, html`${axes(points, periodMs, most, shownMs)} ${lines}`, [
     ['', 'p50 (solid)'],
     ['', 'p95 (dashed)'],
@@ -96,9 +91,9 @@ function runsOf(series: (number | null)[], most: number): string[] {
   return runs.filter((run) => run.length > 1).map((run) => run.join(' '));
 }
 
-/** The next of 1, 2, 5, 10, 20, … that is not below any value. */
-export function niceMaximum(values: number[]): number {
-  const most = Math.max(1, ...values);
+/** The next of 1, 2, 5, 10, 20, … that is not below the value. */
+function niceMaximum(value: number): number {
+  const most = Math.max(1, value);
   const unit = 10 ** Math.floor(Math.log10(most));
   return [1, 2, 5, 10].map((factor) => factor * unit).find((nice) => nice >= most) ?? most;
 }
@@ -107,16 +102,17 @@ const NICE_TIMES = [
   10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 60_000, 120_000, 300_000, 600_000, 1_200_000,
 ];
 
-/** The next of 10 ms, 20 ms, …, 20 s, 1 min, … that is not below any value. */
-export function niceTime(values: number[]): number {
-  const most = Math.max(0, ...values);
-  return NICE_TIMES.find((nice) => nice >= most) ?? Math.ceil(most / 3_600_000) * 3_600_000;
-}
+/** The next of 10 ms, 20 ms, …, 20 s, 1 min, … that is not below the value. */
+const niceTime = (value: number): number =>
+  NICE_TIMES.find((nice) => nice >= value) ?? Math.ceil(value / HOUR_MS) * HOUR_MS;
 
 function axes(points: Point[], periodMs: number, most: number, shown: (value: number) => string): Html {
   const levels = most === 1 ? [0, 1] : [0, most / 2, most];
-  const labels = [0, Math.floor(points.length / 2), points.length - 1];
-  const anchors = ['start', 'middle', 'end'];
+  const middle = Math.floor(points.length / 2);
+  const label = (index: number, x: number, anchor: string): Html =>
+    html`<text x="${x}" y="${HEIGHT - 5}" text-anchor="${anchor}">
+      ${shownTime(points[index]?.startsAt ?? 0, periodMs)}
+    </text>`;
   return html`${levels.map(
     (level) =>
       html`<line
@@ -128,16 +124,8 @@ function axes(points: Point[], periodMs: number, most: number, shown: (value: nu
         ></line>
         <text x="${LEFT - 4}" y="${yOf(level, most) + 4}" text-anchor="end">${shown(level)}</text>`,
   )}
-  ${labels.map(
-    (index, place) =>
-      html`<text
-        x="${place === 0 ? LEFT : place === 1 ? xOf(index, points.length) : LEFT + INNER_WIDTH}"
-        y="${HEIGHT - 5}"
-        text-anchor="${anchors[place] ?? 'middle'}"
-      >
-        ${shownTime(points[index]?.startsAt ?? 0, periodMs)}
-      </text>`,
-  )}`;
+  ${label(0, LEFT, 'start')} ${label(middle, xOf(middle, points.length), 'middle')}
+  ${label(points.length - 1, LEFT + INNER_WIDTH, 'end')}`;
 }
 
 function figure(name: string, summary: string, drawing: Html, legend: [kind: string, text: string][]): Html {

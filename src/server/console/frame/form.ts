@@ -5,18 +5,15 @@ import { pathOf } from '../../../http/oauth-route.js';
 import { Problem } from '../../../http/problem.js';
 import { mayChange, signedInOf } from './signed-in.js';
 
-export interface PostForm {
-  /** For fields that are outside of the form, such as checkboxes in a table. */
-  id?: string | undefined;
-  /** The path that the form is posted to. */
-  action: string;
-  /** The fields, with their labels. */
-  body?: Html | null;
+/** How a form ends, and who gets it. */
+export interface Submission {
   /** The text of the button. */
   button: string;
-  kind?: 'normal' | 'primary' | 'danger';
+  kind?: 'primary' | 'danger';
   /** The text of a checkbox that must be ticked before the form can be sent. */
-  confirm?: string | undefined;
+  confirm?: string;
+  /** Whether a viewer gets it too. */
+  isForViewers?: boolean;
 }
 
 /** As long as a session can last: the seal is made with the token of the session. */
@@ -24,37 +21,39 @@ const MAX_AGE_MS = 43_200_000;
 /** The name of the field that proves where a form comes from. */
 export const FORM_FIELD = 'form';
 
-/** A form that posts to `action`, with its protection against forged requests. A viewer gets nothing. */
-export const postForm = (request: FastifyRequest, form: PostForm): Html | null =>
-  mayChange(request) ? unrestrictedForm(request, form) : null;
-
-/** As {@link postForm}, also for a viewer. */
-export function unrestrictedForm(
+/**
+ * A form that posts to `path`, with its protection against forged requests. Null for a viewer who may not send it.
+ * `id`: for fields that are outside of the form, such as checkboxes in a table.
+ */
+export function postForm(
   request: FastifyRequest,
-  { id, action, body = null, button, kind = 'normal', confirm }: PostForm,
-): Html {
-  const isInline = body === null && confirm === undefined;
+  path: string,
+  { button, kind, confirm, isForViewers }: Submission,
+  body: Html | null = null,
+  id?: string,
+): Html | null {
+  if (!isForViewers && !mayChange(request)) return null;
   return html`<form
     method="post"
-    action="${action}"
-    class="${isInline ? 'inline' : 'change'}"
-    ${id === undefined ? null : html`id="${id}"`}
+    action="${path}"
+    class="${body || confirm ? 'change' : 'inline'}"
+    ${id && html`id="${id}"`}
   >
-    ${sealedField(request, action)} ${body}
+    ${sealedField(request, path)} ${body}
     ${
-      confirm === undefined
-        ? null
-        : html`<label class="check"><input type="checkbox" name="confirmed" value="yes" required /> ${confirm}</label>`
+      confirm &&
+      html`<label class="check"><input type="checkbox" name="confirmed" value="yes" required /> ${confirm}</label>`
     }
-    <button class="${kind}">${button}</button>
+    <button class="${kind ?? 'normal'}">${button}</button>
   </form>`;
 }
 
 /** A request with HTTP Basic has no session to seal the form with. The check of its origin protects it. */
-function sealedField(request: FastifyRequest, action: string): Html | null {
+function sealedField(request: FastifyRequest, path: string): Html | null {
   const session = signedInOf(request)?.session ?? null;
-  if (session === null) return null;
-  return html`<input type="hidden" name="${FORM_FIELD}" value="${seal(session, pathOf(action))}" />`;
+  return session === null
+    ? null
+    : html`<input type="hidden" name="${FORM_FIELD}" value="${seal(session, pathOf(path))}" />`;
 }
 
 /**
@@ -69,8 +68,7 @@ export function formFields(request: FastifyRequest): Record<string, string> {
   );
   const session = signedInOf(request)?.session ?? null;
   if (session !== null && !isSealed(session, pathOf(request.url), fields[FORM_FIELD], MAX_AGE_MS)) throw outdated();
-  const { [FORM_FIELD]: _, ...others } = fields;
-  return others;
+  return fields;
 }
 
 const outdated = (): Problem =>

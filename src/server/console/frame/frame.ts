@@ -1,14 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Html } from '../../../http/html.js';
-import { html } from '../../../http/html.js';
+import { Html, html } from '../../../http/html.js';
 import { PageFrame } from '../../../http/pages/page-frame.js';
-import { unrestrictedForm } from './form.js';
-import { brand, type Section, sectionLinks } from './navigation.js';
+import { postForm } from './form.js';
 import { type SignedIn, signedInOf } from './signed-in.js';
 import { CONSOLE_STYLE } from './style.js';
-
-export type { Section } from './navigation.js';
-export { mayChange } from './signed-in.js';
 
 /** Of every response at and below /ops. */
 export const OPS_HEADERS = {
@@ -45,6 +40,40 @@ const PAGE_HEADERS = {
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 };
 
+const SECTIONS = {
+  overview: 'Overview',
+  notifications: 'Notifications',
+  receivers: 'Receivers',
+  clients: 'Clients',
+  members: 'Members',
+  audit: 'Audit',
+  health: 'Health',
+  queues: 'Queues',
+  operators: 'Operators',
+};
+
+export type Section = keyof typeof SECTIONS;
+
+/** The links to all sections; the current one is marked. */
+export const sectionLinks = (current: Section | null): Html =>
+  html`<ul>
+    ${Object.entries(SECTIONS).map(([section, name]) => {
+      const path = section === 'overview' ? '/ops' : `/ops/${section}`;
+      return html`<li>
+        <a href="${path}" ${section === current && new Html(' aria-current="page"')}>${name}</a>
+      </li>`;
+    })}
+  </ul>`;
+
+/** The mark and the name, which lead to the overview. */
+export const brand = html`<a class="u-brand" href="/ops">
+  <svg viewBox="0 0 20 20" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="2.4">
+    <path d="M4 3v7a6 6 0 0 0 12 0V3" stroke-linecap="round" />
+    <circle cx="10" cy="9" r="1.6" fill="currentColor" stroke="none" />
+  </svg>
+  Usher
+</a>`;
+
 export interface ConsolePage {
   title: string;
   /** Null for a page that belongs to none, such as an error. */
@@ -67,13 +96,9 @@ export function sendConsolePage(request: FastifyRequest, reply: FastifyReply, pa
 }
 
 /** A page without navigation. */
-export function sendPageBeforeSignIn(
-  reply: FastifyReply,
-  { title, body }: Pick<ConsolePage, 'title' | 'body'>,
-  status: number,
-): void {
+export function sendPageBeforeSignIn(reply: FastifyReply, { title, body }: ConsolePage, status: number): void {
   const content = html`<main class="u-bare">
-    ${brand()}
+    ${brand}
     <div class="card">
       <h1>${title}</h1>
       ${body}
@@ -93,7 +118,7 @@ function shell(request: FastifyRequest, operator: SignedIn, { title, section, bo
   return html`<div class="u-frame">
     <a class="skip" href="#content">Skip to the content</a>
     <header class="u-top">
-      <div class="u-start">${brand()} <span class="u-env ${operator.environment}">${operator.environment}</span></div>
+      <div class="u-start">${brand} <span class="u-env ${operator.environment}">${operator.environment}</span></div>
       <form class="u-search" role="search" action="/ops" method="get">
         <input
           type="search"
@@ -109,7 +134,7 @@ function shell(request: FastifyRequest, operator: SignedIn, { title, section, bo
     </header>
     <nav class="u-nav" id="sections" popover aria-label="Sections">${sectionLinks(section)}</nav>
     <main id="content" tabindex="-1">
-      ${isLive ? LIVE : null}
+      ${isLive && LIVE}
       <div class="body">
         <h1>${title}</h1>
         ${body}
@@ -120,11 +145,10 @@ function shell(request: FastifyRequest, operator: SignedIn, { title, section, bo
 
 /** The name leads to the own password. A request with HTTP Basic has no session that could end. */
 export function whoIsSignedIn(request: FastifyRequest, { name, role, session }: SignedIn): Html {
-  const signOut = session === null ? null : unrestrictedForm(request, { action: SIGN_OUT_PATH, button: 'Sign out' });
   return html`<div class="u-who">
     <a href="${PASSWORD_PATH}" title="Signed in as ${name}, role ${role}"
       >${name}${role === 'viewer' ? ' (viewer)' : ''}</a
     >
-    ${signOut}
+    ${session && postForm(request, SIGN_OUT_PATH, { button: 'Sign out', isForViewers: true })}
   </div>`;
 }

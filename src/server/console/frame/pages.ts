@@ -5,8 +5,8 @@ import { type Html, html } from '../../../http/html.js';
 import { Problem, unprocessable } from '../../../http/problem.js';
 import type { Actor } from '../../../values/actor.js';
 import { FORM_ROUTE } from '../../request-bodies.js';
-import { textOf } from '../fields/fields.js';
-import { formFields, type PostForm, postForm, unrestrictedForm } from './form.js';
+import type { Field } from './fields.js';
+import { formFields, postForm, type Submission } from './form.js';
 import { type ConsolePage, OPS_HEADERS, SCRIPT_PATH, sendConsolePage } from './frame.js';
 import { notice, sentence } from './parts.js';
 import { CONSOLE_SCRIPT } from './script.js';
@@ -28,16 +28,9 @@ export interface Page {
 export type View = ConsolePage & { status?: number };
 
 /** What a form of a page does. It has either `run` or `answer`. */
-export interface Action {
-  /** The text of the button. */
-  button: string;
-  kind?: 'primary' | 'danger';
-  /** The text of a checkbox that must be ticked. */
-  confirm?: string;
+export interface Action extends Submission {
   /** Where the form is posted to, below the page. Default: its name. */
   at?: string;
-  /** Whether a viewer may send it too. */
-  isForViewers?: boolean;
   /** What the page says after it. */
   done?: string;
   /** Afterwards the browser is led to the page, which says what was done. */
@@ -63,12 +56,15 @@ export class Visit {
     readonly reply: FastifyReply,
   ) {}
 
-  get params(): Record<string, string> {
-    return this.request.params as Record<string, string>;
+  /** What the page is about: the only parameter in its address. Empty if it has none. */
+  get id(): string {
+    return Object.values(this.request.params as Record<string, string>)[0] ?? '';
   }
 
-  get query(): Record<string, unknown> {
-    return this.request.query as Record<string, unknown>;
+  /** The texts in the address, without white space around them. A repeated one counts as not given. */
+  get query(): Record<string, string> {
+    const texts = Object.entries(this.request.query as Record<string, unknown>);
+    return Object.fromEntries(texts.map(([name, text]) => [name, typeof text === 'string' ? text.trim() : '']));
   }
 
   get actor(): Actor {
@@ -85,23 +81,30 @@ export class Visit {
 
   /** The address of the page. */
   get path(): string {
-    return this.page.path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(this.params[name] ?? ''));
+    return this.page.path.replace(/:\w+/, encodeURIComponent(this.id));
   }
 
   /** The form of an action of this page; null for a viewer who may not send it. `id`: for fields outside of the form. */
   form(name: string, body: Html | null = null, id?: string): Html | null {
     const action = this.page.actions?.[name];
     if (!action) throw new Error(`${this.page.path} has no action ${name}`);
-    const { button, kind = 'normal', confirm, isForViewers } = action;
-    const form: PostForm = { id, action: this.addressOf(name, action), body, button, kind, confirm };
-    return (isForViewers ? unrestrictedForm : postForm)(this.request, form);
+    return postForm(this.request, addressOf(this.path, name, action), action, body, id);
   }
 
-  /** The value and the fault of a field: what was refused in the form, otherwise `value`. */
-  field(form: string, name: string, value: string): { name: string; value: string; fault?: string } {
-    const { refusal } = this;
-    if (refusal?.form !== form) return { name, value };
-    return { name, value: refusal.given[name] ?? '', fault: faultText(refusal.problem) };
+  /** What was given in a form of this page that was refused; null if it was not. */
+  givenIn(form: string): Record<string, string> | null {
+    return this.refusal?.form === form ? this.refusal.given : null;
+  }
+
+  /** Why a form of this page was refused. */
+  faultIn(form: string): string | undefined {
+    return this.refusal?.form === form ? faultText(this.refusal.problem) : undefined;
+  }
+
+  /** A field of a form, with the value and the fault of what was refused. */
+  field(form: string, field: Field): Field {
+    const given = this.givenIn(form);
+    return given ? { ...field, value: given[field.name] ?? '', fault: this.faultIn(form) } : field;
   }
 
   async get(): Promise<View | string> {
@@ -129,16 +132,15 @@ export class Visit {
       const fault = faultText(this.refusal.problem);
       return notice('bad', signedInOf(this.request) ? `Nothing was changed. ${fault}` : fault);
     }
-    const name = textOf(this.query.done);
+    const { done: name = '' } = this.query;
     const { notices = {}, actions = {} } = this.page;
     const text = Object.hasOwn(notices, name) ? notices[name] : Object.hasOwn(actions, name) && actions[name]?.done;
     return text ? notice('good', text) : null;
   }
-
-  private addressOf(name: string, { at = name }: Action): string {
-    return at === '' ? this.path : `${this.path}/${at}`;
-  }
 }
+
+/** Where the form of an action is posted to. */
+const addressOf = (path: string, name: string, { at = name }: Action): string => (at === '' ? path : `${path}/${at}`);
 
 /** What a person can correct in a form. Everything else is an error of its own page. */
 const CORRECTABLE = [400, 409, 422, 429];
@@ -158,8 +160,7 @@ export function mountPages(scope: FastifyInstance, pages: Page[]): void {
       return send(visit, await visit.get());
     });
     for (const [name, action] of Object.entries({ ...page.actions })) {
-      const { at = name } = action;
-      scope.post(at === '' ? page.path : `${page.path}/${at}`, { config: FORM_ROUTE }, async (request, reply) => {
+      scope.post(addressOf(page.path, name, action), { config: FORM_ROUTE }, async (request, reply) => {
         const visit = new Visit(page, request, reply);
         return send(visit, await visit.post(name, action));
       });

@@ -19,11 +19,12 @@ export function duration(ms: number): string {
 
 const DASH = html`<span class="dim">–</span>`;
 
-/** A time relative to now; the exact one in UTC is its title. */
-export function time(ms: number | null): Html {
-  if (ms === null) return DASH;
-  const exact = new Date(ms).toISOString();
-  const distance = Date.now() - ms;
+/** A time relative to now; the exact one in UTC is its title. `at`: milliseconds since 1970, or a time in ISO 8601. */
+export function time(at: number | string | null): Html {
+  if (at === null) return DASH;
+  const date = new Date(at);
+  const exact = date.toISOString();
+  const distance = Date.now() - date.getTime();
   const text =
     Math.abs(distance) < 1_000 ? 'now' : distance > 0 ? `${duration(distance)} ago` : `in ${duration(-distance)}`;
   return html`<time datetime="${exact}" title="${exact}">${text}</time>`;
@@ -44,7 +45,9 @@ export const copyButton = (text: string, label = 'Copy'): Html =>
     ${label}
   </button>`;
 
-const KINDS: Record<string, 'good' | 'bad' | 'warning'> = {
+type Kind = 'good' | 'bad' | 'warning';
+
+const KINDS: Record<string, Kind> = {
   SUCCESS: 'good',
   active: 'good',
   up: 'good',
@@ -57,11 +60,14 @@ const KINDS: Record<string, 'good' | 'bad' | 'warning'> = {
 };
 
 /** PENDING, SUCCESS, FAILED, or another word of a state. Without `kind` the word decides on the colour. */
-export const statusBadge = (status: string, kind?: 'good' | 'bad' | 'warning' | 'neutral'): Html =>
+export const statusBadge = (status: string, kind?: Kind | 'neutral'): Html =>
   html`<span class="badge ${kind ?? KINDS[status] ?? 'neutral'}">${status}</span>`;
 
-export const clientLink = ({ id, name }: { id: string; name: string }): Html =>
-  html`<a href="/ops/clients/${encodeURIComponent(id)}" title="${id}">${name === '' ? shortened(id) : name}</a>`;
+/** Without a name, such as that of an erased client, the link shows the end of its id. */
+export const clientLink = ({ id, name }: { id: string; name?: string | null | undefined }): Html =>
+  html`<a href="${clientPath(id)}" title="${id}">${name || shortened(id)}</a>`;
+
+export const clientPath = (id: string): string => `/ops/clients/${encodeURIComponent(id)}`;
 
 export const webhookLink = (id: string): Html =>
   html`<span class="id"
@@ -88,36 +94,38 @@ export const sentence = (detail: string): string =>
   detail.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase()).replace(/([^.?!])$/, '$1.');
 
 /** A message at the top of a page. Screen readers announce a bad one at once. */
-export const notice = (kind: 'bad' | 'warning' | 'good', content: Html | string): Html =>
+export const notice = (kind: Kind, content: Html | string): Html =>
   html`<div class="note ${kind}" role="${kind === 'bad' ? 'alert' : 'status'}"><p>${content}</p></div>`;
 
-/** What a cell shows. Null is a dash. */
-type Cell = Html | string | number | null;
+/** What a cell, a tile or a fact shows. Null in a cell is a dash. */
+type Content = Html | string | number | null;
 
-export interface Column<Row> {
-  name: string;
-  isNumber?: boolean;
-  cell(row: Row): Cell;
-}
+/** The columns of a table by their names. Those of numbers are aligned at the right. */
+export type Columns<Row> = Record<string, Cell<Row> | { number: Cell<Row> }>;
+type Cell<Row> = (row: Row) => Content;
 
 /** On a phone each row becomes a card. Without rows it says `nothing`: what would be here. */
-export function table<Row>(columns: Column<Row>[], rows: Row[], nothing: string | Html = ''): Html {
+export function table<Row>(columns: Columns<Row>, rows: Row[], nothing: string | Html = ''): Html {
   if (rows.length === 0) return emptyState(nothing);
-  const ofColumn = ({ isNumber }: Column<Row>): Html => new Html(isNumber ? ' class="n"' : '');
+  const shown = Object.entries(columns).map(([name, column]) =>
+    typeof column === 'function'
+      ? { name, cell: column, numeric: null }
+      : { name, cell: column.number, numeric: new Html(' class="n"') },
+  );
   return html`<table role="table">
     <thead role="rowgroup">
       <tr role="row">
-        ${columns.map((column) => html`<th role="columnheader" scope="col" ${ofColumn(column)}>${column.name}</th>`)}
+        ${shown.map(({ name, numeric }) => html`<th role="columnheader" scope="col" ${numeric}>${name}</th>`)}
       </tr>
     </thead>
     <tbody role="rowgroup">
       ${rows.map(
         (row) =>
           html`<tr role="row">
-            ${columns.map(
-              (column) =>
-                html`<td role="cell" data-name="${column.name}" ${ofColumn(column)}>
-                  <div>${column.cell(row) ?? DASH}</div>
+            ${shown.map(
+              ({ name, cell, numeric }) =>
+                html`<td role="cell" data-name="${name}" ${numeric}>
+                  <div>${cell(row) ?? DASH}</div>
                 </td>`,
             )}
           </tr>`,
@@ -126,45 +134,43 @@ export function table<Row>(columns: Column<Row>[], rows: Row[], nothing: string 
   </table>`;
 }
 
-export interface Tile {
-  name: string;
-  /** Null: not known. */
-  value: Html | string | number | null;
-  kind?: 'good' | 'bad' | 'warning';
-}
-
-/** Figures with their names. */
-export const tiles = (values: Tile[]): Html =>
+/** Figures by their names. One that stands out has a kind. Null: not known. */
+export const tiles = (figures: Record<string, Content | [figure: Content, kind: Kind | null]>): Html =>
   html`<dl class="tiles">
-    ${values.map(
-      ({ name, value, kind }) =>
-        html`<div>
-          <dt>${name}</dt>
-          <dd class="${kind ?? ''}">${value ?? '–'}</dd>
-        </div>`,
-    )}
+    ${Object.entries(figures).map(([name, value]) => {
+      const [figure, kind] = Array.isArray(value) ? value : [value, null];
+      return html`<div>
+        <dt>${name}</dt>
+        <dd class="${kind}">${figure ?? '–'}</dd>
+      </div>`;
+    })}
   </dl>`;
 
-/** A list of names and values, without those that are null. */
-export const facts = (pairs: [name: string, value: Html | string | number | null][]): Html =>
+/** A list of values by their names, without those that are null. */
+export const facts = (values: Record<string, Content | undefined>): Html =>
   html`<dl class="facts">
-    ${pairs.map(([name, value]) =>
-      value === null
-        ? null
-        : html`<dt>${name}</dt>
-            <dd>${value}</dd>`,
+    ${Object.entries(values).map(
+      ([name, value]) =>
+        (value ?? null) !== null &&
+        html`<dt>${name}</dt>
+          <dd>${value}</dd>`,
     )}
   </dl>`;
 
-/** A link to the first page of a list, unless it is shown, and one to the next, if there is one. Each has an address and a text. */
+/**
+ * A link to the first page of a list, unless that is shown, and one to the next, if there is one. `href` makes the
+ * address of the page that begins at a cursor; the first page has an empty one.
+ */
 export function pager(
-  first: [href: string, text: string] | null,
-  next: [href: string, text: string] | null,
+  href: (cursor: string) => string,
+  cursor: string,
+  next: string | null,
+  [toFirst, toNext] = ['First', 'Next'],
 ): Html | null {
-  if (first === null && next === null) return null;
+  if (cursor === '' && next === null) return null;
   return html`<nav class="pager" aria-label="Pages">
-    ${first && html`<a class="button" href="${first[0]}">${first[1]}</a>`}
-    ${next && html`<a class="button" rel="next" href="${next[0]}">${next[1]}</a>`}
+    ${cursor && html`<a class="button" href="${href('')}">${toFirst}</a>`}
+    ${next && html`<a class="button" rel="next" href="${href(next)}">${toNext}</a>`}
   </nav>`;
 }
 
@@ -173,7 +179,7 @@ export const stateOf = (disabledAt: number | null): Html => statusBadge(disabled
 
 /** The same with the time since which it is disabled. */
 export const stateSince = (disabledAt: number | null): Html =>
-  disabledAt === null ? stateOf(null) : html`${stateOf(disabledAt)} since ${time(disabledAt)}`;
+  html`${stateOf(disabledAt)}${disabledAt && html` since ${time(disabledAt)}`}`;
 
 /** An id with a button that copies it. */
 export const copiedId = (id: string): Html => html`<span class="id">${id} ${copyButton(id)}</span>`;

@@ -1,16 +1,11 @@
 import { html } from '../../../http/html.js';
+import type { Answers } from '../../health/cached-query.js';
+import type { ListedProcess } from '../../health/processes.js';
 import { type Problem, problemsOf, type State } from '../overview/problems.js';
-import type { Checked, DatabaseHealth, QueueHealth } from './health-data.js';
+import type { HealthData } from './health-data.js';
 
 /** What the page on health knows. Null: no answer in time. */
-export interface HealthState extends Omit<State, 'failing'> {
-  database: Checked<DatabaseHealth> | null;
-  queue: Checked<QueueHealth> | null;
-  /** Bytes; null unless the database is embedded. */
-  freeDisk: number | null;
-  /** The id of this process. */
-  ownId: string;
-}
+export type HealthState = State & Answers<HealthData['queries']> & { ownId: string };
 
 /** The signature's time is this process's. Receivers accept minutes, but a clock that drifts does not stop there. */
 const MAX_CLOCK_MS = 5_000;
@@ -18,21 +13,25 @@ const MIN_FREE_DISK = 1_000_000_000;
 
 /** What is wrong, the worst first, and what to do about it. */
 export function faultsOf(state: HealthState): Problem[] {
+  const processes = state.processes?.processes ?? [];
+  const alive = processes.filter(({ isAlive }) => isAlive);
+  const silent = processes.filter(({ isAlive }) => !isAlive);
   return [
-    ...problemsOf({ ...state, failing: null }),
+    ...problemsOf(state),
     missingMigrations(state),
     diskFull(state),
-    ...wrongClocks(state),
-    severalVersions(state),
-    silentProcesses(state),
-  ].filter((fault) => fault !== null);
+    ...wrongClocks(state, alive),
+    severalVersions(alive),
+    silent.length > 0 && silentProcesses(silent),
+  ].filter((fault) => !!fault);
 }
 
 function missingMigrations({ database }: HealthState): Problem | null {
-  if (!database?.isUp || database.answer.migrations.missing.length === 0) return null;
+  const { missing = [] } = database?.answer?.migrations ?? {};
+  if (missing.length === 0) return null;
   return {
     kind: 'bad',
-    what: html`Migrations are missing: ${database.answer.migrations.missing.join(', ')}.`,
+    what: html`Migrations are missing: ${missing.join(', ')}.`,
     remedy: html`Run <code>usher migrate</code>.`,
   };
 }
@@ -46,10 +45,9 @@ function diskFull({ freeDisk }: HealthState): Problem | null {
   };
 }
 
-function wrongClocks({ database, processes, ownId }: HealthState): Problem[] {
-  const own = database?.isUp ? [{ name: 'This process', clockAheadMs: database.answer.clockAheadMs }] : [];
-  const others = (processes?.processes ?? []).filter(({ id, isAlive }) => isAlive && id !== ownId);
-  return [...own, ...others]
+function wrongClocks({ database, ownId }: HealthState, alive: ListedProcess[]): Problem[] {
+  const own = database?.answer ? [{ ...database.answer, name: 'This process' }] : [];
+  return [...own, ...alive.filter(({ id }) => id !== ownId)]
     .filter(({ clockAheadMs }) => Math.abs(clockAheadMs) > MAX_CLOCK_MS)
     .map(({ name, clockAheadMs }) => ({
       kind: 'warning',
@@ -59,8 +57,8 @@ function wrongClocks({ database, processes, ownId }: HealthState): Problem[] {
     }));
 }
 
-function severalVersions({ processes }: HealthState): Problem | null {
-  const versions = new Set((processes?.processes ?? []).filter(({ isAlive }) => isAlive).map(({ version }) => version));
+function severalVersions(alive: ListedProcess[]): Problem | null {
+  const versions = new Set(alive.map(({ version }) => version));
   if (versions.size < 2) return null;
   return {
     kind: 'warning',
@@ -69,16 +67,12 @@ function severalVersions({ processes }: HealthState): Problem | null {
   };
 }
 
-function silentProcesses({ processes }: HealthState): Problem | null {
-  const silent = (processes?.processes ?? []).filter(({ isAlive }) => !isAlive);
-  if (silent.length === 0) return null;
-  return {
-    kind: 'warning',
-    what: html`${silent.length} process(es) stopped within the last hour without a word:
-    ${silent.map(({ name }) => name).join(', ')}.`,
-    remedy: html`A killed process looks like this. Nothing is lost; read the end of its log if nobody stopped it.`,
-  };
-}
+const silentProcesses = (silent: ListedProcess[]): Problem => ({
+  kind: 'warning',
+  what: html`${silent.length} process(es) stopped within the last hour without a word:
+  ${silent.map(({ name }) => name).join(', ')}.`,
+  remedy: html`A killed process looks like this. Nothing is lost; read the end of its log if nobody stopped it.`,
+});
 
 /** How far a clock is from that of the database. */
 export function shownClock(aheadMs: number): string {

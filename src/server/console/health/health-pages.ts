@@ -1,11 +1,19 @@
+import { cpus, freemem, hostname, loadavg, totalmem } from 'node:os';
+import { getHeapStatistics } from 'node:v8';
 import { Inject, Injectable } from '@nestjs/common';
+import { type Html, html } from '../../../http/html.js';
+import { VERSION } from '../../../values/version.js';
 import { Backlog } from '../../health/backlog.js';
-import { ProcessList } from '../../health/processes.js';
+import { answersOf } from '../../health/cached-query.js';
+import { type ListedProcess, ProcessList } from '../../health/processes.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
+import { bannerFields } from '../../startup-banner.js';
+import { shownMs } from '../figures/figures.js';
 import type { Page, View } from '../frame/pages.js';
-import { HealthData } from './health-data.js';
-import { faultsOf } from './health-faults.js';
-import { healthPage } from './health-page.js';
+import { type Columns, duration, emptyState, facts, notice, statusBadge, table, time } from '../frame/parts.js';
+import { problemNotice, queueTable } from '../overview/problems.js';
+import { type Checked, HealthData } from './health-data.js';
+import { faultsOf, type HealthState, shownClock, shownSize } from './health-faults.js';
 
 /** Versions, servers, processes and settings. It works while the database or the queue is down. */
 @Injectable()
@@ -20,19 +28,110 @@ export class HealthPages {
   readonly pages: Page[] = [{ path: '/ops/health', show: () => this.show() }];
 
   private async show(): Promise<View> {
-    const [database, queue, disk, due, depths, isQueueUp, processes] = await Promise.all([
-      this.data.database.get(),
-      this.data.queue.get(),
-      this.data.freeDisk.get(),
-      this.backlog.due.get(),
-      this.backlog.queues.get(),
-      this.backlog.isQueueUp.get(),
-      this.list.all.get(),
-    ]);
-    const queues = depths && depths.map((depth) => ({ ...depth, pausedBy: null }));
-    const freeDisk = disk?.bytes ?? null;
-    const state = { database, queue, freeDisk, due, queues, isQueueUp, processes, ownId: this.list.id };
-    const body = healthPage(state, faultsOf(state), this.config);
+    const state = await answersOf({ ...this.data.queries, ...this.backlog.queries, processes: this.list.all });
+    const body = healthPage({ ...state, ownId: this.list.id }, this.config);
     return { title: 'Health', section: 'health', body, isLive: true };
   }
+}
+
+function healthPage(state: HealthState, config: Config): Html {
+  const { database, queue, processes } = state;
+  const faults = faultsOf(state);
+  const locations = bannerFields(config, { url: '', firstClient: null, firstMember: null });
+  const atDatabase = locations.queue === 'embedded' || locations.queue === locations.database;
+  return html`${faults.length > 0 ? faults.map(problemNotice) : notice('good', 'No fault is known.')}
+    <div class="columns">
+      <section class="card">
+        <h2>Versions</h2>
+        ${facts({
+          Usher: VERSION,
+          'Node.js': process.version,
+          Database: database?.answer ? database.answer.version?.split(' on ')[0] : 'not known: it does not answer',
+          Redis: queue?.answer?.version,
+        })}
+      </section>
+      <section class="card">
+        <h2>Database</h2>
+        ${facts({
+          Address: locations.database,
+          ...stateFacts(database),
+          Migrations: database?.answer && shownMigrations(database.answer.migrations),
+          'Connections of this process': `at most ${config.databasePool}`,
+          'Free disk space': state.freeDisk === null ? null : shownSize(state.freeDisk),
+        })}
+      </section>
+      <section class="card">
+        <h2>Queue</h2>
+        ${facts({
+          Address: atDatabase ? 'in the database' : locations.queue,
+          ...stateFacts(queue),
+          'Workers connected': processes?.connectedWorkers,
+        })}
+      </section>
+      ${machineCard(state)}
+    </div>
+    <h2>Queues</h2>
+    ${state.queues ? queueTable(state.queues) : emptyState('The queue does not answer, so its jobs are not known.')}
+    <h2>Processes</h2>
+    ${processTable(state)}
+    <h2>Settings of this process</h2>
+    ${settingsTable(config, locations)}`;
+}
+
+const stateFacts = (server: Checked<{ answerMs: number }> | null) =>
+  server?.answer
+    ? { State: statusBadge('up'), 'Answers in': shownMs(server.answer.answerMs) }
+    : { State: html`${statusBadge('down')} ${server?.reason ?? 'no answer in time'}` };
+
+function shownMigrations({ done, missing }: { done: string[]; missing: string[] }): Html {
+  if (missing.length === 0) return html`${done.length} of ${done.length} done`;
+  return html`${statusBadge('missing', 'bad')} ${missing.join(', ')}`;
+}
+
+function machineCard({ database }: HealthState): Html {
+  const { heap_size_limit, used_heap_size } = getHeapStatistics();
+  const [load = 0] = loadavg();
+  return html`<section class="card">
+    <h2>This process</h2>
+    ${facts({
+      Machine: `${hostname()}, process ${process.pid}`,
+      'Runs for': duration(process.uptime() * 1_000),
+      Clock: database?.answer && shownClock(database.answer.clockAheadMs),
+      Memory: `${shownSize(process.memoryUsage.rss())}; heap ${shownSize(used_heap_size)} of ${shownSize(heap_size_limit)}`,
+      'Memory of the machine': `${shownSize(freemem())} free of ${shownSize(totalmem())}`,
+      Load: `${load.toFixed(2)} on ${cpus().length} processor(s)`,
+    })}
+  </section>`;
+}
+
+function processTable({ processes, ownId }: HealthState): Html {
+  if (processes === null) return emptyState('The database does not answer, so the other processes are not known.');
+  const columns: Columns<ListedProcess> = {
+    Process: ({ id, name }) => html`${name} ${id === ownId && html`<span class="dim">(this one)</span>`}`,
+    State: ({ isAlive }) => (isAlive ? statusBadge('up') : statusBadge('silent', 'warning')),
+    Role: ({ role }) => role,
+    Version: ({ version }) => version,
+    Started: ({ startedAt }) => time(startedAt),
+    Seen: ({ seenAt }) => time(seenAt),
+    Clock: ({ clockAheadMs }) => shownClock(clockAheadMs),
+  };
+  return html`${table(columns, processes.processes, 'No process has written its row yet.')}
+    <p class="dim">
+      Each process of the server writes its row once a minute. A silent one stopped without a word, or does not reach
+      the database. Applications that embed Usher are not in this list.
+    </p>`;
+}
+
+/** The settings of this process, except its secrets. */
+function settingsTable(config: Config, { unencrypted, webhookProxy }: ReturnType<typeof bannerFields>): Html {
+  const { texts, queuePrefix, contactMessages, unsafeDefaults } = config;
+  return facts({
+    ...texts,
+    QUEUE_PREFIX: queuePrefix,
+    WEBHOOK_PROXY: webhookProxy ?? 'not set',
+    'Messages to contacts': contactMessages && 'kind' in contactMessages ? contactMessages.kind : 'off',
+    Tracing: config.tracing ? 'on' : 'off',
+    'Not encrypted': unencrypted.length === 0 ? 'nothing' : `the connection to the ${unencrypted.join(' and the ')}`,
+    'For local use only': unsafeDefaults.length === 0 ? null : unsafeDefaults.join(', '),
+  });
 }

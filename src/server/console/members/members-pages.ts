@@ -1,14 +1,16 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
 import { ConnectedApplications } from '../../../auth/authorize/connected-applications.js';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../auth/sign-in/passwords.js';
+import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { type Html, html } from '../../../http/html.js';
 import { notFound } from '../../../http/problem.js';
-import { MAX_MEMBER_NAME_LENGTH, type Member } from '../../../members/member.entity.js';
+import { MAX_MEMBER_NAME_LENGTH, Member } from '../../../members/member.entity.js';
 import { MembersService } from '../../../members/members.service.js';
-import { hrefOf, textField, textOf } from '../fields/fields.js';
-import { faultText, type Page, type View, type Visit } from '../frame/pages.js';
-import { clientLink, copiedId, facts, pager, stateOf, stateSince, table, time } from '../frame/parts.js';
-import { MemberDirectory } from './member-directory.js';
+import { ID } from '../../../values/identifier.js';
+import { hrefOf, isSearchable, textField } from '../frame/fields.js';
+import type { Page, View, Visit } from '../frame/pages.js';
+import { clientLink, type Columns, copiedId, facts, pager, stateOf, stateSince, table, time } from '../frame/parts.js';
 
 const PATH = '/ops/members';
 const PAGE_SIZE = 50;
@@ -20,7 +22,7 @@ const memberPath = (id: string): string => `${PATH}/${encodeURIComponent(id)}`;
 export class MembersPages {
   constructor(
     private readonly members: MembersService,
-    private readonly directory: MemberDirectory,
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly applications: ConnectedApplications,
   ) {}
 
@@ -48,83 +50,90 @@ export class MembersPages {
         'set-password': {
           button: 'Set the password',
           done: 'The password is set.',
-          run: async ({ password = '' }, visit) =>
-            this.members.setPassword((await this.get(visit)).name, password, visit.actor),
+          run: async ({ password = '' }, { id, actor }) =>
+            this.members.setPassword((await this.get(id)).name, password, actor),
         },
         disable: {
           button: 'Disable the member',
           kind: 'danger',
           confirm: 'The member cannot sign in any more',
           done: 'The member is disabled.',
-          run: async (_, visit) => this.members.setDisabled((await this.get(visit)).name, true, visit.actor),
+          run: async (_, { id, actor }) => this.members.setDisabled((await this.get(id)).name, true, actor),
         },
         enable: {
           button: 'Enable the member',
           done: 'The member is enabled.',
-          run: async (_, visit) => this.members.setDisabled((await this.get(visit)).name, false, visit.actor),
+          run: async (_, { id, actor }) => this.members.setDisabled((await this.get(id)).name, false, actor),
         },
       },
     },
   ];
 
-  private async get({ params: { id = '' } }: Visit): Promise<Member> {
-    const member = await this.directory.find(id);
+  private async get(id: string): Promise<Member> {
+    const member = ID.test(id) ? await this.dataSource.manager.findOneBy(Member, { id }) : null;
     if (!member) throw notFound('there is no such member');
     return member;
   }
 
   private async list(visit: Visit): Promise<View> {
-    const [query, after] = [textOf(visit.query.q), textOf(visit.query.after)];
-    const { members, next } = await this.directory.page(query, after, PAGE_SIZE);
+    const { q = '', after = '' } = visit.query;
+    const found = await this.find(q, after);
+    const members = found.slice(0, PAGE_SIZE);
+    const next = found.length > PAGE_SIZE ? (members.at(-1)?.name ?? null) : null;
     const nothing =
-      query === ''
+      q === ''
         ? 'Members sign in to let applications act for them. Create the first one.'
         : 'No member has a name that begins so.';
     const body = html`<form class="filter" method="get" action="${PATH}">
-        ${textField({ name: 'q', label: 'Name', value: query })} <button>Search</button>
+        ${textField({ name: 'q', label: 'Name', value: q })} <button>Search</button>
       </form>
-      ${table(COLUMNS, members, nothing)}
-      ${pager(
-        after === '' ? null : [hrefOf(PATH, { q: query }), 'First'],
-        next === null ? null : [hrefOf(PATH, { q: query, after: next }), 'Next'],
-      )}
-      ${visit.mayChange ? newMember(visit) : null}`;
+      ${table(COLUMNS, members, nothing)} ${pager((after) => hrefOf(PATH, { q, after }), after, next)}
+      ${visit.mayChange && newMember(visit)}`;
     return { title: 'Members', section: 'members', body };
   }
 
+  /** By name, behind `after`: one more than a page has. Only those whose name begins with `query`, which the index of names finds. */
+  private async find(query: string, after: string): Promise<Member[]> {
+    if (!isSearchable(query + after)) return [];
+    const found = this.dataSource.manager
+      .createQueryBuilder(Member, 'member')
+      .orderBy('member.name')
+      .limit(PAGE_SIZE + 1);
+    const prefix = query.toLowerCase().replace(/[\\%_]/g, (char) => `\\${char}`);
+    if (query !== '') found.where('member.name LIKE :prefix', { prefix: `${prefix}%` });
+    if (after !== '') found.andWhere('member.name > :after', { after });
+    return found.getMany();
+  }
+
   private async show(visit: Visit): Promise<View> {
-    const member = await this.get(visit);
+    const member = await this.get(visit.id);
     const { id, name, createdAt, disabledAt } = member;
     const applications = await this.applications.list(id);
     const body = html`<section class="card">
-        ${facts([
-          ['State', stateSince(disabledAt)],
-          ['Id', copiedId(id)],
-          ['Created', time(createdAt)],
-        ])}
+        ${facts({ State: stateSince(disabledAt), Id: copiedId(id), Created: time(createdAt) })}
         <p class="actions">
           <a class="button" href="${hrefOf('/ops/audit', { subject: `member:${id}` })}">Audit of this member</a>
         </p>
       </section>
       <h2>Connected applications</h2>
       ${table(
-        [
-          { name: 'Client', cell: ({ clientId, name }) => clientLink({ id: clientId, name }) },
-          { name: 'Since', cell: ({ givenAt }) => time(givenAt) },
-        ],
+        {
+          Client: ({ clientId, name }) => clientLink({ id: clientId, name }),
+          Since: ({ givenAt }) => time(givenAt),
+        },
         applications,
         'The applications that may act for this member will be here.',
       )}
-      ${visit.mayChange ? changes(visit, member) : null}`;
+      ${visit.mayChange && changes(visit, member)}`;
     return { title: name, section: 'members', body };
   }
 }
 
-const COLUMNS = [
-  { name: 'Member', cell: ({ id, name }: Member) => html`<a href="${memberPath(id)}">${name}</a>` },
-  { name: 'State', cell: ({ disabledAt }: Member) => stateOf(disabledAt) },
-  { name: 'Created', cell: ({ createdAt }: Member) => time(createdAt) },
-];
+const COLUMNS: Columns<Member> = {
+  Member: ({ id, name }) => html`<a href="${memberPath(id)}">${name}</a>`,
+  State: ({ disabledAt }) => stateOf(disabledAt),
+  Created: ({ createdAt }) => time(createdAt),
+};
 
 const passwordField = (label: string, fault?: string): Html =>
   textField({
@@ -139,11 +148,15 @@ const passwordField = (label: string, fault?: string): Html =>
   });
 
 function newMember(visit: Visit): Html {
-  const { fault, ...name } = visit.field('create', 'name', '');
+  const { fault, ...name } = visit.field('create', {
+    name: 'name',
+    label: 'Name, which the member signs in with',
+    value: '',
+    maxLength: MAX_MEMBER_NAME_LENGTH,
+    isRequired: true,
+  });
   const isPassword = fault !== undefined && /password/.test(fault);
-  const label = 'Name, which the member signs in with';
-  const shown = { ...name, label, maxLength: MAX_MEMBER_NAME_LENGTH, isRequired: true };
-  const body = html`${textField({ ...shown, fault: isPassword ? undefined : fault })}
+  const body = html`${textField(isPassword ? name : { ...name, fault })}
   ${passwordField('Password', isPassword ? fault : undefined)}`;
   return html`<section class="card">
     <h2>New member</h2>
@@ -152,8 +165,7 @@ function newMember(visit: Visit): Html {
 }
 
 function changes(visit: Visit, { disabledAt }: Member): Html {
-  const { refusal } = visit;
-  const fault = refusal?.form === 'set-password' ? faultText(refusal.problem) : undefined;
+  const fault = visit.faultIn('set-password');
   const password = html`${passwordField('New password', fault)}
     <p class="hint">Ends the member’s sessions, and what applications got from them.</p>`;
   const hint = html`<p class="hint">Refuses the sign-in, and ends sessions and what applications got.</p>`;

@@ -1,20 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import type { Client } from '../../../clients/client.entity.js';
-import type { DiagnosisCode } from '../../../webhooks/transport/diagnosis.js';
-import { DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
+import { parseUrl } from '../../../values/urls/notify-url.js';
 import { ANY_WEBHOOK, type WebhookCriteria } from '../../../webhooks/search/webhook-criteria.js';
+import { type DiagnosisCode, DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
 import { ClientDirectory } from '../clients/client-directory.js';
-import { type Given, givenFields, hrefOf, momentOf, MOMENT_HINT } from '../fields/fields.js';
-import { parseUrl } from '../../../values/urls/notify-url.js';
-
-export const FILTER_FIELDS = ['status', 'client', 'host', 'reason', 'since', 'until', 'order'] as const;
-export type FilterField = (typeof FILTER_FIELDS)[number];
+import { choice, type Filter, type FilterFields, hasFault, hrefOf, moment, readFilter } from '../frame/fields.js';
 
 export const NOTIFICATIONS_PATH = '/ops/notifications';
 
+type StatusFilter = { name: string } & Pick<WebhookCriteria, 'status' | 'isSentAgain'>;
+
 /** The values of the field `status`, with what they mean. */
-export const STATUS_FILTERS: Record<string, { name: string } & Pick<WebhookCriteria, 'status' | 'isSentAgain'>> = {
+export const STATUS_FILTERS: Record<string, StatusFilter> = {
   '': { name: 'All', status: null, isSentAgain: null },
   PENDING: { name: 'Pending', status: 'PENDING', isSentAgain: null },
   SUCCESS: { name: 'Delivered', status: 'SUCCESS', isSentAgain: null },
@@ -23,12 +21,42 @@ export const STATUS_FILTERS: Record<string, { name: string } & Pick<WebhookCrite
   RESENT: { name: 'Failed, sent again', status: 'FAILED', isSentAgain: true },
 };
 
-/** The filter of a list of notifications: as it was given, and what it means. */
-export interface NotificationFilter {
-  given: Given<FilterField>;
+const REASONS = Object.fromEntries(
+  Object.entries(DIAGNOSES).map(([code, { meaning }]) => [code, `${code}: ${meaning}`]),
+);
+
+interface FilterValues {
+  status: StatusFilter;
+  client: string;
+  host: string;
+  reason: DiagnosisCode;
+  since: number;
+  until: number;
+  order: string;
+}
+
+export const FILTER_FIELDS: FilterFields<FilterValues> = {
+  status: {
+    label: null,
+    read: (text) => (Object.hasOwn(STATUS_FILTERS, text) && STATUS_FILTERS[text]) || null,
+    fault: 'Choose one of the list.',
+  },
+  client: { label: 'Client, by name or id', read: (text) => text, fault: 'No client has this id or name.' },
+  host: { label: 'Receiver', read: hostIn, fault: 'Give the host of a Notify URL, such as api.example.com.' },
+  reason: choice('Reason', REASONS as Record<DiagnosisCode, string>),
+  since: moment('Created since'),
+  until: moment('Created before'),
+  order: {
+    label: 'Order key',
+    read: (text) => (ReferenceId.safeParse(text).success ? text : null),
+    fault: 'An order key has no spaces.',
+  },
+};
+
+/** The filter of a list of notifications. */
+export interface NotificationFilter extends Filter<FilterValues> {
   /** Null if a field has a fault. */
   criteria: WebhookCriteria | null;
-  faults: Partial<Record<FilterField, string>>;
   /** The client that is meant, if it is one. */
   client: Client | null;
   /** The clients that may be meant, if they are several. */
@@ -42,56 +70,21 @@ const MAX_CHOICES = 10;
 export class NotificationFilters {
   constructor(private readonly directory: ClientDirectory) {}
 
-  async read(input: unknown, now: number): Promise<NotificationFilter> {
-    const given = givenFields(FILTER_FIELDS, input);
-    const choices = given.client === '' ? [] : await this.directory.search(given.client, MAX_CHOICES);
-    const client = choices.length === 1 ? (choices[0] ?? null) : null;
-    const criteria = criteriaOf(given, client, now);
-    const faults = faultsOf(given, criteria, choices);
-    const isFaulty = Object.keys(faults).length > 0;
-    return { given, criteria: isFaulty ? null : criteria, faults, client, choices: client ? [] : choices };
+  async read(input: Record<string, string>): Promise<NotificationFilter> {
+    const filter = readFilter(FILTER_FIELDS, input, Date.now());
+    const { status: state, client: name, order: referenceId, ...others } = filter.values;
+    const choices = name === null ? [] : await this.directory.search(name, MAX_CHOICES);
+    const [client = null] = choices.length === 1 ? choices : [];
+    if (choices.length > 1) filter.faults.client = 'Several clients fit; choose one below.';
+    else if (name !== null && client === null) filter.faults.client = FILTER_FIELDS.client.fault;
+    const { status, isSentAgain } = state ?? ANY_WEBHOOK;
+    const criteria = { ...others, status, isSentAgain, clientId: client?.id ?? null, referenceId };
+    return { ...filter, criteria: hasFault(filter) ? null : criteria, client, choices: client ? [] : choices };
   }
 }
 
-/** The address of the list with this filter, and some fields changed. */
-export const listHref = (given: Partial<Given<FilterField>>, changed: Record<string, string> = {}): string =>
-  hrefOf(NOTIFICATIONS_PATH, { ...given, ...changed });
-
-function criteriaOf(given: Given<FilterField>, client: Client | null, now: number): WebhookCriteria {
-  const { status, isSentAgain } = statusFilter(given.status) ?? ANY_WEBHOOK;
-  const moment = (text: string): number | null => (text === '' ? null : momentOf(text, now));
-  return {
-    status,
-    isSentAgain,
-    clientId: client?.id ?? null,
-    referenceId: given.order === '' ? null : given.order,
-    host: given.host === '' ? null : hostIn(given.host),
-    reason: isDiagnosis(given.reason) ? given.reason : null,
-    since: moment(given.since),
-    until: moment(given.until),
-  };
-}
-
-function faultsOf(given: Given<FilterField>, criteria: WebhookCriteria, choices: Client[]) {
-  const { since, until, host, reason } = criteria;
-  const faults: [FilterField, boolean, string][] = [
-    ['status', statusFilter(given.status) === undefined, 'Choose one of the list.'],
-    ['client', given.client !== '' && choices.length === 0, 'No client has this id or name.'],
-    ['client', choices.length > 1, 'Several clients fit; choose one below.'],
-    ['host', given.host !== '' && host === null, 'Give the host of a Notify URL, such as api.example.com.'],
-    ['reason', given.reason !== '' && reason === null, 'Choose one of the list.'],
-    ['since', given.since !== '' && since === null, `Give ${MOMENT_HINT}.`],
-    ['until', given.until !== '' && until === null, `Give ${MOMENT_HINT}.`],
-    ['until', since !== null && until !== null && until <= since, 'Must be later than the beginning.'],
-    ['order', given.order !== '' && !ReferenceId.safeParse(given.order).success, 'An order key has no spaces.'],
-  ];
-  const found = faults.filter(([, isFault]) => isFault).map(([field, , message]) => [field, message]);
-  return Object.fromEntries(found) as NotificationFilter['faults'];
-}
-
-const statusFilter = (text: string) => (Object.hasOwn(STATUS_FILTERS, text) ? STATUS_FILTERS[text] : undefined);
-
-const isDiagnosis = (text: string): text is DiagnosisCode => Object.hasOwn(DIAGNOSES, text);
+/** The address of the list with these fields of the filter. */
+export const listHref = (given: Record<string, string>): string => hrefOf(NOTIFICATIONS_PATH, given);
 
 /** The host in what somebody may paste: a host, or a whole URL. Null if there is none. */
 function hostIn(text: string): string | null {

@@ -1,4 +1,5 @@
 import { type Html, html } from '../../../http/html.js';
+import { hostOf } from '../../../values/urls/notify-url.js';
 import type { ListedWebhook } from '../../../webhooks/search/webhook-list.js';
 import { clientLink, orderLink, receiverLink, statusBadge, table, time, webhookLink } from '../frame/parts.js';
 
@@ -13,35 +14,26 @@ export const isOpen = ({ webhook, sentAgain }: ListedWebhook): boolean =>
 /** `hasSelection`: those that can be sent again get a checkbox of the form {@link SELECTION_FORM}. */
 export const notificationTable = (webhooks: ListedWebhook[], hasSelection = false): Html =>
   table(
-    [
-      {
-        name: 'Notification',
-        cell: (one) =>
-          html`<span class="id"
-            >${hasSelection && isOpen(one) ? selection(one.webhook.id) : null} ${webhookLink(one.webhook.id)}</span
-          >`,
-      },
-      { name: 'Status', cell: statusOf },
-      {
-        name: 'Client and receiver',
-        cell: ({ webhook: { clientId, notifyUrl }, clientName }) =>
-          html`<div>${clientLink({ id: clientId, name: clientName ?? '' })}</div>
-            <div>${receiver(notifyUrl)}</div>`,
-      },
-      { name: 'Order', cell: ({ webhook }) => orderLink(webhook.referenceId) },
-      { name: 'Attempts', isNumber: true, cell: ({ webhook }) => webhook.attempts },
-      {
-        name: 'Why it failed',
-        cell: ({ failure }) =>
-          failure && html`<span title="${failure.error}">${failure.diagnosis?.meaning ?? failure.error}</span>`,
-      },
-      { name: 'Created', cell: ({ webhook }) => time(Date.parse(webhook.createdAt)) },
-    ],
+    {
+      Notification: (one) =>
+        html`<span class="id"
+          >${hasSelection && isOpen(one) && selection(one.webhook.id)} ${webhookLink(one.webhook.id)}</span
+        >`,
+      Status: statusOf,
+      'Client and receiver': ({ webhook: { clientId, notifyUrl }, clientName }) =>
+        html`<div>${clientLink({ id: clientId, name: clientName })}</div>
+          <div>${receiver(notifyUrl)}</div>`,
+      Order: ({ webhook }) => orderLink(webhook.referenceId),
+      Attempts: { number: ({ webhook }) => webhook.attempts },
+      'Why it failed': ({ failure }) =>
+        failure && html`<span title="${failure.error}">${failure.diagnosis?.meaning ?? failure.error}</span>`,
+      Created: ({ webhook }) => time(webhook.createdAt),
+    },
     webhooks,
   );
 
 const receiver = (notifyUrl: string | null): Html =>
-  notifyUrl === null ? html`<span class="dim">deleted</span>` : receiverLink(new URL(notifyUrl).host);
+  notifyUrl === null ? html`<span class="dim">deleted</span>` : receiverLink(hostOf(notifyUrl));
 
 /** Tells what failed and was sent again apart from what still needs somebody. */
 function statusOf({ webhook: { status }, sentAgain }: ListedWebhook): Html {

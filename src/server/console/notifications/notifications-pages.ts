@@ -3,12 +3,12 @@ import { type Html, html } from '../../../http/html.js';
 import { badRequest } from '../../../http/problem.js';
 import { ID, timeOfId } from '../../../values/identifier.js';
 import { type WebhookPage, WebhookList } from '../../../webhooks/search/webhook-list.js';
-import { DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
 import { WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
-import { hiddenField, MOMENT_HINT, selectField, textField, textOf } from '../fields/fields.js';
+import { filterForm, hiddenField, MOMENT_HINT } from '../frame/fields.js';
 import type { Page, View, Visit } from '../frame/pages.js';
 import { clientLink, emptyState, notice, pager, time } from '../frame/parts.js';
 import {
+  FILTER_FIELDS,
   listHref,
   type NotificationFilter,
   NotificationFilters,
@@ -36,20 +36,20 @@ export class NotificationsPages {
         resend: {
           button: 'Send the selected ones again',
           kind: 'primary',
-          answer: async (fields, { requestId, actor }) => {
+          answer: async (fields, visit) => {
             const ids = selectedIds(fields).filter((id) => ID.test(id));
             if (ids.length === 0) throw badRequest('select at least one notification');
-            return `/ops/resends/${await this.resends.resendChosen(ids, { requestId, actor })}`;
+            return `/ops/resends/${await this.resends.resendChosen(ids, visit)}`;
           },
         },
         'resend-all': {
           button: 'Send all again',
           kind: 'danger',
           confirm: 'Yes, send all of them again',
-          answer: async (fields, { requestId, actor }) => {
-            const { criteria } = await this.filters.read(fields, Date.now());
+          answer: async (fields, visit) => {
+            const { criteria } = await this.filters.read(fields);
             if (criteria === null) throw badRequest('the filter has a fault');
-            return `/ops/resends/${await this.resends.startFor(criteria, { requestId, actor })}`;
+            return `/ops/resends/${await this.resends.startFor(criteria, visit)}`;
           },
         },
       },
@@ -58,18 +58,18 @@ export class NotificationsPages {
 
   private async show(visit: Visit): Promise<View> {
     const input = visit.refusal?.given ?? visit.query;
-    const filter = await this.filters.read(input, Date.now());
-    const given = textOf(input.before);
-    const before = ID.test(given) ? given : null;
-    const page = filter.criteria && (await this.webhooks.page(filter.criteria, before, PAGE_SIZE));
-    const body = html`${views(filter)} ${filterForm(filter)} ${choices(filter)}
-    ${page && list(visit, filter, page, before === null)}`;
+    const filter = await this.filters.read(input);
+    const { before: cursor = '' } = input;
+    const before = ID.test(cursor) ? cursor : '';
+    const page = filter.criteria && (await this.webhooks.page(filter.criteria, before || null, PAGE_SIZE));
+    const body = html`${views(filter)} ${filterForm(NOTIFICATIONS_PATH, FILTER_FIELDS, filter)} ${HINT}
+    ${choices(filter)} ${page && list(visit, filter, page, before)}`;
     return {
       title: 'Notifications',
       section: 'notifications',
       body,
       // Reloading would untick what is selected.
-      isLive: before === null && page !== null && !page.webhooks.some(isOpen),
+      isLive: before === '' && page !== null && !page.webhooks.some(isOpen),
       ...(page === null && { status: 400 }),
     };
   }
@@ -79,56 +79,35 @@ export class NotificationsPages {
 const views = ({ given }: NotificationFilter): Html =>
   html`<nav class="actions" aria-label="Lists">
     ${Object.entries(STATUS_FILTERS).map(([status, { name }]) => {
-      const isCurrent = given.status === status ? html`aria-current="page"` : null;
-      return html`<a class="button" href="${listHref(given, { status })}" ${isCurrent}>${name}</a>`;
+      const isCurrent = given.status === status && html`aria-current="page"`;
+      return html`<a class="button" href="${listHref({ ...given, status })}" ${isCurrent}>${name}</a>`;
     })}
   </nav>`;
 
-function filterForm({ given, faults }: NotificationFilter): Html {
-  const field = (name: keyof typeof given, label: string) =>
-    textField({ name, label, value: given[name], fault: faults[name] });
-  const reasons = Object.entries(DIAGNOSES).map(([code, { meaning }]): [string, string] => [
-    code,
-    `${code}: ${meaning}`,
-  ]);
-  return html`<form class="filter" method="get" action="${NOTIFICATIONS_PATH}">
-      ${given.status === '' ? null : hiddenField('status', given.status)} ${field('client', 'Client, by name or id')}
-      ${field('host', 'Receiver')}
-      ${selectField({ name: 'reason', label: 'Reason', value: given.reason, fault: faults.reason }, [
-        ['', 'any'],
-        ...reasons,
-      ])}
-      ${field('since', 'Created since')} ${field('until', 'Created before')} ${field('order', 'Order key')}
-      <button>Filter</button> <a class="button" href="${NOTIFICATIONS_PATH}">Clear</a>
-    </form>
-    <p class="hint">A time is ${MOMENT_HINT}. The address of this page keeps the filter: save it as a link.</p>`;
-}
+const HINT = html`<p class="hint">
+  A time is ${MOMENT_HINT}. The address of this page keeps the filter: save it as a link.
+</p>`;
 
-const choices = ({ given, choices: found }: NotificationFilter): Html | null =>
-  found.length === 0
-    ? null
-    : html`<section class="card">
-        <h2>Which client?</h2>
-        <ul>
-          ${found.map(
-            ({ id, name }) =>
-              html`<li><a href="${listHref(given, { client: id })}">${name}</a> <span class="dim">${id}</span></li>`,
-          )}
-        </ul>
-      </section>`;
+const choices = ({ given, choices: found }: NotificationFilter): Html | false =>
+  found.length > 0 &&
+  html`<section class="card">
+    <h2>Which client?</h2>
+    <ul>
+      ${found.map(
+        ({ id, name }) =>
+          html`<li><a href="${listHref({ ...given, client: id })}">${name}</a> <span class="dim">${id}</span></li>`,
+      )}
+    </ul>
+  </section>`;
 
-function list(visit: Visit, filter: NotificationFilter, page: WebhookPage, isFirst: boolean): Html {
-  const { webhooks, next, isCut } = page;
+function list(visit: Visit, filter: NotificationFilter, { webhooks, next, isCut }: WebhookPage, before: string): Html {
   const isSelectable = visit.mayChange && webhooks.some(isOpen);
-  const nothing = isCut ? null : emptyState(isFirst ? nothingFor(filter) : 'There are no older ones.');
+  const nothing = !isCut && emptyState(before === '' ? nothingFor(filter) : 'There are no older ones.');
   const { given } = filter;
   return html`${webhooks.length === 0 ? nothing : notificationTable(webhooks, isSelectable)}
-  ${isCut && next !== null ? cut(next) : null}
-  ${pager(
-    isFirst ? null : [listHref(given), 'Newest'],
-    next === null ? null : [listHref(given, { before: next }), isCut ? 'Search older ones' : 'Older'],
-  )}
-  ${isSelectable ? selectionForm(visit, filter) : null} ${resendAllForm(visit, filter)}`;
+  ${isCut && next && cut(next)}
+  ${pager((before) => listHref({ ...given, before }), before, next, ['Newest', isCut ? 'Search older ones' : 'Older'])}
+  ${isSelectable && selectionForm(visit, filter)} ${resendAllForm(visit, filter)}`;
 }
 
 const nothingFor = ({ given }: NotificationFilter): string =>
@@ -149,7 +128,7 @@ const selectionForm = (visit: Visit, { given }: NotificationFilter): Html | null
   visit.form(
     'resend',
     html`<h2>Send the selected ones again</h2>
-      ${Object.entries(given).map(([name, value]) => hiddenField(name, value))}`,
+      ${hiddenFields(given)}`,
     SELECTION_FORM,
   );
 
@@ -158,7 +137,6 @@ function resendAllForm(visit: Visit, { given, criteria, client }: NotificationFi
   if (criteria?.status !== 'FAILED' || criteria.isSentAgain === true) return null;
   // A duration before now would mean other notifications when the form is sent.
   const moments = { since: exact(criteria.since), until: exact(criteria.until), client: client?.id ?? '' };
-  const fields = Object.entries({ ...given, ...moments });
   return visit.form(
     'resend-all',
     html`<h2>Send all of this list again</h2>
@@ -167,8 +145,11 @@ function resendAllForm(visit: Visit, { given, criteria, client }: NotificationFi
         filter, also those on further pages. Left out is what has a newer, pending or delivered notification of the same
         order.
       </p>
-      ${fields.map(([name, value]) => hiddenField(name, value))}`,
+      ${hiddenFields({ ...given, ...moments })}`,
   );
 }
+
+const hiddenFields = (given: NotificationFilter['given']): Html[] =>
+  Object.entries(given).map(([name, value]) => hiddenField(name, value));
 
 const exact = (ms: number | null): string => (ms === null ? '' : new Date(ms).toISOString());

@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { Client } from '../../../clients/client.entity.js';
 import { type Html, html } from '../../../http/html.js';
 import { Problem } from '../../../http/problem.js';
 import { timeOfId } from '../../../values/identifier.js';
@@ -30,7 +31,7 @@ export class ResendPages {
         stop: {
           button: 'Stop',
           // The page says so if the request has ended meanwhile.
-          run: (_, { params: { id = '' }, actor }) =>
+          run: (_, { id, actor }) =>
             this.resends.stop(id, actor).catch((error: unknown) => {
               if (!(error instanceof Problem) || error.getStatus() !== 409) throw error;
             }),
@@ -40,17 +41,17 @@ export class ResendPages {
   ];
 
   private async show(visit: Visit): Promise<View> {
-    const resend = await this.resends.get(visit.params.id ?? '');
+    const resend = await this.resends.get(visit.id);
     const { clientId, webhookIds, resent, refused, finishedAt } = resend;
     const selected = webhookIds && (await this.webhooks.listed(webhookIds));
     const client = clientId === null ? null : await this.clients.find(clientId);
-    const body = html`${tiles([
-      { name: 'State', value: stateBadge(resend) },
-      { name: 'Selected', value: resend.selected ?? 'more than 10,000' },
-      { name: 'Sent again', value: resent, kind: 'good' },
-      { name: 'Left out', value: refused },
-    ])}
-    ${progress(resend)} ${finishedAt === null ? visit.form('stop') : null} ${summary(resend, client?.name ?? '')}
+    const body = html`${tiles({
+      State: stateBadge(resend),
+      Selected: resend.selected ?? 'more than 10,000',
+      'Sent again': [resent, 'good'],
+      'Left out': refused,
+    })}
+    ${progress(resend)} ${finishedAt === null && visit.form('stop')} ${summary(resend, client)}
     ${
       selected &&
       html`<h2>Selected notifications</h2>
@@ -61,21 +62,21 @@ export class ResendPages {
   }
 }
 
-const summary = (resend: WebhookResend, clientName: string): Html =>
+const summary = (resend: WebhookResend, client: Client | null): Html =>
   html`<section class="card">
-    ${facts([
-      ['Client', resend.clientId && clientLink({ id: resend.clientId, name: clientName })],
-      ['Receiver', resend.host && receiverLink(resend.host)],
-      ['Reason', resend.reason && diagnosisOf(resend.reason).meaning],
-      ['Order', resend.referenceId && orderLink(resend.referenceId)],
-      ['Created since', resend.madeSince && time(resend.madeSince)],
-      ['Created before', resend.madeUntil && time(resend.madeUntil)],
-      ['Failed since', resend.since && time(resend.since)],
-      ['Failed before', resend.until && time(resend.until)],
-      ['Asked for by', resend.actor],
-      ['Started', time(resend.createdAt)],
-      ['Ended', resend.finishedAt && time(resend.finishedAt)],
-    ])}
+    ${facts({
+      Client: resend.clientId && clientLink({ id: resend.clientId, name: client?.name }),
+      Receiver: resend.host && receiverLink(resend.host),
+      Reason: resend.reason && diagnosisOf(resend.reason).meaning,
+      Order: resend.referenceId && orderLink(resend.referenceId),
+      'Created since': resend.madeSince && time(resend.madeSince),
+      'Created before': resend.madeUntil && time(resend.madeUntil),
+      'Failed since': resend.since && time(resend.since),
+      'Failed before': resend.until && time(resend.until),
+      'Asked for by': resend.actor,
+      Started: time(resend.createdAt),
+      Ended: resend.finishedAt && time(resend.finishedAt),
+    })}
     <p class="hint">
       Each is sent as a new notification. Left out is what has a newer, pending or delivered notification of the same
       order, and what belongs to a client without a Notify URL. It goes on after a restart.
@@ -95,11 +96,10 @@ function stateBadge(resend: WebhookResend): Html {
 function progress({ selected, resent, refused, finishedAt, doneFromId }: WebhookResend): Html | null {
   if (finishedAt !== null) return null;
   const done = resent + refused;
-  const reached = doneFromId === null ? null : html`It has reached the notifications of ${time(timeOfId(doneFromId))}.`;
+  const reached = doneFromId && html`It has reached the notifications of ${time(timeOfId(doneFromId))}.`;
   const bar =
-    selected === null
-      ? null
-      : html`<progress max="${Math.max(selected, done, 1)}" value="${done}" aria-label="Progress"></progress>`;
+    selected !== null &&
+    html`<progress max="${Math.max(selected, done, 1)}" value="${done}" aria-label="Progress"></progress>`;
   return html`${bar}
     <p class="dim">${reached} It goes from the newest to the oldest, and waits if no worker runs.</p>`;
 }

@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type Html, html } from '../../../http/html.js';
 import type { AttemptView, DeliveryPlan, WebhookView } from '../../../webhooks/webhook-view.js';
+import { hostOf } from '../../../values/urls/notify-url.js';
 import { WebhookList } from '../../../webhooks/search/webhook-list.js';
 import type { WebhookDetails } from '../../../webhooks/webhook-queries.js';
 import { WebhookService } from '../../../webhooks/webhook.service.js';
@@ -8,6 +9,7 @@ import { ClientDirectory } from '../clients/client-directory.js';
 import type { Page, View, Visit } from '../frame/pages.js';
 import {
   clientLink,
+  clientPath,
   copiedId,
   emptyState,
   facts,
@@ -35,52 +37,46 @@ export class WebhookPages {
         resend: {
           button: 'Send again',
           kind: 'primary',
-          answer: async (_, visit) => {
-            const { requestId, actor } = visit;
-            return `/ops/webhooks/${(await this.webhooks.resend(idOf(visit), { requestId, actor })).id}`;
-          },
+          answer: async (_, visit) => `/ops/webhooks/${(await this.webhooks.resend(visit.id, visit)).id}`,
         },
       },
     },
   ];
 
   private async show(visit: Visit): Promise<View> {
-    const id = idOf(visit);
+    const { id } = visit;
     const shown = await this.webhooks.show(id);
-    const { clientId, referenceId, status } = shown.webhook;
+    const { webhook, plan } = shown;
     const [client, chain, text] = await Promise.all([
-      this.clients.find(clientId),
-      this.list.ofOrder(referenceId),
+      this.clients.find(webhook.clientId),
+      this.list.ofOrder(webhook.referenceId),
       this.list.bodyOf(id),
     ]);
-    const { webhook, plan } = shown;
     const body = html`<section class="card">
-        ${summary(webhook, client?.name ?? '')} ${whatToDo(visit, webhook, chain)}
+        ${summary(webhook, client?.name)} ${whatToDo(visit, webhook, chain)}
       </section>
-      ${chain.length > 1 ? chainOf(chain, id) : null}
+      ${chain.length > 1 && chainOf(chain, id)}
       <h2>Attempts</h2>
-      ${timeline(shown)} ${plan && planned(plan)} ${text === null ? null : bodyOf(text)}`;
-    const isLive = status === 'PENDING';
+      ${timeline(shown)} ${plan && planned(plan)} ${text && bodyOf(text)}`;
+    const isLive = webhook.status === 'PENDING';
     return { title: `Notification ${id}`, section: 'notifications', body, isLive };
   }
 }
 
-const idOf = ({ params: { id = '' } }: Visit): string => id;
-
-const summary = (webhook: WebhookView, clientName: string): Html =>
-  facts([
-    ['Status', statusBadge(webhook.status)],
-    ['Id', copiedId(webhook.id)],
-    ['Order', orderLink(webhook.referenceId)],
-    ['Client', clientLink({ id: webhook.clientId, name: clientName })],
-    ['Member', webhook.ownerId],
-    ['Receiver', webhook.notifyUrl && receiverLink(new URL(webhook.notifyUrl).host)],
-    ['Notify URL', webhook.notifyUrl ?? 'deleted because of its age'],
-    ['Created', since(webhook.createdAt)],
-    ['Next attempt', webhook.nextAttemptAt && since(webhook.nextAttemptAt)],
-    ['Ended', webhook.finishedAt && since(webhook.finishedAt)],
-    ['Resend of', webhook.resendOf && webhookLink(webhook.resendOf)],
-  ]);
+const summary = (webhook: WebhookView, clientName: string | undefined): Html =>
+  facts({
+    Status: statusBadge(webhook.status),
+    Id: copiedId(webhook.id),
+    Order: orderLink(webhook.referenceId),
+    Client: clientLink({ id: webhook.clientId, name: clientName }),
+    Member: webhook.ownerId,
+    Receiver: webhook.notifyUrl && receiverLink(hostOf(webhook.notifyUrl)),
+    'Notify URL': webhook.notifyUrl ?? 'deleted because of its age',
+    Created: time(webhook.createdAt),
+    'Next attempt': webhook.nextAttemptAt && time(webhook.nextAttemptAt),
+    Ended: webhook.finishedAt && time(webhook.finishedAt),
+    'Resend of': webhook.resendOf && webhookLink(webhook.resendOf),
+  });
 
 function timeline({ webhook: { status, notifyUrl }, attempts }: WebhookDetails): Html {
   if (attempts.length === 0)
@@ -99,29 +95,25 @@ function attemptStory(attempt: AttemptView, status: WebhookView['status']): Html
   const verdict = durationMs === null ? unknown : (error ?? 'delivered');
   const kind = error === null && durationMs !== null ? 'good' : 'bad';
   const technical = [
-    responseStatus === null ? null : `status ${responseStatus}`,
-    durationMs === null ? null : `${durationMs} ms`,
-    phase === null ? null : `reached ${phase}`,
+    responseStatus && `status ${responseStatus}`,
+    durationMs !== null && `${durationMs} ms`,
+    phase && `reached ${phase}`,
     address,
   ];
   return html`<li class="is-${kind}">
-    <p><strong>${number}</strong> ${time(Date.parse(startedAt))}</p>
+    <p><strong>${number}</strong> ${time(startedAt)}</p>
     <p class="${kind}">${verdict}</p>
     ${diagnosis && html`<p>${diagnosis.meaning} <strong>${diagnosis.remedy}</strong></p>`}
-    <p class="dim">${technical.filter((fact) => fact !== null).join(' · ')}</p>
-    ${responseSnippet === null ? null : html`<pre>${responseSnippet}</pre>`}
+    <p class="dim">${technical.filter(Boolean).join(' · ')}</p>
+    ${responseSnippet !== null && html`<pre>${responseSnippet}</pre>`}
   </li>`;
 }
-
-const since = (text: string): Html => time(Date.parse(text));
 
 /** A FAILED webhook that nothing has followed can be sent again; the Notify URL may have to be repaired before. */
 function whatToDo(visit: Visit, webhook: WebhookView, chain: WebhookView[]): Html | null {
   const { id, clientId, status, notifyUrl, eventType } = webhook;
   const later = chain.findLast((one) => one.id > id && one.eventType === eventType);
-  const repair = html`<a class="button" href="/ops/clients/${encodeURIComponent(clientId)}#notify-url"
-    >Repair the Notify URL</a
-  >`;
+  const repair = html`<a class="button" href="${clientPath(clientId)}#notify-url">Repair the Notify URL</a>`;
   if (status === 'SUCCESS' || notifyUrl === null) return null;
   if (status === 'PENDING') return html`<p class="actions">${repair}</p>`;
   if (later) return html`<p class="actions">Sent again as ${webhookLink(later.id)} ${statusBadge(later.status)}</p>`;
@@ -135,8 +127,8 @@ const chainOf = (chain: WebhookView[], shown: string): Html =>
       ${chain.map(
         ({ id, status, createdAt, resendOf }) =>
           html`<li>
-            ${webhookLink(id)} ${statusBadge(status)} ${resendOf === null ? 'created' : 'sent again'}
-            ${since(createdAt)} ${id === shown ? html`<strong>(this one)</strong>` : null}
+            ${webhookLink(id)} ${statusBadge(status)} ${resendOf === null ? 'created' : 'sent again'} ${time(createdAt)}
+            ${id === shown && html`<strong>(this one)</strong>`}
           </li>`,
       )}
     </ol>`;
@@ -147,10 +139,10 @@ const planned = ({ attempts, failedNotBefore }: DeliveryPlan): Html =>
       ${attempts.map(
         ({ number, notBefore }) =>
           html`<li>
-            <p><strong>${number}</strong> not before ${since(notBefore)}</p>
+            <p><strong>${number}</strong> not before ${time(notBefore)}</p>
           </li>`,
       )}
-      <li><p>FAILED not before ${since(failedNotBefore)}, if every attempt fails</p></li>
+      <li><p>FAILED not before ${time(failedNotBefore)}, if every attempt fails</p></li>
     </ol>`;
 
 const bodyOf = (body: string): Html =>

@@ -1,21 +1,21 @@
+import type { AuditEvent } from '../../../audit/audit-event.entity.js';
 import { type Html, html } from '../../../http/html.js';
 import { DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
-import type { Due, QueueDepth } from '../../health/backlog.js';
+import type { Backlog, Due, QueueDepth } from '../../health/backlog.js';
+import type { Answers } from '../../health/cached-query.js';
 import { type Processes, workersOf } from '../../health/processes.js';
-import { shownMs } from '../figures/numbers.js';
-import { clientLink, type Column, notice, receiverLink, statusBadge, table, time } from '../frame/parts.js';
+import { shownMs } from '../figures/figures.js';
+import { clientLink, type Columns, notice, receiverLink, statusBadge, table, time } from '../frame/parts.js';
 import { type FailingReceiver, MAX_FAILING } from './overview-data.js';
 
-/** `pausedBy`: the actor and the time, or null if it is not paused or the audit does not say. */
-export type ShownQueue = QueueDepth & { pausedBy: { actor: string; at: number } | null };
+/** `paused`: the event that paused it, if the audit knows it. */
+export type ShownQueue = QueueDepth & { paused?: AuditEvent | undefined };
 
 /** What tells whether something is wrong. Null: no answer in time. */
-export interface State {
-  due: Due | null;
+export interface State extends Answers<Backlog['queries']> {
   queues: ShownQueue[] | null;
-  isQueueUp: true | null;
   processes: Processes | null;
-  failing: FailingReceiver[] | null;
+  failing?: FailingReceiver[] | null;
 }
 
 /** What is wrong, and what to do about it. */
@@ -30,15 +30,16 @@ const LATE_MS = 120_000;
 
 /** The worst first: what stops everything, then what stops single receivers. */
 export function problemsOf({ due, queues, isQueueUp, processes, failing }: State): Problem[] {
+  const receivers = failing ?? [];
   return [
-    due === null ? databaseDown : null,
-    isQueueUp === null ? queueDown : null,
+    due === null && databaseDown,
+    isQueueUp === null && queueDown,
     ...(queues ?? []).map(stoppedQueue),
-    isQueueUp && due && processes ? missingWorkers(processes, due) : null,
+    isQueueUp && due && processes && missingWorkers(processes, due),
     due && lateDeliveries(due),
-    ...(failing ?? []).slice(0, MAX_FAILING - 1).map(failingReceiver),
-    (failing ?? []).length >= MAX_FAILING ? moreReceivers : null,
-  ].filter((problem) => problem !== null);
+    ...receivers.slice(0, MAX_FAILING - 1).map(failingReceiver),
+    receivers.length >= MAX_FAILING && moreReceivers,
+  ].filter((problem) => !!problem);
 }
 
 export const problemNotice = ({ kind, what, remedy }: Problem): Html =>
@@ -61,12 +62,12 @@ const queueDown: Problem = {
 };
 
 /** Nothing else on the page would explain it. */
-function stoppedQueue({ queue, isPaused, limit, pausedBy }: ShownQueue): Problem | null {
-  const link = html`<a href="/ops/queues/queue/${queue}">${queue}</a>`;
+function stoppedQueue({ queue, isPaused, limit, paused }: ShownQueue): Problem | null {
+  const link = queueLink(queue);
   if (isPaused)
     return {
       kind: 'bad',
-      what: html`The queue ${link} is paused${pausedBy && html` by ${pausedBy.actor}, ${time(pausedBy.at)}`}.`,
+      what: html`The queue ${link} is paused${paused && html` by ${paused.actor}, ${time(paused.createdAt)}`}.`,
       remedy: html`Its jobs wait. Resume it on its page when the reason is over.`,
     };
   if (limit === null) return null;
@@ -99,11 +100,11 @@ function lateDeliveries({ count, oldestAgeMs }: Due): Problem | null {
 }
 
 function failingReceiver({ client, host, failingSince, lastError, lastDiagnosis }: FailingReceiver): Problem {
-  const explained = lastDiagnosis === null ? null : DIAGNOSES[lastDiagnosis];
+  const explained = lastDiagnosis && DIAGNOSES[lastDiagnosis];
   return {
     kind: 'warning',
     what: html`${receiverLink(host)} of ${clientLink(client)} has failed since ${time(failingSince)}.`,
-    remedy: html`${explained?.meaning ?? lastError} ${explained?.remedy ?? null}`,
+    remedy: html`${explained?.meaning ?? lastError} ${explained?.remedy}`,
   };
 }
 
@@ -115,17 +116,16 @@ const moreReceivers: Problem = {
 
 /** The queues, and their jobs by state. */
 export function queueTable(queues: ShownQueue[]): Html {
-  const columns: Column<ShownQueue>[] = [
-    { name: 'Queue', cell: ({ queue }) => html`<a href="/ops/queues/queue/${queue}">${queue}</a>` },
-    { name: 'State', cell: stateOf },
-    ...Object.keys(queues[0]?.jobs ?? {}).map((name) => ({
-      name,
-      isNumber: true,
-      cell: ({ jobs }: ShownQueue) => jobs[name] ?? 0,
-    })),
-  ];
+  const states = Object.keys(queues[0]?.jobs ?? {});
+  const columns: Columns<ShownQueue> = {
+    Queue: ({ queue }) => queueLink(queue),
+    State: stateOf,
+    ...Object.fromEntries(states.map((state) => [state, { number: ({ jobs }: ShownQueue) => jobs[state] ?? 0 }])),
+  };
   return table(columns, queues);
 }
+
+const queueLink = (queue: string): Html => html`<a href="/ops/queues/queue/${queue}">${queue}</a>`;
 
 function stateOf({ isPaused, limit }: ShownQueue): Html {
   if (isPaused) return statusBadge('paused');

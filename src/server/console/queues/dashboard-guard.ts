@@ -68,6 +68,7 @@ export function guardDashboard(scope: FastifyInstance, audit: AuditLog, queues: 
   });
 }
 
+/** Null: the change is refused. */
 function actionOf(request: FastifyRequest): AuditAction | null {
   const route = `${request.method} ${routeName(request)}`;
   const lifts = LIFTS_LIMIT[route]?.((request.body ?? {}) as Record<string, unknown>) ?? false;

@@ -6,15 +6,17 @@ import type { INestApplicationContext } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
 import { AuditLog } from '../../../audit/audit.module.js';
+import { Html, html } from '../../../http/html.js';
 import { SANDBOX_QUEUE } from '../../../orders/sandbox/sandbox-operator.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../../queue/queue-connections.js';
 import { PURGE_QUEUE } from '../../../retention/purge.schedule.js';
 import { WEBHOOK_QUEUE } from '../../../webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_QUEUE } from '../../../webhooks/queue/retry-run.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
-import { readOnlyFor, withNavigation } from './board-frame.js';
 import { DASHBOARD_PATH, guardDashboard } from './dashboard-guard.js';
-import { OPS_HEADERS } from '../frame/frame.js';
+import { brand, OPS_HEADERS, sectionLinks, whoIsSignedIn } from '../frame/frame.js';
+import { mayChange, signedInOf } from '../frame/signed-in.js';
+import { NAVIGATION_STYLE, TOKENS } from '../frame/style.js';
 
 /** Bull Board's page runs its own scripts, sets styles in its elements, and loads nothing from other hosts. */
 const DASHBOARD_POLICY =
@@ -62,3 +64,43 @@ function framed(payload: string, request: FastifyRequest, reply: FastifyReply): 
 
 /** The page links a font of another host; without it the browser uses one of its own. */
 const withoutForeignStyles = (page: string): string => page.replace(/<link [^>]*href="https?:[^>]*>/g, '');
+
+const HEIGHT = '3.25rem';
+
+/** The tokens hold in the bar alone, because Bull Board has variables of the same names. */
+const BAR_STYLE = `${TOKENS.replaceAll(':root', '.u-bar')}${NAVIGATION_STYLE}
+.u-bar{position:fixed;inset:0 0 auto 0;z-index:100;height:${HEIGHT};box-sizing:border-box;display:flex;align-items:center;gap:1rem;padding:0 1rem;background:var(--surface);border-bottom:1px solid var(--line);font:var(--body);color:var(--text)}
+.u-bar h1{position:absolute;width:1px;height:1px;margin:0;overflow:hidden;clip-path:inset(50%)}
+.u-bar *{box-sizing:border-box}.u-bar .u-nav{min-width:0}.u-bar .u-nav ul{display:flex}
+.u-bar .u-nav a{padding:.375rem .5rem}
+.u-bar .u-who{margin-left:auto}.u-bar .u-who a{color:inherit}
+.u-bar button{font:inherit;font-weight:550;color:inherit;min-height:2rem;padding:.25rem .625rem;border:1px solid var(--edge);border-radius:.375rem;background:var(--surface);cursor:pointer}
+.u-bar :focus-visible{outline:2px solid var(--accent);outline-offset:2px}
+.u-bar .u-nav[popover]{inset:${HEIGHT} 1rem auto auto;margin:0;padding:.5rem;border:1px solid var(--line);border-radius:.5rem;background:var(--surface);color:var(--text)}
+.u-bar .u-nav[popover] ul{display:grid}
+@media (min-width:72rem){.u-bar .u-menu{display:none}.u-bar .u-nav[popover]{display:block;position:static;padding:0;border:0}.u-bar .u-nav[popover] ul{display:flex}.u-bar .u-nav{order:1}.u-bar .u-who{order:2}}
+#root header:has(~main){top:${HEIGHT}}
+#root header~main{padding-top:calc(var(--header-offset) + ${HEIGHT})}
+#root aside:has(+main){top:calc(var(--header-offset) + ${HEIGHT})}
+`;
+
+const STYLE_TAG = new Html(`<style>${BAR_STYLE}</style>`);
+const BODY = /<body[^>]*>/;
+
+/** Bull Board's page with the navigation of the console above it. */
+function withNavigation(page: string, request: FastifyRequest): string {
+  const operator = signedInOf(request);
+  if (!operator) return page;
+  const bar = html`${STYLE_TAG}
+    <section class="u-bar" aria-label="Usher">
+      <h1>Queues</h1>
+      ${brand} ${whoIsSignedIn(request, operator)}
+      <button type="button" class="u-menu" popovertarget="sections">Menu</button>
+      <nav class="u-nav" id="sections" popover aria-label="Sections">${sectionLinks('queues')}</nav>
+    </section>`;
+  return page.replace(BODY, (body) => body + bar.text);
+}
+
+/** Bull Board shows no button of a queue that is read-only. JSON escapes quotes, so no text of a job looks like this member. */
+const readOnlyFor = (request: FastifyRequest, json: string): string =>
+  mayChange(request) ? json : json.replaceAll('"readOnlyMode":false', '"readOnlyMode":true');

@@ -1,46 +1,51 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, In, IsNull, MoreThan } from 'typeorm';
+import { type DataSource, type EntityManager, In, IsNull, MoreThan, Not } from 'typeorm';
 import { Client } from '../../../clients/client.entity.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { databaseNow } from '../../../database/sql.js';
 import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
-import { DeliveryFigures, type Figures, type HostFigures } from '../../../webhooks/figures/delivery-figures.js';
-import { Webhook } from '../../../webhooks/webhook.entity.js';
+import { DeliveryFigures, type HostFigures } from '../../../webhooks/figures/delivery-figures.js';
+import { Webhook, WebhookAttempt } from '../../../webhooks/webhook.entity.js';
 import { CachedQuery } from '../../health/cached-query.js';
-import { beginOf, LAST_DAY, LAST_WEEK, type Point, pointsOf, type Range } from '../figures/periods.js';
-import { namedClients, type NamedClient } from '../overview/overview-data.js';
-import { type Answers, answersTo } from './answers.js';
+import { beginOf, LAST_DAY, LAST_WEEK, pointsOf, type Range } from '../figures/figures.js';
+import { withClients } from '../overview/overview-data.js';
 
 export type ListedHost = HostFigures & { failing: FailingHost | null };
 
+/** What was sent to a host. */
+export type Receiver = Awaited<ReturnType<ReceiversData['of']>>;
 /** The deliveries to a host for one client. */
-export interface HostClient {
-  client: NamedClient;
-  /** Where its notifications to this host go: the registered one, or that of its newest notification. Null: not known. */
-  notifyUrl: string | null;
-  figures: Figures;
-  failing: FailingHost | null;
+export type HostClient = Receiver['clients'][number];
+
+/** The attempts at one Notify URL. */
+export interface UrlAnswers {
+  notifyUrl: string;
+  attempts: number;
+  failures: number;
+  /** The median of their durations. */
+  medianMs: number;
+  last: WebhookAttempt;
 }
 
-export interface Receiver {
-  points: Point[];
-  clients: HostClient[];
-  answers: Answers;
-}
-
-/** The ranges that the pages offer. */
-export const RANGES = [LAST_DAY, LAST_WEEK];
+/** The ranges that the pages offer, by the value in their addresses. */
+export const RANGES: Record<string, Range> = { '24h': LAST_DAY, '7d': LAST_WEEK };
 
 export const MAX_HOSTS = 200;
 export const MAX_CLIENTS = 50;
 /** The clients with the most attempts, and the newest notifications of each, among which answers are looked for. */
 const ANSWERING_CLIENTS = 10;
 const NEWEST = 100;
+/** The attempts of so many notifications are read. */
+export const MAX_NOTIFICATIONS = 100;
+const MAX_ANSWERS = 25;
+const MAX_URLS = 50;
 
 @Injectable()
 export class ReceiversData {
-  private readonly lists = new Map(RANGES.map((range) => [range, new CachedQuery(() => this.readList(range))]));
+  private readonly lists = new Map(
+    Object.values(RANGES).map((range) => [range, new CachedQuery(() => this.readList(range))]),
+  );
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
@@ -66,43 +71,37 @@ export class ReceiversData {
     return hosts.map((one) => ({ ...one, failing: byHost.get(one.host) ?? null }));
   }
 
-  async of(host: string, range: Range): Promise<Receiver> {
-    const now = await databaseNow(this.dataSource.manager);
+  async of(host: string, range: Range) {
+    const { manager } = this.dataSource;
+    const now = await databaseNow(manager);
     const since = beginOf(range, now);
     const points = pointsOf(range, now, await this.figures.ofHost(host, since, range.periodMs), range.periodMs);
     const found = await this.figures.clientsOf(host, since, MAX_CLIENTS);
-    const newest = await this.newestAt(
-      host,
-      found.slice(0, ANSWERING_CLIENTS).map(({ clientId }) => clientId),
-    );
-    const clients = await this.clientsOf(host, found, newest);
-    return { points, clients, answers: await answersTo(this.dataSource.manager, newest) };
+    const ids = found.map(({ clientId }) => clientId);
+    const newest = await this.newestAt(host, ids.slice(0, ANSWERING_CLIENTS));
+    const [clients, urls, failing, answers] = await Promise.all([
+      withClients(manager, found),
+      this.registeredUrls(host, ids),
+      manager.find(FailingHost, { where: { clientId: In(ids), host, recoveredAt: IsNull() } }),
+      answersTo(manager, newest),
+    ]);
+    return {
+      points,
+      clients: clients.map((one) => ({
+        ...one,
+        /** Where its notifications to this host go: the registered one, or that of its newest notification. Null: not known. */
+        notifyUrl:
+          urls.get(one.clientId) ?? newest.find(({ clientId }) => clientId === one.clientId)?.notifyUrl ?? null,
+        failing: failing.find(({ clientId }) => clientId === one.clientId) ?? null,
+      })),
+      answers,
+    };
   }
 
   /** Where a test for a client at this host goes. Null if it has no Notify URL there. */
   async notifyUrlAt(host: string, clientId: string): Promise<string | null> {
     const registered = await this.registeredUrls(host, [clientId]);
     return registered.get(clientId) ?? (await this.newestAt(host, [clientId]))[0]?.notifyUrl ?? null;
-  }
-
-  private async clientsOf(
-    host: string,
-    found: { clientId: string; figures: Figures }[],
-    newest: Webhook[],
-  ): Promise<HostClient[]> {
-    const { manager } = this.dataSource;
-    const ids = found.map(({ clientId }) => clientId);
-    const [named, registered, failing] = await Promise.all([
-      namedClients(manager, ids),
-      this.registeredUrls(host, ids),
-      manager.find(FailingHost, { where: { clientId: In(ids), host, recoveredAt: IsNull() } }),
-    ]);
-    return found.map(({ clientId, figures }) => ({
-      client: named(clientId),
-      notifyUrl: registered.get(clientId) ?? newest.find((one) => one.clientId === clientId)?.notifyUrl ?? null,
-      figures,
-      failing: failing.find((row) => row.clientId === clientId) ?? null,
-    }));
   }
 
   /** The registered Notify URLs of clients at this host. */
@@ -124,4 +123,45 @@ export class ReceiversData {
     );
     return found.flat().filter(({ notifyUrl }) => notifyUrl !== '' && hostOf(notifyUrl) === host);
   }
+}
+
+/** The answers to the newest of these webhooks: the last ones, and those of each Notify URL, the most failures first. */
+async function answersTo(manager: EntityManager, webhooks: Webhook[]) {
+  // Ids begin with their time, so these are the newest of all clients.
+  const newest = [...webhooks].sort((one, other) => (one.id < other.id ? 1 : -1)).slice(0, MAX_NOTIFICATIONS);
+  const byId = new Map((await withClients(manager, newest)).map((webhook) => [webhook.id, webhook]));
+  const attempts = await manager.find(WebhookAttempt, {
+    where: { webhookId: In([...byId.keys()]), durationMs: Not(IsNull()) },
+    order: { startedAt: 'DESC' },
+  });
+  const ended = attempts.flatMap((attempt) => {
+    const webhook = byId.get(attempt.webhookId);
+    return webhook ? [{ attempt, client: webhook.client, notifyUrl: webhook.notifyUrl }] : [];
+  });
+  return { last: ended.slice(0, MAX_ANSWERS), urls: byUrl(ended) };
+}
+
+/** `ended` has the newest first. */
+function byUrl(ended: { notifyUrl: string; attempt: WebhookAttempt }[]): UrlAnswers[] {
+  const groups = new Map<string, [WebhookAttempt, ...WebhookAttempt[]]>();
+  for (const { notifyUrl, attempt } of ended) {
+    const group = groups.get(notifyUrl);
+    if (group) group.push(attempt);
+    else groups.set(notifyUrl, [attempt]);
+  }
+  return [...groups]
+    .map(([notifyUrl, attempts]) => ({
+      notifyUrl,
+      attempts: attempts.length,
+      failures: attempts.filter(({ error }) => error !== null).length,
+      medianMs: median(attempts.map(({ durationMs }) => durationMs ?? 0)),
+      last: attempts[0],
+    }))
+    .sort((one, other) => other.failures - one.failures || other.attempts - one.attempts)
+    .slice(0, MAX_URLS);
+}
+
+function median(values: number[]): number {
+  const sorted = [...values].sort((one, other) => one - other);
+  return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }

@@ -3,12 +3,46 @@ import { AuditLog } from '../../../audit/audit.module.js';
 import { type Html, html } from '../../../http/html.js';
 import { notFound, unprocessable } from '../../../http/problem.js';
 import { type TestResult, TestNotifications } from '../../../webhooks/api/test-notifications.js';
-import { HOST_LENGTH } from '../../../webhooks/contact/failing-host.entity.js';
-import { LAST_DAY, LAST_WEEK, type Range } from '../figures/periods.js';
+import { type FailingHost, HOST_LENGTH } from '../../../webhooks/contact/failing-host.entity.js';
+import type { HostFigures } from '../../../webhooks/figures/delivery-figures.js';
+import { DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
+import type { WebhookAttempt } from '../../../webhooks/webhook.entity.js';
+import { attemptsChart, timesChart } from '../figures/charts.js';
+import {
+  ATTEMPTS,
+  figuresOfPoints,
+  figuresTable,
+  LAST_DAY,
+  type Point,
+  type Range,
+  ratio,
+  shownMs,
+  shownQuantile,
+} from '../figures/figures.js';
 import type { Page, View, Visit } from '../frame/pages.js';
-import { type Column, notice, receiverLink, table, time } from '../frame/parts.js';
-import { FIGURES, noAttempts, reasonOf, receiverPage } from './receiver-page.js';
-import { type ListedHost, MAX_HOSTS, ReceiversData } from './receivers-data.js';
+import {
+  clientLink,
+  type Columns,
+  emptyState,
+  facts,
+  notice,
+  receiverLink,
+  statusBadge,
+  table,
+  tiles,
+  time,
+  webhookLink,
+} from '../frame/parts.js';
+import {
+  type HostClient,
+  type ListedHost,
+  MAX_HOSTS,
+  MAX_NOTIFICATIONS,
+  RANGES,
+  type Receiver,
+  ReceiversData,
+  type UrlAnswers,
+} from './receivers-data.js';
 
 const PATH = '/ops/receivers';
 
@@ -42,8 +76,8 @@ export class ReceiversPages {
   private async show(visit: Visit, test: TestResult | null = null): Promise<View> {
     const host = hostOf(visit);
     const range = rangeOf(visit.query.range);
-    const shown = { ranges: rangeLinks(visit.path, range), range, test, receiver: await this.data.of(host, range) };
-    return { title: `Receiver ${host}`, section: 'receivers', body: receiverPage(visit, shown) };
+    const body = receiver(visit, range, await this.data.of(host, range), test);
+    return { title: `Receiver ${host}`, section: 'receivers', body };
   }
 
   /** Its result is not stored, so the answer itself shows it. */
@@ -58,21 +92,139 @@ export class ReceiversPages {
   }
 }
 
+/** `test`: the result of a test that was sent just now. */
+function receiver(visit: Visit, range: Range, { points, clients, answers }: Receiver, test: TestResult | null): Html {
+  const figures = html`${totals(points)}
+    <div class="columns">
+      <div class="card">${attemptsChart(points, range.periodMs)}</div>
+      <div class="card">${timesChart('Time of an attempt', points, range.periodMs, ({ duration }) => duration)}</div>
+    </div>
+    ${figuresTable(points, range.periodMs)}
+    <h2>Clients</h2>
+    ${table(CLIENT_COLUMNS, clients)}`;
+  const attempts = html`<h2>Notify URLs</h2>
+    <p class="hint">The attempts of the newest notifications, at most ${MAX_NOTIFICATIONS} of them.</p>
+    ${table(URL_COLUMNS, answers.urls)}
+    <h2>Last answers</h2>
+    ${table(ANSWER_COLUMNS, answers.last)}`;
+  return html`${test && testOutcome(test)} ${clients.map(failingNotice)} ${rangeLinks(visit.path, range)}
+  ${clients.length === 0 ? emptyState(noAttempts(range)) : figures} ${testForm(visit, clients)}
+  ${answers.last.length === 0 ? emptyState('No answer among the newest notifications of these clients.') : attempts}`;
+}
+
+const noAttempts = ({ name }: Range): string =>
+  `No attempts in the ${name.toLowerCase()}. Each host that notifications are sent to is shown here.`;
+
+/** Why a host fails, in words. */
+const reasonOf = ({ lastDiagnosis, lastError }: FailingHost): string =>
+  lastDiagnosis === null ? lastError : DIAGNOSES[lastDiagnosis].meaning;
+
+const failingNotice = ({ client, failing }: HostClient): Html | null =>
+  failing &&
+  notice(
+    'warning',
+    html`<strong>Fails for ${clientLink(client)} since ${time(failing.failingSince)}.</strong> ${reasonOf(failing)}
+      ${failing.lastDiagnosis && DIAGNOSES[failing.lastDiagnosis].remedy}`,
+  );
+
+function totals(points: Point[]): Html {
+  const { attempts, failures, successRate, duration, receipt, averageMs } = figuresOfPoints(points);
+  return tiles({
+    Attempts: attempts,
+    Failed: [failures, failures > 0 ? 'bad' : null],
+    Succeeded: ratio(successRate),
+    'Attempt, p50': shownQuantile(duration.p50),
+    'Attempt, p95': shownQuantile(duration.p95),
+    'Attempt, average': averageMs === null ? null : shownMs(averageMs),
+    'Time to receipt, p50': shownQuantile(receipt.p50),
+    'Time to receipt, p95': shownQuantile(receipt.p95),
+  });
+}
+
+/** The figures of a host or of a client at it. */
+const FIGURES: Columns<Pick<HostFigures, 'figures'>> = {
+  ...ATTEMPTS,
+  p50: { number: ({ figures }) => shownQuantile(figures.duration.p50) },
+  p95: { number: ({ figures }) => shownQuantile(figures.duration.p95) },
+};
+
+const CLIENT_COLUMNS: Columns<HostClient> = {
+  Client: ({ client }) => clientLink(client),
+  'Notify URL': ({ notifyUrl }) => notifyUrl,
+  ...FIGURES,
+  'Failing since': ({ failing }) => time(failing && failing.failingSince),
+};
+
+const URL_COLUMNS: Columns<UrlAnswers> = {
+  'Notify URL': ({ notifyUrl }) => notifyUrl,
+  Attempts: { number: ({ attempts }) => attempts },
+  Failed: { number: ({ failures }) => failures },
+  Median: { number: ({ medianMs }) => shownMs(medianMs) },
+  'Last answer': ({ last }) => answerBadge(last),
+  Time: ({ last }) => time(last.startedAt),
+};
+
+const answerBadge = ({ responseStatus, error }: WebhookAttempt): Html =>
+  statusBadge(responseStatus === null ? 'no answer' : String(responseStatus), error === null ? 'good' : 'bad');
+
+const ANSWER_COLUMNS: Columns<Receiver['answers']['last'][number]> = {
+  Time: ({ attempt }) => time(attempt.startedAt),
+  Client: ({ client }) => clientLink(client),
+  Notification: ({ attempt }) => webhookLink(attempt.webhookId),
+  Attempt: { number: ({ attempt }) => attempt.number },
+  Answer: ({ attempt }) => answerBadge(attempt),
+  Took: { number: ({ attempt: { durationMs } }) => (durationMs === null ? null : shownMs(durationMs)) },
+  Meaning: ({ attempt: { diagnosis, error } }) =>
+    diagnosis === null ? (error ?? 'Delivered.') : DIAGNOSES[diagnosis].meaning,
+};
+
+/** Only for clients whose Notify URL here is known. */
+function testForm(visit: Visit, clients: HostClient[]): Html | null {
+  const known = clients.filter(({ notifyUrl }) => notifyUrl !== null);
+  if (known.length === 0) return null;
+  const fields = html`<label>
+    Client
+    <select name="client">
+      ${known.map(({ client }) => html`<option value="${client.id}">${client.name ?? client.id}</option>`)}
+    </select>
+    <span class="hint">
+      A signed sample goes to the Notify URL of this client. Its header <code>X-Webhook-Test: true</code> marks it; it
+      is not stored and not repeated.
+    </span>
+  </label>`;
+  const form = visit.form('test', fields);
+  return (
+    form &&
+    html`<h2>Send a test</h2>
+      ${form}`
+  );
+}
+
+function testOutcome(test: TestResult): Html {
+  const { notifyUrl, outcome, responseStatus, durationMs, error, diagnosis, responseSnippet, address } = test;
+  const isGood = outcome === 'delivered';
+  return html`${notice(isGood ? 'good' : 'bad', isGood ? 'The test was accepted.' : html`<strong>The test failed: ${error}.</strong> ${diagnosis?.meaning} ${diagnosis?.remedy}`)}
+  ${facts({
+    'sent to': notifyUrl,
+    status: responseStatus,
+    took: shownMs(durationMs),
+    address: address,
+    answer: responseSnippet && html`<pre>${responseSnippet}</pre>`,
+  })}`;
+}
+
 /** No host of a URL contains a space or a control character, and Postgres refuses NUL. */
-function hostOf({ params: { host = '' } }: Visit): string {
+function hostOf({ id: host }: Visit): string {
   if (host.length > HOST_LENGTH || /[\s\p{Cc}]/u.test(host)) throw notFound('there is no such receiver');
   return host;
 }
 
-/** The ranges that a page offers, by the value in its address. */
-const RANGE_NAMES: Record<string, Range> = { '24h': LAST_DAY, '7d': LAST_WEEK };
-
-const rangeOf = (given: unknown): Range => (given === '7d' ? LAST_WEEK : LAST_DAY);
+const rangeOf = (name = ''): Range => (Object.hasOwn(RANGES, name) && RANGES[name]) || LAST_DAY;
 
 /** Links to the other ranges of the same page. */
 const rangeLinks = (path: string, current: Range): Html =>
   html`<nav class="actions" aria-label="Range">
-    ${Object.entries(RANGE_NAMES).map(([value, range]) =>
+    ${Object.entries(RANGES).map(([value, range]) =>
       range === current
         ? html`<strong aria-current="true">${range.name}</strong>`
         : html`<a href="${path}?range=${value}">${range.name}</a>`,
@@ -85,12 +237,12 @@ const receivers = (hosts: ListedHost[], range: Range): Html =>
       The hosts of Notify URLs, those with the most failed attempts first. p50 and p95 are of the time of an attempt.
     </p>
     ${table(COLUMNS, hosts, noAttempts(range))}
-    ${hosts.length === MAX_HOSTS ? html`<p class="dim">Only ${MAX_HOSTS} receivers are shown.</p>` : null}`;
+    ${hosts.length === MAX_HOSTS && html`<p class="dim">Only ${MAX_HOSTS} receivers are shown.</p>`}`;
 
-const COLUMNS: Column<ListedHost>[] = [
-  { name: 'Receiver', cell: ({ host }) => receiverLink(host) },
-  { name: 'Clients', isNumber: true, cell: ({ clients }) => clients },
+const COLUMNS: Columns<ListedHost> = {
+  Receiver: ({ host }) => receiverLink(host),
+  Clients: { number: ({ clients }) => clients },
   ...FIGURES,
-  { name: 'Failing since', cell: ({ failing }) => time(failing?.failingSince ?? null) },
-  { name: 'Why', cell: ({ failing }) => failing && reasonOf(failing) },
-];
+  'Failing since': ({ failing }) => time(failing && failing.failingSince),
+  Why: ({ failing }) => failing && reasonOf(failing),
+};

@@ -5,9 +5,9 @@ import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
 import { type ListedWebhook, WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
 import { ClientDirectory } from '../clients/client-directory.js';
-import { hrefOf, textOf } from '../fields/fields.js';
+import { hrefOf } from '../frame/fields.js';
 import type { Page, View, Visit } from '../frame/pages.js';
-import { clientLink, emptyState, shortId } from '../frame/parts.js';
+import { clientLink, clientPath, emptyState, shortId } from '../frame/parts.js';
 import { notificationTable } from '../notifications/notification-table.js';
 
 const PATH = '/ops/search';
@@ -25,26 +25,26 @@ export class SearchPages {
 
   readonly pages: Page[] = [{ path: PATH, show: (visit) => this.search(visit) }];
 
-  private async search(visit: Visit): Promise<View | string> {
-    const query = textOf(visit.query.q);
+  private async search({ query: { q: query = '' } }: Visit): Promise<View | string> {
     const [webhooks, clients] = await Promise.all([
       this.webhooksFor(query),
       query === '' ? [] : this.clients.search(query, MAX_FOUND),
     ]);
     const places = [
-      ...clients.map(({ id }) => `/ops/clients/${encodeURIComponent(id)}`),
+      ...clients.map(({ id }) => clientPath(id)),
       ...webhooks.map(({ webhook }) => `/ops/webhooks/${webhook.id}`),
     ];
-    if (places.length === 1 && places[0] !== undefined) return places[0];
-    const names = clients.map(({ id, name }) => html`<li>${clientLink({ id, name })} ${shortId(id)}</li>`);
+    const [first, second] = places;
+    if (first && !second) return first;
+    const names = clients.map((client) => html`<li>${clientLink(client)} ${shortId(client.id)}</li>`);
     const foundClients = html`<h2>Clients</h2>
       <ul>
         ${names}
       </ul>`;
     const foundWebhooks = html`<h2>Notifications</h2>
       ${notificationTable(webhooks)}`;
-    const body = html`${places.length === 0 ? emptyState(NOTHING) : null} ${clients.length === 0 ? null : foundClients}
-    ${webhooks.length === 0 ? null : foundWebhooks}`;
+    const body = html`${!first && emptyState(NOTHING)} ${clients.length > 0 && foundClients}
+    ${webhooks.length > 0 && foundWebhooks}`;
     return { title: 'Found', section: 'notifications', query, body };
   }
 

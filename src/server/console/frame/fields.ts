@@ -1,0 +1,166 @@
+import { type Html, html } from '../../../http/html.js';
+import { parseDuration } from '../../../values/duration.js';
+
+/** The address of a page with these fields. Empty ones are left out. */
+export function hrefOf(path: string, fields: Record<string, string>): string {
+  const query = new URLSearchParams(Object.entries(fields).filter(([, value]) => value !== ''));
+  return query.size === 0 ? path : `${path}?${query}`;
+}
+
+/** Postgres refuses NUL, and no id or name contains a control character. */
+export const isSearchable = (text: string): boolean => !/\p{Cc}|\p{Cs}/u.test(text);
+
+export interface Field {
+  name: string;
+  label: string;
+  value: string;
+  /** What is wrong with it. */
+  fault?: string | undefined;
+  hint?: string;
+  type?: 'text' | 'url' | 'email' | 'password';
+  maxLength?: number;
+  isRequired?: boolean;
+  autocomplete?: string;
+}
+
+/** A text field with its label, its hint and its fault. */
+export function textField({ name, label, value, fault, hint, type = 'text', ...more }: Field): Html {
+  const { maxLength, isRequired, autocomplete = 'off' } = more;
+  return html`<label
+    >${label}
+    <input
+      name="${name}"
+      type="${type}"
+      value="${value}"
+      autocomplete="${autocomplete}"
+      ${maxLength && html`maxlength="${maxLength}"`}
+      ${isRequired && html`required`}
+      ${fault && INVALID}
+    />
+    ${hintAndFault(hint, fault)}</label
+  >`;
+}
+
+/** A list to choose one of. `options` are the values and their texts; the first one is what `''` means. */
+export const selectField = ({ name, label, value, fault, hint }: Field, options: Record<string, string>): Html =>
+  html`<label
+    >${label}
+    <select name="${name}" ${fault && INVALID}>
+      ${Object.entries(options).map(
+        ([one, text]) => html`<option value="${one}" ${one === value && html`selected`}>${text}</option>`,
+      )}
+    </select>
+    ${hintAndFault(hint, fault)}</label
+  >`;
+
+/** A text of several lines. */
+export const areaField = ({ name, label, value, fault, hint }: Field): Html =>
+  html`<label
+    >${label}
+    <textarea name="${name}" rows="3" ${fault && INVALID}>${value}</textarea>
+    ${hintAndFault(hint, fault)}</label
+  >`;
+
+export const checkField = (name: string, label: string, isChecked: boolean): Html =>
+  html`<label class="check"
+    ><input type="checkbox" name="${name}" value="yes" ${isChecked && html`checked`} /> ${label}</label
+  >`;
+
+export const hiddenField = (name: string, value: string): Html =>
+  html`<input type="hidden" name="${name}" value="${value}" />`;
+
+const INVALID = html`aria-invalid="true"`;
+
+const hintAndFault = (hint: string | undefined, fault: string | undefined): Html =>
+  html`${hint && html`<span class="hint">${hint}</span>`} ${fault && html`<span class="field-fault">${fault}</span>`}`;
+
+/** A field of a filter: how it is shown, and what its text means. */
+export interface FilterField<Value> {
+  /** Null: the field is hidden. */
+  label: string | null;
+  /** The values to choose one of, with their texts. */
+  options?: Record<string, string>;
+  /** Null if the text means nothing. */
+  read(text: string, now: number): Value | null;
+  /** What is wrong with such a text. */
+  fault: string;
+}
+
+export type FilterFields<Values> = { [Name in keyof Values]: FilterField<Values[Name]> };
+
+/** A filter as it is in the address of its page, without white space around its texts, and what it means. */
+export interface Filter<Values> {
+  given: { [Name in keyof Values]: string };
+  /** Null: any, because the field is empty, or because it has a fault. */
+  values: { [Name in keyof Values]: Values[Name] | null };
+  faults: { [Name in keyof Values]?: string };
+}
+
+type Times = { since: number; until: number };
+
+/** Reads a filter, which has two times. */
+export function readFilter<Values extends Times>(
+  fields: FilterFields<Values>,
+  input: Record<string, string>,
+  now: number,
+): Filter<Values> {
+  const filter = { given: {}, values: {}, faults: {} } as Filter<Values>;
+  for (const name in fields) {
+    const text = input[name]?.trim() ?? '';
+    const value = text === '' ? null : fields[name].read(text, now);
+    filter.given[name] = text;
+    filter.values[name] = value;
+    if (text !== '' && value === null) filter.faults[name] = fields[name].fault;
+  }
+  const { since, until } = filter.values;
+  if (since !== null && until !== null && until <= since) filter.faults.until = 'Must be later than the beginning.';
+  return filter;
+}
+
+export const hasFault = ({ faults }: Filter<Times>): boolean => Object.keys(faults).length > 0;
+
+export function filterForm<Values>(
+  path: string,
+  fields: FilterFields<Values>,
+  { given, faults }: Filter<Values>,
+): Html {
+  const shown = (Object.keys(fields) as (keyof Values & string)[]).map((name) => {
+    const { label, options } = fields[name];
+    if (label === null) return given[name] !== '' && hiddenField(name, given[name]);
+    const field = { name, label, value: given[name], fault: faults[name] };
+    return options ? selectField(field, { '': 'any', ...options }) : textField(field);
+  });
+  return html`<form class="filter" method="get" action="${path}">
+    ${shown} <button>Filter</button>
+    <a class="button" href="${path}">Clear</a>
+  </form>`;
+}
+
+/** A field that is one of a list. */
+export const choice = <Value extends string>(label: string, options: Record<Value, string>): FilterField<Value> => ({
+  label,
+  options,
+  read: (text) => (Object.hasOwn(options, text) ? (text as Value) : null),
+  fault: 'Choose one of the list.',
+});
+
+export const MOMENT_HINT = 'a duration like 24h, or a time in UTC like 2026-01-31 or 2026-01-31 18:00';
+
+/** A field with a time in UTC, or a duration before now. */
+export const moment = (label: string): FilterField<number> => ({
+  label,
+  read: momentOf,
+  fault: `Give ${MOMENT_HINT}.`,
+});
+
+const TIME = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?))?(?:Z| ?UTC)?$/;
+
+/** In milliseconds since 1970. Null if the text is neither a time nor a duration. */
+function momentOf(text: string, now: number): number | null {
+  const ago = parseDuration(text);
+  if (ago !== null) return now - ago;
+  const [, day, clock = '00:00'] = TIME.exec(text) ?? [];
+  const ms = day === undefined ? Number.NaN : Date.parse(`${day}T${clock}Z`);
+  const isReal = !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(day ?? '');
+  return isReal ? ms : null;
+}
