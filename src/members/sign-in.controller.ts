@@ -7,7 +7,7 @@ import { UsherRoutes } from '../http/oauth-route.js';
 import { PageRoute } from '../http/pages/page-route.js';
 import { seeOther, sendPage } from '../http/pages/page.js';
 import { Problem } from '../http/problem.js';
-import { MemberSignIn } from './member-sign-in.js';
+import { MemberSessions } from './member-sessions.js';
 import { signInPage, signOutPage } from './sign-in-page.js';
 
 const SIGN_IN = '/auth/sign-in';
@@ -26,7 +26,7 @@ export class SignInController {
   constructor(
     private readonly site: AuthorizationSite,
     private readonly targets: AuthorizationTargets,
-    private readonly members: MemberSignIn,
+    private readonly members: MemberSessions,
   ) {}
 
   @Get('sign-in')

@@ -144,9 +144,9 @@ export const PRODUCT_MUTATIONS = [
   // Sessions and forms.
   {
     name: 'a member’s session is extended without end',
-    file: 'src/members/member-sessions.ts',
-    from: 'Math.min(now + IDLE_MS, createdAt + ABSOLUTE_MS)',
-    to: 'now + IDLE_MS',
+    file: 'src/auth/sign-in/sessions.ts',
+    from: 'Math.min(now + this.idleMs, createdAt + ABSOLUTE_MS)',
+    to: 'now + this.idleMs',
     caughtBy: 'test/auth/authorize/session.spec.ts',
   },
   {
