@@ -1,17 +1,13 @@
 import { Inject, Module } from '@nestjs/common';
-import { FailureCounts } from '../audit/failure-counts.js';
+import { FailureCounts } from '../audit/audit.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
-import { AuthorizationEvents } from './authorize/authorization-events.js';
+import { AuthorizationEvents, Authorizations, AuthorizationTargets } from './authorize/authorizations.js';
 import { AuthorizationSite } from './authorize/authorization-site.js';
-import { AuthorizationTargets } from './authorize/authorization-targets.js';
-import { Authorizations } from './authorize/authorizations.js';
-import { AuthorizeController } from './authorize/authorize.controller.js';
+import { AuthorizeController, ConnectionsController } from './authorize/authorize.controller.js';
 import { CodeExchange } from './authorize/code-exchange.js';
 import { ConnectedApplications } from './authorize/connected-applications.js';
-import { ConnectionsController } from './authorize/connections.controller.js';
 import { AccessTokens } from './bearer/access-tokens.js';
-import { BearerGuard } from './bearer/bearer.guard.js';
-import { TokenFailures } from './bearer/token-failures.js';
+import { BearerGuard, TokenFailures } from './bearer/bearer.guard.js';
 import {
   BasicGuard,
   BasicStrategy,

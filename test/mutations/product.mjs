@@ -121,7 +121,7 @@ export const PRODUCT_MUTATIONS = [
   },
   {
     name: 'a redirect URI only has to begin like a registered one',
-    file: 'src/auth/authorize/authorization-targets.ts',
+    file: 'src/auth/authorize/authorizations.ts',
     from: '!redirectUris.includes(redirectUri)',
     to: '!redirectUris.some((one) => redirectUri.startsWith(one))',
     caughtBy: 'test/auth/authorize/refusals.spec.ts',

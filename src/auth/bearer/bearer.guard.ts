@@ -4,7 +4,31 @@ import { Problem, unauthorized } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { parseToken } from '../tokens/token.js';
 import { AccessTokens, type TokenHolder } from './access-tokens.js';
-import { TokenFailures } from './token-failures.js';
+import { addressGroup } from '../../http/exchange.js';
+import { type Limiter, limitKey } from '../../limits/limiter.js';
+import { Limits } from '../../limits/limits.module.js';
+import { addressLimit } from '../client-authentication/client-authentication.js';
+
+/**
+ * Limits invalid access tokens per address. Only further invalid ones are refused: a valid token always passes, so that
+ * one caller cannot lock out the clients behind the same address.
+ */
+@Injectable()
+export class TokenFailures {
+  private readonly failures: Limiter;
+
+  constructor(limits: Limits, @Inject(USHER_OPTIONS) { authFailureLimit }: ResolvedOptions) {
+    this.failures = limits.limiter('failed-tokens', addressLimit(authFailureLimit));
+  }
+
+  /** Counts an invalid token. Throws if it exceeds the limit. */
+  count(address: string): void {
+    const wait = this.failures.count(limitKey(addressGroup(address)));
+    if (wait === 0) return;
+    const detail = 'too many invalid access tokens; try again later';
+    throw new Problem(429, 'Too Many Requests', detail).with({ 'Retry-After': String(wait) });
+  }
+}
 
 interface BearerRequest {
   ip?: string;

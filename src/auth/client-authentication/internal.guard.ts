@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { Counter } from 'prom-client';
-import { FailureCounts } from '../../audit/failure-counts.js';
+import { FailureCounts } from '../../audit/audit.module.js';
 import { addressGroup, addressOf, type HttpRequest, setActor } from '../../http/exchange.js';
 import { hasCredentials, parseBasicHeader } from '../../http/basic-credentials.js';
 import { type Problem, tooManyRequests, unauthorized } from '../../http/problem.js';

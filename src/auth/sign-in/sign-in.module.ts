@@ -1,6 +1,6 @@
 import { Global, Inject, Injectable, Module } from '@nestjs/common';
 import { Counter } from 'prom-client';
-import { type Failure, FailureCounts } from '../../audit/failure-counts.js';
+import { type Failure, FailureCounts } from '../../audit/audit.module.js';
 import { addressGroup, addressOf, type HttpRequest } from '../../http/exchange.js';
 import { tooManyRequests } from '../../http/problem.js';
 import { type FailureLimit, TooManyFailures } from '../../limits/failure-limit.js';

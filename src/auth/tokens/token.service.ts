@@ -1,7 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Counter } from 'prom-client';
-import { AuditLog } from '../../audit/audit.module.js';
-import { FailureCounts } from '../../audit/failure-counts.js';
+import { AuditLog, FailureCounts } from '../../audit/audit.module.js';
 import { addressOf, routeOf } from '../../http/exchange.js';
 import { CodeExchange } from '../authorize/code-exchange.js';
 import type { OAuthRequest } from '../client-authentication/client-authentication.js';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
-import { loadPackage } from '../../../values/optional-package.js';
+import { loadPackage } from '../../../values/start-up-error.js';
 import { UnusableFolderError } from './data-folder.js';
 
 const START_PARAMETERS = [
