@@ -49,7 +49,9 @@ export class AccountGuard implements CanActivate {
     const request = http.getRequest<OAuthRequest>();
     setHeaders(http.getResponse<HttpResponse>(), NO_STORE);
     await this.basic.canActivate(context).catch((error: unknown) => {
-      this.countFailure(request, error);
+      const status = error instanceof Problem ? error.getStatus() : 500;
+      if (status === 401 || status === 429)
+        this.failures.countClient(request.claimedClient, addressOf(request), status === 429);
       throw error;
     });
     await this.checkRemembered(request);
@@ -62,17 +64,6 @@ export class AccountGuard implements CanActivate {
     if (await this.secrets.isStillValid(this.dataSource.manager, requester)) return;
     this.secrets.forget(user.id);
     throw INVALID();
-  }
-
-  private countFailure(request: OAuthRequest, error: unknown): void {
-    const status = error instanceof Problem ? error.getStatus() : 500;
-    if (status !== 401 && status !== 429) return;
-    this.failures.count({
-      action: 'client.authentication-failed',
-      subject: request.claimedClient === undefined ? null : `client:${request.claimedClient}`,
-      address: addressOf(request),
-      isBlocked: status === 429,
-    });
   }
 }
 

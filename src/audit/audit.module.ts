@@ -112,10 +112,13 @@ export class FailureCounts implements BeforeApplicationShutdown {
   constructor(private readonly audit: AuditLog) {}
 
   count({ isBlocked, ...key }: Failure): void {
-    const count = this.countOf(key);
-    if (isBlocked) count.blocked += 1;
-    else count.failed += 1;
-    this.timer ??= setTimeout(() => void this.flush(), INTERVAL_MS).unref();
+    this.add({ ...key, failed: isBlocked ? 0 : 1, blocked: isBlocked ? 1 : 0 });
+  }
+
+  /** Counts a client's failed authentication. `claimed`: the client id, if a client with this id exists. */
+  countClient(claimed: string | undefined, address: string | null, isBlocked: boolean): void {
+    const subject = claimed === undefined ? null : `client:${claimed}`;
+    this.count({ action: 'client.authentication-failed', subject, address, isBlocked });
   }
 
   /** Writes all counts. Those that cannot be written are kept for the next time. */
@@ -130,7 +133,8 @@ export class FailureCounts implements BeforeApplicationShutdown {
         await this.audit.record(change);
       } catch (error) {
         this.logger.warn(`failed authentications are recorded later: ${(error as Error).message}`);
-        return this.keep(counts.slice(index));
+        for (const unwritten of counts.slice(index)) this.add(unwritten);
+        return;
       }
     }
   }
@@ -139,22 +143,17 @@ export class FailureCounts implements BeforeApplicationShutdown {
     await this.flush();
   }
 
-  private keep(unwritten: Count[]): void {
-    for (const { failed, blocked, ...key } of unwritten) {
-      const count = this.countOf(key);
-      count.failed += failed;
-      count.blocked += blocked;
-    }
+  private add({ failed, blocked, ...key }: Count): void {
+    const count = this.countOf(key);
+    count.failed += failed;
+    count.blocked += blocked;
     this.timer ??= setTimeout(() => void this.flush(), INTERVAL_MS).unref();
   }
 
   private countOf(key: Key): Count {
-    return this.counts.get(nameOf(key)) ?? this.add(this.counts.size < MAX_ROWS ? key : others(key));
-  }
-
-  private add(key: Key): Count {
-    const count = this.counts.get(nameOf(key)) ?? { ...key, failed: 0, blocked: 0 };
-    this.counts.set(nameOf(key), count);
+    const counted = this.counts.has(nameOf(key)) || this.counts.size < MAX_ROWS ? key : others(key);
+    const count = this.counts.get(nameOf(counted)) ?? { ...counted, failed: 0, blocked: 0 };
+    this.counts.set(nameOf(counted), count);
     return count;
   }
 }

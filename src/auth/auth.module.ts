@@ -8,15 +8,9 @@ import { CodeExchange } from './authorize/code-exchange.js';
 import { ConnectedApplications } from './authorize/connected-applications.js';
 import { AccessTokens } from './bearer/access-tokens.js';
 import { BearerGuard, TokenFailures } from './bearer/bearer.guard.js';
-import {
-  BasicGuard,
-  BasicStrategy,
-  ClientAuthentication,
-  ClientFailures,
-} from './client-authentication/client-authentication.js';
+import { BasicGuard, BasicStrategy, ClientAuthentication } from './client-authentication/client-authentication.js';
 import { FixedCredentials } from './client-authentication/internal.guard.js';
-import { IntrospectionService } from './tokens/introspection.service.js';
-import { RevocationService } from './tokens/revocation.service.js';
+import { IssuedTokens } from './tokens/issued-tokens.js';
 import { TokenEvents, TokenLimit, TokenService } from './tokens/token.service.js';
 import { TokenController } from './tokens/token.controller.js';
 import { TokenStore } from './tokens/store/token.store.js';
@@ -25,14 +19,13 @@ const GUARDS = [
   FailureCounts,
   FixedCredentials,
   BasicStrategy,
-  ClientFailures,
   ClientAuthentication,
   BasicGuard,
   AccessTokens,
   TokenFailures,
   BearerGuard,
 ];
-const TOKENS = [TokenEvents, TokenLimit, TokenStore, TokenService, RevocationService, IntrospectionService];
+const TOKENS = [TokenEvents, TokenLimit, TokenStore, TokenService, IssuedTokens];
 
 const AUTHORIZATION = [
   AuthorizationSite,

@@ -5,7 +5,7 @@ import type { Rate } from '../values/duration.js';
 import { FailureLimit } from './failure-limit.js';
 import { Limiter, type SharedCounter } from './limiter.js';
 import type { PoolConfig } from 'pg';
-import { RateLimiterPostgres, RateLimiterRedis } from 'rate-limiter-flexible';
+import { type IRateLimiterOptions, RateLimiterPostgres, RateLimiterRedis } from 'rate-limiter-flexible';
 import { loadPg } from '../database/data-source.js';
 import { LIMIT_TABLE, postgresSchema, surviveLostConnections } from '../queue/postgres-backend.js';
 import { connectRedis, FAIL_FAST, type RedisServer } from '../queue/redis-connection.js';
@@ -15,23 +15,14 @@ import { leaveReplica, REJECT } from '../queue/redis-failover.js';
 const STORE_TIMEOUT_MS = 1_000;
 const POOL_SIZE = 4;
 
-export interface CounterOptions {
-  keyPrefix: string;
-  points: number;
-  duration: number;
-}
-
 /** Stores the counts that all processes share, on the queue's server. */
-export interface LimiterStore {
+interface LimiterStore {
   /** Null where the queue is embedded: then there is only one process. */
-  counter(options: CounterOptions): SharedCounter | null;
+  counter(options: IRateLimiterOptions): SharedCounter | null;
   close(): Promise<void>;
 }
 
-export function openLimiterStore(
-  options: ResolvedOptions,
-  { redis }: QueueConnections,
-): Promise<LimiterStore> | LimiterStore {
+function openLimiterStore(options: ResolvedOptions, { redis }: QueueConnections): Promise<LimiterStore> | LimiterStore {
   if (redis) return redisStore(redis);
   const address = postgresAddress(options);
   if (address) return postgresStore(address, options.queuePrefix);

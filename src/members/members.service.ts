@@ -1,6 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import type { Account } from '../auth/sign-in/account.entity.js';
 import { Accounts } from '../auth/sign-in/accounts.js';
 import { ConnectedApplications } from '../auth/authorize/connected-applications.js';
 import type { Actor } from '../values/actor.js';
@@ -25,7 +24,7 @@ export class MembersService extends Accounts<Member> {
     return this.dataSource.manager.find(Member, { order: { createdAt: 'ASC', id: 'ASC' } });
   }
 
-  protected audited({ id, name }: Pick<Account, 'id' | 'name'>) {
+  protected audited({ id, name }: Pick<Member, 'id' | 'name'>) {
     return { subject: `member:${id}`, detail: { name } };
   }
 

@@ -1,6 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import type { Account } from '../auth/sign-in/account.entity.js';
 import { Accounts, nameOf } from '../auth/sign-in/accounts.js';
 import { notFound, type Problem, unprocessable } from '../http/problem.js';
 import type { Credentials } from '../usher.options.js';
@@ -67,7 +66,7 @@ export class OperatorsService extends Accounts<Operator> {
       : super.unknown(name);
   }
 
-  protected audited({ name }: Pick<Account, 'name'>) {
+  protected audited({ name }: Pick<Operator, 'name'>) {
     return { subject: subjectOf(name) };
   }
 

@@ -59,7 +59,7 @@ export const PRODUCT_MUTATIONS = [
   },
   {
     name: 'a client revokes the token of another one',
-    file: 'src/auth/tokens/revocation.service.ts',
+    file: 'src/auth/tokens/issued-tokens.ts',
     from: 'found?.clientId === client.id ? found : null',
     to: 'found ?? null',
     caughtBy: 'test/auth/tokens/revoke-introspect.spec.ts',
@@ -76,7 +76,7 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'invented client ids of one address are not limited',
     file: 'src/auth/client-authentication/client-authentication.ts',
-    from: 'const wait = this.perAddress.count(limitKey(group));',
+    from: 'const wait = this.failuresOfAddress.count(limitKey(group));',
     to: 'const wait = 0;',
     caughtBy: 'test/auth/tokens/limits.spec.ts',
   },
@@ -98,7 +98,7 @@ export const PRODUCT_MUTATIONS = [
   },
   {
     name: 'a revoked access token stays in the cache',
-    file: 'src/auth/tokens/revocation.service.ts',
+    file: 'src/auth/tokens/issued-tokens.ts',
     from: "if (revoked.kind === 'access') this.accessTokens.forget(token);",
     to: "if (revoked.kind === 'access') return;",
     caughtBy: 'test/auth/tokens/revoke-introspect.spec.ts',

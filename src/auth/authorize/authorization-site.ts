@@ -20,7 +20,6 @@ export const RESOURCE_OWNERS = Symbol('ResourceOwnerAuthenticator');
 @Injectable()
 export class AuthorizationSite {
   private readonly knownIssuer: string | null;
-  private readonly formTokens: FormTokens | null;
   private hasRoutes = false;
 
   constructor(
@@ -28,7 +27,6 @@ export class AuthorizationSite {
     @Inject(USHER_OPTIONS) options: ResolvedOptions,
   ) {
     this.knownIssuer = issuerOf(options);
-    this.formTokens = this.knownIssuer === null ? null : new FormTokens(this.knownIssuer);
   }
 
   /** AuthorizationRoutesModule calls it. */
@@ -43,13 +41,15 @@ export class AuthorizationSite {
 
   /** The public base address (RFC 9207). Never taken from the Host header. Throws 404 if there is none. */
   get issuer(): string {
-    if (this.knownIssuer === null) throw notFound(NO_ISSUER);
+    if (this.knownIssuer === null)
+      throw notFound(
+        'This server has no public address with https, so nobody can sign in here. Its operator must set it: USHER_AUTH_URL, or the option publicUrl.',
+      );
     return this.knownIssuer;
   }
 
   get forms(): FormTokens {
-    if (this.formTokens === null) throw notFound(NO_ISSUER);
-    return this.formTokens;
+    return new FormTokens(this.issuer);
   }
 
   get signOutUrl(): string | null {
@@ -79,9 +79,6 @@ export class AuthorizationSite {
     return new URL(await this.owners.signInUrl(signIn, request), origin).href;
   }
 }
-
-const NO_ISSUER =
-  'This server has no public address with https, so nobody can sign in here. Its operator must set it: USHER_AUTH_URL, or the option publicUrl.';
 
 /** Without encryption only on this machine, in the sandbox. */
 function issuerOf({ publicUrl, environment }: ResolvedOptions): string | null {

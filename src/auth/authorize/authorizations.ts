@@ -10,7 +10,8 @@ import { generateToken } from '../tokens/token.js';
 import { type AuthorizationRequest, type Query, single } from './authorization-request.js';
 import { Authorization, Consent } from './authorization.entity.js';
 import { ClientApplications } from '../../clients/client-applications.js';
-import { Client } from '../../clients/client.entity.js';
+import { ClientsService } from '../../clients/clients.service.js';
+import type { Client } from '../../clients/client.entity.js';
 import { Problem } from '../../http/problem.js';
 import { Counter } from 'prom-client';
 import { MetricsRegistry } from '../../telemetry/metrics.module.js';
@@ -26,7 +27,7 @@ export interface AuthorizationTarget {
 @Injectable()
 export class AuthorizationTargets {
   constructor(
-    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    private readonly clients: ClientsService,
     private readonly applications: ClientApplications,
   ) {}
 
@@ -35,24 +36,16 @@ export class AuthorizationTargets {
    * The URI may be left out if the client has only one.
    */
   async find(query: Query): Promise<AuthorizationTarget> {
-    const client = await this.client(single(query, 'client_id') ?? '');
+    const client = await this.clients.find(single(query, 'client_id') ?? '');
     const application = client && (await this.applications.find(client.id));
-    if (!client || !application) throw unknown('The application is not known here.');
+    // A disabled client is like an unknown one.
+    if (!application || client.disabledAt !== null) throw unknown('The application is not known here.');
     const given = single(query, 'redirect_uri');
     const { redirectUris, isTrusted } = application;
     const redirectUri = given ?? (redirectUris.length === 1 ? redirectUris[0] : undefined);
     if (given === undefined || redirectUri === undefined || !redirectUris.includes(redirectUri))
       throw unknown('The address to return to is not one that the application registered.');
     return { client, redirectUri, isTrusted };
-  }
-
-  /** A disabled client is like an unknown one. */
-  private async client(id: string): Promise<Client | null> {
-    // Postgres does not store NUL.
-    if (id === '' || id.includes('\0')) return null;
-    const client = await this.dataSource.getRepository(Client).findOneBy({ id });
-    // MySQL ignores trailing spaces when it compares ids.
-    return client?.id === id && client.disabledAt === null ? client : null;
   }
 }
 

@@ -27,9 +27,6 @@ import { AuthorizationSite, ownerActor } from './authorization-site.js';
 import { connectionsPage, consentPage } from './consent-page.js';
 import { ConnectedApplications } from './connected-applications.js';
 
-/** Express replaces `url` where it mounts a router. */
-type PageRequest = HttpRequest & { originalUrl?: string };
-
 interface Asked {
   query: Query;
   target: AuthorizationTarget;
@@ -53,7 +50,7 @@ export class AuthorizeController {
    */
   @Get('authorize')
   @PageRoute()
-  async authorize(@Req() request: PageRequest, @Res() response: HttpResponse): Promise<void> {
+  async authorize(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
     const { issuer } = this.site;
     const query = queryOf(request.originalUrl ?? request.url);
     const target = await this.targets.find(query);
@@ -77,7 +74,7 @@ export class AuthorizeController {
   /** The answer of the consent page. */
   @Post('consent')
   @PageRoute()
-  async consent(@Req() request: PageRequest, @Res() response: HttpResponse): Promise<void> {
+  async consent(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
     const { issuer } = this.site;
     const browser = this.site.forms.sender(request.headers);
     const owner = await this.site.currentOwner(request);
@@ -91,7 +88,7 @@ export class AuthorizeController {
   }
 
   /** Asks the owner, except for an application that the operator trusts. */
-  private async proceed(http: PageRequest, response: HttpResponse, { query, target, owner }: Asked): Promise<void> {
+  private async proceed(http: HttpRequest, response: HttpResponse, { query, target, owner }: Asked): Promise<void> {
     const request = checkRequest(query, target.client);
     const browser = this.site.forms.browser(http.headers, response);
     const form = await this.authorizations.ask(target, request, { ownerId: owner.id, browser });
@@ -105,7 +102,7 @@ export class AuthorizeController {
   }
 
   private async showConsent(
-    http: PageRequest,
+    http: HttpRequest,
     response: HttpResponse,
     { query, target, owner }: Asked,
     form: string,

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, IsNull, MoreThan } from 'typeorm';
 import { AuditLog } from '../../audit/audit.module.js';
@@ -115,4 +115,4 @@ export class CodeExchange {
 }
 
 /** RFC 7636 §4.2, S256. */
-const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url');
+const challengeOf = (verifier: string): string => hash('sha256', verifier, 'base64url');

@@ -4,7 +4,7 @@ import { Problem, unauthorized } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { parseToken } from '../tokens/token.js';
 import { AccessTokens, type TokenHolder } from './access-tokens.js';
-import { addressGroup } from '../../http/exchange.js';
+import { addressGroup, type HttpRequest, type HttpResponse, setHeaders } from '../../http/exchange.js';
 import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { addressLimit } from '../client-authentication/client-authentication.js';
@@ -30,15 +30,9 @@ export class TokenFailures {
   }
 }
 
-interface BearerRequest {
-  ip?: string;
-  headers: { authorization?: string };
+interface BearerRequest extends HttpRequest {
   user?: Client;
   resourceOwnerId?: string | null;
-}
-
-interface BearerResponse {
-  header(name: string, value: string): unknown;
 }
 
 /**
@@ -64,8 +58,7 @@ export class BearerGuard implements CanActivate {
       return true;
     } catch (error) {
       // The challenge is set here because an embedding application may use its own error filter.
-      const headers = error instanceof Problem ? error.headers : {};
-      for (const [name, value] of Object.entries(headers)) http.getResponse<BearerResponse>().header(name, value);
+      if (error instanceof Problem) setHeaders(http.getResponse<HttpResponse>(), error.headers);
       throw error;
     }
   }

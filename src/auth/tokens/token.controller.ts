@@ -14,8 +14,7 @@ import type { Client } from '../../clients/client.entity.js';
 import type { HttpResponse } from '../../http/exchange.js';
 import { OAuthRoute, parametersOf, UsherRoutes } from '../../http/oauth-route.js';
 import { BasicGuard, ClientAuthentication, type OAuthRequest } from '../client-authentication/client-authentication.js';
-import { IntrospectionService } from './introspection.service.js';
-import { RevocationService } from './revocation.service.js';
+import { IssuedTokens } from './issued-tokens.js';
 import { TokenEvents, TokenService } from './token.service.js';
 import { logServerError, oauthCodeOf, problemOf, sendOAuthError } from '../../http/error-response.js';
 
@@ -51,8 +50,7 @@ export class TokenController {
   constructor(
     private readonly authentication: ClientAuthentication,
     private readonly tokens: TokenService,
-    private readonly revocations: RevocationService,
-    private readonly introspections: IntrospectionService,
+    private readonly issued: IssuedTokens,
   ) {}
 
   /** Specification 4.1. */
@@ -75,7 +73,7 @@ export class TokenController {
   @Post('revoke')
   @OAuthRoute()
   async revoke(@Req() request: ClientRequest, @Res() response: HttpResponse): Promise<void> {
-    await this.revocations.revoke(request.user, parametersOf(request));
+    await this.issued.revoke(request.user, parametersOf(request));
     sendOk(response, '');
   }
 
@@ -83,7 +81,7 @@ export class TokenController {
   @Post('introspect')
   @OAuthRoute({ internal: true })
   async introspect(@Req() request: OAuthRequest, @Res() response: HttpResponse): Promise<void> {
-    sendOk(response, await this.introspections.introspect(request.user ?? null, parametersOf(request)));
+    sendOk(response, await this.issued.introspect(request.user ?? null, parametersOf(request)));
   }
 }
 

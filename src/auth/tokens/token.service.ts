@@ -82,17 +82,8 @@ export class TokenEvents {
       address: addressOf(request) ?? 'unknown',
     });
     this.refusedRequests.inc({ endpoint: path ?? '', error });
-    if (request.user === undefined && AUTHENTICATION_ERRORS.includes(error)) this.countFailure(request, error);
-  }
-
-  private countFailure(request: OAuthRequest, error: string): void {
-    const { claimedClient } = request;
-    this.failures.count({
-      action: 'client.authentication-failed',
-      subject: claimedClient === undefined ? null : `client:${claimedClient}`,
-      address: addressOf(request),
-      isBlocked: error === 'slow_down',
-    });
+    if (request.user === undefined && AUTHENTICATION_ERRORS.includes(error))
+      this.failures.countClient(request.claimedClient, addressOf(request), error === 'slow_down');
   }
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, IsNull, LessThanOrEqual, MoreThan, Not } from 'typeorm';
 import { AuditLog } from '../../audit/audit.module.js';
@@ -114,7 +114,7 @@ export const WITH_THE_NEW_SECRET =
   'authenticate with the new secret to end the old one, so that you are not locked out';
 export const ENDED_ROTATION = 'the rotation of this Idempotency-Key has ended; use a new key for another rotation';
 
-const digestOf = (key: string): string => createHash('sha256').update(key).digest('base64url');
+const digestOf = (key: string): string => hash('sha256', key, 'base64url');
 
 /** Locks the client's row until the transaction ends. Returns the current database time. */
 async function lockClient(manager: EntityManager, id: string): Promise<number> {
