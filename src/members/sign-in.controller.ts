@@ -1,7 +1,7 @@
 import { Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
 import { queryOf } from '../auth/authorize/authorization-request.js';
 import { AuthorizationSite } from '../auth/authorize/authorization-site.js';
-import { type AuthorizationTarget, AuthorizationTargets } from '../auth/authorize/authorizations.js';
+import { Authorizations, type AuthorizationTarget } from '../auth/authorize/authorizations.js';
 import type { HttpRequest, HttpResponse } from '../http/exchange.js';
 import { UsherRoutes } from '../http/oauth-route.js';
 import { PageRoute } from '../http/pages/page-route.js';
@@ -25,7 +25,7 @@ type SignInForm = Partial<Record<'form' | 'return_to' | 'name' | 'password', unk
 export class SignInController {
   constructor(
     private readonly site: AuthorizationSite,
-    private readonly targets: AuthorizationTargets,
+    private readonly authorizations: Authorizations,
     private readonly members: MemberSessions,
   ) {}
 
@@ -55,7 +55,7 @@ export class SignInController {
   @PageRoute()
   async showSignOut(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
     const owner = await this.site.currentOwner(request);
-    const form = this.site.forms.seal(this.site.forms.browser(request.headers, response), SIGN_OUT);
+    const form = this.site.forms.seal(request.headers, response, SIGN_OUT);
     const view = owner && { action: this.site.url(SIGN_OUT), form, owner: owner.name };
     sendPage(response, 200, { title: 'Sign out', body: signOutPage(view) });
   }
@@ -76,7 +76,7 @@ export class SignInController {
     { returnTo, name, fault, status }: { returnTo: string; name: string; fault: string | null; status: number },
   ): Promise<void> {
     const target = await this.targetOf(returnTo);
-    const form = this.site.forms.seal(this.site.forms.browser(request.headers, response), SIGN_IN);
+    const form = this.site.forms.seal(request.headers, response, SIGN_IN);
     const application = target?.client.name ?? null;
     const body = signInPage({ action: this.site.url(SIGN_IN), form, returnTo, name, application, fault });
     const formTarget = target && new URL(target.redirectUri).origin;
@@ -86,7 +86,7 @@ export class SignInController {
   /** Null for a request that leads nowhere: the page after the sign-in will say so. */
   private async targetOf(returnTo: string): Promise<AuthorizationTarget | null> {
     if (!returnTo.includes('?')) return null;
-    return this.targets.find(queryOf(returnTo)).catch((error: unknown) => {
+    return this.authorizations.targetOf(queryOf(returnTo)).catch((error: unknown) => {
       if (error instanceof Problem) return null;
       throw error;
     });
@@ -97,7 +97,7 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 
 const returnPath = (given: unknown): string => (RETURN_TO.test(textOf(given)) ? textOf(given) : DEFAULT_RETURN);
 
-export interface SignInView {
+interface SignInView {
   action: string;
   form: string;
   returnTo: string;
@@ -108,7 +108,7 @@ export interface SignInView {
   fault: string | null;
 }
 
-export const signInPage = ({ action, form, returnTo, name, application, fault }: SignInView): Html =>
+const signInPage = ({ action, form, returnTo, name, application, fault }: SignInView): Html =>
   html`<h1>Sign in</h1>
     ${application === null ? null : html`<p>to continue to <strong>${application}</strong></p>`}
     ${fault === null ? null : html`<p class="note" role="alert" id="fault">${fault}</p>`}
@@ -122,7 +122,7 @@ export const signInPage = ({ action, form, returnTo, name, application, fault }:
       <p class="buttons"><button class="main">Sign in</button></p>
     </form>`;
 
-export const signOutPage = (view: { action: string; form: string; owner: string } | null): Html =>
+const signOutPage = (view: { action: string; form: string; owner: string } | null): Html =>
   view === null
     ? html`<h1>You are signed out</h1>
         <p>Applications that you connected can still use your account.</p>`

@@ -15,7 +15,7 @@ import {
 /** Injects the {@link Credentials} of the operator whom the settings name: the first one, who has no row. */
 export const FIRST_OPERATOR = Symbol('FirstOperator');
 
-export interface NewOperator {
+interface NewOperator {
   name: string;
   password: string;
   role: OperatorRole;

@@ -38,9 +38,7 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
   async notify(request: NotifyRequest, { manager }: TransactionOptions = {}): Promise<Notified> {
     const checked = validated(NotifyRequest, request);
     this.requests.push(checked);
-    const live = this.views.find(
-      ({ referenceId, status }) => referenceId === checked.referenceId && status !== 'FAILED',
-    );
+    const live = this.liveOf(checked.referenceId);
     const webhook = live ?? this.add(checked, null);
     const undo = (): void => this.rollBack(checked, live ? null : webhook);
     if (manager && this.afterCommit) this.afterCommit.do(manager, () => undefined, undo);
@@ -82,9 +80,7 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
     const failed = this.get(id);
     if (failed.status !== 'FAILED')
       throw conflict(`webhook ${id} is ${failed.status}; only a FAILED webhook can be sent again`);
-    const live = this.views.find(
-      ({ referenceId, status }) => referenceId === failed.referenceId && status !== 'FAILED',
-    );
+    const live = this.liveOf(failed.referenceId);
     if (live) throw conflict(`webhook ${live.id} of the same reference is already ${live.status}`);
     const { referenceId, clientId, ownerId, notifyUrl } = failed;
     return this.add(
@@ -105,6 +101,10 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
       WebhookEnded.NAME,
       new WebhookEnded(id, referenceId, clientId, status, attempts, resendOf),
     );
+  }
+
+  private liveOf(referenceId: string): WebhookView | undefined {
+    return this.views.find((view) => view.referenceId === referenceId && view.status !== 'FAILED');
   }
 
   private get(id: string): WebhookView {

@@ -4,7 +4,7 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'token requests are not limited',
     file: 'src/auth/tokens/token.service.ts',
-    from: 'this.limit.count(client.id);',
+    from: 'this.limiter?.count(limitKey(client.id)) ?? 0',
     to: '',
     caughtBy: 'test/auth/tokens/limits.spec.ts',
   },

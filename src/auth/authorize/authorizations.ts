@@ -23,39 +23,13 @@ export interface AuthorizationTarget {
   isTrusted: boolean;
 }
 
-/** Finds out where the response of an authorization request goes. */
-@Injectable()
-export class AuthorizationTargets {
-  constructor(
-    private readonly clients: ClientsService,
-    private readonly applications: ClientApplications,
-  ) {}
-
-  /**
-   * Throws a {@link Problem} for a page, because without a valid redirect URI nothing may be sent there (RFC 6749 §4.1.2.1).
-   * The URI may be left out if the client has only one.
-   */
-  async find(query: Query): Promise<AuthorizationTarget> {
-    const client = await this.clients.find(single(query, 'client_id') ?? '');
-    const application = client && (await this.applications.find(client.id));
-    // A disabled client is like an unknown one.
-    if (!application || client.disabledAt !== null) throw unknown('The application is not known here.');
-    const given = single(query, 'redirect_uri');
-    const { redirectUris, isTrusted } = application;
-    const redirectUri = given ?? (redirectUris.length === 1 ? redirectUris[0] : undefined);
-    if (given === undefined || redirectUri === undefined || !redirectUris.includes(redirectUri))
-      throw unknown('The address to return to is not one that the application registered.');
-    return { client, redirectUri, isTrusted };
-  }
-}
-
 const unknown = (reason: string): Problem =>
   new Problem(400, 'This link does not work', `${reason} Please tell the people who run the application.`);
 
 /** How long an owner may think about it. */
 const FORM_LIFETIME_MS = 600_000;
 /** RFC 6749 §4.1.2 asks for at most ten minutes. A browser needs less than a second. */
-export const CODE_LIFETIME_MS = 60_000;
+const CODE_LIFETIME_MS = 60_000;
 
 /** The owner's answer on the consent page. */
 export interface Decision {
@@ -75,9 +49,28 @@ export type Answered = Pick<Authorization, 'clientId' | 'redirectUri' | 'state'>
 export class Authorizations {
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    private readonly clients: ClientsService,
+    private readonly applications: ClientApplications,
     private readonly audit: AuditLog,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
+
+  /**
+   * Finds out where the response of a request goes. Throws a {@link Problem} for a page, because without a valid redirect URI nothing may be sent there (RFC 6749 §4.1.2.1).
+   * The URI may be left out if the client has only one.
+   */
+  async targetOf(query: Query): Promise<AuthorizationTarget> {
+    const client = await this.clients.find(single(query, 'client_id') ?? '');
+    const application = client && (await this.applications.find(client.id));
+    // A disabled client is like an unknown one.
+    if (!application || client.disabledAt !== null) throw unknown('The application is not known here.');
+    const given = single(query, 'redirect_uri');
+    const { redirectUris, isTrusted } = application;
+    const redirectUri = given ?? (redirectUris.length === 1 ? redirectUris[0] : undefined);
+    if (given === undefined || redirectUri === undefined || !redirectUris.includes(redirectUri))
+      throw unknown('The address to return to is not one that the application registered.');
+    return { client, redirectUri, isTrusted };
+  }
 
   /** Stores a request until the owner decides. Returns the token of the form; it is good once, in this browser. */
   async ask(

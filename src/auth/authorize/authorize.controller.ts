@@ -11,7 +11,6 @@ import {
   AuthorizationEvents,
   Authorizations,
   type AuthorizationTarget,
-  AuthorizationTargets,
   type Decision,
 } from './authorizations.js';
 import {
@@ -39,7 +38,6 @@ interface Asked {
 export class AuthorizeController {
   constructor(
     private readonly site: AuthorizationSite,
-    private readonly targets: AuthorizationTargets,
     private readonly authorizations: Authorizations,
     private readonly events: AuthorizationEvents,
   ) {}
@@ -53,7 +51,7 @@ export class AuthorizeController {
   async authorize(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
     const { issuer } = this.site;
     const query = queryOf(request.originalUrl ?? request.url);
-    const target = await this.targets.find(query);
+    const target = await this.authorizations.targetOf(query);
     const owner = await this.site.currentOwner(request);
     const again = asksForSignIn(query);
     if (!owner || again) return this.site.signIn(request, response, pathWithoutPrompt(query), again);
@@ -170,7 +168,7 @@ export class ConnectionsController {
       owner: owner.name,
       applications: await this.applications.list(owner.id),
       action: this.site.url(PATH),
-      form: forms.seal(forms.browser(request.headers, response), purposeOf(owner.id)),
+      form: forms.seal(request.headers, response, purposeOf(owner.id)),
       signOutUrl: signOutUrl === null ? null : new URL(signOutUrl, this.site.issuer).href,
     });
     sendPage(response, 200, { title: 'Connected applications', body });

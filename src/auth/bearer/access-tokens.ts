@@ -1,5 +1,11 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { addressGroup } from '../../http/exchange.js';
+import { tooManyRequests } from '../../http/problem.js';
+import { type Limiter, limitKey } from '../../limits/limiter.js';
+import { Limits } from '../../limits/limits.module.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { addressLimit } from '../client-authentication/client-authentication.js';
 import { TokenStore, type ValidToken } from '../tokens/store/token.store.js';
 import { digestToken, parseToken } from '../tokens/token.js';
 
@@ -17,13 +23,30 @@ export class AccessTokens {
   private readonly cache = new LRUCache<string, ValidToken>({ max: MAX_ENTRIES, ttl: CACHE_TTL_MS, ttlResolution: 0 });
   private forgetCount = 0;
 
-  constructor(private readonly store: TokenStore) {}
+  private readonly invalid: Limiter;
+
+  constructor(
+    private readonly store: TokenStore,
+    limits: Limits,
+    @Inject(USHER_OPTIONS) { authFailureLimit }: ResolvedOptions,
+  ) {
+    this.invalid = limits.limiter('failed-tokens', addressLimit(authFailureLimit));
+  }
 
   /** Null if the token is unknown, expired or revoked, or if its client is disabled. */
   async holderOf(token: string): Promise<TokenHolder | null> {
     if (parseToken(token)?.kind !== 'access') return null;
     const digest = digestToken(token);
     return this.cache.get(digest) ?? (await this.lookUp(digest));
+  }
+
+  /**
+   * Counts an invalid token of an address. Throws if it exceeds the limit. Only further invalid tokens are refused: a valid one
+   * always passes, so that one caller cannot lock out the clients behind the same address.
+   */
+  countInvalid(address: string): void {
+    const wait = this.invalid.count(limitKey(addressGroup(address)));
+    if (wait > 0) throw tooManyRequests('too many invalid access tokens; try again later', wait);
   }
 
   /** Removes a token from this process's cache. Other processes stop accepting it within 5 s. */

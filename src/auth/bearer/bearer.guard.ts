@@ -9,27 +9,6 @@ import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { addressLimit } from '../client-authentication/client-authentication.js';
 
-/**
- * Limits invalid access tokens per address. Only further invalid ones are refused: a valid token always passes, so that
- * one caller cannot lock out the clients behind the same address.
- */
-@Injectable()
-export class TokenFailures {
-  private readonly failures: Limiter;
-
-  constructor(limits: Limits, @Inject(USHER_OPTIONS) { authFailureLimit }: ResolvedOptions) {
-    this.failures = limits.limiter('failed-tokens', addressLimit(authFailureLimit));
-  }
-
-  /** Counts an invalid token. Throws if it exceeds the limit. */
-  count(address: string): void {
-    const wait = this.failures.count(limitKey(addressGroup(address)));
-    if (wait === 0) return;
-    const detail = 'too many invalid access tokens; try again later';
-    throw new Problem(429, 'Too Many Requests', detail).with({ 'Retry-After': String(wait) });
-  }
-}
-
 interface BearerRequest extends HttpRequest {
   user?: Client;
   resourceOwnerId?: string | null;
@@ -43,7 +22,6 @@ interface BearerRequest extends HttpRequest {
 export class BearerGuard implements CanActivate {
   constructor(
     private readonly tokens: AccessTokens,
-    private readonly failures: TokenFailures,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
@@ -66,7 +44,7 @@ export class BearerGuard implements CanActivate {
   private async holderOf(token: string, address: string): Promise<TokenHolder> {
     const holder = await this.tokens.holderOf(token);
     if (holder) return holder;
-    this.failures.count(address);
+    this.tokens.countInvalid(address);
     throw invalidToken(
       this.wrongEnvironment(token) ?? wrongKind(token) ?? 'the access token is unknown, expired or revoked',
     );

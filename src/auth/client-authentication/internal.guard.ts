@@ -10,7 +10,7 @@ import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 import { type Credentials, type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 
 /** Whose user and password are settings: the operator's for /ops, an order service's for /internal. */
-export type Holder = 'operator' | 'internal';
+type Holder = 'operator' | 'internal';
 
 /** What the caller is told without valid credentials. */
 const CHALLENGES: Record<Holder, [detail: string, challenge: string]> = {

@@ -10,7 +10,7 @@ import type { KeyFile } from './key-file.js';
 import { StartUpError } from '../../values/start-up-error.js';
 
 /** Counts the client secrets that each master key encrypts, by key id. */
-export async function keyUsage(manager: EntityManager): Promise<Map<string, number>> {
+async function keyUsage(manager: EntityManager): Promise<Map<string, number>> {
   const rows = await manager
     .createQueryBuilder(ClientSecret, 'secret')
     .select('secret.keyId', 'id')

@@ -13,14 +13,14 @@ import { Client, ClientSecret, NEXT_GENERATION } from '../client.entity.js';
 import { unknownClient } from '../clients.service.js';
 import { Vault } from './vault.js';
 
-export interface RotatedSecret {
+interface RotatedSecret {
   /** The new secret. It cannot be shown again. */
   secret: string;
   /** When the old secret expires, by the database's clock, in milliseconds since 1970. */
   oldValidUntil: number;
 }
 
-export interface RotateOptions {
+interface RotateOptions {
   revokeTokens?: boolean;
   /** While both secrets are valid, a rotation with the same key is answered again with the same secret. */
   repeatKey?: string | undefined;

@@ -41,7 +41,7 @@ export class KeyRing {
 }
 
 /** A stored client secret: a digest for authentication, and the encrypted secret for signing. */
-export interface SealedSecret {
+interface SealedSecret {
   keyId: string;
   /** HMAC-SHA-256 in base64url. */
   digest: string;

@@ -20,7 +20,7 @@ export interface NewGrant {
   accessDigest: string;
 }
 
-export interface Refresh {
+interface Refresh {
   requester: Requester;
   /** Of the refresh token that was presented. */
   refreshDigest: string;
