@@ -4,10 +4,7 @@ import { Problem, unauthorized } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { parseToken } from '../tokens/token.js';
 import { AccessTokens, type TokenHolder } from './access-tokens.js';
-import { addressGroup, type HttpRequest, type HttpResponse, setHeaders } from '../../http/exchange.js';
-import { type Limiter, limitKey } from '../../limits/limiter.js';
-import { Limits } from '../../limits/limits.module.js';
-import { addressLimit } from '../client-authentication/client-authentication.js';
+import { type HttpRequest, type HttpResponse, setHeaders } from '../../http/exchange.js';
 
 interface BearerRequest extends HttpRequest {
   user?: Client;
