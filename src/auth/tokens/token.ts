@@ -20,12 +20,9 @@ export interface NewTokens {
 
 /** Makes the first tokens of a grant, and the digests that are stored of them. */
 export function newTokens(environment: Environment) {
-  const tokens = {
-    refreshToken: generateToken('refresh', environment),
-    accessToken: generateToken('access', environment),
-  };
-  const digests = { refreshDigest: digestToken(tokens.refreshToken), accessDigest: digestToken(tokens.accessToken) };
-  return { tokens, digests };
+  const [refreshToken, accessToken] = [generateToken('refresh', environment), generateToken('access', environment)];
+  const digests = { refreshDigest: digestToken(refreshToken), accessDigest: digestToken(accessToken) };
+  return { tokens: { accessToken, refreshToken }, digests };
 }
 
 /** Kind and environment from the prefix; null if the format is wrong. Does not check whether the token is valid. */
