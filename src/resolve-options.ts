@@ -1,4 +1,4 @@
-import type { Option } from './options/option.js';
+import type { Option } from './options/option-kinds.js';
 import { OptionReader, shown } from './options/option-reader.js';
 import { type LibraryValues, OPTIONS } from './options/option-table.js';
 import type { DatabaseLocation, ResolvedOptions, UsherOptions } from './usher.options.js';

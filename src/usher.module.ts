@@ -1,10 +1,11 @@
 import {
+  type ConfigurableModuleAsyncOptions,
+  type ConfigurableModuleOptionsFactory,
   type DynamicModule,
   type FactoryProvider,
   Module,
   type ModuleMetadata,
   type Provider,
-  type Type,
 } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { AuditEvent } from './audit/audit-event.entity.js';
@@ -12,8 +13,7 @@ import { AuditModule } from './audit/audit.module.js';
 import { AuthenticationModule } from './auth/auth.module.js';
 import { Authorization, Consent } from './auth/authorize/authorization.entity.js';
 import { AccessToken, Grant } from './auth/tokens/grant.entity.js';
-import { ClientApplication } from './clients/client-application.entity.js';
-import { Client, ClientSecret } from './clients/client.entity.js';
+import { Client, ClientApplication, ClientSecret } from './clients/client.entity.js';
 import { ClientsModule } from './clients/clients.module.js';
 import { DatabaseModule } from './database/database.module.js';
 import { ServiceProcess } from './database/service-process.entity.js';
@@ -79,19 +79,13 @@ export async function migrateUsherQueue(options: UsherOptions): Promise<void> {
 }
 
 /** Makes the options of `forRootAsync({ useClass })` and `({ useExisting })`. */
-export interface UsherOptionsFactory {
-  createUsherOptions(): UsherOptions | Promise<UsherOptions>;
-}
+export type UsherOptionsFactory = ConfigurableModuleOptionsFactory<UsherOptions, 'createUsherOptions'>;
 
 /** As in Nest's other modules: exactly one of `useFactory`, `useClass` and `useExisting`. */
-export interface UsherAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
-  inject?: FactoryProvider['inject'];
-  // The parameters are those that `inject` names.
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  useFactory?: (...injected: any[]) => UsherOptions | Promise<UsherOptions>;
-  useClass?: Type<UsherOptionsFactory>;
-  useExisting?: Type<UsherOptionsFactory>;
-}
+export type UsherAsyncOptions = Omit<
+  ConfigurableModuleAsyncOptions<UsherOptions, 'createUsherOptions'>,
+  'provideInjectionTokensFrom'
+>;
 
 @Module({})
 class UsherOptionsModule {}

@@ -113,7 +113,7 @@ export type DatabaseLocation = { kind: 'host'; dataSource: DataSource } | Databa
 export type QueueLocation = { kind: 'none' | 'database' } | { kind: 'redis' | 'postgres'; url: URL };
 
 /** How contacts are told. Null: not at all. */
-export type ContactChannel = { kind: 'file' } | ({ kind: 'smtp' } & SmtpServer) | ContactMessenger | null;
+type ContactChannel = { kind: 'file' } | ({ kind: 'smtp' } & SmtpServer) | ContactMessenger | null;
 
 /** The values that {@link ResolvedOptions} has in another form. */
 type Combined =

@@ -1,16 +1,76 @@
-import { Body, Controller, Get, Headers, HttpCode, Post, Put, UseFilters, UseGuards } from '@nestjs/common';
+import {
+  Body,
+  type CanActivate,
+  Controller,
+  type ExecutionContext,
+  Get,
+  Headers,
+  HttpCode,
+  Inject,
+  Injectable,
+  Post,
+  Put,
+  UseFilters,
+  UseGuards,
+} from '@nestjs/common';
+import { INVALID_CREDENTIALS } from '../http/basic-credentials.js';
 import { z } from 'zod';
-import { RequestActor } from '../http/exchange.js';
+import { addressOf, type HttpResponse, RequestActor, setHeaders } from '../http/exchange.js';
 import { CurrentClient } from '../auth/bearer/bearer.guard.js';
 import type { Client } from '../clients/client.entity.js';
 import { parseBasicHeader } from '../http/basic-credentials.js';
-import { ProblemFilter } from '../http/error-response.js';
-import { UsherRoutes } from '../http/oauth-route.js';
-import { KNOWN_QUERY, validated } from '../http/problem.js';
+import { BASIC_CHALLENGE, ProblemFilter } from '../http/error-response.js';
+import { NO_STORE, UsherRoutes } from '../http/oauth-route.js';
+import { KNOWN_QUERY, Problem, unauthorized, validated } from '../http/problem.js';
 import type { Actor } from '../values/actor.js';
 import type { AccountView, ChangedNotifyUrl, NewSecret } from './account-view.js';
-import { AccountGuard } from './account.guard.js';
 import { ClientAccount } from './client-account.js';
+import type { DataSource } from 'typeorm';
+import { FailureCounts } from '../audit/audit.module.js';
+import { BasicGuard, type OAuthRequest } from '../auth/client-authentication/client-authentication.js';
+import { ClientSecrets } from '../clients/secrets/client-secrets.js';
+import { USHER_DATA_SOURCE } from '../database/data-source.js';
+
+/**
+ * Requires the client id and secret, never an access token: a leaked token must not be able to take the account over. No
+ * response is stored by a cache. What was remembered of an earlier request is checked again, because a secret that was
+ * replaced a moment ago must not replace the new one.
+ */
+@Injectable()
+export class AccountGuard implements CanActivate {
+  static readonly security = 'basic';
+
+  constructor(
+    private readonly basic: BasicGuard,
+    private readonly secrets: ClientSecrets,
+    private readonly failures: FailureCounts,
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+  ) {}
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const http = context.switchToHttp();
+    const request = http.getRequest<OAuthRequest>();
+    setHeaders(http.getResponse<HttpResponse>(), NO_STORE);
+    await this.basic.canActivate(context).catch((error: unknown) => {
+      const status = error instanceof Problem ? error.getStatus() : 500;
+      if (status === 401 || status === 429)
+        this.failures.countClient(request.claimedClient, addressOf(request), status === 429);
+      throw error;
+    });
+    await this.checkRemembered(request);
+    return true;
+  }
+
+  private async checkRemembered({ user, rememberedSecret = null }: OAuthRequest): Promise<void> {
+    if (!user) throw INVALID();
+    const requester = { clientId: user.id, generation: user.tokenGeneration, rememberedSecret };
+    if (await this.secrets.isStillValid(this.dataSource.manager, requester)) return;
+    this.secrets.forget(user.id);
+    throw INVALID();
+  }
+}
+
+const INVALID = (): Problem => unauthorized(INVALID_CREDENTIALS, BASIC_CHALLENGE);
 
 const NoFields = z.strictObject({});
 

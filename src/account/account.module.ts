@@ -1,7 +1,6 @@
 import { Module } from '@nestjs/common';
 import { WebhookModule } from '../webhooks/webhook.module.js';
-import { AccountController } from './account.controller.js';
-import { AccountGuard } from './account.guard.js';
+import { AccountController, AccountGuard } from './account.controller.js';
 import { ClientAccount } from './client-account.js';
 
 /** {@link ClientAccount} without routes. */

@@ -52,7 +52,7 @@ export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 /** Further facts of an event. Never a secret or a token. */
 export type AuditDetail = Record<string, string | number | boolean | null>;
 
-export const MAX_SUBJECT_LENGTH = 300;
+const MAX_SUBJECT_LENGTH = 300;
 
 const json = {
   to: (detail: AuditDetail) => JSON.stringify(detail),

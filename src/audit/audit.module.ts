@@ -1,9 +1,9 @@
-import { Global, Inject, Injectable, Logger, Module } from '@nestjs/common';
+import { type BeforeApplicationShutdown, Global, Inject, Injectable, Logger, Module } from '@nestjs/common';
 import { type DataSource, type EntityManager, type FindOptionsWhere, MoreThanOrEqual } from 'typeorm';
 import { AfterCommit, databaseNow } from '../database/sql.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
-import { type Actor, fitting } from '../values/actor.js';
+import { type Actor, fitting, UNKNOWN } from '../values/actor.js';
 import { newId } from '../values/identifier.js';
 import { type AuditAction, type AuditDetail, AuditEvent } from './audit-event.entity.js';
 
@@ -80,3 +80,84 @@ export class AuditLog {
 @Global()
 @Module({ providers: [AuditLog], exports: [AuditLog] })
 export class AuditModule {}
+
+/** An authentication that failed. */
+export interface Failure {
+  action: Extract<AuditAction, `${string}.authentication-failed`>;
+  /** What was claimed, if it exists. */
+  subject: string | null;
+  address: string | null;
+  /** Refused by a limit, so that the credentials were not checked. */
+  isBlocked: boolean;
+}
+
+type Key = Pick<Failure, 'action' | 'subject' | 'address'>;
+
+interface Count extends Key {
+  failed: number;
+  blocked: number;
+}
+
+const INTERVAL_MS = 60_000;
+/** Rows a minute. What exceeds them is counted together, so that guessing cannot fill the table. */
+const MAX_ROWS = 20;
+
+/** Counts failed authentications, and writes the counts to the audit once a minute. */
+@Injectable()
+export class FailureCounts implements BeforeApplicationShutdown {
+  private readonly logger = new Logger(AUDIT_CONTEXT);
+  private counts = new Map<string, Count>();
+  private timer: NodeJS.Timeout | null = null;
+
+  constructor(private readonly audit: AuditLog) {}
+
+  count({ isBlocked, ...key }: Failure): void {
+    this.add({ ...key, failed: isBlocked ? 0 : 1, blocked: isBlocked ? 1 : 0 });
+  }
+
+  /** Counts a client's failed authentication. `claimed`: the client id, if a client with this id exists. */
+  countClient(claimed: string | undefined, address: string | null, isBlocked: boolean): void {
+    const subject = claimed === undefined ? null : `client:${claimed}`;
+    this.count({ action: 'client.authentication-failed', subject, address, isBlocked });
+  }
+
+  /** Writes all counts. Those that cannot be written are kept for the next time. */
+  async flush(): Promise<void> {
+    clearTimeout(this.timer ?? undefined);
+    this.timer = null;
+    const counts = [...this.counts.values()];
+    this.counts = new Map();
+    for (const [index, { action, subject, address, failed, blocked }] of counts.entries()) {
+      const change = { action, subject, actor: { ...UNKNOWN, address }, detail: { failed, blocked } };
+      try {
+        await this.audit.record(change);
+      } catch (error) {
+        this.logger.warn(`failed authentications are recorded later: ${(error as Error).message}`);
+        for (const unwritten of counts.slice(index)) this.add(unwritten);
+        return;
+      }
+    }
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await this.flush();
+  }
+
+  private add({ failed, blocked, ...key }: Count): void {
+    const count = this.countOf(key);
+    count.failed += failed;
+    count.blocked += blocked;
+    this.timer ??= setTimeout(() => void this.flush(), INTERVAL_MS).unref();
+  }
+
+  private countOf(key: Key): Count {
+    const counted = this.counts.has(nameOf(key)) || this.counts.size < MAX_ROWS ? key : others(key);
+    const count = this.counts.get(nameOf(counted)) ?? { ...counted, failed: 0, blocked: 0 };
+    this.counts.set(nameOf(counted), count);
+    return count;
+  }
+}
+
+const others = ({ action }: Key): Key => ({ action, subject: null, address: null });
+
+const nameOf = ({ action, subject, address }: Key): string => JSON.stringify([action, subject, address]);

@@ -1,46 +1,33 @@
 import { Inject, Module } from '@nestjs/common';
-import { FailureCounts } from '../audit/failure-counts.js';
+import { FailureCounts } from '../audit/audit.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
-import { AuthorizationEvents } from './authorize/authorization-events.js';
+import { AuthorizationEvents, Authorizations } from './authorize/authorizations.js';
 import { AuthorizationSite } from './authorize/authorization-site.js';
-import { AuthorizationTargets } from './authorize/authorization-targets.js';
-import { Authorizations } from './authorize/authorizations.js';
-import { AuthorizeController } from './authorize/authorize.controller.js';
+import { AuthorizeController, ConnectionsController } from './authorize/authorize.controller.js';
 import { CodeExchange } from './authorize/code-exchange.js';
 import { ConnectedApplications } from './authorize/connected-applications.js';
-import { ConnectionsController } from './authorize/connections.controller.js';
 import { AccessTokens } from './bearer/access-tokens.js';
 import { BearerGuard } from './bearer/bearer.guard.js';
-import { TokenFailures } from './bearer/token-failures.js';
-import {
-  BasicGuard,
-  BasicStrategy,
-  ClientAuthentication,
-  ClientFailures,
-} from './client-authentication/client-authentication.js';
+import { BasicGuard, BasicStrategy, ClientAuthentication } from './client-authentication/client-authentication.js';
 import { FixedCredentials } from './client-authentication/internal.guard.js';
-import { IntrospectionService } from './tokens/introspection.service.js';
-import { RevocationService } from './tokens/revocation.service.js';
-import { TokenEvents, TokenLimit, TokenService } from './tokens/token.service.js';
+import { IssuedTokens } from './tokens/issued-tokens.js';
+import { TokenEvents, TokenService } from './tokens/token.service.js';
 import { TokenController } from './tokens/token.controller.js';
 import { TokenStore } from './tokens/store/token.store.js';
 
-const GUARDS = [
+const SERVICES = [
   FailureCounts,
   FixedCredentials,
   BasicStrategy,
-  ClientFailures,
   ClientAuthentication,
   BasicGuard,
   AccessTokens,
-  TokenFailures,
   BearerGuard,
-];
-const TOKENS = [TokenEvents, TokenLimit, TokenStore, TokenService, RevocationService, IntrospectionService];
-
-const AUTHORIZATION = [
+  TokenEvents,
+  TokenStore,
+  TokenService,
+  IssuedTokens,
   AuthorizationSite,
-  AuthorizationTargets,
   Authorizations,
   AuthorizationEvents,
   CodeExchange,
@@ -49,9 +36,9 @@ const AUTHORIZATION = [
 
 /** Guards and token services without any route. It comes with UsherModule. */
 @Module({
-  providers: [...GUARDS, ...TOKENS, ...AUTHORIZATION],
+  providers: SERVICES,
   // Nest instantiates a guard in each module that uses it, so that module needs the guard's dependencies.
-  exports: [...GUARDS, ...TOKENS, ...AUTHORIZATION],
+  exports: SERVICES,
 })
 export class AuthenticationModule {}
 

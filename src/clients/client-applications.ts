@@ -7,8 +7,7 @@ import { unprocessable } from '../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
 import { redirectUriFault } from './redirect-uri.js';
-import { ClientApplication } from './client-application.entity.js';
-import { Client, GRANT_TYPES, type GrantType } from './client.entity.js';
+import { Client, ClientApplication, GRANT_TYPES, type GrantType } from './client.entity.js';
 import { ClientsService } from './clients.service.js';
 
 /** What to change; what is left out stays as it is. */

@@ -8,10 +8,10 @@ export interface ClientCredentials {
 }
 
 /** In Unicode characters. */
-export const MAX_CLIENT_ID_LENGTH = 255;
-export const MAX_CLIENT_SECRET_LENGTH = 1_024;
+const MAX_CLIENT_ID_LENGTH = 255;
+const MAX_CLIENT_SECRET_LENGTH = 1_024;
 /** A shorter secret could be guessed from a notification, whose signature it makes. */
-export const MIN_PRODUCTION_SECRET_LENGTH = 20;
+const MIN_PRODUCTION_SECRET_LENGTH = 20;
 
 export const CONTROL_CHARACTER = /\p{Cc}/u;
 const LONE_SURROGATE = /\p{Cs}/u;

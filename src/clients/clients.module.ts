@@ -4,13 +4,11 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { parseMasterKeys } from '../values/master-key.js';
 import { ClientApplications } from './client-applications.js';
 import { ClientsService } from './clients.service.js';
-import { KeyCheck } from './keys/key-check.js';
+import { KEY_FILE, KeyCheck, KeyRotation } from './keys/key-rotation.js';
 import { KeyFile } from './keys/key-file.js';
-import { KeyRing } from './keys/key-ring.js';
-import { KEY_FILE, KeyRotation } from './keys/key-rotation.js';
+import { KeyRing, Vault } from './secrets/vault.js';
 import { ClientSecrets } from './secrets/client-secrets.js';
 import { SecretRotation } from './secrets/secret-rotation.js';
-import { Vault } from './secrets/vault.js';
 
 function openKeyFile({ masterKeys, database }: ResolvedOptions): KeyFile | null {
   return masterKeys === null && database.kind === 'embedded' ? new KeyFile(database.folder) : null;

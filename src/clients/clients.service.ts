@@ -68,11 +68,17 @@ export class ClientsService {
 
   /** 404 if there is no client with this id. */
   async get(id: string): Promise<Client> {
+    const client = await this.find(id);
+    if (!client) throw unknownClient(id);
+    return client;
+  }
+
+  /** Null if there is no client with this id. */
+  async find(id: string): Promise<Client | null> {
     // No id contains a control character, and Postgres refuses NUL.
     const client = CONTROL_CHARACTER.test(id) ? null : await this.clients.findOneBy({ id });
     // MySQL ignores trailing spaces when it compares ids.
-    if (client?.id !== id) throw unknownClient(id);
-    return client;
+    return client?.id === id ? client : null;
   }
 
   /**
@@ -143,44 +149,36 @@ export class ClientsService {
     notifyUrl: string | null,
     { id, secret }: ClientCredentials,
     audit: Pick<AuditChange, 'actor' | 'detail'>,
-  ) {
+  ): Promise<{ client: Client; secret: string }> {
     this.checkName(name);
     if (notifyUrl !== null) this.checkNotifyUrl(notifyUrl);
-    const client = await this.insert({ id, name, notifyUrl }, secret, audit).catch((error: unknown) => {
-      throw isDuplicate(error) ? conflict(`client ${id} already exists`) : error;
-    });
-    return { client, secret };
-  }
-
-  private insert(
-    row: Pick<Client, 'id' | 'name' | 'notifyUrl'>,
-    secret: string,
-    audit: Pick<AuditChange, 'actor' | 'detail'>,
-  ): Promise<Client> {
-    return inTransaction(this.dataSource, async (manager) => {
+    const client = await inTransaction(this.dataSource, async (manager) => {
       const createdAt = await databaseNow(manager);
-      const client = manager.create(Client, {
-        ...row,
+      const added = manager.create(Client, {
+        id,
+        name,
+        notifyUrl,
         contact: null,
         grantTypes: ['client_credentials', 'refresh_token'],
         createdAt,
         disabledAt: null,
         tokenGeneration: 0,
       });
-      await manager.insert(Client, client);
-      const id = newId(this.options.environment, createdAt);
-      const sealed = this.vault.seal(secret, client.id);
+      await manager.insert(Client, added);
       await manager.insert(ClientSecret, {
-        id,
-        clientId: client.id,
-        ...sealed,
+        id: newId(this.options.environment, createdAt),
+        clientId: id,
+        ...this.vault.seal(secret, id),
         createdAt,
         expiresAt: null,
         rotationKey: null,
       });
-      await this.audit.record({ action: 'client.created', subject: `client:${client.id}`, ...audit }, manager);
-      return client;
+      await this.audit.record({ action: 'client.created', subject: `client:${id}`, ...audit }, manager);
+      return added;
+    }).catch((error: unknown) => {
+      throw isDuplicate(error) ? conflict(`client ${id} already exists`) : error;
     });
+    return { client, secret };
   }
 
   private async change(id: string, change: QueryDeepPartialEntity<Client>, audit: AuditChange): Promise<Client> {

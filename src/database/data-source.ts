@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { DataSource, EntityTarget } from 'typeorm';
-import { loadPackage } from '../values/optional-package.js';
+import { loadPackage } from '../values/start-up-error.js';
 
 /**
  * Injects the `DataSource` that holds Usher's tables: the application's own, or one that Usher opened. The value is that of

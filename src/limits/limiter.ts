@@ -5,7 +5,7 @@ import { isFromReplica } from '../queue/redis-failover.js';
 import type { Rate } from '../values/duration.js';
 
 /** How often a process exchanges its counts with the shared store. */
-export const SHARE_INTERVAL_MS = 500;
+const SHARE_INTERVAL_MS = 500;
 const WARN_INTERVAL_MS = 60_000;
 /** After a failure of the shared store this process does not ask it for so long. */
 const AWAY_MS = 5_000;

@@ -2,7 +2,6 @@ import { Global, Module } from '@nestjs/common';
 import { RESOURCE_OWNERS } from '../auth/authorize/authorization-site.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { MemberSessions } from './member-sessions.js';
-import { MemberSignIn } from './member-sign-in.js';
 import { MembersService } from './members.service.js';
 import { SignInController } from './sign-in.controller.js';
 
@@ -12,14 +11,13 @@ import { SignInController } from './sign-in.controller.js';
   providers: [
     MembersService,
     MemberSessions,
-    MemberSignIn,
     {
       provide: RESOURCE_OWNERS,
       useFactory: ({ resourceOwners }: ResolvedOptions, sessions: MemberSessions) => resourceOwners ?? sessions,
       inject: [USHER_OPTIONS, MemberSessions],
     },
   ],
-  exports: [MembersService, MemberSignIn, RESOURCE_OWNERS],
+  exports: [MembersService, MemberSessions, RESOURCE_OWNERS],
 })
 export class MembersModule {}
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PAGE_FAILURES, pageAnswer } from '../auth/authorize/authorize.openapi.js';
-import { tooManySignIns } from '../auth/sign-in/sign-in-limit.js';
+import { tooManySignIns } from '../auth/sign-in/sign-in.module.js';
 import { named, operation, type Operation } from '../http/operation.js';
 import { Problem } from '../http/problem.js';
 import { SignInController, WRONG_SIGN_IN } from './sign-in.controller.js';

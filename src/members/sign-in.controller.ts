@@ -1,14 +1,14 @@
 import { Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
 import { queryOf } from '../auth/authorize/authorization-request.js';
 import { AuthorizationSite } from '../auth/authorize/authorization-site.js';
-import { type AuthorizationTarget, AuthorizationTargets } from '../auth/authorize/authorization-targets.js';
+import { Authorizations, type AuthorizationTarget } from '../auth/authorize/authorizations.js';
 import type { HttpRequest, HttpResponse } from '../http/exchange.js';
 import { UsherRoutes } from '../http/oauth-route.js';
 import { PageRoute } from '../http/pages/page-route.js';
 import { seeOther, sendPage } from '../http/pages/page.js';
 import { Problem } from '../http/problem.js';
-import { MemberSignIn } from './member-sign-in.js';
-import { signInPage, signOutPage } from './sign-in-page.js';
+import { MemberSessions } from './member-sessions.js';
+import { type Html, html } from '../http/html.js';
 
 const SIGN_IN = '/auth/sign-in';
 const SIGN_OUT = '/auth/sign-out';
@@ -27,8 +27,8 @@ type SignInForm = Partial<Record<'form' | 'return_to' | 'name' | 'password', unk
 export class SignInController {
   constructor(
     private readonly site: AuthorizationSite,
-    private readonly targets: AuthorizationTargets,
-    private readonly members: MemberSignIn,
+    private readonly authorizations: Authorizations,
+    private readonly members: MemberSessions,
   ) {}
 
   @Get('sign-in')
@@ -56,7 +56,7 @@ export class SignInController {
   @PageRoute()
   async showSignOut(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
     const owner = await this.site.currentOwner(request);
-    const form = this.site.forms.seal(this.site.forms.browser(request.headers, response), SIGN_OUT);
+    const form = this.site.forms.seal(request.headers, response, SIGN_OUT);
     const view = owner && { action: this.site.url(SIGN_OUT), form, owner: owner.name };
     sendPage(response, 200, { title: 'Sign out', body: signOutPage(view) });
   }
@@ -77,7 +77,7 @@ export class SignInController {
     { returnTo, name, fault, status }: { returnTo: string; name: string; fault: string | null; status: number },
   ): Promise<void> {
     const target = await this.targetOf(returnTo);
-    const form = this.site.forms.seal(this.site.forms.browser(request.headers, response), SIGN_IN);
+    const form = this.site.forms.seal(request.headers, response, SIGN_IN);
     const application = target?.client.name ?? null;
     const body = signInPage({ action: this.site.url(SIGN_IN), form, returnTo, name, application, fault });
     const formTarget = target && new URL(target.redirectUri).origin;
@@ -87,7 +87,7 @@ export class SignInController {
   /** Null for a request that leads nowhere: the page after the sign-in will say so. */
   private async targetOf(returnTo: string): Promise<AuthorizationTarget | null> {
     if (!returnTo.includes('?')) return null;
-    return this.targets.find(queryOf(returnTo)).catch((error: unknown) => {
+    return this.authorizations.targetOf(queryOf(returnTo)).catch((error: unknown) => {
       if (error instanceof Problem) return null;
       throw error;
     });
@@ -97,3 +97,39 @@ export class SignInController {
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 const returnPath = (given: unknown): string => (RETURN_TO.test(textOf(given)) ? textOf(given) : DEFAULT_RETURN);
+
+interface SignInView {
+  action: string;
+  form: string;
+  returnTo: string;
+  /** Shown again after a wrong password. */
+  name: string;
+  /** The application that the member comes from; null if it is none. */
+  application: string | null;
+  fault: string | null;
+}
+
+const signInPage = ({ action, form, returnTo, name, application, fault }: SignInView): Html =>
+  html`<h1>Sign in</h1>
+    ${application === null ? null : html`<p>to continue to <strong>${application}</strong></p>`}
+    ${fault === null ? null : html`<p class="note" role="alert" id="fault">${fault}</p>`}
+    <form method="post" action="${action}">
+      <input type="hidden" name="form" value="${form}" />
+      <input type="hidden" name="return_to" value="${returnTo}" />
+      <label for="name">Member name or e-mail address</label>
+      <input id="name" name="name" value="${name}" autocomplete="username" autocapitalize="none" required />
+      <label for="password">Password</label>
+      <input id="password" name="password" type="password" autocomplete="current-password" required />
+      <p class="buttons"><button class="main">Sign in</button></p>
+    </form>`;
+
+const signOutPage = (view: { action: string; form: string; owner: string } | null): Html =>
+  view === null
+    ? html`<h1>You are signed out</h1>
+        <p>Applications that you connected can still use your account.</p>`
+    : html`<h1>Sign out</h1>
+        <p>You are signed in as <strong>${view.owner}</strong>.</p>
+        <form method="post" action="${view.action}">
+          <input type="hidden" name="form" value="${view.form}" />
+          <p class="buttons"><button class="main">Sign out</button></p>
+        </form>`;

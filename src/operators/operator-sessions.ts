@@ -1,78 +1,81 @@
 import { createHmac } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, IsNull, MoreThan } from 'typeorm';
+import { type DataSource, IsNull } from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
+import { Sessions } from '../auth/sign-in/sessions.js';
+import { type SignInLimit, SignInLimits } from '../auth/sign-in/sign-in.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
-import { databaseNow, inTransaction } from '../database/sql.js';
-import { digestOf, newToken } from '../http/pages/form-token.js';
-import { type Credentials } from '../usher.options.js';
-import type { Actor } from '../values/actor.js';
-import { Operator, type OperatorRole, OperatorSession } from './operator.entity.js';
-import { FIRST_OPERATOR, subjectOf } from './operators.service.js';
+import { isSameText } from '../http/basic-credentials.js';
+import { addressOf, type HttpRequest } from '../http/exchange.js';
+import type { Credentials } from '../usher.options.js';
+import { actor } from '../values/actor.js';
+import { Operator, OperatorSession } from './operator.entity.js';
+import { FIRST_OPERATOR, OperatorsService, subjectOf } from './operators.service.js';
 
-/** A session ends this long after its last request, … */
 export const OPERATOR_IDLE_MS = 7_200_000;
-/** … and this long after the sign-in in any case. */
-export const OPERATOR_ABSOLUTE_MS = 43_200_000;
-/** A request extends the session only if that moves its end by so much. */
-const EXTEND_BY_MS = 60_000;
 
-export interface SessionOwner {
-  name: string;
-  role: OperatorRole;
-}
+export type SessionOwner = Pick<Operator, 'name' | 'role'>;
 
-/** The sessions of operators. The browser holds a token; the table only its digest. */
+/** Signs operators in: those with a row, and the one of the settings. */
 @Injectable()
-export class OperatorSessions {
-  constructor(
-    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
-    private readonly audit: AuditLog,
-    @Inject(FIRST_OPERATOR) private readonly first: Credentials,
-  ) {}
+export class OperatorSessions extends Sessions<OperatorSession, SessionOwner> {
+  protected readonly entity = OperatorSession;
+  protected readonly idleMs = OPERATOR_IDLE_MS;
+  private readonly limit: SignInLimit;
 
-  /**
-   * The token of a new session. `operator` is null for the operator of the settings. Returns null if the operator was
-   * disabled or got another password meanwhile.
-   */
-  async begin(operator: Operator | null, actor: Actor): Promise<string | null> {
-    const token = newToken();
-    const isBegun = await inTransaction(this.dataSource, async (manager) => {
-      if (operator) {
-        const where = { id: operator.id, passwordHash: operator.passwordHash, disabledAt: IsNull() };
-        if (!(await manager.findOne(Operator, { where, lock: { mode: 'pessimistic_write' } }))) return false;
-      }
-      const createdAt = await databaseNow(manager);
-      await manager.insert(OperatorSession, {
-        digest: digestOf(token),
+  constructor(
+    @Inject(USHER_DATA_SOURCE) dataSource: DataSource,
+    audit: AuditLog,
+    protected readonly accounts: OperatorsService,
+    limits: SignInLimits,
+    @Inject(FIRST_OPERATOR) private readonly first: Credentials,
+  ) {
+    super(dataSource, audit);
+    this.limit = limits.of({
+      people: 'Operators',
+      limit: 'failures-of-operator-sign-in',
+      metric: 'usher_operator_sign_ins_total',
+      action: 'operator.authentication-failed',
+    });
+  }
+
+  /** The token of a new session; null for a wrong name or password, and for a disabled operator. Throws 429. */
+  async signIn(given: { name: string; password: string }, request: HttpRequest): Promise<string | null> {
+    const isFirst = given.name === this.first.user;
+    const operator = isFirst ? null : await this.accounts.find(given.name);
+    const known = isFirst || operator ? subjectOf(given.name) : null;
+    if (!(await this.isRight(given, operator, known, request))) return null;
+    const name = operator?.name ?? this.first.user;
+    return this.begin(
+      operator,
+      (session, token) => ({
+        ...session,
         operatorId: operator?.id ?? null,
         settingsMac: operator ? null : this.settingsMac(token),
-        createdAt,
-        expiresAt: createdAt + OPERATOR_IDLE_MS,
-      });
-      const subject = subjectOf(operator?.name ?? this.first.user);
-      await this.audit.record({ action: 'operator.signed-in', subject, actor }, manager);
-      return true;
+      }),
+      { action: 'operator.signed-in', subject: subjectOf(name), actor: actor('operator', name, addressOf(request)) },
+    );
+  }
+
+  /** Whether this is the password of the operator with this name. It counts as a sign-in for the limits. */
+  async confirm(given: { name: string; password: string }, request: HttpRequest): Promise<boolean> {
+    return this.isRight(given, await this.accounts.find(given.name), subjectOf(given.name), request);
+  }
+
+  /** Hashes in any case, see {@link OperatorsService.hasPassword}. */
+  private isRight(
+    { name, password }: { name: string; password: string },
+    operator: Operator | null,
+    subject: string | null,
+    request: HttpRequest,
+  ): Promise<boolean> {
+    return this.limit.run({ name, request, subject }, async () => {
+      const hasPassword = await this.accounts.hasPassword(operator, password);
+      return operator ? hasPassword : name === this.first.user && isSameText(password, this.first.password);
     });
-    return isBegun ? token : null;
   }
 
-  /** Who has this session; null if there is none, or not any more. `isUse`: the session is extended. */
-  async find(token: string, isUse: boolean): Promise<SessionOwner | null> {
-    const { manager } = this.dataSource;
-    const now = await databaseNow(manager);
-    const session = await manager.findOneBy(OperatorSession, { digest: digestOf(token), expiresAt: MoreThan(now) });
-    const owner = session && (await this.ownerOf(session, token));
-    if (!session || !owner) return null;
-    if (isUse) await this.extend(session, now);
-    return owner;
-  }
-
-  async end(token: string): Promise<void> {
-    await this.dataSource.manager.delete(OperatorSession, { digest: digestOf(token) });
-  }
-
-  private async ownerOf({ operatorId, settingsMac }: OperatorSession, token: string): Promise<SessionOwner | null> {
+  protected async ownerOf({ operatorId, settingsMac }: OperatorSession, token: string): Promise<SessionOwner | null> {
     if (operatorId === null)
       return settingsMac === this.settingsMac(token) ? { name: this.first.user, role: 'operator' } : null;
     return this.dataSource.manager.findOne(Operator, {
@@ -84,11 +87,5 @@ export class OperatorSessions {
   private settingsMac(token: string): string {
     const { user, password } = this.first;
     return createHmac('sha256', token).update(`${user}\n${password}`).digest('base64url');
-  }
-
-  private async extend({ digest, createdAt, expiresAt }: OperatorSession, now: number): Promise<void> {
-    const end = Math.min(now + OPERATOR_IDLE_MS, createdAt + OPERATOR_ABSOLUTE_MS);
-    if (end - expiresAt < EXTEND_BY_MS) return;
-    await this.dataSource.manager.update(OperatorSession, { digest }, { expiresAt: end });
   }
 }

@@ -1,5 +1,6 @@
-import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
-import { OWN_ID_LENGTH, text, wholeNumber } from '../database/columns.js';
+import { Column, Entity, Index } from 'typeorm';
+import { Account, Session } from '../auth/sign-in/account.entity.js';
+import { OWN_ID_LENGTH, text } from '../database/columns.js';
 
 export const MAX_OPERATOR_NAME_LENGTH = 64;
 
@@ -10,37 +11,20 @@ export type OperatorRole = (typeof OPERATOR_ROLES)[number];
 /** A person who signs in to the console, besides the one that the server's settings name. Never deleted: the audit names them. */
 @Entity('usher_operator')
 @Index('usher_operator_name', ['name'], { unique: true })
-export class Operator {
-  @PrimaryColumn(text('id', OWN_ID_LENGTH))
-  id: string;
-
+export class Operator extends Account {
   /** In lower case. */
   @Column(text('name', MAX_OPERATOR_NAME_LENGTH))
   name: string;
 
-  /** Argon2id, with its salt and its parameters. */
-  @Column(text('password_hash', 255))
-  passwordHash: string;
-
   @Column(text('role', 16))
   role: OperatorRole;
-
-  @Column(wholeNumber('created_at'))
-  createdAt: number;
-
-  @Column({ ...wholeNumber('disabled_at'), nullable: true })
-  disabledAt: number | null;
 }
 
 /** An operator who is signed in with one browser. */
 @Entity('usher_operator_session')
 @Index('usher_operator_session_operator', ['operatorId'])
 @Index('usher_operator_session_expiry', ['expiresAt'])
-export class OperatorSession {
-  /** SHA-256 of the session cookie. */
-  @PrimaryColumn(text('digest', 43))
-  digest: string;
-
+export class OperatorSession extends Session {
   /** Null for the operator of the settings. */
   @Column({ ...text('operator_id', OWN_ID_LENGTH), nullable: true })
   operatorId: string | null;
@@ -51,11 +35,4 @@ export class OperatorSession {
    */
   @Column({ ...text('settings_mac', 43), nullable: true })
   settingsMac: string | null;
-
-  @Column(wholeNumber('created_at'))
-  createdAt: number;
-
-  /** Each use extends it, up to the absolute lifetime after `createdAt`. */
-  @Column(wholeNumber('expires_at'))
-  expiresAt: number;
 }

@@ -1,7 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import type { Credentials } from '../usher.options.js';
 import { OperatorSessions } from './operator-sessions.js';
-import { OperatorSignIn } from './operator-sign-in.js';
 import { FIRST_OPERATOR, OperatorsService } from './operators.service.js';
 
 /** The people who sign in to the console, for the server and the command line. An application that embeds Usher has none. */
@@ -12,8 +11,8 @@ export class OperatorsModule {
     return {
       module: OperatorsModule,
       global: true,
-      providers: [{ provide: FIRST_OPERATOR, useValue: first }, OperatorsService, OperatorSessions, OperatorSignIn],
-      exports: [FIRST_OPERATOR, OperatorsService, OperatorSessions, OperatorSignIn],
+      providers: [{ provide: FIRST_OPERATOR, useValue: first }, OperatorsService, OperatorSessions],
+      exports: [FIRST_OPERATOR, OperatorsService, OperatorSessions],
     };
   }
 }

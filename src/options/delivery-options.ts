@@ -1,7 +1,6 @@
 import { durationText } from '../values/duration.js';
 import { SPECIFIED_RETRY } from '../values/retry-schedule.js';
-import { option } from './option.js';
-import { duration, flag, integer, type Kind, orOff, rate, sender } from './option-kinds.js';
+import { duration, flag, integer, type Kind, option, orOff, rate, sender } from './option-kinds.js';
 import { proxyUrl, smtpUrl } from './url-kinds.js';
 
 /** Production keeps the retry times and the number of attempts of the specification. */

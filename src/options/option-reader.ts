@@ -1,5 +1,4 @@
-import type { Option, Options, OptionValues } from './option.js';
-import { Fault } from './option-kinds.js';
+import { Fault, type Option, type Options, type OptionValues } from './option-kinds.js';
 
 /** Where values come from: the environment of the server, or the options of an application. */
 export interface OptionSource {

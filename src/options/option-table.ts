@@ -1,7 +1,6 @@
 import type { DataSource } from 'typeorm';
 import type { ResourceOwnerAuthenticator } from '../values/resource-owner.js';
 import { DELIVERY, LIMITS, RETENTION } from './delivery-options.js';
-import { type OptionValues, option } from './option.js';
 import {
   flag,
   identifier,
@@ -9,6 +8,8 @@ import {
   masterKeys,
   objectLike,
   oneOf,
+  option,
+  type OptionValues,
   password,
   shortPassword,
   userName,

@@ -3,23 +3,14 @@ import { connectionUrlFault, parseConnectionUrl } from '../values/urls/connectio
 import { parseUrl } from '../values/urls/notify-url.js';
 import { Fault, type Kind, text } from './option-kinds.js';
 
-/** Which kind of database a URL names, by its scheme. */
-const DATABASE_SCHEMES: Record<string, 'mysql' | 'postgres'> = {
-  'mysql:': 'mysql',
-  'mariadb:': 'mysql',
-  'postgres:': 'postgres',
-  'postgresql:': 'postgres',
-};
-
-/** Which kind of queue a URL names, by its scheme. */
-const QUEUE_SCHEMES: Record<string, 'redis' | 'postgres'> = {
+/** The kind of server that a URL names, by its scheme. */
+const POSTGRES = { 'postgres:': 'postgres', 'postgresql:': 'postgres' } as const;
+const REDIS = {
   'redis:': 'redis',
   'rediss:': 'redis',
   'redis+sentinel:': 'redis',
   'rediss+sentinel:': 'redis',
-  'postgres:': 'postgres',
-  'postgresql:': 'postgres',
-};
+} as const;
 
 /** Where in a faulty URL the password stands cannot be known, so no message shows any part of it. */
 const url = <T>(wanted: string, parse: (text: string) => T | null): Kind<T> => ({
@@ -43,7 +34,8 @@ export const databaseUrl = url<DatabaseAddress | null>(
     const embedded = { kind: 'embedded', folder: resolve(folder ?? ''), join: false } as const;
     if (folder === '') throw new Fault(' has no folder; use embedded:./data', embedded);
     if (folder !== undefined) return embedded;
-    const server = located(value, DATABASE_SCHEMES, connectionUrlFault);
+    const schemes = { 'mysql:': 'mysql', 'mariadb:': 'mysql', ...POSTGRES } as const;
+    const server = located(value, schemes, connectionUrlFault);
     if (server && server.url.pathname.length < 2)
       throw new Fault(' has no database name; add one at its end, like /usher');
     return server;
@@ -53,7 +45,8 @@ export const databaseUrl = url<DatabaseAddress | null>(
 /** `embedded:` is the embedded database. */
 export const queueUrl = url(
   'a URL like redis://host:6379, rediss://…, redis+sentinel://host:26379,host:26379/name or postgres://…',
-  (value) => (value.startsWith('embedded:') ? 'embedded' : located(value, QUEUE_SCHEMES, connectionUrlFault)),
+  (value) =>
+    value.startsWith('embedded:') ? 'embedded' : located(value, { ...REDIS, ...POSTGRES }, connectionUrlFault),
 );
 
 /** The forward proxy for deliveries, with its credentials. */

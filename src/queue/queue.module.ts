@@ -10,7 +10,7 @@ import {
 import type { Queue } from 'bullmq';
 import { EMBEDDED_POSTGRES } from '../database/database.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
-import { telemetryOption } from '../telemetry/queue-telemetry.js';
+import { telemetryOption } from '../telemetry/tracing.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { selectBackendByConnection } from './postgres-backend.js';
 import { keyPrefix, openQueueConnections, QUEUE_CONNECTIONS, type QueueConnections } from './queue-connections.js';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type BeforeApplicationShutdown, Inject, Injectable, type Logger } from '@nestjs/common';
 import { type Job, Worker, type WorkerOptions } from 'bullmq';
-import { telemetryOption } from '../telemetry/queue-telemetry.js';
+import { telemetryOption } from '../telemetry/tracing.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { keyPrefix, QUEUE_CONNECTIONS, type QueueConnections } from './queue-connections.js';
 import { queueWarnings } from './repeated-warnings.js';

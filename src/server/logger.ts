@@ -2,7 +2,7 @@ import type { LoggerService } from '@nestjs/common';
 import { destination, type DestinationStream, type Logger, pino } from 'pino';
 import { AUDIT_CONTEXT } from '../audit/audit.module.js';
 import { traceFields } from '../telemetry/tracing.js';
-import { loadPackage } from '../values/optional-package.js';
+import { loadPackage } from '../values/start-up-error.js';
 import type { Config } from './settings/settings.js';
 
 /** Fields whose values are never logged, at any depth. */

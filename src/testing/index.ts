@@ -1,8 +1,154 @@
-import type { INestApplicationContext } from '@nestjs/common';
+import { type INestApplicationContext, Injectable, Module, Optional } from '@nestjs/common';
 import { TokenService } from '../auth/tokens/token.service.js';
 import { ClientsService } from '../clients/clients.service.js';
+import { AfterCommit, type TransactionOptions } from '../database/sql.js';
+import {
+  EventsModule,
+  type FinalStatus,
+  OnOrderCompleted,
+  type OrderCompleted,
+  UsherEmitter,
+  WebhookEnded,
+} from '../events/events.js';
+import { conflict, validated } from '../http/problem.js';
+import { NOTIFY_ORDER_COMPLETION } from '../values/notification.js';
+import { newId } from '../values/identifier.js';
+import type { WebhookView } from '../webhooks/webhook-view.js';
+import { notFailed, type Notified, NotifyRequest, WebhookService } from '../webhooks/webhook.service.js';
+import { unknownWebhook, type WebhookDetails, type WebhookFilter } from '../webhooks/webhook-queries.js';
 
-export { RecordingWebhookModule, RecordingWebhooks } from './recording-webhooks.js';
+/**
+ * Replaces {@link WebhookService} in tests: validates and records the requests to notify and sends nothing. A request
+ * with a manager counts once its transaction has committed; one that was rolled back is in `rolledBack`.
+ */
+@Injectable()
+export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find' | 'list' | 'show' | 'resend'> {
+  /** All requests in order, including repeated ones. */
+  readonly requests: NotifyRequest[] = [];
+  /** The requests whose transaction was rolled back. */
+  readonly rolledBack: NotifyRequest[] = [];
+  private views: WebhookView[] = [];
+
+  constructor(
+    @Optional() private readonly emitter?: UsherEmitter,
+    @Optional() private readonly afterCommit?: AfterCommit,
+  ) {}
+
+  /** Like the real service: a reference that is PENDING or SUCCESS gets no second webhook. */
+  async notify(request: NotifyRequest, { manager }: TransactionOptions = {}): Promise<Notified> {
+    const checked = validated(NotifyRequest, request);
+    this.requests.push(checked);
+    const live = this.liveOf(checked.referenceId);
+    const webhook = live ?? this.add(checked, null);
+    const undo = (): void => this.rollBack(checked, live ? null : webhook);
+    if (manager && this.afterCommit) this.afterCommit.do(manager, () => undefined, undo);
+    return { webhook, isNew: !live };
+  }
+
+  /** Records the notification of an order that OrdersModule completed. */
+  @OnOrderCompleted()
+  async noteCompletion({ order, clientId, notifyUrl, manager }: OrderCompleted): Promise<void> {
+    const data = { ...order };
+    await this.notify(
+      { referenceId: order.key, clientId, data, ...(notifyUrl !== null && { notifyUrl }) },
+      { manager },
+    );
+  }
+
+  /** Newest first. */
+  find(referenceId: string): Promise<WebhookView[]> {
+    return this.list({ referenceId });
+  }
+
+  /** Newest first. */
+  async list({ referenceId, status, limit = 100 }: WebhookFilter = {}): Promise<WebhookView[]> {
+    const found = this.views.filter(
+      (view) =>
+        (referenceId === undefined || view.referenceId === referenceId) &&
+        (status === undefined || view.status === status),
+    );
+    return found.reverse().slice(0, limit);
+  }
+
+  /** Without attempts and plan, because nothing is sent. 404 for an unknown id. */
+  async show(id: string): Promise<WebhookDetails> {
+    return { webhook: this.get(id), attempts: [], plan: null };
+  }
+
+  /** Like the real service: 409 unless the webhook is FAILED and its reference has no other that is PENDING or SUCCESS. */
+  async resend(id: string): Promise<WebhookView> {
+    const failed = this.get(id);
+    if (failed.status !== 'FAILED') throw notFailed(failed);
+    const live = this.liveOf(failed.referenceId);
+    if (live) throw conflict(`webhook ${live.id} of the same reference is already ${live.status}`);
+    const { referenceId, clientId, ownerId, notifyUrl } = failed;
+    return this.add(
+      { referenceId, clientId, ownerId: ownerId ?? undefined, notifyUrl: notifyUrl ?? undefined, data: {} },
+      id,
+    );
+  }
+
+  /** Ends the pending webhook of a reference and waits for the `@OnWebhookEnded()` listeners. */
+  async end(reference: string, status: FinalStatus): Promise<void> {
+    const pending = this.views.find((view) => view.referenceId === reference && view.status === 'PENDING');
+    if (!pending) throw new Error(`${reference} has no PENDING webhook; call notify() first`);
+    const attempts = status === 'SUCCESS' ? 1 : 5;
+    const ended = { ...pending, status, attempts, nextAttemptAt: null, finishedAt: new Date().toISOString() };
+    this.views = this.views.map((view) => (view === pending ? ended : view));
+    const { id, referenceId, clientId, resendOf } = ended;
+    await this.emitter?.emitAndWait(
+      WebhookEnded.NAME,
+      new WebhookEnded(id, referenceId, clientId, status, attempts, resendOf),
+    );
+  }
+
+  private liveOf(referenceId: string): WebhookView | undefined {
+    return this.views.find((view) => view.referenceId === referenceId && view.status !== 'FAILED');
+  }
+
+  private get(id: string): WebhookView {
+    const view = this.views.find((one) => one.id === id);
+    if (!view) throw unknownWebhook(id);
+    return view;
+  }
+
+  private rollBack(request: NotifyRequest, added: WebhookView | null): void {
+    this.requests.splice(this.requests.indexOf(request), 1);
+    this.views = this.views.filter((view) => view !== added);
+    this.rolledBack.push(request);
+  }
+
+  private add(
+    { referenceId, clientId, ownerId, notifyUrl = 'https://registered.example/notify' }: NotifyRequest,
+    resendOf: string | null,
+  ): WebhookView {
+    const now = new Date().toISOString();
+    const view: WebhookView = {
+      id: newId('sandbox', Date.now()),
+      referenceId,
+      eventType: NOTIFY_ORDER_COMPLETION,
+      clientId,
+      ownerId: ownerId ?? null,
+      notifyUrl,
+      status: 'PENDING',
+      attempts: 0,
+      nextAttemptAt: now,
+      createdAt: now,
+      finishedAt: null,
+      resendOf,
+    };
+    this.views.push(view);
+    return view;
+  }
+}
+
+/** Use it instead of WebhookModule: WebhookService is then {@link RecordingWebhooks}. */
+@Module({
+  imports: [EventsModule],
+  providers: [RecordingWebhooks, { provide: WebhookService, useExisting: RecordingWebhooks }],
+  exports: [RecordingWebhooks, WebhookService],
+})
+export class RecordingWebhookModule {}
 
 /** Issues a real access token, for routes with BearerGuard. The application must import AuthModule. */
 export async function issueAccessToken(application: INestApplicationContext, clientId: string): Promise<string> {

@@ -1,8 +1,7 @@
 import { verifyNotification } from '#receiver';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { AuditAction, AuditEvent } from '../../src/audit/audit-event.entity.js';
-import { AuditLog } from '../../src/audit/audit.module.js';
-import { FailureCounts } from '../../src/audit/failure-counts.js';
+import { AuditLog, FailureCounts } from '../../src/audit/audit.module.js';
 import { ClientSecret } from '../../src/clients/client.entity.js';
 import { answer, TestReceiver } from '../support/receiver.js';
 import { type Answer, basic, TestClient, TestUsher } from '../support/usher.js';

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
-import { KeyRing } from '../../src/clients/keys/key-ring.js';
-import { Vault } from '../../src/clients/secrets/vault.js';
+import { KeyRing, Vault } from '../../src/clients/secrets/vault.js';
 import { parseMasterKeys } from '../../src/values/master-key.js';
 
 const keys = parseMasterKeys(['k1', 'k2'].map((id) => `${id}:${randomBytes(32).toString('base64')}`).join(','))!;

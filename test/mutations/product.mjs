@@ -4,7 +4,7 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'token requests are not limited',
     file: 'src/auth/tokens/token.service.ts',
-    from: 'this.limit.count(client.id);',
+    from: 'this.limiter?.count(limitKey(client.id)) ?? 0',
     to: '',
     caughtBy: 'test/auth/tokens/limits.spec.ts',
   },
@@ -59,7 +59,7 @@ export const PRODUCT_MUTATIONS = [
   },
   {
     name: 'a client revokes the token of another one',
-    file: 'src/auth/tokens/revocation.service.ts',
+    file: 'src/auth/tokens/issued-tokens.ts',
     from: 'found?.clientId === client.id ? found : null',
     to: 'found ?? null',
     caughtBy: 'test/auth/tokens/revoke-introspect.spec.ts',
@@ -76,7 +76,7 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'invented client ids of one address are not limited',
     file: 'src/auth/client-authentication/client-authentication.ts',
-    from: 'const wait = this.perAddress.count(limitKey(group));',
+    from: 'const wait = this.failuresOfAddress.count(limitKey(group));',
     to: 'const wait = 0;',
     caughtBy: 'test/auth/tokens/limits.spec.ts',
   },
@@ -98,7 +98,7 @@ export const PRODUCT_MUTATIONS = [
   },
   {
     name: 'a revoked access token stays in the cache',
-    file: 'src/auth/tokens/revocation.service.ts',
+    file: 'src/auth/tokens/issued-tokens.ts',
     from: "if (revoked.kind === 'access') this.accessTokens.forget(token);",
     to: "if (revoked.kind === 'access') return;",
     caughtBy: 'test/auth/tokens/revoke-introspect.spec.ts',
@@ -121,7 +121,7 @@ export const PRODUCT_MUTATIONS = [
   },
   {
     name: 'a redirect URI only has to begin like a registered one',
-    file: 'src/auth/authorize/authorization-targets.ts',
+    file: 'src/auth/authorize/authorizations.ts',
     from: '!redirectUris.includes(redirectUri)',
     to: '!redirectUris.some((one) => redirectUri.startsWith(one))',
     caughtBy: 'test/auth/authorize/refusals.spec.ts',
@@ -144,9 +144,9 @@ export const PRODUCT_MUTATIONS = [
   // Sessions and forms.
   {
     name: 'a member’s session is extended without end',
-    file: 'src/members/member-sessions.ts',
-    from: 'Math.min(now + IDLE_MS, createdAt + ABSOLUTE_MS)',
-    to: 'now + IDLE_MS',
+    file: 'src/auth/sign-in/sessions.ts',
+    from: 'Math.min(now + this.idleMs, createdAt + ABSOLUTE_MS)',
+    to: 'now + this.idleMs',
     caughtBy: 'test/auth/authorize/session.spec.ts',
   },
   {

@@ -1,5 +1,5 @@
 import { format, resolveConfig } from 'prettier';
-import type { Option } from '../../src/options/option.js';
+import type { Option } from '../../src/options/option-kinds.js';
 import { DELIVERY, LIMITS, RETENTION } from '../../src/options/delivery-options.js';
 import { DATABASE_AND_QUEUE, GENERAL, SECRETS } from '../../src/options/option-table.js';
 import { SERVER } from '../../src/server/settings/server-options.js';

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import ts from 'typescript';
-import type { Option } from '../../src/options/option.js';
+import type { Option } from '../../src/options/option-kinds.js';
 import { OPTIONS } from '../../src/options/option-table.js';
 import { SETTINGS } from '../../src/server/settings/server-options.js';
 import { configurationPage } from './configuration-page.js';

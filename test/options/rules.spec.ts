@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { socketTimeoutMs } from '../../src/database/data-source-options.js';
-import type { Option } from '../../src/options/option.js';
+import type { Option } from '../../src/options/option-kinds.js';
 import { OPTIONS } from '../../src/options/option-table.js';
 import { resolveOptions, UsherOptionsError } from '../../src/resolve-options.js';
 import type { UsherOptions } from '../../src/usher.options.js';

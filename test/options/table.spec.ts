@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Option } from '../../src/options/option.js';
+import type { Option } from '../../src/options/option-kinds.js';
 import { OPTIONS } from '../../src/options/option-table.js';
 import { resolveOptions } from '../../src/resolve-options.js';
 import { SETTINGS } from '../../src/server/settings/server-options.js';

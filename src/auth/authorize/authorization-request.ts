@@ -3,7 +3,7 @@ import { formDecode } from '../../http/oauth-route.js';
 import { Problem } from '../../http/problem.js';
 
 /** The error codes of RFC 6749 §4.1.2.1. */
-export type AuthorizationErrorCode =
+type AuthorizationErrorCode =
   | 'invalid_request'
   | 'unauthorized_client'
   | 'access_denied'

@@ -20,7 +20,6 @@ export const RESOURCE_OWNERS = Symbol('ResourceOwnerAuthenticator');
 @Injectable()
 export class AuthorizationSite {
   private readonly knownIssuer: string | null;
-  private readonly formTokens: FormTokens | null;
   private hasRoutes = false;
 
   constructor(
@@ -28,7 +27,6 @@ export class AuthorizationSite {
     @Inject(USHER_OPTIONS) options: ResolvedOptions,
   ) {
     this.knownIssuer = issuerOf(options);
-    this.formTokens = this.knownIssuer === null ? null : new FormTokens(this.knownIssuer);
   }
 
   /** AuthorizationRoutesModule calls it. */
@@ -48,8 +46,7 @@ export class AuthorizationSite {
   }
 
   get forms(): FormTokens {
-    if (this.formTokens === null) throw noIssuer();
-    return this.formTokens;
+    return new FormTokens(this.issuer);
   }
 
   get signOutUrl(): string | null {

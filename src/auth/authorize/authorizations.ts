@@ -7,14 +7,32 @@ import { digestOf, newToken } from '../../http/pages/form-token.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
 import { generateToken } from '../tokens/token.js';
-import type { AuthorizationRequest } from './authorization-request.js';
-import type { AuthorizationTarget } from './authorization-targets.js';
+import { type AuthorizationRequest, type Query, single } from './authorization-request.js';
 import { Authorization, Consent } from './authorization.entity.js';
+import { ClientApplications } from '../../clients/client-applications.js';
+import { ClientsService } from '../../clients/clients.service.js';
+import type { Client } from '../../clients/client.entity.js';
+import { Problem } from '../../http/problem.js';
+import { Counter } from 'prom-client';
+import { MetricsRegistry } from '../../telemetry/metrics.module.js';
+
+/** A client, and the one of its redirect URIs that a request names. */
+export interface AuthorizationTarget {
+  client: Client;
+  redirectUri: string;
+  isTrusted: boolean;
+}
+
+const unknown = (reason: string): Problem =>
+  new Problem(400, 'This link does not work', `${reason} Please tell the people who run the application.`);
+export const unknownApplication = (): Problem => unknown('The application is not known here.');
+export const unknownRedirectUri = (): Problem =>
+  unknown('The address to return to is not one that the application registered.');
 
 /** How long an owner may think about it. */
 const FORM_LIFETIME_MS = 600_000;
 /** RFC 6749 §4.1.2 asks for at most ten minutes. A browser needs less than a second. */
-export const CODE_LIFETIME_MS = 60_000;
+const CODE_LIFETIME_MS = 60_000;
 
 /** The owner's answer on the consent page. */
 export interface Decision {
@@ -34,9 +52,28 @@ export type Answered = Pick<Authorization, 'clientId' | 'redirectUri' | 'state'>
 export class Authorizations {
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    private readonly clients: ClientsService,
+    private readonly applications: ClientApplications,
     private readonly audit: AuditLog,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
+
+  /**
+   * Finds out where the response of a request goes. Throws a {@link Problem} for a page, because without a valid redirect URI nothing may be sent there (RFC 6749 §4.1.2.1).
+   * The URI may be left out if the client has only one.
+   */
+  async targetOf(query: Query): Promise<AuthorizationTarget> {
+    const client = await this.clients.find(single(query, 'client_id') ?? '');
+    const application = client && (await this.applications.find(client.id));
+    // A disabled client is like an unknown one.
+    if (!application || client.disabledAt !== null) throw unknownApplication();
+    const given = single(query, 'redirect_uri');
+    const { redirectUris, isTrusted } = application;
+    const redirectUri = given ?? (redirectUris.length === 1 ? redirectUris[0] : undefined);
+    if (given === undefined || redirectUri === undefined || !redirectUris.includes(redirectUri))
+      throw unknownRedirectUri();
+    return { client, redirectUri, isTrusted };
+  }
 
   /** Stores a request until the owner decides. Returns the token of the form; it is good once, in this browser. */
   async ask(
@@ -114,4 +151,24 @@ async function giveConsent(manager: EntityManager, { ownerId, clientId }: Author
     .orUpdate(['given_at'], ['owner_id', 'client_id'])
     .updateEntity(false)
     .execute();
+}
+
+/** How an authorization request ended: with a code, or with one of the errors of RFC 6749 §4.1.2.1. */
+@Injectable()
+export class AuthorizationEvents {
+  private readonly responses: Counter<'result'>;
+
+  constructor(registry: MetricsRegistry) {
+    this.responses = new Counter({
+      name: 'usher_authorization_responses_total',
+      help: 'Responses to authorization requests, by result: code, or the error.',
+      labelNames: ['result'],
+      registers: [registry],
+    });
+    for (const result of ['code', 'access_denied']) this.responses.inc({ result }, 0);
+  }
+
+  responded(result: string): void {
+    this.responses.inc({ result });
+  }
 }

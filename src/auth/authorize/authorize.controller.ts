@@ -6,7 +6,13 @@ import { refused } from '../../http/pages/form-token.js';
 import { PageRoute } from '../../http/pages/page-route.js';
 import { seeOther, sendPage } from '../../http/pages/page.js';
 import type { ResourceOwner } from '../../values/resource-owner.js';
-import { AuthorizationEvents } from './authorization-events.js';
+import {
+  type Answered,
+  AuthorizationEvents,
+  Authorizations,
+  type AuthorizationTarget,
+  type Decision,
+} from './authorizations.js';
 import {
   asksForSignIn,
   AuthorizationError,
@@ -17,12 +23,8 @@ import {
   stateOf,
 } from './authorization-request.js';
 import { AuthorizationSite, ownerActor } from './authorization-site.js';
-import { type AuthorizationTarget, AuthorizationTargets } from './authorization-targets.js';
-import { type Answered, Authorizations, type Decision } from './authorizations.js';
-import { consentPage } from './consent-page.js';
-
-/** Express replaces `url` where it mounts a router. */
-type PageRequest = HttpRequest & { originalUrl?: string };
+import { connectionsPage, consentPage } from './consent-page.js';
+import { ConnectedApplications } from './connected-applications.js';
 
 interface Asked {
   query: Query;
@@ -36,7 +38,6 @@ interface Asked {
 export class AuthorizeController {
   constructor(
     private readonly site: AuthorizationSite,
-    private readonly targets: AuthorizationTargets,
     private readonly authorizations: Authorizations,
     private readonly events: AuthorizationEvents,
   ) {}
@@ -47,10 +48,10 @@ export class AuthorizeController {
    */
   @Get('authorize')
   @PageRoute()
-  async authorize(@Req() request: PageRequest, @Res() response: HttpResponse): Promise<void> {
+  async authorize(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
     const { issuer } = this.site;
     const query = queryOf(request.originalUrl ?? request.url);
-    const target = await this.targets.find(query);
+    const target = await this.authorizations.targetOf(query);
     const owner = await this.site.currentOwner(request);
     const again = asksForSignIn(query);
     if (!owner || again) return this.site.signIn(request, response, pathWithoutPrompt(query), again);
@@ -71,7 +72,7 @@ export class AuthorizeController {
   /** The answer of the consent page. */
   @Post('consent')
   @PageRoute()
-  async consent(@Req() request: PageRequest, @Res() response: HttpResponse): Promise<void> {
+  async consent(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
     const { issuer } = this.site;
     const browser = this.site.forms.sender(request.headers);
     const owner = await this.site.currentOwner(request);
@@ -85,7 +86,7 @@ export class AuthorizeController {
   }
 
   /** Asks the owner, except for an application that the operator trusts. */
-  private async proceed(http: PageRequest, response: HttpResponse, { query, target, owner }: Asked): Promise<void> {
+  private async proceed(http: HttpRequest, response: HttpResponse, { query, target, owner }: Asked): Promise<void> {
     const request = checkRequest(query, target.client);
     const browser = this.site.forms.browser(http.headers, response);
     const form = await this.authorizations.ask(target, request, { ownerId: owner.id, browser });
@@ -99,7 +100,7 @@ export class AuthorizeController {
   }
 
   private async showConsent(
-    http: PageRequest,
+    http: HttpRequest,
     response: HttpResponse,
     { query, target, owner }: Asked,
     form: string,
@@ -142,4 +143,46 @@ function authorizationErrorOf(error: unknown, request: HttpRequest): Authorizati
   return problemOf(error).getStatus() === 503
     ? new AuthorizationError('temporarily_unavailable', 'the service is busy or starting; try again')
     : new AuthorizationError('server_error', 'an internal error occurred; try again later');
+}
+
+const PATH = '/auth/connections';
+
+const purposeOf = (ownerId: string): string => `withdraw ${ownerId}`;
+
+/** The page on which an owner sees the applications that they allowed, and withdraws access. */
+@Controller('auth/connections')
+@UsherRoutes()
+export class ConnectionsController {
+  constructor(
+    private readonly site: AuthorizationSite,
+    private readonly applications: ConnectedApplications,
+  ) {}
+
+  @Get()
+  @PageRoute()
+  async show(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
+    const { forms, signOutUrl } = this.site;
+    const owner = await this.site.currentOwner(request);
+    if (!owner) return this.site.signIn(request, response, PATH);
+    const body = connectionsPage({
+      owner: owner.name,
+      applications: await this.applications.list(owner.id),
+      action: this.site.url(PATH),
+      form: forms.seal(request.headers, response, purposeOf(owner.id)),
+      signOutUrl: signOutUrl === null ? null : new URL(signOutUrl, this.site.issuer).href,
+    });
+    sendPage(response, 200, { title: 'Connected applications', body });
+  }
+
+  /** Withdraws the access of one application. Answers with a redirect, so that reloading the page repeats nothing. */
+  @Post()
+  @PageRoute()
+  async withdraw(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
+    const { form, client_id: clientId } = (request.body ?? {}) as { form?: unknown; client_id?: unknown };
+    const owner = await this.site.currentOwner(request);
+    if (!owner || typeof clientId !== 'string') throw refused();
+    this.site.forms.check(request.headers, purposeOf(owner.id), form);
+    await this.applications.withdraw(owner.id, clientId, ownerActor(request, owner));
+    seeOther(response, this.site.url(PATH));
+  }
 }

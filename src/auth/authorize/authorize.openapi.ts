@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { named, operation, type Operation, PAGE_EXAMPLE, PageBody } from '../../http/operation.js';
 import { refused } from '../../http/pages/form-token.js';
 import { noIssuer } from './authorization-site.js';
-import { unknownApplication, unknownRedirectUri } from './authorization-targets.js';
-import { AuthorizeController } from './authorize.controller.js';
-import { ConnectionsController } from './connections.controller.js';
+import { unknownApplication, unknownRedirectUri } from './authorizations.js';
+import { AuthorizeController, ConnectionsController } from './authorize.controller.js';
 
 const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, IsNull, MoreThan } from 'typeorm';
 import { AuditLog } from '../../audit/audit.module.js';
@@ -12,16 +12,14 @@ import { newId } from '../../values/identifier.js';
 import { AccessTokens } from '../bearer/access-tokens.js';
 import { EXPIRY_MARGIN_MS, Grant } from '../tokens/grant.entity.js';
 import { requiredText } from '../tokens/token-request.js';
-import { digestToken, generateToken } from '../tokens/token.js';
+import { digestToken, type NewTokens, newTokens } from '../tokens/token.js';
 import { Authorization } from './authorization.entity.js';
 import { revokeGrants } from './connected-applications.js';
 
 /** The tokens for a code. */
-export interface Exchanged {
+interface Exchanged {
   grantId: string;
-  ownerId: string;
-  accessToken: string;
-  refreshToken: string;
+  tokens: NewTokens;
 }
 
 /** Exchanges the code of an authorization for tokens (RFC 6749 §4.1.3, RFC 7636 §4.6). */
@@ -52,7 +50,7 @@ export class CodeExchange {
         found.codeChallenge === challengeOf(verifier) && (redirectUri === null || redirectUri === found.redirectUri);
       return isValid ? this.use(manager, client, found) : null;
     });
-    if (outcome && 'accessToken' in outcome) return outcome;
+    if (outcome && 'tokens' in outcome) return outcome;
     if (outcome) this.accessTokens.forgetGrant(outcome.revoked);
     throw invalidCode();
   }
@@ -74,25 +72,23 @@ export class CodeExchange {
   private async issue(
     manager: EntityManager,
     client: Requester,
-    { grantId, ownerId }: Pick<Exchanged, 'grantId' | 'ownerId'>,
+    { grantId, ownerId }: { grantId: string; ownerId: string },
     createdAt: number,
   ): Promise<Exchanged> {
     const { environment, accessTokenSeconds, refreshTokenSeconds } = this.options;
-    const refreshToken = generateToken('refresh', environment);
-    const accessToken = generateToken('access', environment);
+    const { tokens, digests } = newTokens(environment);
     await manager.insert(Grant, {
       id: grantId,
       clientId: client.clientId,
       ownerId,
       // As authenticated: if the client's tokens were revoked since then, the new ones are invalid too.
       generation: client.generation,
-      refreshDigest: digestToken(refreshToken),
-      accessDigest: digestToken(accessToken),
+      ...digests,
       createdAt,
       accessExpiresAt: createdAt + accessTokenSeconds * 1_000,
       expiresAt: createdAt + refreshTokenSeconds * 1_000 + EXPIRY_MARGIN_MS,
     });
-    return { grantId, ownerId, accessToken, refreshToken };
+    return { grantId, tokens };
   }
 
   /** Null if the code has only expired, or if another replay has revoked the grant already. */
@@ -112,7 +108,7 @@ export class CodeExchange {
 }
 
 /** RFC 7636 §4.2, S256. */
-const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url');
+const challengeOf = (verifier: string): string => hash('sha256', verifier, 'base64url');
 
 export const invalidCode = (): OAuthError =>
   new OAuthError(

@@ -2,7 +2,7 @@ import { type Html, html } from '../../http/html.js';
 import type { ConnectedApplication } from './connected-applications.js';
 
 /** What the consent page shows. URLs are absolute. */
-export interface ConsentView {
+interface ConsentView {
   application: string;
   owner: string;
   /** The host that the browser goes to afterwards. */
@@ -37,7 +37,7 @@ export const consentPage = (view: ConsentView): Html =>
       <a href="${view.connectionsUrl}">connected applications</a>.
     </p>`;
 
-export interface ConnectionsView {
+interface ConnectionsView {
   owner: string;
   applications: ConnectedApplication[];
   action: string;

@@ -17,17 +17,11 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Environment } from '../../values/identifier.js';
 import { parseToken, wrongEnvironment } from '../tokens/token.js';
 import { AccessTokens, type TokenHolder } from './access-tokens.js';
-import { TokenFailures } from './token-failures.js';
+import { type HttpRequest, type HttpResponse, setHeaders } from '../../http/exchange.js';
 
-interface BearerRequest {
-  ip?: string;
-  headers: { authorization?: string };
+interface BearerRequest extends HttpRequest {
   user?: Client;
   resourceOwnerId?: string | null;
-}
-
-interface BearerResponse {
-  header(name: string, value: string): unknown;
 }
 
 /**
@@ -40,7 +34,6 @@ export class BearerGuard implements CanActivate {
 
   constructor(
     private readonly tokens: AccessTokens,
-    private readonly failures: TokenFailures,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
@@ -55,8 +48,7 @@ export class BearerGuard implements CanActivate {
       return true;
     } catch (error) {
       // The challenge is set here because an embedding application may use its own error filter.
-      const headers = error instanceof Problem ? error.headers : {};
-      for (const [name, value] of Object.entries(headers)) http.getResponse<BearerResponse>().header(name, value);
+      if (error instanceof Problem) setHeaders(http.getResponse<HttpResponse>(), error.headers);
       throw error;
     }
   }
@@ -64,7 +56,7 @@ export class BearerGuard implements CanActivate {
   private async holderOf(token: string, address: string): Promise<TokenHolder> {
     const holder = await this.tokens.holderOf(token);
     if (holder) return holder;
-    this.failures.count(address);
+    this.tokens.countInvalid(address);
     throw invalidToken(token, this.options.environment);
   }
 }

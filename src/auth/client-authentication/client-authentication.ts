@@ -71,41 +71,25 @@ export interface OAuthRequest extends HttpRequest {
 }
 
 /**
- * Blocks secret guessing. Per client id and address: once the limit is reached, no secret is checked. Per address over
- * all client ids: further failures are answered 429, but correct credentials still pass, so that one caller with
- * invented ids cannot lock out the clients behind the same address. Other addresses are never affected.
+ * Authenticates clients by Basic (specification 5.2), with limits against guessing. Per client id and address: once the limit
+ * is reached, no secret is checked. Per address over all client ids: further failures are answered 429, but correct
+ * credentials still pass, so that one caller with invented ids cannot lock out the clients behind the same address. Other
+ * addresses are never affected.
  */
 @Injectable()
-export class ClientFailures {
-  private readonly perClient: FailureLimit;
-  private readonly perAddress: Limiter;
-
-  constructor(limits: Limits, @Inject(USHER_OPTIONS) { authFailureLimit }: ResolvedOptions) {
-    this.perClient = limits.failureLimit('failures', authFailureLimit);
-    this.perAddress = limits.limiter('failures-of-address', addressLimit(authFailureLimit));
-  }
-
-  /** Runs a check within the limit of a client id. Null is a failure. */
-  check<T>(clientId: string, group: string, check: () => Promise<T>): Promise<T> {
-    return this.perClient.run(`${group} ${clientId}`, check, slowDown);
-  }
-
-  /** Counts a failure. Throws if its address has too many; the answer is the same whether the client id exists or not. */
-  count(group: string): void {
-    const wait = this.perAddress.count(limitKey(group));
-    if (wait > 0) throw slowDown(wait);
-  }
-}
-
-/** Authenticates clients by Basic (specification 5.2), with limits against guessing. */
-@Injectable()
 export class ClientAuthentication {
+  private readonly failuresOfClient: FailureLimit;
+  private readonly failuresOfAddress: Limiter;
+
   constructor(
-    private readonly failures: ClientFailures,
+    limits: Limits,
     private readonly secrets: ClientSecrets,
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
-  ) {}
+  ) {
+    this.failuresOfClient = limits.failureLimit('failures', options.authFailureLimit);
+    this.failuresOfAddress = limits.limiter('failures-of-address', addressLimit(options.authFailureLimit));
+  }
 
   /**
    * Stores the client of a request to an OAuth route on it, or throws an {@link OAuthError}. A server calls it before it
@@ -142,10 +126,13 @@ export class ClientAuthentication {
     const claimedId = credentials.at(-1)?.id;
     if (claimedId === undefined) throw invalidClient(request, credentials);
     const group = addressGroup(request.ip ?? '');
-    const caller = await this.failures.check(claimedId, group, () => this.callerOf(credentials, internal));
+    const check = () => this.callerOf(credentials, internal);
+    const caller = await this.failuresOfClient.run(`${group} ${claimedId}`, check, slowDown);
     if (caller === null) {
       await this.noteClaimedClient(request, claimedId);
-      this.failures.count(group);
+      // The answer is the same whether the client id exists or not.
+      const wait = this.failuresOfAddress.count(limitKey(group));
+      if (wait > 0) throw slowDown(wait);
       throw invalidClient(request, credentials);
     }
     request.user = caller.client;

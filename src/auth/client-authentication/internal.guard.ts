@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { Counter } from 'prom-client';
-import { FailureCounts } from '../../audit/failure-counts.js';
+import { FailureCounts } from '../../audit/audit.module.js';
 import { addressGroup, addressOf, type HttpRequest, setActor } from '../../http/exchange.js';
 import { hasCredentials, parseBasicHeader } from '../../http/basic-credentials.js';
 import { type Problem, tooManyRequests, unauthorized } from '../../http/problem.js';
@@ -10,7 +10,7 @@ import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 import { type Credentials, type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 
 /** Whose user and password are settings: the operator's for /ops, an order service's for /internal. */
-export type Holder = 'operator' | 'internal';
+type Holder = 'operator' | 'internal';
 
 /** What the caller is told without valid credentials. */
 const CHALLENGES: Record<Holder, [detail: string, challenge: string]> = {

@@ -1,22 +1,3 @@
-/** RFC 8414 §2. `refresh_endpoint` is our extension: refreshing also has its own endpoint (specification 4.2). */
-export interface ServerMetadata {
-  issuer: string;
-  authorization_endpoint?: string | undefined;
-  token_endpoint: string;
-  refresh_endpoint: string;
-  revocation_endpoint: string;
-  introspection_endpoint: string;
-  grant_types_supported: string[];
-  response_types_supported: string[];
-  response_modes_supported?: string[] | undefined;
-  code_challenge_methods_supported?: string[] | undefined;
-  authorization_response_iss_parameter_supported?: boolean | undefined;
-  token_endpoint_auth_methods_supported: string[];
-  revocation_endpoint_auth_methods_supported: string[];
-  introspection_endpoint_auth_methods_supported: string[];
-  service_documentation: string;
-}
-
 const AUTH_METHODS = ['client_secret_basic'];
 
 /** Where the metadata of a base URL is. Its path goes behind the well-known one (RFC 8414 §3.1). */
@@ -26,10 +7,10 @@ export function metadataPath(publicUrl: string | null): string {
 }
 
 /**
- * `issuer` is the base URL of the authentication endpoints, without a trailing slash. `hasCodes`: the authorization-code grant
- * is available.
+ * RFC 8414 §2. `refresh_endpoint` is our extension: refreshing also has its own endpoint (specification 4.2). `issuer` is the
+ * base URL of the authentication endpoints, without a trailing slash. `hasCodes`: the authorization-code grant is available.
  */
-export function serverMetadata(issuer: string, hasCodes: boolean): ServerMetadata {
+export function serverMetadata(issuer: string, hasCodes: boolean) {
   return {
     issuer,
     ...(hasCodes && { authorization_endpoint: `${issuer}/auth/authorize` }),
@@ -50,3 +31,5 @@ export function serverMetadata(issuer: string, hasCodes: boolean): ServerMetadat
     service_documentation: `${issuer}/docs`,
   };
 }
+
+export type ServerMetadata = ReturnType<typeof serverMetadata>;

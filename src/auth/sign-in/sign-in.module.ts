@@ -1,17 +1,58 @@
 import { Global, Inject, Injectable, Module } from '@nestjs/common';
 import { Counter } from 'prom-client';
-import { type Failure, FailureCounts } from '../../audit/failure-counts.js';
-import { addressLimit } from '../client-authentication/client-authentication.js';
+import { type Failure, FailureCounts } from '../../audit/audit.module.js';
+import { addressGroup, addressOf, type HttpRequest } from '../../http/exchange.js';
+import { type Problem, tooManyRequests } from '../../http/problem.js';
+import { type FailureLimit, TooManyFailures } from '../../limits/failure-limit.js';
+import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { addressLimit } from '../client-authentication/client-authentication.js';
 import { Passwords } from './passwords.js';
-import { SignInLimit } from './sign-in-limit.js';
+
+/** Who tries to sign in. */
+interface SignInAttempt {
+  name: string;
+  request: HttpRequest;
+  /** For the audit; null if there is nobody with this name. */
+  subject: string | null;
+}
+
+/**
+ * Limits wrong passwords per name and address, and per address over all names. No password is hashed once a limit is reached,
+ * because a hash is expensive.
+ */
+export class SignInLimit {
+  constructor(
+    private readonly perName: FailureLimit,
+    private readonly perAddress: Limiter,
+    private readonly ended: (result: 'success' | 'failure' | 'blocked', attempt: SignInAttempt) => void,
+  ) {}
+
+  /** Runs `check` within the limits. Throws 429 if one is reached. */
+  async run(attempt: SignInAttempt, check: () => Promise<boolean>): Promise<boolean> {
+    const group = addressGroup(addressOf(attempt.request) ?? '');
+    const wait = this.perAddress.read(limitKey(group)).wait;
+    try {
+      if (wait > 0) throw new TooManyFailures(wait);
+      const isRight = await this.perName.run(`${group} ${attempt.name.toLowerCase()}`, check);
+      this.ended(isRight ? 'success' : 'failure', attempt);
+      if (!isRight) this.perAddress.count(limitKey(group));
+      return isRight;
+    } catch (error) {
+      if (!(error instanceof TooManyFailures)) throw error;
+      this.ended('blocked', attempt);
+      throw tooManySignIns(error.waitSeconds);
+    }
+  }
+}
 
 /** Who signs in at a page: how the limits, the metric and the audit name them. */
-export interface SignInKind {
+interface SignInKind {
+  people: string;
   limit: string;
-  metric: { name: string; help: string };
+  metric: string;
   action: Failure['action'];
 }
 
@@ -26,15 +67,23 @@ export class SignInLimits {
   ) {}
 
   /** Call it once for each kind, because it registers the metric. */
-  of({ limit, metric, action }: SignInKind): SignInLimit {
+  of({ people, limit, metric, action }: SignInKind): SignInLimit {
     const { authFailureLimit } = this.options;
-    const signIns = new Counter({ ...metric, labelNames: ['result'], registers: [this.registry] });
+    const signIns = new Counter({
+      name: metric,
+      help: `${people} who signed in (success), gave a wrong name or password (failure), or were refused by a limit (blocked).`,
+      labelNames: ['result'],
+      registers: [this.registry],
+    });
     for (const result of ['success', 'failure', 'blocked']) signIns.inc({ result }, 0);
     return new SignInLimit(
       this.limits.failureLimit(limit, authFailureLimit),
       this.limits.limiter(`${limit}-address`, addressLimit(authFailureLimit)),
-      (result) => signIns.inc({ result }),
-      (failure) => this.counts.count({ action, ...failure }),
+      (result, { subject, request }) => {
+        signIns.inc({ result });
+        if (result === 'success') return;
+        this.counts.count({ action, subject, address: addressOf(request), isBlocked: result === 'blocked' });
+      },
     );
   }
 }
@@ -43,3 +92,6 @@ export class SignInLimits {
 @Global()
 @Module({ providers: [Passwords, SignInLimits], exports: [Passwords, SignInLimits] })
 export class SignInModule {}
+
+export const tooManySignIns = (waitSeconds: number): Problem =>
+  tooManyRequests(`Too many attempts. Try again in ${waitSeconds} seconds.`, waitSeconds);

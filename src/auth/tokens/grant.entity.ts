@@ -6,6 +6,27 @@ const DIGEST_LENGTH = 43;
 /** A refresh token's stored expiry is up to one hour later than promised, so frequent refreshes write it only once an hour. */
 export const EXPIRY_MARGIN_MS = 3_600_000;
 
+/** What a grant and an access token have in common. */
+abstract class Issued {
+  @Column(text('client_id', CLIENT_ID_LENGTH))
+  clientId: string;
+
+  /** The resource owner who allowed it. Null: the client itself, by its credentials. */
+  @Column({ ...text('owner_id', OWNER_ID_LENGTH), nullable: true })
+  ownerId: string | null;
+
+  /** The client's generation when this was issued, see client.entity.ts. */
+  @Column({ name: 'generation', type: 'int' })
+  generation: number;
+
+  @Column(wholeNumber('created_at'))
+  createdAt: number;
+
+  /** Of a grant: expiry of the refresh token, at most {@link EXPIRY_MARGIN_MS} later than promised. Each use extends it. */
+  @Column(wholeNumber('expires_at'))
+  expiresAt: number;
+}
+
 /**
  * The result of one token request: a refresh token and its first access token, stored as digests. One row, because token
  * requests are the most frequent ones. Each refresh adds an {@link AccessToken}.
@@ -15,16 +36,9 @@ export const EXPIRY_MARGIN_MS = 3_600_000;
 @Index('usher_grant_access_digest', ['accessDigest'], { unique: true })
 @Index('usher_grant_expiry', ['expiresAt'])
 @Index('usher_grant_owner', ['ownerId'], { where: 'owner_id IS NOT NULL' })
-export class Grant {
+export class Grant extends Issued {
   @PrimaryColumn(text('id', OWN_ID_LENGTH))
   id: string;
-
-  @Column(text('client_id', CLIENT_ID_LENGTH))
-  clientId: string;
-
-  /** The resource owner who allowed it. Null: the client itself, by its credentials. */
-  @Column({ ...text('owner_id', OWNER_ID_LENGTH), nullable: true })
-  ownerId: string | null;
 
   @Column(text('refresh_digest', DIGEST_LENGTH))
   refreshDigest: string;
@@ -35,44 +49,16 @@ export class Grant {
 
   @Column(wholeNumber('access_expires_at'))
   accessExpiresAt: number;
-
-  /** The client's generation when this was issued, see client.entity.ts. */
-  @Column({ name: 'generation', type: 'int' })
-  generation: number;
-
-  @Column(wholeNumber('created_at'))
-  createdAt: number;
-
-  /** Expiry of the refresh token, at most {@link EXPIRY_MARGIN_MS} later than promised. Each use extends it. */
-  @Column(wholeNumber('expires_at'))
-  expiresAt: number;
 }
 
-/** An access token that a refresh added to its grant. */
+/** An access token that a refresh added to its grant. It repeats the owner, so that a request with it needs one query. */
 @Entity('usher_access_token')
 @Index('usher_access_token_grant', ['grantId'])
 @Index('usher_access_token_expiry', ['expiresAt'])
-export class AccessToken {
+export class AccessToken extends Issued {
   @PrimaryColumn(text('digest', DIGEST_LENGTH))
   digest: string;
 
   @Column(text('grant_id', OWN_ID_LENGTH))
   grantId: string;
-
-  @Column(text('client_id', CLIENT_ID_LENGTH))
-  clientId: string;
-
-  /** As in its grant, so that a request with this token needs one query. */
-  @Column({ ...text('owner_id', OWNER_ID_LENGTH), nullable: true })
-  ownerId: string | null;
-
-  /** The client's generation when this was issued, see client.entity.ts. */
-  @Column({ name: 'generation', type: 'int' })
-  generation: number;
-
-  @Column(wholeNumber('created_at'))
-  createdAt: number;
-
-  @Column(wholeNumber('expires_at'))
-  expiresAt: number;
 }

@@ -1,12 +1,39 @@
-import { Controller, Post, Req, Res, UseFilters, UseGuards } from '@nestjs/common';
+import {
+  type ArgumentsHost,
+  Catch,
+  Controller,
+  type ExceptionFilter,
+  Injectable,
+  Post,
+  Req,
+  Res,
+  UseFilters,
+  UseGuards,
+} from '@nestjs/common';
 import type { Client } from '../../clients/client.entity.js';
 import type { HttpResponse } from '../../http/exchange.js';
 import { OAuthRoute, parametersOf, UsherRoutes } from '../../http/oauth-route.js';
 import { BasicGuard, ClientAuthentication, type OAuthRequest } from '../client-authentication/client-authentication.js';
-import { OAuthErrorFilter } from '../oauth-error.filter.js';
-import { IntrospectionService } from './introspection.service.js';
-import { RevocationService } from './revocation.service.js';
-import { TokenService } from './token.service.js';
+import { IssuedTokens } from './issued-tokens.js';
+import { TokenEvents, TokenService } from './token.service.js';
+import { logServerError, oauthCodeOf, problemOf, sendOAuthError } from '../../http/error-response.js';
+
+/** Answers the errors of the OAuth routes as RFC 6749 §5.2 has it, whatever filters the application has. */
+@Catch()
+@Injectable()
+export class OAuthErrorFilter implements ExceptionFilter {
+  constructor(private readonly events: TokenEvents) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const request = http.getRequest<OAuthRequest>();
+    const problem = problemOf(error);
+    const code = oauthCodeOf(error, problem);
+    if (problem.getStatus() >= 500) logServerError(request, error);
+    else this.events.refused(request, code);
+    sendOAuthError(http.getResponse<HttpResponse>(), code, problem);
+  }
+}
 
 /** The request of a client that {@link BasicGuard} has authenticated. */
 type ClientRequest = OAuthRequest & { user: Client };
@@ -23,8 +50,7 @@ export class TokenController {
   constructor(
     private readonly authentication: ClientAuthentication,
     private readonly tokens: TokenService,
-    private readonly revocations: RevocationService,
-    private readonly introspections: IntrospectionService,
+    private readonly issued: IssuedTokens,
   ) {}
 
   /** Specification 4.1. */
@@ -47,7 +73,7 @@ export class TokenController {
   @Post('revoke')
   @OAuthRoute()
   async revoke(@Req() request: ClientRequest, @Res() response: HttpResponse): Promise<void> {
-    await this.revocations.revoke(request.user, parametersOf(request));
+    await this.issued.revoke(request.user, parametersOf(request));
     sendOk(response, '');
   }
 
@@ -55,7 +81,7 @@ export class TokenController {
   @Post('introspect')
   @OAuthRoute({ internal: true })
   async introspect(@Req() request: OAuthRequest, @Res() response: HttpResponse): Promise<void> {
-    sendOk(response, await this.introspections.introspect(request.user ?? null, parametersOf(request)));
+    sendOk(response, await this.issued.introspect(request.user ?? null, parametersOf(request)));
   }
 }
 

@@ -1,7 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Counter } from 'prom-client';
-import { AuditLog } from '../../audit/audit.module.js';
-import { FailureCounts } from '../../audit/failure-counts.js';
+import { AuditLog, FailureCounts } from '../../audit/audit.module.js';
 import { addressOf, routeOf } from '../../http/exchange.js';
 import { CodeExchange } from '../authorize/code-exchange.js';
 import type { OAuthRequest } from '../client-authentication/client-authentication.js';
@@ -18,23 +17,7 @@ import { newId } from '../../values/identifier.js';
 import { TokenStore } from './store/token.store.js';
 import { checkScope, grantTypeOf, REFRESH_GRANTS, requiredText, TOKEN_GRANTS } from './token-request.js';
 import type { TokenResponse } from './token.schemas.js';
-import { digestToken, generateToken, parseToken, wrongEnvironment } from './token.js';
-
-/** Limits the token requests of each client. Issued and refreshed tokens count together. */
-@Injectable()
-export class TokenLimit {
-  private readonly limiter: Limiter | null;
-
-  constructor(limits: Limits, @Inject(USHER_OPTIONS) { tokenRateLimit }: ResolvedOptions) {
-    this.limiter = tokenRateLimit && limits.limiter('tokens', tokenRateLimit);
-  }
-
-  /** Counts a request. Throws if it exceeds the limit. */
-  count(clientId: string): void {
-    const wait = this.limiter?.count(limitKey(clientId)) ?? 0;
-    if (wait > 0) throw tooManyTokenRequests(wait);
-  }
-}
+import { digestToken, generateToken, type NewTokens, newTokens, parseToken, wrongEnvironment } from './token.js';
 
 export const tooManyTokenRequests = (waitSeconds: number): OAuthError =>
   new OAuthError('slow_down', 'too many token requests; reuse the access token until it expires', 429, waitSeconds);
@@ -66,13 +49,12 @@ export class TokenEvents {
     for (const endpoint of TOKEN_ENDPOINTS) this.issuedTokens.inc({ endpoint }, 0);
   }
 
-  issued({ client, grant }: TokenSubject): void {
-    this.audit.log('token.issued', { client, grant });
-    this.issuedTokens.inc({ endpoint: '/auth/token' });
-  }
-
-  refreshed({ client, grant }: TokenSubject, endpoint: TokenEndpoint): void {
-    this.audit.log('token.refreshed', { client, grant });
+  issued(
+    event: 'token.issued' | 'token.refreshed',
+    subject: { client: string; grant: string },
+    endpoint: TokenEndpoint,
+  ): void {
+    this.audit.log(event, subject);
     this.issuedTokens.inc({ endpoint });
   }
 
@@ -85,31 +67,27 @@ export class TokenEvents {
       address: addressOf(request) ?? 'unknown',
     });
     this.refusedRequests.inc({ endpoint: path ?? '', error });
-    if (request.user === undefined && AUTHENTICATION_ERRORS.includes(error)) this.countFailure(request, error);
-  }
-
-  private countFailure(request: OAuthRequest, error: string): void {
-    const { claimedClient } = request;
-    this.failures.count({
-      action: 'client.authentication-failed',
-      subject: claimedClient === undefined ? null : `client:${claimedClient}`,
-      address: addressOf(request),
-      isBlocked: error === 'slow_down',
-    });
+    if (request.user === undefined && AUTHENTICATION_ERRORS.includes(error))
+      this.failures.countClient(request.claimedClient, addressOf(request), error === 'slow_down');
   }
 }
 
 /** Issues and refreshes tokens. Every failed check throws an {@link OAuthError}. */
 @Injectable()
 export class TokenService {
+  /** Issued and refreshed tokens of a client count together. */
+  private readonly limiter: Limiter | null;
+
   constructor(
     private readonly store: TokenStore,
     private readonly clock: DatabaseClock,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
-    private readonly limit: TokenLimit,
+    limits: Limits,
     private readonly events: TokenEvents,
     private readonly codes: CodeExchange,
-  ) {}
+  ) {
+    this.limiter = options.tokenRateLimit && limits.limiter('tokens', options.tokenRateLimit);
+  }
 
   /**
    * Specification 4.1. It also refreshes, because standard clients know one token endpoint (RFC 6749 §6). `rememberedSecret`
@@ -138,7 +116,8 @@ export class TokenService {
   }
 
   private check(client: Client, parameters: Parameters, accepted: GrantType[]): GrantType {
-    this.limit.count(client.id);
+    const wait = this.limiter?.count(limitKey(client.id)) ?? 0;
+    if (wait > 0) throw tooManyTokenRequests(wait);
     const grantType = grantTypeOf(parameters, client.id, accepted);
     checkAllowed(client, grantType);
     checkScope(parameters);
@@ -148,19 +127,18 @@ export class TokenService {
   /** The client-credentials grant. */
   private async issue(requester: Requester): Promise<TokenResponse> {
     const { environment } = this.options;
-    const [refreshToken, accessToken] = [generateToken('refresh', environment), generateToken('access', environment)];
+    const { tokens, digests } = newTokens(environment);
     const id = newId(environment, await this.clock.now());
-    const digests = { refreshDigest: digestToken(refreshToken), accessDigest: digestToken(accessToken) };
     await this.store.issue({ requester, id, ...digests });
-    this.events.issued({ client: requester.clientId, grant: id });
-    return this.respond(accessToken, refreshToken);
+    this.events.issued('token.issued', { client: requester.clientId, grant: id }, '/auth/token');
+    return this.respond(tokens);
   }
 
   /** The authorization-code grant. */
   private async exchange(requester: Requester, parameters: Parameters): Promise<TokenResponse> {
-    const { grantId, accessToken, refreshToken } = await this.codes.exchange(requester, parameters);
-    this.events.issued({ client: requester.clientId, grant: grantId });
-    return this.respond(accessToken, refreshToken);
+    const { grantId, tokens } = await this.codes.exchange(requester, parameters);
+    this.events.issued('token.issued', { client: requester.clientId, grant: grantId }, '/auth/token');
+    return this.respond(tokens);
   }
 
   /** The refresh token stays valid, so a client can repeat a refresh whose response was lost. */
@@ -173,11 +151,11 @@ export class TokenService {
     const digests = { refreshDigest: digestToken(refreshToken), accessDigest: digestToken(accessToken) };
     const grant = parsed?.kind === 'refresh' ? await this.store.refresh({ requester, ...digests }) : null;
     if (grant === null) throw invalidRefreshToken();
-    this.events.refreshed({ client: requester.clientId, grant }, endpoint);
-    return this.respond(accessToken, refreshToken);
+    this.events.issued('token.refreshed', { client: requester.clientId, grant }, endpoint);
+    return this.respond({ accessToken, refreshToken });
   }
 
-  private respond(accessToken: string, refreshToken: string): TokenResponse {
+  private respond({ accessToken, refreshToken }: NewTokens): TokenResponse {
     return {
       access_token: accessToken,
       expires_in: this.options.accessTokenSeconds,
@@ -208,11 +186,6 @@ export function checkAllowed({ grantTypes }: Pick<Client, 'grantTypes'>, grantTy
 
 const TOKEN_ENDPOINTS = ['/auth/token', '/auth/refresh'] as const;
 type TokenEndpoint = (typeof TOKEN_ENDPOINTS)[number];
-
-interface TokenSubject {
-  client: string;
-  grant: string;
-}
 
 /** The errors of a caller that is not authenticated. */
 const AUTHENTICATION_ERRORS = ['invalid_client', 'slow_down'];

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { randomAlphanumeric, type Environment } from '../../values/identifier.js';
 
-export type TokenKind = 'access' | 'refresh' | 'code';
+type TokenKind = 'access' | 'refresh' | 'code';
 
 /** 43 characters of [A-Za-z0-9]: 256 random bits. */
 const SECRET_LENGTH = 43;
@@ -10,6 +10,19 @@ const TOKEN_PATTERN = /^usher_(sandbox|production)_(access|refresh|code)_[A-Za-z
 /** A new opaque token. Its prefix shows its kind and environment to people and to leak scanners. */
 export function generateToken(kind: TokenKind, environment: Environment): string {
   return `usher_${environment}_${kind}_${randomAlphanumeric(SECRET_LENGTH)}`;
+}
+
+/** The first tokens of a grant. */
+export interface NewTokens {
+  accessToken: string;
+  refreshToken: string;
+}
+
+/** Makes the first tokens of a grant, and the digests that are stored of them. */
+export function newTokens(environment: Environment) {
+  const [refreshToken, accessToken] = [generateToken('refresh', environment), generateToken('access', environment)];
+  const digests = { refreshDigest: digestToken(refreshToken), accessDigest: digestToken(accessToken) };
+  return { tokens: { accessToken, refreshToken }, digests };
 }
 
 /** Kind and environment from the prefix; null if the format is wrong. Does not check whether the token is valid. */

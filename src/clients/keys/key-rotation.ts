@@ -1,14 +1,56 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { type DataSource, type EntityManager, MoreThan, Not } from 'typeorm';
 import { AuditLog } from '../../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { inTransaction } from '../../database/sql.js';
 import type { Actor } from '../../values/actor.js';
 import { ClientSecret } from '../client.entity.js';
-import { Vault } from '../secrets/vault.js';
-import { keyUsage } from './key-check.js';
+import { KeyRing, Vault } from '../secrets/vault.js';
 import type { KeyFile } from './key-file.js';
-import { KeyRing } from './key-ring.js';
+import { StartUpError } from '../../values/start-up-error.js';
+
+/** Counts the client secrets that each master key encrypts, by key id. */
+async function keyUsage(manager: EntityManager): Promise<Map<string, number>> {
+  const rows = await manager
+    .createQueryBuilder(ClientSecret, 'secret')
+    .select('secret.keyId', 'id')
+    .addSelect('COUNT(*)', 'count')
+    .groupBy('secret.keyId')
+    .getRawMany<{ id: string; count: string | number }>();
+  return new Map(rows.map(({ id, count }) => [id, Number(count)]));
+}
+
+/** Stops the start-up if a master key is missing or changed: clients could neither authenticate nor be notified. */
+@Injectable()
+export class KeyCheck implements OnModuleInit {
+  constructor(
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    private readonly keys: KeyRing,
+    private readonly vault: Vault,
+  ) {}
+
+  async onModuleInit(): Promise<void> {
+    const { manager } = this.dataSource;
+    for (const [keyId, count] of await keyUsage(manager)) {
+      const sample = await manager.findOneBy(ClientSecret, { keyId });
+      if (sample && !this.canOpen(sample)) throw new StartUpError(this.fault(keyId, count));
+    }
+  }
+
+  private canOpen(secret: ClientSecret): boolean {
+    try {
+      return this.vault.open(secret, secret.clientId).length > 0;
+    } catch {
+      return false;
+    }
+  }
+
+  private fault(keyId: string, count: number): string {
+    const { place } = this.keys;
+    const why = this.keys.find(keyId) ? `which differs in ${place}` : `which is missing from ${place}`;
+    return `${count} client secret(s) are encrypted with master key "${keyId}", ${why}; put that key back after the first key`;
+  }
+}
 
 /** Injects the {@link KeyFile}, or null if the keys are in the settings. */
 export const KEY_FILE = Symbol('KeyFile');

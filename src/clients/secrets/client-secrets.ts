@@ -33,32 +33,6 @@ export interface Requester {
 /** The client was remembered, and it or its secret is no longer valid. Authenticate it again. */
 export class ClientChanged extends Error {}
 
-/** The clients that authenticated within the last seconds, so that not every request reads them. */
-export class RememberedClients {
-  /** Keyed by a digest of id and secret, because secrets must not stay in memory. */
-  private readonly clients = new LRUCache<string, AuthenticatedClient>({
-    max: MAX_CLIENTS,
-    ttl: TTL_MS,
-    ttlResolution: 0,
-  });
-
-  /** The client that presented this secret. */
-  find(id: string, secret: string): AuthenticatedClient | undefined {
-    return this.clients.get(digestOf(id, secret));
-  }
-
-  /** `secretId`: of the stored secret that fits. `readAt`: when the query for it began, by `performance.now()`. */
-  remember(client: Client, secret: string, secretId: string, readAt: number): void {
-    const ttl = Math.floor(TTL_MS - (performance.now() - readAt));
-    const entry = { client: Object.freeze(client), rememberedSecret: secretId };
-    if (ttl >= 1) this.clients.set(digestOf(client.id, secret), entry, { ttl });
-  }
-
-  forget(id: string): void {
-    for (const [key, { client }] of [...this.clients.entries()]) if (client.id === id) this.clients.delete(key);
-  }
-}
-
 /** As JSON, because both may contain any character. No key is needed: the digest is never stored, and this memory has the keys too. */
 const digestOf = (id: string, secret: string): string => hash('sha256', JSON.stringify([id, secret]), 'base64url');
 
@@ -72,7 +46,15 @@ export interface SigningPair {
 @Injectable()
 export class ClientSecrets {
   private readonly secrets: Repository<ClientSecret>;
-  private readonly remembered = new RememberedClients();
+  /**
+   * The clients that authenticated within the last seconds, so that not every request reads them. Keyed by a digest of id and
+   * secret, because secrets must not stay in memory.
+   */
+  private readonly remembered = new LRUCache<string, AuthenticatedClient>({
+    max: MAX_CLIENTS,
+    ttl: TTL_MS,
+    ttlResolution: 0,
+  });
 
   constructor(
     @Inject(USHER_DATA_SOURCE) dataSource: DataSource,
@@ -88,7 +70,7 @@ export class ClientSecrets {
    */
   async authenticate(credentials: { id: string; secret: string }[]): Promise<AuthenticatedClient | null> {
     for (const { id, secret } of credentials) {
-      const found = this.remembered.find(id, secret) ?? (await this.read(id, secret));
+      const found = this.remembered.get(digestOf(id, secret)) ?? (await this.read(id, secret));
       if (found) return found;
     }
     return null;
@@ -96,7 +78,8 @@ export class ClientSecrets {
 
   /** The next request of this client is authenticated by the database. */
   forget(clientId: string): void {
-    this.remembered.forget(clientId);
+    for (const [key, { client }] of [...this.remembered.entries()])
+      if (client.id === clientId) this.remembered.delete(key);
   }
 
   /** Whether a remembered client and its secret are still as they were. A client that was read just now is. */
@@ -124,7 +107,10 @@ export class ClientSecrets {
     const match = this.vault.match(secret, secrets);
     const client = secrets[0]?.client;
     if (!match || client?.id !== id || client.disabledAt !== null) return null;
-    this.remembered.remember(client, secret, match.id, readAt);
+    // The time counts from the start of the query.
+    const ttl = Math.floor(TTL_MS - (performance.now() - readAt));
+    const entry = { client: Object.freeze(client), rememberedSecret: match.id };
+    if (ttl >= 1) this.remembered.set(digestOf(id, secret), entry, { ttl });
     return { client, rememberedSecret: null };
   }
 
@@ -153,16 +139,11 @@ export class ClientSecrets {
   }
 }
 
-/** During a rotation the old secret has an expiry and the new secret has none. */
-interface Expiring {
-  expiresAt: number | null;
-}
-
 /**
  * Selects the secrets for X-Signature (`current`) and X-Signature-Next (`next`). During the overlap X-Signature is
- * still made with the old secret, so receivers can change at any time. Null if there is no valid secret.
+ * still made with the old secret, which has an expiry, so receivers can change at any time. Null if there is no valid secret.
  */
-export function signers<T extends Expiring>(valid: T[]): { current: T; next: T | null } | null {
+function signers(valid: ClientSecret[]): SigningPair | null {
   const old = valid.find(({ expiresAt }) => expiresAt !== null);
   const permanent = valid.find(({ expiresAt }) => expiresAt === null);
   const current = old ?? permanent;

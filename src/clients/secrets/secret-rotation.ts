@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, IsNull, LessThanOrEqual, MoreThan, Not } from 'typeorm';
 import { AuditLog } from '../../audit/audit.module.js';
@@ -13,14 +13,14 @@ import { Client, ClientSecret, NEXT_GENERATION } from '../client.entity.js';
 import { unknownClient } from '../clients.service.js';
 import { Vault } from './vault.js';
 
-export interface RotatedSecret {
+interface RotatedSecret {
   /** The new secret. It cannot be shown again. */
   secret: string;
   /** When the old secret expires, by the database's clock, in milliseconds since 1970. */
   oldValidUntil: number;
 }
 
-export interface RotateOptions {
+interface RotateOptions {
   revokeTokens?: boolean;
   /** While both secrets are valid, a rotation with the same key is answered again with the same secret. */
   repeatKey?: string | undefined;
@@ -122,7 +122,7 @@ export const rotationInProgress = (clientId: string, until: number): Problem =>
       `"usher client finish-rotation ${clientId}" or POST /client/secret/finish ends it now`,
   );
 
-const digestOf = (key: string): string => createHash('sha256').update(key).digest('base64url');
+const digestOf = (key: string): string => hash('sha256', key, 'base64url');
 
 /** Locks the client's row until the transaction ends. Returns the current database time. */
 async function lockClient(manager: EntityManager, id: string): Promise<number> {

@@ -102,9 +102,9 @@ export class FormTokens {
     return token;
   }
 
-  /** What a form for `purpose` carries. */
-  seal(browser: string, purpose: string): string {
-    return seal(browser, purpose);
+  /** What a form for `purpose` carries, for the browser of this request. */
+  seal(headers: IncomingHttpHeaders, response: HttpResponse, purpose: string): string {
+    return seal(this.browser(headers, response), purpose);
   }
 
   /** Throws 403 unless `sealed` was made for this browser and this purpose in the last hour. */

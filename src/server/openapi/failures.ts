@@ -1,5 +1,5 @@
 import { invalidToken, ownerRefused, tokenMissing } from '../../auth/bearer/bearer.guard.js';
-import { tooManyInvalidTokens } from '../../auth/bearer/token-failures.js';
+import { tooManyInvalidTokens } from '../../auth/bearer/access-tokens.js';
 import { invalidClient, slowDown } from '../../auth/client-authentication/client-authentication.js';
 import { refusal, tooManyFailures } from '../../auth/client-authentication/internal.guard.js';
 import { generateToken } from '../../auth/tokens/token.js';

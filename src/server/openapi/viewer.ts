@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import { loadPackage } from '../../values/optional-package.js';
+import { loadPackage } from '../../values/start-up-error.js';
 
 /** The viewer's script. It is large, so it is kept compressed. */
 export interface ViewerScript {

@@ -1,9 +1,9 @@
-import { option } from '../../options/option.js';
 import {
   address,
   duration,
   integer,
   oneOf,
+  option,
   password,
   shortPassword,
   trustedProxies,

@@ -1,5 +1,5 @@
 import { OptionReader } from '../../options/option-reader.js';
-import type { OptionValues } from '../../options/option.js';
+import type { OptionValues } from '../../options/option-kinds.js';
 import type { OPTIONS } from '../../options/option-table.js';
 import { combined, exposure } from '../../resolve-options.js';
 import type { Credentials, ResolvedOptions } from '../../usher.options.js';

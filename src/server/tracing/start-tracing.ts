@@ -1,7 +1,7 @@
 import { diag, DiagLogLevel } from '@opentelemetry/api';
 import type { Logger } from 'pino';
 import { isTracing } from '../../telemetry/tracing.js';
-import { loadPackage } from '../../values/optional-package.js';
+import { loadPackage } from '../../values/start-up-error.js';
 import { VERSION } from '../../values/version.js';
 
 /** How often the log says at most that spans could not be exported. */

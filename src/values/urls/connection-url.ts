@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { parseUrl, socketHost } from './notify-url.js';
 
-export interface Endpoint {
+interface Endpoint {
   host: string;
   port: number;
 }

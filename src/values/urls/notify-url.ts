@@ -89,73 +89,44 @@ export function isAllowedAddress(ip: string, allowPrivateHosts: boolean): boolea
 /** Checks a Notify URL at registration. Names are not resolved here; every address is checked when Usher connects. */
 export function checkNotifyUrl(url: string, policy: NotifyUrlPolicy): URL {
   const parsed = parseHttpUrl(url);
-  refuseCredentialsAndFragment(parsed);
-  refuseScheme(parsed, policy);
-  refusePort(parsed);
-  refuseHost(parsed, policy);
+  const fault = faultOf(parsed, policy);
+  if (fault !== null) throw new NotifyUrlError(fault);
   return parsed;
 }
 
 /** Parses an absolute http or https URL. Rejects text that the URL parser would silently correct. */
 export function parseHttpUrl(url: string): URL {
-  if (url.length > NOTIFY_URL_MAX_LENGTH) {
+  if (url.length > NOTIFY_URL_MAX_LENGTH)
     throw new NotifyUrlError(
       `The Notify URL may have at most ${NOTIFY_URL_MAX_LENGTH} characters; this one has ${url.length}.`,
     );
-  }
   const parsed = /^https?:\/\/[^/\\\s][^\s\\\p{Cc}]*$/iu.test(url) ? parseUrl(url) : null;
-  if (!parsed) {
+  if (!parsed)
     throw new NotifyUrlError(
       'The Notify URL must be an absolute http or https URL, such as https://example.com/notify.',
     );
-  }
-  if (parsed.href.length > NOTIFY_URL_MAX_LENGTH) {
+  if (parsed.href.length > NOTIFY_URL_MAX_LENGTH)
     throw new NotifyUrlError(
       `The Notify URL may have at most ${NOTIFY_URL_MAX_LENGTH} characters once percent-encoded.`,
     );
-  }
   return parsed;
 }
 
-function refuseCredentialsAndFragment(url: URL): void {
-  if (url.username !== '' || url.password !== '') {
-    throw new NotifyUrlError(
-      'Remove the user name and password from the Notify URL; notifications are signed instead.',
-    );
-  }
-  if (url.href.includes('#')) {
-    throw new NotifyUrlError('Remove the fragment (#…) from the Notify URL; it is never sent to a receiver.');
-  }
-}
-
-function refuseScheme(url: URL, policy: NotifyUrlPolicy): void {
-  if (policy.httpsOnly && url.protocol !== 'https:') {
-    throw new NotifyUrlError('The Notify URL must start with https://.');
-  }
-}
-
-function refusePort(url: URL): void {
-  if (url.port !== '' && Number(url.port) < 1024 && url.port !== '80' && url.port !== '443') {
-    throw new NotifyUrlError(
-      `Port ${url.port} is not allowed in a Notify URL; use 80, 443 or a port from 1024 to 65535.`,
-    );
-  }
-}
-
-function refuseHost(url: URL, policy: NotifyUrlPolicy): void {
-  const host = hostNameOf(url);
-  if (isIP(host) !== 0 && !isAllowedAddress(host, policy.allowPrivateHosts)) {
-    throw new NotifyUrlError(
-      `The Notify URL points to ${host} (${addressKind(host)}), which is not allowed; use a public host.`,
-    );
-  }
-  if (!policy.allowPrivateHosts && LOCALHOST_NAMES.test(host)) {
-    throw new NotifyUrlError(`The Notify URL points to this machine (${host}); use a public host.`);
-  }
-}
-
-function hostNameOf(url: URL): string {
-  return socketHost(url).replace(/\.+$/, '');
+/** What to change in a Notify URL; null if nothing. */
+function faultOf(url: URL, { allowPrivateHosts, httpsOnly }: NotifyUrlPolicy): string | null {
+  const { href, protocol, port } = url;
+  if (url.username !== '' || url.password !== '')
+    return 'Remove the user name and password from the Notify URL; notifications are signed instead.';
+  if (href.includes('#')) return 'Remove the fragment (#…) from the Notify URL; it is never sent to a receiver.';
+  if (httpsOnly && protocol !== 'https:') return 'The Notify URL must start with https://.';
+  if (port !== '' && Number(port) < 1024 && !['80', '443'].includes(port))
+    return `Port ${port} is not allowed in a Notify URL; use 80, 443 or a port from 1024 to 65535.`;
+  const host = socketHost(url).replace(/\.+$/, '');
+  if (isIP(host) !== 0 && !isAllowedAddress(host, allowPrivateHosts))
+    return `The Notify URL points to ${host} (${addressKind(host)}), which is not allowed; use a public host.`;
+  return !allowPrivateHosts && LOCALHOST_NAMES.test(host)
+    ? `The Notify URL points to this machine (${host}); use a public host.`
+    : null;
 }
 
 function kindWithin(address: string, family: 'ipv4' | 'ipv6'): AddressKind {

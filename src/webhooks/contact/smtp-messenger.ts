@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import type { SmtpServer } from '../../usher.options.js';
 import type { ContactMessage, ContactMessenger } from '../../values/contact-messenger.js';
-import { loadPackage } from '../../values/optional-package.js';
+import { loadPackage } from '../../values/start-up-error.js';
 
 const loadMailer = () => loadPackage('nodemailer', () => import('nodemailer'));
 

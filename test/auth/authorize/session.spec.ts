@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { MemberSession } from '../../../src/members/member.entity.js';
-import { ABSOLUTE_MS, IDLE_MS } from '../../../src/members/member-sessions.js';
+import { ABSOLUTE_MS } from '../../../src/auth/sign-in/sessions.js';
+import { IDLE_MS } from '../../../src/members/member-sessions.js';
 import { Passwords } from '../../../src/auth/sign-in/passwords.js';
 import type { TestUsher } from '../../support/usher.js';
 import { signedIn, startWithIssuer } from './support.js';

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { AuditLog } from '../../../src/audit/audit.module.js';
-import { FailureCounts } from '../../../src/audit/failure-counts.js';
+import { AuditLog, FailureCounts } from '../../../src/audit/audit.module.js';
 import { auditLines, captureLog } from '../../auth/tokens/support.js';
 import { basic, COMPLETION, TestUsher } from '../../support/usher.js';
 

@@ -1,27 +1,15 @@
 import type { DataSource } from 'typeorm';
 import { Client, ClientSecret } from '../../../clients/client.entity.js';
-import { type Dialect, dialectOf, type ListColumn, tableOf } from '../../../database/data-source.js';
+import { type Dialect, dialectOf, tableOf } from '../../../database/data-source.js';
+import type { ResolvedOptions } from '../../../usher.options.js';
 import { type Row, runStatement } from '../../../database/statements/statement.js';
 import { AccessToken, EXPIRY_MARGIN_MS, Grant } from '../grant.entity.js';
 
-export interface Lifetimes {
-  accessTokenSeconds: number;
-  refreshTokenSeconds: number;
-}
-
 /** Whose request it is. `secret_id` is empty unless the client was remembered, and has to be checked. */
-const REQUESTER = { client_id: 'text', generation: 'int', secret_id: 'text' } satisfies Record<string, ListColumn>;
-const GRANT = { id: 'text', refresh_digest: 'text', access_digest: 'text', ...REQUESTER } satisfies Record<
-  string,
-  ListColumn
->;
-const PRESENTED = {
-  position: 'int',
-  refresh_digest: 'text',
-  client_id: 'text',
-  generation: 'int',
-} satisfies Record<string, ListColumn>;
-const REFRESHED = { digest: 'text', grant_id: 'text', ...REQUESTER } satisfies Record<string, ListColumn>;
+const REQUESTER = { client_id: 'text', generation: 'int', secret_id: 'text' } as const;
+const GRANT = { id: 'text', refresh_digest: 'text', access_digest: 'text', ...REQUESTER } as const;
+const PRESENTED = { position: 'int', refresh_digest: 'text', client_id: 'text', generation: 'int' } as const;
+const REFRESHED = { digest: 'text', grant_id: 'text', ...REQUESTER } as const;
 
 /** A grant whose refresh token was presented. */
 interface PresentedGrant {
@@ -46,7 +34,7 @@ export class TokenStatements {
 
   constructor(
     private readonly dataSource: DataSource,
-    { accessTokenSeconds, refreshTokenSeconds }: Lifetimes,
+    { accessTokenSeconds, refreshTokenSeconds }: ResolvedOptions,
   ) {
     this.dialect = dialectOf(dataSource);
     this.now = this.dialect.now;

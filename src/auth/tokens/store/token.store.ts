@@ -4,7 +4,8 @@ import { ClientChanged, type Requester } from '../../../clients/secrets/client-s
 import { Batcher } from '../../../database/statements/batcher.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { retryDeadlocks } from '../../../database/sql.js';
-import type { Row } from '../../../database/statements/statement.js';
+import { entityOf, type Row } from '../../../database/statements/statement.js';
+import { Client } from '../../../clients/client.entity.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { TokenStatements } from './token-statements.js';
 
@@ -19,7 +20,7 @@ export interface NewGrant {
   accessDigest: string;
 }
 
-export interface Refresh {
+interface Refresh {
   requester: Requester;
   /** Of the refresh token that was presented. */
   refreshDigest: string;
@@ -37,8 +38,7 @@ export interface ValidToken {
   expiresAt: number;
   /** Time until it expires. */
   remainingMs: number;
-  /** The columns of its client. */
-  client: Row;
+  client: Client;
 }
 
 /** Writes and finds tokens. Requests of the same moment share statements, and each statement commits by itself. */
@@ -49,7 +49,10 @@ export class TokenStore {
   private readonly refreshes: Batcher<Refresh, string | null>;
   private readonly lookUps: Batcher<string, ValidToken | null>;
 
-  constructor(@Inject(USHER_DATA_SOURCE) dataSource: DataSource, @Inject(USHER_OPTIONS) options: ResolvedOptions) {
+  constructor(
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    @Inject(USHER_OPTIONS) options: ResolvedOptions,
+  ) {
     this.statements = new TokenStatements(dataSource, options);
     const running = { maxRunning: MAX_RUNNING };
     this.grants = new Batcher((grants) => this.insertAll(grants), running);
@@ -114,20 +117,22 @@ export class TokenStore {
 
   private async findAll(digests: string[]): Promise<(ValidToken | null)[]> {
     const rows = await this.statements.findAccessTokens([...new Set(digests)]);
-    const found = new Map(rows.map((row) => [row.token_digest, validToken(row)]));
+    const found = new Map(rows.map((row) => [row.token_digest, this.validToken(row)]));
     return digests.map((digest) => found.get(digest) ?? null);
   }
-}
 
-const validToken = (row: Row): ValidToken => ({
-  grantId: String(row.token_grant),
-  clientId: String(row.id),
-  ownerId: row.token_owner as string | null,
-  createdAt: Number(row.token_created_at),
-  expiresAt: Number(row.token_expires_at),
-  remainingMs: Number(row.remaining_ms),
-  client: row,
-});
+  private validToken(row: Row): ValidToken {
+    return {
+      grantId: String(row.token_grant),
+      clientId: String(row.id),
+      ownerId: row.token_owner as string | null,
+      createdAt: Number(row.token_created_at),
+      expiresAt: Number(row.token_expires_at),
+      remainingMs: Number(row.remaining_ms),
+      client: Object.freeze(entityOf(this.dataSource, Client, row)),
+    };
+  }
+}
 
 const columnsOf = ({ clientId, generation, rememberedSecret }: Requester) => ({
   client_id: clientId,

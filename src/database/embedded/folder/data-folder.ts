@@ -14,7 +14,7 @@ import {
 } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
-import { loadPackage } from '../../../values/optional-package.js';
+import { loadPackage } from '../../../values/start-up-error.js';
 import { StartUpError } from '../../../values/start-up-error.js';
 
 /** A fault of the data folder; the message says what to do. */

@@ -3,7 +3,7 @@ import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../auth/sign-in/
 import { html } from '../../../http/html.js';
 import { isSealed, seal } from '../../../http/pages/form-token.js';
 import { unprocessable } from '../../../http/problem.js';
-import { OperatorSignIn } from '../../../operators/operator-sign-in.js';
+import { OperatorSessions } from '../../../operators/operator-sessions.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
 import { hiddenField } from '../frame/fields.js';
 import { FORM_FIELD } from '../frame/form.js';
@@ -21,7 +21,7 @@ const FORM_AGE_MS = 3_600_000;
 @Injectable()
 export class SignInPages {
   constructor(
-    private readonly signIns: OperatorSignIn,
+    private readonly signIns: OperatorSessions,
     private readonly operators: OperatorsService,
     private readonly sessions: BrowserSessions,
   ) {}

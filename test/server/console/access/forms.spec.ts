@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { AuditLog } from '../../../../src/audit/audit.module.js';
-import { FailureCounts } from '../../../../src/audit/failure-counts.js';
+import { AuditLog, FailureCounts } from '../../../../src/audit/audit.module.js';
 import { OperatorsService } from '../../../../src/operators/operators.service.js';
 import { formOf, OperatorBrowser } from '../../../support/operator-browser.js';
 import { basic, TestUsher } from '../../../support/usher.js';

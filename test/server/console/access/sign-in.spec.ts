@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { AuditLog } from '../../../../src/audit/audit.module.js';
+import { ABSOLUTE_MS as OPERATOR_ABSOLUTE_MS } from '../../../../src/auth/sign-in/sessions.js';
 import { digestOf } from '../../../../src/http/pages/form-token.js';
 import { OperatorSession } from '../../../../src/operators/operator.entity.js';
-import {
-  OPERATOR_ABSOLUTE_MS,
-  OPERATOR_IDLE_MS,
-  OperatorSessions,
-} from '../../../../src/operators/operator-sessions.js';
+import { OPERATOR_IDLE_MS, OperatorSessions } from '../../../../src/operators/operator-sessions.js';
 import { OperatorsService } from '../../../../src/operators/operators.service.js';
 import { Purge } from '../../../../src/retention/purge.js';
 import { OperatorBrowser } from '../../../support/operator-browser.js';

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { AuditLog } from '../../../../src/audit/audit.module.js';
-import { FailureCounts } from '../../../../src/audit/failure-counts.js';
+import { AuditLog, FailureCounts } from '../../../../src/audit/audit.module.js';
 import { answer, TestReceiver } from '../../../support/receiver.js';
 import { ONE_ATTEMPT, TestClient, TestUsher } from '../../../support/usher.js';
 import { ConsolePages, HOSTILE } from '../console-pages.js';

@@ -1,0 +1,130 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { type DataSource, type EntityManager, IsNull } from 'typeorm';
+import { AuditLog } from '../../audit/audit.module.js';
+import { Client } from '../../clients/client.entity.js';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { databaseNow, inTransaction } from '../../database/sql.js';
+import type { Parameters } from '../../http/oauth-route.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { subjectOf } from '../../values/resource-owner.js';
+import { AccessTokens } from '../bearer/access-tokens.js';
+import { AccessToken, EXPIRY_MARGIN_MS, Grant } from './grant.entity.js';
+import { TokenStore, type ValidToken } from './store/token.store.js';
+import { tokenOf } from './token-request.js';
+import type { Introspection } from './token.schemas.js';
+import { digestToken, parseToken } from './token.js';
+
+const INACTIVE: Introspection = { active: false };
+
+/** Revokes tokens (RFC 7009) and introspects them (RFC 7662). The prefix of a token shows its kind, so token_type_hint is ignored. */
+@Injectable()
+export class IssuedTokens {
+  constructor(
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
+    private readonly store: TokenStore,
+    private readonly audit: AuditLog,
+    private readonly accessTokens: AccessTokens,
+  ) {}
+
+  /** Revokes a token of this client, and with a refresh token its access tokens. Ignores any other token. */
+  async revoke(client: Client, parameters: Parameters): Promise<void> {
+    const token = tokenOf(parameters, client.id);
+    const revoked = await inTransaction(this.dataSource, async (manager) => {
+      const found = await lockIssuedToken(manager, token);
+      const own = found?.clientId === client.id ? found : null;
+      if (own) await remove(manager, own);
+      return own;
+    });
+    if (!revoked) return;
+    if (revoked.kind === 'access') this.accessTokens.forget(token);
+    else this.accessTokens.forgetGrant(revoked.grantId);
+    this.audit.log('token.revoked', { client: client.id, kind: revoked.kind, grant: revoked.grantId });
+  }
+
+  /** A client sees only its own tokens. The internal credential (`null`) sees the tokens of all clients. */
+  async introspect(caller: Client | null, parameters: Parameters): Promise<Introspection> {
+    const token = tokenOf(parameters, caller?.id ?? this.options.internal?.user ?? '');
+    const kind = kindOf(token);
+    if (kind === null) return INACTIVE;
+    const digest = digestToken(token);
+    const found = await (kind === 'access' ? this.store.find(digest) : this.findRefreshToken(digest));
+    if (!found || (caller && found.clientId !== caller.id)) return INACTIVE;
+    return {
+      active: true,
+      client_id: found.clientId,
+      ...(found.ownerId !== null && { sub: subjectOf(found.ownerId) }),
+      ...(kind === 'access' && { token_type: 'Bearer' as const }),
+      exp: Math.floor(found.expiresAt / 1_000),
+      iat: Math.floor(found.createdAt / 1_000),
+    };
+  }
+
+  private async findRefreshToken(
+    refreshDigest: string,
+  ): Promise<Pick<ValidToken, 'clientId' | 'ownerId' | 'createdAt' | 'expiresAt'> | null> {
+    const { manager } = this.dataSource;
+    const grant = await manager.findOneBy(Grant, { refreshDigest });
+    if (!grant) return null;
+    const expiresAt = await this.promisedExpiry(manager, grant);
+    const isActive = expiresAt > (await databaseNow(manager)) && (await isAccepted(manager, grant));
+    return isActive ? { ...grant, expiresAt } : null;
+  }
+
+  /**
+   * The expiry that the last token response promised. Each refresh adds an access token, so the newest one tells when that
+   * was. If it has been deleted, the stored expiry less its margin was promised.
+   */
+  private async promisedExpiry(manager: EntityManager, { id, createdAt, expiresAt }: Grant): Promise<number> {
+    const lastRefreshAt = await manager.maximum(AccessToken, 'createdAt', { grantId: id });
+    const lastPromise = Number(lastRefreshAt ?? createdAt) + this.options.refreshTokenSeconds * 1_000;
+    return Math.max(expiresAt - EXPIRY_MARGIN_MS, Math.min(lastPromise, expiresAt));
+  }
+}
+
+/** The client is enabled, and its tokens were not revoked since. */
+const isAccepted = (manager: EntityManager, { clientId, generation }: Grant): Promise<boolean> =>
+  manager.existsBy(Client, { id: clientId, tokenGeneration: generation, disabledAt: IsNull() });
+
+/** Null for a code and for text that is no token. */
+function kindOf(token: string): 'access' | 'refresh' | null {
+  const kind = parseToken(token)?.kind ?? 'code';
+  return kind === 'code' ? null : kind;
+}
+
+/** A token with its grant. It may belong to any client and may have expired. */
+interface IssuedToken {
+  kind: 'access' | 'refresh';
+  digest: string;
+  grantId: string;
+  clientId: string;
+}
+
+/**
+ * Finds the row of a token, and locks the grant of a refresh token until the transaction ends: without the lock, a refresh
+ * concurrent with a revocation could leave a valid access token behind. Null: unknown, revoked or malformed.
+ */
+async function lockIssuedToken(manager: EntityManager, token: string): Promise<IssuedToken | null> {
+  const kind = kindOf(token);
+  if (kind === null) return null;
+  const digest = digestToken(token);
+  if (kind === 'refresh') {
+    const lock = { mode: 'pessimistic_write' } as const;
+    const grant = await manager.findOne(Grant, { where: { refreshDigest: digest }, lock });
+    return grant && { kind, digest, grantId: grant.id, clientId: grant.clientId };
+  }
+  const first = await manager.findOneBy(Grant, { accessDigest: digest });
+  if (first) return { kind, digest, grantId: first.id, clientId: first.clientId };
+  const row = await manager.findOneBy(AccessToken, { digest });
+  return row && { kind, digest, grantId: row.grantId, clientId: row.clientId };
+}
+
+async function remove(manager: EntityManager, { kind, digest, grantId }: IssuedToken): Promise<void> {
+  if (kind === 'access') {
+    await manager.update(Grant, { accessDigest: digest }, { accessDigest: null });
+    await manager.delete(AccessToken, { digest });
+    return;
+  }
+  await manager.delete(AccessToken, { grantId });
+  await manager.delete(Grant, { id: grantId });
+}
