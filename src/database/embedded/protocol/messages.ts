@@ -117,8 +117,7 @@ const GSS_REQUEST = 80877104;
 const PROTOCOL_3_0 = 196608;
 
 /** `encrypt` is an SSL or GSS request; `start` is the startup message itself. */
-type StartupPacket =
-  { kind: 'encrypt' } | { kind: 'cancel' } | { kind: 'start'; searchPath: string | undefined };
+type StartupPacket = { kind: 'encrypt' } | { kind: 'cancel' } | { kind: 'start'; searchPath: string | undefined };
 
 export function parseStartupPacket(packet: Buffer): StartupPacket {
   const code = packet.readInt32BE(4);
