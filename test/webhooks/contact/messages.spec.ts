@@ -3,7 +3,7 @@ import { MetricsRegistry } from '../../../src/telemetry/metrics.module.js';
 import { USHER_OPTIONS } from '../../../src/usher.options.js';
 import { ContactMessages } from '../../../src/webhooks/contact/contact-messages.js';
 import { ContactState, FailingHost } from '../../../src/webhooks/contact/failing-host.entity.js';
-import { SmtpMessenger } from '../../../src/webhooks/contact/smtp-messenger.js';
+import { SmtpMessenger } from '../../../src/webhooks/contact/messengers.js';
 import { eventually } from '../../support/eventually.js';
 import { type Mail, MailServer } from '../../support/mail-server.js';
 import { answer, TestReceiver } from '../../support/receiver.js';

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { FailureWindow } from '../../../src/webhooks/deliver/failure-window.js';
+import { FailureWindow } from '../../../src/webhooks/deliver/delivery-events.js';
 
 const MINUTE = 60_000;
 
