@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { DataSource } from 'typeorm';
+import { type DataSource, LessThan } from 'typeorm';
 import { verifyNotification } from '#receiver';
 import { AuditLog } from '../../src/audit/audit.module.js';
 import { Client, ClientSecret } from '../../src/clients/client.entity.js';
@@ -17,7 +17,6 @@ import type { TestReceiver } from '../support/receiver.js';
 import { UpgradedServer } from '../support/upgraded-server.js';
 
 const MIN_INTERVAL_MS = 500;
-
 let usher: UpgradedServer;
 let facts: Facts;
 let api: Api;
@@ -209,15 +208,17 @@ describe('notifications that had ended in 0.2.0', () => {
 describe('the audit, the purge and an erasure', () => {
   test('the events of 0.2.0 are listed', async () => {
     const created = await usher.service(AuditLog).list({ action: 'client.created' });
-    const ids = Object.values(facts.clients).map(({ id }) => `client:${id}`);
-    expect(created.map(({ subject }) => subject)).toEqual(expect.arrayContaining(ids));
+    const subjects = new Set(created.map(({ subject }) => subject));
+    for (const { id } of Object.values(facts.clients)) expect(subjects).toContain(`client:${id}`);
   });
 
   test('what has become too old is purged, and its references are not notified again', async () => {
-    const before = await dataSource.manager.countBy(DeliveredReference, {});
-    expect(await usher.service(Purge).run()).toMatchObject({ webhooks: 100, orders: 100, grants: 0, accessTokens: 0 });
-    expect(await dataSource.manager.countBy(DeliveredReference, {})).toBe(before + 100);
-    for (const { referenceId } of await dataSource.manager.find(DeliveredReference, { take: 20 }))
+    // The run of a full hour may have been first, so the rows are counted too.
+    expect(await usher.service(Purge).run()).toMatchObject({ grants: 0, accessTokens: 0 });
+    const { manager } = dataSource;
+    expect(await manager.count(DeliveredReference)).toBe(facts.cases.oldReferences.length + 100);
+    expect(await manager.countBy(MovieOrder, { createdAt: LessThan(facts.madeAt - 90 * 86_400_000) })).toBe(0);
+    for (const { referenceId } of await manager.find(DeliveredReference, { take: 20 }))
       expect(await usher.notify(referenceId)).toBe(false);
   });
 
