@@ -45,7 +45,7 @@ export class WebhookResends {
   ) {}
 
   /**
-   * Starts to resend the webhooks that fit `input`, a {@link ResendRequest}, and returns at once. Each is resent as
+   * Starts to resend the webhooks that fit `input`, a `ResendRequest`, and returns at once. Each is resent as
    * `WebhookService.resend` does, unless another one of its reference is newer, pending or delivered. 400 for an invalid field.
    */
   async start(holder: ResendHolder, input: unknown, options: StartOptions = {}): Promise<ResendView> {
