@@ -4,54 +4,16 @@ import { PassThrough } from 'node:stream';
 import { build } from './runner/build.mjs';
 import { silentServers } from './servers.mjs';
 
-/** Tests of HTTP, logs and packages, which send a database the same as other tests do. */
-const HTTP_ONLY = [
-  'auth/authorize/browser-security',
-  'auth/authorize/refusals',
-  'auth/tokens/error-table',
-  'auth/tokens/parameters',
-  'auth/tokens/paths',
-  'auth/tokens/raw-requests',
-  'clients/leaked-secret',
-  'embedding/mistakes',
-  'embedding/optional-packages',
-  'server/console/access',
-  'server/console/roles',
-  'server/console/routes',
-  'server/error-wording',
-  'server/tracing',
-  'webhooks/api/egress-proxy',
-  'webhooks/contact/messengers',
-];
-/** Tests with one statement at a time. The embedded database is Postgres too, so `npm test` shows the same on Postgres. */
-const ONE_STATEMENT_AT_A_TIME = [
-  'account',
-  'audit',
-  'auth/bearer',
-  'auth/client-authentication',
-  'embedding/contact-messages',
-  'embedding/recording',
-  'embedding/self-service',
-  'server/console',
-  'server/request-log',
-  'webhooks/api',
-  'webhooks/certification',
-  'webhooks/contact',
-  'webhooks/figures',
-];
-
 /**
  * `atOnce`: how many test files. `alone`: a test whose servers hold up to 50 of the 100 connections of Postgres; those of
  * other tests hold up to 32. `without`: tests that only know servers which the run on the other backend has.
- * `onlyInFull`: left out without TEST_FULL=1, unless they are named.
  */
 const BACKENDS = {
-  mariadb: { atOnce: '4', alone: [], without: ['test/services/host-data-source'], onlyInFull: HTTP_ONLY },
+  mariadb: { atOnce: '4', alone: [], without: ['test/services/host-data-source'] },
   postgres: {
     atOnce: '3',
     alone: ['test/services/mixed-versions'],
     without: ['test/services/redis-', 'test/services/full-redis'],
-    onlyInFull: [...HTTP_ONLY, ...ONE_STATEMENT_AT_A_TIME],
   },
 };
 /** Folders whose tests know no backend, or only the embedded one, or end before a statement; `npm test` runs them. */
@@ -95,7 +57,7 @@ for (const { backend, output, ended } of runs) {
 
 /** Runs the tests of a backend, and returns the exit code. */
 async function run(backend, output) {
-  const { atOnce, alone, without, onlyInFull } = BACKENDS[backend];
+  const { atOnce, alone, without } = BACKENDS[backend];
   const jest = (paths, ignored, workers) => runJest(backend, output, paths, ignored, workers);
   if (chosen.length > 0) {
     const isKnown = chosen.some((path) => !without.some((part) => path.includes(part)));
@@ -103,8 +65,7 @@ async function run(backend, output) {
     return isKnown ? jest(chosen, without, atOnce) : 0;
   }
   const code = alone.length === 0 ? 0 : await jest(alone, without, '1');
-  const left = process.env.TEST_FULL === '1' ? [] : onlyInFull.map((path) => `test/${path}`);
-  return code || jest([], [...without, ...alone, ...left], atOnce);
+  return code || jest([], [...without, ...alone], atOnce);
 }
 
 function runJest(backend, output, paths, without, workers) {
