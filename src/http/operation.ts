@@ -50,7 +50,7 @@ export interface Operation extends Route {
   failures?: Failure[];
 }
 
-/** What the guards of a route require. A guard names it in a static property. */
+/** A guard names in a static property what it requires. */
 interface Guard {
   security?: Security;
 }
@@ -61,17 +61,20 @@ export function operation<T extends object>(
   handler: keyof T & string,
   description: Omit<Operation, keyof Route>,
 ): Operation {
-  const of = <V>(key: string, target: object = (controller.prototype as T)[handler] as object): V | undefined =>
-    Reflect.getMetadata(key, target) as V | undefined;
-  const parts = [of<string>(PATH_METADATA, controller), of<string>(PATH_METADATA)].join('/').split('/');
-  const oauth = of<OAuthRouteOptions>(OAUTH_ROUTE);
-  const guards = of<Guard[]>(GUARDS_METADATA, controller) ?? [];
+  const method = (controller.prototype as T)[handler] as object;
+  const metadata = <V>(key: string, of: object = method): V | undefined =>
+    Reflect.getMetadata(key, of) as V | undefined;
+  const parts = [metadata<string>(PATH_METADATA, controller), metadata<string>(PATH_METADATA)].join('/').split('/');
+  const oauth = metadata<OAuthRouteOptions>(OAUTH_ROUTE);
+  const guards = metadata<Guard[]>(GUARDS_METADATA, controller) ?? [];
   return {
-    method: RequestMethod[of<RequestMethod>(METHOD_METADATA) ?? RequestMethod.GET].toLowerCase() as Route['method'],
+    method: RequestMethod[
+      metadata<RequestMethod>(METHOD_METADATA) ?? RequestMethod.GET
+    ].toLowerCase() as Route['method'],
     path: `/${parts.filter(Boolean).join('/')}`.replace(/:(\w+)/g, '{$1}'),
     security: [...guards.flatMap(({ security }) => security ?? []), ...(oauth?.internal ? ['internal' as const] : [])],
     oauth: oauth !== undefined,
-    page: of<{ page?: boolean }>(FASTIFY_ROUTE_CONFIG)?.page ?? false,
+    page: metadata<{ page?: boolean }>(FASTIFY_ROUTE_CONFIG)?.page ?? false,
     ...description,
   };
 }

@@ -1,8 +1,51 @@
-import { BullModule } from '@nestjs/bullmq';
-import { Module } from '@nestjs/common';
-import { errorLogOf, PRODUCER } from '../queue/queue.module.js';
+import { InjectQueue, BullModule } from '@nestjs/bullmq';
+import {
+  type BeforeApplicationShutdown,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+  Module,
+} from '@nestjs/common';
+import type { Queue } from 'bullmq';
+import { type RunJob, RunQueue } from '../queue/run-queue.js';
+import { Workers } from '../queue/workers.js';
 import { Purge } from './purge.js';
-import { PURGE_QUEUE, PurgeSchedule } from './purge.schedule.js';
+import { errorLogOf, PRODUCER } from '../queue/queue.module.js';
+
+export const PURGE_QUEUE = 'usher-purge';
+
+const HOUR_MS = 3_600_000;
+
+/** Runs the purge at every full hour, in one worker. */
+@Injectable()
+export class PurgeSchedule implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger('purge');
+  private readonly runs: RunQueue;
+  private readonly shutdown = new AbortController();
+
+  constructor(
+    @InjectQueue(PURGE_QUEUE) queue: Queue<RunJob>,
+    private readonly purge: Purge,
+    private readonly workers: Workers,
+  ) {
+    this.runs = new RunQueue(queue, HOUR_MS, 'purge');
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    if (!this.workers.areEnabled) return;
+    await this.workers.start(PURGE_QUEUE, this.process.bind(this), this.logger);
+    this.runs.start();
+  }
+
+  beforeApplicationShutdown(): void {
+    this.runs.stop();
+    this.shutdown.abort();
+  }
+
+  async process(): Promise<void> {
+    this.logger.log({ purged: 'expired rows', ...(await this.purge.run({ signal: this.shutdown.signal })) });
+  }
+}
 
 /** Deletes expired rows and rows older than the retention time. */
 @Module({

@@ -10,7 +10,7 @@ import { digestToken } from '../../src/auth/tokens/token.js';
 import { MemberSession } from '../../src/members/member.entity.js';
 import { OperatorSession } from '../../src/operators/operator.entity.js';
 import { Purge } from '../../src/retention/purge.js';
-import { PURGE_QUEUE } from '../../src/retention/purge.schedule.js';
+import { PURGE_QUEUE } from '../../src/retention/purge.module.js';
 import { newId } from '../../src/values/identifier.js';
 import { addOutcomes } from '../../src/webhooks/figures/add-outcomes.js';
 import { DeliveryFigure } from '../../src/webhooks/figures/delivery-figure.entity.js';

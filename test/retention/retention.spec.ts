@@ -4,7 +4,7 @@ import { AuditEvent } from '../../src/audit/audit-event.entity.js';
 import { IdempotencyKey } from '../../src/orders/idempotency-key.entity.js';
 import { MovieOrder } from '../../src/orders/movie-order.entity.js';
 import { Purge, type Purged } from '../../src/retention/purge.js';
-import { PurgeSchedule } from '../../src/retention/purge.schedule.js';
+import { PurgeSchedule } from '../../src/retention/purge.module.js';
 import { newId, orderIdOf } from '../../src/values/identifier.js';
 import { FailingHost } from '../../src/webhooks/contact/failing-host.entity.js';
 import { Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';

@@ -11,13 +11,13 @@ import {
 } from '@nestjs/common';
 import { Client } from '../../clients/client.entity.js';
 import { ProblemFilter } from '../../http/error-response.js';
+import { type HttpRequest, type HttpResponse, setHeaders } from '../../http/exchange.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
 import { KNOWN_QUERY, Problem, unauthorized } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Environment } from '../../values/identifier.js';
 import { parseToken, wrongEnvironment } from '../tokens/token.js';
 import { AccessTokens, type TokenHolder } from './access-tokens.js';
-import { type HttpRequest, type HttpResponse, setHeaders } from '../../http/exchange.js';
 
 interface BearerRequest extends HttpRequest {
   user?: Client;

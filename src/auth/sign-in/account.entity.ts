@@ -20,7 +20,7 @@ export abstract class Account {
   disabledAt: number | null;
 }
 
-/** An {@link Account} that is signed in with one browser. */
+/** The sign-in of an {@link Account} in one browser. */
 export abstract class Session {
   /** SHA-256 of the session cookie. */
   @PrimaryColumn(text('digest', 43))

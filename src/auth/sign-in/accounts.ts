@@ -17,7 +17,6 @@ export const nameOf = (name: string): string => name.toLowerCase();
 export abstract class Accounts<T extends Account> {
   protected abstract readonly entity: new () => T;
   protected abstract readonly kind: 'member' | 'operator';
-  /** Printable ASCII, so that no two names look alike or are equal to a database only. */
   protected abstract readonly maxNameLength: number;
 
   constructor(
@@ -119,6 +118,7 @@ export abstract class Accounts<T extends Account> {
     return notFound(`there is no ${this.kind} ${name.slice(0, 200)}`);
   }
 
+  /** Printable ASCII only, so that no two names look alike, and no database treats two names as equal. */
   private isName(name: string): boolean {
     return name.length <= this.maxNameLength && /^[\x21-\x7e]+$/.test(name);
   }

@@ -150,7 +150,7 @@ const KEY = { position: 'int', client_id: 'text', reference_id: 'text', event_ty
 
 /**
  * One query for all that new webhooks need, by their position: `registered` is the client's Notify URL, and `now` is on the
- * database's clock. None where there is no such client.
+ * database's clock. A client that does not exist has no entry.
  */
 async function lookUp(manager: EntityManager, keys: readonly Key[]): Promise<Map<number, Row>> {
   const { dataSource } = manager;
