@@ -7,6 +7,11 @@ const SERVERS = {
   Postgres: ['TEST_POSTGRES_URL', 'postgres://postgres@127.0.0.1:5432'],
 };
 
+export function postgresUrl() {
+  const [variable, fallback] = SERVERS.Postgres;
+  return process.env[variable] ?? fallback;
+}
+
 /** One line for each server that does not answer. */
 export async function silentServers() {
   const lines = await Promise.all(

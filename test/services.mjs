@@ -1,18 +1,28 @@
 // Runs the behaviour tests on MariaDB + Redis, and on Postgres.
 import { spawn } from 'node:child_process';
 import { PassThrough } from 'node:stream';
+import pg from 'pg';
 import { build } from './runner/build.mjs';
-import { silentServers } from './servers.mjs';
+import { postgresUrl, silentServers } from './servers.mjs';
+
+/** Without `alone`, the tests of five files hold up to 200 connections at the same time. */
+const CONNECTIONS_OF_FIVE = 250;
+const silent = await silentServers();
+if (silent.length > 0) {
+  console.error(silent.join('\n'));
+  process.exit(1);
+}
 
 /**
- * `atOnce`: how many test files. `alone`: a test whose servers hold up to 50 of the 100 connections of Postgres; those of
- * other tests hold up to 32. `without`: tests that only know servers which the run on the other backend has.
+ * `atOnce`: how many test files. `alone`: a test whose servers hold up to 50 connections of Postgres; those of other tests hold
+ * up to 32. `without`: tests that only know servers which the run on the other backend has.
  */
 const BACKENDS = {
-  mariadb: { atOnce: '4', alone: [], without: ['test/services/host-data-source'] },
+  mariadb: { atOnce: '5', alone: [], without: ['test/services/host-data-source'] },
   postgres: {
-    atOnce: '3',
-    alone: ['test/services/mixed-versions'],
+    ...((await connectionsOfPostgres()) < CONNECTIONS_OF_FIVE
+      ? { atOnce: '3', alone: ['test/services/mixed-versions'] }
+      : { atOnce: '5', alone: [] }),
     without: ['test/services/redis-', 'test/services/full-redis'],
   },
 };
@@ -36,12 +46,6 @@ const WITHOUT_BACKEND = [
   'webhooks/transport',
 ].map((folder) => `test/${folder}/`);
 
-const silent = await silentServers();
-if (silent.length > 0) {
-  console.error(silent.join('\n'));
-  process.exit(1);
-}
-
 if (!process.env.USHER_TEST_IS_BUILT) await build();
 const chosen = process.argv.slice(2);
 // The runs share a build, and mostly wait, so they go on at the same time.
@@ -53,6 +57,14 @@ for (const { backend, output, ended } of runs) {
   console.log(`\nBehaviour tests on ${backend}`);
   for await (const text of output) process.stdout.write(text);
   process.exitCode ||= await ended;
+}
+
+async function connectionsOfPostgres() {
+  const client = new pg.Client(`${postgresUrl()}/postgres`);
+  await client.connect();
+  const { rows } = await client.query('SHOW max_connections');
+  await client.end();
+  return Number(rows[0].max_connections);
 }
 
 /** Runs the tests of a backend, and returns the exit code. */
