@@ -121,7 +121,7 @@ interface Erasure {
   argument: 'id' | 'name';
   /** The field of the output that shows it. */
   field: 'client_id' | 'name';
-  service: 'clientErasure' | 'memberErasure';
+  method: 'eraseClient' | 'eraseMember';
   /** What is deleted besides the rows that are counted. */
   alsoDeleted: string;
 }
@@ -131,7 +131,7 @@ export const addClientErase = (client: Command): void =>
     kind: 'client',
     argument: 'id',
     field: 'client_id',
-    service: 'clientErasure',
+    method: 'eraseClient',
     alsoDeleted: 'The client and its secrets',
   });
 
@@ -140,18 +140,18 @@ export const addMemberErase = (member: Command): void =>
     kind: 'member',
     argument: 'name',
     field: 'name',
-    service: 'memberErasure',
+    method: 'eraseMember',
     alsoDeleted: 'The member and their sessions',
   });
 
 function addErase(parent: Command, description: string, erasure: Erasure): void {
-  const { kind, argument, field, service, alsoDeleted } = erasure;
+  const { kind, argument, field, method, alsoDeleted } = erasure;
   const erase = async (subject: string, { yes }: { yes?: true }, asJson: boolean): Promise<Output> => {
     const question = `This deletes everything of ${kind} ${subject} and cannot be undone. Type its ${argument} to go on: `;
     if (!yes && (await readLine(question)).trim() !== subject)
       throw new StartUpError(`the ${argument} was not confirmed; nothing was deleted. Type it, or use --yes`);
     const erased = await withProgress('Erasing', asJson, (show) =>
-      withServices((services) => services[service].erase(subject, { onProgress: (done) => show(done, done) })),
+      withServices((services) => services.erasure[method](subject, { onProgress: (done) => show(done, done) })),
     );
     const { orders, idempotencyKeys, webhooks, references: deliveredReferences, accessTokens, grants } = erased;
     const counts = { orders, idempotencyKeys, webhooks, deliveredReferences, accessTokens, grants };

@@ -12,7 +12,6 @@ import { OperatorsService } from '../operators/operators.service.js';
 import { OrderList } from '../orders/list/order-list.js';
 import { OrderTotals } from '../orders/list/order-totals.js';
 import { OrdersService } from '../orders/orders.service.js';
-import { MemberErasure } from '../retention/member-erasure.js';
 import { Purge } from '../retention/purge.js';
 import { createLogger, NestLogger } from '../server/logger.js';
 import { type Config, loadConfig } from '../server/settings/settings.js';
@@ -22,7 +21,7 @@ import { WebhookService } from '../webhooks/webhook.service.js';
 import { AccountModule } from '../account/account.module.js';
 import { OperatorsModule } from '../operators/operators.module.js';
 import { OrdersModule } from '../orders/orders.module.js';
-import { ClientErasure, ErasureModule } from '../retention/client-erasure.js';
+import { Erasure, ErasureModule } from '../retention/erasure.js';
 import { usherModuleFor } from '../usher.module.js';
 import { type Actor, actor } from '../values/actor.js';
 import { WebhookModule } from '../webhooks/webhook.module.js';
@@ -54,8 +53,7 @@ export async function openServices(needs: Needs) {
     undelivered: get(UndeliveredWebhooks),
     purge: get(Purge),
     audit: get(AuditLog),
-    clientErasure: get(ClientErasure),
-    memberErasure: get(MemberErasure),
+    erasure: get(Erasure),
     close: () => app.close(),
   };
 }

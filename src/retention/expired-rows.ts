@@ -24,8 +24,8 @@ export interface ExpiringRows {
   index: string;
   condition?: string;
   moment: string;
-  /** Rows whose moment is not after this time have expired. */
-  until(now: number, options: ResolvedOptions): number;
+  /** How long rows are kept after their moment, in milliseconds; default 0. */
+  keptMs?(options: ResolvedOptions): number;
   /** Default: {@link deleteRows}. */
   erase?(manager: EntityManager, keys: ExpiredKey[]): Promise<void>;
 }
@@ -42,8 +42,7 @@ export async function deleteRows(
   await manager.delete(entity, others.length > 0 ? keys : { [name ?? '']: idsOf(keys, name) });
 }
 
-const atOnce = (now: number): number => now;
-const retainedUntil = (now: number, { retentionMs }: ResolvedOptions): number => now - retentionMs;
+const retention = ({ retentionMs }: ResolvedOptions): number => retentionMs;
 
 /** A used code is known for a day longer, so that its replay still revokes what it gave. */
 const REPLAY_MS = 86_400_000;
@@ -56,13 +55,12 @@ const expiring = orderStatuses.filter((status) => ORDER_STATUSES[status].expires
 
 /** In the order in which they are deleted. */
 export const EXPIRING_ROWS = {
-  accessTokens: { entity: AccessToken, index: 'usher_access_token_expiry', moment: 'expires_at', until: atOnce },
+  accessTokens: { entity: AccessToken, index: 'usher_access_token_expiry', moment: 'expires_at' },
   /** A grant expires with its refresh token. Its access tokens remain valid until they expire themselves. */
   grants: {
     entity: Grant,
     index: 'usher_grant_expiry',
     moment: 'expires_at',
-    until: atOnce,
     erase: async (manager, keys) => {
       await keepFirstTokens(manager, keys);
       await deleteRows(manager, Grant, keys);
@@ -72,27 +70,26 @@ export const EXPIRING_ROWS = {
     entity: Authorization,
     index: 'usher_authorization_expiry',
     moment: 'expires_at',
-    until: (now) => now - REPLAY_MS,
+    keptMs: () => REPLAY_MS,
   },
-  memberSessions: { entity: MemberSession, index: 'usher_member_session_expiry', moment: 'expires_at', until: atOnce },
+  memberSessions: { entity: MemberSession, index: 'usher_member_session_expiry', moment: 'expires_at' },
   operatorSessions: {
     entity: OperatorSession,
     index: 'usher_operator_session_expiry',
     moment: 'expires_at',
-    until: atOnce,
   },
   idempotencyKeys: {
     entity: IdempotencyKey,
     index: 'usher_idempotency_key_age',
     moment: 'created_at',
-    until: (now) => now - IDEMPOTENCY_MS,
+    keptMs: () => IDEMPOTENCY_MS,
   },
   orders: {
     entity: MovieOrder,
     condition: `status IN (${expiring.map((status) => `'${status}'`).join(', ')})`,
     index: 'usher_movie_order_retention',
     moment: 'last_updated_at',
-    until: retainedUntil,
+    keptMs: retention,
   },
   /**
    * The content of an ended webhook. What was delivered leaves a DeliveredReference, which prevents a second notification for
@@ -103,7 +100,7 @@ export const EXPIRING_ROWS = {
     condition: 'purged_at IS NULL',
     index: 'usher_webhook_retention',
     moment: 'finished_at',
-    until: retainedUntil,
+    keptMs: retention,
     erase: async (manager, keys) => {
       const ids = idsOf(keys);
       await keepReferences(manager, await manager.findBy(Webhook, { id: ids, status: 'SUCCESS' }));
@@ -116,32 +113,32 @@ export const EXPIRING_ROWS = {
     entity: Webhook,
     index: 'usher_webhook_retention',
     moment: 'purged_at',
-    until: (now) => now - ROW_MARGIN_MS,
+    keptMs: () => ROW_MARGIN_MS,
   },
   resends: {
     entity: WebhookResend,
     index: 'usher_webhook_resend_finished',
     moment: 'finished_at',
-    until: retainedUntil,
+    keptMs: retention,
   },
   /** Nothing was sent to such a host for so long that its FAILED notifications are deleted too. */
   failingHosts: {
     entity: FailingHost,
     index: 'usher_failing_host_age',
     moment: 'last_failed_at',
-    until: retainedUntil,
+    keptMs: retention,
   },
   deliveryFigures: {
     entity: DeliveryFigure,
     index: 'usher_delivery_figure_period',
     moment: 'starts_at',
-    until: (now, { retentionMs }) => now - Math.min(retentionMs, MAX_FIGURES_MS),
+    keptMs: ({ retentionMs }) => Math.min(retentionMs, MAX_FIGURES_MS),
   },
   auditEvents: {
     entity: AuditEvent,
     index: 'usher_audit_event_created',
     moment: 'created_at',
-    until: (now, { auditRetentionMs }) => now - auditRetentionMs,
+    keptMs: ({ auditRetentionMs }) => auditRetentionMs,
   },
 } satisfies Record<string, ExpiringRows>;
 
@@ -150,24 +147,20 @@ async function keepFirstTokens(manager: EntityManager, keys: ExpiredKey[]): Prom
   const living = MoreThan(await databaseNow(manager));
   const wanted = { id: idsOf(keys), accessDigest: Not(IsNull()), accessExpiresAt: living };
   const grants = await manager.findBy(Grant, wanted);
-  const tokens = grants.map(({ id, refreshDigest: _, accessDigest, accessExpiresAt, ...grant }) => ({
+  const tokens = grants.map((grant) => ({
     ...grant,
-    digest: accessDigest ?? '',
-    grantId: id,
-    expiresAt: accessExpiresAt,
+    digest: grant.accessDigest ?? '',
+    grantId: grant.id,
+    expiresAt: grant.accessExpiresAt,
   }));
   if (tokens.length > 0) await manager.insert(AccessToken, tokens);
 }
 
 async function keepReferences(manager: EntityManager, delivered: Webhook[]): Promise<void> {
   if (delivered.length === 0) return;
-  const rows = delivered.map(({ id, referenceId, eventType, clientId, ownerId, attempts, finishedAt, createdAt }) => ({
+  const rows = delivered.map(({ id, finishedAt, createdAt, ...webhook }) => ({
+    ...webhook,
     webhookId: id,
-    referenceId,
-    eventType,
-    clientId,
-    ownerId,
-    attempts,
     finishedAt: finishedAt ?? createdAt,
   }));
   await manager.insert(DeliveredReference, rows);

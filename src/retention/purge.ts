@@ -48,16 +48,21 @@ export class Purge {
     const { manager } = this.dataSource;
     const counts = KINDS.map(async ([, rows]) => {
       const [row] = await manager.sql<[{ count: string | number }]>`
-        SELECT COUNT(*) AS ${() => quoted(manager, 'count')} FROM ${() => tableOf(manager.dataSource, rows.entity)}
-        WHERE ${() => conditionOf(rows)} AND ${() => rows.moment} <= ${rows.until(now, this.options)}`;
+        SELECT COUNT(*) AS count FROM ${() => tableOf(manager.dataSource, rows.entity)}
+        WHERE ${() => conditionOf(rows)} AND ${() => rows.moment} <= ${this.untilOf(rows, now)}`;
       return Number(row.count);
     });
     return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
   }
 
+  /** Rows whose moment is not after this time have expired. */
+  private untilOf({ keptMs }: ExpiringRows, now: number): number {
+    return now - (keptMs?.(this.options) ?? 0);
+  }
+
   /** The size of each batch that was erased. */
   private async *batches(rows: ExpiringRows, now: number, signal: AbortSignal | undefined): AsyncGenerator<number> {
-    const until = rows.until(now, this.options);
+    const until = this.untilOf(rows, now);
     for (let from = 0; !signal?.aborted;) {
       const { keys, last } = await inTransaction(this.dataSource, async (manager) => {
         const expired = await lockBatch(manager, rows, from, until);
@@ -82,20 +87,18 @@ async function lockBatch(manager: EntityManager, rows: ExpiringRows, from: numbe
   const { primaryColumns } = dataSource.getMetadata(entity);
   const found = await manager.sql<Record<string, string | number>[]>`
     SELECT ${() => primaryColumns.map(({ databaseName }) => databaseName).join(', ')},
-      ${() => moment} AS ${() => quoted(manager, 'moment')}
+      ${() => moment} AS moment
     FROM ${() => tableOf(dataSource, entity)} ${() => dialectOf(dataSource).byIndex(index)}
     WHERE ${() => conditionOf(rows)} AND ${() => moment} >= ${from} AND ${() => moment} <= ${until}
     ORDER BY ${() => moment} LIMIT ${() => String(BATCH)} FOR UPDATE SKIP LOCKED`;
-  const keyOf = (row: Record<string, unknown>): ExpiredKey => {
-    const values = primaryColumns.map((column): [string, string | number] => {
-      const value = row[column.databaseName];
-      return [column.propertyName, dataSource.driver.prepareHydratedValue(value, column) as string | number];
-    });
-    return Object.fromEntries(values);
-  };
+  const keyOf = (row: Record<string, unknown>): ExpiredKey =>
+    Object.fromEntries(
+      primaryColumns.map((column) => [
+        column.propertyName,
+        dataSource.driver.prepareHydratedValue(row[column.databaseName], column) as string | number,
+      ]),
+    );
   return { keys: found.map(keyOf), last: Number(found.at(-1)?.moment) };
 }
 
 const conditionOf = ({ condition }: ExpiringRows): string => condition ?? '1 = 1';
-
-const quoted = (manager: EntityManager, name: string): string => manager.dataSource.driver.escape(name);

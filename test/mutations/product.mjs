@@ -402,13 +402,13 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'the audit is kept as long as webhooks',
     file: 'src/retention/expired-rows.ts',
-    from: 'until: (now, { auditRetentionMs }) => now - auditRetentionMs,',
-    to: 'until: retainedUntil,',
+    from: 'keptMs: ({ auditRetentionMs }) => auditRetentionMs,',
+    to: 'keptMs: retention,',
     caughtBy: 'test/retention/retention.spec.ts',
   },
   {
     name: 'an erased client leaves its consents',
-    file: 'src/retention/client-erasure.ts',
+    file: 'src/retention/erasure.ts',
     from: '[Authorization, Consent, ClientApplication,',
     to: '[Authorization, ClientApplication,',
     caughtBy: 'test/retention/client-erasure.spec.ts',

@@ -1,14 +1,15 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { AuditLog } from '../../src/audit/audit.module.js';
 import { Authorization, Consent } from '../../src/auth/authorize/authorization.entity.js';
+import { ConnectedApplications } from '../../src/auth/authorize/connected-applications.js';
 import { AccessToken, Grant } from '../../src/auth/tokens/grant.entity.js';
 import { Client, ClientApplication, ClientSecret } from '../../src/clients/client.entity.js';
 import { ClientApplications } from '../../src/clients/client-applications.js';
+import { MembersService } from '../../src/members/members.service.js';
 import { IdempotencyKey } from '../../src/orders/idempotency-key.entity.js';
 import { OrderCounter } from '../../src/orders/list/order-counter.entity.js';
 import { MovieOrder } from '../../src/orders/movie-order.entity.js';
-import { ClientErasure } from '../../src/retention/client-erasure.js';
-import { RowErasure } from '../../src/retention/row-erasure.js';
+import { Erasure } from '../../src/retention/erasure.js';
 import { newId, orderKey } from '../../src/values/identifier.js';
 import { DeliveryQueue } from '../../src/webhooks/queue/delivery.queue.js';
 import { ContactState, FailingHost } from '../../src/webhooks/contact/failing-host.entity.js';
@@ -50,11 +51,15 @@ afterAll(async () => {
   receiver.close();
 });
 
-const erasure = (): ClientErasure => {
-  const { app } = usher.running;
-  const queue = app.get(DeliveryQueue, { strict: false });
-  const rows = new RowErasure(usher.dataSource, queue);
-  return new ClientErasure(usher.dataSource, rows, app.get(AuditLog, { strict: false }));
+const erasure = (): Erasure => {
+  const service = <T>(type: new (...injected: never[]) => T): T => usher.running.app.get<T>(type, { strict: false });
+  return new Erasure(
+    usher.dataSource,
+    service(DeliveryQueue),
+    service(MembersService),
+    service(ConnectedApplications),
+    service(AuditLog),
+  );
 };
 
 /** A client that has rows of every kind. */
@@ -111,7 +116,7 @@ test('deletes everything of a disabled client and nothing of another, and says w
   const [before, webhooks] = [await rowsOf(other), await webhooksOf(one)];
   expect(before).toEqual([1, 2, 1, 3, 1, 2, 2, 1, 1, 1, 1, 1, 1]);
   await usher.clients.setDisabled(one.id, true);
-  expect(await erasure().erase(one.id)).toEqual({
+  expect(await erasure().eraseClient(one.id)).toEqual({
     webhooks: 2,
     references: 1,
     orders: 3,
@@ -135,11 +140,11 @@ test('what is known of failing hosts, deliveries and the contact is deleted too,
   expect(await manager.countBy(FailingHost, { clientId: one.id })).toBe(1);
   expect(await manager.countBy(DeliveryFigure, { clientId: one.id })).toBeGreaterThan(0);
   await usher.clients.setDisabled(one.id, true);
-  await erasure().erase(one.id);
+  await erasure().eraseClient(one.id);
   expect(await manager.countBy(FailingHost, { clientId: one.id })).toBe(0);
   expect(await manager.countBy(ContactState, { clientId: one.id })).toBe(0);
   expect(await manager.countBy(DeliveryFigure, { clientId: one.id })).toBe(0);
-  await expect(erasure().erase('')).rejects.toThrow('there is no client');
+  await expect(erasure().eraseClient('')).rejects.toThrow('there is no client');
   expect(await manager.countBy(DeliveryFigure, { clientId: '' })).toBeGreaterThan(0);
   const audit = await usher.running.app.get(AuditLog, { strict: false }).list({ subject: `client:${one.id}` });
   expect(audit.map(({ action }) => action)).toContain('client.contact-set');
@@ -149,12 +154,12 @@ test('what is known of failing hosts, deliveries and the contact is deleted too,
 test('refuses while the client is enabled, and an unknown client', async () => {
   const enabled = await client();
   const before = await rowsOf(enabled);
-  await expect(erasure().erase(enabled.id)).rejects.toThrow(
+  await expect(erasure().eraseClient(enabled.id)).rejects.toThrow(
     `client ${enabled.id} is enabled; disable it first with "usher client disable ${enabled.id}"`,
   );
   expect(await rowsOf(enabled)).toEqual(before);
-  await expect(erasure().erase(`${enabled.id} `)).rejects.toThrow('there is no client');
-  await expect(erasure().erase('nobody')).rejects.toThrow('there is no client nobody');
+  await expect(erasure().eraseClient(`${enabled.id} `)).rejects.toThrow('there is no client');
+  await expect(erasure().eraseClient('nobody')).rejects.toThrow('there is no client nobody');
 });
 
 test('is finished by a second call, wherever the first one was interrupted', async () => {
@@ -166,9 +171,9 @@ test('is finished by a second call, wherever the first one was interrupted', asy
       calls += 1;
       if (calls === at) throw new Error('interrupted');
     };
-    await expect(erasure().erase(one.id, { onProgress: interrupt })).rejects.toThrow('interrupted');
+    await expect(erasure().eraseClient(one.id, { onProgress: interrupt })).rejects.toThrow('interrupted');
     expect((await rowsOf(one))[0]).toBe(1);
-    await erasure().erase(one.id);
+    await erasure().eraseClient(one.id);
     expect(await rowsOf(one)).toEqual(NOTHING);
   }
 });
@@ -181,7 +186,7 @@ test('a job whose webhook is erased ends, and an attempt that is under way leave
   await receiver.waitFor(key);
   const [webhookId = ''] = await webhooksOf(one);
   await usher.clients.setDisabled(one.id, true);
-  await erasure().erase(one.id);
+  await erasure().eraseClient(one.id);
   finish();
   await eventually('the job has ended', async () => (await usher.queue.getJobState(webhookId)) !== 'active');
   expect([await rowsOf(one), await attempts([webhookId])]).toEqual([NOTHING, [0]]);
@@ -201,7 +206,7 @@ test('a client with more rows than a batch is erased while another one is served
   await manager.insert(MovieOrder, orders);
   await usher.clients.setDisabled(one.id, true);
   const [erased, ...keys] = await Promise.all([
-    erasure().erase(one.id),
+    erasure().eraseClient(one.id),
     ...Array.from({ length: 5 }, () => other.completedOrder()),
   ]);
   expect(erased.orders).toBe(1_303);

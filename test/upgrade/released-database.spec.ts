@@ -2,12 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type DataSource, LessThan } from 'typeorm';
 import { verifyNotification } from '#receiver';
 import { AuditLog } from '../../src/audit/audit.module.js';
+import { ConnectedApplications } from '../../src/auth/authorize/connected-applications.js';
 import { Client, ClientSecret } from '../../src/clients/client.entity.js';
 import { usherMigrations } from '../../src/database/migrator.js';
+import { MembersService } from '../../src/members/members.service.js';
 import { MovieOrder } from '../../src/orders/movie-order.entity.js';
-import { ClientErasure } from '../../src/retention/client-erasure.js';
+import { Erasure } from '../../src/retention/erasure.js';
 import { Purge } from '../../src/retention/purge.js';
-import { RowErasure } from '../../src/retention/row-erasure.js';
 import { DeliveryQueue } from '../../src/webhooks/queue/delivery.queue.js';
 import { DeliveredReference, Webhook } from '../../src/webhooks/webhook.entity.js';
 import { type Api, basic, COMPLETION, ORDER } from '../fixtures/0.2.0/api.js';
@@ -224,8 +225,14 @@ describe('the audit, the purge and an erasure', () => {
 
   test('a disabled client is erased with everything', async () => {
     const { id } = facts.clients.erased;
-    const rows = new RowErasure(dataSource, usher.service(DeliveryQueue));
-    await new ClientErasure(dataSource, rows, usher.service(AuditLog)).erase(id);
+    const erasure = new Erasure(
+      dataSource,
+      usher.service(DeliveryQueue),
+      usher.service(MembersService),
+      usher.service(ConnectedApplications),
+      usher.service(AuditLog),
+    );
+    await erasure.eraseClient(id);
     for (const entity of [Webhook, MovieOrder, ClientSecret])
       expect(await dataSource.manager.countBy(entity, { clientId: id })).toBe(0);
     expect(await dataSource.manager.countBy(Client, { id })).toBe(0);
