@@ -1,11 +1,11 @@
 import {
   type ConfigurableModuleAsyncOptions,
+  ConfigurableModuleBuilder,
   type ConfigurableModuleOptionsFactory,
   type DynamicModule,
   type FactoryProvider,
+  type InjectionToken,
   Module,
-  type ModuleMetadata,
-  type Provider,
 } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { AuditEvent } from './audit/audit-event.entity.js';
@@ -87,8 +87,13 @@ export type UsherAsyncOptions = Omit<
   'provideInjectionTokensFrom'
 >;
 
+const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModuleBuilder<UsherOptions>()
+  .setClassMethodName('forRoot')
+  .setFactoryMethodName('createUsherOptions')
+  .build();
+
 @Module({})
-class UsherOptionsModule {}
+class UsherOptionsModule extends ConfigurableModuleClass {}
 
 /**
  * What the modules of Usher share: options, database, queue, clients and guards. It is always global; import it once.
@@ -105,38 +110,40 @@ export class UsherModule {
   }
 
   /** The same with options that are injected or awaited. Faults are thrown when the application starts. */
-  static forRootAsync({ imports = [], ...options }: UsherAsyncOptions): DynamicModule {
-    return assembled(imports, optionsProviders(options));
+  static forRootAsync(options: UsherAsyncOptions): DynamicModule {
+    if (!options.useFactory && !options.useClass && !options.useExisting)
+      throw new StartUpError('UsherModule.forRootAsync() needs one of useFactory, useClass and useExisting; pass one');
+    return assembled(UsherOptionsModule.forRootAsync(options), resolveOptions, [MODULE_OPTIONS_TOKEN]);
   }
 }
 
 /** The module for the server, which checks its own settings and names them in its messages. */
 export const usherModuleFor = (options: ResolvedOptions): DynamicModule =>
-  assembled([], [optionsProvider(() => options)]);
+  assembled({ module: UsherOptionsModule }, () => options);
 
-/** The options are checked before anything is opened. */
-const optionsProvider = (
-  make: (...injected: never[]) => ResolvedOptions | Promise<ResolvedOptions>,
-  inject: FactoryProvider['inject'] = [],
-): FactoryProvider => ({
-  provide: USHER_OPTIONS,
-  inject: [ModulesContainer, ...inject],
-  useFactory: (modules: ModulesContainer, ...injected: never[]) => {
-    const imported = [...modules.values()].filter(({ metatype }) => metatype === UsherModule);
-    if (imported.length > 1)
-      throw new StartUpError(
-        'UsherModule is imported twice; call forRoot() or forRootAsync() once, in the root module',
-      );
-    return make(...injected);
-  },
-});
-
-function assembled(imports: NonNullable<ModuleMetadata['imports']>, providers: Provider[]): DynamicModule {
+/** The options are checked before anything is opened: `resolve` gets what is injected for `inject`. */
+function assembled(
+  { providers = [], ...optionsModule }: DynamicModule,
+  resolve: (given: UsherOptions) => ResolvedOptions,
+  inject: InjectionToken[] = [],
+): DynamicModule {
+  const resolved: FactoryProvider = {
+    provide: USHER_OPTIONS,
+    inject: [ModulesContainer, ...inject],
+    useFactory: (modules: ModulesContainer, given: UsherOptions) => {
+      const imported = [...modules.values()].filter(({ metatype }) => metatype === UsherModule);
+      if (imported.length > 1)
+        throw new StartUpError(
+          'UsherModule is imported twice; call forRoot() or forRootAsync() once, in the root module',
+        );
+      return resolve(given);
+    },
+  };
   return {
     module: UsherModule,
     global: true,
     imports: [
-      { module: UsherOptionsModule, global: true, imports, providers, exports: [USHER_OPTIONS] },
+      { ...optionsModule, global: true, providers: [...providers, resolved], exports: [USHER_OPTIONS] },
       DatabaseModule.forRoot(usherEntities),
       QueueModule.forRoot(),
       AuditModule,
@@ -151,18 +158,4 @@ function assembled(imports: NonNullable<ModuleMetadata['imports']>, providers: P
     ],
     exports: [ClientsModule, AuthenticationModule, PendingLimitModule],
   };
-}
-
-function optionsProviders({ inject = [], useFactory, useClass, useExisting }: UsherAsyncOptions): Provider[] {
-  if (useFactory) {
-    return [optionsProvider(async (...injected) => resolveOptions(await useFactory(...injected)), inject)];
-  }
-  const factory = useExisting ?? useClass;
-  if (!factory)
-    throw new StartUpError('UsherModule.forRootAsync() needs one of useFactory, useClass and useExisting; pass one');
-  const fromFactory = optionsProvider(
-    async (made: UsherOptionsFactory) => resolveOptions(await made.createUsherOptions()),
-    [factory],
-  );
-  return useClass ? [useClass, fromFactory] : [fromFactory];
 }

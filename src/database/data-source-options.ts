@@ -5,7 +5,7 @@ import type { ResolvedOptions } from '../usher.options.js';
 import { socketHost } from '../values/urls/notify-url.js';
 import { loadPackage, StartUpError, unreachable } from '../values/start-up-error.js';
 import type { RetryPolicy } from '../values/retry-schedule.js';
-import { loadPg } from './data-source.js';
+import { isPostgres, loadPg } from './data-source.js';
 import type { EmbeddedPostgres } from './embedded/index.js';
 import { usherMigrations } from './migrator.js';
 import { isDatabaseDown, isolateSessions, PoolSockets } from './sql.js';
@@ -42,19 +42,21 @@ export async function dataSourceOptions(
       max: databasePool,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
-      stream: () => sockets.keep(pgSocket(timeoutMs)()),
+      stream: () => sockets.keep(new Socket(), timeoutMs),
     };
     return { ...COMMON, type: 'postgres', extra };
   }
+  const connection = mysqlConnection(database.url);
   return {
     ...COMMON,
     type: await mysqlDialect(database.url, names.databaseUrl),
-    ...mysqlConnection(database.url),
-    connectTimeout: CONNECT_TIMEOUT_MS,
+    database: connection.database,
     extra: {
+      ...connection,
       connectionLimit: databasePool,
       enableKeepAlive: true,
-      stream: (to: MysqlTarget) => sockets.keep(mysqlSocket(timeoutMs)(to)),
+      stream: ({ config: { host, port } }: { config: { host: string; port: number } }) =>
+        sockets.keep(connect(port, host).setNoDelay(true), timeoutMs),
     },
   };
 }
@@ -75,7 +77,7 @@ export async function openDataSource(
     const dataSource = await new DataSource(options).initialize();
     dataSource.subscribers.push(sockets);
     if (database.kind === 'embedded') prepareStatements(dataSource);
-    if (options.type === 'mysql' || options.type === 'mariadb') await isolateSessions(dataSource);
+    if (!isPostgres(dataSource)) await isolateSessions(dataSource);
     return dataSource;
   } catch (error) {
     const isServerError = isDatabaseDown(error) || typeof (error as { code?: unknown }).code === 'string';
@@ -83,17 +85,18 @@ export async function openDataSource(
   }
 }
 
+/** Options of mysql2. */
 function mysqlConnection(url: URL) {
   return {
     host: socketHost(url),
     port: Number(url.port || 3306),
-    ...(url.username && { username: decodeURIComponent(url.username) }),
-    ...(url.password && { password: decodeURIComponent(url.password) }),
+    user: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
     database: decodeURIComponent(url.pathname.slice(1)),
     charset: 'utf8mb4_bin',
     timezone: 'Z',
-    supportBigNumbers: true,
-    ...mysqlTls(url),
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    ...TLS[url.searchParams.get('ssl-mode') ?? ''],
   };
 }
 
@@ -101,13 +104,8 @@ function mysqlConnection(url: URL) {
 async function mysqlDialect(url: URL, setting: string): Promise<'mysql' | 'mariadb'> {
   // The default export, because a bundler may give a CommonJS package no other.
   const { createConnection } = (await loadPackage('mysql2', () => import('mysql2/promise'))).default;
-  const { username: user, ...options } = { username: undefined, ...mysqlConnection(url) };
   try {
-    const connection = await createConnection({
-      ...options,
-      ...(user && { user }),
-      connectTimeout: CONNECT_TIMEOUT_MS,
-    });
+    const connection = await createConnection(mysqlConnection(url));
     const [rows] = await connection.query('SELECT VERSION() AS version');
     await connection.end();
     return checkedDialect((rows as { version: string }[])[0]?.version ?? '', setting);
@@ -130,14 +128,15 @@ function checkedDialect(version: string, setting: string): 'mysql' | 'mariadb' {
   return dialect;
 }
 
-/** By default mysql2 does not compare the host name with the certificate. NODE_EXTRA_CA_CERTS adds further authorities. */
-const TLS: Record<string, { ssl?: { verifyIdentity?: boolean; rejectUnauthorized: boolean } }> = {
+/**
+ * TLS options for the `ssl-mode` parameter of a mysql:// URL. Without the parameter nothing is encrypted.
+ * By default mysql2 does not compare the host name with the certificate. NODE_EXTRA_CA_CERTS adds further
+ * authorities.
+ */
+const TLS: Record<string, { ssl: { verifyIdentity?: boolean; rejectUnauthorized: boolean } }> = {
   REQUIRED: { ssl: { rejectUnauthorized: false } },
   VERIFY_IDENTITY: { ssl: { rejectUnauthorized: true, verifyIdentity: true } },
 };
-
-/** TLS options from the `ssl-mode` parameter of a mysql:// URL. Without the parameter nothing is encrypted. */
-export const mysqlTls = ({ searchParams }: URL) => TLS[searchParams.get('ssl-mode') ?? ''] ?? {};
 
 const MIN_SOCKET_TIMEOUT_MS = 10_000;
 
@@ -147,22 +146,3 @@ const MIN_SOCKET_TIMEOUT_MS = 10_000;
  */
 export const socketTimeoutMs = ({ timeoutMs }: RetryPolicy): number =>
   Math.min(Math.max(MIN_SOCKET_TIMEOUT_MS, 2 * timeoutMs), MAX_TIMER_MS);
-
-/** A socket factory for pg, which connects the socket itself. */
-export const pgSocket = (timeoutMs: number) => (): Socket => withTimeout(new Socket(), timeoutMs);
-
-interface MysqlTarget {
-  config: { host: string; port: number };
-}
-
-/** A socket factory for mysql2, which expects a connecting socket. */
-export const mysqlSocket =
-  (timeoutMs: number) =>
-  ({ config }: MysqlTarget): Socket =>
-    withTimeout(connect(config.port, config.host).setNoDelay(true), timeoutMs);
-
-function withTimeout(socket: Socket, timeoutMs: number): Socket {
-  const destroy = (): Socket =>
-    socket.destroy(Object.assign(new Error(`no answer for ${timeoutMs} ms`), { code: 'ETIMEDOUT' }));
-  return socket.setTimeout(timeoutMs, destroy);
-}

@@ -43,58 +43,35 @@ export interface RowList {
   parameters: unknown[];
 }
 
-/** What the SQL of Postgres and that of MySQL and MariaDB do not share. */
-export interface Dialect {
-  /** The database's time in milliseconds since 1970. All processes share this clock. */
-  now: string;
-  /** `position` begins with 1. */
-  placeholder(position: number): string;
-  /** The values for a statement that contains the same list several times. */
-  repeated(parameters: unknown[], times: number): unknown[];
-  /** A condition behind a column: its value is one of these. */
-  isOneOf(parameter: (value: unknown) => string, values: string[]): string;
-  /** Rows behind VALUES. Each has its columns in the order of the statement. */
-  values(rows: unknown[][]): RowList;
-  /** Rows as a table expression with the name `v`, so that one statement inserts or finds many. */
-  rows(columns: Record<string, ListColumn>, rows: Record<string, unknown>[]): RowList;
-  /** Behind INSERT INTO: the table, whose stored row {@link upsert} then finds. */
-  into(table: string): string;
-  /**
-   * Behind the inserted rows: one whose key exists changes these columns of the stored row instead, to the given values
-   * unless `valueOf` makes others from the stored and the given one.
-   */
-  upsert(key: string[], columns: string[], valueOf?: (stored: string, given: string) => string): string;
-  /** Updates the rows `t` of a table whose id is one of the rows `v`, where a further condition fits. */
-  update(table: string, rows: string, changes: Record<string, string>, condition?: string): string;
-  /** An index hint behind a table. Without it MySQL may scan the table, and lock every row that it reads. */
-  byIndex(name: string): string;
-  /** The columns of ORDER BY with which an index is read in its order. Postgres also needs those with equal values. */
-  orderBy(equal: string[], others: string[]): string[];
-  /** Locks the rows of this table alone: for an update, or against changes by others. */
-  lock(table: string, against?: 'change'): string;
-  /** The host and port in a column with URLs, in lower case. */
-  authorityOf(column: string): string;
-  /** Selects 1 as `locked` if this connection now holds the lock of migrations. */
-  lockMigrations: string;
-  /** A statement that limits how long this connection waits for a table. */
-  limitWaiting(seconds: number): string;
-}
-
 const assigned = (changes: [name: string, value: string][]): string =>
   changes.map(([name, value]) => `${name} = ${value}`).join(', ');
 
-const POSTGRES: Dialect = {
+/** What the SQL of Postgres and that of MySQL and MariaDB do not share. */
+const POSTGRES = {
+  /** The database's time in milliseconds since 1970. All processes share this clock. */
   now: 'CAST(floor(extract(epoch from statement_timestamp()) * 1000) AS bigint)',
-  placeholder: (position) => `$${position}`,
-  repeated: (parameters) => parameters,
-  isOneOf: (parameter, values) => `= ANY(${parameter(values)})`,
-  values: (rows) => {
+
+  /** `position` begins with 1. */
+  placeholder: (position: number) => `$${position}`,
+
+  /** The values for a statement that contains the same list several times. */
+  repeated: (parameters: unknown[], _times: number) => parameters,
+
+  /** A condition behind a column: its value is one of these. */
+  isOneOf: (parameter: (value: unknown) => string, values: string[]) => `= ANY(${parameter(values)})`,
+
+  /** Rows behind VALUES. Each has its columns in the order of the statement. */
+  values: (rows: unknown[][]): RowList => {
     let count = 0;
     const tuples = rows.map((row) => `(${row.map(() => `$${(count += 1)}`).join(', ')})`);
     return { sql: tuples.join(', '), parameters: rows.flat() };
   },
-  // The text is the same for any number of rows, so that it can be prepared.
-  rows: (columns, rows) => {
+
+  /**
+   * Rows as a table expression with the name `v`, so that one statement inserts or finds many. The text is the same for any
+   * number of rows, so that it can be prepared.
+   */
+  rows: (columns: Record<string, ListColumn>, rows: Record<string, unknown>[]): RowList => {
     const names = Object.keys(columns);
     const arrays = names.map((name, index) => `$${index + 1}::${columns[name]}[]`);
     return {
@@ -102,21 +79,44 @@ const POSTGRES: Dialect = {
       parameters: names.map((name) => rows.map((row) => row[name])),
     };
   },
-  into: (table) => `${table} AS t`,
-  upsert: (key, columns, valueOf = (_stored, given) => given) => {
+
+  /** Behind INSERT INTO: the table, whose stored row `upsert` then finds. */
+  into: (table: string) => `${table} AS t`,
+
+  /**
+   * Behind the inserted rows: one whose key exists changes these columns of the stored row instead, to the given values
+   * unless `valueOf` makes others from the stored and the given one.
+   */
+  upsert: (key: string[], columns: string[], valueOf = (_stored: string, given: string) => given) => {
     const changes = columns.map((name): [string, string] => [name, valueOf(`t.${name}`, `EXCLUDED.${name}`)]);
     return `ON CONFLICT (${key.join(', ')}) DO ${changes.length === 0 ? 'NOTHING' : `UPDATE SET ${assigned(changes)}`}`;
   },
-  update: (table, rows, changes, condition = '') =>
+
+  /** Updates the rows `t` of a table whose id is one of the rows `v`, where a further condition fits. */
+  update: (table: string, rows: string, changes: Record<string, string>, condition = '') =>
     `UPDATE ${table} t SET ${assigned(Object.entries(changes))} FROM ${rows} WHERE t.id = v.id ${condition}`,
-  byIndex: () => '',
-  orderBy: (equal, others) => [...equal, ...others],
-  lock: (table, against) => `FOR ${against ? 'KEY SHARE' : 'UPDATE'} OF ${table}`,
-  authorityOf: (column) => `lower(substring(${column} from '^[^/]*//([^/?]*)'))`,
+
+  /** An index hint behind a table. Without it MySQL may scan the table, and lock every row that it reads. */
+  byIndex: (_name: string) => '',
+
+  /** The columns of ORDER BY with which an index is read in its order. Postgres also needs those with equal values. */
+  orderBy: (equal: string[], others: string[]) => [...equal, ...others],
+
+  /** Locks the rows of this table alone: for an update, or against changes by others. */
+  lock: (table: string, against?: 'change') => `FOR ${against ? 'KEY SHARE' : 'UPDATE'} OF ${table}`,
+
+  /** The host and port in a column with URLs, in lower case. */
+  authorityOf: (column: string) => `lower(substring(${column} from '^[^/]*//([^/?]*)'))`,
+
+  /** Selects 1 as `locked` if this connection now holds the lock of migrations. */
   lockMigrations: `SELECT CASE WHEN pg_try_advisory_lock(hashtext('usher migrate'), hashtext(current_schema()))
     THEN 1 ELSE 0 END AS locked`,
-  limitWaiting: (seconds) => `SET lock_timeout = '${seconds}s'`,
+
+  /** A statement that limits how long this connection waits for a table. */
+  limitWaiting: (seconds: number) => `SET lock_timeout = '${seconds}s'`,
 };
+
+export type Dialect = typeof POSTGRES;
 
 const MYSQL: Dialect = {
   now: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000",

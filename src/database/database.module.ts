@@ -35,21 +35,28 @@ async function openMigrated(
   entities: EntityTarget<object>[],
 ): Promise<DataSource> {
   const { database } = options;
-  if (database.kind === 'host') {
-    const dataSource = withEntities(database.dataSource, entities);
-    await migrateOrRefuse(dataSource, database);
-    return dataSource;
-  }
-  const opened: { close(): Promise<void> }[] = embedded ? [embedded] : [];
+  let dataSource: DataSource | undefined;
   try {
-    const dataSource = await openDataSource(options, embedded, 'service', entities);
-    opened.unshift({ close: () => dataSource.destroy() });
+    dataSource =
+      database.kind === 'host'
+        ? withEntities(database.dataSource, entities)
+        : await openDataSource(options, embedded, 'service', entities);
     await migrateOrRefuse(dataSource, database);
     return dataSource;
   } catch (error) {
-    for (const one of opened) await one.close();
+    await close(options, embedded, dataSource);
     throw error;
   }
+}
+
+/** The application closes its own data source itself. */
+async function close(
+  { database }: ResolvedOptions,
+  embedded: EmbeddedPostgres | null,
+  dataSource: DataSource | undefined,
+): Promise<void> {
+  if (database.kind !== 'host' && dataSource?.isInitialized) await dataSource.destroy();
+  await embedded?.close();
 }
 
 /** The data source, the application's own or one that Usher opens beside it, and its migrations. */
@@ -81,9 +88,7 @@ export class DatabaseModule implements OnApplicationShutdown {
     };
   }
 
-  /** The application closes its own data source itself. */
   async onApplicationShutdown(): Promise<void> {
-    if (this.options.database.kind !== 'host' && this.dataSource.isInitialized) await this.dataSource.destroy();
-    await this.embedded?.close();
+    await close(this.options, this.embedded, this.dataSource);
   }
 }

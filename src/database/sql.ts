@@ -25,48 +25,27 @@ const PAUSE_MS = 10;
 export const inTransaction = <T>(dataSource: DataSource, work: (manager: EntityManager) => Promise<T>): Promise<T> =>
   retryDeadlocks(() =>
     isolatedDrivers.has(dataSource.driver)
-      ? inIsolatedSession(dataSource, work)
+      ? dataSource.transaction(work)
       : dataSource.transaction('READ COMMITTED', work),
   );
 
 /** Drivers whose sessions are Usher's own, so that it may set their isolation level once instead of at each transaction. */
 const isolatedDrivers = new WeakSet<object>();
-const isolatedSessions = new WeakSet<object>();
 
 const ISOLATE = 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED';
 
+interface Pool {
+  on(event: 'connection', listener: (session: { query(sql: string, callback: () => void): void }) => void): void;
+}
+
 /** For a data source of MySQL that Usher has just opened. Those of an application keep their isolation level. */
 export async function isolateSessions(dataSource: DataSource): Promise<void> {
-  isolatedDrivers.add(dataSource.driver);
-  await dataSource.query(ISOLATE);
-  const { pool } = dataSource.driver as {
-    pool?: { on(event: 'connection', listener: (session: Session) => void): void };
-  };
+  const { pool } = dataSource.driver as { pool?: Pool };
   // A session runs its statements in order, so this one comes before all others.
   pool?.on('connection', (session) => session.query(ISOLATE, () => undefined));
-}
-
-interface Session {
-  query(sql: string, callback: () => void): void;
-}
-
-async function inIsolatedSession<T>(dataSource: DataSource, work: (manager: EntityManager) => Promise<T>): Promise<T> {
-  const runner = dataSource.createQueryRunner();
-  try {
-    const session = (await runner.connect()) as object;
-    if (!isolatedSessions.has(session)) await runner.query(ISOLATE);
-    isolatedSessions.add(session);
-    await runner.startTransaction();
-    const result = await work(runner.manager);
-    await runner.commitTransaction();
-    return result;
-  } catch (error) {
-    // What fails the rollback too is the lost connection that failed the work.
-    if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
-    throw error;
-  } finally {
-    await runner.release();
-  }
+  // TypeORM has opened one session until now.
+  await dataSource.query(ISOLATE);
+  isolatedDrivers.add(dataSource.driver);
 }
 
 /** Repeats what a deadlock rolled back, after a pause that grows. */
@@ -179,25 +158,24 @@ export class AfterCommit implements EntitySubscriberInterface {
     const runner = manager.queryRunner;
     if (!runner?.isTransactionActive) throw new Error('AfterCommit needs the entity manager of an open transaction');
     const callbacks = this.waiting.get(runner) ?? [];
-    if (callbacks.length === 0) this.waiting.set(runner, callbacks);
     callbacks.push({ onCommit, onRollback });
+    this.waiting.set(runner, callbacks);
   }
 
   afterTransactionCommit({ queryRunner }: TransactionCommitEvent): void {
-    // A nested transaction only releases a savepoint; the outer transaction is still open.
-    if (queryRunner.isTransactionActive) return;
-    for (const { onCommit } of this.take(queryRunner)) onCommit();
+    this.run(queryRunner, 'onCommit');
   }
 
   afterTransactionRollback({ queryRunner }: TransactionCommitEvent): void {
-    if (queryRunner.isTransactionActive) return;
-    for (const { onRollback } of this.take(queryRunner)) onRollback();
+    this.run(queryRunner, 'onRollback');
   }
 
-  private take(queryRunner: QueryRunner): Callbacks[] {
+  private run(queryRunner: QueryRunner, outcome: keyof Callbacks): void {
+    // A nested transaction only releases a savepoint; the outer transaction is still open.
+    if (queryRunner.isTransactionActive) return;
     const callbacks = this.waiting.get(queryRunner) ?? [];
     this.waiting.delete(queryRunner);
-    return callbacks;
+    for (const callback of callbacks) callback[outcome]();
   }
 }
 
@@ -213,10 +191,11 @@ export class PoolSockets implements EntitySubscriberInterface {
   private readonly open = new Set<Socket>();
   private renewedAt = -Infinity;
 
-  keep(socket: Socket): Socket {
+  /** After `timeoutMs` without an answer the socket is closed; 0: never. */
+  keep(socket: Socket, timeoutMs: number): Socket {
     this.open.add(socket);
     socket.once('close', () => this.open.delete(socket));
-    return socket;
+    return socket.setTimeout(timeoutMs, () => destroy(socket, `no answer for ${timeoutMs} ms`, 'ETIMEDOUT'));
   }
 
   /** Called by TypeORM after every query. */
@@ -229,7 +208,9 @@ export class PoolSockets implements EntitySubscriberInterface {
     if (!isReadOnly(error) || performance.now() - this.renewedAt < RENEW_EVERY_MS) return;
     this.renewedAt = performance.now();
     this.logger.debug(`the database is read-only; ${this.open.size} connection(s) are opened again`);
-    for (const socket of this.open)
-      socket.destroy(Object.assign(new Error('the database is read-only'), { code: 'ECONNRESET' }));
+    for (const socket of this.open) destroy(socket, 'the database is read-only', 'ECONNRESET');
   }
 }
+
+const destroy = (socket: Socket, message: string, code: string): unknown =>
+  socket.destroy(Object.assign(new Error(message), { code }));

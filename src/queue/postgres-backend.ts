@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import {
   type BackendFactory,
   createRedisBackend,
@@ -6,8 +7,9 @@ import {
   PostgresQueueBackend,
   setDefaultBackendFactory,
 } from 'bullmq';
-import type { Pool, PoolClient } from 'pg';
-import { isDatabaseDown } from '../database/sql.js';
+import type pg from 'pg';
+import type { Pool, PoolClient, PoolConfig } from 'pg';
+import { isDatabaseDown, PoolSockets } from '../database/sql.js';
 
 type PostgresOptions = ConstructorParameters<typeof PostgresQueueBackend>[2];
 
@@ -59,12 +61,22 @@ export function selectBackendByConnection(): void {
   }) as BackendFactory);
 }
 
-/** Passes every error of the pool's queries to `handle`, which throws it or another one. */
-export function onQueryError(pool: Pool, handle: (error: unknown) => never): Pool {
+/**
+ * A pool that connects again when its server refuses to write. An embedded database has no such server. Its queries reject
+ * with what `thrown` makes of an error.
+ */
+export function renewedPool({ Pool }: typeof pg, options: PoolConfig, thrown: (error: unknown) => unknown): Pool {
+  const sockets = new PoolSockets();
+  const stream = options.stream ?? (() => sockets.keep(new Socket(), 0));
+  const pool = surviveLostConnections(new Pool({ ...options, stream }));
   const query = pool.query.bind(pool) as (...args: unknown[]) => unknown;
+  const fail = (error: unknown): never => {
+    sockets.renewAfter(error);
+    throw thrown(error);
+  };
   pool.query = ((...args: unknown[]): unknown => {
     const result = query(...args);
-    return result instanceof Promise ? result.catch(handle) : result;
+    return result instanceof Promise ? result.catch(fail) : result;
   }) as Pool['query'];
   return pool;
 }
@@ -83,10 +95,10 @@ export function surviveLostConnections(pool: Pool): Pool {
  * Reports every connection error as ECONNREFUSED, the only one after which BullMQ waits before it retries. After others
  * (a reset, a server that is starting) its worker would retry in a busy loop and stop checking for stalled jobs.
  */
-export function throwAsRefused(error: unknown): never {
-  if (!isDatabaseDown(error)) throw error;
-  throw Object.assign(new Error((error as Error).message, { cause: error }), { code: 'ECONNREFUSED' });
-}
+export const asRefused = (error: unknown): unknown =>
+  isDatabaseDown(error)
+    ? Object.assign(new Error((error as Error).message, { cause: error }), { code: 'ECONNREFUSED' })
+    : error;
 
 /** Table of the rate limits' counters, in the queue's schema. BullMQ already has a table `rate_limit` there. */
 export const LIMIT_TABLE = 'usher_rate_limit';

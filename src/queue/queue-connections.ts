@@ -6,23 +6,13 @@ import {
   SchemaMigrationRequiredError,
 } from 'bullmq';
 import { Redis } from 'ioredis';
-import type pg from 'pg';
 import type { PoolClient, PoolConfig, Pool } from 'pg';
 import type { DataSource } from 'typeorm';
-import { pgSocket } from '../database/data-source-options.js';
 import { loadPg } from '../database/data-source.js';
-import { PoolSockets } from '../database/sql.js';
 import type { EmbeddedPostgres } from '../database/embedded/index.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { NoAnswer, StartUpError, unreachable } from '../values/start-up-error.js';
-import {
-  createLimitTable,
-  hasLimitTable,
-  onQueryError,
-  postgresSchema,
-  surviveLostConnections,
-  throwAsRefused,
-} from './postgres-backend.js';
+import { asRefused, createLimitTable, hasLimitTable, postgresSchema, renewedPool } from './postgres-backend.js';
 import { checkRedis, connectRedis, FAIL_FAST, type RedisServer, WAIT_FOR_RECONNECT } from './redis-connection.js';
 import { queueWarnings } from './repeated-warnings.js';
 
@@ -58,8 +48,12 @@ export async function openQueueConnections(
   if (queue.kind === 'none') return noQueue();
   if (queue.kind === 'redis') return openRedis(config, await findRedis(queue.url, config));
   const pools = await openPools(config, embedded);
+  const isOwn = config.database.kind === 'embedded' && queue.kind === 'database';
   try {
-    await checkPostgres(config, pools.worker);
+    await withClient(pools.worker, config, async (client) => {
+      const schema = postgresSchema(config.queuePrefix);
+      await (isOwn ? runMigrations(client, schema) : assertSchemaCompatibility(client, schema));
+    });
   } catch (error) {
     await pools.close();
     throw error;
@@ -118,13 +112,7 @@ async function withPostgres(
 ): Promise<boolean> {
   if (config.queue.kind === 'redis' || config.queue.kind === 'none') return false;
   const { worker, close } = await openPools(config, embedded);
-  try {
-    return await withClient(worker, work);
-  } catch (error) {
-    throw explained(error, config);
-  } finally {
-    await close();
-  }
+  return withClient(worker, config, work).finally(close);
 }
 
 async function lacksTables(client: PoolClient, config: ResolvedOptions): Promise<boolean> {
@@ -160,9 +148,7 @@ export function postgresAddress({ queue, database }: ResolvedOptions): PoolConfi
 function addressOf({ options }: DataSource): PoolConfig {
   if (options.type !== 'postgres') throw new StartUpError('queue.url is missing; the data source is not on Postgres');
   const { url, host, port, username: user, password, database, ssl } = options.replication?.master ?? options;
-  const address = { connectionString: url, host, port, user, password, database, ssl };
-  const given: Record<string, unknown> = { ...address, ...options.extra };
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  return { connectionString: url, host, port, user, password, database, ssl, ...options.extra };
 }
 
 async function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | null) {
@@ -171,10 +157,8 @@ async function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | n
   const address = postgresAddress(config) ?? embedded?.connection;
   const options = { ...address, options: `-c search_path=${postgresSchema(queuePrefix)}`, keepAlive: true };
   const failFast = { connectionTimeoutMillis: FAIL_FAST_MS, query_timeout: FAIL_FAST_MS };
-  const producer = renewedPool(pg, { ...options, ...failFast, max: PRODUCER_POOL }, (error) => {
-    throw error;
-  });
-  const worker = renewedPool(pg, { ...options, max: WORKER_POOL }, throwAsRefused);
+  const producer = renewedPool(pg, { ...options, ...failFast, max: PRODUCER_POOL }, (error) => error);
+  const worker = renewedPool(pg, { ...options, max: WORKER_POOL }, asRefused);
   const probe = () => producer.query('SELECT 1');
   // Nest 11 runs the shutdown hooks again when an application is closed twice.
   const close = async (): Promise<void> =>
@@ -182,46 +166,29 @@ async function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | n
   return { producer, worker, redis: null, probe, close };
 }
 
-/** A pool that connects again when its server refuses to write. An embedded database has no such server. */
-function renewedPool({ Pool }: typeof pg, options: PoolConfig, handle: (error: unknown) => never): Pool {
-  const sockets = new PoolSockets();
-  const stream = options.stream ?? (() => sockets.keep(pgSocket(0)()));
-  return onQueryError(surviveLostConnections(new Pool({ ...options, stream })), (error) => {
-    sockets.renewAfter(error);
-    return handle(error);
-  });
-}
-
-async function checkPostgres(config: ResolvedOptions, pool: Pool): Promise<void> {
-  const { database, queue, queuePrefix } = config;
-  const schema = postgresSchema(queuePrefix);
-  try {
-    if (database.kind === 'embedded' && queue.kind === 'database')
-      await withClient(pool, (client) => runMigrations(client, schema));
-    else await withClient(pool, (client) => assertSchemaCompatibility(client, schema));
-  } catch (error) {
-    if (error instanceof SchemaMigrationRequiredError)
-      throw new StartUpError(`the queue has no tables yet, or old ones; ${remedyOf(config)}`);
-    throw explained(error, config);
-  }
-}
-
 const remedyOf = ({ database }: ResolvedOptions): string =>
   database.kind === 'host'
     ? 'call migrateUsherQueue() with the options of UsherModule first'
     : 'run "usher migrate" first';
 
-/** Names the setting to correct. Without an address of its own the queue is in the database. */
-function explained(error: unknown, { queue, database, names }: ResolvedOptions): unknown {
+/** Says what to do. Without an address of its own the queue is in the database. */
+function explained(error: unknown, config: ResolvedOptions): unknown {
+  const { queue, database, names } = config;
+  if (error instanceof SchemaMigrationRequiredError)
+    return new StartUpError(`the queue has no tables yet, or old ones; ${remedyOf(config)}`);
   if ('url' in queue) return unreachable(names.queueUrl, queue.url, error);
   return database.kind === 'postgres' ? unreachable(names.databaseUrl, database.url, error) : error;
 }
 
-async function withClient<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {
-  const client = await pool.connect();
+async function withClient<T>(
+  pool: Pool,
+  config: ResolvedOptions,
+  work: (client: PoolClient) => Promise<T>,
+): Promise<T> {
   try {
-    return await work(client);
-  } finally {
-    client.release();
+    const client = await pool.connect();
+    return await work(client).finally(() => client.release());
+  } catch (error) {
+    throw explained(error, config);
   }
 }

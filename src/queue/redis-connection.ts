@@ -34,7 +34,15 @@ export const WAIT_FOR_RECONNECT: RedisOptions = {
 
 /** Returns when Redis answers, or after the first failed attempt, and then reconnects. The caller closes it. */
 export async function connectRedis({ url, isCluster }: RedisServer, behaviour: RedisOptions): Promise<Redis | Cluster> {
-  const redis = isCluster ? clusterOf(url, behaviour) : singleOf(url, behaviour);
+  const redis = isCluster
+    ? clusterOf(url, behaviour)
+    : new SingleConnection({
+        ...primaryOf(url),
+        ...behaviour,
+        db: databaseOf(url),
+        lazyConnect: true,
+        retryStrategy: pause,
+      });
   // It reconnects for ever. Callers see the errors in their own commands.
   redis.on('error', () => undefined);
   await redis.connect().catch(() => undefined);
@@ -61,16 +69,6 @@ class SingleConnection extends Redis {
   }
 }
 
-function singleOf(url: URL, behaviour: RedisOptions): Redis {
-  return new SingleConnection({
-    ...primaryOf(url),
-    ...behaviour,
-    db: databaseOf(url),
-    lazyConnect: true,
-    retryStrategy: pause,
-  });
-}
-
 function clusterOf(url: URL, behaviour: RedisOptions): Cluster {
   return new Cluster([endpointOf(url)], {
     redisOptions: { ...accessTo(url), ...behaviour },
@@ -89,8 +87,8 @@ const endpointOf = (url: URL) => ({ host: socketHost(url), port: Number(url.port
 const databaseOf = (url: URL): number => Number(url instanceof SentinelUrl ? url.database : url.pathname.slice(1));
 
 const accessTo = (url: URL): RedisOptions => ({
-  ...(url.username && { username: decodeURIComponent(url.username) }),
-  ...(url.password && { password: decodeURIComponent(url.password) }),
+  username: decodeURIComponent(url.username),
+  password: decodeURIComponent(url.password),
   ...(url.protocol.startsWith('rediss') && { tls: {} }),
   connectTimeout: CONNECT_TIMEOUT_MS,
 });
@@ -99,15 +97,14 @@ const accessTo = (url: URL): RedisOptions => ({
 function primaryOf(url: URL): RedisOptions {
   if (!(url instanceof SentinelUrl)) return { ...accessTo(url), ...endpointOf(url), Connector: PrimaryConnector };
   const access = accessTo(url);
-  const [user, password] = ['username', 'password'].map((name) => url.searchParams.get(`sentinel_${name}`));
   return {
     ...access,
     sentinels: url.sentinels,
     name: url.group,
     sentinelRetryStrategy: pause,
     sentinelCommandTimeout: FAIL_FAST_MS,
-    ...(user && { sentinelUsername: user }),
-    ...(password && { sentinelPassword: password }),
+    sentinelUsername: url.searchParams.get('sentinel_username') ?? '',
+    sentinelPassword: url.searchParams.get('sentinel_password') ?? '',
     ...(access.tls && { enableTLSForSentinelMode: true, sentinelTLS: access.tls }),
   };
 }

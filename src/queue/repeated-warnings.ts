@@ -4,14 +4,9 @@ import { LRUCache } from 'lru-cache';
 const INTERVAL_MS = 60_000;
 const MAX_TEXTS = 100;
 
-interface Logged {
-  at: number;
-  repetitions: number;
-}
-
 /** Logs a warning at once and its repetitions at most once a minute, with their number. */
 export class RepeatedWarnings {
-  private readonly logged = new LRUCache<string, Logged>({ max: MAX_TEXTS });
+  private readonly logged = new LRUCache<string, { at: number; repetitions: number }>({ max: MAX_TEXTS });
 
   constructor(
     private readonly logger: Pick<Logger, 'warn'>,

@@ -30,9 +30,11 @@ export class RunQueue {
   start(): void {
     const now = Date.now();
     const startsAt = runAt(this.everyMs, now + 1);
+    const run = startsAt / this.everyMs;
+    const options = { jobId: jobId(run), removeOnComplete: KEEP_FINISHED, removeOnFail: KEEP_FINISHED };
     this.timer = setTimeout(() => {
       this.start();
-      this.add(startsAt / this.everyMs).catch((error: unknown) => {
+      this.queue.add('run', { run }, options).catch((error: unknown) => {
         this.logger.warn(`one ${this.name} was skipped: ${(error as Error).message}`);
       });
     }, startsAt - now);
@@ -44,14 +46,6 @@ export class RunQueue {
 
   job(run: number): Promise<Job<RunJob> | undefined> {
     return this.queue.getJob(jobId(run)) as Promise<Job<RunJob> | undefined>;
-  }
-
-  private async add(run: number): Promise<void> {
-    await this.queue.add(
-      'run',
-      { run },
-      { jobId: jobId(run), removeOnComplete: KEEP_FINISHED, removeOnFail: KEEP_FINISHED },
-    );
   }
 }
 

@@ -8,65 +8,28 @@ import { queueWarnings } from './repeated-warnings.js';
 
 /** What it resolves to is kept as the job's result. */
 type Process<T> = (job: Job<T>, token?: string) => Promise<unknown>;
-type Options = Omit<WorkerOptions, 'connection' | 'prefix' | 'autorun' | 'runRetryDelay' | 'drainDelay'>;
 
 const LOCK_MS = 90_000;
 /** How long an idle worker waits for a job in one command of Redis, where every job that is added or due ends the wait. */
 const IDLE_WAIT_SECONDS = 20;
 const PROBE_EVERY_MS = 250;
 
-/** A BullMQ worker, and how to close it. */
-export class RunningWorker<T = unknown> {
-  readonly worker: Worker<T>;
-  private readonly running = new Set<Promise<unknown>>();
-
-  constructor(
-    queue: string,
-    process: Process<T>,
-    options: WorkerOptions,
-    private readonly probe: QueueConnections['probe'],
-  ) {
-    this.worker = new Worker<T>(queue, (job, token) => this.run(process(job, token)), options);
-  }
-
-  /**
-   * Takes no more jobs and waits for the running ones. Then waits for BullMQ to close, but only while the queue is
-   * reachable: Worker.close() never ends while Redis is away.
-   */
-  async close(): Promise<void> {
-    let isClosed = false;
-    const closing = this.worker.close().finally(() => (isClosed = true));
-    while (this.running.size > 0) await Promise.allSettled(this.running);
-    while (!isClosed && (await this.isQueueReachable())) await Promise.race([closing, pause(PROBE_EVERY_MS)]);
-  }
-
-  private async run(work: Promise<unknown>): Promise<unknown> {
-    this.running.add(work);
-    try {
-      return await work;
-    } finally {
-      this.running.delete(work);
-    }
-  }
-
-  private isQueueReachable(): Promise<boolean> {
-    return this.probe().then(
-      () => true,
-      () => false,
-    );
-  }
+/** A worker, and its jobs that are running. */
+interface Running {
+  worker: Worker;
+  jobs: Set<Promise<unknown>>;
 }
 
 /**
  * Starts the workers of this process, in place of Nest's `@Processor`. A decorator's options are class metadata, but
- * ours come from the configuration. Worker.close() never ends while Redis is away, so shutdown needs {@link
- * RunningWorker.close}. A host application may use `manualRegistration`, which would leave `@Processor` workers unstarted.
+ * ours come from the configuration. Worker.close() never ends while Redis is away, so shutdown needs its own close().
+ * A host application may use `manualRegistration`, which would leave `@Processor` workers unstarted.
  */
 @Injectable()
 export class Workers implements BeforeApplicationShutdown {
-  readonly all: RunningWorker[] = [];
   /** False in a process that only records; it starts no worker. */
   readonly areEnabled: boolean;
+  readonly all: Running[] = [];
 
   constructor(
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
@@ -79,14 +42,30 @@ export class Workers implements BeforeApplicationShutdown {
    * Starts a worker once its connection is ready. On Postgres, BullMQ remembers a first connection that failed, and a
    * worker that was already running would retry that failure in a busy loop.
    */
-  async start<T>(queue: string, process: Process<T>, logger: Logger, options: Options = {}): Promise<Worker<T>> {
-    const { worker: connection, redis, probe } = this.connections;
-    const prefix = keyPrefix(this.options);
-    const idle = redis && { drainDelay: IDLE_WAIT_SECONDS };
-    const fixed = { connection, prefix, autorun: false, runRetryDelay: 2_000, ...idle, ...telemetryOption() };
-    const running = new RunningWorker<T>(queue, process, { lockDuration: LOCK_MS, ...options, ...fixed }, probe);
-    this.all.push(running as RunningWorker);
-    const { worker } = running;
+  async start<T>(
+    queue: string,
+    process: Process<T>,
+    logger: Logger,
+    options: Partial<WorkerOptions> = {},
+  ): Promise<Worker<T>> {
+    const jobs = new Set<Promise<unknown>>();
+    const run: Process<T> = (job, token) => {
+      const work = process(job, token);
+      jobs.add(work);
+      return work.finally(() => jobs.delete(work));
+    };
+    const { worker: connection, redis } = this.connections;
+    const worker = new Worker<T>(queue, run, {
+      lockDuration: LOCK_MS,
+      ...options,
+      connection,
+      prefix: keyPrefix(this.options),
+      autorun: false,
+      runRetryDelay: 2_000,
+      ...(redis && { drainDelay: IDLE_WAIT_SECONDS }),
+      ...telemetryOption(),
+    });
+    this.all.push({ worker: worker as Worker, jobs });
     worker.on('error', (error) => queueWarnings.warn(error.message));
     await worker.waitUntilReady();
     worker.run().catch((error: unknown) => logger.fatal(`the worker has stopped: ${String(error)}`));
@@ -95,6 +74,24 @@ export class Workers implements BeforeApplicationShutdown {
 
   /** Closes every worker, also one whose start failed. Workers is global, so Nest calls this after other modules' hooks. */
   async beforeApplicationShutdown(): Promise<void> {
-    await Promise.all(this.all.map((running) => running.close()));
+    await Promise.all(this.all.map((running) => this.close(running)));
+  }
+
+  /**
+   * Takes no more jobs and waits for the running ones. Then waits for BullMQ to close, but only while the queue is
+   * reachable: Worker.close() never ends while Redis is away.
+   */
+  private async close({ worker, jobs }: Running): Promise<void> {
+    let isClosed = false;
+    const closing = worker.close().finally(() => (isClosed = true));
+    while (jobs.size > 0) await Promise.allSettled(jobs);
+    while (!isClosed && (await this.isQueueReachable())) await Promise.race([closing, pause(PROBE_EVERY_MS)]);
+  }
+
+  private isQueueReachable(): Promise<boolean> {
+    return this.connections.probe().then(
+      () => true,
+      () => false,
+    );
   }
 }

@@ -1,5 +1,5 @@
 import { chmod, rm } from 'node:fs/promises';
-import { createServer, type Server } from 'node:net';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { PGlite } from '@electric-sql/pglite';
@@ -83,15 +83,7 @@ async function openAsOwner(
   let db: PGlite | undefined;
   try {
     db = await startPGlite(folder, log);
-    const multiplexer = await Multiplexer.over(db);
-    const server = await serve(multiplexer, join(sockets.path, '.s.PGSQL.5432'));
-    lock.announceServing();
-    const closeAll = once(() => closeOwner(db as PGlite, multiplexer, server, sockets, lock));
-    return {
-      role: 'owner',
-      connection: { ...BASE_OPTIONS, stream: () => multiplexer.createStream() },
-      close: closeAll,
-    };
+    return await serve(db, sockets, lock);
   } catch (error) {
     await db?.close();
     await lock.release();
@@ -99,31 +91,31 @@ async function openAsOwner(
   }
 }
 
-async function serve(multiplexer: Multiplexer, path: string): Promise<Server> {
-  await rm(path, { force: true }); // A crashed owner leaves its socket file.
+async function serve(db: PGlite, sockets: SocketFolder, lock: FolderLock): Promise<EmbeddedPostgres> {
+  const multiplexer = await Multiplexer.over(db);
   const server = createServer((socket) => multiplexer.attach(socket));
+  const path = join(sockets.path, '.s.PGSQL.5432');
+  await rm(path, { force: true }); // A crashed owner leaves its socket file.
   await listen(server, path);
   await chmod(path, 0o600);
-  return server;
-}
-
-async function closeOwner(
-  db: PGlite,
-  multiplexer: Multiplexer,
-  server: Server,
-  sockets: SocketFolder,
-  lock: FolderLock,
-): Promise<void> {
-  const serverClosed = close(server);
-  await multiplexer.close();
-  try {
-    await db.close();
-  } finally {
-    await multiplexer.destroyStreams();
-    await serverClosed;
-    await lock.release();
-    await sockets.close();
-  }
+  lock.announce('serving');
+  const closeAll = async (): Promise<void> => {
+    const serverClosed = close(server);
+    await multiplexer.close();
+    try {
+      await db.close();
+    } finally {
+      await multiplexer.destroyStreams();
+      await serverClosed;
+      await lock.release();
+      await sockets.close();
+    }
+  };
+  return {
+    role: 'owner',
+    connection: { ...BASE_OPTIONS, stream: () => multiplexer.createStream() },
+    close: once(closeAll),
+  };
 }
 
 function once(action: () => Promise<void>): () => Promise<void> {

@@ -14,8 +14,7 @@ import {
 } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { PGlite } from '@electric-sql/pglite';
-import { loadPackage } from '../../../values/start-up-error.js';
-import { StartUpError } from '../../../values/start-up-error.js';
+import { loadPackage, StartUpError } from '../../../values/start-up-error.js';
 
 /** A fault of the data folder; the message says what to do. */
 export class UnusableFolderError extends StartUpError {}

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { readdir, rename, rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -26,19 +27,15 @@ export class FolderLock {
   /** Returns the lock, or the peer that holds it. */
   static async acquire(folder: string): Promise<FolderLock | LockPeer> {
     for (;;) {
-      const outcome = await FolderLock.#contend(folder);
-      if (outcome) return outcome;
-    }
-  }
-
-  static async #contend(folder: string): Promise<FolderLock | LockPeer | undefined> {
-    const lock = new FolderLock(folder, `lock-${process.pid}-${randomBytes(6).toString('hex')}.sock`);
-    if (!(await lock.#publish())) return undefined;
-    try {
-      return await lock.#resolve(await lock.#findPeers());
-    } catch (error) {
-      await lock.release();
-      throw error;
+      const lock = new FolderLock(folder, `lock-${process.pid}-${randomBytes(6).toString('hex')}.sock`);
+      if (!(await lock.#publish())) continue;
+      try {
+        const outcome = await lock.#resolve(await lock.#findPeers());
+        if (outcome) return outcome;
+      } catch (error) {
+        await lock.release();
+        throw error;
+      }
     }
   }
 
@@ -56,11 +53,6 @@ export class FolderLock {
     }
     await this.#take();
     return this;
-  }
-
-  /** Tells waiting processes that the Postgres socket is open. */
-  announceServing(): void {
-    this.#announce('serving');
   }
 
   async release(): Promise<void> {
@@ -92,7 +84,7 @@ export class FolderLock {
 
   /** Also removes temporary sockets that crashed contenders left. */
   async #take(): Promise<void> {
-    this.#announce('holding');
+    this.announce('holding');
     const leftovers = (await readdir(this.folder)).filter((name) => TEMPORARY_NAME.test(name));
     await Promise.all(leftovers.map((name) => rm(join(this.folder, name), { force: true })));
   }
@@ -105,7 +97,8 @@ export class FolderLock {
     socket.write(this.#states.map((state) => `${state}\n`).join(''));
   }
 
-  #announce(state: LockState): void {
+  /** Tells waiting processes. */
+  announce(state: LockState): void {
     this.#states.push(state);
     for (const socket of this.#watchers) socket.write(`${state}\n`);
   }
@@ -121,19 +114,15 @@ const START_TIMEOUT_MS = 60_000;
 
 /** Another live opener of the folder, in this process or another one, seen through its lock socket. */
 export class LockPeer {
-  readonly #socket: Socket;
   #received = '';
-  #closed = false;
 
   private constructor(
     readonly name: string,
-    socket: Socket,
+    private readonly socket: Socket,
   ) {
-    this.#socket = socket;
     socket.setEncoding('utf8');
     socket.on('data', (text: string) => void (this.#received += text));
     socket.on('error', () => socket.destroy());
-    socket.on('close', () => void (this.#closed = true));
   }
 
   /** Undefined if no process listens on the socket; the socket file of a dead process is removed. */
@@ -159,27 +148,21 @@ export class LockPeer {
   }
 
   get isClosed(): boolean {
-    return this.#closed;
+    return this.socket.closed;
   }
 
   close(): void {
-    this.#socket.destroy();
+    this.socket.destroy();
   }
 
-  #announces(state: LockState, timeoutMs: number, onTimeout: boolean): Promise<boolean> {
-    return new Promise((resolve) => {
-      const settle = (answer: boolean): void => {
-        clearTimeout(timer);
-        this.#socket.off('data', check).off('close', check);
-        resolve(answer);
-      };
-      const check = (): void => {
-        if (this.#received.includes(state)) settle(true);
-        else if (this.#closed) settle(false);
-      };
-      const timer = setTimeout(() => settle(onTimeout), timeoutMs);
-      this.#socket.on('data', check).on('close', check);
-      check();
-    });
+  async #announces(state: LockState, timeoutMs: number, onTimeout: boolean): Promise<boolean> {
+    const signal = AbortSignal.timeout(timeoutMs);
+    while (!this.#received.includes(state)) {
+      if (this.isClosed) return false;
+      if (signal.aborted) return onTimeout;
+      const changes = ['data', 'close'].map((event) => once(this.socket, event, { signal }));
+      await Promise.race(changes).catch(() => undefined);
+    }
+    return true;
   }
 }

@@ -15,13 +15,13 @@ export class ProtocolError extends Error {
 
 export interface Reply {
   /** Everything for the client that sent the batch, without notifications. */
-  readonly bytes: Buffer;
-  readonly notifications: Buffer[];
+  bytes: Buffer;
+  notifications: Buffer[];
   /** Undefined if the reply holds no ReadyForQuery. */
-  readonly status: TransactionStatus | undefined;
-  readonly error: string | undefined;
-  readonly lastTag: string | undefined;
-  readonly firstValue: string | undefined;
+  status?: TransactionStatus;
+  error?: string;
+  lastTag?: string;
+  firstValue?: string | undefined;
 }
 
 export function message(type: string, body: Buffer = Buffer.alloc(0)): Buffer {
@@ -56,7 +56,6 @@ export function stringAt(bytes: Buffer, start: number): { text: string; next: nu
 
 export const query = (sql: string): Buffer => message('Q', strings(sql));
 export const sync = message('S');
-const parameterStatus = (name: string, value: string): Buffer => message('S', strings(name, value));
 const readyForQuery = message('Z', Buffer.from('I'));
 
 /** An ErrorResponse of severity FATAL. */
@@ -66,25 +65,18 @@ export function fatal(code: string, text: string): Buffer {
 
 /** Splits the backend's bytes into the reply for the client and the notifications, and reads what the owner needs. */
 export function readReply(bytes: Buffer): Reply {
-  const notifications: Buffer[] = [];
+  const reply: Reply = { bytes, notifications: [] };
   const forClient: Buffer[] = [];
-  const found: { status?: TransactionStatus; error?: string; lastTag?: string; firstValue?: string } = {};
   for (const part of messagesIn(bytes)) {
     const type = typeOf(part);
-    (type === 'A' ? notifications : forClient).push(part);
-    if (type === 'Z') found.status = String.fromCharCode(part[5] ?? 0) as TransactionStatus;
-    if (type === 'C') found.lastTag = stringAt(part, 5).text;
-    if (type === 'E') found.error ??= errorText(part);
-    if (type === 'D') found.firstValue ??= firstColumn(part);
+    (type === 'A' ? reply.notifications : forClient).push(part);
+    if (type === 'Z') reply.status = String.fromCharCode(part[5] ?? 0) as TransactionStatus;
+    if (type === 'C') reply.lastTag = stringAt(part, 5).text;
+    if (type === 'E') reply.error ??= errorText(part);
+    if (type === 'D') reply.firstValue ??= firstColumn(part);
   }
-  return {
-    bytes: notifications.length === 0 ? bytes : Buffer.concat(forClient),
-    notifications,
-    status: found.status,
-    error: found.error,
-    lastTag: found.lastTag,
-    firstValue: found.firstValue,
-  };
+  if (reply.notifications.length > 0) reply.bytes = Buffer.concat(forClient);
+  return reply;
 }
 
 /** The channel of a NotificationResponse. */
@@ -124,7 +116,9 @@ export function parseStartupPacket(packet: Buffer): StartupPacket {
   if (code === SSL_REQUEST || code === GSS_REQUEST) return { kind: 'encrypt' };
   if (code === CANCEL_REQUEST) return { kind: 'cancel' };
   if (code !== PROTOCOL_3_0) throw new ProtocolError('0A000', 'only protocol version 3.0 is supported');
-  return { kind: 'start', searchPath: searchPathIn(parametersIn(packet).get('options') ?? '') };
+  const texts = packet.toString('utf8', 8).split('\0');
+  const options = texts.find((_, index) => index % 2 === 1 && texts[index - 1] === 'options');
+  return { kind: 'start', searchPath: searchPathIn(options ?? '') };
 }
 
 /** Accepts the client without a password: the socket is accessible to its own user only. */
@@ -139,16 +133,9 @@ export function startupReply(serverVersion: string, processId: number): Buffer {
     standard_conforming_strings: 'on',
   };
   const authenticationOk = message('R', int32(0));
-  const statuses = Object.entries(parameters).map(([name, value]) => parameterStatus(name, value));
+  const statuses = Object.entries(parameters).map((parameter) => message('S', strings(...parameter)));
   const keyData = message('K', Buffer.concat([int32(processId), int32(0)]));
   return Buffer.concat([authenticationOk, ...statuses, keyData, readyForQuery]);
-}
-
-function parametersIn(packet: Buffer): Map<string, string> {
-  const texts = packet.toString('utf8', 8).split('\0');
-  const parameters = new Map<string, string>();
-  for (let i = 0; i + 1 < texts.length && texts[i]; i += 2) parameters.set(texts[i] ?? '', texts[i + 1] ?? '');
-  return parameters;
 }
 
 /** Refuses every other setting: connections share one session, which would keep it for all of them. */
@@ -164,12 +151,6 @@ function searchPathIn(options: string): string | undefined {
 
 /** Accepts `-c name=value`, `-cname=value` and `--name=value`; a backslash escapes a space, as in PostgreSQL. */
 function settingsIn(options: string): string[] {
-  const args = (options.match(/(?:\\[^]|[^\s\\])+/g) ?? []).map((arg) => arg.replace(/\\([^])/g, '$1'));
-  const settings: string[] = [];
-  for (let i = 0; i < args.length; i++) {
-    const arg = args[i] ?? '';
-    if (arg === '-c') settings.push(args[++i] ?? '');
-    else settings.push(arg.replace(/^(-c|--)/, ''));
-  }
-  return settings;
+  const args = options.match(/(?:-c\s+)?(?:\\[^]|[^\s\\])+/g) ?? [];
+  return args.map((arg) => arg.replace(/^(?:-c\s*|--)/, '').replace(/\\([^])/g, '$1'));
 }

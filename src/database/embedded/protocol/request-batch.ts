@@ -57,12 +57,11 @@ const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 
 /** Splits a byte stream into whole messages. It reads only on demand, which applies backpressure to the client. */
 export class MessageReader {
-  readonly #chunks: AsyncIterator<Buffer>;
-  #parts: Buffer[] = [];
-  #length = 0;
+  readonly #chunks: AsyncIterator<Buffer, undefined>;
+  #unread: Buffer = Buffer.alloc(0);
 
   constructor(stream: Readable) {
-    this.#chunks = stream.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
+    this.#chunks = stream.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer, undefined>;
   }
 
   /** A startup, encryption or cancel request; undefined at the end of the stream. */
@@ -84,34 +83,24 @@ export class MessageReader {
     return this.#take(1 + length);
   }
 
+  /** All unread bytes, at least `length`; undefined if the stream ends before. */
   async #peek(length: number): Promise<Buffer | undefined> {
-    while (this.#length < length) {
-      const chunk = await this.#nextChunk();
-      if (!chunk) return undefined;
-      this.#parts.push(chunk);
-      this.#length += chunk.length;
+    const parts = [this.#unread];
+    for (let size = this.#unread.length; size < length;) {
+      // A broken stream counts as ended.
+      const { value } = await this.#chunks.next().catch(() => ({ value: undefined }));
+      if (!value) return undefined;
+      parts.push(value);
+      size += value.length;
     }
-    const [first] = this.#parts;
-    if (!first || first.length < length) this.#parts = [Buffer.concat(this.#parts)];
-    return this.#parts[0];
+    if (parts.length > 1) this.#unread = Buffer.concat(parts);
+    return this.#unread;
   }
 
   async #take(length: number): Promise<Buffer | undefined> {
     const bytes = await this.#peek(length);
-    if (!bytes) return undefined;
-    this.#parts[0] = bytes.subarray(length);
-    this.#length -= length;
-    if (bytes.length === length) this.#parts.shift();
-    return bytes.subarray(0, length);
-  }
-
-  async #nextChunk(): Promise<Buffer | undefined> {
-    try {
-      const { done, value } = await this.#chunks.next();
-      return done ? undefined : value;
-    } catch {
-      return undefined; // A broken stream counts as ended.
-    }
+    if (bytes) this.#unread = bytes.subarray(length);
+    return bytes?.subarray(0, length);
   }
 }
 

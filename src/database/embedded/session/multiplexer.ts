@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { type Duplex, duplexPair } from 'node:stream';
-import { setTimeout } from 'node:timers/promises';
 import type { PGlite } from '@electric-sql/pglite';
 import { Connection, type Shared } from './connection.js';
 import { Session, SessionQueue } from './session.js';
@@ -55,11 +54,8 @@ export class Multiplexer {
 
   /** Gives clients up to CLOSE_GRACE_MS to read their last message. */
   async destroyStreams(): Promise<void> {
-    const timer = new AbortController();
-    const closed = [...this.#streams].map((stream) => once(stream, 'close'));
-    const grace = setTimeout(CLOSE_GRACE_MS, undefined, { signal: timer.signal }).catch(() => undefined);
-    await Promise.race([Promise.allSettled(closed), grace]);
-    timer.abort();
+    const signal = AbortSignal.timeout(CLOSE_GRACE_MS);
+    await Promise.allSettled([...this.#streams].map((stream) => once(stream, 'close', { signal })));
     for (const stream of this.#streams) stream.destroy();
   }
 }

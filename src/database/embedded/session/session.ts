@@ -48,16 +48,11 @@ export class Session {
   }
 }
 
-interface Waiter<Client> {
-  readonly client: Client;
-  readonly start: () => void;
-}
-
 /** Grants the one database session to one client at a time, first come, first served. */
 export class SessionQueue<Client> {
   #holder: Client | undefined;
   #isIdle = false;
-  #waiters: Waiter<Client>[] = [];
+  #waiters: { client: Client; start: () => void }[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   /** `onIdleTimeout` is called for a holder that was idle for `idleTimeoutMs` while others waited. */
