@@ -94,30 +94,30 @@ const NOWHERE: DatabaseLocation = { kind: 'postgres', url: new URL('postgres://n
 
 /** Checks what concerns several options, and combines them. */
 export function combined(reader: OptionReader<typeof OPTIONS>, actor: Actor, exposed: string | null): ResolvedOptions {
-  const { dataSource, databaseUrl, joinDatabase, queueUrl, internalUser, internalPassword, ...others } = reader.values;
-  const { timeoutMs, retryEveryMs, minIntervalMs, maxAttempts, smtpUrl, smtpFrom, ...more } = others;
-  const { accessTokenMs, refreshTokenMs, ...same } = more;
+  const { values } = reader;
+  const { environment, dataSource, databaseUrl, queueUrl, internalUser, internalPassword, smtpUrl, smtpFrom } = values;
+  const { timeoutMs, retryEveryMs, minIntervalMs, maxAttempts } = values;
   if (exposed !== null && !reader.isGiven('masterKeys')) reader.missing('masterKeys', exposed);
   const database = dataSource ? ({ kind: 'host', dataSource } as const) : (databaseUrl ?? NOWHERE);
   const type = dataSource ? dataSource.options.type : database.kind;
   const needsServer = type !== 'embedded' && (queueUrl === 'embedded' || type !== 'postgres');
   if (needsServer && (queueUrl === 'embedded' || !reader.isGiven('queueUrl'))) reader.missing('queueUrl');
   return {
-    ...same,
+    ...values,
     names: reader.names,
     actor,
-    database: database.kind === 'embedded' ? { ...database, join: joinDatabase } : database,
+    database: database.kind === 'embedded' ? { ...database, join: values.joinDatabase } : database,
     queue: queueUrl && queueUrl !== 'embedded' ? queueUrl : { kind: 'database' },
-    queuePrefix: same.queuePrefix ?? `usher-${same.environment}`,
+    queuePrefix: values.queuePrefix ?? `usher-${environment}`,
     internal: internalUser && internalPassword ? { user: internalUser, password: internalPassword } : null,
     retry: { timeoutMs, retryEveryMs, minIntervalMs, maxAttempts },
     contactMessages:
       smtpUrl && smtpFrom
         ? { kind: 'smtp', url: smtpUrl, from: smtpFrom }
-        : same.environment === 'sandbox'
+        : environment === 'sandbox'
           ? { kind: 'file' }
           : null,
-    accessTokenSeconds: Math.floor(accessTokenMs / 1_000),
-    refreshTokenSeconds: Math.floor(refreshTokenMs / 1_000),
+    accessTokenSeconds: Math.floor(values.accessTokenMs / 1_000),
+    refreshTokenSeconds: Math.floor(values.refreshTokenMs / 1_000),
   };
 }

@@ -11,33 +11,21 @@ const logger = new Logger('database');
 /** Usher's migrations, for the `migrations` of an application's own `DataSource`. None of them sets `transaction`. */
 export const usherMigrations = [Initial1767225600000];
 
-/** TypeORM's name of the table, where the data source has no other. */
-const DEFAULT_MIGRATIONS_TABLE = 'migrations';
-
 /** Names of Usher's migrations that the database does not have yet. It is read from the primary, and never written to. */
 export async function pendingMigrations(dataSource: DataSource): Promise<string[]> {
-  const known = usherMigrations.map(({ name }) => name);
-  const done = await migrationsDone(dataSource);
-  return known.filter((name) => !done.includes(name));
-}
-
-async function migrationsDone(dataSource: DataSource): Promise<string[]> {
-  const {
-    database,
-    schema,
-    migrationsTableName = DEFAULT_MIGRATIONS_TABLE,
-  } = dataSource.options as {
-    database?: string;
-    schema?: string;
-    migrationsTableName?: string;
-  };
-  const path = dataSource.driver.buildTableName(migrationsTableName, schema, database);
+  const { driver, options } = dataSource;
+  // The default is TypeORM's own.
+  const { migrationsTableName = 'migrations' } = options;
+  const { database, schema } = options as { database?: string; schema?: string };
+  const path = driver.buildTableName(migrationsTableName, schema, database);
   const runner = dataSource.createQueryRunner('master');
   try {
-    if (!(await runner.hasTable(path))) return [];
-    const table = path.split('.').map((part) => dataSource.driver.escape(part));
-    const rows = (await runner.query(`SELECT name FROM ${table.join('.')}`)) as { name: string }[];
-    return rows.map(({ name }) => name);
+    const table = path.split('.').map((part) => driver.escape(part));
+    const rows: { name: string }[] = (await runner.hasTable(path))
+      ? await runner.query(`SELECT name FROM ${table.join('.')}`)
+      : [];
+    const done = rows.map(({ name }) => name);
+    return usherMigrations.map(({ name }) => name).filter((name) => !done.includes(name));
   } finally {
     await runner.release();
   }
@@ -72,10 +60,9 @@ export async function runMigrations(dataSource: DataSource, onWait: () => void):
   const runner = dataSource.createQueryRunner('master');
   try {
     await lockMigrations(runner, onWait);
-    const pending = await new MigrationExecutor(dataSource, runner).getPendingMigrations();
     await runner.query(dialectOf(dataSource).limitWaiting(TABLE_LOCK_SECONDS));
-    await new MigrationExecutor(dataSource, runner).executePendingMigrations();
-    return pending.map(({ name }) => name);
+    const executed = await new MigrationExecutor(dataSource, runner).executePendingMigrations();
+    return executed.map(({ name }) => name);
   } finally {
     await runner.release();
   }

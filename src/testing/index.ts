@@ -49,10 +49,7 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
   @OnOrderCompleted()
   async noteCompletion({ order, clientId, notifyUrl, manager }: OrderCompleted): Promise<void> {
     const data = { ...order };
-    await this.notify(
-      { referenceId: order.key, clientId, data, ...(notifyUrl !== null && { notifyUrl }) },
-      { manager },
-    );
+    await this.notify({ referenceId: order.key, clientId, data, notifyUrl: notifyUrl ?? undefined }, { manager });
   }
 
   /** Newest first. */

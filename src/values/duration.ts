@@ -15,8 +15,6 @@ export function durationText(ms: number): string {
   return `${ms / size}${unit}`;
 }
 
-const UNIT_SECONDS = { s: 1, m: 60, h: 3_600 };
-
 /** At most `count` in each window of `seconds`. */
 export interface Rate {
   count: number;
@@ -26,5 +24,5 @@ export interface Rate {
 /** Parses `20/s`, `600/m` or `5/h`; null for other text. */
 export function parseRate(text: string): Rate | null {
   const match = /^([1-9]\d{0,8})\/(s|m|h)$/.exec(text);
-  return match && { count: Number(match[1]), seconds: UNIT_SECONDS[match[2] as keyof typeof UNIT_SECONDS] };
+  return match && { count: Number(match[1]), seconds: UNIT_MS[match[2] as keyof typeof UNIT_MS] / 1_000 };
 }

@@ -19,21 +19,6 @@ export const socketHost = ({ hostname }: Pick<URL, 'hostname'>): string => hostn
 /** The host of a Notify URL, with the port if it has one. */
 export const hostOf = (notifyUrl: string): string => new URL(notifyUrl).host;
 
-export type AddressKind =
-  | 'public'
-  | 'private'
-  | 'shared'
-  | 'loopback'
-  | 'benchmarking'
-  | 'link-local'
-  | 'metadata'
-  | 'unspecified'
-  | 'multicast'
-  | 'documentation'
-  | 'reserved'
-  | 'tunnel'
-  | 'invalid';
-
 export interface NotifyUrlPolicy {
   allowPrivateHosts: boolean;
   httpsOnly: boolean;
@@ -47,7 +32,7 @@ export class NotifyUrlError extends Error {
 export const NOTIFY_URL_MAX_LENGTH = 2048;
 
 // From IANA's special-purpose registries and the documentation of cloud metadata services. The first match counts.
-const RANGES: readonly (readonly [AddressKind, readonly string[]])[] = [
+const RANGES = [
   ['metadata', ['169.254.169.254/32', '100.100.100.200/32', '192.0.0.192/32', '168.63.129.16/32']],
   ['metadata', ['fd00:ec2::/32', 'fd20:ce::254/128', 'fd00:42::42/128', 'fd00:c1::a9fe:a9fe/128']],
   ['loopback', ['127.0.0.0/8', '::1/128']],
@@ -61,7 +46,9 @@ const RANGES: readonly (readonly [AddressKind, readonly string[]])[] = [
   ['tunnel', ['2002::/16', '2001::/32', '64:ff9b:1::/48', '192.88.99.0/24']],
   ['reserved', ['192.0.0.0/24', '240.0.0.0/4', '2001::/23']],
   ['public', ['0.0.0.0/0', '2000::/3']],
-];
+] as const;
+
+export type AddressKind = (typeof RANGES)[number][0] | 'invalid';
 
 // The kinds that the setting for private hosts allows. Tunnels are not included, because their destination is unknown.
 const PRIVATE_HOST_KINDS: ReadonlySet<AddressKind> = new Set(['private', 'shared', 'loopback', 'benchmarking']);
