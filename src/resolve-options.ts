@@ -4,7 +4,7 @@ import { type LibraryValues, OPTIONS } from './options/option-table.js';
 import type { DatabaseLocation, ResolvedOptions, UsherOptions } from './usher.options.js';
 import { type Actor, HOST } from './values/actor.js';
 import type { ContactMessenger } from './values/contact-messenger.js';
-import { nearestName } from './values/spelling.js';
+import { remedyFor } from './values/spelling.js';
 import { StartUpError } from './values/start-up-error.js';
 
 /** All faults of the options at once, one line each. */
@@ -21,7 +21,6 @@ export class UsherOptionsError extends StartUpError {
 export function resolveOptions(options: UsherOptions): ResolvedOptions {
   const reader = new OptionReader(OPTIONS, {
     isText: false,
-    nameOf: pathOf,
     valueOf: (option) =>
       pathOf(option)
         .split('.')
@@ -66,7 +65,7 @@ function nameFaults(given: unknown, path: string): string[] {
     return [`${path.slice(0, -1) || 'options'}=${shown(given)} is invalid; use an object with ${known.join(', ')}`];
   const unknown = Object.keys(given).filter((name) => !known.includes(name));
   return [
-    ...unknown.map((name) => misspelt(path, name, known)),
+    ...unknown.map((name) => `${path}${name} is not a setting; ${remedyFor(name, known, path)}`),
     ...known.flatMap((name) => {
       const value = given[name];
       const isValue = value === undefined || PATHS.includes(path + name);
@@ -74,12 +73,6 @@ function nameFaults(given: unknown, path: string): string[] {
       return isValue || isSender ? [] : nameFaults(value, `${path}${name}.`);
     }),
   ];
-}
-
-function misspelt(path: string, name: string, known: string[]): string {
-  const nearest = nearestName(name, known);
-  const remedy = nearest === null ? `use one of ${known.join(', ')}` : `did you mean ${path}${nearest}?`;
-  return `${path}${name} is not a setting; ${remedy}`;
 }
 
 /** Why the defaults of a local sandbox do not apply; null: they do. */

@@ -54,7 +54,7 @@ export async function retryDeadlocks<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
-      if (tried >= MAX_TRIES || !isDeadlock(error)) throw error;
+      if (tried >= MAX_TRIES || !DEADLOCK_CODES.includes(codeOf(error))) throw error;
       // Without a random pause the same transactions would deadlock again.
       await pause(Math.random() * PAUSE_MS * 2 ** tried);
     }
@@ -92,8 +92,6 @@ export function joinTransaction<T>(
     throw new Error('the entity manager has no open transaction; pass one of an open transaction, or none');
   return work(manager);
 }
-
-const isDeadlock = (error: unknown): boolean => DEADLOCK_CODES.includes(codeOf(error));
 
 /** Whether the error says that a row with this key already exists. */
 export const isDuplicate = (error: unknown): boolean => ['ER_DUP_ENTRY', '23505'].includes(String(codeOf(error)));

@@ -43,8 +43,6 @@ const SHARES_TRANSACTION = 'usher:shares-transaction';
  */
 export const SharesTransaction = (): MethodDecorator => SetMetadata(SHARES_TRANSACTION, true);
 
-export const sharesTransaction = (listener: object): boolean => Reflect.hasMetadata(SHARES_TRANSACTION, listener);
-
 /** The final statuses of a webhook (specification 3). */
 export type FinalStatus = 'SUCCESS' | 'FAILED';
 
@@ -89,7 +87,8 @@ interface Subscription {
 @Injectable()
 export class UsherEmitter extends EventEmitter2 implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('Event');
-  private readonly methods: { event: string | symbol; method: object }[] = [];
+  /** Events with a listener that {@link SharesTransaction} does not mark. */
+  private readonly unshared = new Set<string | symbol>();
   private isSubscribed = false;
 
   constructor(
@@ -128,14 +127,14 @@ export class UsherEmitter extends EventEmitter2 implements OnApplicationBootstra
         const listener = ((...values) => this.call(wrapper, name, values, options)) as ListenerFn;
         if (options.prependListener) this.prependListener(event, listener);
         else this.on(event, listener);
-        this.methods.push({ event, method });
+        if (!Reflect.hasMetadata(SHARES_TRANSACTION, method)) this.unshared.add(event);
       }
     }
   }
 
-  /** The methods that listen to an event. A decorator's metadata is on them. */
-  methodsOf(event: string): object[] {
-    return this.methods.filter((one) => one.event === event).map(({ method }) => method);
+  /** Whether {@link SharesTransaction} marks all listeners of an event. */
+  mayShareTransaction(event: string): boolean {
+    return !this.unshared.has(event);
   }
 
   /** Calls the listeners at the same time, waits until all have ended, then rejects if one of them did. */

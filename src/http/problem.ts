@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, HttpException, SetMetadata } from '@nestjs/common';
 import type { z } from 'zod';
-import { nearestName } from '../values/spelling.js';
+import { remedyFor } from '../values/spelling.js';
 
 const RETRY_AFTER_SECONDS = '5';
 
@@ -116,9 +116,7 @@ function fieldErrors(issue: z.core.$ZodIssue, input: unknown, schema: z.ZodType,
     return [fieldError(place, path, messageOf(message, valueAt(input, path), path))];
   const what = place === 'query' ? 'parameter' : 'field';
   return issue.keys.map((key) => {
-    const known = knownFields(schema);
-    const nearest = nearestName(key, known);
-    const remedy = nearest ? `did you mean ${nearest}?` : `use one of ${known.join(', ')}`;
+    const remedy = remedyFor(key, knownFields(schema));
     return fieldError(place, [...path, key], `is not a known ${what}; ${remedy}`);
   });
 }

@@ -4,8 +4,6 @@ import { Fault, type Option, type Options, type OptionValues } from './option-ki
 export interface OptionSource {
   /** Whether the values are texts of the environment. */
   isText: boolean;
-  /** What messages call the option. */
-  nameOf(option: Option): string;
   /** Undefined: it is not given. */
   valueOf(option: Option, report: (fault: string) => void): unknown;
 }
@@ -25,7 +23,7 @@ export class OptionReader<T extends Options> {
   ) {
     const each = (make: (key: string, option: Option) => unknown): never =>
       Object.fromEntries(Object.entries(options).map(([key, option]) => [key, make(key, option)])) as never;
-    this.names = each((_, option) => source.nameOf(option));
+    this.names = each((_, { variable, option }) => String(source.isText ? variable : option));
     this.values = each((key, option) => this.read(key, option, source));
   }
 

@@ -5,12 +5,14 @@ import { Fault, type Kind, text } from './option-kinds.js';
 
 /** The kind of server that a URL names, by its scheme. */
 const POSTGRES = { 'postgres:': 'postgres', 'postgresql:': 'postgres' } as const;
-const REDIS = {
+const QUEUE_SERVERS = {
+  ...POSTGRES,
   'redis:': 'redis',
   'rediss:': 'redis',
   'redis+sentinel:': 'redis',
   'rediss+sentinel:': 'redis',
 } as const;
+const DATABASE_SERVERS = { ...POSTGRES, 'mysql:': 'mysql', 'mariadb:': 'mysql' } as const;
 
 /** Where in a faulty URL the password stands cannot be known, so no message shows any part of it. */
 const url = <T>(wanted: string, parse: (text: string) => T | null): Kind<T> => ({
@@ -34,8 +36,7 @@ export const databaseUrl = url<DatabaseAddress | null>(
     const embedded = { kind: 'embedded', folder: resolve(folder ?? ''), join: false } as const;
     if (folder === '') throw new Fault(' has no folder; use embedded:./data', embedded);
     if (folder !== undefined) return embedded;
-    const schemes = { 'mysql:': 'mysql', 'mariadb:': 'mysql', ...POSTGRES } as const;
-    const server = located(value, schemes, connectionUrlFault);
+    const server = located(value, DATABASE_SERVERS, connectionUrlFault);
     if (server && server.url.pathname.length < 2)
       throw new Fault(' has no database name; add one at its end, like /usher');
     return server;
@@ -45,8 +46,7 @@ export const databaseUrl = url<DatabaseAddress | null>(
 /** `embedded:` is the embedded database. */
 export const queueUrl = url(
   'a URL like redis://host:6379, rediss://…, redis+sentinel://host:26379,host:26379/name or postgres://…',
-  (value) =>
-    value.startsWith('embedded:') ? 'embedded' : located(value, { ...REDIS, ...POSTGRES }, connectionUrlFault),
+  (value) => (value.startsWith('embedded:') ? 'embedded' : located(value, QUEUE_SERVERS, connectionUrlFault)),
 );
 
 /** The forward proxy for deliveries, with its credentials. */

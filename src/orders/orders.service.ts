@@ -55,13 +55,10 @@ export class OrdersService {
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {
     this.orders = dataSource.getRepository(MovieOrder);
-    this.inserts = new Batcher(
-      async (orders) => {
-        await retryDeadlocks(() => insertRows(dataSource, MovieOrder, orders));
-        return orders.map(() => undefined);
-      },
-      { maxRunning: MAX_RUNNING },
-    );
+    this.inserts = new Batcher(async (orders) => {
+      await retryDeadlocks(() => insertRows(dataSource, MovieOrder, orders));
+      return orders.map(() => undefined);
+    }, MAX_RUNNING);
   }
 
   /**

@@ -77,26 +77,37 @@ async function openRedis({ queuePrefix }: ResolvedOptions, redis: RedisServer): 
     connectRedis(redis, FAIL_FAST),
     connectRedis(redis, WAIT_FOR_RECONNECT),
   ]);
-  // The probe writes, because a Redis whose memory is full still answers reads.
-  const probe = () => producer.set(`${queuePrefix}:probe`, '', 'PX', PROBE_KEY_LIFETIME_MS);
-  const close = async (): Promise<void> => [producer, worker].forEach((connection) => connection.disconnect());
-  return { producer, worker, redis, probe, close };
+  return {
+    producer,
+    worker,
+    redis,
+    // It writes, because a Redis whose memory is full still answers reads.
+    probe: () => producer.set(`${queuePrefix}:probe`, '', 'PX', PROBE_KEY_LIFETIME_MS),
+    close: async () => [producer, worker].forEach((connection) => connection.disconnect()),
+  };
 }
 
 /** For a process that adds no jobs. BullMQ's queues are made with a closed connection, so they reject every job. */
 function noQueue(): QueueConnections {
   const closed = new Redis({ lazyConnect: true, retryStrategy: null });
   closed.disconnect();
-  const probe = () => Promise.reject(new Error('this process has no queue'));
-  return { producer: closed, worker: closed, redis: null, probe, close: () => Promise.resolve() };
+  return {
+    producer: closed,
+    worker: closed,
+    redis: null,
+    probe: () => Promise.reject(new Error('this process has no queue')),
+    close: () => Promise.resolve(),
+  };
 }
 
 /** Creates or updates the queue's tables on Postgres; Redis needs none. Returns whether there was anything to do. */
 export function migrateQueue(config: ResolvedOptions, embedded: EmbeddedPostgres | null): Promise<boolean> {
   return withPostgres(config, embedded, async (client) => {
-    const isMissing = await lacksTables(client, config);
-    if (isMissing) await createTables(client, config);
-    return isMissing;
+    if (!(await lacksTables(client, config))) return false;
+    const schema = postgresSchema(config.queuePrefix);
+    await runMigrations(client, schema);
+    if (needsLimitTable(config)) await createLimitTable(client, schema);
+    return true;
   });
 }
 
@@ -126,12 +137,6 @@ async function lacksTables(client: PoolClient, config: ResolvedOptions): Promise
   return needsLimitTable(config) && !(await hasLimitTable(client, schema));
 }
 
-async function createTables(client: PoolClient, config: ResolvedOptions): Promise<void> {
-  const schema = postgresSchema(config.queuePrefix);
-  await runMigrations(client, schema);
-  if (needsLimitTable(config)) await createLimitTable(client, schema);
-}
-
 /** Beside an embedded queue the limits count in memory. */
 const needsLimitTable = ({ database, queue }: ResolvedOptions): boolean =>
   database.kind !== 'embedded' || queue.kind === 'postgres';
@@ -159,11 +164,14 @@ async function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | n
   const failFast = { connectionTimeoutMillis: FAIL_FAST_MS, query_timeout: FAIL_FAST_MS };
   const producer = renewedPool(pg, { ...options, ...failFast, max: PRODUCER_POOL }, (error) => error);
   const worker = renewedPool(pg, { ...options, max: WORKER_POOL }, asRefused);
-  const probe = () => producer.query('SELECT 1');
-  // Nest 11 runs the shutdown hooks again when an application is closed twice.
-  const close = async (): Promise<void> =>
-    void (await Promise.all([producer, worker].map((pool) => pool.ending || pool.end())));
-  return { producer, worker, redis: null, probe, close };
+  return {
+    producer,
+    worker,
+    redis: null,
+    probe: () => producer.query('SELECT 1'),
+    // Nest 11 runs the shutdown hooks again when an application is closed twice.
+    close: async () => void (await Promise.all([producer, worker].map((pool) => pool.ending || pool.end()))),
+  };
 }
 
 const remedyOf = ({ database }: ResolvedOptions): string =>

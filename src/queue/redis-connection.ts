@@ -23,17 +23,16 @@ export const FAIL_FAST: RedisOptions = {
   // Replaces a connection whose server vanished without closing it.
   socketTimeout: 2 * FAIL_FAST_MS,
   maxRetriesPerRequest: 1,
-  reconnectOnError: leaveReplica(RESEND),
 };
 /** For workers: commands wait until the connection is back. */
 export const WAIT_FOR_RECONNECT: RedisOptions = {
   maxRetriesPerRequest: null,
   socketTimeout: SOCKET_TIMEOUT_MS,
-  reconnectOnError: leaveReplica(RESEND),
 };
 
 /** Returns when Redis answers, or after the first failed attempt, and then reconnects. The caller closes it. */
-export async function connectRedis({ url, isCluster }: RedisServer, behaviour: RedisOptions): Promise<Redis | Cluster> {
+export async function connectRedis({ url, isCluster }: RedisServer, options: RedisOptions): Promise<Redis | Cluster> {
+  const behaviour = { reconnectOnError: leaveReplica(RESEND), ...options };
   const redis = isCluster
     ? clusterOf(url, behaviour)
     : new SingleConnection({

@@ -14,7 +14,6 @@ const KEEP_FINISHED = { count: 20 };
  * the job id removes duplicates. The schedule itself is not stored in the queue, so it cannot be lost there.
  */
 export class RunQueue {
-  private readonly logger: Logger;
   private timer: NodeJS.Timeout | undefined;
 
   /** `name` is how the log calls a run. */
@@ -22,9 +21,7 @@ export class RunQueue {
     private readonly queue: Queue<RunJob>,
     private readonly everyMs: number,
     private readonly name: string,
-  ) {
-    this.logger = new Logger(name);
-  }
+  ) {}
 
   /** Adds the job of every run from now on. */
   start(): void {
@@ -35,7 +32,7 @@ export class RunQueue {
     this.timer = setTimeout(() => {
       this.start();
       this.queue.add('run', { run }, options).catch((error: unknown) => {
-        this.logger.warn(`one ${this.name} was skipped: ${(error as Error).message}`);
+        new Logger(this.name).warn(`one ${this.name} was skipped: ${(error as Error).message}`);
       });
     }, startsAt - now);
   }

@@ -27,15 +27,16 @@ interface Running {
  */
 @Injectable()
 export class Workers implements BeforeApplicationShutdown {
-  /** False in a process that only records; it starts no worker. */
-  readonly areEnabled: boolean;
   readonly all: Running[] = [];
 
   constructor(
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
     @Inject(QUEUE_CONNECTIONS) private readonly connections: QueueConnections,
-  ) {
-    this.areEnabled = options.deliver;
+  ) {}
+
+  /** False in a process that only records; it starts no worker. */
+  get areEnabled(): boolean {
+    return this.options.deliver;
   }
 
   /**
@@ -82,16 +83,14 @@ export class Workers implements BeforeApplicationShutdown {
    * reachable: Worker.close() never ends while Redis is away.
    */
   private async close({ worker, jobs }: Running): Promise<void> {
+    const isQueueReachable = (): Promise<boolean> =>
+      this.connections.probe().then(
+        () => true,
+        () => false,
+      );
     let isClosed = false;
     const closing = worker.close().finally(() => (isClosed = true));
     while (jobs.size > 0) await Promise.allSettled(jobs);
-    while (!isClosed && (await this.isQueueReachable())) await Promise.race([closing, pause(PROBE_EVERY_MS)]);
-  }
-
-  private isQueueReachable(): Promise<boolean> {
-    return this.connections.probe().then(
-      () => true,
-      () => false,
-    );
+    while (!isClosed && (await isQueueReachable())) await Promise.race([closing, pause(PROBE_EVERY_MS)]);
   }
 }

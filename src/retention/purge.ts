@@ -66,7 +66,8 @@ export class Purge {
     for (let from = 0; !signal?.aborted;) {
       const { keys, last } = await inTransaction(this.dataSource, async (manager) => {
         const expired = await lockBatch(manager, rows, from, until);
-        if (expired.keys.length > 0) await erase(manager, rows, expired.keys);
+        if (expired.keys.length > 0)
+          await (rows.erase?.(manager, expired.keys) ?? deleteRows(manager, rows.entity, expired.keys));
         return expired;
       });
       yield keys.length;
@@ -76,9 +77,6 @@ export class Purge {
     }
   }
 }
-
-const erase = (manager: EntityManager, rows: ExpiringRows, keys: ExpiredKey[]): Promise<void> =>
-  rows.erase ? rows.erase(manager, keys) : deleteRows(manager, rows.entity, keys);
 
 /** The keys of a batch, and the moment of its last row. */
 async function lockBatch(manager: EntityManager, rows: ExpiringRows, from: number, until: number) {

@@ -15,12 +15,14 @@ import {
   type Tracer,
 } from '@opentelemetry/api';
 import { VERSION } from '../values/version.js';
-import type { SpanKind as BullSpanKind, Telemetry } from 'bullmq';
+import type { Telemetry } from 'bullmq';
 
 const NAME = 'usher';
 
-/** Stands in for a span where nothing is traced. It ignores everything. */
-const NO_SPAN: Span = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
+/** Stands in for a span, also one of BullMQ, where nothing is traced. It ignores everything. */
+const NO_SPAN = Object.assign(trace.wrapSpanContext(INVALID_SPAN_CONTEXT), {
+  setSpanOnContext: (of: Context): Context => of,
+});
 
 /** Whether an OpenTelemetry SDK runs in this process: the server's, or that of the application around Usher. */
 export function isTracing(): boolean {
@@ -79,17 +81,21 @@ const ORIGIN = createContextKey('the trace of the job that is processed');
  */
 export const telemetryOption = (): { telemetry?: Telemetry<Context> } => (isTracing() ? { telemetry: TELEMETRY } : {});
 
-const NO_QUEUE_SPAN = Object.assign(trace.wrapSpanContext(INVALID_SPAN_CONTEXT), {
-  setSpanOnContext: (of: Context): Context => of,
-});
-
 const TELEMETRY: Telemetry<Context> = {
   tracer: {
     startSpan: (name, options, parent = context.active()) => {
-      const kind = options?.kind;
-      if (kind === undefined || !isJob(kind) || !trace.getSpan(parent)) return NO_QUEUE_SPAN;
-      const span = tracer().startSpan(name, { kind: kindOf(kind) }, parent);
-      return Object.assign(span, { setSpanOnContext: (of: Context) => activeIn(of, span, kind) });
+      // BullMQ's values are those of OpenTelemetry, but its type is another one.
+      const kind = options?.kind as number | undefined;
+      const isProducer = kind === SpanKind.PRODUCER;
+      if ((!isProducer && kind !== SpanKind.CONSUMER) || !trace.getSpan(parent)) return NO_SPAN;
+      const span = tracer().startSpan(name, { kind }, parent);
+      return Object.assign(span, {
+        setSpanOnContext: (of: Context) => {
+          const active = trace.setSpan(of, span);
+          // What is added inside a producer's span belongs to that span, not to the job that is being processed.
+          return isProducer ? active.deleteValue(ORIGIN) : active;
+        },
+      });
     },
   },
   contextManager: {
@@ -98,32 +104,19 @@ const TELEMETRY: Telemetry<Context> = {
     root: () => ROOT_CONTEXT,
     // All attempts of a job are children of what added it. BullMQ would make each a child of the one before.
     getMetadata: (of: Context) => (of.getValue(ORIGIN) as string | undefined) ?? metadataOf(of),
-    fromMetadata: (active: Context, metadata) => contextOf(active, metadata),
+    // What is stored in a job can be edited on the dashboard, so it may be anything.
+    fromMetadata: (active: Context, metadata) => {
+      try {
+        return propagation.extract(ROOT_CONTEXT, JSON.parse(metadata) as object).setValue(ORIGIN, metadata);
+      } catch {
+        return active;
+      }
+    },
   },
 };
-
-/** BullMQ's values are those of OpenTelemetry, but its type is another one. */
-const kindOf = (kind: BullSpanKind): SpanKind => kind as number;
-
-const isJob = (kind: BullSpanKind): boolean => [SpanKind.PRODUCER, SpanKind.CONSUMER].includes(kindOf(kind));
-
-/** What is added inside a producer's span belongs to that span, not to the job that is being processed. */
-function activeIn(of: Context, span: Span, kind: BullSpanKind): Context {
-  const active = trace.setSpan(of, span);
-  return kindOf(kind) === SpanKind.PRODUCER ? active.deleteValue(ORIGIN) : active;
-}
 
 /** '' without a span, so that BullMQ stores nothing. */
 function metadataOf(of: Context): string {
   const headers = traceHeaders(of);
   return Object.keys(headers).length === 0 ? '' : JSON.stringify(headers);
-}
-
-/** The context of a job. What is stored in it can be edited on the dashboard, so it may be anything. */
-function contextOf(active: Context, metadata: string): Context {
-  try {
-    return propagation.extract(ROOT_CONTEXT, JSON.parse(metadata) as object).setValue(ORIGIN, metadata);
-  } catch {
-    return active;
-  }
 }

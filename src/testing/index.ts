@@ -39,7 +39,8 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
     const checked = validated(NotifyRequest, request);
     this.requests.push(checked);
     const live = this.liveOf(checked.referenceId);
-    const webhook = live ?? this.add(checked, null);
+    const { referenceId, clientId, ownerId = null, notifyUrl = 'https://registered.example/notify' } = checked;
+    const webhook = live ?? this.add({ referenceId, clientId, ownerId, notifyUrl, resendOf: null });
     const undo = (): void => this.rollBack(checked, live ? null : webhook);
     if (manager && this.afterCommit) this.afterCommit.do(manager, () => undefined, undo);
     return { webhook, isNew: !live };
@@ -78,11 +79,7 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
     if (failed.status !== 'FAILED') throw notFailed(failed);
     const live = this.liveOf(failed.referenceId);
     if (live) throw conflict(`webhook ${live.id} of the same reference is already ${live.status}`);
-    const { referenceId, clientId, ownerId, notifyUrl } = failed;
-    return this.add(
-      { referenceId, clientId, ownerId: ownerId ?? undefined, notifyUrl: notifyUrl ?? undefined, data: {} },
-      id,
-    );
+    return this.add({ ...failed, resendOf: id });
   }
 
   /** Ends the pending webhook of a reference and waits for the `@OnWebhookEnded()` listeners. */
@@ -116,23 +113,18 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
   }
 
   private add(
-    { referenceId, clientId, ownerId, notifyUrl = 'https://registered.example/notify' }: NotifyRequest,
-    resendOf: string | null,
+    request: Pick<WebhookView, 'referenceId' | 'clientId' | 'ownerId' | 'notifyUrl' | 'resendOf'>,
   ): WebhookView {
     const now = new Date().toISOString();
     const view: WebhookView = {
+      ...request,
       id: newId('sandbox', Date.now()),
-      referenceId,
       eventType: NOTIFY_ORDER_COMPLETION,
-      clientId,
-      ownerId: ownerId ?? null,
-      notifyUrl,
       status: 'PENDING',
       attempts: 0,
       nextAttemptAt: now,
       createdAt: now,
       finishedAt: null,
-      resendOf,
     };
     this.views.push(view);
     return view;

@@ -1,8 +1,11 @@
-/** The known name that `name` probably means: at most one typo for every four letters, and at least one. */
-export function nearestName(name: string, known: readonly string[]): string | null {
+/** What to use instead of an unknown name below `path`: the known one that it probably means, or one of all. */
+export function remedyFor(name: string, known: readonly string[], path = ''): string {
   const distances = known.map((other) => ({ other, distance: editDistance(name.toLowerCase(), other.toLowerCase()) }));
   const [nearest] = distances.sort((left, right) => left.distance - right.distance);
-  return nearest && nearest.distance <= Math.max(1, Math.floor(nearest.other.length / 4)) ? nearest.other : null;
+  // At most one typo for every four letters, and at least one.
+  return nearest && nearest.distance <= Math.max(1, Math.floor(nearest.other.length / 4))
+    ? `did you mean ${path}${nearest.other}?`
+    : `use one of ${known.join(', ')}`;
 }
 
 /** Number of letters to add, remove, replace, or swap with the next one (Damerau-Levenshtein). */

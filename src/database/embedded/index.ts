@@ -62,16 +62,17 @@ async function open(folder: string, sockets: SocketFolder, mode: 'own' | 'join',
     if (lock instanceof FolderLock) return openAsOwner(folder, sockets, lock, log);
     try {
       if (mode === 'own') throw new FolderInUseError(folder, lock.pid);
-      if (await lock.isServing()) return openAsGuest(sockets);
+      if (await lock.isServing())
+        return {
+          role: 'guest',
+          connection: { ...BASE_OPTIONS, host: sockets.path },
+          close: once(() => sockets.close()),
+        };
       if (!lock.isClosed) throw new FolderInUseError(folder, lock.pid);
     } finally {
       lock.close();
     }
   }
-}
-
-function openAsGuest(sockets: SocketFolder): EmbeddedPostgres {
-  return { role: 'guest', connection: { ...BASE_OPTIONS, host: sockets.path }, close: once(() => sockets.close()) };
 }
 
 async function openAsOwner(

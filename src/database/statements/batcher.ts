@@ -6,13 +6,8 @@ interface Waiting<T, R> {
   reject: (error: unknown) => void;
 }
 
-export interface BatcherOptions {
-  /** Items of one batch, at most. */
-  maxItems?: number;
-  /** Batches that run at the same time, at most. */
-  maxRunning?: number;
-}
-
+/** Items of one batch, at most. */
+const MAX_ITEMS = 64;
 /** While a batch runs, the next one begins with so many items. Fewer wait for it, and then share a larger batch. */
 const WORTH_A_BATCH = 16;
 /** A batch that runs for longer may wait for a lock. The items behind it do not. */
@@ -28,17 +23,15 @@ export class Batcher<T, R> {
   private running = 0;
   private isBeginning = false;
   private slowTimer: NodeJS.Timeout | null = null;
-  private readonly maxItems: number;
-  private readonly maxRunning: number;
 
-  /** `work` returns the results in the order of its items. If it fails, it must have changed nothing. */
+  /**
+   * `work` returns the results in the order of its items. If it fails, it must have changed nothing. At most `maxRunning`
+   * batches run at the same time.
+   */
   constructor(
     private readonly work: (items: T[]) => Promise<R[]>,
-    { maxItems = 64, maxRunning = 1 }: BatcherOptions = {},
-  ) {
-    this.maxItems = maxItems;
-    this.maxRunning = maxRunning;
-  }
+    private readonly maxRunning = 1,
+  ) {}
 
   run(item: T): Promise<R> {
     return new Promise((resolve, reject) => {
@@ -64,7 +57,7 @@ export class Batcher<T, R> {
   private begin(): void {
     this.isBeginning = false;
     this.running += 1;
-    void this.runBatch(this.waiting.splice(0, this.maxItems)).then(() => {
+    void this.runBatch(this.waiting.splice(0, MAX_ITEMS)).then(() => {
       this.running -= 1;
       this.schedule();
     });

@@ -1,3 +1,5 @@
+import type { Pool as MysqlPool, ResultSetHeader, RowDataPacket } from 'mysql2';
+import type { Pool as PgPool } from 'pg';
 import type { DataSource, EntityManager, EntityTarget, ObjectLiteral } from 'typeorm';
 import { dialectOf, isPostgres, tableOf } from '../data-source.js';
 import { PoolSockets } from '../sql.js';
@@ -31,20 +33,6 @@ export function statementFor(
   return { text, parameters, name };
 }
 
-/** What runs a statement: a pool, or the connection of a transaction. */
-interface MysqlRunner {
-  query(sql: string, values: unknown[], callback: (error: Error | null, result: MysqlResult) => void): unknown;
-}
-type MysqlResult = Row[] | { affectedRows: number };
-
-interface PgRunner {
-  query(config: { text: string; values: unknown[]; name?: string | undefined }): Promise<PgResult>;
-}
-interface PgResult {
-  rows: Row[];
-  rowCount: number | null;
-}
-
 const withNames = new WeakSet<object>();
 
 /** Prepares the named statements of this Postgres once a connection. Not behind a pooler, which shares sessions. */
@@ -59,11 +47,13 @@ export async function runStatement(on: DataSource | EntityManager, statement: St
   const { text, parameters } = statement;
   dataSource.logger.logQuery(text, parameters);
   try {
+    // The connection of the transaction, or the pool.
     const runner = 'dataSource' in on ? await on.queryRunner?.connect() : poolOf(dataSource);
     if (!runner) throw new Error('the data source is closed');
-    return await (isPostgres(dataSource)
-      ? runOnPostgres(runner as PgRunner, statement, withNames.has(dataSource.driver))
-      : runOnMysql(runner as MysqlRunner, statement));
+    if (!isPostgres(dataSource)) return await runOnMysql(runner as MysqlPool, statement);
+    const name = withNames.has(dataSource.driver) ? statement.name : undefined;
+    const { rows, rowCount } = await (runner as PgPool).query<Row>({ text, values: parameters, name });
+    return { rows, affected: rowCount ?? 0 };
   } catch (error) {
     dataSource.logger.logQueryError(error as Error, text, parameters);
     for (const subscriber of dataSource.subscribers)
@@ -74,22 +64,13 @@ export async function runStatement(on: DataSource | EntityManager, statement: St
 
 export const dataSourceOf = (on: DataSource | EntityManager): DataSource => ('dataSource' in on ? on.dataSource : on);
 
-function runOnMysql(runner: MysqlRunner, { text, parameters }: Statement): Promise<StatementResult> {
+function runOnMysql(runner: MysqlPool, { text, parameters }: Statement): Promise<StatementResult> {
   return new Promise((resolve, reject) => {
-    runner.query(text, parameters, (error, result) => {
+    runner.query<(Row & RowDataPacket)[] | ResultSetHeader>(text, parameters, (error, result) => {
       if (error) reject(error);
       else resolve(Array.isArray(result) ? { rows: result, affected: 0 } : { rows: [], affected: result.affectedRows });
     });
   });
-}
-
-async function runOnPostgres(
-  runner: PgRunner,
-  { text, parameters, name }: Statement,
-  prepared: boolean,
-): Promise<StatementResult> {
-  const { rows, rowCount } = await runner.query({ text, values: parameters, name: prepared ? name : undefined });
-  return { rows, affected: rowCount ?? 0 };
 }
 
 /** The pool of connections to the primary. */

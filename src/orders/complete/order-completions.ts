@@ -7,7 +7,7 @@ import { entityOf, runStatement, statementFor } from '../../database/statements/
 import { conflict, notFound, Problem } from '../../http/problem.js';
 import { effectOfCompletion, MovieOrder } from '../movie-order.entity.js';
 import { type Completion, notificationData } from '../movie-order.js';
-import { OrderCompleted, sharesTransaction, UsherEmitter } from '../../events/events.js';
+import { OrderCompleted, UsherEmitter } from '../../events/events.js';
 import { inSpan, isTracing, orderAttributes } from '../../telemetry/tracing.js';
 import { type Actor, fitting } from '../../values/actor.js';
 import { orderIdOf } from '../../values/identifier.js';
@@ -43,11 +43,10 @@ export class OrderEvents implements OnApplicationBootstrap {
   /** Start-up fails without a listener, because no notification would be sent. */
   onApplicationBootstrap(): void {
     this.emitter.subscribe();
-    const listeners = this.emitter.methodsOf(OrderCompleted.NAME);
-    if (listeners.length === 0) {
+    if (this.emitter.listenerCount(OrderCompleted.NAME) === 0) {
       throw new StartUpError(`no listener for ${OrderCompleted.NAME}; import WebhookModule together with OrdersModule`);
     }
-    this.mayShareTransaction = listeners.every(sharesTransaction);
+    this.mayShareTransaction = this.emitter.mayShareTransaction(OrderCompleted.NAME);
   }
 
   /** Without a manager the order is committed already. */
@@ -93,7 +92,7 @@ export class OrderCompletions {
   ) {
     this.shared = new Batcher(
       (requests) => inTransaction(dataSource, (manager) => this.completeFree(manager, requests)),
-      { maxRunning: MAX_RUNNING },
+      MAX_RUNNING,
     );
   }
 

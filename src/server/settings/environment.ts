@@ -4,7 +4,6 @@ import type { OptionSource } from '../../options/option-reader.js';
 /** Texts of environment variables. An empty one counts as absent, because compose files pass unset variables as ''. */
 export const environmentSource = (variables: Record<string, string | undefined>): OptionSource => ({
   isText: true,
-  nameOf: ({ variable }) => String(variable),
   /** A secret is its value, or the content of the file that NAME_FILE names. */
   valueOf({ variable, isSecret }, report) {
     const value = variable === null ? undefined : variables[variable] || undefined;

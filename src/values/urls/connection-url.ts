@@ -77,10 +77,12 @@ function parameterFault(
   // A part of the password would be taken for the name of a database, and servers' messages show that name.
   if (/@/.test(pathname + search)) return 'an @ follows the host; in a password use %2F for /, %3F for ? and %40 for @';
   const allowed = PARAMETERS[kind];
+  const names = Object.keys(allowed);
+  const remedy = names.length === 0 ? 'remove it (for TLS use rediss://)' : `use ${names.join(', ')}`;
   for (const [name, value] of searchParams) {
     const values = allowed[name];
     // A password with an unescaped ? in it would be shown, so the text of the URL is not.
-    if (values === undefined) return `a parameter after ? is not one of ${kind} URLs; ${remedyFor(kind)}`;
+    if (values === undefined) return `a parameter after ? is not one of ${kind} URLs; ${remedy}`;
     if (values.length > 0 && !values.includes(value)) return `${name} is invalid; use ${values.join(', ')}`;
   }
   // For an IP address, mysql2 would accept a certificate for `localhost`.
@@ -109,9 +111,4 @@ export function isUnencrypted({ protocol, hostname, searchParams }: URL): boolea
   const mode = searchParams.get('ssl-mode') ?? searchParams.get('sslmode') ?? '';
   if (protocol.startsWith('rediss') || ENCRYPTED.includes(mode)) return false;
   return !LOCAL_HOST.test(hostname) && !searchParams.has('host');
-}
-
-function remedyFor(kind: keyof typeof PARAMETERS): string {
-  const names = Object.keys(PARAMETERS[kind]);
-  return names.length === 0 ? 'remove it (for TLS use rediss://)' : `use ${names.join(', ')}`;
 }

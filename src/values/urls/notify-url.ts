@@ -61,10 +61,10 @@ const KINDS = RANGES.map(([kind, subnets]) => ({ kind, list: blockList(subnets) 
 const LOCALHOST_NAMES = /^(?:.+\.)?(?:localhost|localhost\.localdomain|ip6-localhost|ip6-loopback)$/;
 
 export function addressKind(ip: string): AddressKind {
-  const address = ip.replace(/%.*$/, '');
-  if (isIP(address) === 0) return 'invalid';
-  if (isIPv4(address)) return kindWithin(address, 'ipv4');
-  return CONTAINS_IPV4.check(address, 'ipv6') ? kindWithin(lastIPv4(address), 'ipv4') : kindWithin(address, 'ipv6');
+  const given = ip.replace(/%.*$/, '');
+  if (isIP(given) === 0) return 'invalid';
+  const address = isIPv4(given) || !CONTAINS_IPV4.check(given, 'ipv6') ? given : lastIPv4(given);
+  return KINDS.find(({ list }) => list.check(address, familyOf(address)))?.kind ?? 'reserved';
 }
 
 /** Link-local and metadata addresses are always refused. */
@@ -116,8 +116,8 @@ function faultOf(url: URL, { allowPrivateHosts, httpsOnly }: NotifyUrlPolicy): s
     : null;
 }
 
-function kindWithin(address: string, family: 'ipv4' | 'ipv6'): AddressKind {
-  return KINDS.find(({ list }) => list.check(address, family))?.kind ?? 'reserved';
+function familyOf(address: string) {
+  return isIPv4(address) ? 'ipv4' : 'ipv6';
 }
 
 function lastIPv4(address: string): string {
@@ -134,7 +134,7 @@ function blockList(subnets: readonly string[]): BlockList {
   const list = new BlockList();
   for (const subnet of subnets) {
     const [network = '', prefix] = subnet.split('/');
-    list.addSubnet(network, Number(prefix), isIPv4(network) ? 'ipv4' : 'ipv6');
+    list.addSubnet(network, Number(prefix), familyOf(network));
   }
   return list;
 }

@@ -58,7 +58,7 @@ describe('a batcher', () => {
 
   test('with several batches allowed begins the next one as soon as it is worth it', async () => {
     const work = new Work();
-    const batcher = new Batcher(work.run, { maxRunning: 2 });
+    const batcher = new Batcher(work.run, 2);
     void batcher.run(0);
     await work.until(1);
     for (const item of numbers(16)) void batcher.run(item);
@@ -71,7 +71,7 @@ describe('a batcher', () => {
 
   test('with several batches allowed does not hold up a sole call behind one that hangs', async () => {
     const work = new Work();
-    const batcher = new Batcher(work.run, { maxRunning: 2 });
+    const batcher = new Batcher(work.run, 2);
     void batcher.run(0);
     await work.until(1);
     const second = batcher.run(1);
@@ -82,14 +82,14 @@ describe('a batcher', () => {
 
   test('never exceeds the number of items of a batch', async () => {
     const work = new Work();
-    const batcher = new Batcher(work.run, { maxItems: 2, maxRunning: 3 });
-    for (const item of numbers(5)) void batcher.run(item);
+    const batcher = new Batcher(work.run, 3);
+    for (const item of numbers(150)) void batcher.run(item);
     await work.until(1);
     for (let ended = 0; ended < 2; ended += 1) {
       work.batches[ended]!.end();
       await work.until(ended + 2);
     }
-    expect(work.items).toEqual([[0, 1], [2, 3], [4]]);
+    expect(work.items.map(({ length }) => length)).toEqual([64, 64, 22]);
   });
 });
 

@@ -54,10 +54,9 @@ export class TokenStore {
     @Inject(USHER_OPTIONS) options: ResolvedOptions,
   ) {
     this.statements = new TokenStatements(dataSource, options);
-    const running = { maxRunning: MAX_RUNNING };
-    this.grants = new Batcher((grants) => this.insertAll(grants), running);
-    this.refreshes = new Batcher((refreshes) => this.refreshAll(refreshes), running);
-    this.lookUps = new Batcher((digests) => this.findAll(digests), running);
+    this.grants = new Batcher((grants) => this.insertAll(grants), MAX_RUNNING);
+    this.refreshes = new Batcher((refreshes) => this.refreshAll(refreshes), MAX_RUNNING);
+    this.lookUps = new Batcher((digests) => this.findAll(digests), MAX_RUNNING);
   }
 
   /** @throws ClientChanged */

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { readdir, rename, rm } from 'node:fs/promises';
-import { createServer, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { close, connectTo, listen } from './unix-sockets.js';
+import { close, listen } from './unix-sockets.js';
 
 const LOCK_NAME = /^lock-\d+-[0-9a-f]{12}\.sock$/;
 const TEMPORARY_NAME = /^new-[0-9a-f]{12}\.sock$/;
@@ -128,9 +128,19 @@ export class LockPeer {
   /** Undefined if no process listens on the socket; the socket file of a dead process is removed. */
   static async connect(folder: string, name: string): Promise<LockPeer | undefined> {
     const path = join(folder, name);
-    const socket = await connectTo(path);
-    if (socket === 'refused') await rm(path, { force: true });
-    return typeof socket === 'string' ? undefined : new LockPeer(name, socket);
+    const socket = connect(path);
+    try {
+      await once(socket, 'connect');
+      return new LockPeer(name, socket);
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      // The server closed before it accepted this connection.
+      if (code === 'ECONNRESET') return LockPeer.connect(folder, name);
+      if (code === 'ECONNREFUSED') await rm(path, { force: true });
+      // Any other failure proves nothing.
+      else if (code !== 'ENOENT') throw error;
+      return undefined;
+    }
   }
 
   get pid(): number {

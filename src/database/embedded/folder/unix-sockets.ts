@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { mkdtemp, rm, symlink } from 'node:fs/promises';
-import { connect, type Server, type Socket } from 'node:net';
+import type { Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -35,21 +35,6 @@ function fits(folder: string): boolean {
 export async function listen(server: Server, path: string): Promise<void> {
   server.listen(path);
   await once(server, 'listening');
-}
-
-/** 'refused' means that no process listens on the socket file. Any other failure proves nothing and is thrown. */
-export async function connectTo(path: string): Promise<Socket | 'refused' | 'missing'> {
-  const socket = connect(path);
-  try {
-    await once(socket, 'connect');
-    return socket;
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ECONNREFUSED') return 'refused';
-    if (code === 'ENOENT') return 'missing';
-    if (code === 'ECONNRESET') return connectTo(path); // The server closed before it accepted this connection.
-    throw error;
-  }
 }
 
 export function close(server: Server): Promise<void> {

@@ -25,11 +25,7 @@ export interface Reply {
 }
 
 export function message(type: string, body: Buffer = Buffer.alloc(0)): Buffer {
-  const bytes = Buffer.allocUnsafe(5 + body.length);
-  bytes.write(type, 0, 'latin1');
-  bytes.writeInt32BE(4 + body.length, 1);
-  body.copy(bytes, 5);
-  return bytes;
+  return Buffer.concat([Buffer.from(type), int32(4 + body.length), body]);
 }
 
 /** Zero-terminated strings, one after the other. */

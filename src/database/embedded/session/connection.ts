@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import {
   channelOf,
@@ -111,7 +110,7 @@ export class Connection {
     if (batch.complete && !reply.status) throw new Error('the embedded database returned no ReadyForQuery');
     this.#recordChanges(batch, reply);
     if (reply.status === 'I') await this.#finishTransaction(reply);
-    else queue.markIdle(this);
+    else queue.markIdle();
     this.#deliver(reply.notifications);
     return reply;
   }
@@ -146,12 +145,13 @@ export class Connection {
 
   async #send(bytes: Buffer): Promise<void> {
     if (!this.stream.writable || this.stream.write(bytes)) return;
-    const abort = new AbortController();
-    const { signal } = abort;
-    const settled = [once(this.stream, 'drain', { signal }), once(this.stream, 'close', { signal })];
-    await Promise.race(settled).catch(() => undefined);
-    abort.abort();
-    await Promise.allSettled(settled);
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        this.stream.off('drain', end).off('close', end);
+        resolve();
+      };
+      this.stream.on('drain', end).on('close', end);
+    });
   }
 
   #disconnect(): Promise<void> {

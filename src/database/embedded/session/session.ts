@@ -75,8 +75,8 @@ export class SessionQueue<Client> {
   }
 
   /** The holder keeps the session but runs nothing: it is inside a transaction. */
-  markIdle(client: Client): void {
-    if (this.#holder === client) this.#setIdle(true);
+  markIdle(): void {
+    this.#setIdle(true);
   }
 
   release(client: Client): void {
