@@ -21,7 +21,7 @@ const COMMON = {
 } satisfies Partial<DataSourceOptions>;
 
 /** The service closes a connection that does not answer in time; a migration may run for as long as it needs. */
-export type DatabaseTask = 'service' | 'migration';
+type DatabaseTask = 'service' | 'migration';
 
 /** TypeORM's options for the configured database. `embedded` is the opened embedded database, or null. */
 export async function dataSourceOptions(

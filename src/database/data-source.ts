@@ -35,10 +35,10 @@ export function readingFromPrimary(dataSource: DataSource): DataSource {
 /** The driver of Postgres. A host whose database is on MySQL and whose queue is on Redis does not install it. */
 export const loadPg = async (): Promise<typeof pg> => (await loadPackage('pg', () => import('pg'))).default;
 
-export type ListColumn = 'text' | 'int' | 'bigint';
+type ListColumn = 'text' | 'int' | 'bigint';
 
 /** A piece of SQL with the values of its placeholders. */
-export interface RowList {
+interface RowList {
   sql: string;
   parameters: unknown[];
 }

@@ -42,7 +42,7 @@ export class RunQueue {
   }
 
   job(run: number): Promise<Job<RunJob> | undefined> {
-    return this.queue.getJob(jobId(run)) as Promise<Job<RunJob> | undefined>;
+    return this.queue.getJob(jobId(run));
   }
 }
 

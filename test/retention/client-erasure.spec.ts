@@ -1,21 +1,19 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { AuditLog } from '../../src/audit/audit.module.js';
 import { Authorization, Consent } from '../../src/auth/authorize/authorization.entity.js';
-import { ConnectedApplications } from '../../src/auth/authorize/connected-applications.js';
 import { AccessToken, Grant } from '../../src/auth/tokens/grant.entity.js';
 import { Client, ClientApplication, ClientSecret } from '../../src/clients/client.entity.js';
 import { ClientApplications } from '../../src/clients/client-applications.js';
-import { MembersService } from '../../src/members/members.service.js';
 import { IdempotencyKey } from '../../src/orders/idempotency-key.entity.js';
 import { OrderCounter } from '../../src/orders/list/order-counter.entity.js';
 import { MovieOrder } from '../../src/orders/movie-order.entity.js';
-import { Erasure } from '../../src/retention/erasure.js';
+import type { Erasure } from '../../src/retention/erasure.js';
 import { newId, orderKey } from '../../src/values/identifier.js';
-import { DeliveryQueue } from '../../src/webhooks/queue/delivery.queue.js';
 import { ContactState, FailingHost } from '../../src/webhooks/contact/failing-host.entity.js';
 import { DeliveryFigure } from '../../src/webhooks/figures/delivery-figure.entity.js';
 import { WebhookResend } from '../../src/webhooks/undelivered/webhook-resend.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
+import { erasureIn } from '../support/erasure.js';
 import { eventually } from '../support/eventually.js';
 import { usher as run, UsherProcess } from '../support/process.js';
 import { answer, TestReceiver } from '../support/receiver.js';
@@ -51,16 +49,7 @@ afterAll(async () => {
   receiver.close();
 });
 
-const erasure = (): Erasure => {
-  const service = <T>(type: new (...injected: never[]) => T): T => usher.running.app.get<T>(type, { strict: false });
-  return new Erasure(
-    usher.dataSource,
-    service(DeliveryQueue),
-    service(MembersService),
-    service(ConnectedApplications),
-    service(AuditLog),
-  );
-};
+const erasure = (): Erasure => erasureIn(usher.dataSource, (type) => usher.running.app.get(type, { strict: false }));
 
 /** A client that has rows of every kind. */
 async function client(): Promise<TestClient> {

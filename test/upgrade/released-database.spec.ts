@@ -2,17 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type DataSource, LessThan } from 'typeorm';
 import { verifyNotification } from '#receiver';
 import { AuditLog } from '../../src/audit/audit.module.js';
-import { ConnectedApplications } from '../../src/auth/authorize/connected-applications.js';
 import { Client, ClientSecret } from '../../src/clients/client.entity.js';
 import { usherMigrations } from '../../src/database/migrator.js';
-import { MembersService } from '../../src/members/members.service.js';
 import { MovieOrder } from '../../src/orders/movie-order.entity.js';
-import { Erasure } from '../../src/retention/erasure.js';
 import { Purge } from '../../src/retention/purge.js';
-import { DeliveryQueue } from '../../src/webhooks/queue/delivery.queue.js';
 import { DeliveredReference, Webhook } from '../../src/webhooks/webhook.entity.js';
 import { type Api, basic, COMPLETION, ORDER } from '../fixtures/0.2.0/api.js';
 import type { Facts } from '../fixtures/0.2.0/facts.js';
+import { erasureIn } from '../support/erasure.js';
 import { eventually } from '../support/eventually.js';
 import type { TestReceiver } from '../support/receiver.js';
 import { UpgradedServer } from '../support/upgraded-server.js';
@@ -225,14 +222,7 @@ describe('the audit, the purge and an erasure', () => {
 
   test('a disabled client is erased with everything', async () => {
     const { id } = facts.clients.erased;
-    const erasure = new Erasure(
-      dataSource,
-      usher.service(DeliveryQueue),
-      usher.service(MembersService),
-      usher.service(ConnectedApplications),
-      usher.service(AuditLog),
-    );
-    await erasure.eraseClient(id);
+    await erasureIn(dataSource, (type) => usher.service(type)).eraseClient(id);
     for (const entity of [Webhook, MovieOrder, ClientSecret])
       expect(await dataSource.manager.countBy(entity, { clientId: id })).toBe(0);
     expect(await dataSource.manager.countBy(Client, { id })).toBe(0);

@@ -22,15 +22,13 @@ export class FolderInUseError extends StartUpError {
 /** Every setting is given, so that the environment's PG* variables cannot redirect a connection. */
 const BASE_OPTIONS = { user: 'postgres', database: 'postgres', port: 5432, ssl: false } as const;
 
-export type EmbeddedConnection = typeof BASE_OPTIONS & ({ readonly stream: () => Duplex } | { readonly host: string });
-
 type Log = (message: string) => void;
 
 export interface EmbeddedPostgres {
   /** 'owner' runs PGlite in this process; 'guest' uses the process that does. */
   readonly role: 'owner' | 'guest';
   /** Options for pg.Pool and pg.Client, and for TypeORM's `extra`. */
-  readonly connection: EmbeddedConnection;
+  readonly connection: typeof BASE_OPTIONS & ({ readonly stream: () => Duplex } | { readonly host: string });
   /** Ends every connection. The owner also disconnects its guests, closes PGlite and releases the folder. */
   close(): Promise<void>;
 }

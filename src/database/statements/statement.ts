@@ -7,13 +7,13 @@ import { PoolSockets } from '../sql.js';
 /** A row as the driver returns it. 64-bit integers may be text. */
 export type Row = Record<string, string | number | boolean | null>;
 
-export interface StatementResult {
+interface StatementResult {
   rows: Row[];
   /** Rows that an INSERT, UPDATE or DELETE wrote. */
   affected: number;
 }
 
-export interface Statement {
+interface Statement {
   /** With `?` on MySQL and `$1` on Postgres. */
   text: string;
   parameters: unknown[];

@@ -105,7 +105,7 @@ export class FolderLock {
 }
 
 /** What the process behind a lock socket announces, one state a line, each once and in this order. */
-export type LockState = 'contending' | 'holding' | 'serving';
+type LockState = 'contending' | 'holding' | 'serving';
 
 /** After this a silent process counts as the holder: it is alive, but busy, stopped or hanging. */
 const CONTENTION_TIMEOUT_MS = 5_000;
@@ -113,7 +113,7 @@ const CONTENTION_TIMEOUT_MS = 5_000;
 const START_TIMEOUT_MS = 60_000;
 
 /** Another live opener of the folder, in this process or another one, seen through its lock socket. */
-export class LockPeer {
+class LockPeer {
   #received = '';
 
   private constructor(

@@ -33,7 +33,7 @@ export function strings(...texts: string[]): Buffer {
   return Buffer.from(texts.map((text) => `${text}\0`).join(''));
 }
 
-export function int32(value: number): Buffer {
+function int32(value: number): Buffer {
   const bytes = Buffer.allocUnsafe(4);
   bytes.writeInt32BE(value);
   return bytes;
