@@ -1,5 +1,5 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
-import { longText, OWN_ID_LENGTH, text, wholeNumber } from '../database/columns.js';
+import { longText, nullable, OWN_ID_LENGTH, text, wholeNumber } from '../database/columns.js';
 import { MAX_ACTOR_ADDRESS_LENGTH, MAX_ACTOR_LENGTH } from '../values/actor.js';
 
 /** Every action that is recorded: the subject first, past tense. */
@@ -74,14 +74,14 @@ export class AuditEvent {
   @Column(text('actor', MAX_ACTOR_LENGTH))
   actor: string;
 
-  @Column({ ...text('address', MAX_ACTOR_ADDRESS_LENGTH), nullable: true })
+  @Column(nullable(text('address', MAX_ACTOR_ADDRESS_LENGTH)))
   address: string | null;
 
   @Column(text('action', 64))
   action: AuditAction;
 
   /** What was changed, such as `client:b8E7BDVoa1df1jDrbYlF`; null if it is nothing single. */
-  @Column({ ...text('subject', MAX_SUBJECT_LENGTH), nullable: true })
+  @Column(nullable(text('subject', MAX_SUBJECT_LENGTH)))
   subject: string | null;
 
   @Column({ ...longText('detail'), transformer: json })

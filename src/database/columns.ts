@@ -14,6 +14,12 @@ export const text = (name: string, length: number) => ({ name, type: 'varchar', 
 /** Text of up to 65,535 bytes. */
 export const longText = (name: string) => ({ name, type: 'text' }) as const;
 
+/** A whole number of 32 bits: a count. */
+export const int = (name: string) => ({ name, type: 'int' }) as const;
+
+/** The same column, which may be null. */
+export const nullable = <T extends object>(column: T) => ({ ...column, nullable: true }) as const;
+
 /** Length of the ids that Usher makes, see values/identifier.ts. */
 export const OWN_ID_LENGTH = 22;
 /** Longer than Usher's own ids, because a client id may be imported. */

@@ -1,8 +1,10 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import {
   CLIENT_ID_LENGTH,
+  int,
   longText,
   NOTIFY_URL_LENGTH,
+  nullable,
   OWN_ID_LENGTH,
   OWNER_ID_LENGTH,
   text,
@@ -37,14 +39,14 @@ export class Webhook {
   eventType: EventType;
 
   /** Event type and reference; null after FAILED. Unique, so at most one webhook per reference is PENDING or SUCCESS. */
-  @Column({ ...text('live_key', 255), nullable: true })
+  @Column(nullable(text('live_key', 255)))
   liveKey: string | null;
 
   @Column(text('client_id', CLIENT_ID_LENGTH))
   clientId: string;
 
   /** The resource owner of the order. Null: the client itself. */
-  @Column({ ...text('owner_id', OWNER_ID_LENGTH), nullable: true })
+  @Column(nullable(text('owner_id', OWNER_ID_LENGTH)))
   ownerId: string | null;
 
   /** Empty after the purge. */
@@ -63,28 +65,28 @@ export class Webhook {
   status: WebhookStatus;
 
   /** Attempts claimed so far. */
-  @Column({ name: 'attempts', type: 'int' })
+  @Column(int('attempts'))
   attempts: number;
 
   /** While PENDING: the earliest time of the next attempt. While an attempt is running: the end of its lease. */
-  @Column({ ...wholeNumber('next_attempt_at'), nullable: true })
+  @Column(nullable(wholeNumber('next_attempt_at')))
   nextAttemptAt: number | null;
 
   @Column(wholeNumber('created_at'))
   createdAt: number;
 
-  @Column({ ...wholeNumber('finished_at'), nullable: true })
+  @Column(nullable(wholeNumber('finished_at')))
   finishedAt: number | null;
 
-  @Column({ ...text('resend_of', OWN_ID_LENGTH), nullable: true })
+  @Column(nullable(text('resend_of', OWN_ID_LENGTH)))
   resendOf: string | null;
 
   /** The id of the HTTP request that caused it, for the log, or null. */
-  @Column({ ...text('request_id', 64), nullable: true })
+  @Column(nullable(text('request_id', 64)))
   requestId: string | null;
 
   /** When its body, Notify URL and attempts were deleted because of their age. The row itself is deleted later. */
-  @Column({ ...wholeNumber('purged_at'), nullable: true })
+  @Column(nullable(wholeNumber('purged_at')))
   purgedAt: number | null;
 }
 
@@ -107,10 +109,10 @@ export class DeliveredReference {
   @Column(text('client_id', CLIENT_ID_LENGTH))
   clientId: string;
 
-  @Column({ ...text('owner_id', OWNER_ID_LENGTH), nullable: true })
+  @Column(nullable(text('owner_id', OWNER_ID_LENGTH)))
   ownerId: string | null;
 
-  @Column({ name: 'attempts', type: 'int' })
+  @Column(int('attempts'))
   attempts: number;
 
   @Column(wholeNumber('finished_at'))
@@ -124,33 +126,33 @@ export class WebhookAttempt {
   @PrimaryColumn(text('webhook_id', OWN_ID_LENGTH))
   webhookId: string;
 
-  @PrimaryColumn({ name: 'number', type: 'int' })
+  @PrimaryColumn(int('number'))
   number: number;
 
   @Column(wholeNumber('started_at'))
   startedAt: number;
 
-  @Column({ ...wholeNumber('duration_ms'), nullable: true })
+  @Column(nullable(wholeNumber('duration_ms')))
   durationMs: number | null;
 
   /** The last phase reached: dns, connect, tls, headers or body. */
-  @Column({ ...text('phase', 20), nullable: true })
+  @Column(nullable(text('phase', 20)))
   phase: string | null;
 
-  @Column({ ...text('address', 64), nullable: true })
+  @Column(nullable(text('address', 64)))
   address: string | null;
 
-  @Column({ name: 'response_status', type: 'int', nullable: true })
+  @Column(nullable(int('response_status')))
   responseStatus: number | null;
 
-  @Column({ ...text('error', 500), nullable: true })
+  @Column(nullable(text('error', 500)))
   error: string | null;
 
   /** Why it failed, as a code of transport/diagnosis.ts. */
-  @Column({ ...text('diagnosis', 40), nullable: true })
+  @Column(nullable(text('diagnosis', 40)))
   diagnosis: DiagnosisCode | null;
 
-  @Column({ ...longText('response_snippet'), nullable: true })
+  @Column(nullable(longText('response_snippet')))
   responseSnippet: string | null;
 }
 

@@ -1,5 +1,5 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
-import { CLIENT_ID_LENGTH, text, wholeNumber } from '../../database/columns.js';
+import { CLIENT_ID_LENGTH, int, nullable, text, wholeNumber } from '../../database/columns.js';
 import type { DiagnosisCode } from '../transport/diagnosis.js';
 
 /** A host name has at most 253 characters; a colon and a port may follow. */
@@ -31,23 +31,23 @@ export class FailingHost {
   lastError: string;
 
   /** Why, as a code of transport/diagnosis.ts. */
-  @Column({ ...text('last_diagnosis', 40), nullable: true })
+  @Column(nullable(text('last_diagnosis', 40)))
   lastDiagnosis: DiagnosisCode | null;
 
   /** When a notification to it first ended FAILED, or null. */
-  @Column({ ...wholeNumber('first_ended_failed_at'), nullable: true })
+  @Column(nullable(wholeNumber('first_ended_failed_at')))
   firstEndedFailedAt: number | null;
 
   /** When it accepted a notification again, which the contact does not know yet; else null. */
-  @Column({ ...wholeNumber('recovered_at'), nullable: true })
+  @Column(nullable(wholeNumber('recovered_at')))
   recoveredAt: number | null;
 
   /** When the contact was told that it fails, or null. */
-  @Column({ ...wholeNumber('announced_at'), nullable: true })
+  @Column(nullable(wholeNumber('announced_at')))
   announcedAt: number | null;
 
   /** Since when there is something to tell the contact, or null. */
-  @Column({ ...wholeNumber('message_due_at'), nullable: true })
+  @Column(nullable(wholeNumber('message_due_at')))
   messageDueAt: number | null;
 }
 
@@ -58,7 +58,7 @@ export class ContactState {
   clientId: string;
 
   /** Messages that were sent. The next one has this number in its id. */
-  @Column({ name: 'sent', type: 'int' })
+  @Column(int('sent'))
   sent: number;
 
   /** No message is sent before this time: an hour after the last one, or the end of the pause after a failure to send. */
@@ -66,7 +66,7 @@ export class ContactState {
   notBefore: number;
 
   /** How often sending the present message has failed. */
-  @Column({ name: 'failures', type: 'int' })
+  @Column(int('failures'))
   failures: number;
 
   /** Until then one process sends, and no other. */

@@ -1,7 +1,9 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import {
   CLIENT_ID_LENGTH,
+  int,
   longText,
+  nullable,
   OWN_ID_LENGTH,
   OWNER_ID_LENGTH,
   text,
@@ -24,43 +26,43 @@ export class WebhookResend {
   id: string;
 
   /** Only webhooks of this client. Null: of every client. */
-  @Column({ ...text('client_id', CLIENT_ID_LENGTH), nullable: true })
+  @Column(nullable(text('client_id', CLIENT_ID_LENGTH)))
   clientId: string | null;
 
   /** Only webhooks of this resource owner. Null: of every owner. */
-  @Column({ ...text('owner_id', OWNER_ID_LENGTH), nullable: true })
+  @Column(nullable(text('owner_id', OWNER_ID_LENGTH)))
   ownerId: string | null;
 
   /** Only the webhooks of this reference. */
-  @Column({ ...text('reference_id', 191), nullable: true })
+  @Column(nullable(text('reference_id', 191)))
   referenceId: string | null;
 
   /** Only webhooks that failed at this time or later. */
-  @Column({ ...wholeNumber('failed_since'), nullable: true })
+  @Column(nullable(wholeNumber('failed_since')))
   since: number | null;
 
   /** Only webhooks that failed before this time. Those that fail after the request are never resent by it. */
-  @Column({ ...wholeNumber('failed_until'), nullable: true })
+  @Column(nullable(wholeNumber('failed_until')))
   until: number | null;
 
   /** Only webhooks to this host, as `WebhookCriteria` has it. */
-  @Column({ ...text('host', HOST_LENGTH), nullable: true })
+  @Column(nullable(text('host', HOST_LENGTH)))
   host: string | null;
 
   /** Only webhooks whose last attempt failed for this reason. */
-  @Column({ ...text('reason', 40), nullable: true })
+  @Column(nullable(text('reason', 40)))
   reason: DiagnosisCode | null;
 
   /** Only webhooks that were made at this time or later. */
-  @Column({ ...wholeNumber('made_since'), nullable: true })
+  @Column(nullable(wholeNumber('made_since')))
   madeSince: number | null;
 
   /** Only webhooks that were made before this time. */
-  @Column({ ...wholeNumber('made_until'), nullable: true })
+  @Column(nullable(wholeNumber('made_until')))
   madeUntil: number | null;
 
   /** Only these webhooks, which an operator has selected. */
-  @Column({ ...longText('webhook_ids'), nullable: true, transformer: spaceSeparated })
+  @Column({ ...nullable(longText('webhook_ids')), transformer: spaceSeparated })
   webhookIds: string[] | null;
 
   /** Whether it waits while the client has too many pending webhooks. */
@@ -72,32 +74,32 @@ export class WebhookResend {
   isStopped: boolean;
 
   /** Webhooks with this id or a greater one are done, because the newest come first. Null: none is done. */
-  @Column({ ...text('done_from_id', OWN_ID_LENGTH), nullable: true })
+  @Column(nullable(text('done_from_id', OWN_ID_LENGTH)))
   doneFromId: string | null;
 
   /** The webhooks that fitted when it was requested. Null: an operator's request with too many to count. */
-  @Column({ name: 'selected', type: 'int', nullable: true })
+  @Column(nullable(int('selected')))
   selected: number | null;
 
-  @Column({ name: 'resent', type: 'int' })
+  @Column(int('resent'))
   resent: number;
 
-  @Column({ name: 'refused', type: 'int' })
+  @Column(int('refused'))
   refused: number;
 
   @Column(text('actor', MAX_ACTOR_LENGTH))
   actor: string;
 
-  @Column({ ...text('actor_address', MAX_ACTOR_ADDRESS_LENGTH), nullable: true })
+  @Column(nullable(text('actor_address', MAX_ACTOR_ADDRESS_LENGTH)))
   actorAddress: string | null;
 
-  @Column({ ...text('request_id', 64), nullable: true })
+  @Column(nullable(text('request_id', 64)))
   requestId: string | null;
 
   @Column(wholeNumber('created_at'))
   createdAt: number;
 
   /** Null while it is RUNNING. */
-  @Column({ ...wholeNumber('finished_at'), nullable: true })
+  @Column(nullable(wholeNumber('finished_at')))
   finishedAt: number | null;
 }
