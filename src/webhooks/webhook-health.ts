@@ -13,21 +13,21 @@ const MAX_ANSWERS = 100;
 
 export const HostHealth = z
   .object({
-    host: z.string().meta({ description: 'The host and port of Notify URLs in use.' }),
-    failuresInARow: z.int().meta({ description: 'Failed attempts since the last one that succeeded.' }),
-    lastSuccessAt: moment.nullable().meta({ description: 'When the last successful attempt began.' }),
-    lastFailureAt: moment.nullable().meta({ description: 'When the last failed attempt began.' }),
-    lastDiagnosis: OptionalDiagnosis.meta({ description: 'Why the last failed attempt failed.' }),
-    oldestPendingAt: moment.nullable().meta({ description: 'When the oldest pending notification was made.' }),
+    host: z.string().describe('The host and port of Notify URLs in use.'),
+    failuresInARow: z.int().describe('Failed attempts since the last one that succeeded.'),
+    lastSuccessAt: moment.nullable().describe('When the last successful attempt began.'),
+    lastFailureAt: moment.nullable().describe('When the last failed attempt began.'),
+    lastDiagnosis: OptionalDiagnosis.describe('Why the last failed attempt failed.'),
+    oldestPendingAt: moment.nullable().describe('When the oldest pending notification was made.'),
     answerTimes: z
       .object({ attempts: z.int(), medianMs: z.int(), p95Ms: z.int() })
       .nullable()
-      .meta({ description: 'Milliseconds, of the last attempts that got any status; at most 100. Null without one.' }),
+      .describe('Milliseconds, of the last attempts that got any status; at most 100. Null without one.'),
   })
   .register(named, { id: 'HostHealth' });
 
 export const WebhookHealth = z
-  .object({ hosts: z.array(HostHealth).meta({ description: 'The one with the most failures in a row first.' }) })
+  .object({ hosts: z.array(HostHealth).describe('The one with the most failures in a row first.') })
   .describe('Of the newest 200 notifications with their attempts, and of the oldest 1000 that are pending.')
   .register(named, { id: 'WebhookHealth' });
 /** How the receivers of a client do. Times as RFC 3339 text in UTC, durations in milliseconds. */

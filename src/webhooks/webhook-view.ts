@@ -13,19 +13,19 @@ export const ReferenceId = z
 /** A webhook as operators see it. */
 export const WebhookView = z.object({
   id: z.string(),
-  referenceId: z.string().meta({ description: 'The order’s `key`.' }),
+  referenceId: z.string().describe('The order’s `key`.'),
   eventType: z.string(),
   clientId: z.string(),
-  ownerId: z.string().nullable().meta({ description: 'The resource owner of the order, if it has one.' }),
-  notifyUrl: z.string().nullable().meta({ description: 'Null after it was deleted because of its age.' }),
+  ownerId: z.string().nullable().describe('The resource owner of the order, if it has one.'),
+  notifyUrl: z.string().nullable().describe('Null after it was deleted because of its age.'),
   status: z.enum(['PENDING', 'SUCCESS', 'FAILED']),
-  attempts: z.int().meta({ description: 'The number of attempts made.' }),
+  attempts: z.int().describe('The number of attempts made.'),
   nextAttemptAt: moment
     .nullable()
-    .meta({ description: 'The next attempt is not made before this time. Null after the webhook has ended.' }),
+    .describe('The next attempt is not made before this time. Null after the webhook has ended.'),
   createdAt: moment,
   finishedAt: moment.nullable(),
-  resendOf: z.string().nullable().meta({ description: 'The id of the FAILED webhook that this one sends again.' }),
+  resendOf: z.string().nullable().describe('The id of the FAILED webhook that this one sends again.'),
 });
 /** A webhook as its client and operators see it. Times as RFC 3339 text in UTC. */
 export type WebhookView = z.infer<typeof WebhookView>;
@@ -38,9 +38,9 @@ export type OrderDelivery = z.infer<typeof OrderDelivery>;
 
 const Diagnosis = z
   .object({
-    code: z.enum(Object.keys(DIAGNOSES) as DiagnosisCode[]).meta({ description: 'For programs.' }),
-    meaning: z.string().meta({ description: 'What the attempt shows about the receiver.' }),
-    remedy: z.string().meta({ description: 'What to do about it.' }),
+    code: z.enum(Object.keys(DIAGNOSES) as DiagnosisCode[]).describe('For programs.'),
+    meaning: z.string().describe('What the attempt shows about the receiver.'),
+    remedy: z.string().describe('What to do about it.'),
   })
   .register(named, { id: 'Diagnosis' }) satisfies z.ZodType<Diagnosis>;
 /** Null if nothing failed. */
@@ -50,16 +50,16 @@ export const AttemptView = z
   .object({
     number: z.int(),
     startedAt: moment,
-    durationMs: z.int().nullable().meta({ description: 'Null while the attempt is running, or if a crash ended it.' }),
-    phase: z.string().nullable().meta({ description: 'The last phase reached: dns, connect, tls, headers or body.' }),
-    address: z.string().nullable().meta({ description: 'The IP address connected to. Null if it is hidden.' }),
+    durationMs: z.int().nullable().describe('Null while the attempt is running, or if a crash ended it.'),
+    phase: z.string().nullable().describe('The last phase reached: dns, connect, tls, headers or body.'),
+    address: z.string().nullable().describe('The IP address connected to. Null if it is hidden.'),
     responseStatus: z.int().nullable(),
-    error: z.string().nullable().meta({ description: 'Why the attempt failed.' }),
+    error: z.string().nullable().describe('Why the attempt failed.'),
     diagnosis: OptionalDiagnosis,
     responseSnippet: z
       .string()
       .nullable()
-      .meta({ description: 'The beginning of the response body, at most 1 KiB. Null if it is hidden.' }),
+      .describe('The beginning of the response body, at most 1 KiB. Null if it is hidden.'),
   })
   .register(named, { id: 'WebhookAttempt' });
 /** One attempt of a webhook. Times as RFC 3339 text in UTC. */
@@ -114,8 +114,8 @@ export const DeliveryPlan = z
   .object({
     attempts: z
       .array(z.object({ number: z.int(), notBefore: moment }))
-      .meta({ description: 'The attempts that are left, each with the time before which it is not made.' }),
-    failedNotBefore: moment.meta({ description: 'FAILED not before this time, if every attempt that is left fails.' }),
+      .describe('The attempts that are left, each with the time before which it is not made.'),
+    failedNotBefore: moment.describe('FAILED not before this time, if every attempt that is left fails.'),
   })
   .describe('What follows while a webhook is PENDING. A Retry-After of the receiver can move each step later.')
   .register(named, { id: 'DeliveryPlan' });

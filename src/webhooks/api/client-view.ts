@@ -11,21 +11,21 @@ const LIMIT_RANGE = 'must be a whole number from 1 to 100';
 /** The query of `GET /webhooks`. */
 export const WebhookQuery = z.strictObject({
   status: z.enum(['PENDING', 'SUCCESS', 'FAILED']).optional(),
-  reference: ReferenceId.optional().meta({ description: 'The `key` of an order.' }),
-  createdAfter: moment.optional().meta({ description: 'Created at this time or later.' }),
-  createdBefore: moment.optional().meta({ description: 'Created before this time.' }),
+  reference: ReferenceId.optional().describe('The `key` of an order.'),
+  createdAfter: moment.optional().describe('Created at this time or later.'),
+  createdBefore: moment.optional().describe('Created before this time.'),
   limit: z.coerce
     .number(LIMIT_RANGE)
     .int(LIMIT_RANGE)
     .min(1, LIMIT_RANGE)
     .max(100, LIMIT_RANGE)
     .default(50)
-    .meta({ description: 'The number of webhooks on a page.' }),
+    .describe('The number of webhooks on a page.'),
   cursor: z
     .string()
     .regex(ID, 'must be the nextCursor of an earlier page')
     .optional()
-    .meta({ description: 'The `nextCursor` of the previous page.' }),
+    .describe('The `nextCursor` of the previous page.'),
 });
 export type WebhookQuery = z.infer<typeof WebhookQuery>;
 
@@ -44,11 +44,8 @@ export type WebhookStory = z.infer<typeof WebhookStory>;
 
 export const WebhookPage = z
   .object({
-    data: z.array(ClientWebhook).meta({ description: 'Newest first.' }),
-    nextCursor: z
-      .string()
-      .nullable()
-      .meta({ description: 'Send it as `cursor` to get the next page. Null on the last page.' }),
+    data: z.array(ClientWebhook).describe('Newest first.'),
+    nextCursor: z.string().nullable().describe('Send it as `cursor` to get the next page. Null on the last page.'),
   })
   .register(named, { id: 'WebhookPage' });
 export type WebhookPage = z.infer<typeof WebhookPage>;

@@ -4,22 +4,19 @@ import { type CompletedOrderData, NOTIFY_ORDER_COMPLETION } from '../../values/n
 
 const cents = z
   .int()
-  .meta({ description: 'In the minor unit of the currency (ISO 4217): 4200 is MYR 42.00, JPY 4200 or KWD 4.200.' });
+  .describe('In the minor unit of the currency (ISO 4217): 4200 is MYR 42.00, JPY 4200 or KWD 4.200.');
 
 const CompletedOrder = z
   .object({
-    key: z.string().meta({ description: 'The order’s unique identifier, Base64. Deduplicate on it.' }),
-    bookingId: z.string().meta({ description: 'The booking reference of the cinema operator.' }),
-    transactionId: z.string().meta({ description: 'The payment transaction.' }),
-    currencyCode: z.string().meta({ description: 'ISO 4217.' }),
+    key: z.string().describe('The order’s unique identifier, Base64. Deduplicate on it.'),
+    bookingId: z.string().describe('The booking reference of the cinema operator.'),
+    transactionId: z.string().describe('The payment transaction.'),
+    currencyCode: z.string().describe('ISO 4217.'),
     totalAmount: cents,
     bookingAmount: cents,
     payableAmount: cents,
-    status: z.string().meta({ description: '`COMPLETED` when confirmed with the operator.' }),
-    qrCode: z
-      .string()
-      .optional()
-      .meta({ description: 'The code for entry to the cinema, if the operator issued one.' }),
+    status: z.string().describe('`COMPLETED` when confirmed with the operator.'),
+    qrCode: z.string().optional().describe('The code for entry to the cinema, if the operator issued one.'),
     createdAt: moment,
     lastUpdatedAt: moment,
   })
@@ -29,7 +26,7 @@ const CompletedOrder = z
 export const Notification = z
   .object({
     eventType: z.literal(NOTIFY_ORDER_COMPLETION),
-    test: z.literal(true).optional().meta({ description: 'Only in a test notification from POST /webhooks/test.' }),
+    test: z.literal(true).optional().describe('Only in a test notification from POST /webhooks/test.'),
     data: CompletedOrder,
   })
   .describe('Specification 2.3.')
@@ -53,9 +50,9 @@ export const NotificationHeaders = z.object({
       'Hex HMAC-SHA256, keyed with the client secret, over X-Timestamp, X-Nonce-Str and the Base64 of the raw body.',
     example: '52ffabb36d5e7257f7a6da26a20ce87676cdd25fcc61695cd3515fba9974cf9f',
   }),
-  'X-Signature-Next': signature.optional().meta({
-    description: 'While the secret is being changed: the same signature, made with the new secret.',
-  }),
+  'X-Signature-Next': signature
+    .optional()
+    .describe('While the secret is being changed: the same signature, made with the new secret.'),
   'X-Webhook-Id': z
     .string()
     .meta({ description: 'The same for every attempt of one webhook.', example: 's0kT3aVb9Rm5Wc7Zp1Qx4L' }),
@@ -63,10 +60,7 @@ export const NotificationHeaders = z.object({
     .string()
     .regex(/^\d+$/)
     .meta({ description: 'The number of the attempt, from 1.', example: '1' }),
-  'X-Webhook-Test': z
-    .literal('true')
-    .optional()
-    .meta({ description: 'Only in a test notification; its body has `test` as well.' }),
+  'X-Webhook-Test': z.literal('true').optional().describe('Only in a test notification; its body has `test` as well.'),
 });
 
 export const NOTIFICATION_EXAMPLE: Notification = {

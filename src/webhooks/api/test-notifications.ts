@@ -76,28 +76,25 @@ export const tooManyTests = (waitSeconds?: number): Problem => tooManyPerMinute(
 /** The body of `POST /webhooks/test`. */
 export const TestRequest = z
   .strictObject({
-    notifyUrl: z
-      .string()
-      .optional()
-      .meta({ description: 'Where to send it. Default: the Notify URL registered for the client.' }),
+    notifyUrl: z.string().optional().describe('Where to send it. Default: the Notify URL registered for the client.'),
   })
   .register(named, { id: 'TestRequest' });
 
 export const TestResult = z
   .object({
-    id: z.string().meta({ description: 'The X-Webhook-Id of the test. It is not in the list of webhooks.' }),
+    id: z.string().describe('The X-Webhook-Id of the test. It is not in the list of webhooks.'),
     notifyUrl: z.string(),
     outcome: z.enum(['delivered', 'refused', 'timed-out', 'unreachable', 'blocked']),
     responseStatus: z.int().nullable(),
     durationMs: z.int(),
-    phase: z.string().meta({ description: 'The last phase reached: dns, connect, tls, headers or body.' }),
-    address: z.string().nullable().meta({ description: 'The IP address connected to. Null if it is hidden.' }),
-    error: z.string().nullable().meta({ description: 'Why the test failed.' }),
+    phase: z.string().describe('The last phase reached: dns, connect, tls, headers or body.'),
+    address: z.string().nullable().describe('The IP address connected to. Null if it is hidden.'),
+    error: z.string().nullable().describe('Why the test failed.'),
     diagnosis: OptionalDiagnosis,
     responseSnippet: z
       .string()
       .nullable()
-      .meta({ description: 'The beginning of the response body, at most 1 KiB. Null if it is hidden.' }),
+      .describe('The beginning of the response body, at most 1 KiB. Null if it is hidden.'),
   })
   .register(named, { id: 'TestResult' });
 export type TestResult = z.infer<typeof TestResult>;

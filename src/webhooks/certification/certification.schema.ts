@@ -7,19 +7,19 @@ export const CertificationRequest = z.strictObject({}).register(named, { id: 'Ce
 
 export const CheckResult = z.object({
   name: z.enum(CHECKS),
-  sent: z.string().meta({ description: 'What is special about the notification.' }),
-  expected: z.enum(['accept', 'refuse']).meta({ description: '`accept`: a 2xx. `refuse`: a 4xx.' }),
-  responseStatus: z.int().nullable().meta({ description: 'Null if there was no answer.' }),
-  durationMs: z.int().nullable().meta({ description: 'Null if it was not sent.' }),
+  sent: z.string().describe('What is special about the notification.'),
+  expected: z.enum(['accept', 'refuse']).describe('`accept`: a 2xx. `refuse`: a 4xx.'),
+  responseStatus: z.int().nullable().describe('Null if there was no answer.'),
+  durationMs: z.int().nullable().describe('Null if it was not sent.'),
   passed: z.boolean(),
-  reason: z.string().meta({ description: 'What the receiver did.' }),
-  remedy: z.string().nullable().meta({ description: 'What to change. Null if nothing, or if it was not sent.' }),
+  reason: z.string().describe('What the receiver did.'),
+  remedy: z.string().nullable().describe('What to change. Null if nothing, or if it was not sent.'),
 });
 export type CheckResult = z.infer<typeof CheckResult>;
 
 export const Certification = z
   .object({
-    passed: z.boolean().meta({ description: 'Whether the receiver did all of it right.' }),
+    passed: z.boolean().describe('Whether the receiver did all of it right.'),
     notifyUrl: z.string(),
     checks: z.array(CheckResult),
   })

@@ -10,9 +10,9 @@ const givenMoment = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 t
 export const ResendRequest = z
   .strictObject({
     status: z.literal('FAILED', 'must be FAILED; only a FAILED webhook can be sent again'),
-    since: givenMoment.optional().meta({ description: 'Only those that failed at this time or later.' }),
-    until: givenMoment.optional().meta({ description: 'Only those that failed before this time.' }),
-    reference: ReferenceId.optional().meta({ description: 'Only those of this order’s `key`.' }),
+    since: givenMoment.optional().describe('Only those that failed at this time or later.'),
+    until: givenMoment.optional().describe('Only those that failed before this time.'),
+    reference: ReferenceId.optional().describe('Only those of this order’s `key`.'),
   })
   .register(named, { id: 'ResendRequest' });
 /** Which FAILED webhooks to send again: those that fit all fields. */
@@ -25,7 +25,7 @@ export const ResendView = z
     id: z.string(),
     state: z
       .enum(['RUNNING', 'FINISHED', 'STOPPED'])
-      .meta({ description: 'STOPPED: the operator of the service ended it. What is left is still FAILED.' }),
+      .describe('STOPPED: the operator of the service ended it. What is left is still FAILED.'),
     status: z.literal('FAILED'),
     since: moment.nullable(),
     until: moment.nullable(),

@@ -17,14 +17,8 @@ export const UndeliveredQuery = z.strictObject({
     .string()
     .regex(ID, 'must be the X-Webhook-Id of an earlier line')
     .optional()
-    .meta({ description: 'The `X-Webhook-Id` of the last line that you have. Default: from the oldest one on.' }),
-  limit: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(1_000_000)
-    .optional()
-    .meta({ description: 'At most this many lines. Default: all.' }),
+    .describe('The `X-Webhook-Id` of the last line that you have. Default: from the oldest one on.'),
+  limit: z.coerce.number().int().min(1).max(1_000_000).optional().describe('At most this many lines. Default: all.'),
 });
 /** Which notifications to read. */
 export type UndeliveredQuery = z.input<typeof UndeliveredQuery>;
@@ -33,7 +27,7 @@ export type UndeliveredQuery = z.input<typeof UndeliveredQuery>;
 export const UndeliveredLine = z
   .object({
     headers: z.record(z.string(), z.string()),
-    body: z.string().meta({ description: 'The exact body: its bytes in UTF-8 are signed.' }),
+    body: z.string().describe('The exact body: its bytes in UTF-8 are signed.'),
   })
   .register(named, { id: 'UndeliveredNotification' });
 /** A notification that was not delivered, signed now: what an attempt would send. */
