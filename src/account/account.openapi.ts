@@ -1,10 +1,11 @@
 import { rotationEnded, rotationInProgress, useNewSecret } from '../clients/secrets/secret-rotation.js';
+import { tooManyPerMinute } from '../http/minute-limit.js';
 import { operation, type Operation } from '../http/operation.js';
-import { tooManyTests } from '../webhooks/api/test-notifications.js';
+import { TEST_LIMIT } from '../webhooks/api/test-notifications.js';
 import { NO_HTTPS, TEST_RESULT } from '../webhooks/api/webhook.openapi.js';
 import { AccountView, ChangedNotifyUrl, NewNotifyUrl, NewSecret, RotateHeaders } from './account-view.js';
 import { AccountController } from './account.controller.js';
-import { checkRotationKey, sampleRefused, tooManyChanges } from './client-account.js';
+import { CHANGE_LIMIT, checkRotationKey, sampleRefused } from './client-account.js';
 
 const ID = 'b8E7BDVoa1df1jDrbYlF';
 const URL = 'https://partner.example/notify';
@@ -56,7 +57,7 @@ export const ACCOUNT_OPERATIONS: Operation[] = [
     answers: {
       200: { description: 'Changed.', schema: ChangedNotifyUrl, example: { notifyUrl: URL, test: DELIVERED } },
     },
-    failures: [NO_HTTPS, sampleRefused(TEST_RESULT), tooManyTests()],
+    failures: [NO_HTTPS, sampleRefused(TEST_RESULT), tooManyPerMinute(TEST_LIMIT)],
   }),
   operation(AccountController, 'rotate', {
     id: 'rotateSecret',
@@ -71,7 +72,7 @@ export const ACCOUNT_OPERATIONS: Operation[] = [
       () => checkRotationKey(undefined),
       rotationInProgress(ID, Date.parse(UNTIL)),
       rotationEnded(),
-      tooManyChanges(),
+      tooManyPerMinute(CHANGE_LIMIT),
     ],
   }),
   operation(AccountController, 'finish', {
@@ -80,6 +81,6 @@ export const ACCOUNT_OPERATIONS: Operation[] = [
     summary: 'End the old secret now',
     description: 'Authenticate with the new secret. It can be repeated; without a rotation it changes nothing.',
     answers: { 200: { description: 'The account, with one secret.', schema: AccountView, example: ACCOUNT } },
-    failures: [useNewSecret(), tooManyChanges()],
+    failures: [useNewSecret(), tooManyPerMinute(CHANGE_LIMIT)],
   }),
 ];

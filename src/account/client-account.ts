@@ -4,35 +4,30 @@ import type { Client } from '../clients/client.entity.js';
 import { ClientsService } from '../clients/clients.service.js';
 import { ClientSecrets } from '../clients/secrets/client-secrets.js';
 import { SecretRotation } from '../clients/secrets/secret-rotation.js';
-import { invalidFields, type Problem, tooManyPerMinute, unprocessable, validated } from '../http/problem.js';
-import { type Limiter, limitKey } from '../limits/limiter.js';
+import { countRequest, type MinuteLimit } from '../http/minute-limit.js';
+import { invalidFields, type Problem, unprocessable, validated } from '../http/problem.js';
 import { Limits } from '../limits/limits.module.js';
 import { idempotencyKeyErrors } from '../http/idempotency-key.js';
 import type { Actor } from '../values/actor.js';
-import type { Rate } from '../values/duration.js';
 import { TestNotifications, type TestResult } from '../webhooks/api/test-notifications.js';
 import { type AccountView, type ChangedNotifyUrl, NewNotifyUrl, type NewSecret } from './account-view.js';
 
 /** The same as the default of `usher client rotate-secret`. */
 const OVERLAP_MS = 86_400_000;
 /** Of secrets, per client: a rotation is rare, and each change is a row of the audit. */
-const CHANGE_LIMIT: Rate = { count: 10, seconds: 60 };
+export const CHANGE_LIMIT: MinuteLimit = { name: 'account-changes', count: 10, what: 'changes of secrets' };
 
 /** What a client reads and changes about itself. */
 @Injectable()
 export class ClientAccount {
-  private readonly changes: Limiter;
-
   constructor(
-    limits: Limits,
+    private readonly limits: Limits,
     private readonly clients: ClientsService,
     private readonly applications: ClientApplications,
     private readonly secrets: ClientSecrets,
     private readonly rotation: SecretRotation,
     private readonly tests: TestNotifications,
-  ) {
-    this.changes = limits.limiter('account-changes', CHANGE_LIMIT);
-  }
+  ) {}
 
   /** 404 for an unknown client. */
   async show(clientId: string): Promise<AccountView> {
@@ -76,7 +71,7 @@ export class ClientAccount {
    */
   async rotateSecret(clientId: string, idempotencyKey: string | undefined, actor?: Actor): Promise<NewSecret> {
     checkRotationKey(idempotencyKey);
-    this.checkLimit(clientId);
+    countRequest(this.limits, CHANGE_LIMIT, clientId);
     const { secret, oldValidUntil } = await this.rotation.rotate(clientId, OVERLAP_MS, {
       repeatKey: idempotencyKey,
       actor,
@@ -89,20 +84,12 @@ export class ClientAccount {
    * request: 409 unless one is the new secret. Without a rotation it changes nothing, so that it can be repeated.
    */
   async finishRotation(clientId: string, presented: string[], actor?: Actor): Promise<AccountView> {
-    this.checkLimit(clientId);
+    countRequest(this.limits, CHANGE_LIMIT, clientId);
     await this.rotation.finishWith(clientId, presented, actor);
     this.secrets.forget(clientId);
     return this.show(clientId);
   }
-
-  private checkLimit(clientId: string): void {
-    const wait = this.changes.count(limitKey(clientId));
-    if (wait > 0) throw tooManyChanges(wait);
-  }
 }
-
-export const tooManyChanges = (waitSeconds?: number): Problem =>
-  tooManyPerMinute(CHANGE_LIMIT.count, 'changes of secrets', waitSeconds);
 
 export const sampleRefused = (test: TestResult): Problem => {
   const why = `${test.error ?? test.outcome}. ${test.diagnosis?.remedy ?? ''}`.trim();

@@ -48,10 +48,6 @@ export const unprocessable = (detail: string): Problem => new Problem(422, 'Unpr
 export const tooManyRequests = (detail: string, waitSeconds: number): Problem =>
   new Problem(429, 'Too Many Requests', detail).with({ 'Retry-After': String(waitSeconds) });
 
-/** The limit of a minute is reached. `what` names the requests that it counts. */
-export const tooManyPerMinute = (limit: number, what: string, waitSeconds = 60): Problem =>
-  tooManyRequests(`only ${limit} ${what} a minute are allowed; try again later`, waitSeconds);
-
 /** Part of the service is unavailable. `detail` must not reveal the cause. */
 export const unavailable = (detail = 'the service is busy or starting; try again'): Problem =>
   new Problem(503, 'Service Unavailable', detail).with({ 'Retry-After': RETRY_AFTER_SECONDS });

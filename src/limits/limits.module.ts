@@ -66,18 +66,21 @@ const LIMITER_STORE = Symbol('LimiterStore');
 /** Creates the limiters, which share one store. */
 @Injectable()
 export class Limits implements OnApplicationShutdown {
-  private readonly limiters: Limiter[] = [];
+  private readonly limiters = new Map<string, Limiter>();
 
   constructor(
     @Inject(LIMITER_STORE) private readonly store: LimiterStore,
     @Inject(USHER_OPTIONS) private readonly config: ResolvedOptions,
   ) {}
 
+  /** The one limiter of this name. */
   limiter(name: string, rate: Rate): Limiter {
+    const known = this.limiters.get(name);
+    if (known) return known;
     const keyPrefix = `${this.config.queuePrefix}:limit:${name}`;
     const shared = this.store.counter({ keyPrefix, points: rate.count, duration: rate.seconds });
     const limiter = new Limiter(rate, shared);
-    this.limiters.push(limiter);
+    this.limiters.set(name, limiter);
     return limiter;
   }
 
@@ -86,7 +89,7 @@ export class Limits implements OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    for (const limiter of this.limiters) limiter.close();
+    for (const limiter of this.limiters.values()) limiter.close();
     await this.store.close();
   }
 }

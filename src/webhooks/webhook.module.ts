@@ -5,9 +5,8 @@ import { errorLogOf, PRODUCER } from '../queue/queue.module.js';
 import { traceHeaders } from '../telemetry/tracing.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { ContactMessenger } from '../values/contact-messenger.js';
-import { ClientWebhooks } from './api/client-webhooks.js';
 import { TestNotifications } from './api/test-notifications.js';
-import { UndeliveredController, WebhooksController } from './api/webhooks.controller.js';
+import { WebhooksController } from './api/webhooks.controller.js';
 import { CONTACT_MESSENGER, ContactMessages } from './contact/contact-messages.js';
 import { FileMessenger, SmtpMessenger } from './contact/messengers.js';
 import { ClaimStore } from './deliver/claim.store.js';
@@ -26,6 +25,7 @@ import { NotificationSender } from './transport/notification-sender.js';
 import { WebhookList } from './search/webhook-list.js';
 import { WebhookSearch } from './search/webhook-search.js';
 import { ResendWork } from './undelivered/resend-work.js';
+import { UndeliveredController } from './undelivered/undelivered.controller.js';
 import { UndeliveredWebhooks } from './undelivered/undelivered-webhooks.js';
 import { WebhookResends } from './undelivered/webhook-resends.js';
 import { WebhookService } from './webhook.service.js';
@@ -117,6 +117,5 @@ export class WebhookModule implements OnApplicationShutdown {
 @Module({
   imports: [WebhookModule],
   controllers: [UndeliveredController, WebhooksController],
-  providers: [ClientWebhooks],
 })
 export class WebhookRoutesModule {}

@@ -339,7 +339,7 @@ export const PRODUCT_MUTATIONS = [
   },
   {
     name: 'a client sees the webhooks of others',
-    file: 'src/webhooks/api/client-webhooks.ts',
+    file: 'src/webhooks/api/webhooks.controller.ts',
     from: 'webhook.clientId === clientId && (',
     to: '(',
     caughtBy: 'test/webhooks/api/own-webhooks.spec.ts',

@@ -4,12 +4,11 @@ import type { Client } from '../../clients/client.entity.js';
 import { ClientsService } from '../../clients/clients.service.js';
 import { PendingLimit } from '../pending-limit.js';
 import { named } from '../../http/operation.js';
-import { type Problem, tooManyPerMinute, validated } from '../../http/problem.js';
-import { type Limiter, limitKey } from '../../limits/limiter.js';
+import { countRequest, type MinuteLimit } from '../../http/minute-limit.js';
+import { validated } from '../../http/problem.js';
 import { Limits } from '../../limits/limits.module.js';
 import { NOTIFY_ORDER_COMPLETION } from '../../values/notification.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import type { Rate } from '../../values/duration.js';
 import { newId, orderKey, type Environment } from '../../values/identifier.js';
 import { signedRequest, SigningSecrets } from '../deliver/signing.js';
 import { NotificationSender } from '../transport/notification-sender.js';
@@ -19,24 +18,20 @@ import { OptionalDiagnosis } from '../webhook-view.js';
 import { hidePrivateResponse } from './client-view.js';
 import { NOTIFICATION_EXAMPLE } from './notification.schema.js';
 
-/** Per client. Low, so that a client cannot use Usher to flood other servers. */
-const TEST_LIMIT: Rate = { count: 10, seconds: 60 };
+/** Low, so that a client cannot use Usher to flood other servers. */
+export const TEST_LIMIT: MinuteLimit = { name: 'test-notifications', count: 10, what: 'tests' };
 
 /** Sends a test notification with the guard, sender and signature of real notifications. Nothing is stored. */
 @Injectable()
 export class TestNotifications {
-  private readonly limiter: Limiter;
-
   constructor(
-    limits: Limits,
+    private readonly limits: Limits,
     private readonly clients: ClientsService,
     private readonly secrets: SigningSecrets,
     private readonly sender: NotificationSender,
     private readonly pending: PendingLimit,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
-  ) {
-    this.limiter = limits.limiter('test-notifications', TEST_LIMIT);
-  }
+  ) {}
 
   /**
    * `input` is a {@link TestRequest}. 400 for an invalid Notify URL, 422 without one, 429 above {@link TEST_LIMIT} or while
@@ -56,7 +51,7 @@ export class TestNotifications {
    * because a client whose receiver failed for long must be able to change its URL.
    */
   async sendTo(client: Pick<Client, 'id'>, url: string): Promise<TestResult> {
-    this.checkLimit(client);
+    countRequest(this.limits, TEST_LIMIT, client.id);
     const now = Date.now();
     const id = newId(this.options.environment, now);
     const body = sampleBody(this.options.environment, now);
@@ -64,14 +59,7 @@ export class TestNotifications {
     const outcome = await this.sender.send({ ...request, headers: { ...request.headers, ...TEST_HEADER } });
     return resultOf(this.options.environment, id, url, outcome);
   }
-
-  private checkLimit({ id }: Pick<Client, 'id'>): void {
-    const wait = this.limiter.count(limitKey(id));
-    if (wait > 0) throw tooManyTests(wait);
-  }
 }
-
-export const tooManyTests = (waitSeconds?: number): Problem => tooManyPerMinute(TEST_LIMIT.count, 'tests', waitSeconds);
 
 /** The body of `POST /webhooks/test`. */
 export const TestRequest = z

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { tooManyPending } from '../pending-limit.js';
 import { notifyUrlErrors, notifyUrlMissing } from '../../clients/clients.service.js';
+import { tooManyPerMinute } from '../../http/minute-limit.js';
 import { operation, type Operation } from '../../http/operation.js';
 import { invalidFields, validated } from '../../http/problem.js';
 import { unknownWebhook } from '../webhook-queries.js';
@@ -10,7 +11,7 @@ import { NOTIFY_ORDER_COMPLETION } from '../../values/notification.js';
 import { diagnosisOf } from '../transport/diagnosis.js';
 import { WebhookHealth } from '../webhook-health.js';
 import { ClientWebhook, WebhookPage, WebhookQuery, WebhookStory } from './client-view.js';
-import { TestRequest, TestResult, tooManyTests } from './test-notifications.js';
+import { TEST_LIMIT, TestRequest, TestResult } from './test-notifications.js';
 
 const KEY = 'TW92aWVPcmRlcjpzMGtUM2FWYjlRNHhMMm1OOHBSN2NZ';
 const ID = 's0kT3aVb9Rm5Wc7Zp1Qx4L';
@@ -127,7 +128,7 @@ export const WEBHOOK_OPERATIONS: Operation[] = [
       'the header is `X-Webhook-Test: true`. Its order does not exist. It is sent once and is not listed. Ten a minute.',
     body: { schema: TestRequest, example: { notifyUrl: 'https://partner.example/notify' }, optional: true },
     answers: { 200: { description: 'The result of the test.', schema: TestResult, example: TEST_RESULT } },
-    failures: [NO_HTTPS, notifyUrlMissing(), tooManyTests(), tooManyPending(10_000)],
+    failures: [NO_HTTPS, notifyUrlMissing(), tooManyPerMinute(TEST_LIMIT), tooManyPending(10_000)],
   }),
   operation(WebhooksController, 'resend', {
     id: 'resendWebhook',

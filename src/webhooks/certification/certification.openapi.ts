@@ -1,10 +1,11 @@
+import { tooManyPerMinute } from '../../http/minute-limit.js';
 import { operation, type Operation } from '../../http/operation.js';
 import {
+  CERTIFICATION_LIMIT,
   CertificationsController,
   noNotifyUrl,
   onlyInSandbox,
   secretBeingChanged,
-  tooManyCertifications,
 } from './certification.module.js';
 import { Certification, CertificationRequest } from './certification.schema.js';
 
@@ -47,6 +48,6 @@ export const CERTIFICATION_OPERATIONS: Operation[] = [
       'the first four and 4xx to the others. All are marked as tests, and none is listed. Three a minute.',
     body: { schema: CertificationRequest, example: {}, optional: true },
     answers: { 200: { description: 'What the receiver did.', schema: Certification, example: EXAMPLE } },
-    failures: [onlyInSandbox(), secretBeingChanged(), noNotifyUrl(), tooManyCertifications()],
+    failures: [onlyInSandbox(), secretBeingChanged(), noNotifyUrl(), tooManyPerMinute(CERTIFICATION_LIMIT)],
   }),
 ];

@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { tooManyPerMinute } from '../../http/minute-limit.js';
 import { operation, type Operation } from '../../http/operation.js';
 import { validated } from '../../http/problem.js';
 import { checkedRequest, ResendRequest, type ResendView, ResendView as ResendSchema } from './resend.schemas.js';
-import { tooManyResends, UndeliveredController } from '../api/webhooks.controller.js';
+import { RESEND_LIMIT, UndeliveredController } from './undelivered.controller.js';
 import { unknownResend } from './webhook-resends.js';
 import { UndeliveredLine, UndeliveredQuery } from './undelivered-webhooks.js';
 
@@ -72,7 +73,7 @@ export const UNDELIVERED_OPERATIONS: Operation[] = [
     failures: [
       () => checkedRequest({ status: 'SUCCESS' }),
       () => checkedRequest({ status: 'FAILED', since: '2026-01-02T00:00:00Z', until: '2026-01-01T00:00:00Z' }),
-      tooManyResends(),
+      tooManyPerMinute(RESEND_LIMIT),
     ],
   }),
   operation(UndeliveredController, 'show', {

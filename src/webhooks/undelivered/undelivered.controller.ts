@@ -1,0 +1,73 @@
+import { Readable } from 'node:stream';
+import { Body, Get, HttpCode, Inject, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { ClientController, CurrentHolder, type Holder } from '../../auth/bearer/bearer.guard.js';
+import { type HttpRequest, type HttpResponse, RequestActor, RequestId, sendStream } from '../../http/exchange.js';
+import { countRequest, type MinuteLimit } from '../../http/minute-limit.js';
+import { TakesQuery } from '../../http/problem.js';
+import { Limits } from '../../limits/limits.module.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import type { Actor } from '../../values/actor.js';
+import { type UndeliveredNotification, UndeliveredWebhooks } from './undelivered-webhooks.js';
+import { WebhookResends } from './webhook-resends.js';
+
+/** Requests to resend: each of them reads all FAILED webhooks of the client. */
+export const RESEND_LIMIT: MinuteLimit = { name: 'resend-requests', count: 10, what: 'resends' };
+
+/** What a client has not received: to read it, and to have it sent again. Before the routes of single webhooks. */
+@ClientController('/')
+export class UndeliveredController {
+  constructor(
+    private readonly undelivered: UndeliveredWebhooks,
+    private readonly resends: WebhookResends,
+    private readonly limits: Limits,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
+  ) {}
+
+  /** The first page is read before the answer begins, so that its errors are answered as problems. */
+  @Get('webhooks/undelivered')
+  @TakesQuery()
+  async read(@CurrentHolder() holder: Holder, @Query() query: unknown, @Res() response: HttpResponse) {
+    const pages = this.undelivered.pages(holder, query);
+    const first = await pages.next();
+    response.header('Content-Type', 'application/x-ndjson');
+    response.header('Cache-Control', 'no-store');
+    sendStream(response, Readable.from(lines(first, pages), { objectMode: false }));
+  }
+
+  /** Goes on in the background; `Location` is where its progress is seen. */
+  @Post('webhooks/resend')
+  @HttpCode(202)
+  async resend(
+    @CurrentHolder() holder: Holder,
+    @Body() body: unknown,
+    @RequestId() requestId: string,
+    @RequestActor() actor: Actor,
+    @Req() request: HttpRequest,
+    @Res({ passthrough: true }) response: HttpResponse,
+  ) {
+    countRequest(this.limits, RESEND_LIMIT, holder.clientId);
+    const view = await this.resends.start(holder, body, { isLimited: true, requestId, actor });
+    response.header('Location', `${this.baseUrl(request)}/webhook-resends/${view.id}`);
+    return view;
+  }
+
+  @Get('webhook-resends/:id')
+  show(@CurrentHolder() holder: Holder, @Param('id') id: string) {
+    return this.resends.show(holder, id);
+  }
+
+  /** Without a public base address, the path that the client used. */
+  private baseUrl({ url, originalUrl = url }: HttpRequest) {
+    return this.options.publicUrl ?? originalUrl.replace(/\/webhooks\/resend\/?(\?.*)?$/, '');
+  }
+}
+
+type Page = UndeliveredNotification[];
+
+async function* lines(first: IteratorResult<Page, void>, others: AsyncIterable<Page>) {
+  if (first.done) return;
+  yield textOf(first.value);
+  for await (const page of others) yield textOf(page);
+}
+
+const textOf = (page: Page) => page.map((line) => `${JSON.stringify(line)}\n`).join('');
