@@ -27,7 +27,7 @@ function checkoutFault() {
 }
 
 function loadFault(error) {
-  if (error.code !== 'ERR_MODULE_NOT_FOUND') return error.stack;
+  if (error.code !== 'MODULE_NOT_FOUND') return error.stack;
   const name = (/'([^']+)'/.exec(error.message) || ['', 'a package'])[1];
   return `the package ${name} is missing; run "npm ci" in a checkout, or "npm install" in your application`;
 }

@@ -66,12 +66,13 @@ export const loadPackage = <T>(name: string, load: () => Promise<T>): Promise<T>
 /** Whether `error` says that this very package is missing, not one that the package itself needs. */
 function isMissing(name: string, error: unknown): boolean {
   const { code, message } = error as NodeJS.ErrnoException;
-  return code === 'ERR_MODULE_NOT_FOUND' && message.startsWith(`Cannot find package '${name}'`);
+  const [, missing = ''] = /^Cannot find module '([^']+)'/.exec(message) ?? [];
+  return code === 'MODULE_NOT_FOUND' && (missing === name || missing.startsWith(`${name}/`));
 }
 
 function isInstalled(name: string): boolean {
   try {
-    import.meta.resolve(name);
+    require.resolve(name);
     return true;
   } catch (error) {
     return !isMissing(name, error);

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** The version in Usher's own package.json, which is in one of the folders above this file. */
-export const VERSION = versionAbove(import.meta.dirname);
+export const VERSION = versionAbove(__dirname);
 
 function versionAbove(folder: string): string {
   const file = join(folder, 'package.json');

@@ -1,4 +1,4 @@
-import { verifyNotification } from '#receiver';
+import { verifyNotification } from 'usher-receiver';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { AuditAction, AuditEvent } from '../../src/audit/audit-event.entity.js';
 import { AuditLog, FailureCounts } from '../../src/audit/audit.module.js';

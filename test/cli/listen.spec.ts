@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { signNotification, verifyNotification } from '#receiver';
+import { signNotification, verifyNotification } from 'usher-receiver';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
 import { freePort, usher as run, UsherProcess } from '../support/process.js';

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type SignatureSteps, verifyNotification } from '#receiver';
+import { type SignatureSteps, verifyNotification } from 'usher-receiver';
 import { describe, expect, test } from '@jest/globals';
 import { newFolder, usher } from '../support/process.js';
 import { VECTORS } from '../support/vectors.js';

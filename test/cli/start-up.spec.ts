@@ -51,7 +51,7 @@ describe('the entry of the command line', () => {
 
   test('tells in one line which package is missing', () => {
     const folder = checkout(false);
-    writeFileSync(join(folder, 'dist/cli.js'), "import 'commander';");
+    writeFileSync(join(folder, 'dist/cli.js'), "require('commander');");
     const { status, stderr } = enter(folder, ['--version']);
     expect(status).toBe(1);
     expect(stderr).toBe(

@@ -1,4 +1,4 @@
-import { verifyNotification } from '#receiver';
+import { verifyNotification } from 'usher-receiver';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';

@@ -86,7 +86,7 @@ test.each([[['--', '--dry-run']], [['--dry-run']]])(
       );
     const [receiver = '', usher = ''] = stdout.split(/^2\. /m).map((part, at) => (at === 0 ? part : `2. ${part}`));
     expect(receiver).toMatch(heading(1, 'usher-receiver'));
-    expect(receiver).toMatch(/^ +\d+ {2}dist\/cjs\/index\.js$/m);
+    expect(receiver).toMatch(/^ +\d+ {2}dist\/index\.js$/m);
     expect(usher).toMatch(heading(2, 'nest-usher'));
     expect(usher).toMatch(/^ +\d+ {2}bin\/usher\.mjs$/m);
     expect(usher).toContain(`3. tag v9.9.9 at ${git('rev-parse', '--short', 'HEAD').trim()}`);

@@ -49,6 +49,8 @@ const importing = (...modules: string[]): string[] => [
   modules.map((path) => `await import('${path}');`).join(''),
 ];
 
+const ENTRANCES = ['./dist/index.js', './dist/testing/index.js', './packages/receiver/dist/index.js'];
+
 test('npm ci of a checkout installs every peer dependency, and a host gets no copy of its own', () => {
   for (const name of [...Object.keys(peerDependencies), ...OPTIONAL]) {
     expect(devDependencies).toHaveProperty([name]);
@@ -57,10 +59,21 @@ test('npm ci of a checkout installs every peer dependency, and a host gets no co
 });
 
 test('a host can import every entrance of the package without any optional package', async () => {
-  const entrances = importing('./dist/index.js', './dist/testing/index.js', './packages/receiver/dist/index.js');
   const folder = installedWithout([...OPTIONAL, ...OF_OPTIONAL]);
-  expect(await run(folder, entrances)).toEqual({ code: 0, stdout: '', stderr: '' });
+  expect(await run(folder, importing(...ENTRANCES))).toEqual({ code: 0, stdout: '', stderr: '' });
   for (const name of OPTIONAL) expect((await run(folder, importing(name))).stderr).toMatch('ERR_MODULE_NOT_FOUND');
+});
+
+test('an ES module and a CommonJS module of a host get the same classes', async () => {
+  const program = `
+    const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);
+    for (const path of ${JSON.stringify(ENTRANCES)}) {
+      const [imported, required] = [await import(path), require(path)];
+      console.log(Object.keys(required).filter((name) => required[name] !== imported[name]).join());
+    }
+  `;
+  const ended = await run(installedWithout([]), ['--input-type=module', '--eval', program]);
+  expect(ended).toEqual({ code: 0, stdout: '\n'.repeat(ENTRANCES.length), stderr: '' });
 });
 
 test('commands need none of the packages of the HTTP server', async () => {

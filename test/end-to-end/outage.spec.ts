@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { verifyNotification } from '#receiver';
+import { verifyNotification } from 'usher-receiver';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { MovieOrder } from '../../src/orders/movie-order.entity.js';
 import { FailingHost } from '../../src/webhooks/contact/failing-host.entity.js';

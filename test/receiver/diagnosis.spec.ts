@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { diagnose, type DifferingStep, signNotification, verifyNotification, type VerifyOptions } from '#receiver';
+import { diagnose, type DifferingStep, signNotification, verifyNotification, type VerifyOptions } from 'usher-receiver';
 import { expect, test } from '@jest/globals';
 
 const SECRET = 'secret';

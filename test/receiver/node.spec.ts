@@ -1,7 +1,7 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { signNotification } from '#receiver';
+import { signNotification } from 'usher-receiver';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { transformSync } from '@swc/core';
 import { randomAlphanumeric } from '../../src/values/identifier.js';

@@ -34,7 +34,7 @@ test.each([
   ['require', 'program.cjs', REQUIRE],
 ])('the built kit verifies the test vector after %s', (_, file, line) => {
   writeFileSync(join(folder, file), line + PROGRAM);
-  // As in Node before 20.19: `require` of an ES module fails, so this needs the CommonJS build.
+  // As in Node before 20.19, where `require` of an ES module fails.
   const args = process.allowedNodeEnvironmentFlags.has('--no-experimental-require-module')
     ? ['--no-experimental-require-module', file]
     : [file];

@@ -1,4 +1,4 @@
-import { type InvalidNotificationError, NonceMemory, signNotification, verifyOnce } from '#receiver';
+import { type InvalidNotificationError, NonceMemory, signNotification, verifyOnce } from 'usher-receiver';
 import { expect, test } from '@jest/globals';
 
 const SECRET = 'secret';

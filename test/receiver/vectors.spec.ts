@@ -1,4 +1,4 @@
-import { NonceMemory, signatureSteps, type SignatureSteps, verifyNotification, verifyOnce } from '#receiver';
+import { NonceMemory, signatureSteps, type SignatureSteps, verifyNotification, verifyOnce } from 'usher-receiver';
 import { expect, test } from '@jest/globals';
 import { type Case, headersOf, VECTORS } from '../support/vectors.js';
 

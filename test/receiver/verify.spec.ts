@@ -1,4 +1,4 @@
-import { InvalidNotificationError, signNotification, verifyNotification, type VerifyOptions } from '#receiver';
+import { InvalidNotificationError, signNotification, verifyNotification, type VerifyOptions } from 'usher-receiver';
 import { describe, expect, test } from '@jest/globals';
 import { Headers as OtherHeaders } from 'undici';
 

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { transformFileSync } from '@swc/core';
 import * as esbuild from 'esbuild';
@@ -6,22 +6,28 @@ import * as esbuild from 'esbuild';
 export const ROOT = join(import.meta.dirname, '../..');
 /** `src`, `test` and the receiver kit as they stand now; below node_modules, so that their imports resolve. */
 export const BUILT = join(ROOT, 'node_modules/.cache/usher-test');
+const KIT = 'packages/receiver';
 
 /** Compiles the code under test and the tests: neither they nor the processes they start ever run a stale build. */
 export async function build() {
   rmSync(BUILT, { recursive: true, force: true });
-  for (const folder of ['src', 'test']) compile(folder);
-  compile('packages/receiver/src', 'packages/receiver/dist');
+  compile('src');
+  compile('test', 'test', 'es6');
+  compile(`${KIT}/src`, `${KIT}/dist`);
   const { imports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  write('package.json', JSON.stringify({ type: 'module', imports }));
+  write('package.json', JSON.stringify({ imports }));
+  for (const folder of ['bin', 'test']) write(`${folder}/package.json`, JSON.stringify({ type: 'module' }));
+  cpSync(join(ROOT, KIT, 'package.json'), join(BUILT, KIT, 'package.json'));
   write('node_modules/@jest/globals/package.json', '{ "type": "module", "exports": "./index.js" }');
   write('node_modules/@jest/globals/index.js', GLOBALS);
+  // Tests are a package of their own, where #receiver is not known.
+  symlinkSync(join(BUILT, KIT), join(BUILT, 'node_modules/usher-receiver'));
   await bundle();
 }
 
 /** Compiles one file of the code again. Processes then load the modules one by one, because the bundle is out of date. */
 export function rebuild(file) {
-  compileFile(file, file.replace('packages/receiver/src', 'packages/receiver/dist'));
+  compileFile(file, file.replace(`${KIT}/src`, `${KIT}/dist`));
   for (const entry of ENTRIES) write(join('bin', entry), `import '../src/${entry}';\n`);
 }
 
@@ -33,8 +39,10 @@ const ENTRIES = ['cli.js', 'main.js'];
  * to run. The packed tarball, whose modules are apart, has a test of its own (test/package.mjs).
  */
 async function bundle() {
+  // Only ES modules can be split.
+  compile('src', 'modules', 'es6');
   await esbuild.build({
-    entryPoints: ENTRIES.map((entry) => join(BUILT, 'src', entry)),
+    entryPoints: ENTRIES.map((entry) => join(BUILT, 'modules', entry)),
     outdir: join(BUILT, 'bin'),
     bundle: true,
     splitting: true,
@@ -49,6 +57,7 @@ async function bundle() {
     plugins: [{ name: 'leave-out', setup: leaveOut }],
   });
   await esbuild.stop();
+  rmSync(join(BUILT, 'modules'), { recursive: true });
 }
 
 /** Packages that read files of their own, and those that others ask for in vain, are not bundled. */
@@ -74,13 +83,16 @@ const __filename = pathOfBundle(import.meta.url);
 const __dirname = import.meta.dirname;
 `;
 
-function compile(folder, target = folder) {
+function compile(folder, target = folder, type = 'commonjs') {
   for (const source of readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }))
-    if (source.endsWith('.ts')) compileFile(join(folder, source), join(target, source));
+    if (source.endsWith('.ts')) compileFile(join(folder, source), join(target, source), type);
 }
 
-function compileFile(source, target) {
-  const { code } = transformFileSync(join(ROOT, source), { configFile: join(ROOT, '.swcrc') });
+function compileFile(source, target, type = 'commonjs') {
+  const { code } = transformFileSync(join(ROOT, source), {
+    configFile: join(ROOT, '.swcrc'),
+    module: { type, exportInteropAnnotation: true },
+  });
   write(target.replace(/ts$/, 'js'), code);
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { verifyNotification } from '#receiver';
+import { verifyNotification } from 'usher-receiver';
 import { migrate } from '../../src/server/migrate.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
 import { WEBHOOK_QUEUE } from '../../src/webhooks/queue/delivery.queue.js';

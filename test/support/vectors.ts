@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { SignatureSteps } from '#receiver';
+import type { SignatureSteps } from 'usher-receiver';
 
 /** One request, and what a receiver must say of it: `genuine` or the reason of the refusal. */
 export interface Case {

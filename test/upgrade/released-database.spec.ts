@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type DataSource, LessThan } from 'typeorm';
-import { verifyNotification } from '#receiver';
+import { verifyNotification } from 'usher-receiver';
 import { AuditLog } from '../../src/audit/audit.module.js';
 import { Client, ClientSecret } from '../../src/clients/client.entity.js';
 import { usherMigrations } from '../../src/database/migrator.js';

@@ -2,7 +2,7 @@ import { chmod, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
-import type { PGlite } from '@electric-sql/pglite';
+import type { PGlite } from '@electric-sql/pglite' with { 'resolution-mode': 'import' };
 import { StartUpError } from '../../values/start-up-error.js';
 import { prepareFolder, startPGlite, UnusableFolderError } from './folder/data-folder.js';
 import { FolderLock } from './folder/folder-lock.js';

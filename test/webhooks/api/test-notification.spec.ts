@@ -1,4 +1,4 @@
-import { verifyNotification } from '#receiver';
+import { verifyNotification } from 'usher-receiver';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { orderIdOf } from '../../../src/values/identifier.js';
 import { TestResult } from '../../../src/webhooks/api/test-notifications.js';

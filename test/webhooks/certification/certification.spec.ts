@@ -1,4 +1,4 @@
-import { InvalidNotificationError, signNotification, verifyNotification } from '#receiver';
+import { InvalidNotificationError, signNotification, verifyNotification } from 'usher-receiver';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js';
 import { Certification } from '../../../src/webhooks/certification/certification.schema.js';

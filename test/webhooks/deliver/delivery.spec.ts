@@ -1,4 +1,4 @@
-import { verifyNotification } from '#receiver';
+import { verifyNotification } from 'usher-receiver';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { answer, TestReceiver } from '../../support/receiver.js';
 import { type TestClient, TestUsher } from '../../support/usher.js';

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { signNotification } from '#receiver';
+import { signNotification } from 'usher-receiver';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { answer, type Arrival, TestReceiver } from '../../support/receiver.js';
 import { COMPLETION, NEW_ORDER, type TestClient, TestUsher } from '../../support/usher.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { verifyNotification } from '#receiver';
+import { verifyNotification } from 'usher-receiver';
 import { UndeliveredWebhooks } from '../../../src/webhooks/undelivered/undelivered-webhooks.js';
 import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js';
 import { application, ownerToken, signedIn, startWithIssuer } from '../../auth/authorize/support.js';

@@ -13,7 +13,7 @@ import {
   stat,
 } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import type { PGlite } from '@electric-sql/pglite';
+import type { PGlite } from '@electric-sql/pglite' with { 'resolution-mode': 'import' };
 import { loadPackage, StartUpError } from '../../../values/start-up-error.js';
 
 /** A fault of the data folder; the message says what to do. */
