@@ -62,13 +62,13 @@ export default {
       name: 'the-receiver-kit-is-imported-by-its-index-alone',
       severity: 'error',
       from: { path: '^src/' },
-      to: { path: '^packages/', pathNot: '^packages/receiver/src/index\\.ts$' },
+      to: { path: '^packages/', pathNot: '^packages/receiver/dist/index\\.js$' },
     },
     {
       name: 'values-need-only-node-and-the-receiver-kit',
       severity: 'error',
       from: { path: '^src/values/' },
-      to: { pathNot: '^src/values/|^packages/receiver/src/index\\.ts$', dependencyTypesNot: ['core'] },
+      to: { pathNot: '^src/values/|^packages/receiver/dist/index\\.js$', dependencyTypesNot: ['core'] },
     },
     {
       name: 'transport-needs-only-undici-and-values',

@@ -40,6 +40,7 @@ try {
     testFloors();
   } else {
     testReceiverKit();
+    checkTypes();
     checkContents();
     install();
     verifyVector('nest-usher/receiver', APPLICATION);
@@ -108,6 +109,17 @@ function verifyVector(name, cwd) {
     assert.equal(run('node', [`--input-type=${type}`, '-e', line + VERIFY_VECTOR], cwd), '{}\n');
 }
 
+/** Every entry has types and a module for each way in which TypeScript and Node look for them. */
+function checkTypes() {
+  for (const { tarball } of PACKAGES) {
+    step(`${tarball}: publint, and the types of its entries (attw)`);
+    const path = join(PACKED, tarball);
+    const bin = (name) => join(ROOT, 'node_modules/.bin', name);
+    assert.match(run(bin('publint'), ['--strict', path]), /All good!/);
+    run(bin('attw'), [path]);
+  }
+}
+
 /** There is one implementation: an ES module and a CommonJS module of one application share its classes. */
 function compareClasses() {
   step('import and require give the same exports');
@@ -127,9 +139,9 @@ function checkContents() {
   const { files, size } = contentsOf(USHER);
   step(`${files.length} files, ${size} bytes: the files that package.json names, and no others`);
   const paths = new Set(files.map(({ path }) => path));
-  const { bin, exports, imports } = PACKAGE;
+  const { bin, exports } = PACKAGE;
   const pathsIn = (entry) => (typeof entry === 'string' ? [entry] : Object.values(entry).flatMap(pathsIn));
-  const promised = [bin, exports, imports].flatMap(pathsIn);
+  const promised = [bin, exports].flatMap(pathsIn);
   for (const path of promised) assert.ok(paths.has(path.replace(/^\.\//, '')), `${path} is missing`);
   const expected = /^(bin\/usher\.mjs|package\.json|README\.md|LICENSE|(packages\/receiver\/)?dist\/.+\.(js|d\.ts))$/;
   assert.deepEqual(

@@ -8,7 +8,7 @@ import {
   type ReceivedSteps,
   verifyNotification,
   type VerifyOptions,
-} from '#receiver';
+} from '../../packages/receiver/dist/index.js';
 import { StartUpError } from '../values/start-up-error.js';
 
 export interface ReceiverOptions {

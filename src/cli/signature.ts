@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { type Command, InvalidArgumentError } from 'commander';
-import { diagnose, type SignatureSteps, signatureSteps } from '#receiver';
+import { diagnose, type SignatureSteps, signatureSteps } from '../../packages/receiver/dist/index.js';
 import { NONCE_LENGTH, signatures } from '../values/notification.js';
 import { randomAlphanumeric } from '../values/identifier.js';
 import { StartUpError } from '../values/start-up-error.js';

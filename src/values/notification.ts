@@ -1,6 +1,6 @@
-import { type Notification, signNotification } from '#receiver';
+import { type Notification, signNotification } from '../../packages/receiver/dist/index.js';
 
-export { type CompletedOrderData, NOTIFY_ORDER_COMPLETION } from '#receiver';
+export { type CompletedOrderData, NOTIFY_ORDER_COMPLETION } from '../../packages/receiver/dist/index.js';
 
 /** The kinds of events. Each has a schema and an example in webhooks/api/notification.schema.ts. */
 export type EventType = Notification['eventType'];

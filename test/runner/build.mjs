@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { transformFileSync } from '@swc/core';
 import * as esbuild from 'esbuild';
@@ -14,13 +14,12 @@ export async function build() {
   compile('src');
   compile('test', 'test', 'es6');
   compile(`${KIT}/src`, `${KIT}/dist`);
-  const { imports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-  write('package.json', JSON.stringify({ imports }));
-  for (const folder of ['bin', 'test']) write(`${folder}/package.json`, JSON.stringify({ type: 'module' }));
+  write('package.json', '{ "type": "commonjs" }');
+  for (const folder of ['bin', 'modules', 'test']) write(`${folder}/package.json`, '{ "type": "module" }');
   cpSync(join(ROOT, KIT, 'package.json'), join(BUILT, KIT, 'package.json'));
   write('node_modules/@jest/globals/package.json', '{ "type": "module", "exports": "./index.js" }');
   write('node_modules/@jest/globals/index.js', GLOBALS);
-  // Tests are a package of their own, where #receiver is not known.
+  // As tests name it.
   symlinkSync(join(BUILT, KIT), join(BUILT, 'node_modules/usher-receiver'));
   await bundle();
 }

@@ -1,4 +1,4 @@
-import { signatureSteps } from '#receiver';
+import { signatureSteps } from '../../../packages/receiver/dist/index.js';
 import type { Operation } from '../../http/operation.js';
 import { NOTIFICATION_EXAMPLE, Notification, NotificationHeaders } from '../../webhooks/api/notification.schema.js';
 

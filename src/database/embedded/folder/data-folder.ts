@@ -13,7 +13,6 @@ import {
   stat,
 } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import type { PGlite } from '@electric-sql/pglite' with { 'resolution-mode': 'import' };
 import { loadPackage, StartUpError } from '../../../values/start-up-error.js';
 
 /** A fault of the data folder; the message says what to do. */
@@ -94,6 +93,8 @@ async function initialise(folder: string, data: string): Promise<void> {
 }
 
 const loadPGlite = () => loadPackage('@electric-sql/pglite', () => import('@electric-sql/pglite'));
+
+export type PGlite = InstanceType<Awaited<ReturnType<typeof loadPGlite>>['PGlite']>;
 
 async function start(dataDir: string): Promise<PGlite> {
   const { PGlite } = await loadPGlite();

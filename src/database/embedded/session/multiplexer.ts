@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type Duplex, duplexPair } from 'node:stream';
-import type { PGlite } from '@electric-sql/pglite' with { 'resolution-mode': 'import' };
+import type { PGlite } from '../folder/data-folder.js';
 import { Connection, type Shared } from './connection.js';
 import { Session, SessionQueue } from './session.js';
 import { Subscriptions } from './subscriptions.js';

@@ -1,5 +1,5 @@
 import { setImmediate as nextIteration } from 'node:timers/promises';
-import type { PGlite } from '@electric-sql/pglite' with { 'resolution-mode': 'import' };
+import type { PGlite } from '../folder/data-folder.js';
 import { ProtocolError, query, readReply, type Reply } from '../protocol/messages.js';
 
 /** PGlite works in microtasks only; without a pause, timers and sockets would never run. */
