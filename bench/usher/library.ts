@@ -1,3 +1,4 @@
+import { createRequire } from 'node:module';
 import { type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { getDataSourceToken } from '@nestjs/typeorm';
@@ -12,18 +13,17 @@ import { atEnd } from '../harness/cleanup.js';
 import { built, type Settings } from '../harness/server-process.js';
 
 /** The built code, because tsx omits the metadata that dependency injection needs. */
-const load = <T>(file: string): Promise<T> => import(built(file)) as Promise<T>;
+const load = <T>(file: string): T => createRequire(import.meta.url)(built(file)) as T;
 
 /** The services whose single operations are measured, in this process. They end with the row. */
 export async function openServices(settings: Settings) {
-  const { CommandModule } = await load<{ CommandModule: typeof Commands }>('cli/services.js');
-  const { loadConfig } =
-    await load<typeof import('../../src/server/settings/settings.js')>('server/settings/settings.js');
-  const { AccessTokens } = await load<{ AccessTokens: typeof Tokens }>('auth/bearer/access-tokens.js');
-  const { Purge } = await load<{ Purge: typeof PurgeOfRows }>('retention/purge.js');
-  const { ClaimStore } = await load<{ ClaimStore: typeof Claims }>('webhooks/deliver/claim.store.js');
-  const { Sweep } = await load<{ Sweep: typeof SweepOfRows }>('webhooks/queue/sweep.js');
-  const { WebhookService } = await load<{ WebhookService: typeof Webhooks }>('webhooks/webhook.service.js');
+  const { CommandModule } = load<{ CommandModule: typeof Commands }>('cli/services.js');
+  const { loadConfig } = load<typeof import('../../src/server/settings/settings.js')>('server/settings/settings.js');
+  const { AccessTokens } = load<{ AccessTokens: typeof Tokens }>('auth/bearer/access-tokens.js');
+  const { Purge } = load<{ Purge: typeof PurgeOfRows }>('retention/purge.js');
+  const { ClaimStore } = load<{ ClaimStore: typeof Claims }>('webhooks/deliver/claim.store.js');
+  const { Sweep } = load<{ Sweep: typeof SweepOfRows }>('webhooks/queue/sweep.js');
+  const { WebhookService } = load<{ WebhookService: typeof Webhooks }>('webhooks/webhook.service.js');
   const module = CommandModule.forConfig(loadConfig(settings), 'with-queue');
   const app: INestApplicationContext = await NestFactory.createApplicationContext(module, { logger: false });
   atEnd(() => app.close());

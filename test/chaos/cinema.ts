@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DynamicModule, INestApplicationContext } from '@nestjs/common';
@@ -13,13 +14,11 @@ import { prepareRedis } from './redis.js';
 import { OwnMariadb } from './services.js';
 
 /** The built code, because tsx omits the metadata that dependency injection needs. */
-const usher = (await import(new URL('../../dist/index.js', import.meta.url).href)) as typeof Usher;
-const { migrate } = (await import(
-  new URL('../../dist/server/migrate.js', import.meta.url).href
-)) as typeof import('../../src/server/migrate.js');
-const { loadConfig } = (await import(
-  new URL('../../dist/server/settings/settings.js', import.meta.url).href
-)) as typeof import('../../src/server/settings/settings.js');
+const require = createRequire(import.meta.url);
+const usher = require('../../dist/index.js') as typeof Usher;
+const { migrate } = require('../../dist/server/migrate.js') as typeof import('../../src/server/migrate.js');
+const { loadConfig } =
+  require('../../dist/server/settings/settings.js') as typeof import('../../src/server/settings/settings.js');
 
 const ORDER = { currencyCode: 'MYR', totalAmount: 4200, bookingAmount: 200, payableAmount: 4300 };
 const COMPLETION = { bookingId: 'BK-1', transactionId: 'TX-1' };

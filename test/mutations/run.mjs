@@ -124,7 +124,7 @@ async function runSpecs(paths) {
 }
 
 async function simulate() {
-  const args = ['--no-warnings', '--import', 'tsx', join(copy, SIMULATION), '--seeds', String(SEEDS), '--bail'];
+  const args = ['--no-warnings', join(copy, 'test/bundled.mjs'), SIMULATION, '--seeds', String(SEEDS), '--bail'];
   const { code, output } = await run(args, LIMIT_MS);
   if (!/schedule\(s\) from seed/.test(output)) return { outcome: 'not run', detail: output };
   return { outcome: code === 0 ? 'passed' : 'failed', detail: output };

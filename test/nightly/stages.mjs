@@ -102,7 +102,7 @@ export const STAGES = [
     name: 'simulate',
     why: 'Seeded schedules of crashes and faults over the delivery code break no rule.',
     needs: ['build'],
-    run: 'node --no-warnings --import tsx test/simulation/run.ts',
+    run: 'node --no-warnings test/bundled.mjs test/simulation/run.ts',
     long: '--seeds 2000',
     short: '--seeds 300',
     minutes: { long: 20, short: 3 },

@@ -73,7 +73,7 @@ function leaveOut(build) {
 }
 
 /** The first line: esbuild's chunks run Nest's decorators before what they need. */
-const COMMON_JS = `
+export const COMMON_JS = `
 import 'reflect-metadata';
 import { createRequire as createRequireOfBundle } from 'node:module';
 import { fileURLToPath as pathOfBundle } from 'node:url';
