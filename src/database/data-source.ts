@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { DataSource, EntityTarget } from 'typeorm';
+import type { DataSource, EntityManager, EntityTarget, QueryRunner } from 'typeorm';
 import { loadPackage } from '../values/start-up-error.js';
 
 /**
@@ -8,13 +8,21 @@ import { loadPackage } from '../values/start-up-error.js';
  */
 export const USHER_DATA_SOURCE = 'usherDataSource';
 
+/** A data source, or a manager or query runner of one. */
+type OnDataSource = DataSource | EntityManager | QueryRunner;
+
+/** Their data source. TypeORM 0.3 names it `connection`. */
+export function dataSourceOf(on: OnDataSource): DataSource {
+  const { dataSource, connection } = on as { dataSource?: DataSource; connection?: DataSource };
+  return dataSource ?? connection ?? (on as DataSource);
+}
+
 /** The table of an entity as SQL names it, with the schema and the prefix of the data source. */
-export const tableOf = (dataSource: DataSource, entity: EntityTarget<object>): string =>
-  dataSource
-    .getMetadata(entity)
-    .tablePath.split('.')
-    .map((part) => dataSource.driver.escape(part))
-    .join('.');
+export function tableOf(on: OnDataSource, entity: EntityTarget<object>): string {
+  const dataSource = dataSourceOf(on);
+  const parts = dataSource.getMetadata(entity).tablePath.split('.');
+  return parts.map((part) => dataSource.driver.escape(part)).join('.');
+}
 
 /** Rejects where the database does not answer, or answers but refuses to write. It changes and locks nothing. */
 export async function checkWritable(dataSource: DataSource, entity: EntityTarget<object>): Promise<void> {
@@ -150,4 +158,4 @@ const MYSQL: Dialect = {
 
 export const isPostgres = ({ options }: DataSource): boolean => options.type === 'postgres';
 
-export const dialectOf = (dataSource: DataSource): Dialect => (isPostgres(dataSource) ? POSTGRES : MYSQL);
+export const dialectOf = (on: OnDataSource): Dialect => (isPostgres(dataSourceOf(on)) ? POSTGRES : MYSQL);

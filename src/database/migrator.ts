@@ -70,7 +70,7 @@ export async function runMigrations(dataSource: DataSource, onWait: () => void):
 
 /** Polls: a session that waits inside Postgres would block `CREATE INDEX CONCURRENTLY`. */
 async function lockMigrations(runner: QueryRunner, onWait: () => void): Promise<void> {
-  const { lockMigrations: tryLock } = dialectOf(runner.dataSource);
+  const { lockMigrations: tryLock } = dialectOf(runner);
   for (let tries = 0; ; tries += 1) {
     const [row] = (await runner.query(tryLock)) as [{ locked: string | number }];
     if (Number(row.locked) === 1) return;

@@ -8,12 +8,12 @@ import type {
   QueryRunner,
   TransactionCommitEvent,
 } from 'typeorm';
-import { dialectOf, USHER_DATA_SOURCE } from './data-source.js';
+import { dataSourceOf, dialectOf, USHER_DATA_SOURCE } from './data-source.js';
 import { Inject, Injectable, Logger } from '@nestjs/common';
 
 /** The database's time in milliseconds since 1970. */
 export async function databaseNow(manager: EntityManager): Promise<number> {
-  const [row] = await manager.query<[{ now: string | number }]>(`SELECT ${dialectOf(manager.dataSource).now} AS now`);
+  const [row] = await manager.query<[{ now: string | number }]>(`SELECT ${dialectOf(manager).now} AS now`);
   return Number(row.now);
 }
 
@@ -86,7 +86,7 @@ export function joinTransaction<T>(
   work: (manager: EntityManager) => Promise<T>,
 ): Promise<T> {
   if (!manager) return inTransaction(dataSource, work);
-  if (manager.dataSource.driver !== dataSource.driver)
+  if (dataSourceOf(manager).driver !== dataSource.driver)
     throw new Error('the entity manager belongs to another data source; pass one of Usher’s, or none');
   if (!manager.queryRunner?.isTransactionActive)
     throw new Error('the entity manager has no open transaction; pass one of an open transaction, or none');

@@ -31,7 +31,7 @@ export async function claimIdempotencyKey(
   const requestDigest = createHash('sha256').update(JSON.stringify(request)).digest('base64url');
   const row = { clientId, ownerId, key, requestDigest, orderId: order.id, createdAt };
   // Changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
-  const onConflict = dialectOf(manager.dataSource).upsert(['client_id', 'owner_id', 'idempotency_key'], ['client_id']);
+  const onConflict = dialectOf(manager).upsert(['client_id', 'owner_id', 'idempotency_key'], ['client_id']);
   await insertRows(manager, IdempotencyKey, [row], onConflict);
   const claimed = await manager.findOneByOrFail(IdempotencyKey, { clientId, ownerId, key });
   if (claimed.requestDigest !== requestDigest) throw keyUsedElsewhere();

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
-import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../database/data-source.js';
+import { dataSourceOf, dialectOf, tableOf, USHER_DATA_SOURCE } from '../database/data-source.js';
+import { runSql } from '../database/statements/statement.js';
 import { databaseNow, inTransaction } from '../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { deleteRows, EXPIRING_ROWS, type ExpiredKey, type ExpiringRows } from './expired-rows.js';
@@ -47,10 +48,13 @@ export class Purge {
   private async count(now: number): Promise<number> {
     const { manager } = this.dataSource;
     const counts = KINDS.map(async ([, rows]) => {
-      const [row] = await manager.sql<[{ count: string | number }]>`
-        SELECT COUNT(*) AS count FROM ${() => tableOf(manager.dataSource, rows.entity)}
-        WHERE ${() => conditionOf(rows)} AND ${() => rows.moment} <= ${this.untilOf(rows, now)}`;
-      return Number(row.count);
+      const counted = await runSql(
+        manager,
+        (parameter) => `
+          SELECT COUNT(*) AS count FROM ${tableOf(manager, rows.entity)}
+          WHERE ${conditionOf(rows)} AND ${rows.moment} <= ${parameter(this.untilOf(rows, now))}`,
+      );
+      return Number(counted.rows[0]?.count);
     });
     return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
   }
@@ -80,15 +84,18 @@ export class Purge {
 
 /** The keys of a batch, and the moment of its last row. */
 async function lockBatch(manager: EntityManager, rows: ExpiringRows, from: number, until: number) {
-  const { dataSource } = manager;
   const { entity, index, moment } = rows;
+  const dataSource = dataSourceOf(manager);
   const { primaryColumns } = dataSource.getMetadata(entity);
-  const found = await manager.sql<Record<string, string | number>[]>`
-    SELECT ${() => primaryColumns.map(({ databaseName }) => databaseName).join(', ')},
-      ${() => moment} AS moment
-    FROM ${() => tableOf(dataSource, entity)} ${() => dialectOf(dataSource).byIndex(index)}
-    WHERE ${() => conditionOf(rows)} AND ${() => moment} >= ${from} AND ${() => moment} <= ${until}
-    ORDER BY ${() => moment} LIMIT ${() => String(BATCH)} FOR UPDATE SKIP LOCKED`;
+  const { rows: found } = await runSql(
+    manager,
+    (parameter) => `
+      SELECT ${primaryColumns.map(({ databaseName }) => databaseName).join(', ')},
+        ${moment} AS moment
+      FROM ${tableOf(manager, entity)} ${dialectOf(manager).byIndex(index)}
+      WHERE ${conditionOf(rows)} AND ${moment} >= ${parameter(from)} AND ${moment} <= ${parameter(until)}
+      ORDER BY ${moment} LIMIT ${BATCH} FOR UPDATE SKIP LOCKED`,
+  );
   const keyOf = (row: Record<string, unknown>): ExpiredKey =>
     Object.fromEntries(
       primaryColumns.map((column) => [

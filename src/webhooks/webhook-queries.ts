@@ -1,5 +1,6 @@
 import { type DataSource, type EntityManager, In } from 'typeorm';
 import { tableOf } from '../database/data-source.js';
+import { runSql } from '../database/statements/statement.js';
 import { notFound, type Problem } from '../http/problem.js';
 import { NOTIFY_ORDER_COMPLETION } from '../values/notification.js';
 import { ID } from '../values/identifier.js';
@@ -104,9 +105,12 @@ export async function findDeliveries(
  * cost does not depend on how many webhooks there are.
  */
 export async function countPending(dataSource: DataSource, clientId: string, most: number): Promise<number> {
-  const [row] = await dataSource.manager.sql<[{ pending: string | number }]>`
-    SELECT COUNT(*) AS pending FROM (
-      SELECT client_id FROM ${() => tableOf(dataSource, Webhook)}
-      WHERE client_id = ${clientId} AND status = 'PENDING' LIMIT ${() => String(most)}) AS counted`;
-  return Number(row.pending);
+  const { rows } = await runSql(
+    dataSource,
+    (parameter) => `
+      SELECT COUNT(*) AS pending FROM (
+        SELECT client_id FROM ${tableOf(dataSource, Webhook)}
+        WHERE client_id = ${parameter(clientId)} AND status = 'PENDING' LIMIT ${most}) AS counted`,
+  );
+  return Number(rows[0]?.pending);
 }

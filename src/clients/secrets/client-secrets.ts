@@ -4,8 +4,8 @@ import { LRUCache } from 'lru-cache';
 import { type DataSource, type EntityManager, IsNull, MoreThan, Repository } from 'typeorm';
 import { Client, ClientSecret } from '../client.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { entityOf, runSql } from '../../database/statements/statement.js';
 import { databaseNow } from '../../database/sql.js';
-import { entityOf, runStatement, statementFor } from '../../database/statements/statement.js';
 import { Vault } from './vault.js';
 
 /** Disabling a client must take effect in every process within 5 s, so this is shorter. */
@@ -101,7 +101,7 @@ export class ClientSecrets {
       .createQueryBuilder('secret')
       .innerJoinAndMapOne('secret.client', Client, 'client', 'client.id = secret.clientId')
       .where('secret.clientId = :id', { id })
-      .andWhere(`(secret.expiresAt IS NULL OR secret.expiresAt > ${dialectOf(this.secrets.manager.dataSource).now})`)
+      .andWhere(`(secret.expiresAt IS NULL OR secret.expiresAt > ${dialectOf(this.secrets.manager).now})`)
       .orderBy('secret.id')
       .getMany()) as (ClientSecret & { client: Client })[];
     const match = this.vault.match(secret, secrets);
@@ -116,19 +116,17 @@ export class ClientSecrets {
 
   /** Keyed by client id. A client without a valid secret is omitted. */
   async signingPairs(clientIds: string[]): Promise<Map<string, SigningPair>> {
-    const { dataSource } = this.secrets.manager;
-    const { isOneOf, now } = dialectOf(dataSource);
-    const statement = statementFor(
-      dataSource,
+    const { isOneOf, now } = dialectOf(this.secrets.manager);
+    const { rows } = await runSql(
+      this.secrets.manager,
       (parameter) => `
-        SELECT * FROM ${tableOf(dataSource, ClientSecret)}
+        SELECT * FROM ${tableOf(this.secrets.manager, ClientSecret)}
         WHERE client_id ${isOneOf(parameter, clientIds)}
           AND (expires_at IS NULL OR expires_at > ${now})
         ORDER BY id`,
       'usher_signing_pairs',
     );
-    const { rows } = await runStatement(dataSource, statement);
-    const found = rows.map((row) => entityOf(dataSource, ClientSecret, row));
+    const found = rows.map((row) => entityOf(this.secrets.manager, ClientSecret, row));
     const pairs = clientIds.map((id) => [id, signers(found.filter(({ clientId }) => clientId === id))] as const);
     return new Map(pairs.filter((entry): entry is [string, SigningPair] => entry[1] !== null));
   }

@@ -1,13 +1,13 @@
 import type { Pool as MysqlPool, ResultSetHeader, RowDataPacket } from 'mysql2';
 import type { Pool as PgPool } from 'pg';
 import type { DataSource, EntityManager, EntityTarget, ObjectLiteral } from 'typeorm';
-import { dialectOf, isPostgres, tableOf } from '../data-source.js';
+import { dataSourceOf, dialectOf, isPostgres, tableOf } from '../data-source.js';
 import { PoolSockets } from '../sql.js';
 
 /** A row as the driver returns it. 64-bit integers may be text. */
 export type Row = Record<string, string | number | boolean | null>;
 
-interface StatementResult {
+export interface StatementResult {
   rows: Row[];
   /** Rows that an INSERT, UPDATE or DELETE wrote. */
   affected: number;
@@ -21,16 +21,15 @@ interface Statement {
   name?: string | undefined;
 }
 
-/** Writes a statement: `parameter` takes a value and returns its placeholder. */
-export function statementFor(
-  dataSource: DataSource,
-  write: (parameter: (value: unknown) => string) => string,
-  name?: string,
-): Statement {
+/** Writes the SQL of a statement: `parameter` takes a value and returns its placeholder. */
+export type WriteSql = (parameter: (value: unknown) => string) => string;
+
+/** Runs the statement that `write` makes, as {@link runStatement} does. */
+export function runSql(on: DataSource | EntityManager, write: WriteSql, name?: string): Promise<StatementResult> {
   const parameters: unknown[] = [];
-  const { placeholder } = dialectOf(dataSource);
+  const { placeholder } = dialectOf(on);
   const text = write((value) => placeholder(parameters.push(value)));
-  return { text, parameters, name };
+  return runStatement(on, { text, parameters, name });
 }
 
 const withNames = new WeakSet<object>();
@@ -48,7 +47,8 @@ export async function runStatement(on: DataSource | EntityManager, statement: St
   dataSource.logger.logQuery(text, parameters);
   try {
     // The connection of the transaction, or the pool.
-    const runner = 'dataSource' in on ? await on.queryRunner?.connect() : poolOf(dataSource);
+    const { queryRunner } = on as Partial<EntityManager>;
+    const runner = queryRunner ? await queryRunner.connect() : poolOf(dataSource);
     if (!runner) throw new Error('the data source is closed');
     if (!isPostgres(dataSource)) return await runOnMysql(runner as MysqlPool, statement);
     const name = withNames.has(dataSource.driver) ? statement.name : undefined;
@@ -61,8 +61,6 @@ export async function runStatement(on: DataSource | EntityManager, statement: St
     throw error;
   }
 }
-
-export const dataSourceOf = (on: DataSource | EntityManager): DataSource => ('dataSource' in on ? on.dataSource : on);
 
 function runOnMysql(runner: MysqlPool, { text, parameters }: Statement): Promise<StatementResult> {
   return new Promise((resolve, reject) => {
@@ -84,7 +82,12 @@ function poolOf({ driver }: DataSource): object | undefined {
 }
 
 /** The entity in a row with all of its columns. */
-export function entityOf<T extends ObjectLiteral>(dataSource: DataSource, target: EntityTarget<T>, row: Row): T {
+export function entityOf<T extends ObjectLiteral>(
+  on: DataSource | EntityManager,
+  target: EntityTarget<T>,
+  row: Row,
+): T {
+  const dataSource = dataSourceOf(on);
   const metadata = dataSource.getMetadata(target);
   const entity = metadata.create() as T;
   for (const column of metadata.columns)

@@ -1,9 +1,9 @@
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { entityOf, runSql, runStatement } from '../../database/statements/statement.js';
 import { AfterCommit, allEnded, inTransaction, joinTransaction, type TransactionOptions } from '../../database/sql.js';
 import { Batcher } from '../../database/statements/batcher.js';
-import { entityOf, runStatement, statementFor } from '../../database/statements/statement.js';
 import { conflict, notFound, Problem } from '../../http/problem.js';
 import { effectOfCompletion, MovieOrder } from '../movie-order.entity.js';
 import { type Completion, notificationData } from '../movie-order.js';
@@ -192,18 +192,16 @@ async function lockOrders(
   ids: string[],
   ifLocked: IfLocked,
 ): Promise<{ order: MovieOrder; now: number }[]> {
-  const { dataSource } = manager;
-  const { byIndex, isOneOf, now } = dialectOf(dataSource);
-  const statement = statementFor(
-    dataSource,
+  const { byIndex, isOneOf, now } = dialectOf(manager);
+  const { rows } = await runSql(
+    manager,
     (parameter) => `
-      SELECT o.*, ${now} AS now FROM ${tableOf(dataSource, MovieOrder)} o ${byIndex('PRIMARY')}
+      SELECT o.*, ${now} AS now FROM ${tableOf(manager, MovieOrder)} o ${byIndex('PRIMARY')}
       WHERE o.id ${isOneOf(parameter, ids)}
       ORDER BY o.id FOR UPDATE ${ifLocked === 'wait' ? '' : 'SKIP LOCKED'}`,
     ifLocked === 'wait' ? 'usher_lock_order' : 'usher_lock_free_orders',
   );
-  const { rows } = await runStatement(manager, statement);
-  return rows.map((row) => ({ order: entityOf(dataSource, MovieOrder, row), now: Number(row.now) }));
+  return rows.map((row) => ({ order: entityOf(manager, MovieOrder, row), now: Number(row.now) }));
 }
 
 const COMPLETED = {
@@ -219,9 +217,8 @@ const COMPLETED = {
 
 /** Writes what a completion changes. */
 async function updateCompleted(manager: EntityManager, orders: MovieOrder[]): Promise<void> {
-  const { dataSource } = manager;
-  const table = tableOf(dataSource, MovieOrder);
-  const dialect = dialectOf(dataSource);
+  const table = tableOf(manager, MovieOrder);
+  const dialect = dialectOf(manager);
   const { sql, parameters } = dialect.rows(
     COMPLETED,
     orders.map((order) => ({

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import type { Holder } from '../../auth/bearer/bearer.guard.js';
 import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { entityOf, type Row, runStatement, statementFor } from '../../database/statements/statement.js';
+import { entityOf, type Row, runSql } from '../../database/statements/statement.js';
 import { validated } from '../../http/problem.js';
 import { orderKey } from '../../values/identifier.js';
 import { findDeliveries } from '../../webhooks/webhook-queries.js';
@@ -86,7 +86,7 @@ export class OrderList {
 
   /** PENDING orders have no index of their own, so a page looks at no more than {@link EXAMINED_AT_ONCE} orders. */
   private async examined(holder: Holder, { start }: Range): Promise<{ until: number | null; isEnd: boolean }> {
-    const statement = statementFor(
+    const { rows } = await runSql(
       this.dataSource,
       (parameter) => `
         SELECT COUNT(*) AS examined, MAX(list_position) AS until_position FROM (
@@ -94,7 +94,7 @@ export class OrderList {
           WHERE ${ofHolder(holder, parameter)} AND list_position > ${parameter(start.position)}
           ORDER BY list_position LIMIT ${EXAMINED_AT_ONCE}) AS part`,
     );
-    const [row] = (await runStatement(this.dataSource, statement)).rows;
+    const [row] = rows;
     const until = row?.until_position ?? null;
     return { until: until === null ? null : Number(until), isEnd: Number(row?.examined ?? 0) < EXAMINED_AT_ONCE };
   }
@@ -103,7 +103,7 @@ export class OrderList {
     const { kind, completedAfter } = start;
     // An order's position is never smaller than its time, so the index is entered where the time begins.
     const after = completedAfter === null ? start.position : Math.max(start.position, positionAt(completedAfter) - 1);
-    const statement = statementFor(this.dataSource, (parameter) => {
+    const { rows } = await runSql(this.dataSource, (parameter) => {
       const conditions = [
         ofHolder(holder, parameter),
         list.condition,
@@ -119,7 +119,7 @@ export class OrderList {
         JOIN ${this.table} o ON o.id = part.id ${kind === 'pending' ? "WHERE o.status = 'PENDING'" : ''}
         ORDER BY o.${list.position} LIMIT ${most}`;
     });
-    return (await runStatement(this.dataSource, statement)).rows;
+    return rows;
   }
 
   private get table(): string {

@@ -1,8 +1,8 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Holder } from '../../auth/bearer/bearer.guard.js';
-import { dialectOf, tableOf } from '../../database/data-source.js';
+import { dataSourceOf, dialectOf, tableOf } from '../../database/data-source.js';
+import { insertRows, runSql, runStatement } from '../../database/statements/statement.js';
 import { inTransaction } from '../../database/sql.js';
-import { insertRows, runStatement, statementFor } from '../../database/statements/statement.js';
 import { MovieOrder } from '../movie-order.entity.js';
 import { OrderCounter } from './order-counter.entity.js';
 
@@ -80,16 +80,15 @@ async function unplaced(
   most: number,
   lock = '',
 ): Promise<Unplaced[]> {
-  const dataSource = 'dataSource' in on ? on.dataSource : on;
-  const statement = statementFor(
-    dataSource,
+  const dataSource = dataSourceOf(on);
+  const { rows } = await runSql(
+    on,
     (parameter) => `
       SELECT id, ${list.time} AS at FROM ${tableOf(dataSource, MovieOrder)} ${byIndex(dataSource, holder, list)}
       WHERE ${ofHolder(holder, parameter)} AND ${list.condition} AND ${list.position} IS NULL
         ${since === 0 ? '' : `AND ${list.time} >= ${parameter(since)}`}
       ORDER BY ${list.order} LIMIT ${most} ${lock}`,
   );
-  const { rows } = await runStatement(on, statement);
   return rows.map(({ id, at }) => ({ id: String(id), at: Number(at) }));
 }
 
@@ -109,7 +108,7 @@ async function lockCounter(manager: EntityManager, { holder: { clientId }, list 
   let counter = await read();
   if (!counter) {
     // Changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
-    const onConflict = dialectOf(manager.dataSource).upsert(['client_id'], ['client_id']);
+    const onConflict = dialectOf(manager).upsert(['client_id'], ['client_id']);
     await insertRows(manager, OrderCounter, [{ clientId, listPosition: 0, completionPosition: 0 }], onConflict);
     counter = await read();
   }
@@ -131,9 +130,8 @@ function positionsAfter(last: number, orders: Unplaced[]): Placed[] {
 }
 
 async function storePositions(manager: EntityManager, { holder, list }: Wanted, placed: Placed[]): Promise<void> {
-  const { dataSource } = manager;
-  const orders = tableOf(dataSource, MovieOrder);
-  const dialect = dialectOf(dataSource);
+  const orders = tableOf(manager, MovieOrder);
+  const dialect = dialectOf(manager);
   const { sql, parameters } = dialect.rows({ id: 'text', place: 'bigint' }, placed);
   await runStatement(manager, { text: dialect.update(orders, sql, { [list.position]: 'v.place' }), parameters });
   const last = placed.at(-1)?.place ?? 0;

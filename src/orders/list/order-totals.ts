@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { Holder } from '../../auth/bearer/bearer.guard.js';
 import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { DatabaseClock } from '../../database/database-clock.js';
-import { type Row, runStatement, statementFor } from '../../database/statements/statement.js';
+import { type Row, runSql } from '../../database/statements/statement.js';
 import { named } from '../../http/operation.js';
 import { type Problem, validated } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -118,7 +118,7 @@ export class OrderTotals {
 
   /** The orders behind `after` of the same time, and those of a later time. */
   private async page(holder: Holder, { from, after, end }: { from: number; after: string; end: number }) {
-    const statement = statementFor(
+    const { rows } = await runSql(
       this.dataSource,
       (parameter) => `
         SELECT id, currency_code, payable_amount, last_updated_at FROM ${tableOf(this.dataSource, MovieOrder)}
@@ -127,7 +127,7 @@ export class OrderTotals {
           AND (last_updated_at > ${parameter(from)} OR id > ${parameter(after)})
         ORDER BY last_updated_at, id LIMIT ${PAGE}`,
     );
-    return (await runStatement(this.dataSource, statement)).rows;
+    return rows;
   }
 }
 

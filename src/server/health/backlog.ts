@@ -4,6 +4,7 @@ import type { JobType, Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
 import { checkWritable, dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { runSql } from '../../database/statements/statement.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-connections.js';
 import { PURGE_QUEUE } from '../../retention/purge.module.js';
 import { WEBHOOK_QUEUE } from '../../webhooks/queue/delivery.queue.js';
@@ -56,12 +57,15 @@ export class Backlog {
 async function dueNow(dataSource: DataSource): Promise<Due> {
   await checkWritable(dataSource, Client);
   const { manager } = dataSource;
-  const { now } = dialectOf(manager.dataSource);
-  const [row] = await manager.sql<{ count: string; age: string | null }[]>`
-    SELECT COUNT(*) AS count, ${() => now} - MIN(next_attempt_at) AS age FROM (
-      SELECT next_attempt_at FROM ${() => tableOf(manager.dataSource, Webhook)} WHERE status = 'PENDING' AND next_attempt_at <= ${() => now}
-      ORDER BY next_attempt_at LIMIT ${() => String(MAX_COUNTED)}) AS due`;
-  return { count: Number(row?.count), oldestAgeMs: Number(row?.age ?? 0) };
+  const { now } = dialectOf(manager);
+  const { rows } = await runSql(
+    manager,
+    () => `
+      SELECT COUNT(*) AS count, ${now} - MIN(next_attempt_at) AS age FROM (
+        SELECT next_attempt_at FROM ${tableOf(manager, Webhook)} WHERE status = 'PENDING' AND next_attempt_at <= ${now}
+        ORDER BY next_attempt_at LIMIT ${MAX_COUNTED}) AS due`,
+  );
+  return { count: Number(rows[0]?.count), oldestAgeMs: Number(rows[0]?.age ?? 0) };
 }
 
 async function depthOf(queue: Queue): Promise<QueueDepth> {

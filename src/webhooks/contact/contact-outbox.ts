@@ -2,7 +2,7 @@ import { type DataSource, type EntityManager, IsNull, Not } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
 import { dialectOf, tableOf } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
-import { insertRows } from '../../database/statements/statement.js';
+import { insertRows, runSql } from '../../database/statements/statement.js';
 import { SEND_LIMIT_MS } from '../../values/contact-messenger.js';
 import { Webhook } from '../webhook.entity.js';
 import { ContactState, FailingHost } from './failing-host.entity.js';
@@ -71,7 +71,7 @@ export function takeTurn(dataSource: DataSource, clientId: string): Promise<Turn
 async function lockState(manager: EntityManager, clientId: string): Promise<ContactState> {
   const where = { clientId };
   const first = { clientId, sent: 0, notBefore: 0, failures: 0, leasedUntil: 0 };
-  await insertRows(manager, ContactState, [first], dialectOf(manager.dataSource).upsert(['client_id'], []));
+  await insertRows(manager, ContactState, [first], dialectOf(manager).upsert(['client_id'], []));
   return manager.findOneOrFail(ContactState, { where, lock: { mode: 'pessimistic_write' } });
 }
 
@@ -92,14 +92,17 @@ async function hostsToTell(manager: EntityManager, clientId: string): Promise<Fa
 /** Notifications that ended FAILED since the hosts fail, by host. */
 export async function countFailed(dataSource: DataSource, { client, hosts }: Turn): Promise<Map<string, number>> {
   const since = Math.min(...hosts.map(({ failingSince }) => failingSince));
-  const rows = await dataSource.manager.sql<{ notify_url: string; finished_at: string | number }[]>`
-    SELECT notify_url, finished_at FROM ${() => tableOf(dataSource, Webhook)}
-    WHERE client_id = ${client.id} AND status = 'FAILED' AND finished_at >= ${since} AND purged_at IS NULL
-    LIMIT ${() => String(MAX_COUNTED)}`;
+  const { rows } = await runSql(
+    dataSource,
+    (parameter) => `
+      SELECT notify_url, finished_at FROM ${tableOf(dataSource, Webhook)}
+      WHERE client_id = ${parameter(client.id)} AND status = 'FAILED' AND finished_at >= ${parameter(since)} AND purged_at IS NULL
+      LIMIT ${MAX_COUNTED}`,
+  );
   const counts = new Map<string, number>();
   const starts = new Map(hosts.map(({ host, failingSince }) => [host, failingSince]));
   for (const { notify_url: url, finished_at: at } of rows) {
-    const host = hostOf(url);
+    const host = hostOf(String(url));
     if (Number(at) >= (starts.get(host) ?? Infinity)) counts.set(host, (counts.get(host) ?? 0) + 1);
   }
   return counts;

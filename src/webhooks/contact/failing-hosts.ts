@@ -64,7 +64,7 @@ function evictions(rows: FailingHost[], changes: Change[]): Change[] {
 
 async function write(manager: EntityManager, changes: Change[]): Promise<void> {
   // Changes nothing: the row is one of another transaction, which the next round reads.
-  const onConflict = dialectOf(manager.dataSource).upsert(['client_id', 'host'], []);
+  const onConflict = dialectOf(manager).upsert(['client_id', 'host'], []);
   const added = changes.flatMap(({ before, after }) => (before === null && after ? after : []));
   if (added.length > 0) await insertRows(manager, FailingHost, added, onConflict);
   for (const { before, after } of changes) {

@@ -1,8 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In, LessThanOrEqual, MoreThanOrEqual } from 'typeorm';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { type Row, runSql, runStatement } from '../../database/statements/statement.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
-import { type Row, runStatement, statementFor } from '../../database/statements/statement.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { leaseUntil, retryRunAt } from '../../values/retry-schedule.js';
 import { FailingHost } from '../contact/failing-host.entity.js';
@@ -129,20 +129,19 @@ export async function failExhausted(
  */
 async function lockDue(manager: EntityManager, ids: string[], maxAttempts: number): Promise<Claim[]> {
   const monotonicMs = performance.now();
-  const { dataSource } = manager;
-  const { byIndex, isOneOf, now } = dialectOf(dataSource);
-  const statement = statementFor(
-    dataSource,
+  const { byIndex, isOneOf, now } = dialectOf(manager);
+  const { rows } = await runSql(
+    manager,
     (parameter) => `
       SELECT id, reference_id, client_id, notify_url, body, attempts, created_at, resend_of, request_id, ${now} AS now,
-        EXISTS (SELECT 1 FROM ${tableOf(dataSource, FailingHost)} f WHERE f.client_id = w.client_id) AS has_failing_host
-      FROM ${tableOf(dataSource, Webhook)} w ${byIndex('PRIMARY')}
+        EXISTS (SELECT 1 FROM ${tableOf(manager, FailingHost)} f WHERE f.client_id = w.client_id) AS has_failing_host
+      FROM ${tableOf(manager, Webhook)} w ${byIndex('PRIMARY')}
       WHERE id ${isOneOf(parameter, ids)} AND status = 'PENDING'
         AND attempts < ${parameter(maxAttempts)} AND next_attempt_at <= ${now}
       ORDER BY id FOR UPDATE SKIP LOCKED`,
     'usher_lock_due',
   );
-  return (await runStatement(manager, statement)).rows.map((row) => ({
+  return rows.map((row) => ({
     webhook: claimedWebhook(row),
     attempt: Number(row.attempts) + 1,
     at: { databaseMs: Number(row.now), monotonicMs },
@@ -163,18 +162,16 @@ const claimedWebhook = (row: Row): ClaimedWebhook => ({
 
 /** Counts an attempt of each locked webhook, which is the next one at `leaseUntil` if this process stops, and records it. */
 async function beginAttempts(manager: EntityManager, claims: Claim[], leaseUntil: number): Promise<void> {
-  const { dataSource } = manager;
-  const { isOneOf, values } = dialectOf(dataSource);
+  const { isOneOf, values } = dialectOf(manager);
   const ids = claims.map(({ webhook }) => webhook.id);
-  const statement = statementFor(
-    dataSource,
+  await runSql(
+    manager,
     (parameter) => `
-      UPDATE ${tableOf(dataSource, Webhook)} SET attempts = attempts + 1, next_attempt_at = ${parameter(leaseUntil)}
+      UPDATE ${tableOf(manager, Webhook)} SET attempts = attempts + 1, next_attempt_at = ${parameter(leaseUntil)}
       WHERE id ${isOneOf(parameter, ids)}`,
     'usher_begin_attempts',
   );
-  await runStatement(manager, statement);
   const { sql, parameters } = values(claims.map(({ webhook, attempt, at }) => [webhook.id, attempt, at.databaseMs]));
-  const text = `INSERT INTO ${tableOf(dataSource, WebhookAttempt)} (webhook_id, number, started_at) VALUES ${sql}`;
+  const text = `INSERT INTO ${tableOf(manager, WebhookAttempt)} (webhook_id, number, started_at) VALUES ${sql}`;
   await runStatement(manager, { text, parameters });
 }

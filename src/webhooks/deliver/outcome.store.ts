@@ -1,8 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In } from 'typeorm';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { runSql, runStatement } from '../../database/statements/statement.js';
 import { inTransaction } from '../../database/sql.js';
-import { runStatement, statementFor } from '../../database/statements/statement.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { nextAttemptAt } from '../../values/retry-schedule.js';
 import { hidePrivateResponse } from '../api/client-view.js';
@@ -161,17 +161,16 @@ const sortedById = (finished: FinishedAttempt[]): FinishedAttempt[] =>
 
 /** Ends those of the webhooks that are PENDING. Returns how many it ended. */
 async function endDelivered(manager: EntityManager, ids: string[], finishedAt: number): Promise<number> {
-  const { dataSource } = manager;
-  const { isOneOf } = dialectOf(dataSource);
-  const statement = statementFor(
-    dataSource,
+  const { isOneOf } = dialectOf(manager);
+  const { affected } = await runSql(
+    manager,
     (parameter) => `
-      UPDATE ${tableOf(dataSource, Webhook)}
+      UPDATE ${tableOf(manager, Webhook)}
       SET status = 'SUCCESS', next_attempt_at = NULL, finished_at = ${parameter(finishedAt)}
       WHERE id ${isOneOf(parameter, ids)} AND status = 'PENDING'`,
     'usher_end_delivered',
   );
-  return (await runStatement(manager, statement)).affected;
+  return affected;
 }
 
 const RESULT_COLUMNS = ['duration_ms', 'phase', 'address', 'response_status', 'error', 'diagnosis', 'response_snippet'];
@@ -188,12 +187,11 @@ function resultOf({ claim, outcome }: FinishedAttempt): unknown[] {
 /** The rows of the attempts exist since the claim; one statement completes them all. */
 async function finishAttempts(manager: EntityManager, finished: FinishedAttempt[]): Promise<void> {
   if (finished.length === 0) return;
-  const { dataSource } = manager;
-  const { upsert, values } = dialectOf(dataSource);
+  const { upsert, values } = dialectOf(manager);
   const { sql, parameters } = values(finished.map(resultOf));
   await runStatement(manager, {
     text: `
-      INSERT INTO ${tableOf(dataSource, WebhookAttempt)} (webhook_id, number, started_at, ${RESULT_COLUMNS.join(', ')})
+      INSERT INTO ${tableOf(manager, WebhookAttempt)} (webhook_id, number, started_at, ${RESULT_COLUMNS.join(', ')})
       VALUES ${sql} ${upsert(['webhook_id', 'number'], RESULT_COLUMNS)}`,
     parameters,
   });

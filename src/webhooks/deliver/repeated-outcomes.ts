@@ -1,5 +1,6 @@
 import { type EntityManager, In } from 'typeorm';
 import { dialectOf, tableOf } from '../../database/data-source.js';
+import { runSql } from '../../database/statements/statement.js';
 import { endOf, outcomeOf, type RecordedOutcome } from '../figures/add-outcomes.js';
 import { Webhook, WebhookAttempt } from '../webhook.entity.js';
 import type { DeliveryState, FinishedAttempt } from './claim.js';
@@ -14,17 +15,22 @@ export interface EarlierRecords {
 
 /** Locks the webhooks that have not ended, in key order, so that only this transaction ends them. */
 export async function readEarlier(manager: EntityManager, finished: FinishedAttempt[]): Promise<EarlierRecords> {
-  const { dataSource } = manager;
   const ids = [...new Set(finished.map(({ claim }) => claim.webhook.id))].sort();
-  const pending = await manager.sql<{ id: string }[]>`
-    SELECT id FROM ${() => tableOf(dataSource, Webhook)} ${() => dialectOf(dataSource).byIndex('PRIMARY')}
-    WHERE id IN (${() => ids}) AND status = 'PENDING' ORDER BY id FOR UPDATE`;
-  const stored = await manager.sql<{ webhook_id: string; number: number }[]>`
-    SELECT webhook_id, number FROM ${() => tableOf(dataSource, WebhookAttempt)}
-    WHERE webhook_id IN (${() => ids}) AND duration_ms IS NOT NULL`;
+  const pending = await runSql(
+    manager,
+    () => `
+      SELECT id FROM ${tableOf(manager, Webhook)} ${dialectOf(manager).byIndex('PRIMARY')}
+      WHERE id IN (${ids}) AND status = 'PENDING' ORDER BY id FOR UPDATE`,
+  );
+  const stored = await runSql(
+    manager,
+    () => `
+      SELECT webhook_id, number FROM ${tableOf(manager, WebhookAttempt)}
+      WHERE webhook_id IN (${ids}) AND duration_ms IS NOT NULL`,
+  );
   return {
-    pending: new Set(pending.map(({ id }) => id)),
-    stored: new Set(stored.map(({ webhook_id, number }) => attemptKey(webhook_id, number))),
+    pending: new Set(pending.rows.map(({ id }) => String(id))),
+    stored: new Set(stored.rows.map(({ webhook_id, number }) => attemptKey(String(webhook_id), Number(number)))),
   };
 }
 

@@ -105,9 +105,8 @@ const KEY = ['client_id', 'starts_at', 'host', 'shard'];
 const COLUMNS = [...KEY, ...FIGURE_COLUMNS].join(', ');
 
 async function add(manager: EntityManager, figures: Figure[]): Promise<void> {
-  const { dataSource } = manager;
-  const table = tableOf(dataSource, DeliveryFigure);
-  const { into, upsert, values } = dialectOf(dataSource);
+  const table = tableOf(manager, DeliveryFigure);
+  const { into, upsert, values } = dialectOf(manager);
   const { sql, parameters } = values(
     figures.map(({ clientId, startsAt, host, counts }) => [clientId, startsAt, host, SHARD_OF_PROCESS, ...counts]),
   );

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { type Row, runSql, type StatementResult } from '../../database/statements/statement.js';
 import {
   DeliveryFigure,
   DURATION_BOUNDS_MS,
@@ -44,8 +45,6 @@ export interface HostFigures {
   figures: Pick<Figures, 'attempts' | 'failures' | 'successRate' | 'duration'>;
 }
 
-type Row = Record<string, string | number>;
-
 const sumsOfColumns = (names: string[]): string => names.map((name) => `SUM(${name}) AS ${name}`).join(', ');
 
 const SELECTED = sumsOfColumns(FIGURE_COLUMNS);
@@ -60,29 +59,38 @@ export class DeliveryFigures {
   /** The sums of all clients by the beginning of their period, a multiple of five minutes. */
   async ofAll(since: number, periodMs: number): Promise<Map<number, Sums>> {
     return byPeriod(
-      await this.dataSource.manager.sql<Row[]>`
-        SELECT starts_at - MOD(starts_at, ${() => String(periodMs)}) AS period, ${() => SELECTED} FROM ${() => this.table}
-        WHERE client_id = '' AND starts_at >= ${since} GROUP BY period`,
+      await runSql(
+        this.dataSource,
+        (parameter) => `
+          SELECT starts_at - MOD(starts_at, ${periodMs}) AS period, ${SELECTED} FROM ${this.table}
+          WHERE client_id = '' AND starts_at >= ${parameter(since)} GROUP BY period`,
+      ),
     );
   }
 
   /** The sums of a host by the beginning of their period, a multiple of an hour. */
   async ofHost(host: string, since: number, periodMs: number): Promise<Map<number, Sums>> {
     return byPeriod(
-      await this.dataSource.manager.sql<Row[]>`
-        SELECT starts_at - MOD(starts_at, ${() => String(periodMs)}) AS period, ${() => SELECTED} FROM ${() => this.table}
-        WHERE host = ${host} AND starts_at >= ${since} GROUP BY period`,
+      await runSql(
+        this.dataSource,
+        (parameter) => `
+          SELECT starts_at - MOD(starts_at, ${periodMs}) AS period, ${SELECTED} FROM ${this.table}
+          WHERE host = ${parameter(host)} AND starts_at >= ${parameter(since)} GROUP BY period`,
+      ),
     );
   }
 
   /** The attempts at every host, those with the most failures first. Counting distinct clients would sort all rows. */
   async hosts(since: number, most: number): Promise<HostFigures[]> {
-    const rows = await this.dataSource.manager.sql<Row[]>`
-      SELECT host, COUNT(*) AS clients, ${() => SELECTED_OF_HOSTS} FROM (
-        SELECT host, client_id, ${() => SELECTED_OF_HOSTS} FROM ${() => this.table}
-        WHERE starts_at >= ${since} AND client_id <> '' GROUP BY host, client_id) AS by_client
-      GROUP BY host
-      ORDER BY failures DESC, attempts DESC, host LIMIT ${() => String(most)}`;
+    const { rows } = await runSql(
+      this.dataSource,
+      (parameter) => `
+        SELECT host, COUNT(*) AS clients, ${SELECTED_OF_HOSTS} FROM (
+          SELECT host, client_id, ${SELECTED_OF_HOSTS} FROM ${this.table}
+          WHERE starts_at >= ${parameter(since)} AND client_id <> '' GROUP BY host, client_id) AS by_client
+        GROUP BY host
+        ORDER BY failures DESC, attempts DESC, host LIMIT ${most}`,
+    );
     return rows.map((row) => ({
       host: String(row.host),
       clients: Number(row.clients),
@@ -92,9 +100,12 @@ export class DeliveryFigures {
 
   /** The clients with attempts at a host, those with the most first. */
   async clientsOf(host: string, since: number, most: number): Promise<{ clientId: string; figures: Figures }[]> {
-    const rows = await this.dataSource.manager.sql<Row[]>`
-      SELECT client_id, ${() => SELECTED} FROM ${() => this.table} WHERE host = ${host} AND starts_at >= ${since}
-      GROUP BY client_id ORDER BY attempts DESC, client_id LIMIT ${() => String(most)}`;
+    const { rows } = await runSql(
+      this.dataSource,
+      (parameter) => `
+        SELECT client_id, ${SELECTED} FROM ${this.table} WHERE host = ${parameter(host)} AND starts_at >= ${parameter(since)}
+        GROUP BY client_id ORDER BY attempts DESC, client_id LIMIT ${most}`,
+    );
     return rows.map((row) => ({ clientId: String(row.client_id), figures: figuresOf([sumsOf(row)]) }));
   }
 
@@ -103,7 +114,8 @@ export class DeliveryFigures {
   }
 }
 
-const byPeriod = (rows: Row[]): Map<number, Sums> => new Map(rows.map((row) => [Number(row.period), sumsOf(row)]));
+const byPeriod = ({ rows }: StatementResult): Map<number, Sums> =>
+  new Map(rows.map((row) => [Number(row.period), sumsOf(row)]));
 
 const sumsOf = (row: Row): Sums =>
   Object.fromEntries(FIGURE_COLUMNS.filter((name) => name in row).map((name) => [name, Number(row[name])]));

@@ -12,7 +12,7 @@ import { DeliveryQueue } from '../queue/delivery.queue.js';
 import { DeliveredReference, liveKeyOf, Webhook } from '../webhook.entity.js';
 import { Client } from '../../clients/client.entity.js';
 import { dialectOf, tableOf } from '../../database/data-source.js';
-import { entityOf, insertRows, type Row, runStatement, statementFor } from '../../database/statements/statement.js';
+import { entityOf, insertRows, type Row, runSql, runStatement } from '../../database/statements/statement.js';
 
 type Key = Pick<Webhook, 'clientId' | 'referenceId' | 'eventType'>;
 
@@ -153,8 +153,7 @@ const KEY = { position: 'int', client_id: 'text', reference_id: 'text', event_ty
  * database's clock. A client that does not exist has no entry.
  */
 async function lookUp(manager: EntityManager, keys: readonly Key[]): Promise<Map<number, Row>> {
-  const { dataSource } = manager;
-  const dialect = dialectOf(dataSource);
+  const dialect = dialectOf(manager);
   const { sql, parameters } = dialect.rows(
     KEY,
     keys.map(({ clientId, referenceId, eventType }, position) => ({
@@ -168,8 +167,8 @@ async function lookUp(manager: EntityManager, keys: readonly Key[]): Promise<Map
     name: 'usher_look_up_webhooks',
     text: `
       SELECT v.position, c.notify_url AS registered, d.webhook_id AS delivered_id, ${dialect.now} AS now
-      FROM ${sql} JOIN ${tableOf(dataSource, Client)} c ON c.id = v.client_id
-      LEFT JOIN ${tableOf(dataSource, DeliveredReference)} d
+      FROM ${sql} JOIN ${tableOf(manager, Client)} c ON c.id = v.client_id
+      LEFT JOIN ${tableOf(manager, DeliveredReference)} d
         ON d.reference_id = v.reference_id AND d.event_type = v.event_type`,
     parameters,
   });
@@ -181,7 +180,7 @@ async function insertWebhooks(manager: EntityManager, rows: NewRow[]): Promise<M
   if (rows.length === 0) return new Map();
   const byKey = new Map(rows.toReversed().map((row) => [row.liveKey, row]));
   // Changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
-  const onConflict = dialectOf(manager.dataSource).upsert(['live_key'], ['live_key']);
+  const onConflict = dialectOf(manager).upsert(['live_key'], ['live_key']);
   await insertRows(manager, Webhook, [...byKey.values()], onConflict);
   return liveWebhooks(manager, [...byKey.keys()]);
 }
@@ -198,12 +197,11 @@ interface LiveWebhook {
  * webhooks are not: gap locks would block others.
  */
 async function liveWebhooks(manager: EntityManager, liveKeys: string[]): Promise<Map<string, LiveWebhook>> {
-  const { dataSource } = manager;
-  const table = tableOf(dataSource, Webhook);
-  const { byIndex, isOneOf, lock } = dialectOf(dataSource);
+  const table = tableOf(manager, Webhook);
+  const { byIndex, isOneOf, lock } = dialectOf(manager);
   // A REPEATABLE READ transaction can see a failed webhook as still PENDING. It then failed at the new one's start or before.
-  const statement = statementFor(
-    dataSource,
+  const { rows } = await runSql(
+    manager,
     (parameter) => `
       SELECT w.*, (
         SELECT COALESCE(e.finished_at, w.created_at) FROM ${table} e
@@ -214,10 +212,9 @@ async function liveWebhooks(manager: EntityManager, liveKeys: string[]): Promise
       WHERE w.live_key ${isOneOf(parameter, liveKeys)} ${lock('w')}`,
     'usher_live_webhooks',
   );
-  const { rows } = await runStatement(manager, statement);
   return new Map(
     rows.map((row) => {
-      const webhook = entityOf(dataSource, Webhook, row);
+      const webhook = entityOf(manager, Webhook, row);
       const { last_failure_at: at } = row;
       return [String(webhook.liveKey), { webhook, lastFailureAt: at === null ? null : Number(at) }];
     }),

@@ -1,13 +1,13 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
-import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { dataSourceOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { runSql, runStatement } from '../../database/statements/statement.js';
 import {
   type BoundedSearch,
   boundedSearch,
   type FoundIds,
   MAX_EXAMINED,
 } from '../../database/statements/bounded-search.js';
-import { dataSourceOf, runStatement, statementFor } from '../../database/statements/statement.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { firstIdAt } from '../../values/identifier.js';
 import { type Which, webhookIds } from '../undelivered/webhook-ids.js';
@@ -108,12 +108,12 @@ type Rest = Omit<WebhookCriteria, 'since' | 'until' | 'referenceId'>;
 export async function fittingIds(on: DataSource | EntityManager, ids: string[], rest: Rest): Promise<string[]> {
   if (ids.length === 0) return [];
   const dataSource = dataSourceOf(on);
-  const statement = statementFor(dataSource, (parameter) => {
+  const { rows } = await runSql(on, (parameter) => {
     const among = `w.id IN (${ids.map(parameter).join(', ')})`;
     const conditions = [among, ...conditionsOf(dataSource, rest, parameter)].join(' AND ');
     return `SELECT w.id FROM ${tableOf(dataSource, Webhook)} w WHERE ${conditions} ORDER BY w.id DESC`;
   });
-  return (await runStatement(on, statement)).rows.map(({ id }) => String(id));
+  return rows.map(({ id }) => String(id));
 }
 
 function conditionsOf(dataSource: DataSource, rest: Rest, parameter: (value: unknown) => string): string[] {

@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm';
 import { z } from 'zod';
 import type { Holder } from '../../auth/bearer/bearer.guard.js';
 import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { type Row, runStatement, statementFor } from '../../database/statements/statement.js';
+import { type Row, runSql } from '../../database/statements/statement.js';
 import { named } from '../../http/operation.js';
 import { validated } from '../../http/problem.js';
 import { ID } from '../../values/identifier.js';
@@ -80,7 +80,7 @@ export class UndeliveredWebhooks {
   private async read(ids: string[]): Promise<Row[]> {
     if (ids.length === 0) return [];
     const webhooks = tableOf(this.dataSource, Webhook);
-    const statement = statementFor(
+    const { rows } = await runSql(
       this.dataSource,
       (parameter) => `
         SELECT w.id, w.attempts, w.notify_url, w.body FROM ${webhooks} w
@@ -91,6 +91,6 @@ export class UndeliveredWebhooks {
               AND (l.live_key IS NOT NULL OR l.id > w.id))))
         ORDER BY w.id`,
     );
-    return (await runStatement(this.dataSource, statement)).rows;
+    return rows;
   }
 }

@@ -1,6 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm';
-import { dialectOf, tableOf } from '../../database/data-source.js';
-import { dataSourceOf, runStatement, statementFor } from '../../database/statements/statement.js';
+import { dataSourceOf, dialectOf, tableOf } from '../../database/data-source.js';
+import { runSql } from '../../database/statements/statement.js';
 import { Webhook, type WebhookStatus } from '../webhook.entity.js';
 
 /** Which webhooks. What is null or left out is any. PENDING ones need a client or a reference. */
@@ -21,14 +21,13 @@ type Part = { most: number } & ({ after: string } | { before: string | null; fro
 export async function webhookIds(on: DataSource | EntityManager, which: Which[], part: Part): Promise<string[]> {
   const dataSource = dataSourceOf(on);
   const direction = 'after' in part ? 'ASC' : 'DESC';
-  const statement = statementFor(dataSource, (parameter) => {
+  const { rows } = await runSql(on, (parameter) => {
     const [first = '', ...others] = which.map((one) => idsOf(dataSource, one, part, parameter));
     // Postgres refuses a second ORDER BY around a single part.
     if (others.length === 0) return first;
     const parts = [first, ...others].map((sql) => `(${sql})`).join(' UNION ALL ');
     return `${parts} ORDER BY id ${direction} LIMIT ${part.most}`;
   });
-  const { rows } = await runStatement(on, statement);
   return rows.map(({ id }) => String(id));
 }
 

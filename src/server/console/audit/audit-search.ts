@@ -3,7 +3,7 @@ import { type DataSource, In } from 'typeorm';
 import { type AuditAction, AuditEvent } from '../../../audit/audit-event.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { boundedSearch, type FoundIds } from '../../../database/statements/bounded-search.js';
-import { runStatement, statementFor } from '../../../database/statements/statement.js';
+import { runSql } from '../../../database/statements/statement.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { Member } from '../../../members/member.entity.js';
 import { firstIdAt } from '../../../values/identifier.js';
@@ -87,12 +87,12 @@ export class AuditSearch {
     index = '',
     limit = '',
   ): Promise<string[]> {
-    const statement = statementFor(this.dataSource, (parameter) => {
+    const { rows } = await runSql(this.dataSource, (parameter) => {
       const conditions = conditionsOf(parameter).filter((condition) => condition !== null);
       const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
       return `SELECT id FROM ${tableOf(this.dataSource, AuditEvent)} ${index} ${where} ORDER BY id DESC ${limit}`;
     });
-    return (await runStatement(this.dataSource, statement)).rows.map(({ id }) => String(id));
+    return rows.map(({ id }) => String(id));
   }
 }
 

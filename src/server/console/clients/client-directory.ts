@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, In, IsNull } from 'typeorm';
 import { Client } from '../../../clients/client.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import { entityOf, type Row, runStatement, statementFor } from '../../../database/statements/statement.js';
+import { entityOf, type Row, runSql, type WriteSql } from '../../../database/statements/statement.js';
 import { MovieOrder } from '../../../orders/movie-order.entity.js';
 import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { Webhook } from '../../../webhooks/webhook.entity.js';
@@ -99,7 +99,7 @@ export class ClientDirectory {
       .slice(0, most);
   }
 
-  private async rows(write: (parameter: (value: unknown) => string) => string): Promise<Row[]> {
-    return (await runStatement(this.dataSource, statementFor(this.dataSource, write))).rows;
+  private async rows(write: WriteSql): Promise<Row[]> {
+    return (await runSql(this.dataSource, write)).rows;
   }
 }

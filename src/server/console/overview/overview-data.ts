@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, IsNull, MoreThan } from 'typeorm';
 import { Client } from '../../../clients/client.entity.js';
 import { tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
+import { runSql } from '../../../database/statements/statement.js';
 import { databaseNow } from '../../../database/sql.js';
 import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { DeliveryFigures } from '../../../webhooks/figures/delivery-figures.js';
@@ -67,13 +68,18 @@ export class OverviewData {
 
   /** How many notifications of clients are pending. `isCapped`: there are more of them than were counted. */
   private async pending() {
-    const rows = await this.manager.sql<{ client_id: string; pending: string }[]>`
-      SELECT client_id, COUNT(*) AS pending FROM (
-        SELECT client_id FROM ${() => tableOf(this.manager.dataSource, Webhook)} WHERE status = 'PENDING'
-        ORDER BY next_attempt_at LIMIT ${() => String(MAX_PENDING)}) AS first_due
-      GROUP BY client_id ORDER BY pending DESC, client_id`;
+    const { rows } = await runSql(
+      this.manager,
+      () => `
+        SELECT client_id, COUNT(*) AS pending FROM (
+          SELECT client_id FROM ${tableOf(this.manager, Webhook)} WHERE status = 'PENDING'
+          ORDER BY next_attempt_at LIMIT ${MAX_PENDING}) AS first_due
+        GROUP BY client_id ORDER BY pending DESC, client_id`,
+    );
     const counted = rows.reduce((sum, { pending }) => sum + Number(pending), 0);
-    const top = rows.slice(0, MAX_CLIENTS).map(({ client_id: clientId, pending }) => ({ clientId, pending }));
+    const top = rows
+      .slice(0, MAX_CLIENTS)
+      .map(({ client_id: clientId, pending }) => ({ clientId: String(clientId), pending: Number(pending) }));
     return { clients: await withClients(this.manager, top), isCapped: counted >= MAX_PENDING };
   }
 
