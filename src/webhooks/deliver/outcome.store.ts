@@ -13,7 +13,7 @@ import { addOutcomes, endOf, outcomeOf } from '../figures/add-outcomes.js';
 import { failureOf } from '../transport/outcome.js';
 import { Webhook, WebhookAttempt, type WebhookStatus } from '../webhook.entity.js';
 import type { Claim, DeliveryState, FinishedAttempt } from './claim.js';
-import { outcomesSince, readEarlier, rowsOf, statesOf } from './repeated-outcomes.js';
+import { idOf, outcomesSince, readEarlier, rowsOf, statesOf } from './repeated-outcomes.js';
 
 /** Rolls a recording back that did not change the row of every attempt. */
 class NotAllChanged extends Error {}
@@ -153,8 +153,6 @@ function nullIfNotAllChanged(error: unknown): null {
   if (error instanceof NotAllChanged) return null;
   throw error;
 }
-
-const idOf = ({ claim }: FinishedAttempt): string => claim.webhook.id;
 
 const sortedById = (finished: FinishedAttempt[]): FinishedAttempt[] =>
   [...finished].sort((left, right) => (idOf(left) < idOf(right) ? -1 : 1));

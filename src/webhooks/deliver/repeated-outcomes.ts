@@ -9,28 +9,29 @@ import type { DeliveryState, FinishedAttempt } from './claim.js';
 export interface EarlierRecords {
   /** The ids of those webhooks that have not ended. */
   pending: Set<string>;
-  /** The attempts whose outcome is stored, by {@link attemptKey}. */
+  /** The attempts whose outcome is stored, as their webhook's id and their number. */
   stored: Set<string>;
 }
 
 /** Locks the webhooks that have not ended, in key order, so that only this transaction ends them. */
 export async function readEarlier(manager: EntityManager, finished: FinishedAttempt[]): Promise<EarlierRecords> {
-  const ids = [...new Set(finished.map(({ claim }) => claim.webhook.id))].sort();
+  const { byIndex, isOneOf } = dialectOf(manager);
+  const ids = finished.map(idOf);
   const pending = await runSql(
     manager,
-    () => `
-      SELECT id FROM ${tableOf(manager, Webhook)} ${dialectOf(manager).byIndex('PRIMARY')}
-      WHERE id IN (${ids}) AND status = 'PENDING' ORDER BY id FOR UPDATE`,
+    (parameter) => `
+      SELECT id FROM ${tableOf(manager, Webhook)} ${byIndex('PRIMARY')}
+      WHERE id ${isOneOf(parameter, ids)} AND status = 'PENDING' ORDER BY id FOR UPDATE`,
   );
   const stored = await runSql(
     manager,
-    () => `
+    (parameter) => `
       SELECT webhook_id, number FROM ${tableOf(manager, WebhookAttempt)}
-      WHERE webhook_id IN (${ids}) AND duration_ms IS NOT NULL`,
+      WHERE webhook_id ${isOneOf(parameter, ids)} AND duration_ms IS NOT NULL`,
   );
   return {
     pending: new Set(pending.rows.map(({ id }) => String(id))),
-    stored: new Set(stored.rows.map(({ webhook_id, number }) => attemptKey(String(webhook_id), Number(number)))),
+    stored: new Set(stored.rows.map(({ webhook_id, number }) => `${webhook_id} ${number}`)),
   };
 }
 
@@ -46,14 +47,14 @@ export function outcomesSince(
     const { id } = claim.webhook;
     const status = endOf(after.get(id)?.status);
     const hasEnded = status === (outcome.kind === 'delivered' ? 'SUCCESS' : 'FAILED') && notEnded.delete(id);
-    return outcomeOf(one, !earlier.stored.has(attemptKey(id, claim.attempt)), hasEnded ? status : null);
+    return outcomeOf(one, !earlier.stored.has(`${id} ${claim.attempt}`), hasEnded ? status : null);
   });
 }
 
 export async function rowsOf(manager: EntityManager, finished: FinishedAttempt[]): Promise<Map<string, Webhook>> {
   const rows = await manager.find(Webhook, {
     select: { id: true, status: true, nextAttemptAt: true, finishedAt: true },
-    where: { id: In(finished.map(({ claim }) => claim.webhook.id)) },
+    where: { id: In(finished.map(idOf)) },
   });
   return new Map(rows.map((row) => [row.id, row]));
 }
@@ -62,7 +63,7 @@ export function statesOf(rows: Map<string, Webhook>, finished: FinishedAttempt[]
   const endTimes = new Set<number | null>(finished.map(({ endedAt }) => endedAt));
   const reported = new Set<string>();
   return finished.map((one) => {
-    const row = rows.get(one.claim.webhook.id);
+    const row = rows.get(idOf(one));
     if (!row) return { status: 'FAILED', nextAttemptAt: null, endedWebhook: false };
     // Two attempts of one webhook may be recorded together; only one of them is reported as the one that ended it.
     const endedWebhook = endTimes.has(row.finishedAt) && !reported.has(row.id);
@@ -71,4 +72,4 @@ export function statesOf(rows: Map<string, Webhook>, finished: FinishedAttempt[]
   });
 }
 
-const attemptKey = (webhookId: string, number: number): string => `${webhookId} ${number}`;
+export const idOf = ({ claim }: FinishedAttempt): string => claim.webhook.id;
