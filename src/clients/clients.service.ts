@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, type QueryDeepPartialEntity, Repository } from 'typeorm';
+import { type DataSource, Repository } from 'typeorm';
 import { AuditLog, type AuditChange } from '../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { databaseNow, inTransaction, isDuplicate } from '../database/sql.js';
@@ -181,7 +181,11 @@ export class ClientsService {
     return { client, secret };
   }
 
-  private async change(id: string, change: QueryDeepPartialEntity<Client>, audit: AuditChange): Promise<Client> {
+  private async change(
+    id: string,
+    change: Parameters<Repository<Client>['update']>[1],
+    audit: AuditChange,
+  ): Promise<Client> {
     await this.get(id);
     await inTransaction(this.dataSource, async (manager) => {
       await manager.update(Client, { id }, change);

@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type {
-  AfterQueryEvent,
   DataSource,
   EntityManager,
   EntitySubscriberInterface,
@@ -197,7 +196,7 @@ export class PoolSockets implements EntitySubscriberInterface {
   }
 
   /** Called by TypeORM after every query. */
-  afterQuery({ success, error }: AfterQueryEvent): void {
+  afterQuery({ success, error }: { success: boolean; error?: unknown }): void {
     if (!success) this.renewAfter(error);
   }
 

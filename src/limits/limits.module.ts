@@ -7,7 +7,7 @@ import { Limiter, type SharedCounter } from './limiter.js';
 import type { PoolConfig } from 'pg';
 import { type IRateLimiterOptions, RateLimiterPostgres, RateLimiterRedis } from 'rate-limiter-flexible';
 import { loadPg } from '../database/data-source.js';
-import { LIMIT_TABLE, postgresSchema, surviveLostConnections } from '../queue/postgres-backend.js';
+import { LIMIT_TABLE, postgresSchema, surviveLostConnections } from '../queue/postgres-pool.js';
 import { connectRedis, FAIL_FAST, type RedisServer } from '../queue/redis-connection.js';
 import { leaveReplica, REJECT } from '../queue/redis-failover.js';
 

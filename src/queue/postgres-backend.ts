@@ -1,4 +1,3 @@
-import { Socket } from 'node:net';
 import {
   type BackendFactory,
   createRedisBackend,
@@ -7,14 +6,10 @@ import {
   PostgresQueueBackend,
   setDefaultBackendFactory,
 } from 'bullmq';
-import type pg from 'pg';
-import type { Pool, PoolClient, PoolConfig } from 'pg';
-import { isDatabaseDown, PoolSockets } from '../database/sql.js';
+import type { Pool } from 'pg';
+import { postgresSchema } from './postgres-pool.js';
 
 type PostgresOptions = ConstructorParameters<typeof PostgresQueueBackend>[2];
-
-/** On Postgres, BullMQ keeps its tables in a separate schema. It is named after the queue prefix. */
-export const postgresSchema = (queuePrefix: string): string => queuePrefix.replaceAll('-', '_');
 
 /** Sets the schema on an existing pool. BullMQ's own option for it loads the driver by require(), which ES modules lack. */
 class SchemaConnection extends PostgresConnection {
@@ -59,60 +54,4 @@ export function selectBackendByConnection(): void {
       factoryOptions.withBlockingConnection ? name : undefined,
     );
   }) as BackendFactory);
-}
-
-/**
- * A pool that connects again when its server refuses to write. An embedded database has no such server. Its queries reject
- * with what `thrown` makes of an error.
- */
-export function renewedPool({ Pool }: typeof pg, options: PoolConfig, thrown: (error: unknown) => unknown): Pool {
-  const sockets = new PoolSockets();
-  const stream = options.stream ?? (() => sockets.keep(new Socket(), 0));
-  const pool = surviveLostConnections(new Pool({ ...options, stream }));
-  const query = pool.query.bind(pool) as (...args: unknown[]) => unknown;
-  const fail = (error: unknown): never => {
-    sockets.renewAfter(error);
-    throw thrown(error);
-  };
-  pool.query = ((...args: unknown[]): unknown => {
-    const result = query(...args);
-    return result instanceof Promise ? result.catch(fail) : result;
-  }) as Pool['query'];
-  return pool;
-}
-
-/**
- * Keeps the process alive when a connection of the pool is lost. An `error` event without a listener ends the process: the
- * pool emits it for an idle connection, and the connection itself while BullMQ holds it. The statement that ran rejects
- * in each case, and the pool connects again.
- */
-export function surviveLostConnections(pool: Pool): Pool {
-  pool.on('error', () => undefined);
-  return pool.on('connect', (connection) => void connection.on('error', () => undefined));
-}
-
-/**
- * Reports every connection error as ECONNREFUSED, the only one after which BullMQ waits before it retries. After others
- * (a reset, a server that is starting) its worker would retry in a busy loop and stop checking for stalled jobs.
- */
-export const asRefused = (error: unknown): unknown =>
-  isDatabaseDown(error)
-    ? Object.assign(new Error((error as Error).message, { cause: error }), { code: 'ECONNREFUSED' })
-    : error;
-
-/** Table of the rate limits' counters, in the queue's schema. BullMQ already has a table `rate_limit` there. */
-export const LIMIT_TABLE = 'usher_rate_limit';
-
-/** UNLOGGED is faster; after a database crash the counts of the last minutes may be lost. */
-export async function createLimitTable(client: PoolClient, schema: string): Promise<void> {
-  await client.query(
-    `CREATE UNLOGGED TABLE IF NOT EXISTS "${schema}"."${LIMIT_TABLE}" (
-       key varchar(255) PRIMARY KEY, points integer NOT NULL DEFAULT 0, expire bigint)`,
-  );
-}
-
-export async function hasLimitTable(client: PoolClient, schema: string): Promise<boolean> {
-  const path = `"${schema}"."${LIMIT_TABLE}"`;
-  const { rows } = await client.query<{ found: boolean }>('SELECT to_regclass($1) IS NOT NULL AS found', [path]);
-  return rows[0]?.found === true;
 }

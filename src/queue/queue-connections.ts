@@ -1,10 +1,4 @@
-import {
-  assertSchemaCompatibility,
-  type ConnectionOptions,
-  LATEST_SCHEMA_VERSION,
-  runMigrations,
-  SchemaMigrationRequiredError,
-} from 'bullmq';
+import * as bullmq from 'bullmq';
 import { Redis } from 'ioredis';
 import type { PoolClient, PoolConfig, Pool } from 'pg';
 import type { DataSource } from 'typeorm';
@@ -12,7 +6,7 @@ import { loadPg } from '../database/data-source.js';
 import type { EmbeddedPostgres } from '../database/embedded/index.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { NoAnswer, StartUpError, unreachable } from '../values/start-up-error.js';
-import { asRefused, createLimitTable, hasLimitTable, postgresSchema, renewedPool } from './postgres-backend.js';
+import { asRefused, createLimitTable, hasLimitTable, postgresSchema, renewedPool } from './postgres-pool.js';
 import { checkRedis, connectRedis, FAIL_FAST, type RedisServer, WAIT_FOR_RECONNECT } from './redis-connection.js';
 import { queueWarnings } from './repeated-warnings.js';
 
@@ -26,8 +20,8 @@ export const QUEUE_CONNECTIONS = Symbol('QueueConnections');
 
 /** How this process reaches the queue: to add jobs (fails fast) and to work on them (waits). */
 export interface QueueConnections {
-  producer: ConnectionOptions;
-  worker: ConnectionOptions;
+  producer: bullmq.ConnectionOptions;
+  worker: bullmq.ConnectionOptions;
   /** Null where the queue is in a database. */
   redis: RedisServer | null;
   /** Rejects while the queue accepts no jobs or does not answer. */
@@ -52,7 +46,7 @@ export async function openQueueConnections(
   try {
     await withClient(pools.worker, config, async (client) => {
       const schema = postgresSchema(config.queuePrefix);
-      await (isOwn ? runMigrations(client, schema) : assertSchemaCompatibility(client, schema));
+      await (isOwn ? bullmq.runMigrations(client, schema) : bullmq.assertSchemaCompatibility(client, schema));
     });
   } catch (error) {
     await pools.close();
@@ -105,7 +99,7 @@ export function migrateQueue(config: ResolvedOptions, embedded: EmbeddedPostgres
   return withPostgres(config, embedded, async (client) => {
     if (!(await lacksTables(client, config))) return false;
     const schema = postgresSchema(config.queuePrefix);
-    await runMigrations(client, schema);
+    await bullmq.runMigrations(client, schema);
     if (needsLimitTable(config)) await createLimitTable(client, schema);
     return true;
   });
@@ -129,9 +123,9 @@ async function withPostgres(
 async function lacksTables(client: PoolClient, config: ResolvedOptions): Promise<boolean> {
   const schema = postgresSchema(config.queuePrefix);
   try {
-    if ((await assertSchemaCompatibility(client, schema)) < LATEST_SCHEMA_VERSION) return true;
+    if ((await bullmq.assertSchemaCompatibility(client, schema)) < bullmq.LATEST_SCHEMA_VERSION) return true;
   } catch (error) {
-    if (error instanceof SchemaMigrationRequiredError) return true;
+    if (error instanceof bullmq.SchemaMigrationRequiredError) return true;
     throw error;
   }
   return needsLimitTable(config) && !(await hasLimitTable(client, schema));
@@ -156,7 +150,18 @@ function addressOf({ options }: DataSource): PoolConfig {
   return { connectionString: url, host, port, user, password, database, ssl, ...options.extra };
 }
 
+/** BullMQ 5 has no queue on Postgres, so what needs it is loaded only here. */
+async function selectPostgres({ names }: ResolvedOptions): Promise<void> {
+  if (!('PostgresConnection' in bullmq))
+    throw new StartUpError(
+      `${names.queueUrl}: the installed BullMQ keeps no jobs on Postgres; set the address of a Redis, or run "npm install bullmq@6"`,
+    );
+  const { selectBackendByConnection } = await import('./postgres-backend.js');
+  selectBackendByConnection();
+}
+
 async function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | null) {
+  await selectPostgres(config);
   const pg = await loadPg();
   const { queuePrefix } = config;
   const address = postgresAddress(config) ?? embedded?.connection;
@@ -182,7 +187,7 @@ const remedyOf = ({ database }: ResolvedOptions): string =>
 /** Says what to do. Without an address of its own the queue is in the database. */
 function explained(error: unknown, config: ResolvedOptions): unknown {
   const { queue, database, names } = config;
-  if (error instanceof SchemaMigrationRequiredError)
+  if (error instanceof bullmq.SchemaMigrationRequiredError)
     return new StartUpError(`the queue has no tables yet, or old ones; ${remedyOf(config)}`);
   if ('url' in queue) return unreachable(names.queueUrl, queue.url, error);
   return database.kind === 'postgres' ? unreachable(names.databaseUrl, database.url, error) : error;

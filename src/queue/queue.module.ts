@@ -12,7 +12,6 @@ import { EMBEDDED_POSTGRES } from '../database/database.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { telemetryOption } from '../telemetry/tracing.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
-import { selectBackendByConnection } from './postgres-backend.js';
 import { keyPrefix, openQueueConnections, QUEUE_CONNECTIONS, type QueueConnections } from './queue-connections.js';
 import { queueWarnings } from './repeated-warnings.js';
 import { Workers } from './workers.js';
@@ -44,7 +43,6 @@ class QueueConnectionsModule implements OnApplicationShutdown {
 @Module({})
 export class QueueModule {
   static forRoot(): DynamicModule {
-    selectBackendByConnection();
     return {
       module: QueueModule,
       imports: [

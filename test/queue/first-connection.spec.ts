@@ -5,7 +5,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Queue, runMigrations } from 'bullmq';
 import pg from 'pg';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/index.js';
-import { postgresSchema, selectBackendByConnection, surviveLostConnections } from '../../src/queue/postgres-backend.js';
+import { selectBackendByConnection } from '../../src/queue/postgres-backend.js';
+import { postgresSchema, surviveLostConnections } from '../../src/queue/postgres-pool.js';
 import { returnFolder, takeFolder } from '../support/embedded-template.js';
 
 const PREFIX = 'first-connection';

@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import { type Duplex, duplexPair } from 'node:stream';
 import type { PGlite } from '../folder/data-folder.js';
 import { Connection, type Shared } from './connection.js';
@@ -55,6 +55,8 @@ export class Multiplexer {
   /** Gives clients up to CLOSE_GRACE_MS to read their last message. */
   async destroyStreams(): Promise<void> {
     const signal = AbortSignal.timeout(CLOSE_GRACE_MS);
+    // Each connection listens to it; without this Node warns of a leak at the eleventh.
+    setMaxListeners(0, signal);
     await Promise.allSettled([...this.#streams].map((stream) => once(stream, 'close', { signal })));
     for (const stream of this.#streams) stream.destroy();
   }
