@@ -1,8 +1,9 @@
-import { type DataSource, In } from 'typeorm';
+import { type DataSource, In, IsNull, Not } from 'typeorm';
 import { z } from 'zod';
 import { moment, named } from '../http/operation.js';
 import { diagnosisOf } from './transport/diagnosis.js';
-import { OptionalDiagnosis } from './webhook-view.js';
+import { hostOf } from '../values/urls/notify-url.js';
+import { OptionalDiagnosis, time } from './webhook-view.js';
 import { Webhook, WebhookAttempt } from './webhook.entity.js';
 
 /** The newest webhooks whose attempts are read, and the oldest pending ones. They bound the cost of one request. */
@@ -34,59 +35,47 @@ export const WebhookHealth = z
 export type WebhookHealth = z.infer<typeof WebhookHealth>;
 type HostHealth = z.infer<typeof HostHealth>;
 
-type Sent = Pick<Webhook, 'id' | 'notifyUrl' | 'createdAt'>;
-
 /** The health of the hosts that a client's newest and pending notifications go to. */
 export async function webhookHealth({ manager }: DataSource, clientId: string): Promise<WebhookHealth> {
   const select = { id: true, notifyUrl: true, createdAt: true } as const;
-  const recent = await manager.find(Webhook, { select, where: { clientId }, order: { id: 'DESC' }, take: MAX_RECENT });
-  const pendingOfClient = { clientId, status: 'PENDING' } as const;
+  const newest = await manager.find(Webhook, { select, where: { clientId }, order: { id: 'DESC' }, take: MAX_RECENT });
   const pending = await manager.find(Webhook, {
     select,
-    where: pendingOfClient,
+    where: { clientId, status: 'PENDING' },
     order: { id: 'ASC' },
     take: MAX_PENDING,
   });
-  const attempts = await attemptsOf([...recent, ...pending.slice(0, MAX_RECENT)], (ids) =>
-    manager.findBy(WebhookAttempt, { webhookId: In(ids) }),
-  );
-  const hosts = new Set([...recent, ...pending].filter(({ notifyUrl }) => notifyUrl !== '').map(hostOf));
-  const found = [...hosts].map((host) =>
+  const recent = newest.filter(({ notifyUrl }) => notifyUrl !== '');
+  const attempts = await manager.find(WebhookAttempt, {
+    where: {
+      webhookId: In([...recent, ...pending.slice(0, MAX_RECENT)].map(({ id }) => id)),
+      durationMs: Not(IsNull()),
+    },
+    order: { startedAt: 'DESC' },
+  });
+  const hosts = new Map([...recent, ...pending].map(({ id, notifyUrl }) => [id, hostOf(notifyUrl)]));
+  const found = [...new Set(hosts.values())].map((host) =>
     healthOf(
       host,
-      attempts.filter((one) => one.host === host),
-      pending.find((one) => hostOf(one) === host),
+      attempts.filter(({ webhookId }) => hosts.get(webhookId) === host),
+      pending.find(({ id }) => hosts.get(id) === host),
     ),
   );
   return { hosts: found.sort((left, right) => right.failuresInARow - left.failuresInARow) };
 }
 
-type HostAttempt = WebhookAttempt & { host: string };
-
-/** The attempts that have ended, the newest first. */
-async function attemptsOf(
-  webhooks: Sent[],
-  read: (ids: string[]) => Promise<WebhookAttempt[]>,
-): Promise<HostAttempt[]> {
-  const sent = new Map(webhooks.filter(({ notifyUrl }) => notifyUrl !== '').map((one) => [one.id, hostOf(one)]));
-  const rows = sent.size === 0 ? [] : await read([...sent.keys()]);
-  return rows
-    .filter(({ durationMs }) => durationMs !== null)
-    .map((row) => ({ ...row, host: sent.get(row.webhookId) ?? '' }))
-    .sort((left, right) => right.startedAt - left.startedAt);
-}
-
-function healthOf(host: string, attempts: HostAttempt[], oldestPending: Sent | undefined): HostHealth {
+/** `attempts` have ended; the newest comes first. */
+function healthOf(host: string, attempts: WebhookAttempt[], oldestPending: Webhook | undefined): HostHealth {
   const lastSuccess = attempts.findIndex(({ error }) => error === null);
   const lastFailure = attempts.find(({ error }) => error !== null);
   const answered = attempts.filter(({ responseStatus }) => responseStatus !== null).slice(0, MAX_ANSWERS);
   return {
     host,
     failuresInARow: lastSuccess < 0 ? attempts.length : lastSuccess,
-    lastSuccessAt: timeOf(attempts[lastSuccess]?.startedAt),
-    lastFailureAt: timeOf(lastFailure?.startedAt),
+    lastSuccessAt: time(attempts[lastSuccess]?.startedAt),
+    lastFailureAt: time(lastFailure?.startedAt),
     lastDiagnosis: lastFailure?.diagnosis ? diagnosisOf(lastFailure.diagnosis) : null,
-    oldestPendingAt: timeOf(oldestPending?.createdAt),
+    oldestPendingAt: time(oldestPending?.createdAt),
     answerTimes: timesOf(answered.map(({ durationMs }) => durationMs ?? 0)),
   };
 }
@@ -96,7 +85,3 @@ function timesOf(durations: number[]): HostHealth['answerTimes'] {
   const quantile = (part: number): number => sorted[Math.ceil(sorted.length * part) - 1] ?? 0;
   return sorted.length === 0 ? null : { attempts: sorted.length, medianMs: quantile(0.5), p95Ms: quantile(0.95) };
 }
-
-const hostOf = ({ notifyUrl }: Sent): string => (notifyUrl === '' ? '' : new URL(notifyUrl).host);
-
-const timeOf = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString());

@@ -10,6 +10,12 @@ export const ReferenceId = z
   .string()
   .regex(/^[\x21-\x7e]{1,191}$/, 'must be 1 to 191 printable ASCII characters without spaces');
 
+/** A time that a client gives, with any offset. */
+export const givenMoment = z.iso.datetime({
+  offset: true,
+  error: 'must be an RFC 3339 time like 2026-01-01T00:00:00Z',
+});
+
 /** A webhook as operators see it. */
 export const WebhookView = z.object({
   id: z.string(),
@@ -66,49 +72,48 @@ export const AttemptView = z
 export type AttemptView = z.infer<typeof AttemptView>;
 
 export function webhookView(row: Webhook | DeliveredReference): WebhookView {
-  if (row instanceof DeliveredReference) return deliveredView(row);
+  const webhook = row instanceof DeliveredReference ? deliveredWebhook(row) : row;
+  const { id, referenceId, eventType, clientId, ownerId, status, attempts, resendOf } = webhook;
   return {
-    id: row.id,
-    referenceId: row.referenceId,
-    eventType: row.eventType,
-    clientId: row.clientId,
-    ownerId: row.ownerId,
-    notifyUrl: row.notifyUrl || null,
-    status: row.status,
-    attempts: row.attempts,
-    resendOf: row.resendOf,
-    nextAttemptAt: time(row.nextAttemptAt),
-    createdAt: new Date(row.createdAt).toISOString(),
-    finishedAt: time(row.finishedAt),
+    id,
+    referenceId,
+    eventType,
+    clientId,
+    ownerId,
+    notifyUrl: webhook.notifyUrl || null,
+    status,
+    attempts,
+    resendOf,
+    nextAttemptAt: time(webhook.nextAttemptAt),
+    createdAt: time(webhook.createdAt),
+    finishedAt: time(webhook.finishedAt),
   };
 }
 
 /** What is still known of a webhook whose row was deleted because of its age. */
-function deliveredView(row: DeliveredReference): WebhookView {
-  return {
-    id: row.webhookId,
-    referenceId: row.referenceId,
-    eventType: row.eventType,
-    clientId: row.clientId,
-    ownerId: row.ownerId,
-    notifyUrl: null,
-    status: 'SUCCESS',
-    attempts: row.attempts,
-    resendOf: null,
-    nextAttemptAt: null,
-    createdAt: new Date(timeOfId(row.webhookId)).toISOString(),
-    finishedAt: time(row.finishedAt),
-  };
-}
+const deliveredWebhook = (row: DeliveredReference) => ({
+  ...row,
+  id: row.webhookId,
+  notifyUrl: '',
+  status: 'SUCCESS' as const,
+  resendOf: null,
+  nextAttemptAt: null,
+  createdAt: timeOfId(row.webhookId),
+});
 
 export function attemptView({ webhookId: _, ...attempt }: WebhookAttempt, webhook: Webhook): AttemptView {
   const isCutOff = attempt.durationMs === null && (webhook.status !== 'PENDING' || attempt.number < webhook.attempts);
   const code = isCutOff ? 'interrupted' : attempt.diagnosis;
   const diagnosis = code && diagnosisOf(code);
-  return { ...attempt, diagnosis, startedAt: new Date(attempt.startedAt).toISOString() };
+  return { ...attempt, diagnosis, startedAt: time(attempt.startedAt) };
 }
 
-export const time = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
+/** A time as RFC 3339 text in UTC. */
+export function time(ms: number): string;
+export function time(ms: number | null | undefined): string | null;
+export function time(ms: number | null = null): string | null {
+  return ms === null ? null : new Date(ms).toISOString();
+}
 
 export const DeliveryPlan = z
   .object({
@@ -134,8 +139,8 @@ export function deliveryPlan(policy: RetryPolicy, webhook: Row, last: WebhookAtt
   const planned: DeliveryPlan['attempts'] = [];
   let at = attempts < policy.maxAttempts ? next : Math.min(last?.startedAt ?? due, due);
   for (let number = attempts + 1; number <= policy.maxAttempts; number += 1) {
-    planned.push({ number, notBefore: new Date(at).toISOString() });
+    planned.push({ number, notBefore: time(at) });
     at = nextAttemptAt(policy, number, at) ?? at;
   }
-  return { attempts: planned, failedNotBefore: new Date(at).toISOString() };
+  return { attempts: planned, failedNotBefore: time(at) };
 }

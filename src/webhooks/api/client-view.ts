@@ -2,18 +2,16 @@ import { z } from 'zod';
 import { named } from '../../http/operation.js';
 import { type Environment, ID } from '../../values/identifier.js';
 import { addressKind } from '../../values/urls/notify-url.js';
-import { AttemptView, DeliveryPlan, ReferenceId, WebhookView } from '../webhook-view.js';
-
-const moment = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time like 2026-01-01T00:00:00Z' });
+import { AttemptView, DeliveryPlan, givenMoment, ReferenceId, WebhookView } from '../webhook-view.js';
 
 const LIMIT_RANGE = 'must be a whole number from 1 to 100';
 
 /** The query of `GET /webhooks`. */
 export const WebhookQuery = z.strictObject({
-  status: z.enum(['PENDING', 'SUCCESS', 'FAILED']).optional(),
+  status: WebhookView.shape.status.optional(),
   reference: ReferenceId.optional().describe('The `key` of an order.'),
-  createdAfter: moment.optional().describe('Created at this time or later.'),
-  createdBefore: moment.optional().describe('Created before this time.'),
+  createdAfter: givenMoment.optional().describe('Created at this time or later.'),
+  createdBefore: givenMoment.optional().describe('Created before this time.'),
   limit: z.coerce
     .number(LIMIT_RANGE)
     .int(LIMIT_RANGE)

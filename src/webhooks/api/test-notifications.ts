@@ -14,7 +14,7 @@ import { signedRequest, SigningSecrets } from '../deliver/signing.js';
 import { NotificationSender } from '../transport/notification-sender.js';
 import { diagnosisOf } from '../transport/diagnosis.js';
 import { failureOf, type Outcome } from '../transport/outcome.js';
-import { OptionalDiagnosis } from '../webhook-view.js';
+import { AttemptView } from '../webhook-view.js';
 import { hidePrivateResponse } from './client-view.js';
 import { NOTIFICATION_EXAMPLE } from './notification.schema.js';
 
@@ -73,16 +73,10 @@ export const TestResult = z
     id: z.string().describe('The X-Webhook-Id of the test. It is not in the list of webhooks.'),
     notifyUrl: z.string(),
     outcome: z.enum(['delivered', 'refused', 'timed-out', 'unreachable', 'blocked']),
-    responseStatus: z.int().nullable(),
+    ...AttemptView.pick({ responseStatus: true, address: true, diagnosis: true, responseSnippet: true }).shape,
     durationMs: z.int(),
     phase: z.string().describe('The last phase reached: dns, connect, tls, headers or body.'),
-    address: z.string().nullable().describe('The IP address connected to. Null if it is hidden.'),
     error: z.string().nullable().describe('Why the test failed.'),
-    diagnosis: OptionalDiagnosis,
-    responseSnippet: z
-      .string()
-      .nullable()
-      .describe('The beginning of the response body, at most 1 KiB. Null if it is hidden.'),
   })
   .register(named, { id: 'TestResult' });
 export type TestResult = z.infer<typeof TestResult>;

@@ -21,6 +21,7 @@ import {
   takeTurn,
   type Turn,
 } from './contact-outbox.js';
+import { time } from '../webhook-view.js';
 import type { FailingHost } from './failing-host.entity.js';
 
 /** Injects the {@link ContactMessenger}; null where nobody can be told. */
@@ -149,8 +150,8 @@ const messageId = (clientId: string, number: number): string =>
 const hostView = (row: FailingHost, failed: number): ContactMessageHost => ({
   host: row.host,
   state: row.recoveredAt === null ? 'failing' : 'recovered',
-  since: new Date(row.failingSince).toISOString(),
-  recoveredAt: row.recoveredAt === null ? null : new Date(row.recoveredAt).toISOString(),
+  since: time(row.failingSince),
+  recoveredAt: time(row.recoveredAt),
   error: row.lastError,
   failed,
 });

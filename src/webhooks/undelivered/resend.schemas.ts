@@ -1,10 +1,8 @@
 import { z } from 'zod';
 import { moment, named } from '../../http/operation.js';
 import { fieldError, invalidFields, validated } from '../../http/problem.js';
-import { ReferenceId, time } from '../webhook-view.js';
+import { givenMoment, ReferenceId, time } from '../webhook-view.js';
 import type { WebhookResend } from './webhook-resend.entity.js';
-
-const givenMoment = z.iso.datetime({ offset: true, error: 'must be an RFC 3339 time like 2026-01-01T00:00:00Z' });
 
 /** The body of `POST /webhooks/resend`. */
 export const ResendRequest = z
@@ -64,6 +62,6 @@ export const resendView = (row: WebhookResend): ResendView => ({
   selected: row.selected ?? 0,
   resent: row.resent,
   refused: row.refused,
-  createdAt: new Date(row.createdAt).toISOString(),
+  createdAt: time(row.createdAt),
   finishedAt: time(row.finishedAt),
 });

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, IsNull, Not } from 'typeorm';
+import { type DataSource, type EntityManager, type FindOptionsWhere, IsNull, Not } from 'typeorm';
 import type { AuditDetail } from '../../audit/audit-event.entity.js';
 import { AuditLog } from '../../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
@@ -12,6 +12,7 @@ import { RetryRun } from '../queue/retry-run.js';
 import type { WebhookCriteria } from '../search/webhook-criteria.js';
 import { WebhookSearch } from '../search/webhook-search.js';
 import { Webhook } from '../webhook.entity.js';
+import { time } from '../webhook-view.js';
 import { checkedRequest, resendView, type ResendView } from './resend.schemas.js';
 import { ResendWork, selectedBy } from './resend-work.js';
 import { WebhookResend } from './webhook-resend.entity.js';
@@ -72,10 +73,8 @@ export class WebhookResends {
   }
 
   /** A request as operators see it. 404 if there is none with this id. */
-  async get(id: string): Promise<WebhookResend> {
-    const row = ID.test(id) ? await this.dataSource.manager.findOneBy(WebhookResend, { id }) : null;
-    if (!row) throw unknownResend(id);
-    return row;
+  get(id: string): Promise<WebhookResend> {
+    return found(this.dataSource.manager, { id });
   }
 
   /**
@@ -101,9 +100,7 @@ export class WebhookResends {
   async show({ clientId, ownerId }: ResendHolder, id: string): Promise<ResendView> {
     const ofClient = clientId !== null && { clientId, selected: Not(IsNull()) };
     const holder = { ...ofClient, ...(ownerId !== null && { ownerId }) };
-    const row = ID.test(id) ? await this.dataSource.manager.findOneBy(WebhookResend, { ...holder, id }) : null;
-    if (!row) throw unknownResend(id);
-    return resendView(row);
+    return resendView(await found(this.dataSource.manager, { ...holder, id }));
   }
 
   /**
@@ -111,11 +108,9 @@ export class WebhookResends {
    * id, 409 if it has ended.
    */
   async stop(id: string, actor: Actor = this.options.actor): Promise<void> {
-    await this.get(id);
     await inTransaction(this.dataSource, async (manager) => {
       // Waits for the batch that runs, which has locked the row.
-      const row = await manager.findOne(WebhookResend, { where: { id }, lock: { mode: 'pessimistic_write' } });
-      if (!row) throw unknownResend(id);
+      const row = await found(manager, { id }, { mode: 'pessimistic_write' });
       if (row.finishedAt !== null) throw conflict('this request has ended; there is nothing to stop');
       await manager.update(WebhookResend, { id }, { isStopped: true, finishedAt: await databaseNow(manager) });
       const { selected, resent, refused } = row;
@@ -156,6 +151,17 @@ export class WebhookResends {
   }
 }
 
+/** The request with this id, if the rest fits too. */
+async function found(
+  manager: EntityManager,
+  where: FindOptionsWhere<WebhookResend> & { id: string },
+  lock?: { mode: 'pessimistic_write' },
+): Promise<WebhookResend> {
+  const row = ID.test(where.id) ? await manager.findOne(WebhookResend, { where, ...(lock && { lock }) }) : null;
+  if (row) return row;
+  throw unknownResend(where.id);
+}
+
 const EVERYBODY: ResendHolder = { clientId: null, ownerId: null };
 
 const ALL_FAILED = {
@@ -184,10 +190,10 @@ function requested(input: unknown) {
 /** What it selects, without what is not set. */
 function detailOf(row: WebhookResend): AuditDetail {
   const { clientId, ownerId, referenceId, host, reason, selected } = row;
-  const times = { since: row.since ?? row.madeSince, until: row.until ?? row.madeUntil };
-  const moments = Object.entries(times).map(([name, ms]) => [name, ms === null ? null : new Date(ms).toISOString()]);
-  const all = { client: clientId, owner: ownerId, reference: referenceId, host, reason, selected };
-  const set = [...Object.entries(all), ...moments].filter(([, value]) => value !== null);
+  const since = time(row.since ?? row.madeSince);
+  const until = time(row.until ?? row.madeUntil);
+  const all = { client: clientId, owner: ownerId, reference: referenceId, host, reason, selected, since, until };
+  const set = Object.entries(all).filter(([, value]) => value !== null);
   return Object.fromEntries(set) as AuditDetail;
 }
 
