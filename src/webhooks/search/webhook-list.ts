@@ -4,7 +4,7 @@ import { Client } from '../../clients/client.entity.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { type Diagnosis, diagnosisOf } from '../transport/diagnosis.js';
 import { type WebhookView, webhookView } from '../webhook-view.js';
-import { DeliveredReference, Webhook, WebhookAttempt } from '../webhook.entity.js';
+import { DeliveredReference, liveKeyOf, Webhook, WebhookAttempt } from '../webhook.entity.js';
 import type { WebhookCriteria } from './webhook-criteria.js';
 import { WebhookSearch } from './webhook-search.js';
 
@@ -161,7 +161,7 @@ async function laterOnes(manager: EntityManager, rows: Webhook[]): Promise<Map<s
     order: { id: 'ASC' },
   });
   const pairs = failed.flatMap((one): [string, Webhook][] => {
-    const last = others.findLast((other) => other.referenceId === one.referenceId && other.eventType === one.eventType);
+    const last = others.findLast((other) => liveKeyOf(other) === liveKeyOf(one));
     return last && last.id > one.id ? [[one.id, last]] : [];
   });
   return new Map(pairs);

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
-import { dataSourceOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { dataSourceOf, dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { runSql, runStatement } from '../../database/statements/statement.js';
 import {
   type BoundedSearch,
@@ -10,7 +10,7 @@ import {
 } from '../../database/statements/bounded-search.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { firstIdAt } from '../../values/identifier.js';
-import { type Which, webhookIds } from '../undelivered/webhook-ids.js';
+import { compared, type Which, webhookIds } from '../undelivered/webhook-ids.js';
 import { Webhook } from '../webhook.entity.js';
 import { rowConditions, type WebhookCriteria } from './webhook-criteria.js';
 
@@ -82,7 +82,7 @@ export class WebhookSearch {
       text: `SELECT id FROM ${tableOf(this.dataSource, Webhook)} WHERE status = 'PENDING' LIMIT ${MAX_SORTED + 1}`,
       parameters: [],
     });
-    const ids = rows.map(({ id }) => String(id)).sort((left, right) => (left < right ? 1 : -1));
+    const ids = newestFirst(rows.map(({ id }) => String(id)));
     return ids.length > MAX_SORTED ? null : ids;
   }
 }
@@ -98,8 +98,10 @@ const merged =
   (...sources: Source[]): Source =>
   async (before, most) => {
     const ids = (await Promise.all(sources.map((source) => source(before, most)))).flat();
-    return ids.sort((left, right) => (left < right ? 1 : -1)).slice(0, most);
+    return newestFirst(ids).slice(0, most);
   };
+
+const newestFirst = (ids: string[]): string[] => ids.sort().reverse();
 
 /** What the index of a search did not answer. */
 type Rest = Omit<WebhookCriteria, 'since' | 'until' | 'referenceId'>;
@@ -107,20 +109,15 @@ type Rest = Omit<WebhookCriteria, 'since' | 'until' | 'referenceId'>;
 /** Those of the ids whose webhooks fit, the newest first. */
 export async function fittingIds(on: DataSource | EntityManager, ids: string[], rest: Rest): Promise<string[]> {
   if (ids.length === 0) return [];
-  const dataSource = dataSourceOf(on);
   const { rows } = await runSql(on, (parameter) => {
-    const among = `w.id IN (${ids.map(parameter).join(', ')})`;
-    const conditions = [among, ...conditionsOf(dataSource, rest, parameter)].join(' AND ');
-    return `SELECT w.id FROM ${tableOf(dataSource, Webhook)} w WHERE ${conditions} ORDER BY w.id DESC`;
+    const among = `w.id ${dialectOf(on).isOneOf(parameter, ids)}`;
+    const conditions = [among, ...conditionsOf(dataSourceOf(on), rest, parameter)].join(' AND ');
+    return `SELECT w.id FROM ${tableOf(on, Webhook)} w WHERE ${conditions} ORDER BY w.id DESC`;
   });
   return rows.map(({ id }) => String(id));
 }
 
-function conditionsOf(dataSource: DataSource, rest: Rest, parameter: (value: unknown) => string): string[] {
-  const { status, clientId } = rest;
-  return [
-    ...(status === null ? [] : [`w.status = '${status}'`]),
-    ...(clientId === null ? [] : [`w.client_id = ${parameter(clientId)}`]),
-    ...rowConditions(dataSource, rest, parameter),
-  ];
-}
+const conditionsOf = (dataSource: DataSource, rest: Rest, parameter: (value: unknown) => string): string[] => [
+  ...compared({ 'w.status =': rest.status, 'w.client_id =': rest.clientId }, parameter),
+  ...rowConditions(dataSource, rest, parameter),
+];

@@ -19,7 +19,7 @@ import { firstIdAt } from '../../values/identifier.js';
 import { type Recorded, WebhookRecorder } from '../record/webhook.recorder.js';
 import { ANY_WEBHOOK } from '../search/webhook-criteria.js';
 import { fittingIds } from '../search/webhook-search.js';
-import { Webhook } from '../webhook.entity.js';
+import { liveKeyOf, Webhook } from '../webhook.entity.js';
 import { countPending } from '../webhook-queries.js';
 import { webhookIds } from './webhook-ids.js';
 import { WebhookResend } from './webhook-resend.entity.js';
@@ -117,18 +117,18 @@ export class ResendWork {
   private async resendAll(manager: EntityManager, request: WebhookResend, failed: Webhook[]): Promise<number> {
     let resent = 0;
     const others = await othersOf(manager, failed);
-    for (const webhook of failed) {
-      const isObsolete = others.some((other) => isOfSameEvent(other, webhook) && isInstead(other, webhook));
-      if (!isObsolete && (await this.resend(manager, request, webhook))) resent += 1;
-    }
-    return resent;
-  }
-
-  /** False if it cannot be resent, because its client has no Notify URL or another request resent it just now. */
-  private async resend(manager: EntityManager, request: WebhookResend, failed: Webhook): Promise<boolean> {
     const { id, requestId, actor: name, actorAddress: address } = request;
     const by = { requestId, actor: { name, address }, request: id };
-    return resendFailed(this.recorder, this.audit, manager, failed, by).then(({ isNew }) => isNew, falseForProblem);
+    for (const webhook of failed) {
+      // Another one of its event is pending or delivered, or failed later.
+      const isObsolete = others.some(
+        (other) => liveKeyOf(other) === liveKeyOf(webhook) && (other.liveKey !== null || other.id > webhook.id),
+      );
+      if (isObsolete) continue;
+      const recorded = await resendFailed(this.recorder, this.audit, manager, webhook, by).catch(nullForProblem);
+      if (recorded?.isNew) resent += 1;
+    }
+    return resent;
   }
 
   private async finish(manager: EntityManager, { id, clientId, selected, resent, refused }: WebhookResend) {
@@ -137,8 +137,9 @@ export class ResendWork {
   }
 }
 
-function falseForProblem(error: unknown): false {
-  if (error instanceof Problem) return false;
+/** A webhook cannot be resent if its client has no Notify URL, or if another request resent it just now. */
+function nullForProblem(error: unknown): null {
+  if (error instanceof Problem) return null;
   throw error;
 }
 
@@ -176,16 +177,8 @@ export function selectedBy(request: WebhookResend): FindOptionsWhere<Webhook> {
   };
 }
 
-type Known = Pick<Webhook, 'id' | 'referenceId' | 'eventType' | 'liveKey'>;
-
-const othersOf = (manager: EntityManager, failed: Webhook[]): Promise<Known[]> =>
+const othersOf = (manager: EntityManager, failed: Webhook[]): Promise<Webhook[]> =>
   manager.find(Webhook, {
     select: { id: true, referenceId: true, eventType: true, liveKey: true },
     where: { referenceId: In([...new Set(failed.map(({ referenceId }) => referenceId))]) },
   });
-
-const isOfSameEvent = (one: Known, other: Known): boolean =>
-  one.referenceId === other.referenceId && one.eventType === other.eventType;
-
-/** Whether the other one is pending or delivered, or failed later: then this one is not sent again. */
-const isInstead = (other: Known, failed: Known): boolean => other.liveKey !== null || other.id > failed.id;

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { z } from 'zod';
 import type { Holder } from '../../auth/bearer/bearer.guard.js';
-import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { type Row, runSql } from '../../database/statements/statement.js';
 import { named } from '../../http/operation.js';
 import { validated } from '../../http/problem.js';
@@ -84,7 +84,7 @@ export class UndeliveredWebhooks {
       this.dataSource,
       (parameter) => `
         SELECT w.id, w.attempts, w.notify_url, w.body FROM ${webhooks} w
-        WHERE w.id IN (${ids.map((id) => parameter(id)).join(', ')}) AND w.purged_at IS NULL
+        WHERE w.id ${dialectOf(this.dataSource).isOneOf(parameter, ids)} AND w.purged_at IS NULL
           AND (w.status = 'PENDING' OR (w.status = 'FAILED' AND NOT EXISTS (
             SELECT 1 FROM ${webhooks} l
             WHERE l.reference_id = w.reference_id AND l.event_type = w.event_type AND l.id <> w.id

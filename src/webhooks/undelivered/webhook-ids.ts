@@ -12,7 +12,12 @@ export interface Which {
 }
 
 /** Oldest first behind `after`, or newest first in front of `before` and not before `from`; null: from the end. */
-type Part = { most: number } & ({ after: string } | { before: string | null; from?: string | null });
+interface Part {
+  most: number;
+  after?: string;
+  before?: string | null;
+  from?: string | null;
+}
 
 /**
  * A part of the ids of the webhooks that fit one of these, in the order of the ids. It selects nothing else, because a query
@@ -20,7 +25,7 @@ type Part = { most: number } & ({ after: string } | { before: string | null; fro
  */
 export async function webhookIds(on: DataSource | EntityManager, which: Which[], part: Part): Promise<string[]> {
   const dataSource = dataSourceOf(on);
-  const direction = 'after' in part ? 'ASC' : 'DESC';
+  const direction = directionOf(part);
   const { rows } = await runSql(on, (parameter) => {
     const [first = '', ...others] = which.map((one) => idsOf(dataSource, one, part, parameter));
     // Postgres refuses a second ORDER BY around a single part.
@@ -31,24 +36,40 @@ export async function webhookIds(on: DataSource | EntityManager, which: Which[],
   return rows.map(({ id }) => String(id));
 }
 
+const directionOf = ({ after }: Part): string => (after === undefined ? 'DESC' : 'ASC');
+
+/** SQL conditions of the comparisons whose value is set, such as `{ 'id <': before }`. */
+export const compared = (
+  comparisons: Record<string, string | null | undefined>,
+  parameter: (value: unknown) => string,
+): string[] =>
+  Object.entries(comparisons).flatMap(([comparison, value]) =>
+    value === null || value === undefined ? [] : `${comparison} ${parameter(value)}`,
+  );
+
 function idsOf(
   dataSource: DataSource,
   { status = null, clientId = null, ownerId = null, referenceId = null }: Which,
   part: Part,
   parameter: (value: unknown) => string,
 ): string {
-  const direction = 'after' in part ? 'ASC' : 'DESC';
+  const direction = directionOf(part);
   const isDueIndex = status !== null && clientId === null && referenceId === null;
   const conditions = [
-    ...(status === null ? [] : [`status = '${status}'`]),
-    ...(clientId === null ? [] : [`client_id = ${parameter(clientId)}`]),
-    ...(ownerId === null ? [] : [`owner_id = ${parameter(ownerId)}`]),
-    ...(referenceId === null ? [] : [`reference_id = ${parameter(referenceId)}`]),
+    ...compared(
+      {
+        'status =': status,
+        'client_id =': clientId,
+        'owner_id =': ownerId,
+        'reference_id =': referenceId,
+        'id >': part.after,
+        'id <': part.before,
+        'id >=': part.from,
+      },
+      parameter,
+    ),
     // Always true of a webhook that has ended. The index of due webhooks then has the ids in their order.
     ...(isDueIndex ? ['next_attempt_at IS NULL'] : []),
-    ...('after' in part ? [`id > ${parameter(part.after)}`] : []),
-    ...('before' in part && part.before !== null ? [`id < ${parameter(part.before)}`] : []),
-    ...('before' in part && part.from ? [`id >= ${parameter(part.from)}`] : []),
   ];
   const inOrder = (...columns: string[]): string[] => columns.map((column) => `${column} ${direction}`);
   const equal = isDueIndex ? inOrder('status', 'next_attempt_at') : [];
