@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { type Row, runSql, type StatementResult } from '../../database/statements/statement.js';
+import { type Row, runSql } from '../../database/statements/statement.js';
 import {
   DeliveryFigure,
   DURATION_BOUNDS_MS,
@@ -57,27 +57,23 @@ export class DeliveryFigures {
   constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
 
   /** The sums of all clients by the beginning of their period, a multiple of five minutes. */
-  async ofAll(since: number, periodMs: number): Promise<Map<number, Sums>> {
-    return byPeriod(
-      await runSql(
-        this.dataSource,
-        (parameter) => `
-          SELECT starts_at - MOD(starts_at, ${periodMs}) AS period, ${SELECTED} FROM ${this.table}
-          WHERE client_id = '' AND starts_at >= ${parameter(since)} GROUP BY period`,
-      ),
-    );
+  ofAll(since: number, periodMs: number): Promise<Map<number, Sums>> {
+    return this.byPeriod('client_id', '', since, periodMs);
   }
 
   /** The sums of a host by the beginning of their period, a multiple of an hour. */
-  async ofHost(host: string, since: number, periodMs: number): Promise<Map<number, Sums>> {
-    return byPeriod(
-      await runSql(
-        this.dataSource,
-        (parameter) => `
-          SELECT starts_at - MOD(starts_at, ${periodMs}) AS period, ${SELECTED} FROM ${this.table}
-          WHERE host = ${parameter(host)} AND starts_at >= ${parameter(since)} GROUP BY period`,
-      ),
+  ofHost(host: string, since: number, periodMs: number): Promise<Map<number, Sums>> {
+    return this.byPeriod('host', host, since, periodMs);
+  }
+
+  private async byPeriod(column: 'client_id' | 'host', value: string, since: number, periodMs: number) {
+    const { rows } = await runSql(
+      this.dataSource,
+      (parameter) => `
+        SELECT starts_at - MOD(starts_at, ${periodMs}) AS period, ${SELECTED} FROM ${this.table}
+        WHERE ${column} = ${parameter(value)} AND starts_at >= ${parameter(since)} GROUP BY period`,
     );
+    return new Map(rows.map((row) => [Number(row.period), sumsOf(row)]));
   }
 
   /** The attempts at every host, those with the most failures first. Counting distinct clients would sort all rows. */
@@ -113,9 +109,6 @@ export class DeliveryFigures {
     return tableOf(this.dataSource, DeliveryFigure);
   }
 }
-
-const byPeriod = ({ rows }: StatementResult): Map<number, Sums> =>
-  new Map(rows.map((row) => [Number(row.period), sumsOf(row)]));
 
 const sumsOf = (row: Row): Sums =>
   Object.fromEntries(FIGURE_COLUMNS.filter((name) => name in row).map((name) => [name, Number(row[name])]));
