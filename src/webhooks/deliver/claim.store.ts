@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In, LessThanOrEqual, MoreThanOrEqual } from 'typeorm';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { type Row, runSql, runStatement } from '../../database/statements/statement.js';
+import { runSql, runStatement } from '../../database/statements/statement.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { leaseUntil, retryRunAt } from '../../values/retry-schedule.js';
@@ -133,7 +133,8 @@ async function lockDue(manager: EntityManager, ids: string[], maxAttempts: numbe
   const { rows } = await runSql(
     manager,
     (parameter) => `
-      SELECT id, reference_id, client_id, notify_url, body, attempts, created_at, resend_of, request_id, ${now} AS now,
+      SELECT id, reference_id AS "referenceId", client_id AS "clientId", notify_url AS "notifyUrl", body, attempts,
+        created_at AS "createdAt", resend_of AS "resendOf", request_id AS "requestId", ${now} AS now,
         EXISTS (SELECT 1 FROM ${tableOf(manager, FailingHost)} f WHERE f.client_id = w.client_id) AS has_failing_host
       FROM ${tableOf(manager, Webhook)} w ${byIndex('PRIMARY')}
       WHERE id ${isOneOf(parameter, ids)} AND status = 'PENDING'
@@ -141,24 +142,13 @@ async function lockDue(manager: EntityManager, ids: string[], maxAttempts: numbe
       ORDER BY id FOR UPDATE SKIP LOCKED`,
     'usher_lock_due',
   );
-  return rows.map((row) => ({
-    webhook: claimedWebhook(row),
-    attempt: Number(row.attempts) + 1,
-    at: { databaseMs: Number(row.now), monotonicMs },
-    hasFailingHost: Boolean(row.has_failing_host),
+  return rows.map(({ attempts, now, has_failing_host: hasFailingHost, ...webhook }) => ({
+    webhook: { ...webhook, createdAt: Number(webhook.createdAt) } as ClaimedWebhook,
+    attempt: Number(attempts) + 1,
+    at: { databaseMs: Number(now), monotonicMs },
+    hasFailingHost: Boolean(hasFailingHost),
   }));
 }
-
-const claimedWebhook = (row: Row): ClaimedWebhook => ({
-  id: row.id as string,
-  referenceId: row.reference_id as string,
-  clientId: row.client_id as string,
-  notifyUrl: row.notify_url as string,
-  body: row.body as string,
-  createdAt: Number(row.created_at),
-  resendOf: row.resend_of as string | null,
-  requestId: row.request_id as string | null,
-});
 
 /** Counts an attempt of each locked webhook, which is the next one at `leaseUntil` if this process stops, and records it. */
 async function beginAttempts(manager: EntityManager, claims: Claim[], leaseUntil: number): Promise<void> {

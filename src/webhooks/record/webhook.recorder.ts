@@ -109,8 +109,7 @@ export class WebhookRecorder {
   /** Due at once, but not within the minimum interval after the last attempt of an earlier FAILED webhook. */
   private async schedule(manager: EntityManager, webhook: Webhook, lastFailureAt: number | null): Promise<void> {
     const { id, createdAt } = webhook;
-    const earliest = lastFailureAt === null ? createdAt : lastFailureAt + this.options.retry.minIntervalMs;
-    const nextAttemptAt = Math.max(createdAt, earliest);
+    const nextAttemptAt = Math.max(createdAt, (lastFailureAt ?? -Infinity) + this.options.retry.minIntervalMs);
     if (nextAttemptAt > createdAt) await manager.update(Webhook, { id }, { nextAttemptAt });
     webhook.nextAttemptAt = nextAttemptAt;
     this.afterCommit.do(manager, () => this.queue.enqueue(webhook, nextAttemptAt - createdAt));
@@ -146,7 +145,7 @@ export class OrderCompletedListener {
   }
 }
 
-const KEY = { position: 'int', client_id: 'text', reference_id: 'text', event_type: 'text' } as const;
+const KEY = { position: 'int', clientId: 'text', referenceId: 'text', eventType: 'text' } as const;
 
 /**
  * One query for all that new webhooks need, by their position: `registered` is the client's Notify URL, and `now` is on the
@@ -156,20 +155,15 @@ async function lookUp(manager: EntityManager, keys: readonly Key[]): Promise<Map
   const dialect = dialectOf(manager);
   const { sql, parameters } = dialect.rows(
     KEY,
-    keys.map(({ clientId, referenceId, eventType }, position) => ({
-      position,
-      client_id: clientId,
-      reference_id: referenceId,
-      event_type: eventType,
-    })),
+    keys.map((key, position) => ({ ...key, position })),
   );
   const { rows } = await runStatement(manager, {
     name: 'usher_look_up_webhooks',
     text: `
       SELECT v.position, c.notify_url AS registered, d.webhook_id AS delivered_id, ${dialect.now} AS now
-      FROM ${sql} JOIN ${tableOf(manager, Client)} c ON c.id = v.client_id
+      FROM ${sql} JOIN ${tableOf(manager, Client)} c ON c.id = v.clientId
       LEFT JOIN ${tableOf(manager, DeliveredReference)} d
-        ON d.reference_id = v.reference_id AND d.event_type = v.event_type`,
+        ON d.reference_id = v.referenceId AND d.event_type = v.eventType`,
     parameters,
   });
   return new Map(rows.map((row) => [Number(row.position), row]));
