@@ -69,8 +69,8 @@ export const DELIVERY_MUTATIONS = [
   {
     name: 'a resend without the interval',
     file: 'src/webhooks/record/webhook.recorder.ts',
-    from: 'lastFailureAt + this.options.retry.minIntervalMs',
-    to: 'lastFailureAt',
+    from: '(lastFailureAt ?? -Infinity) + this.options.retry.minIntervalMs',
+    to: 'lastFailureAt ?? -Infinity',
   },
   {
     name: 'a success that is not recorded',

@@ -333,7 +333,7 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a request to resend takes webhooks whose reference failed again later',
     file: 'src/webhooks/undelivered/resend-work.ts',
-    from: 'other.liveKey !== null || other.id > failed.id',
+    from: 'other.liveKey !== null || other.id > webhook.id',
     to: 'other.liveKey !== null',
     caughtBy: 'test/webhooks/undelivered/resends.spec.ts',
   },
