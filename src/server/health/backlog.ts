@@ -80,7 +80,9 @@ async function depthOf(queue: Queue): Promise<QueueDepth> {
 
 /** BullMQ keeps these limits in the queue, so any program with its address can set them. */
 async function limitOf(queue: Queue): Promise<string | null> {
-  const [concurrency, rate] = await Promise.all([queue.getGlobalConcurrency(), queue.getGlobalRateLimit()]);
+  // BullMQ 5.40 has no such limit of the rate.
+  const { getGlobalRateLimit = () => null } = queue as Partial<Queue>;
+  const [concurrency, rate] = await Promise.all([queue.getGlobalConcurrency(), getGlobalRateLimit.call(queue)]);
   const limits = [
     concurrency !== null && `at most ${concurrency} at a time`,
     rate !== null && `at most ${rate.max} in ${rate.duration} ms`,

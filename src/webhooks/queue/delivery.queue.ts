@@ -80,7 +80,8 @@ export class DeliveryQueue implements OnApplicationShutdown {
     const jobs = deliveries.map(({ webhook, delayMs }) => ({
       name: 'deliver',
       data: jobData(webhook),
-      opts: { ...this.jobOptions, jobId: webhook.id, delay: Math.max(0, Math.ceil(delayMs)) },
+      // BullMQ 5.40 also delays a job whose delay is 0.
+      opts: { ...this.jobOptions, jobId: webhook.id, ...(delayMs > 0 && { delay: Math.ceil(delayMs) }) },
     }));
     const [first, ...others] = jobs;
     // For one job the pipeline of addBulk() would cost several times as much as the job.
