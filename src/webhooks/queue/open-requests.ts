@@ -29,21 +29,17 @@ interface OpenRequest extends Destination {
  * evidence is a request that ended before it was old. Only open requests and a limited number of hosts are kept.
  */
 class OpenRequests {
-  readonly total = new Counts();
-  private readonly clients = new Map<string, Counts>();
-  private readonly hosts = new Map<string, Counts>();
+  private readonly counts = new Map<string, Counts>();
   private readonly knownHosts = new LRUCache<string, 'quick' | 'slow'>({ max: MAX_KNOWN_HOSTS });
   /** Oldest first. */
   private readonly young = new Set<OpenRequest>();
 
   constructor(private readonly now: () => number) {}
 
-  ofClient(client: string): Readonly<Counts> {
-    return this.clients.get(client) ?? new Counts();
-  }
-
-  ofHost(host: string): Readonly<Counts> {
-    return this.hosts.get(host) ?? new Counts();
+  /** Those of the client, of the host and of this process. */
+  around(destination: Destination): [client: Counts, host: Counts, all: Counts] {
+    const [client, host, all] = groupsOf(destination);
+    return [this.countsOf(client), this.countsOf(host), this.countsOf(all)];
   }
 
   speedOf(host: string): 'quick' | 'slow' | 'unknown' {
@@ -77,29 +73,30 @@ class OpenRequests {
 
   private end(request: OpenRequest, wasSent: boolean): void {
     this.update();
-    const { client, host } = request;
     this.young.delete(request);
-    if (wasSent && !request.isOld) this.knownHosts.set(host, 'quick');
+    if (wasSent && !request.isOld) this.knownHosts.set(request.host, 'quick');
     this.count(request, -1);
-    if (this.clients.get(client)?.all === 0) this.clients.delete(client);
-    if (this.hosts.get(host)?.all === 0) this.hosts.delete(host);
   }
 
-  /** Adds the request to the counts of its client, of its host and of this process, or takes it away. */
-  private count({ client, host, isOld, isOnTrial }: OpenRequest, by: 1 | -1): void {
-    for (const counts of [this.total, countsIn(this.clients, client), countsIn(this.hosts, host)]) {
+  private countsOf(group: string): Counts {
+    return this.counts.get(group) ?? new Counts();
+  }
+
+  /** Adds the request to the counts of its groups, or takes it away. */
+  private count(request: OpenRequest, by: 1 | -1): void {
+    for (const group of groupsOf(request)) {
+      const counts = this.countsOf(group);
       counts.all += by;
-      counts.old += by * Number(isOld);
-      counts.onTrial += by * Number(isOnTrial);
+      counts.old += by * Number(request.isOld);
+      counts.onTrial += by * Number(request.isOnTrial);
+      if (counts.all > 0) this.counts.set(group, counts);
+      else this.counts.delete(group);
     }
   }
 }
 
-function countsIn(groups: Map<string, Counts>, name: string): Counts {
-  const counts = groups.get(name) ?? new Counts();
-  groups.set(name, counts);
-  return counts;
-}
+/** The groups in which a request counts: those of its client, of its host and of this process. */
+const groupsOf = ({ client, host }: Destination) => [`client ${client}`, `host ${host}`, 'all'] as const;
 
 /** The largest share of the worker slots for requests on trial: those of one client, and those to one host. */
 const TRIAL_SHARE = 1 / 8;
@@ -167,11 +164,12 @@ export class SlotShares {
     return new Promise((answer) => this.waiting.push({ destination, answer }));
   }
 
-  private decide({ client, host }: Destination): Decision {
-    const [ofClient, ofHost] = [this.requests.ofClient(client), this.requests.ofHost(host)];
+  private decide(destination: Destination): Decision {
+    const { client, host } = destination;
+    const [ofClient, ofHost] = this.requests.around(destination);
     const isAlone = client === this.latestClient && this.now() - this.aloneSince >= ALONE_AFTER_MS;
     const isQuick = this.requests.speedOf(host) === 'quick' && ofHost.old < this.share(TRIAL_SHARE);
-    const refusal = isQuick ? null : this.refusal({ client, host }, isAlone ? ALONE.trialShare : TRIAL_SHARE);
+    const refusal = isQuick ? null : this.refusal(destination, isAlone ? ALONE.trialShare : TRIAL_SHARE);
     if (refusal) return refusal;
     const isFull =
       ofClient.all >= this.share(isAlone ? ALONE.totalShare : TOTAL_SHARE) || ofHost.all >= this.share(TOTAL_SHARE);
@@ -180,15 +178,16 @@ export class SlotShares {
   }
 
   /** For a request on trial: whether its client, its host or all of them have their share. */
-  private refusal({ client, host }: Destination, trialShare: number): Refusal | null {
+  private refusal(destination: Destination, trialShare: number): Refusal | null {
     const most = this.share(trialShare);
-    const [ofClient, ofHost] = [this.requests.ofClient(client), this.requests.ofHost(host)];
-    if (ofClient.onTrial >= most) return refusalOf(`client ${client}`, ofClient.old >= most / 2);
-    if (ofHost.onTrial >= most) return refusalOf(`host ${host}`, ofHost.old >= most / 2);
-    if (this.requests.total.onTrial < this.share(TOTAL_SHARE)) return null;
-    const isSlow = this.requests.speedOf(host) === 'slow';
+    const [client, host] = groupsOf(destination);
+    const [ofClient, ofHost, total] = this.requests.around(destination);
+    if (ofClient.onTrial >= most) return refusalOf(client, ofClient.old >= most / 2);
+    if (ofHost.onTrial >= most) return refusalOf(host, ofHost.old >= most / 2);
+    if (total.onTrial < this.share(TOTAL_SHARE)) return null;
+    const isSlow = this.requests.speedOf(destination.host) === 'slow';
     // A client without a request on trial still gets one, because its host may be quick.
-    return ofClient.onTrial > 0 || isSlow ? refusalOf(`client ${client}`, isSlow || ofClient.old > 0) : null;
+    return ofClient.onTrial > 0 || isSlow ? refusalOf(client, isSlow || ofClient.old > 0) : null;
   }
 
   private carryOut(destination: Destination, decision: Exclude<Decision, 'wait'>): Slot | Refusal {

@@ -205,8 +205,8 @@ test('requests that have ended leave nothing behind but a limited number of know
   const traffic = new Traffic();
   for (let n = 0; n < 1_000; n += 1) await traffic.answerQuickly(`client-${n}`, each(n));
   const { requests, waiting } = traffic.shares as unknown as {
-    requests: { clients: Map<string, unknown>; hosts: Map<string, unknown>; young: Set<unknown> };
+    requests: { counts: Map<string, unknown>; young: Set<unknown> };
     waiting: unknown[];
   };
-  expect([requests.clients.size, requests.hosts.size, requests.young.size, waiting.length]).toEqual([0, 0, 0, 0]);
+  expect([requests.counts.size, requests.young.size, waiting.length]).toEqual([0, 0, 0]);
 });
