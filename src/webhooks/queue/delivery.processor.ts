@@ -64,19 +64,12 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
     result: Exclude<DeliveryResult, { kind: 'delivered' }>,
     token?: string,
   ): Promise<undefined> {
-    switch (result.kind) {
-      case 'ended':
-        return undefined;
-      case 'deferred':
-        return this.defer(job, result.inMs, token);
-      case 'exhausted':
-        await this.logToJob(job, result);
-        throw new UnrecoverableError(result.line);
-      case 'failed':
-        await this.logToJob(job, result);
-        await this.lowerPriority(job);
-        throw new DeliveryFailed(result.line, result.dueInMs);
-    }
+    if (result.kind === 'ended') return undefined;
+    if (result.kind === 'deferred') return this.defer(job, result.inMs, token);
+    await this.logToJob(job, result);
+    if (result.kind === 'exhausted') throw new UnrecoverableError(result.line);
+    if (job.priority !== RETRY_PRIORITY) await job.changePriority({ priority: RETRY_PRIORITY });
+    throw new DeliveryFailed(result.line, result.dueInMs);
   }
 
   /** An error here, such as a database that is down, defers the job and does not count as an attempt. */
@@ -98,10 +91,6 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
   private async defer(job: Job<DeliveryJob>, inMs: number, token?: string): Promise<never> {
     await job.moveToDelayed(Date.now() + Math.max(MIN_BACKOFF_MS, Math.ceil(inMs)), token);
     throw new DelayedError();
-  }
-
-  private async lowerPriority(job: Job<DeliveryJob>): Promise<void> {
-    if (job.priority !== RETRY_PRIORITY) await job.changePriority({ priority: RETRY_PRIORITY });
   }
 }
 
@@ -127,7 +116,7 @@ export function backoffStrategy(_attemptsMade: number, _type: string | undefined
 function workerOptions({ retry, concurrency }: ResolvedOptions) {
   const lockDuration = Math.max(3 * retry.timeoutMs, 10_000);
   return {
-    concurrency: concurrency,
+    concurrency,
     lockDuration,
     lockRenewTime: Math.ceil(lockDuration / 6),
     stalledInterval: Math.ceil(lockDuration / 3),

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { InjectQueue } from '@nestjs/bullmq';
 import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
-import type { BulkJobOptions, Job, Queue } from 'bullmq';
+import type { BulkJobOptions, Queue } from 'bullmq';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { longestWaitMs, type RetryPolicy } from '../../values/retry-schedule.js';
 import type { Webhook } from '../webhook.entity.js';
@@ -21,7 +21,8 @@ export interface DeliveryJob {
 /** Time for signing, for recording and for clock differences. */
 const MARGIN_MS = 10_000;
 
-const REMOVED_AT_ONCE = 10;
+/** How many jobs are looked up or removed at a time. Low, so that the deliveries of this process are not delayed. */
+const FEW = 10;
 const MAX_ADDED_AT_ONCE = 64;
 
 /** What was done with the job of an overdue row. */
@@ -91,8 +92,7 @@ export class DeliveryQueue implements OnApplicationShutdown {
 
   /** Removes the jobs of webhooks that are deleted. A job that runs stays, and ends when it finds no row. */
   async remove(webhookIds: string[]): Promise<void> {
-    for (let from = 0; from < webhookIds.length; from += REMOVED_AT_ONCE)
-      await Promise.all(webhookIds.slice(from, from + REMOVED_AT_ONCE).map((id) => this.queue.remove(id)));
+    await fewAtATime(webhookIds, (id) => this.queue.remove(id));
   }
 
   /** Restarts a finished job of an overdue webhook, with all its attempts. A job that runs or waits is left alone. */
@@ -100,7 +100,12 @@ export class DeliveryQueue implements OnApplicationShutdown {
     const job = await this.queue.getJob(webhookId);
     if (!job) return 'missing';
     // getState is only called for finished jobs: for a waiting job, Redis would have to search the whole list.
-    if (!job.finishedOn) return job.delay > this.maxDelayMs ? promoted(job) : 'not-needed';
+    if (!job.finishedOn) {
+      if (job.delay <= this.maxDelayMs) return 'not-needed';
+      // It was delayed on the dashboard for longer than Usher ever does.
+      await job.promote().catch(() => undefined);
+      return 'restarted';
+    }
     const state = await job.getState();
     if (state !== 'completed' && state !== 'failed') return 'not-needed';
     // Of several concurrent calls one succeeds; for the others the job is already restarted.
@@ -115,10 +120,12 @@ function maxDelayMs(retry: RetryPolicy): number {
   return Math.max(longestWaitMs(retry), lease, MAX_DEFERRAL_INTERVALS * retry.minIntervalMs) + MARGIN_MS;
 }
 
-/** Runs a job now that was delayed on the dashboard for longer than Usher ever does. */
-async function promoted(job: Job): Promise<'restarted'> {
-  await job.promote().catch(() => undefined);
-  return 'restarted';
+/** Works on a few items at a time. Returns the results in their order. */
+export async function fewAtATime<T, R>(items: T[], work: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  for (let from = 0; from < items.length; from += FEW)
+    results.push(...(await Promise.all(items.slice(from, from + FEW).map(work))));
+  return results;
 }
 
 function jobData({ id, referenceId, clientId, notifyUrl }: Deliverable): DeliveryJob {

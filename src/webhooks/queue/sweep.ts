@@ -6,11 +6,9 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { failExhausted } from '../deliver/claim.store.js';
 import { DeliveryEvents } from '../deliver/delivery-events.js';
 import { Webhook } from '../webhook.entity.js';
-import { type Deliverable, DeliveryQueue, type RestartResult } from './delivery.queue.js';
+import { type Deliverable, DeliveryQueue, fewAtATime } from './delivery.queue.js';
 
 const PAGE = 500;
-/** How many jobs are looked up at a time. Low, so that the deliveries of this process are not delayed. */
-const CONCURRENCY = 10;
 /** A row is overdue when its next attempt is this late. */
 const OVERDUE_MS = 10_000;
 
@@ -39,13 +37,11 @@ export class Sweep {
   async run(extent: 'overdue' | 'all', now: number): Promise<void> {
     const until = extent === 'all' ? Number.MAX_SAFE_INTEGER : now - OVERDUE_MS;
     let restarted = 0;
-    for (let after = ''; ;) {
-      const page = await this.page(after, until);
+    let page: Row[] = [];
+    do {
+      page = await this.page(page.at(-1)?.id ?? '', until);
       restarted += await this.restart(page, now);
-      const last = page.at(-1);
-      if (!last || page.length < PAGE) break;
-      after = last.id;
-    }
+    } while (page.length === PAGE);
     if (restarted > 0) this.logger.warn(`retry run: ${restarted} pending webhook(s) had no job and got a new one`);
   }
 
@@ -66,18 +62,9 @@ export class Sweep {
       failExhausted(manager, ids, this.options.retry.maxAttempts, now),
     );
     if (failed.length > 0) this.events.lastAttemptsCutOff(failed);
-    const states = await this.restartJobs(rows);
+    const states = await fewAtATime(ids, (id) => this.queue.restart(id));
     const missing = rows.filter((_, index) => states[index] === 'missing');
     await this.queue.add(missing.map((row) => ({ webhook: row, delayMs: (row.nextAttemptAt ?? now) - now })));
     return missing.length + states.filter((state) => state === 'restarted').length;
-  }
-
-  private async restartJobs(rows: Row[]): Promise<RestartResult[]> {
-    const states: RestartResult[] = [];
-    for (let from = 0; from < rows.length; from += CONCURRENCY) {
-      const batch = rows.slice(from, from + CONCURRENCY);
-      states.push(...(await Promise.all(batch.map(({ id }) => this.queue.restart(id)))));
-    }
-    return states;
   }
 }
