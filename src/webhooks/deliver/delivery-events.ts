@@ -167,19 +167,17 @@ const SLOTS = 15;
 /** Clients counted in one slot. More than that would only cost memory: the metric shows few of them. */
 const MAX_CLIENTS = 1_000;
 
-interface Slot {
-  number: number;
-  failures: Map<string, number>;
-}
-
 /** Failed attempts of each client in the last 15 minutes, in slots of a minute. Its memory is bounded. */
 export class FailureWindow {
-  private slots: Slot[] = [];
+  /** By the number of the slot: the failures of each client. */
+  private readonly slots = new Map<number, Map<string, number>>();
 
   constructor(private readonly now: () => number = () => performance.now()) {}
 
   count(client: string): void {
-    const { failures } = this.currentSlot();
+    const slot = this.dropOld();
+    const failures = this.slots.get(slot) ?? new Map<string, number>();
+    this.slots.set(slot, failures);
     const before = failures.get(client);
     if (before !== undefined || failures.size < MAX_CLIENTS) failures.set(client, (before ?? 0) + 1);
   }
@@ -188,25 +186,15 @@ export class FailureWindow {
   top(most: number): [client: string, failures: number][] {
     this.dropOld();
     const sums = new Map<string, number>();
-    for (const { failures } of this.slots)
+    for (const failures of this.slots.values())
       for (const [client, count] of failures) sums.set(client, (sums.get(client) ?? 0) + count);
     return [...sums].sort(([, left], [, right]) => right - left).slice(0, most);
   }
 
-  private currentSlot(): Slot {
-    const last = this.slots.at(-1);
-    if (last?.number === this.slotNumber) return last;
-    this.dropOld();
-    const slot = { number: this.slotNumber, failures: new Map<string, number>() };
-    this.slots.push(slot);
-    return slot;
-  }
-
-  private dropOld(): void {
-    this.slots = this.slots.filter(({ number }) => number > this.slotNumber - SLOTS);
-  }
-
-  private get slotNumber(): number {
-    return Math.floor(this.now() / SLOT_MS);
+  /** Returns the number of the present slot. */
+  private dropOld(): number {
+    const present = Math.floor(this.now() / SLOT_MS);
+    for (const slot of this.slots.keys()) if (slot <= present - SLOTS) this.slots.delete(slot);
+    return present;
   }
 }

@@ -73,12 +73,11 @@ export class OutcomeStore {
    * many rows it changed.
    */
   private async recordAll(manager: EntityManager, finished: FinishedAttempt[]): Promise<number> {
-    const [delivered, failed] = [true, false].map((isDelivered) =>
-      sortedById(finished.filter(({ outcome }) => (outcome.kind === 'delivered') === isDelivered)),
-    ) as [FinishedAttempt[], FinishedAttempt[]];
+    const delivered = sortedById(finished.filter(isDelivered));
+    const failed = sortedById(finished.filter((one) => !isDelivered(one)));
     const [first] = delivered;
     const ended = first ? await endDelivered(manager, delivered.map(idOf), first.endedAt) : 0;
-    return failed.length === 0 ? ended : ended + (await this.recordFailures(manager, failed));
+    return ended + (await this.recordFailures(manager, failed));
   }
 
   /**
@@ -86,35 +85,33 @@ export class OutcomeStore {
    * it changed.
    */
   private async recordFailures(manager: EntityManager, failed: FinishedAttempt[]): Promise<number> {
-    const groups = new Map<string, FinishedAttempt[]>();
+    const groups = new Map<string, { attempts: number; due: number | null; endedAt: number; ids: string[] }>();
     for (const one of failed) {
-      const change = `${one.claim.attempt} ${this.dueAfter(one)}`;
-      groups.set(change, [...(groups.get(change) ?? []), one]);
+      const { claim, endedAt } = one;
+      const due = this.dueAfter(one);
+      const change = `${claim.attempt} ${due}`;
+      const group = groups.get(change) ?? { attempts: claim.attempt, due, endedAt, ids: [] };
+      group.ids.push(idOf(one));
+      groups.set(change, group);
     }
     let changed = 0;
-    for (const group of groups.values()) changed += await this.recordGroup(manager, group);
+    for (const { attempts, due, endedAt, ids } of groups.values()) {
+      const { affected } = await manager.update(
+        Webhook,
+        { id: In(ids), status: 'PENDING', attempts },
+        due === null
+          ? { status: 'FAILED', liveKey: null, nextAttemptAt: null, finishedAt: endedAt }
+          : { nextAttemptAt: due },
+      );
+      changed += affected ?? 0;
+    }
     return changed;
-  }
-
-  private async recordGroup(manager: EntityManager, group: FinishedAttempt[]): Promise<number> {
-    const [first] = group;
-    if (!first) return 0;
-    const { claim, endedAt } = first;
-    const due = this.dueAfter(first);
-    const { affected } = await manager.update(
-      Webhook,
-      { id: In(group.map(idOf)), status: 'PENDING', attempts: claim.attempt },
-      due === null
-        ? { status: 'FAILED', liveKey: null, nextAttemptAt: null, finishedAt: endedAt }
-        : { nextAttemptAt: due },
-    );
-    return affected ?? 0;
   }
 
   /** The state after a recording that changed the row of every attempt. */
   private stateAfter(finished: FinishedAttempt): DeliveryState {
     const due = this.dueAfter(finished);
-    const ended = finished.outcome.kind === 'delivered' ? 'SUCCESS' : 'FAILED';
+    const ended = isDelivered(finished) ? 'SUCCESS' : 'FAILED';
     return { status: due === null ? ended : 'PENDING', nextAttemptAt: due, endedWebhook: due === null };
   }
 
@@ -131,8 +128,7 @@ export class OutcomeStore {
     finished: FinishedAttempt[],
     statusOf: (one: FinishedAttempt) => WebhookStatus | undefined,
   ): Promise<void> {
-    const telling = finished.filter(({ claim, outcome }) => outcome.kind !== 'delivered' || claim.hasFailingHost);
-    if (telling.length === 0) return;
+    const telling = finished.filter((one) => !isDelivered(one) || one.claim.hasFailingHost);
     await noteAttempts(
       manager,
       telling.map((one) => this.hostAttempt(one, statusOf(one))),
@@ -153,6 +149,8 @@ function nullIfNotAllChanged(error: unknown): null {
   if (error instanceof NotAllChanged) return null;
   throw error;
 }
+
+const isDelivered = ({ outcome }: FinishedAttempt): boolean => outcome.kind === 'delivered';
 
 const sortedById = (finished: FinishedAttempt[]): FinishedAttempt[] =>
   [...finished].sort((left, right) => (idOf(left) < idOf(right) ? -1 : 1));
