@@ -64,29 +64,22 @@ export class WebhookService {
    * is not notified again: the answer is then its webhook, with `isNew` false.
    */
   async notify(request: NotifyRequest, transaction: TransactionOptions = {}): Promise<Notified> {
-    const { notifyUrl = null, ownerId = null, requestId = null, ...required } = this.validated(request);
-    const { referenceId, clientId, data } = required;
+    const {
+      data,
+      notifyUrl = null,
+      ownerId = null,
+      requestId = null,
+      ...key
+    } = validated(NotifyRequest, request, 'body', (given) => this.clients.notifyUrlErrors(given.notifyUrl));
     const body = notificationBody(NOTIFY_ORDER_COMPLETION, data);
     if (Buffer.byteLength(body) > BODY_LIMIT)
       throw unprocessable(`the notification is too large; use at most ${BODY_LIMIT} bytes`);
-    const webhook = {
-      referenceId,
-      eventType: NOTIFY_ORDER_COMPLETION,
-      clientId,
-      ownerId,
-      notifyUrl,
-      body,
-      resendOf: null,
-      requestId,
-    };
+    const eventType = NOTIFY_ORDER_COMPLETION;
+    const webhook = { ...key, eventType, ownerId, notifyUrl, body, resendOf: null, requestId };
     const recorded = await joinTransaction(this.dataSource, transaction, (manager) =>
       this.recorder.record(manager, webhook),
     );
     return { webhook: webhookView(recorded.webhook), isNew: recorded.isNew };
-  }
-
-  private validated(request: NotifyRequest): NotifyRequest {
-    return validated(NotifyRequest, request, 'body', ({ notifyUrl }) => this.clients.notifyUrlErrors(notifyUrl));
   }
 
   /** The webhooks of one reference, newest first. */

@@ -13,22 +13,20 @@ export async function certify(
   const checks: CheckResult[] = [];
   let unanswered: Check | null = null;
   for (const check of certificationChecks(notifyUrl, secret)) {
-    if (unanswered) {
-      checks.push(notSent(check, unanswered));
-      continue;
-    }
-    const outcome = await sender.send(check.request);
-    if (!('status' in outcome)) unanswered = check;
-    checks.push(resultOf(check, outcome));
+    const outcome: Outcome | null = unanswered ? null : await sender.send(check.request);
+    checks.push(resultOf(check, outcome, unanswered));
+    if (outcome && !('status' in outcome)) unanswered = check;
   }
   return { passed: checks.every(({ passed }) => passed), notifyUrl, checks };
 }
 
-function resultOf(check: Check, outcome: Outcome): CheckResult {
+/** Without an outcome it was not sent, because another notification was not answered. */
+function resultOf(check: Check, outcome: Outcome | null, unanswered: Check | null): CheckResult {
   const { name, sent, expected } = check;
-  const responseStatus = 'status' in outcome ? outcome.status : null;
-  const verdict = judge(check, outcome);
-  return { name, sent, expected, responseStatus, durationMs: Math.round(outcome.durationMs), ...verdict };
+  const responseStatus = outcome && 'status' in outcome ? outcome.status : null;
+  const durationMs = outcome && Math.round(outcome.durationMs);
+  const verdict = outcome ? judge(check, outcome) : notSent(unanswered?.name);
+  return { name, sent, expected, responseStatus, durationMs, ...verdict };
 }
 
 type Verdict = Pick<CheckResult, 'passed' | 'reason' | 'remedy'>;
@@ -55,13 +53,8 @@ function reasonOf(outcome: Outcome): string {
   return hidePrivateResponse({ address: outcome.address, error }, 'sandbox').error ?? '';
 }
 
-const notSent = ({ name, sent, expected }: Check, unanswered: Check): CheckResult => ({
-  name,
-  sent,
-  expected,
-  responseStatus: null,
-  durationMs: null,
+const notSent = (unanswered = ''): Verdict => ({
   passed: false,
-  reason: `not sent, because the notification "${unanswered.name}" was not answered`,
+  reason: `not sent, because the notification "${unanswered}" was not answered`,
   remedy: null,
 });

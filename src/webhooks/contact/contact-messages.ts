@@ -167,12 +167,13 @@ function subjectOf(hosts: ContactMessageHost[]): string {
 function textOf({ client }: Turn, hosts: ContactMessageHost[], { environment, publicUrl }: Options): string {
   const failing = hosts.filter(({ state }) => state === 'failing');
   const recovered = hosts.filter(({ state }) => state === 'recovered');
+  const url = publicUrl ?? '';
   const parts = [
     `This message is about the order notifications of the client "${client.name}" (${client.id}) in the ${environment}.`,
     ...recovered.map(recoveredText),
     ...failing.map(failingText),
-    ...(failing.length > 0 ? [NEXT, remedy(base(publicUrl))] : []),
-    resending(base(publicUrl)),
+    ...(failing.length > 0 ? [NEXT, remedy(url)] : []),
+    resending(url),
     'You get at most one message an hour. Nobody reads answers to it.',
   ];
   return `${parts.join('\n\n')}\n`;
@@ -204,7 +205,5 @@ const remedy = (url: string): string =>
 const resending = (url: string): string =>
   `How to resend: GET ${url}/webhooks?status=FAILED lists what is FAILED, with the errors. POST ${url}/webhooks/resend\n` +
   `with {"status":"FAILED"} sends all of them again; POST ${url}/webhooks/ID/resend sends one of them.`;
-
-const base = (publicUrl: string | null): string => publicUrl ?? '';
 
 const readable = (moment: string): string => `${moment.slice(0, 19).replace('T', ' ')} UTC`;

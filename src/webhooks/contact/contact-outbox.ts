@@ -28,19 +28,21 @@ export interface Turn {
 /** The present time of the database, and whether a message is due, in one query. */
 export async function lookForMessages(dataSource: DataSource): Promise<{ now: number; isDue: boolean }> {
   const { now } = dialectOf(dataSource);
-  const [row] = await dataSource.manager.query<[{ now: string | number; is_due: boolean | number }]>(
-    `SELECT ${now} AS now, EXISTS (SELECT 1 ${dueFrom(dataSource)}) AS is_due`,
+  const { rows } = await runSql(
+    dataSource,
+    () => `SELECT ${now} AS now, EXISTS (SELECT 1 ${dueFrom(dataSource)}) AS is_due`,
   );
-  return { now: Number(row.now), isDue: Boolean(row.is_due) };
+  return { now: Number(rows[0]?.now), isDue: Boolean(rows[0]?.is_due) };
 }
 
 /** The clients whose contact is to be told now, those with the fewest failures to send first. */
 export async function dueClients(dataSource: DataSource): Promise<string[]> {
-  const rows = await dataSource.manager.query<{ id: string }[]>(
-    `SELECT c.id AS id ${dueFrom(dataSource)}
-     GROUP BY c.id, s.failures ORDER BY COALESCE(s.failures, 0), MIN(h.message_due_at) LIMIT ${CLIENTS_PER_RUN}`,
+  const { rows } = await runSql(
+    dataSource,
+    () => `SELECT c.id AS id ${dueFrom(dataSource)}
+      GROUP BY c.id, s.failures ORDER BY COALESCE(s.failures, 0), MIN(h.message_due_at) LIMIT ${CLIENTS_PER_RUN}`,
   );
-  return rows.map(({ id }) => id);
+  return rows.map(({ id }) => String(id));
 }
 
 function dueFrom(dataSource: DataSource): string {
@@ -69,10 +71,9 @@ export function takeTurn(dataSource: DataSource, clientId: string): Promise<Turn
 }
 
 async function lockState(manager: EntityManager, clientId: string): Promise<ContactState> {
-  const where = { clientId };
   const first = { clientId, sent: 0, notBefore: 0, failures: 0, leasedUntil: 0 };
   await insertRows(manager, ContactState, [first], dialectOf(manager).upsert(['client_id'], []));
-  return manager.findOneOrFail(ContactState, { where, lock: { mode: 'pessimistic_write' } });
+  return manager.findOneOrFail(ContactState, { where: { clientId }, lock: { mode: 'pessimistic_write' } });
 }
 
 /** A host that recovered before anybody was told, and that lost nothing, is forgotten. */

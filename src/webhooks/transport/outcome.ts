@@ -83,8 +83,7 @@ const UNPRINTABLE = /[^\P{C}\n\t]/gu;
 
 /** Turns the beginning of an untrusted response body into a short printable text. */
 export class ResponseSnippet {
-  private readonly head: Buffer[] = [];
-  private headBytes = 0;
+  private head = Buffer.alloc(0);
   private bytes = 0;
   private readonly encoding: string;
 
@@ -96,17 +95,14 @@ export class ResponseSnippet {
   /** Returns true when enough of the body has been read. */
   add(chunk: Buffer): boolean {
     this.bytes += chunk.length;
-    if (this.headBytes < MAX_SNIPPET_BYTES) {
-      const part = Buffer.from(chunk.subarray(0, MAX_SNIPPET_BYTES - this.headBytes));
-      this.head.push(part);
-      this.headBytes += part.length;
-    }
+    const missing = MAX_SNIPPET_BYTES - this.head.length;
+    if (missing > 0) this.head = Buffer.concat([this.head, chunk.subarray(0, missing)]);
     return this.bytes >= BODY_MAX_BYTES;
   }
 
   text(): string {
     if (this.bytes === 0) return '';
-    return this.encoding === '' ? printable(Buffer.concat(this.head)) : this.encodedText();
+    return this.encoding === '' ? printable(this.head) : this.encodedText();
   }
 
   /** Only the size of a compressed body is shown; it is never decompressed. */
