@@ -200,10 +200,9 @@ const CODE_OF_STATUS: Readonly<Record<number, DiagnosisCode>> = {
   504: 'gateway-failed',
 };
 
+/** By the first digit of a status that has none of its own. */
+const CODE_OF_CLASS: Readonly<Record<number, DiagnosisCode>> = { 3: 'redirected', 5: 'receiver-failed' };
+
 /** For any status except 2xx. */
-export function codeOfStatus(status: number): DiagnosisCode {
-  const known = CODE_OF_STATUS[status];
-  if (known !== undefined) return known;
-  if (status >= 300 && status < 400) return 'redirected';
-  return status >= 500 && status < 600 ? 'receiver-failed' : 'other-refusal';
-}
+export const codeOfStatus = (status: number): DiagnosisCode =>
+  CODE_OF_STATUS[status] ?? CODE_OF_CLASS[Math.floor(status / 100)] ?? 'other-refusal';

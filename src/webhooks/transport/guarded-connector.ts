@@ -34,7 +34,7 @@ class NoAddressError extends Error {
 const NEXT_ADDRESS_AFTER_MS = 1000;
 
 /**
- * Makes undici connectors that refuse forbidden addresses: in the URL, in the DNS answer (one forbidden address refuses
+ * Opens sockets for undici and refuses forbidden addresses: in the URL, in the DNS answer (one forbidden address refuses
  * all), or at the other end of the socket, before TLS. With a proxy the last check is skipped.
  */
 export class GuardedConnector {
@@ -54,16 +54,8 @@ export class GuardedConnector {
       : null;
   }
 
-  connectorFor(attempt: ConnectionAttempt): buildConnector.connector {
-    return (target, callback) => {
-      this.open(attempt, target).then(
-        (socket) => callback(null, socket),
-        (error: Error) => callback(error, null),
-      );
-    };
-  }
-
-  private async open(attempt: ConnectionAttempt, target: buildConnector.Options): Promise<Socket> {
+  /** Opens a socket for an attempt, which sees its progress. */
+  async open(attempt: ConnectionAttempt, target: buildConnector.Options): Promise<Socket> {
     Object.assign(attempt.progress, { phase: 'dns', address: null });
     if (isIP(target.hostname) !== 0) this.checkAddresses([target.hostname], attempt);
     const socket = await (this.tunnel
@@ -130,6 +122,7 @@ export class GuardedConnector {
 
   private async resolveAndCheck(hostname: string, attempt: ConnectionAttempt): Promise<LookupAddress[]> {
     const answers = await this.answersFor(hostname);
+    // Copied, because a resolver may change its answer after the check.
     const addresses = answers.map(({ address, family }) => ({ address, family }));
     if (addresses.length === 0) throw new NoAddressError(`${hostname} has no address`);
     this.checkAddresses(

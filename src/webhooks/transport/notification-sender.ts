@@ -26,7 +26,6 @@ interface Transport {
 
 /** Posts signed notifications. Faults of the receiver or the network are outcomes; only Usher's own faults are thrown. */
 export class NotificationSender {
-  private transport: Transport | undefined;
   private loading: Promise<Transport> | undefined;
   private readonly running = new Set<Promise<Outcome>>();
   private closed = false;
@@ -45,7 +44,7 @@ export class NotificationSender {
   async send(request: SignedRequest): Promise<Outcome> {
     const url = parseHttpUrl(request.url);
     const startedAt = performance.now();
-    const { DeliveryExchange, connections } = this.transport ?? (await this.prepare());
+    const { DeliveryExchange, connections } = await this.prepare();
     if (this.closed) throw new Error('The notification sender is closed.');
     const headers = { ...request.headers, ...this.options.extraHeaders?.() };
     const delivery = { url, headers, body: request.body };
@@ -72,6 +71,6 @@ export class NotificationSender {
       import('./receiver-connections.js'),
     ]);
     const connector = new GuardedConnector(this.options);
-    return (this.transport = { DeliveryExchange, connections: new ReceiverConnections(connector) });
+    return { DeliveryExchange, connections: new ReceiverConnections(connector) };
   }
 }

@@ -35,10 +35,6 @@ export interface Failure {
   diagnosis: DiagnosisCode;
 }
 
-/** Null if it was delivered. */
-export const failureOf = (outcome: Outcome): Failure | null =>
-  outcome.kind === 'delivered' ? null : failureOfVerdict(outcome);
-
 const CODE_OF_TIMEOUT: Readonly<Record<Phase, DiagnosisCode>> = {
   dns: 'dns-timed-out',
   connect: 'connection-timed-out',
@@ -47,8 +43,11 @@ const CODE_OF_TIMEOUT: Readonly<Record<Phase, DiagnosisCode>> = {
   body: 'answer-timed-out',
 };
 
-function failureOfVerdict(outcome: Exclude<Outcome, { kind: 'delivered' }>): Failure {
+/** Null if it was delivered. */
+export function failureOf(outcome: Outcome): Failure | null {
   switch (outcome.kind) {
+    case 'delivered':
+      return null;
     case 'refused': {
       const { status, retryAfterMs } = outcome;
       return { error: `the receiver answered ${status}${waitOf(retryAfterMs)}`, diagnosis: codeOfStatus(status) };
@@ -70,9 +69,9 @@ const waitOf = (retryAfterMs: number): string =>
 
 /** One line for the log and the dashboard. */
 export function lineOf(outcome: Outcome): string {
-  const took = `${Math.round(outcome.durationMs)} ms`;
-  if (outcome.kind === 'delivered') return `delivered: ${outcome.status} in ${took}`;
-  return `${failureOfVerdict(outcome).error} after ${took}`;
+  const result =
+    outcome.kind === 'delivered' ? `delivered: ${outcome.status} in` : `${failureOf(outcome)?.error} after`;
+  return `${result} ${Math.round(outcome.durationMs)} ms`;
 }
 
 const MAX_SNIPPET_BYTES = 1024;

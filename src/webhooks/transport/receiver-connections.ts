@@ -27,7 +27,11 @@ export class ReceiverConnection {
     onDisconnect: (connection: ReceiverConnection) => void,
   ) {
     this.client = new Client(origin, {
-      connect: this.connectorWith(connector.connectorFor(this.attempt)),
+      connect: (target, callback) =>
+        void this.connect(connector, target).then(
+          (socket) => callback(null, socket),
+          (error: Error) => callback(error, null),
+        ),
       headersTimeout: 0,
       bodyTimeout: 0,
       maxHeaderSize: MAX_RESPONSE_HEADER_BYTES,
@@ -53,12 +57,10 @@ export class ReceiverConnection {
     void this.client.destroy();
   }
 
-  private connectorWith(connect: buildConnector.connector): buildConnector.connector {
-    return (target, callback) =>
-      connect(target, (...result) => {
-        if (result[0] === null) this.continueResponses.replaceOn(result[1]);
-        callback(...result);
-      });
+  private async connect(connector: GuardedConnector, target: buildConnector.Options): Promise<Socket> {
+    const socket = await connector.open(this.attempt, target);
+    this.continueResponses.replaceOn(socket);
+    return socket;
   }
 }
 
@@ -72,7 +74,7 @@ export class ReceiverConnections {
   take(origin: string, progress: Progress): ReceiverConnection {
     const index = this.idle.findLastIndex((connection) => connection.origin === origin);
     const idle = index < 0 ? undefined : this.idle.splice(index, 1)[0];
-    const connection = idle ?? this.open(origin);
+    const connection = idle ?? new ReceiverConnection(origin, this.connector, (closed) => this.forget(closed));
     connection.assignTo(progress);
     return connection;
   }
@@ -85,10 +87,6 @@ export class ReceiverConnections {
 
   closeIdle(): void {
     for (const connection of this.idle.splice(0)) connection.destroy();
-  }
-
-  private open(origin: string): ReceiverConnection {
-    return new ReceiverConnection(origin, this.connector, (connection) => this.forget(connection));
   }
 
   private forget(connection: ReceiverConnection): void {
