@@ -26,8 +26,18 @@ export class DatabaseOutage implements OnModuleDestroy {
   constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
 
   /** Repeats `store` for as long as the process runs, because an attempt whose outcome is not recorded is repeated. */
-  untilStored<T>(claim: Claim, store: () => Promise<T>): Promise<T> {
-    return store().catch((error: unknown) => this.storeAgain(claim, store, error));
+  async untilStored<T>(claim: Claim, store: () => Promise<T>): Promise<T> {
+    for (let tried = 0; ; tried += 1) {
+      try {
+        const result = await store();
+        this.unrecorded.delete(claim);
+        return result;
+      } catch (error) {
+        this.unrecorded.add(claim);
+        if (isDatabaseDown(error)) await this.begin(error);
+        else await this.afterFault(claim, error, tried);
+      }
+    }
   }
 
   /** Notes that a query failed because the database is away. Resolves when it is back. */
@@ -50,22 +60,6 @@ export class DatabaseOutage implements OnModuleDestroy {
         `shutting down with ${this.unrecorded.size} attempt(s) that are not recorded: ${this.list()}. This process goes on ` +
           'until they are; if it is killed, these notifications may be sent again',
       );
-  }
-
-  private async storeAgain<T>(claim: Claim, store: () => Promise<T>, first: unknown): Promise<T> {
-    this.unrecorded.add(claim);
-    let error = first;
-    for (let tried = 0; ; tried += 1) {
-      if (isDatabaseDown(error)) await this.begin(error);
-      else await this.afterFault(claim, error, tried);
-      try {
-        const result = await store();
-        this.unrecorded.delete(claim);
-        return result;
-      } catch (again) {
-        error = again;
-      }
-    }
   }
 
   private async untilBack(first: unknown): Promise<void> {

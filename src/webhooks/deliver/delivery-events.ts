@@ -27,21 +27,18 @@ export class WebhookEndedEmitter implements OnApplicationShutdown {
   emitAll(status: FinalStatus, webhooks: EndedWebhook[]): void {
     if (!this.emitter.hasListeners(WebhookEnded.NAME)) return;
     for (const { id, referenceId, clientId, attempts, resendOf } of webhooks) {
-      this.emit(new WebhookEnded(id, referenceId, clientId, status, attempts, resendOf));
+      const event = new WebhookEnded(id, referenceId, clientId, status, attempts, resendOf);
+      const emitting = Promise.resolve()
+        .then(() => this.emitter.emitAndWait(WebhookEnded.NAME, event))
+        .catch((error: unknown) => this.logger.error(`a listener for ${WebhookEnded.NAME} failed: ${String(error)}`))
+        .finally(() => this.underWay.delete(emitting));
+      this.underWay.add(emitting);
     }
   }
 
   /** Waits for running listeners, while the database is still open. */
   async onApplicationShutdown(): Promise<void> {
     await Promise.all(this.underWay);
-  }
-
-  private emit(event: WebhookEnded): void {
-    const emitting = Promise.resolve()
-      .then(() => this.emitter.emitAndWait(WebhookEnded.NAME, event))
-      .catch((error: unknown) => this.logger.error(`a listener for ${WebhookEnded.NAME} failed: ${String(error)}`))
-      .finally(() => this.underWay.delete(emitting));
-    this.underWay.add(emitting);
   }
 }
 
