@@ -81,8 +81,7 @@ export const TestResult = z
   .register(named, { id: 'TestResult' });
 export type TestResult = z.infer<typeof TestResult>;
 
-/** Marks the body as a test. It is signed; {@link TEST_HEADER} is not. */
-const TEST_FIELD = { test: true };
+/** Marks a request as a test. It is not signed; the field `test` of the body is. */
 export const TEST_HEADER = { 'X-Webhook-Test': 'true' };
 
 /** A notification of an order that does not exist. `fields` replace those of the example. */
@@ -90,7 +89,7 @@ export function sampleBody(environment: Environment, now: number, fields: object
   const at = new Date(now).toISOString();
   const key = orderKey(newId(environment, now));
   const data = { ...NOTIFICATION_EXAMPLE.data, key, createdAt: at, lastUpdatedAt: at, ...fields };
-  return Buffer.from(JSON.stringify({ eventType: NOTIFY_ORDER_COMPLETION, ...TEST_FIELD, data }));
+  return Buffer.from(JSON.stringify({ eventType: NOTIFY_ORDER_COMPLETION, test: true, data }));
 }
 
 /** The outcome, without details that the client may not see. */

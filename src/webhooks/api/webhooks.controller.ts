@@ -37,16 +37,16 @@ export class WebhooksController {
       order: { id: 'DESC' },
       take: limit + 1,
     });
-    if (rows.length === 0 && isOnlyByReference(filter)) return this.deleted(holder, filter.reference);
+    if (rows.length === 0) return { data: await this.deleted(holder, filter), nextCursor: null };
     const data = rows.slice(0, limit).map((row) => clientView(webhookView(row)));
     return { data, nextCursor: rows.length > limit ? (data.at(-1)?.id ?? null) : null };
   }
 
   /** A reference whose webhook was deleted because of its age: it is known that it was delivered. */
-  private async deleted(holder: Holder, referenceId: string) {
-    const found = await this.webhooks.list({ referenceId, status: 'SUCCESS' });
-    const data = found.filter((webhook) => isHeldBy(holder, webhook)).map(clientView);
-    return { data, nextCursor: null };
+  private async deleted(holder: Holder, { reference, status = 'SUCCESS', ...others }: Filter) {
+    if (reference === undefined || status !== 'SUCCESS' || Object.keys(others).length > 0) return [];
+    const found = await this.webhooks.list({ referenceId: reference, status });
+    return found.filter((webhook) => isHeldBy(holder, webhook)).map(clientView);
   }
 
   /** Only with a token of the client itself. It stands before `:id`, which Express would match first. */
@@ -93,11 +93,6 @@ const isHeldBy = ({ clientId, ownerId }: Holder, webhook: Holder) =>
   webhook.clientId === clientId && (ownerId === null || webhook.ownerId === ownerId);
 
 type Filter = Omit<WebhookQuery, 'limit'>;
-
-function isOnlyByReference(filter: Filter): filter is Filter & { reference: string } {
-  const { reference, status = 'SUCCESS', ...others } = filter;
-  return reference !== undefined && status === 'SUCCESS' && Object.keys(others).length === 0;
-}
 
 function conditions({ clientId, ownerId }: Holder, query: Filter): FindOptionsWhere<Webhook> {
   const { status, reference, createdAfter, createdBefore, cursor } = query;

@@ -27,6 +27,8 @@ import type { FailingHost } from './failing-host.entity.js';
 /** Injects the {@link ContactMessenger}; null where nobody can be told. */
 export const CONTACT_MESSENGER = Symbol('ContactMessenger');
 
+type Options = Pick<ResolvedOptions, 'environment' | 'publicUrl'>;
+
 /** After so many failures a run ends: the mail server is probably away. */
 const MAX_FAILURES = 3;
 
@@ -43,7 +45,7 @@ export class ContactMessages implements BeforeApplicationShutdown {
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
-    @Inject(USHER_OPTIONS) private readonly options: Pick<ResolvedOptions, 'environment' | 'publicUrl'>,
+    @Inject(USHER_OPTIONS) private readonly options: Options,
     @Inject(CONTACT_MESSENGER) private readonly messenger: ContactMessenger | null,
     registry: MetricsRegistry,
   ) {
@@ -123,8 +125,6 @@ async function withinLimit(send: (signal: AbortSignal) => Promise<void>): Promis
 /** One line without control characters: it comes from a mail server. */
 const reasonOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).replace(/\p{Cc}+/gu, ' ').slice(0, 300);
-
-type Options = Pick<ResolvedOptions, 'environment' | 'publicUrl'>;
 
 const MAX_HOST_IN_SUBJECT = 100;
 

@@ -1,5 +1,5 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { type DataSource, LessThanOrEqual, MoreThan, Repository } from 'typeorm';
+import { type DataSource, LessThanOrEqual, MoreThan } from 'typeorm';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { inTransaction } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -19,16 +19,12 @@ type Row = Deliverable & { nextAttemptAt: number | null };
 export class Sweep {
   private readonly logger = new Logger(Sweep.name);
 
-  private readonly webhooks: Repository<Webhook>;
-
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly queue: DeliveryQueue,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
     private readonly events: DeliveryEvents,
-  ) {
-    this.webhooks = dataSource.getRepository(Webhook);
-  }
+  ) {}
 
   /**
    * 'overdue': only rows whose attempt is late. 'all': every pending row; a row due later gets a delayed job. `now` is a time
@@ -46,7 +42,7 @@ export class Sweep {
   }
 
   private page(after: string, until: number): Promise<Row[]> {
-    return this.webhooks.find({
+    return this.dataSource.manager.find(Webhook, {
       select: { id: true, referenceId: true, clientId: true, notifyUrl: true, nextAttemptAt: true },
       where: { id: MoreThan(after), status: 'PENDING', nextAttemptAt: LessThanOrEqual(until) },
       order: { id: 'ASC' },

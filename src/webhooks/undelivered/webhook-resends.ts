@@ -90,7 +90,7 @@ export class WebhookResends {
     const { id } = await this.insert({ ...holder, ...requested(input) }, options);
     for (;;) {
       const progress = await this.work.batch(id);
-      const view = await this.show(EVERYBODY, id);
+      const view = resendView(await this.get(id));
       onProgress(view);
       if (progress !== 'going-on') return view;
     }
@@ -161,8 +161,6 @@ async function found(
   if (row) return row;
   throw unknownResend(where.id);
 }
-
-const EVERYBODY: ResendHolder = { clientId: null, ownerId: null };
 
 const ALL_FAILED = {
   clientId: null,
