@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import type { DatabaseAddress } from './options/url-kinds.js';
 import type { LibraryValues } from './options/option-table.js';
 import type { Actor } from './values/actor.js';
@@ -44,6 +44,11 @@ export interface UsherOptions {
         /** Whether to use the process that already runs the embedded database, if there is one; default false. */
         join?: boolean;
       };
+  /**
+   * The manager of the transaction in which the caller runs, for `create()`, `complete()` and `notify()` without a manager: with
+   * nestjs-cls `() => host.tx`. One without an open transaction is ignored. Default: `dataSource.manager`, which typeorm-transactional sets.
+   */
+  currentManager?: () => EntityManager | undefined;
   /** Where BullMQ keeps its jobs. */
   queue?: {
     /** `redis://`, `rediss://`, `redis+sentinel://` or `postgres://`; default: the database, where that is Postgres. */

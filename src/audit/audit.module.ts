@@ -6,6 +6,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { type Actor, fitting, UNKNOWN } from '../values/actor.js';
 import { newId } from '../values/identifier.js';
 import { type AuditAction, type AuditDetail, AuditEvent } from './audit-event.entity.js';
+import { LogLine } from '../values/log-line.js';
 
 /** The context of the audit's lines in the log. */
 export const AUDIT_CONTEXT = 'audit';
@@ -37,7 +38,7 @@ export interface AuditFilter {
 /** Records changes in a table and in the log, with the context "audit". */
 @Injectable()
 export class AuditLog {
-  private readonly logger = new Logger(AUDIT_CONTEXT);
+  private readonly logger = new Logger(`Usher ${AUDIT_CONTEXT}`);
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
@@ -49,14 +50,14 @@ export class AuditLog {
   async record(change: AuditChange, manager?: EntityManager): Promise<void> {
     const event = await this.insert(change, manager ?? this.dataSource.manager);
     const { action, subject, actor, address, detail } = event;
-    const log = (): void => this.logger.log({ event: action, subject, actor, address, ...detail });
+    const log = (): void => this.logger.log(new LogLine({ event: action, subject, actor, address, ...detail }));
     if (manager) this.afterCommit.do(manager, log);
     else log();
   }
 
   /** Only logs the event. */
   log(event: TokenEvent, fields: { client: string | null } & AuditDetail): void {
-    this.logger.log({ event, ...fields });
+    this.logger.log(new LogLine({ event, ...fields }));
   }
 
   /** Newest first. */
@@ -105,7 +106,7 @@ const MAX_ROWS = 20;
 /** Counts failed authentications, and writes the counts to the audit once a minute. */
 @Injectable()
 export class FailureCounts implements BeforeApplicationShutdown {
-  private readonly logger = new Logger(AUDIT_CONTEXT);
+  private readonly logger = new Logger(`Usher ${AUDIT_CONTEXT}`);
   private counts = new Map<string, Count>();
   private timer: NodeJS.Timeout | null = null;
 

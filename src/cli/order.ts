@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import type { Completion } from '../orders/movie-order.js';
 import { command, holderOf, serviceCommand, withServices } from './command.js';
 import { pastTime, positive } from './input.js';
 import { type Output, table } from './output.js';
@@ -28,7 +29,7 @@ export function addOrderCommands(program: Command): void {
     .requiredOption('--day <date>', 'a day in UTC, e.g. 2026-01-31');
 }
 
-const complete = (key: string, completion: object): Promise<Output> =>
+const complete = (key: string, completion: Completion): Promise<Output> =>
   withServices(async ({ orders }) => ({ json: await orders.complete(key, completion) }), 'with-queue');
 
 async function list(services: Services, { client, ...query }: { client: string }): Promise<Output> {

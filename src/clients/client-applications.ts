@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, Repository } from 'typeorm';
+import { type DataSource } from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { inTransaction } from '../database/sql.js';
@@ -25,20 +25,16 @@ const MAX_REDIRECT_URIS = 10;
 /** Which grants a client may use, and its redirect URIs for the authorization-code grant. */
 @Injectable()
 export class ClientApplications {
-  private readonly applications: Repository<ClientApplication>;
-
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly clients: ClientsService,
     private readonly audit: AuditLog,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
-  ) {
-    this.applications = dataSource.getRepository(ClientApplication);
-  }
+  ) {}
 
   /** Null if the client has no redirect URI. */
   find(clientId: string): Promise<ClientApplication | null> {
-    return this.applications.findOneBy({ clientId });
+    return this.dataSource.manager.findOneBy(ClientApplication, { clientId });
   }
 
   /** 422 for an invalid redirect URI or an unknown grant. */

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, Repository } from 'typeorm';
+import type { DataSource, Repository } from 'typeorm';
 import { AuditLog, type AuditChange } from '../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { databaseNow, inTransaction, isDuplicate } from '../database/sql.js';
@@ -29,16 +29,12 @@ export const unknownClient = (id: string): Problem =>
 /** Creates, changes and finds API clients. The operator issues their credentials (specification 5.1). */
 @Injectable()
 export class ClientsService {
-  private readonly clients: Repository<Client>;
-
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly vault: Vault,
     private readonly audit: AuditLog,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
-  ) {
-    this.clients = dataSource.getRepository(Client);
-  }
+  ) {}
 
   /**
    * Creates a client. The returned secret is stored only encrypted, so show it to the operator now.
@@ -63,7 +59,7 @@ export class ClientsService {
 
   /** All clients, the oldest first. */
   list(): Promise<Client[]> {
-    return this.clients.find({ order: { createdAt: 'ASC', id: 'ASC' } });
+    return this.dataSource.manager.find(Client, { order: { createdAt: 'ASC', id: 'ASC' } });
   }
 
   /** 404 if there is no client with this id. */
@@ -76,7 +72,7 @@ export class ClientsService {
   /** Null if there is no client with this id. */
   async find(id: string): Promise<Client | null> {
     // No id contains a control character, and Postgres refuses NUL.
-    const client = CONTROL_CHARACTER.test(id) ? null : await this.clients.findOneBy({ id });
+    const client = CONTROL_CHARACTER.test(id) ? null : await this.dataSource.manager.findOneBy(Client, { id });
     // MySQL ignores trailing spaces when it compares ids.
     return client?.id === id ? client : null;
   }
@@ -87,7 +83,7 @@ export class ClientsService {
    */
   async setDisabled(id: string, disabled: boolean, actor?: Actor): Promise<Client> {
     if (!disabled) return this.change(id, { disabledAt: null }, { action: 'client.enabled', actor });
-    const disabledAt = await databaseNow(this.clients.manager);
+    const disabledAt = await databaseNow(this.dataSource.manager);
     return this.change(id, { disabledAt, ...NEXT_GENERATION }, { action: 'client.disabled', actor });
   }
 

@@ -30,12 +30,11 @@ export async function checkWritable(dataSource: DataSource, entity: EntityTarget
 }
 
 /**
- * The same data source, whose reads all go to the primary. TypeORM sends reads outside of a transaction to a replica where
- * `replication` is set. A replica lags, so a token would be unknown just after it was issued.
+ * An application's data source as Usher uses it. Its reads go to the primary: a replica lags, so a token would be unknown just
+ * after it was issued. Its manager is no caller's: in a method with `@Transactional()`, typeorm-transactional puts the
+ * transaction into `dataSource.manager`, and what several requests share must not run in that of one.
  */
-export function readingFromPrimary(dataSource: DataSource): DataSource {
-  const { replication } = dataSource.options as { replication?: unknown };
-  if (!replication) return dataSource;
+export function viewOf(dataSource: DataSource): DataSource {
   const view = Object.create(dataSource, { defaultReplicationModeForReads: { value: () => 'master' } }) as DataSource;
   return Object.defineProperty(view, 'manager', { value: view.createEntityManager() });
 }

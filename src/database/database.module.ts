@@ -2,9 +2,9 @@ import { type DynamicModule, Inject, Logger, Module, type OnApplicationShutdown 
 import type { DataSource, EntityTarget } from 'typeorm';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { StartUpError } from '../values/start-up-error.js';
-import { AfterCommit } from './sql.js';
+import { AfterCommit, findManagersBy } from './sql.js';
 import { openDataSource } from './data-source-options.js';
-import { readingFromPrimary, USHER_DATA_SOURCE } from './data-source.js';
+import { USHER_DATA_SOURCE, viewOf } from './data-source.js';
 import { DatabaseClock } from './database-clock.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/index.js';
 import { migrateOrRefuse } from './migrator.js';
@@ -12,15 +12,24 @@ import { migrateOrRefuse } from './migrator.js';
 /** Injects the opened embedded database, or null where there is none. */
 export const EMBEDDED_POSTGRES = Symbol('EmbeddedPostgres');
 
-const logger = new Logger('database');
+const logger = new Logger('Usher database');
 
 function openEmbedded({ database }: ResolvedOptions): Promise<EmbeddedPostgres> | null {
   if (database.kind !== 'embedded') return null;
   return openEmbeddedPostgres(database.folder, database.join ? 'join' : 'own', (message) => logger.log(message));
 }
 
-function withEntities(dataSource: DataSource, entities: EntityTarget<object>[]): DataSource {
-  if (entities.every((entity) => dataSource.hasMetadata(entity))) return readingFromPrimary(dataSource);
+function ofHost(
+  dataSource: DataSource,
+  { currentManager }: ResolvedOptions,
+  entities: EntityTarget<object>[],
+): DataSource {
+  if (entities.every((entity) => dataSource.hasMetadata(entity))) {
+    const view = viewOf(dataSource);
+    // Inside `@Transactional()` of typeorm-transactional this is the manager of the transaction.
+    findManagersBy(view, currentManager ?? (() => dataSource.manager));
+    return view;
+  }
   throw new StartUpError(
     dataSource.isInitialized
       ? "the DataSource does not have Usher's entities; add usherEntities to its entities"
@@ -39,7 +48,7 @@ async function openMigrated(
   try {
     dataSource =
       database.kind === 'host'
-        ? withEntities(database.dataSource, entities)
+        ? ofHost(database.dataSource, options, entities)
         : await openDataSource(options, embedded, 'service', entities);
     await migrateOrRefuse(dataSource, database);
     return dataSource;

@@ -6,7 +6,7 @@ import { StartUpError } from '../values/start-up-error.js';
 import { dialectOf } from './data-source.js';
 import { Initial1767225600000 } from './migrations/1767225600000-initial.js';
 
-const logger = new Logger('database');
+const logger = new Logger('Usher database');
 
 /** Usher's migrations, for the `migrations` of an application's own `DataSource`. None of them sets `transaction`. */
 export const usherMigrations = [Initial1767225600000];

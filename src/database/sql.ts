@@ -69,10 +69,24 @@ export async function allEnded<T>(promises: Promise<T>[]): Promise<T[]> {
   return Promise.all(promises);
 }
 
-/** The caller's transaction to join; without a manager, one of its own. */
+/** The caller's transaction to join; without a manager, that of typeorm-transactional or of the option `currentManager`. */
 export interface TransactionOptions {
   /** The entity manager of an open transaction on the same data source. */
   manager?: EntityManager | undefined;
+}
+
+type CurrentManager = () => EntityManager | undefined;
+
+const currentManagers = new WeakMap<DataSource, CurrentManager>();
+
+/** Lets {@link joinTransaction} find the transaction in which a caller runs that passes no manager. */
+export const findManagersBy = (dataSource: DataSource, current: CurrentManager): unknown =>
+  currentManagers.set(dataSource, current);
+
+/** The manager that the caller passes, or that of the open transaction in which it runs. */
+export function callersManager(dataSource: DataSource, { manager }: TransactionOptions): EntityManager | undefined {
+  const current = currentManagers.get(dataSource)?.();
+  return manager ?? (current?.queryRunner?.isTransactionActive ? current : undefined);
 }
 
 /**
@@ -81,9 +95,10 @@ export interface TransactionOptions {
  */
 export function joinTransaction<T>(
   dataSource: DataSource,
-  { manager }: TransactionOptions,
+  transaction: TransactionOptions,
   work: (manager: EntityManager) => Promise<T>,
 ): Promise<T> {
+  const manager = callersManager(dataSource, transaction);
   if (!manager) return inTransaction(dataSource, work);
   if (dataSourceOf(manager).driver !== dataSource.driver)
     throw new Error('the entity manager belongs to another data source; pass one of Usher’s, or none');
@@ -184,7 +199,7 @@ const RENEW_EVERY_MS = 1_000;
  * again and resolve its name anew: after a failover the open connections still lead to the old primary.
  */
 export class PoolSockets implements EntitySubscriberInterface {
-  private readonly logger = new Logger('database');
+  private readonly logger = new Logger('Usher database');
   private readonly open = new Set<Socket>();
   private renewedAt = -Infinity;
 

@@ -86,7 +86,7 @@ interface Subscription {
  */
 @Injectable()
 export class UsherEmitter extends EventEmitter2 implements OnApplicationBootstrap, OnApplicationShutdown {
-  private readonly logger = new Logger('Event');
+  private readonly logger = new Logger('Usher Event');
   /** Events with a listener that {@link SharesTransaction} does not mark. */
   private readonly unshared = new Set<string | symbol>();
   private isSubscribed = false;

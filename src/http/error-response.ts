@@ -5,10 +5,11 @@ import { type HttpRequest, type HttpResponse, idOfRequest, setHeaders } from './
 import { OAuthError, type OAuthErrorCode } from './oauth-error.js';
 import { NO_STORE } from './oauth-route.js';
 import { Problem, unavailable } from './problem.js';
+import { LogLine } from '../values/log-line.js';
 
 export const BASIC_CHALLENGE = 'Basic realm="usher", charset="UTF-8"';
 
-const logger = new Logger('http');
+const logger = new Logger('Usher http');
 
 /** The response to any thrown error. The cause of a 5xx goes only to the log, never to the client. */
 export function problemOf(error: unknown): Problem {
@@ -77,10 +78,12 @@ export function logServerError(request: HttpRequest, error: unknown): void {
     logDatabaseDown(request, error as Error);
     return;
   }
-  logger.error({
-    requestId: idOfRequest(request),
-    error: error instanceof Error ? (error.stack ?? error.message) : String(error),
-  });
+  logger.error(
+    new LogLine({
+      requestId: idOfRequest(request),
+      error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+    }),
+  );
 }
 
 const DOWN_EVERY_MS = 60_000;
@@ -91,11 +94,13 @@ let downRequests = 0;
 function logDatabaseDown(request: HttpRequest, { message }: Error): void {
   downRequests += 1;
   if (performance.now() - downLoggedAt < DOWN_EVERY_MS) return;
-  logger.error({
-    requestId: idOfRequest(request),
-    error: `the database is away: ${message}`,
-    requestsSinceLastLine: downRequests,
-  });
+  logger.error(
+    new LogLine({
+      requestId: idOfRequest(request),
+      error: `the database is away: ${message}`,
+      requestsSinceLastLine: downRequests,
+    }),
+  );
   downLoggedAt = performance.now();
   downRequests = 0;
 }

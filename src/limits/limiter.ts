@@ -58,7 +58,7 @@ interface Window {
  * Waits are in whole seconds; 0 means no wait.
  */
 export class Limiter {
-  private readonly logger = new Logger('limits');
+  private readonly logger = new Logger('Usher limits');
   /** `max` would allocate all entries now, in each limiter; a sum of sizes does not. */
   private readonly windows = new LRUCache<LimitKey, Window>({ maxSize: MAX_KEYS, sizeCalculation: () => 1 });
   /** The keys to exchange with the shared store next. */

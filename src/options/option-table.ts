@@ -1,4 +1,4 @@
-import type { DataSource } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import type { ResourceOwnerAuthenticator } from '../values/resource-owner.js';
 import { DELIVERY, LIMITS, RETENTION } from './delivery-options.js';
 import {
@@ -66,6 +66,17 @@ export const DATABASE_AND_QUEUE = {
     ),
     null,
     'the application’s own `DataSource`, in place of `database.url`',
+  ),
+  currentManager: option(
+    'currentManager',
+    null,
+    {
+      wanted: 'a function that returns an EntityManager',
+      check: (value) => (typeof value === 'function' ? (value as () => EntityManager | undefined) : undefined),
+    },
+    null,
+    'finds the caller’s transaction in the application’s own `DataSource` ([details](embedding.md))',
+    { defaultText: 'that of typeorm-transactional' },
   ),
   databaseUrl: option(
     'database.url',

@@ -28,7 +28,7 @@ import type { Actor } from '../values/actor.js';
 import { OrderList } from './list/order-list.js';
 import type { OrderPage } from './list/order-list.schemas.js';
 import { OrderTotals } from './list/order-totals.js';
-import type { OrderView } from './movie-order.js';
+import type { Completion, NewOrder, OrderView } from './movie-order.js';
 import { OrderLimit } from './order-limit.js';
 import { OrdersService } from './orders.service.js';
 
@@ -71,7 +71,7 @@ export class MovieOrdersController {
     @Headers('idempotency-key') idempotencyKey?: string,
   ): Promise<OrderView> {
     await this.limit.count(client.id);
-    return this.orders.create(client, body, { ownerId, idempotencyKey, requestId });
+    return this.orders.create(client, body as NewOrder, { ownerId, idempotencyKey, requestId });
   }
 
   @Get(':key')
@@ -100,6 +100,6 @@ export class InternalOrdersController {
     @RequestId() requestId: string,
     @RequestActor() actor: Actor,
   ): Promise<OrderView> {
-    return this.orders.complete(key, body, { requestId, actor });
+    return this.orders.complete(key, body as Completion, { requestId, actor });
   }
 }

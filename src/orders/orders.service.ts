@@ -1,13 +1,19 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Span } from '@opentelemetry/api';
-import { type DataSource, type EntityManager, Repository } from 'typeorm';
+import { type DataSource, type EntityManager } from 'typeorm';
 import type { Client } from '../clients/client.entity.js';
 import { ClientsService } from '../clients/clients.service.js';
 import { Batcher } from '../database/statements/batcher.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { DatabaseClock } from '../database/database-clock.js';
 import { insertRows } from '../database/statements/statement.js';
-import { databaseNow, joinTransaction, retryDeadlocks, type TransactionOptions } from '../database/sql.js';
+import {
+  callersManager,
+  databaseNow,
+  joinTransaction,
+  retryDeadlocks,
+  type TransactionOptions,
+} from '../database/sql.js';
 import { idempotencyKeyErrors } from '../http/idempotency-key.js';
 import { validated } from '../http/problem.js';
 import { inSpan, orderAttributes } from '../telemetry/tracing.js';
@@ -43,7 +49,6 @@ const MAX_RUNNING = 4;
 /** Creates and completes movie orders. Keys are as in specification 2.3. Errors are problems of http/problem.ts. */
 @Injectable()
 export class OrdersService {
-  private readonly orders: Repository<MovieOrder>;
   private readonly inserts: Batcher<MovieOrder, undefined>;
 
   constructor(
@@ -54,7 +59,6 @@ export class OrdersService {
     private readonly clock: DatabaseClock,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {
-    this.orders = dataSource.getRepository(MovieOrder);
     this.inserts = new Batcher(async (orders) => {
       await retryDeadlocks(() => insertRows(dataSource, MovieOrder, orders));
       return orders.map(() => undefined);
@@ -62,12 +66,12 @@ export class OrdersService {
   }
 
   /**
-   * Creates a PENDING order from `input`, a {@link NewOrder}. 400 for an invalid field, 422 without a Notify URL. With an
+   * Creates a PENDING order from `input`. 400 for an invalid field, 422 without a Notify URL. With an
    * idempotency key, an equal request gets the order of the first one and a different request gets 422.
    */
   async create(
     client: Client,
-    input: unknown,
+    input: NewOrder,
     { ownerId = null, idempotencyKey, requestId = null, ...transaction }: CreateOptions = {},
   ): Promise<OrderView> {
     const key = idempotencyKey ?? null;
@@ -76,7 +80,8 @@ export class OrdersService {
       ...(key === null ? [] : idempotencyKeyErrors(key)),
     ]);
     await this.requireNotifyUrl(client, request.notifyUrl);
-    if (key === null && !transaction.manager) return this.insert({ clientId: client.id, ownerId }, request, requestId);
+    if (key === null && !callersManager(this.dataSource, transaction))
+      return this.insert({ clientId: client.id, ownerId }, request, requestId);
     return this.inTransaction('order create', transaction, async (manager, span) => {
       const order = this.newOrder({ clientId: client.id, ownerId }, request, await databaseNow(manager));
       const id = key === null ? order.id : await claimIdempotencyKey(manager, key, order, request);
@@ -93,7 +98,7 @@ export class OrdersService {
    * like one that does not exist.
    */
   async get(client: Client, key: string, ownerId: string | null = null): Promise<OrderView> {
-    const order = await this.orders.findOneBy({
+    const order = await this.dataSource.manager.findOneBy(MovieOrder, {
       id: orderIdOf(key) ?? '',
       clientId: client.id,
       ...(ownerId !== null && { ownerId }),
@@ -103,12 +108,12 @@ export class OrdersService {
   }
 
   /**
-   * Completes an order with `input`, a {@link Completion}, and emits `OrderCompleted` in the same transaction.
+   * Completes an order with `input`, and emits `OrderCompleted` in the same transaction.
    * Repeated with equal values: the same answer and no second event. With other values: 409.
    */
   async complete(
     key: string,
-    input: unknown,
+    input: Completion,
     { requestId = null, actor = this.options.actor, ...transaction }: CompleteOptions = {},
   ): Promise<OrderView> {
     const completion = validated(Completion, input);

@@ -26,4 +26,4 @@ export class RepeatedWarnings {
 }
 
 /** For the errors of all queues and workers of this process, which report a lost connection each. */
-export const queueWarnings = new RepeatedWarnings(new Logger('queue'));
+export const queueWarnings = new RepeatedWarnings(new Logger('Usher queue'));

@@ -32,7 +32,7 @@ export class RunQueue {
     this.timer = setTimeout(() => {
       this.start();
       this.queue.add('run', { run }, options).catch((error: unknown) => {
-        new Logger(this.name).warn(`one ${this.name} was skipped: ${(error as Error).message}`);
+        new Logger(`Usher ${this.name}`).warn(`one ${this.name} was skipped: ${(error as Error).message}`);
       });
     }, startsAt - now);
   }

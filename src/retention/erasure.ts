@@ -66,7 +66,7 @@ const BATCH = 500;
  */
 @Injectable()
 export class Erasure {
-  private readonly logger = new Logger('erasure');
+  private readonly logger = new Logger('Usher erasure');
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,

@@ -19,7 +19,7 @@ const HOUR_MS = 3_600_000;
 /** Runs the purge at every full hour, in one worker. */
 @Injectable()
 export class PurgeSchedule implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly logger = new Logger('purge');
+  private readonly logger = new Logger('Usher purge');
   private readonly runs: RunQueue;
   private readonly shutdown = new AbortController();
 

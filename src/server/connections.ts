@@ -178,7 +178,7 @@ function blockListOf(addresses: string[]): BlockList {
  * the proxy's address, so the limits for one address count them together.
  */
 export function warnOfIgnoredHeader(server: FastifyInstance, trusts: Trust): void {
-  const logger = new Logger('limits');
+  const logger = new Logger('Usher limits');
   let hasWarned = false;
   server.addHook('onRequest', ({ raw: { headers, socket } }, _, done) => {
     const peer = socket.remoteAddress ?? '';

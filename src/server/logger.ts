@@ -115,7 +115,8 @@ export class NestLogger implements LoggerService {
 
   private at(level: 'info' | 'error' | 'warn' | 'debug' | 'trace' | 'fatal') {
     return (message: unknown, ...rest: unknown[]): void => {
-      const context = rest.at(-1);
+      // An application's log has other lines beside those of Usher; here they all are.
+      const context = (rest.at(-1) as string | undefined)?.replace(/^Usher /, '');
       const shown = isNestNoise(level, String(context)) ? 'debug' : level;
       if (message instanceof Error) this.logger[shown](message.stack ?? message.message);
       else if (typeof message === 'object' && message !== null)

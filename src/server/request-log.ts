@@ -7,7 +7,7 @@ const BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 /** Label of requests without a route. Their paths are arbitrary, so they would make unlimited labels. */
 const NO_ROUTE = 'none';
 
-const logger = new Logger('http');
+const logger = new Logger('Usher http');
 
 type Request = FastifyRequest & { user?: { id: string } | null };
 

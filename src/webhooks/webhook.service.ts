@@ -59,8 +59,8 @@ export class WebhookService {
   ) {}
 
   /**
-   * Notifies a client that an order of another system is complete. With `manager` it joins the caller's transaction; without
-   * it, a rollback of the caller's transaction does not remove the notification. A reference that is PENDING or SUCCESS
+   * Notifies a client that an order of another system is complete. It joins the caller's transaction, see
+   * {@link TransactionOptions}; without one, a rollback does not remove the notification. A reference that is PENDING or SUCCESS
    * is not notified again: the answer is then its webhook, with `isNew` false.
    */
   async notify(request: NotifyRequest, transaction: TransactionOptions = {}): Promise<Notified> {

@@ -147,7 +147,7 @@ export class ClientAuthentication {
 
   /** Only an existing client id goes into the log: any other text may be a secret typed into the wrong field. */
   private async noteClaimedClient(request: OAuthRequest, id: string): Promise<void> {
-    const claimed = await this.dataSource.getRepository(Client).findOne({ where: { id }, select: { id: true } });
+    const claimed = await this.dataSource.manager.findOne(Client, { where: { id }, select: { id: true } });
     if (claimed) request.claimedClient = claimed.id;
   }
 

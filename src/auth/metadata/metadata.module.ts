@@ -26,16 +26,15 @@ export class AuthMetadataModule implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    this.adapterHost.httpAdapter.get(
-      metadataPath(this.options.publicUrl),
-      (request: MetadataRequest, response: HttpResponse) => {
-        try {
-          response.send(this.metadata(request));
-        } catch (error) {
-          sendProblem(response, problemOf(error));
-        }
-      },
-    );
+    // There is none in an application context.
+    const { httpAdapter } = this.adapterHost as Partial<HttpAdapterHost>;
+    httpAdapter?.get(metadataPath(this.options.publicUrl), (request: MetadataRequest, response: HttpResponse) => {
+      try {
+        response.send(this.metadata(request));
+      } catch (error) {
+        sendProblem(response, problemOf(error));
+      }
+    });
   }
 
   private metadata(request: MetadataRequest): ServerMetadata {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { type DataSource, type EntityManager, IsNull, MoreThan, Repository } from 'typeorm';
+import { type DataSource, type EntityManager, IsNull, MoreThan } from 'typeorm';
 import { Client, ClientSecret } from '../client.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { entityOf, runSql } from '../../database/statements/statement.js';
@@ -45,7 +45,6 @@ export interface SigningPair {
 /** Reads the client secrets that are valid by the database's clock, for authentication and for signing. */
 @Injectable()
 export class ClientSecrets {
-  private readonly secrets: Repository<ClientSecret>;
   /**
    * The clients that authenticated within the last seconds, so that not every request reads them. Keyed by a digest of id and
    * secret, because secrets must not stay in memory.
@@ -57,11 +56,9 @@ export class ClientSecrets {
   });
 
   constructor(
-    @Inject(USHER_DATA_SOURCE) dataSource: DataSource,
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly vault: Vault,
-  ) {
-    this.secrets = dataSource.getRepository(ClientSecret);
-  }
+  ) {}
 
   /**
    * The client of the first credentials that are valid. Null for an unknown or disabled client or a wrong secret. The caller
@@ -97,11 +94,11 @@ export class ClientSecrets {
 
   private async read(id: string, secret: string): Promise<AuthenticatedClient | null> {
     const readAt = performance.now();
-    const secrets = (await this.secrets
-      .createQueryBuilder('secret')
+    const secrets = (await this.dataSource
+      .createQueryBuilder(ClientSecret, 'secret')
       .innerJoinAndMapOne('secret.client', Client, 'client', 'client.id = secret.clientId')
       .where('secret.clientId = :id', { id })
-      .andWhere(`(secret.expiresAt IS NULL OR secret.expiresAt > ${dialectOf(this.secrets.manager).now})`)
+      .andWhere(`(secret.expiresAt IS NULL OR secret.expiresAt > ${dialectOf(this.dataSource).now})`)
       .orderBy('secret.id')
       .getMany()) as (ClientSecret & { client: Client })[];
     const match = this.vault.match(secret, secrets);
@@ -116,17 +113,17 @@ export class ClientSecrets {
 
   /** Keyed by client id. A client without a valid secret is omitted. */
   async signingPairs(clientIds: string[]): Promise<Map<string, SigningPair>> {
-    const { isOneOf, now } = dialectOf(this.secrets.manager);
+    const { isOneOf, now } = dialectOf(this.dataSource);
     const { rows } = await runSql(
-      this.secrets.manager,
+      this.dataSource,
       (parameter) => `
-        SELECT * FROM ${tableOf(this.secrets.manager, ClientSecret)}
+        SELECT * FROM ${tableOf(this.dataSource, ClientSecret)}
         WHERE client_id ${isOneOf(parameter, clientIds)}
           AND (expires_at IS NULL OR expires_at > ${now})
         ORDER BY id`,
       'usher_signing_pairs',
     );
-    const found = rows.map((row) => entityOf(this.secrets.manager, ClientSecret, row));
+    const found = rows.map((row) => entityOf(this.dataSource, ClientSecret, row));
     const pairs = clientIds.map((id) => [id, signers(found.filter(({ clientId }) => clientId === id))] as const);
     return new Map(pairs.filter((entry): entry is [string, SigningPair] => entry[1] !== null));
   }

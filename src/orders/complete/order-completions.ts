@@ -2,7 +2,14 @@ import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs
 import type { DataSource, EntityManager } from 'typeorm';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { entityOf, runSql, runStatement } from '../../database/statements/statement.js';
-import { AfterCommit, allEnded, inTransaction, joinTransaction, type TransactionOptions } from '../../database/sql.js';
+import {
+  AfterCommit,
+  allEnded,
+  callersManager,
+  inTransaction,
+  joinTransaction,
+  type TransactionOptions,
+} from '../../database/sql.js';
 import { Batcher } from '../../database/statements/batcher.js';
 import { conflict, notFound, Problem } from '../../http/problem.js';
 import { effectOfCompletion, MovieOrder } from '../movie-order.entity.js';
@@ -14,6 +21,7 @@ import { orderIdOf } from '../../values/identifier.js';
 import { Counter } from 'prom-client';
 import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 import { StartUpError } from '../../values/start-up-error.js';
+import { LogLine } from '../../values/log-line.js';
 
 interface OrderFields {
   /** The order's key, under the name that it has in the log lines of its notification. */
@@ -25,7 +33,7 @@ interface OrderFields {
 /** The events of orders. Each has a log line and a metric, both only after its transaction is committed. */
 @Injectable()
 export class OrderEvents implements OnApplicationBootstrap {
-  private readonly logger = new Logger('orders');
+  private readonly logger = new Logger('Usher orders');
   private readonly count: Record<'created' | 'completed', Counter>;
   /** Whether the event of a completion may be emitted in a transaction with other completions. */
   mayShareTransaction = false;
@@ -64,7 +72,7 @@ export class OrderEvents implements OnApplicationBootstrap {
   private record(event: 'created' | 'completed', manager: EntityManager | null, order: OrderFields): void {
     const record = (): void => {
       this.count[event].inc();
-      this.logger.log({ event: `order.${event}`, ...order });
+      this.logger.log(new LogLine({ event: `order.${event}`, ...order }));
     };
     if (manager) this.afterCommit.do(manager, record);
     else record();
@@ -111,8 +119,8 @@ export class OrderCompletions {
    * Whether completions of the same moment may be one transaction. A listener of the application could roll back those of
    * others, and in a trace each request has its own statements.
    */
-  private mayShare({ manager }: TransactionOptions): boolean {
-    return !manager && this.events.mayShareTransaction && !isTracing();
+  private mayShare(transaction: TransactionOptions): boolean {
+    return !callersManager(this.dataSource, transaction) && this.events.mayShareTransaction && !isTracing();
   }
 
   private async completeOne(manager: EntityManager, request: CompletionRequest): Promise<MovieOrder> {

@@ -22,7 +22,7 @@ interface CompletionJob {
 /** The sandbox's cinema operator: completes orders at once or after a delay. */
 @Injectable()
 export class SandboxOperator {
-  private readonly logger = new Logger('sandbox-operator');
+  private readonly logger = new Logger('Usher sandbox-operator');
 
   constructor(
     @InjectQueue(SANDBOX_QUEUE) private readonly queue: Queue<CompletionJob>,
@@ -60,7 +60,7 @@ const valuesOf = ({ completion, twice }: CompletionJob) => ({ completion, twice 
 /** Runs in workers and completes the orders whose delay has ended. */
 @Injectable()
 export class SandboxOperatorProcessor implements OnApplicationBootstrap {
-  private readonly logger = new Logger('sandbox-operator');
+  private readonly logger = new Logger('Usher sandbox-operator');
 
   constructor(
     private readonly operator: SandboxOperator,

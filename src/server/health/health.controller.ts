@@ -38,7 +38,7 @@ const CHECK_TIMEOUT_MS = 3_000;
 
 @Controller('health')
 export class HealthController {
-  private readonly logger = new Logger('health');
+  private readonly logger = new Logger('Usher health');
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,

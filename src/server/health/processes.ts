@@ -41,7 +41,7 @@ export interface Processes {
 export class ProcessList implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly id: string;
   readonly all = new CachedQuery(() => this.read());
-  private readonly logger = new Logger('health');
+  private readonly logger = new Logger('Usher health');
   private timer: NodeJS.Timeout | null = null;
   private startedAt: number | null = null;
 

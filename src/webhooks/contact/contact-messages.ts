@@ -38,7 +38,7 @@ const MAX_FAILURES = 3;
  */
 @Injectable()
 export class ContactMessages implements BeforeApplicationShutdown {
-  private readonly logger = new Logger('contact');
+  private readonly logger = new Logger('Usher contact');
   private readonly results: Counter<'result'>;
   private sending: Promise<void> | null = null;
   private isClosing = false;

@@ -75,7 +75,7 @@ const FILE = 'contact-messages.txt';
 
 /** Writes messages to a file instead of sending them, for a sandbox without a mail server. The log names the file. */
 export class FileMessenger implements ContactMessenger {
-  private readonly logger = new Logger('contact');
+  private readonly logger = new Logger('Usher contact');
 
   /** Null: a temporary folder of this process. */
   constructor(private folder: string | null) {}

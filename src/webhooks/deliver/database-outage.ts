@@ -16,7 +16,7 @@ const LOG_EVERY_MS = 60_000;
  */
 @Injectable()
 export class DatabaseOutage implements OnModuleDestroy {
-  private readonly logger = new Logger('delivery');
+  private readonly logger = new Logger('Usher delivery');
   /** Attempts that have ended but could not be recorded yet. */
   private readonly unrecorded = new Set<Claim>();
   private readonly shutdown = new AbortController();

@@ -7,6 +7,7 @@ import { inSpan, orderAttributes } from '../../telemetry/tracing.js';
 import { lineOf, type Outcome, type Verdict } from '../transport/outcome.js';
 import type { Webhook } from '../webhook.entity.js';
 import type { Claim, DeliveryState, FinishedAttempt } from './claim.js';
+import { LogLine } from '../../values/log-line.js';
 
 const OUTCOMES: Verdict['kind'][] = ['delivered', 'refused', 'timed-out', 'unreachable', 'blocked'];
 /** Up to slightly more than the specified timeout of 30 s. */
@@ -19,7 +20,7 @@ const TOP_CLIENTS = 10;
 /** Emits {@link WebhookEnded} to the application's listeners. Deliveries do not wait for them. */
 @Injectable()
 export class WebhookEndedEmitter implements OnApplicationShutdown {
-  private readonly logger = new Logger(WebhookEndedEmitter.name);
+  private readonly logger = new Logger('Usher WebhookEndedEmitter');
   private readonly underWay = new Set<Promise<unknown>>();
 
   constructor(@Inject(UsherEmitter) private readonly emitter: Pick<UsherEmitter, 'hasListeners' | 'emitAndWait'>) {}
@@ -45,7 +46,7 @@ export class WebhookEndedEmitter implements OnApplicationShutdown {
 /** The events of deliveries. Each writes its log line and its metrics and informs the application. */
 @Injectable()
 export class DeliveryEvents {
-  private readonly logger = new Logger('delivery');
+  private readonly logger = new Logger('Usher delivery');
   private readonly attempts: Counter<'outcome'>;
   private readonly durations: Histogram<'outcome'>;
   private readonly finished: Counter<'status'>;
@@ -102,18 +103,20 @@ export class DeliveryEvents {
     { claim: { webhook, attempt }, outcome, endedAt }: FinishedAttempt,
     { status, endedWebhook }: DeliveryState,
   ): void {
-    this.logger.log({
-      webhook: webhook.id,
-      reference: webhook.referenceId,
-      client: webhook.clientId,
-      attempt,
-      outcome: lineOf(outcome),
-      durationMs: Math.round(outcome.durationMs),
-      phase: outcome.phase,
-      address: outcome.address,
-      status,
-      requestId: webhook.requestId,
-    });
+    this.logger.log(
+      new LogLine({
+        webhook: webhook.id,
+        reference: webhook.referenceId,
+        client: webhook.clientId,
+        attempt,
+        outcome: lineOf(outcome),
+        durationMs: Math.round(outcome.durationMs),
+        phase: outcome.phase,
+        address: outcome.address,
+        status,
+        requestId: webhook.requestId,
+      }),
+    );
     const { kind } = outcome;
     this.attempts.inc({ outcome: kind });
     if (kind !== 'delivered') this.failures.count(webhook.clientId);

@@ -27,7 +27,7 @@ const RELEASED_MS = 1_000;
 /** One attempt of one webhook: claim → sign → send → record. */
 @Injectable()
 export class Delivery {
-  private readonly logger = new Logger(Delivery.name);
+  private readonly logger = new Logger('Usher Delivery');
   private readonly claims: Batcher<string, ClaimResult>;
   private readonly records: Batcher<FinishedAttempt, DeliveryState>;
 

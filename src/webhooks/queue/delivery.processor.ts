@@ -26,7 +26,7 @@ const RETRY_PRIORITY = 10;
 /** Maps the result of a delivery to the next step of the BullMQ job. The row decides; BullMQ's own count is only shown. */
 @Injectable()
 export class DeliveryProcessor implements OnApplicationBootstrap {
-  private readonly logger = new Logger(DeliveryProcessor.name);
+  private readonly logger = new Logger('Usher DeliveryProcessor');
 
   private readonly shares: SlotShares;
   private readonly deferrals: DeferralSchedule;

@@ -33,7 +33,7 @@ export type Deliverable = Pick<Webhook, 'id' | 'referenceId' | 'clientId' | 'not
 /** Adds delivery jobs. A lost job only delays its webhook: the retry run finds the row in the database. */
 @Injectable()
 export class DeliveryQueue implements OnApplicationShutdown {
-  private readonly logger = new Logger(DeliveryQueue.name);
+  private readonly logger = new Logger('Usher DeliveryQueue');
   private waiting: { webhook: Deliverable; delayMs: number }[] = [];
   private adding: Promise<void> | null = null;
 

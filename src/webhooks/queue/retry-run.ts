@@ -32,7 +32,7 @@ const CONCURRENCY = 2;
  */
 @Injectable()
 export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  private readonly logger = new Logger(RetryRun.name);
+  private readonly logger = new Logger('Usher RetryRun');
   private readonly runs: RunQueue;
   private readonly shutdown = new AbortController();
 

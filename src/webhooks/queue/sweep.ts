@@ -17,7 +17,7 @@ type Row = Deliverable & { nextAttemptAt: number | null };
 /** Finds pending webhooks without a working job and adds or restarts their jobs. */
 @Injectable()
 export class Sweep {
-  private readonly logger = new Logger(Sweep.name);
+  private readonly logger = new Logger('Usher Sweep');
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,

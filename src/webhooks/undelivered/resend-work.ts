@@ -38,7 +38,7 @@ export type Progress = 'going-on' | 'waiting' | 'finished';
  */
 @Injectable()
 export class ResendWork {
-  private readonly logger = new Logger('webhooks');
+  private readonly logger = new Logger('Usher webhooks');
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,

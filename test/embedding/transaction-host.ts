@@ -1,0 +1,104 @@
+import 'reflect-metadata';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { type INestApplicationContext, Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { DataSource, type DataSourceOptions, type EntityManager } from 'typeorm';
+import {
+  addTransactionalDataSource,
+  deleteDataSourceByName,
+  initializeTransactionalContext,
+  runInTransaction,
+  StorageDriver,
+} from 'typeorm-transactional';
+import { dataSourceOptions } from '../../src/database/data-source-options.js';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/index.js';
+import {
+  type Client,
+  ClientsService,
+  OrdersModule,
+  OrdersService,
+  usherEntities,
+  UsherModule,
+  usherMigrations,
+  WebhookModule,
+  WebhookService,
+} from '../../src/index.js';
+import { loadConfig } from '../../src/server/settings/settings.js';
+import { type Backend, createBackend } from '../support/backend.js';
+import { TestReceiver } from '../support/receiver.js';
+
+const NAME = 'host';
+
+/** An application that keeps its transactions in the context of the caller: by typeorm-transactional, or by a store of its own. */
+export class TransactionHost {
+  private constructor(
+    private readonly backend: Backend,
+    private readonly embedded: EmbeddedPostgres | null,
+    readonly dataSource: DataSource,
+    readonly receiver: TestReceiver,
+    readonly client: Client,
+    private readonly application: INestApplicationContext,
+    private readonly store: AsyncLocalStorage<EntityManager> | null,
+  ) {}
+
+  static async start(kind: 'typeorm-transactional' | 'currentManager'): Promise<TransactionHost> {
+    const [backend, receiver] = [await createBackend(), await TestReceiver.start()];
+    const config = loadConfig(backend.settings);
+    const { database, queue } = config;
+    const embedded = database.kind === 'embedded' ? await openEmbeddedPostgres(database.folder, 'own') : null;
+    const options = await dataSourceOptions(config, embedded, 'migration');
+    const dataSource = new DataSource({
+      ...options,
+      entities: usherEntities,
+      migrations: usherMigrations,
+    } as DataSourceOptions);
+    const store = kind === 'currentManager' ? new AsyncLocalStorage<EntityManager>() : null;
+    if (!store) {
+      initializeTransactionalContext({ storageDriver: StorageDriver.ASYNC_LOCAL_STORAGE });
+      addTransactionalDataSource({ name: NAME, dataSource });
+    }
+    await dataSource.initialize();
+    @Module({
+      imports: [
+        UsherModule.forRoot({
+          environment: 'sandbox',
+          masterKeys: `test:${Buffer.alloc(32, 7).toString('base64')}`,
+          database: { dataSource },
+          queue: { prefix: config.queuePrefix, ...('url' in queue && { url: queue.url.href }) },
+          notifyUrls: { allowPrivate: true },
+          ...(store && { currentManager: () => store.getStore() }),
+        }),
+        OrdersModule,
+        WebhookModule,
+      ],
+    })
+    class HostModule {}
+    const application = await NestFactory.createApplicationContext(HostModule, { logger: false, abortOnError: false });
+    const { client } = await application.get(ClientsService, { strict: false }).create('Partner', receiver.url);
+    return new TransactionHost(backend, embedded, dataSource, receiver, client, application, store);
+  }
+
+  get orders(): OrdersService {
+    return this.application.get(OrdersService, { strict: false });
+  }
+
+  get webhooks(): WebhookService {
+    return this.application.get(WebhookService, { strict: false });
+  }
+
+  /** Runs `work` in a transaction that only the context of the caller knows. */
+  transaction<T>(work: () => Promise<T>): Promise<T> {
+    const { store } = this;
+    if (!store) return runInTransaction(work, { connectionName: NAME });
+    return this.dataSource.transaction((manager) => store.run(manager, work));
+  }
+
+  async stop(): Promise<void> {
+    await this.application.close();
+    this.receiver.close();
+    await this.dataSource.destroy();
+    if (!this.store) deleteDataSourceByName(NAME);
+    await this.embedded?.close();
+    await this.backend.drop();
+  }
+}
