@@ -1,3 +1,7 @@
+import { dirname } from 'node:path';
+import { satisfies } from 'semver';
+import { manifestAbove, OPTIONAL_VERSIONS } from './version.js';
+
 /** A fault that prevents a command from starting. Its message says what to do. */
 export class StartUpError extends Error {}
 
@@ -48,10 +52,12 @@ export function hidePassword(url: string): string {
 }
 
 /**
- * Runs `load`, which imports one or more of the packages that a host installs only if it uses them.
- * @throws StartUpError that names every missing one of them and the command that installs it
+ * Runs `load`, which imports one or more of the packages that a host installs only if it uses them. Their versions are checked
+ * here and not by npm, which would refuse to install Usher for a feature that the host does not use.
+ * @throws StartUpError that names every missing one of them, or one of another version, and the command that installs it
  */
 export async function loadPackages<T>(names: readonly string[], load: () => Promise<T>): Promise<T> {
+  names.filter(isInstalled).forEach(checkVersion);
   try {
     return await load();
   } catch (error) {
@@ -77,6 +83,13 @@ function isInstalled(name: string): boolean {
   } catch (error) {
     return !isMissing(name, error);
   }
+}
+
+function checkVersion(name: string): void {
+  const { version } = manifestAbove(dirname(require.resolve(name)), name);
+  const range = OPTIONAL_VERSIONS[name];
+  if (version === undefined || range === undefined || satisfies(version, range, { includePrerelease: true })) return;
+  throw new StartUpError(`the package ${name} ${version} does not work with Usher; run "npm install ${name}@${range}"`);
 }
 
 function explanation(missing: string[]): string {

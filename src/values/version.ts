@@ -1,14 +1,22 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** The version in Usher's own package.json, which is in one of the folders above this file. */
-export const VERSION = versionAbove(__dirname);
-
-function versionAbove(folder: string): string {
-  const file = join(folder, 'package.json');
-  const { name, version } = existsSync(file)
-    ? (JSON.parse(readFileSync(file, 'utf8')) as { name?: string; version?: string })
-    : {};
-  if (name === 'nest-usher' && version !== undefined) return version;
-  return dirname(folder) === folder ? 'unknown' : versionAbove(dirname(folder));
+interface Manifest {
+  name?: string;
+  version?: string;
+  /** Of Usher's own: which versions of its optional peer dependencies work. */
+  optionalVersions?: Record<string, string>;
 }
+
+/** The package.json of the package `name`, which is in one of the folders above a file of it. */
+export function manifestAbove(folder: string, name: string): Manifest {
+  const file = join(folder, 'package.json');
+  const manifest = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Manifest) : {};
+  if (manifest.name === name || dirname(folder) === folder) return manifest;
+  return manifestAbove(dirname(folder), name);
+}
+
+export const { version: VERSION = 'unknown', optionalVersions: OPTIONAL_VERSIONS = {} } = manifestAbove(
+  __dirname,
+  'nest-usher',
+);

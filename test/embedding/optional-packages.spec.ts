@@ -1,13 +1,17 @@
 import { spawn } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
+import { satisfies } from 'semver';
+import { manifestAbove } from '../../src/values/version.js';
 import { createBackend, type Settings } from '../support/backend.js';
 import { BUILT, type Ended, newFolder, SHORT_LIVED } from '../support/process.js';
 
-const { dependencies, devDependencies, peerDependencies, peerDependenciesMeta } = JSON.parse(
+const { dependencies, devDependencies, peerDependencies, peerDependenciesMeta, optionalVersions } = JSON.parse(
   readFileSync('package.json', 'utf8'),
-) as Record<`${'d' | 'devD' | 'peerD'}ependencies` | 'peerDependenciesMeta', Record<string, unknown>>;
+) as Record<`${'d' | 'devD' | 'peerD'}ependencies` | 'peerDependenciesMeta', Record<string, unknown>> & {
+  optionalVersions: Record<string, string>;
+};
 const OPTIONAL = Object.keys(peerDependenciesMeta);
 /** What npm installs for an optional package alone. */
 const OF_OPTIONAL = ['fastify', '@bull-board/ui', 'pg-pool', '@fastify/formbody', '@fastify/middie', '@fastify/view'];
@@ -124,6 +128,30 @@ describe('usher serve names the command that installs', () => {
     expect(ended.stderr).toMatch("Cannot find package 'fastify'");
     expect(ended.stderr).not.toMatch('npm install');
   });
+});
+
+test('a package of a version that does not work is refused where it is used, and only there', async () => {
+  const folder = installedWithout(['nodemailer']);
+  const installed = join(folder, 'node_modules/nodemailer');
+  mkdirSync(installed);
+  writeFileSync(join(installed, 'package.json'), JSON.stringify({ name: 'nodemailer', version: '8.0.1' }));
+  writeFileSync(join(installed, 'index.js'), '');
+  const backend = await createBackend();
+  const list = ['dist/cli.js', 'client', 'list', '--json'];
+  expect(await run(folder, list, backend.settings)).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
+  const smtp = { SMTP_URL: 'smtp://127.0.0.1:1', SMTP_FROM: 'usher@cinema.example' };
+  const ended = await run(folder, ['dist/cli.js', 'serve'], { ...backend.settings, ...smtp });
+  const range = optionalVersions.nodemailer;
+  const line = `usher: the package nodemailer 8.0.1 does not work with Usher; run "npm install nodemailer@${range}"\n`;
+  expect(ended).toEqual({ code: 1, stdout: '', stderr: line });
+  await backend.drop();
+});
+
+test('npm accepts every version of an optional package, and names those that work', () => {
+  for (const name of OPTIONAL) {
+    expect(peerDependencies[name]).toBe('*');
+    expect(satisfies(manifestAbove(join('node_modules', name), name).version!, optionalVersions[name]!)).toBe(true);
+  }
 });
 
 test('without the viewer, the page at /docs says which command installs it and links the documents', async () => {

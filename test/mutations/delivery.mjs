@@ -81,7 +81,7 @@ export const DELIVERY_MUTATIONS = [
   {
     name: 'a failure of an earlier attempt counts',
     file: 'src/webhooks/deliver/outcome.store.ts',
-    from: "status: 'PENDING', attempts: claim.attempt }",
+    from: "status: 'PENDING', attempts }",
     to: "status: 'PENDING' }",
   },
   {

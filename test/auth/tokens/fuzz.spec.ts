@@ -143,7 +143,7 @@ async function check(one: Mutant): Promise<void> {
 
 /** The error filter's log line for a 5xx. A request line with a status below 500 is expected. */
 const isServerError = ([line, context]: unknown[]): boolean =>
-  context === 'http' && !((line as { status?: number }).status! < 500);
+  context === 'Usher http' && !((line as { status?: number }).status! < 500);
 
 test(`up to ${REQUESTS} mutated requests cause no 5xx and reveal no secret in response or log (TEST_SEED=${SEED})`, async () => {
   const mutants = fc.sample(mutant, { seed: SEED, numRuns: REQUESTS });

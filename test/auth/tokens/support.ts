@@ -82,7 +82,7 @@ export function captureLog(usher: TestUsher): unknown[][] {
 }
 
 export const auditLines = (log: unknown[][]): Record<string, unknown>[] =>
-  log.filter((line) => line.at(-1) === 'audit').map(([fields]) => fields as Record<string, unknown>);
+  log.filter((line) => line.at(-1) === 'Usher audit').map(([fields]) => fields as Record<string, unknown>);
 
 export const dataSource = (usher: TestUsher): DataSource =>
   usher.running.app.get<DataSource>(getDataSourceToken('usher'), { strict: false });
