@@ -65,10 +65,13 @@ export default {
       to: { path: '^packages/', pathNot: '^packages/receiver/dist/index\\.js$' },
     },
     {
-      name: 'values-need-only-node-and-the-receiver-kit',
+      name: 'values-need-only-node-semver-and-the-receiver-kit',
       severity: 'error',
       from: { path: '^src/values/' },
-      to: { pathNot: '^src/values/|^packages/receiver/dist/index\\.js$', dependencyTypesNot: ['core'] },
+      to: {
+        pathNot: '^src/values/|^packages/receiver/dist/index\\.js$|^node_modules/semver/',
+        dependencyTypesNot: ['core'],
+      },
     },
     {
       name: 'transport-needs-only-undici-and-values',

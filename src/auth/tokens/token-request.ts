@@ -9,7 +9,7 @@ export const TOKEN_GRANTS: GrantType[] = ['client_credentials', 'refresh_token',
 export const REFRESH_GRANTS: GrantType[] = ['refresh_token'];
 
 /** The parameters that a grant needs beside grant_type. */
-const NEEDED: Readonly<Partial<Record<string, string[]>>> = Object.fromEntries(
+const NEEDED: ReadonlyMap<string, string[]> = new Map(
   Object.entries(GRANT_REQUESTS).map(([grantType, { shape }]) => [
     grantType,
     Object.entries<z.ZodType>(shape).flatMap(([name, schema]) =>
@@ -25,7 +25,10 @@ const NEEDED: Readonly<Partial<Record<string, string[]>>> = Object.fromEntries(
 export function grantTypeOf(body: Parameters, clientId: string, accepted: GrantType[]): GrantType {
   const given = body.grant_type;
   const likely = accepted.length === 1 && textFault(body, 'grant_type') !== null ? accepted[0] : given;
-  refuse([...credentialFaults(body, clientId), ...textFaults(body, ['grant_type', ...(NEEDED[String(likely)] ?? [])])]);
+  refuse([
+    ...credentialFaults(body, clientId),
+    ...textFaults(body, ['grant_type', ...(NEEDED.get(String(likely)) ?? [])]),
+  ]);
   const grantType = accepted.find((one) => one === given);
   if (grantType) return grantType;
   const wanted = given === 'client_credentials' ? 'POST /auth/token' : accepted.join(' or ');

@@ -26,6 +26,7 @@ describe.each(ENCODINGS)('grant parameters in a %s body', (encoding) => {
     ['/auth/refresh', 'client_credentials'],
     ['/auth/refresh', 'refresh_token '],
     ['/auth/token', 'password'],
+    ['/auth/token', 'constructor'],
     ['/auth/token', 'CLIENT_CREDENTIALS'],
     ['/auth/token', 'client_credentials '],
     ['/auth/refresh', '\0"\\é'],
