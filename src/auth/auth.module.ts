@@ -10,6 +10,7 @@ import { AccessTokens } from './bearer/access-tokens.js';
 import { BearerGuard } from './bearer/bearer.guard.js';
 import { BasicGuard, BasicStrategy, ClientAuthentication } from './client-authentication/client-authentication.js';
 import { FixedCredentials } from './client-authentication/internal.guard.js';
+import { AuthPaths } from './metadata/auth-paths.js';
 import { IssuedTokens } from './tokens/issued-tokens.js';
 import { TokenEvents, TokenService } from './tokens/token.service.js';
 import { TokenController } from './tokens/token.controller.js';
@@ -27,6 +28,7 @@ const SERVICES = [
   TokenStore,
   TokenService,
   IssuedTokens,
+  AuthPaths,
   AuthorizationSite,
   Authorizations,
   AuthorizationEvents,
@@ -46,7 +48,9 @@ export class AuthenticationModule {}
 @Module({ controllers: [TokenController] })
 export class AuthModule {
   /** Without UsherModule the error of the start then says what to import. */
-  constructor(@Inject(USHER_OPTIONS) _: ResolvedOptions) {}
+  constructor(@Inject(USHER_OPTIONS) _: ResolvedOptions, paths: AuthPaths) {
+    paths.module = AuthModule;
+  }
 }
 
 /**

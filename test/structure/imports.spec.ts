@@ -72,7 +72,7 @@ test('each import rule reports a violation', () => {
       'the-receiver-kit-needs-only-node',
       'transport-needs-only-undici-and-values',
       'values-imports-nothing-above-it',
-      'values-need-only-node-and-the-receiver-kit',
+      'values-need-only-node-semver-and-the-receiver-kit',
       'webhooks-imports-nothing-above-it',
     ]),
   );

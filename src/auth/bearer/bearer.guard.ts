@@ -16,6 +16,7 @@ import { UsherRoutes } from '../../http/oauth-route.js';
 import { KNOWN_QUERY, Problem, unauthorized } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Environment } from '../../values/identifier.js';
+import { AuthPaths } from '../metadata/auth-paths.js';
 import { parseToken, wrongEnvironment } from '../tokens/token.js';
 import { AccessTokens, type TokenHolder } from './access-tokens.js';
 
@@ -34,6 +35,7 @@ export class BearerGuard implements CanActivate {
 
   constructor(
     private readonly tokens: AccessTokens,
+    private readonly paths: AuthPaths,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
@@ -41,7 +43,9 @@ export class BearerGuard implements CanActivate {
     const http = context.switchToHttp();
     const request = http.getRequest<BearerRequest>();
     try {
-      const holder = await this.holderOf(bearerToken(request.headers.authorization), request.ip ?? '');
+      const token = bearerToken(request.headers.authorization);
+      if (token === null) throw tokenMissing(request.headers.authorization, this.paths.base);
+      const holder = await this.holderOf(token, request.ip ?? '');
       if (holder.ownerId !== null && !knowsOwners(context)) throw ownerRefused();
       request.user = holder.client;
       request.resourceOwnerId = holder.ownerId;
@@ -61,16 +65,14 @@ export class BearerGuard implements CanActivate {
   }
 }
 
-function bearerToken(header: string | undefined): string {
-  const token = /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i.exec(header ?? '')?.[1];
-  if (token === undefined) throw tokenMissing(header);
-  return token;
-}
+const bearerToken = (header = ''): string | null => /^bearer +([A-Za-z0-9._~+/-]+=*) *$/i.exec(header)?.[1] ?? null;
 
-export const tokenMissing = (header?: string): Problem =>
-  unauthorized(`${lackOf(header)}; ${HOW}`, 'Bearer realm="usher"');
-
-const HOW = 'send Authorization: Bearer <access_token>, with a token from POST /auth/token';
+/** `base`: what stands before `/auth/token`. */
+export const tokenMissing = (header?: string, base = ''): Problem =>
+  unauthorized(
+    `${lackOf(header)}; send Authorization: Bearer <access_token>, with a token from POST ${base}/auth/token`,
+    'Bearer realm="usher"',
+  );
 
 function lackOf(header: string | undefined): string {
   if (header === undefined) return 'the access token is missing';

@@ -5,6 +5,7 @@ import type { HttpRequest, HttpResponse } from '../../http/exchange.js';
 import { badRequest, notFound, type Problem } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { AuthorizationSite } from '../authorize/authorization-site.js';
+import { AuthPaths } from './auth-paths.js';
 import { metadataPath, type ServerMetadata, serverMetadata } from './server-metadata.js';
 import { parseUrl } from '../../values/urls/notify-url.js';
 
@@ -22,23 +23,30 @@ export class AuthMetadataModule implements OnModuleInit {
   constructor(
     private readonly adapterHost: HttpAdapterHost,
     private readonly site: AuthorizationSite,
+    private readonly paths: AuthPaths,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
   onModuleInit(): void {
     // There is none in an application context.
     const { httpAdapter } = this.adapterHost as Partial<HttpAdapterHost>;
-    httpAdapter?.get(metadataPath(this.options.publicUrl), (request: MetadataRequest, response: HttpResponse) => {
-      try {
-        response.send(this.metadata(request));
-      } catch (error) {
-        sendProblem(response, problemOf(error));
-      }
-    });
+    httpAdapter?.get(
+      metadataPath(this.options.publicUrl ?? this.paths.base),
+      (request: MetadataRequest, response: HttpResponse) => {
+        try {
+          response.send(this.metadata(request));
+        } catch (error) {
+          sendProblem(response, problemOf(error));
+        }
+      },
+    );
   }
 
   private metadata(request: MetadataRequest): ServerMetadata {
-    return serverMetadata(this.options.publicUrl ?? this.requestBaseUrl(request), this.site.isAvailable);
+    return serverMetadata(
+      this.options.publicUrl ?? this.requestBaseUrl(request) + this.paths.base,
+      this.site.isAvailable,
+    );
   }
 
   /** Only the sandbox trusts the Host header of the request. */

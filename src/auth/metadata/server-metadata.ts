@@ -1,8 +1,8 @@
 const AUTH_METHODS = ['client_secret_basic'];
 
-/** Where the metadata of a base URL is. Its path goes behind the well-known one (RFC 8414 §3.1). */
-export function metadataPath(publicUrl: string | null): string {
-  const path = publicUrl === null ? '/' : new URL(publicUrl).pathname;
+/** Where the metadata of a base URL, or of its path alone, is. The path goes behind the well-known one (RFC 8414 §3.1). */
+export function metadataPath(base: string): string {
+  const path = new URL(base, 'http://localhost').pathname;
   return `/.well-known/oauth-authorization-server${path === '/' ? '' : path}`;
 }
 

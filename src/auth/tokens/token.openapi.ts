@@ -105,7 +105,7 @@ export const TOKEN_OPERATIONS: Operation[] = [
 export const metadataOperation = (publicUrl: string | null): Operation => ({
   id: 'getServerMetadata',
   method: 'get',
-  path: metadataPath(publicUrl),
+  path: metadataPath(publicUrl ?? ''),
   ...(publicUrl !== null && { server: new URL(publicUrl).origin }),
   tag,
   summary: 'Get the authorization server metadata',
