@@ -45,8 +45,9 @@ export interface UsherOptions {
         join?: boolean;
       };
   /**
-   * The manager of the transaction in which the caller runs, for `create()`, `complete()` and `notify()` without a manager: with
-   * nestjs-cls `() => host.tx`. One without an open transaction is ignored. Default: `dataSource.manager`, which typeorm-transactional sets.
+   * The manager of the transaction in which the caller runs, for `create()`, `complete()` and `notify()` without a manager; with
+   * nestjs-cls `() => txHost.tx`. One without an open transaction is ignored. It needs `database.dataSource`. Default:
+   * `dataSource.manager`, which typeorm-transactional sets.
    */
   currentManager?: () => EntityManager | undefined;
   /** Where BullMQ keeps its jobs. */

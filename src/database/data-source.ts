@@ -31,10 +31,10 @@ export async function checkWritable(dataSource: DataSource, entity: EntityTarget
 
 /**
  * An application's data source as Usher uses it. Its reads go to the primary: a replica lags, so a token would be unknown just
- * after it was issued. Its manager is no caller's: in a method with `@Transactional()`, typeorm-transactional puts the
- * transaction into `dataSource.manager`, and what several requests share must not run in that of one.
+ * after it was issued. Its manager is never that of a caller: in a method with `@Transactional()`, typeorm-transactional puts the
+ * transaction into `dataSource.manager`, and what several requests share must not run in the transaction of one.
  */
-export function viewOf(dataSource: DataSource): DataSource {
+export function usherView(dataSource: DataSource): DataSource {
   const view = Object.create(dataSource, { defaultReplicationModeForReads: { value: () => 'master' } }) as DataSource;
   return Object.defineProperty(view, 'manager', { value: view.createEntityManager() });
 }

@@ -4,7 +4,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { AfterCommit, findManagersBy } from './sql.js';
 import { openDataSource } from './data-source-options.js';
-import { USHER_DATA_SOURCE, viewOf } from './data-source.js';
+import { USHER_DATA_SOURCE, usherView } from './data-source.js';
 import { DatabaseClock } from './database-clock.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/index.js';
 import { migrateOrRefuse } from './migrator.js';
@@ -19,22 +19,22 @@ function openEmbedded({ database }: ResolvedOptions): Promise<EmbeddedPostgres> 
   return openEmbeddedPostgres(database.folder, database.join ? 'join' : 'own', (message) => logger.log(message));
 }
 
-function ofHost(
+/** Usher's view of the application's data source, which must have Usher's entities. */
+function hostView(
   dataSource: DataSource,
   { currentManager }: ResolvedOptions,
   entities: EntityTarget<object>[],
 ): DataSource {
-  if (entities.every((entity) => dataSource.hasMetadata(entity))) {
-    const view = viewOf(dataSource);
-    // Inside `@Transactional()` of typeorm-transactional this is the manager of the transaction.
-    findManagersBy(view, currentManager ?? (() => dataSource.manager));
-    return view;
-  }
-  throw new StartUpError(
-    dataSource.isInitialized
-      ? "the DataSource does not have Usher's entities; add usherEntities to its entities"
-      : 'the DataSource is not initialized; pass one that is',
-  );
+  if (!entities.every((entity) => dataSource.hasMetadata(entity)))
+    throw new StartUpError(
+      dataSource.isInitialized
+        ? "the DataSource does not have Usher's entities; add usherEntities to its entities"
+        : 'the DataSource is not initialized; pass one that is',
+    );
+  const view = usherView(dataSource);
+  // Inside `@Transactional()` of typeorm-transactional this is the manager of the transaction.
+  findManagersBy(view, currentManager ?? (() => dataSource.manager));
+  return view;
 }
 
 /** Whoever injects the data source gets it migrated. A start that fails leaves nothing open. */
@@ -48,7 +48,7 @@ async function openMigrated(
   try {
     dataSource =
       database.kind === 'host'
-        ? ofHost(database.dataSource, options, entities)
+        ? hostView(database.dataSource, options, entities)
         : await openDataSource(options, embedded, 'service', entities);
     await migrateOrRefuse(dataSource, database);
     return dataSource;

@@ -69,7 +69,10 @@ export async function allEnded<T>(promises: Promise<T>[]): Promise<T[]> {
   return Promise.all(promises);
 }
 
-/** The caller's transaction to join; without a manager, that of typeorm-transactional or of the option `currentManager`. */
+/**
+ * The caller's transaction to join. Without a manager it is the one of typeorm-transactional or of the option `currentManager`;
+ * where there is none, Usher uses a transaction of its own.
+ */
 export interface TransactionOptions {
   /** The entity manager of an open transaction on the same data source. */
   manager?: EntityManager | undefined;

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Span } from '@opentelemetry/api';
-import { type DataSource, type EntityManager } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import type { Client } from '../clients/client.entity.js';
 import { ClientsService } from '../clients/clients.service.js';
 import { Batcher } from '../database/statements/batcher.js';
@@ -66,8 +66,8 @@ export class OrdersService {
   }
 
   /**
-   * Creates a PENDING order from `input`. 400 for an invalid field, 422 without a Notify URL. With an
-   * idempotency key, an equal request gets the order of the first one and a different request gets 422.
+   * Creates a PENDING order from `input`. 400 for an invalid field, 422 without a Notify URL. With an idempotency key, an equal
+   * request gets the order of the first one and a different request gets 422.
    */
   async create(
     client: Client,
@@ -108,8 +108,8 @@ export class OrdersService {
   }
 
   /**
-   * Completes an order with `input`, and emits `OrderCompleted` in the same transaction.
-   * Repeated with equal values: the same answer and no second event. With other values: 409.
+   * Completes an order with `input`, and emits `OrderCompleted` in the same transaction. Repeated with equal values: the same
+   * answer and no second event. With other values: 409.
    */
   async complete(
     key: string,

@@ -11,6 +11,7 @@ import { type RunJob, RunQueue } from '../queue/run-queue.js';
 import { Workers } from '../queue/workers.js';
 import { Purge } from './purge.js';
 import { errorLogOf, PRODUCER } from '../queue/queue.module.js';
+import { LogLine } from '../values/log-line.js';
 
 export const PURGE_QUEUE = 'usher-purge';
 
@@ -43,7 +44,8 @@ export class PurgeSchedule implements OnApplicationBootstrap, BeforeApplicationS
   }
 
   async process(): Promise<void> {
-    this.logger.log({ purged: 'expired rows', ...(await this.purge.run({ signal: this.shutdown.signal })) });
+    const purged = await this.purge.run({ signal: this.shutdown.signal });
+    this.logger.log(new LogLine({ purged: 'expired rows', ...purged }));
   }
 }
 

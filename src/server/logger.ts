@@ -115,9 +115,8 @@ export class NestLogger implements LoggerService {
 
   private at(level: 'info' | 'error' | 'warn' | 'debug' | 'trace' | 'fatal') {
     return (message: unknown, ...rest: unknown[]): void => {
-      // An application's log has other lines beside those of Usher; here they all are.
-      const context = (rest.at(-1) as string | undefined)?.replace(/^Usher /, '');
-      const shown = isNestNoise(level, String(context)) ? 'debug' : level;
+      const context = ownContext(rest.at(-1));
+      const shown = NEST_NOISE[level]?.has(context) ? 'debug' : level;
       if (message instanceof Error) this.logger[shown](message.stack ?? message.message);
       else if (typeof message === 'object' && message !== null)
         (context === AUDIT_CONTEXT ? this.audit : this.logger)[shown]({ context, ...message });
@@ -126,10 +125,15 @@ export class NestLogger implements LoggerService {
   }
 }
 
-/** Lines for the debug level: Nest logs every module and route at start, and errors that it also throws. */
-function isNestNoise(level: string, context: string): boolean {
-  if (level === 'info') return NEST_CONTEXTS.has(context);
-  return level === 'error' && ['ExceptionHandler', 'NestApplication'].includes(context);
-}
+/** Without the prefix that distinguishes Usher's lines in the log of an application. */
+const ownContext = (context: unknown): unknown =>
+  typeof context === 'string' ? context.replace(/^Usher /, '') : context;
 
-const NEST_CONTEXTS = new Set(['NestFactory', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer', 'NestApplication']);
+/**
+ * By level: the contexts whose lines are for the debug level. Nest logs every module and route at the start, and errors that it
+ * also throws.
+ */
+const NEST_NOISE: Partial<Record<string, ReadonlySet<unknown>>> = {
+  info: new Set(['NestFactory', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer', 'NestApplication']),
+  error: new Set(['ExceptionHandler', 'NestApplication']),
+};

@@ -31,8 +31,7 @@ export function observeRequests(server: FastifyInstance, registry: Registry): vo
     const durationMs = Math.round(elapsedTime * 10) / 10;
     // The route's pattern, but not the URL, headers or body, because they may contain secrets.
     const line = { method, route, status: statusCode, durationMs, client: user?.id ?? null, requestId: id };
-    if (isPolled(route)) logger.debug(line);
-    else logger.log(line);
+    logger[isPolled(route) ? 'debug' : 'log'](line);
     const status = `${Math.floor(statusCode / 100)}xx`;
     durations.observe({ method, route: route ?? NO_ROUTE, status }, elapsedTime / 1_000);
     done();

@@ -8,12 +8,12 @@ interface Manifest {
   optionalVersions?: Record<string, string>;
 }
 
-/** The package.json of the package `name`, which is in one of the folders above a file of it. */
+/** The package.json of the package `name`, which is in this folder or above it. Empty if there is none. */
 export function manifestAbove(folder: string, name: string): Manifest {
   const file = join(folder, 'package.json');
   const manifest = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Manifest) : {};
-  if (manifest.name === name || dirname(folder) === folder) return manifest;
-  return manifestAbove(dirname(folder), name);
+  if (manifest.name === name) return manifest;
+  return dirname(folder) === folder ? {} : manifestAbove(dirname(folder), name);
 }
 
 export const { version: VERSION = 'unknown', optionalVersions: OPTIONAL_VERSIONS = {} } = manifestAbove(

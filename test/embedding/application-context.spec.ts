@@ -6,8 +6,8 @@ import { expect, test } from '@jest/globals';
 import * as usher from '../../src/index.js';
 import { createBackend } from '../support/backend.js';
 import { TestReceiver } from '../support/receiver.js';
-import { loadConfig } from '../../src/server/settings/settings.js';
 import { COMPLETION, NEW_ORDER } from '../support/usher.js';
+import { optionsOn } from './host-parts.js';
 
 /** Nest's own logger, whose lines are kept. */
 class KeptLines extends ConsoleLogger {
@@ -20,8 +20,6 @@ class KeptLines extends ConsoleLogger {
 
 test('every module starts without HTTP, and logs one-line sentences under contexts of its own', async () => {
   const [backend, receiver] = [await createBackend(), await TestReceiver.start()];
-  const { database, queue, queuePrefix } = loadConfig(backend.settings);
-  const url = database.kind === 'embedded' ? `embedded:${database.folder}` : 'url' in database && database.url.href;
   const { UsherModule, SandboxWorkerModule, SandboxRoutesModule, ClientsModule, AccountModule } = usher;
   const routes = [
     usher.AuthModule,
@@ -32,13 +30,7 @@ test('every module starts without HTTP, and logs one-line sentences under contex
   const more = [usher.OrdersModule, usher.OrderRoutesModule, usher.WebhookModule, usher.WebhookRoutesModule];
   @Module({
     imports: [
-      UsherModule.forRoot({
-        environment: 'sandbox',
-        masterKeys: `test:${Buffer.alloc(32, 7).toString('base64')}`,
-        database: { url: String(url) },
-        queue: { prefix: queuePrefix, ...('url' in queue && { url: queue.url.href }) },
-        notifyUrls: { allowPrivate: true },
-      }),
+      UsherModule.forRoot(optionsOn(backend)),
       ...routes,
       ...more,
       ...[ClientsModule, AccountModule, usher.ClientRoutesModule, usher.CertificationRoutesModule],

@@ -11,7 +11,22 @@ import {
 } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { map, type Observable } from 'rxjs';
-import { USHER_ROUTE } from '../../src/index.js';
+import { USHER_ROUTE, type UsherOptions } from '../../src/index.js';
+import { loadConfig } from '../../src/server/settings/settings.js';
+import type { Backend } from '../support/backend.js';
+
+/** The options of an application whose database is opened by Usher. */
+export function optionsOn({ settings }: Backend): UsherOptions {
+  const { database, queue, queuePrefix } = loadConfig(settings);
+  const url = database.kind === 'embedded' ? `embedded:${database.folder}` : 'url' in database && database.url.href;
+  return {
+    environment: 'sandbox',
+    masterKeys: `test:${Buffer.alloc(32, 7).toString('base64')}`,
+    database: { url: String(url) },
+    queue: { prefix: queuePrefix, ...('url' in queue && { url: queue.url.href }) },
+    notifyUrls: { allowPrivate: true },
+  };
+}
 
 /** A guard of the application's own, for all routes except Usher's. */
 @Injectable()

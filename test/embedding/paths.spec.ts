@@ -12,8 +12,8 @@ import {
   UsherModule,
   WebhookModule,
 } from '../../src/index.js';
-import { loadConfig } from '../../src/server/settings/settings.js';
 import { type Backend, createBackend } from '../support/backend.js';
+import { optionsOn } from './host-parts.js';
 
 let backend: Backend;
 let application: INestApplication;
@@ -23,16 +23,9 @@ afterAll(() => backend.drop());
 
 /** An application without a public URL. */
 function moduleWith(imports: NonNullable<ModuleMetadata['imports']>): new () => object {
-  const { database, queue, queuePrefix } = loadConfig(backend.settings);
-  const url = database.kind === 'embedded' ? `embedded:${database.folder}` : 'url' in database && database.url.href;
   @Module({
     imports: [
-      UsherModule.forRoot({
-        environment: 'sandbox',
-        masterKeys: `test:${Buffer.alloc(32, 7).toString('base64')}`,
-        database: { url: String(url) },
-        queue: { prefix: queuePrefix, ...('url' in queue && { url: queue.url.href }) },
-      }),
+      UsherModule.forRoot(optionsOn(backend)),
       ...[AuthModule, AuthMetadataModule, OrdersModule, OrderRoutesModule, WebhookModule, ...imports],
     ],
   })

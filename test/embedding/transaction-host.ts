@@ -17,6 +17,7 @@ import {
   ClientsService,
   OrdersModule,
   OrdersService,
+  TokenService,
   usherEntities,
   UsherModule,
   usherMigrations,
@@ -86,11 +87,19 @@ export class TransactionHost {
     return this.application.get(WebhookService, { strict: false });
   }
 
-  /** Runs `work` in a transaction that only the context of the caller knows. */
-  transaction<T>(work: () => Promise<T>): Promise<T> {
-    const { store } = this;
-    if (!store) return runInTransaction(work, { connectionName: NAME });
-    return this.dataSource.transaction((manager) => store.run(manager, work));
+  get clients(): ClientsService {
+    return this.application.get(ClientsService, { strict: false });
+  }
+
+  get tokens(): TokenService {
+    return this.application.get(TokenService, { strict: false });
+  }
+
+  /** Runs `work` in a transaction that the context of the caller knows. */
+  transaction<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
+    const { store, dataSource } = this;
+    if (!store) return runInTransaction(() => work(dataSource.manager), { connectionName: NAME });
+    return dataSource.transaction((manager) => store.run(manager, () => work(manager)));
   }
 
   async stop(): Promise<void> {

@@ -25,10 +25,8 @@ const NEEDED: ReadonlyMap<string, string[]> = new Map(
 export function grantTypeOf(body: Parameters, clientId: string, accepted: GrantType[]): GrantType {
   const given = body.grant_type;
   const likely = accepted.length === 1 && textFault(body, 'grant_type') !== null ? accepted[0] : given;
-  refuse([
-    ...credentialFaults(body, clientId),
-    ...textFaults(body, ['grant_type', ...(NEEDED.get(String(likely)) ?? [])]),
-  ]);
+  const needed = NEEDED.get(String(likely)) ?? [];
+  refuse([...credentialFaults(body, clientId), ...textFaults(body, ['grant_type', ...needed])]);
   const grantType = accepted.find((one) => one === given);
   if (grantType) return grantType;
   const wanted = given === 'client_credentials' ? 'POST /auth/token' : accepted.join(' or ');

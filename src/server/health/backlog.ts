@@ -80,7 +80,7 @@ async function depthOf(queue: Queue): Promise<QueueDepth> {
 
 /** BullMQ keeps these limits in the queue, so any program with its address can set them. */
 async function limitOf(queue: Queue): Promise<string | null> {
-  // BullMQ 5.40 has no such limit of the rate.
+  // The queue of BullMQ 5.40 has no rate limit.
   const { getGlobalRateLimit = () => null } = queue as Partial<Queue>;
   const [concurrency, rate] = await Promise.all([queue.getGlobalConcurrency(), getGlobalRateLimit.call(queue)]);
   const limits = [

@@ -23,6 +23,7 @@ import {
 } from './contact-outbox.js';
 import { time } from '../webhook-view.js';
 import type { FailingHost } from './failing-host.entity.js';
+import { LogLine } from '../../values/log-line.js';
 
 /** Injects the {@link ContactMessenger}; null where nobody can be told. */
 export const CONTACT_MESSENGER = Symbol('ContactMessenger');
@@ -108,7 +109,9 @@ export class ContactMessages implements BeforeApplicationShutdown {
     this.results.inc({ result: 'sent' });
     await recordSent(this.dataSource, turn);
     const states = hosts.map(({ host, recoveredAt }) => `${host} ${recoveredAt === null ? 'fails' : 'has recovered'}`);
-    this.logger.log({ event: 'contact.told', client: client.id, message: message.id, hosts: states.join(', ') });
+    this.logger.log(
+      new LogLine({ event: 'contact.told', client: client.id, message: message.id, hosts: states.join(', ') }),
+    );
     return true;
   }
 }

@@ -13,7 +13,7 @@ import { addOutcomes, endOf, outcomeOf } from '../figures/add-outcomes.js';
 import { failureOf } from '../transport/outcome.js';
 import { Webhook, WebhookAttempt, type WebhookStatus } from '../webhook.entity.js';
 import type { Claim, DeliveryState, FinishedAttempt } from './claim.js';
-import { idOf, outcomesSince, readEarlier, rowsOf, statesOf } from './repeated-outcomes.js';
+import { outcomesSince, readEarlier, rowsOf, statesOf } from './repeated-outcomes.js';
 
 /** Rolls a recording back that did not change the row of every attempt. */
 class NotAllChanged extends Error {}
@@ -129,6 +129,7 @@ export class OutcomeStore {
     statusOf: (one: FinishedAttempt) => WebhookStatus | undefined,
   ): Promise<void> {
     const telling = finished.filter((one) => !isDelivered(one) || one.claim.hasFailingHost);
+    if (telling.length === 0) return;
     await noteAttempts(
       manager,
       telling.map((one) => this.hostAttempt(one, statusOf(one))),
@@ -149,6 +150,8 @@ function nullIfNotAllChanged(error: unknown): null {
   if (error instanceof NotAllChanged) return null;
   throw error;
 }
+
+const idOf = ({ claim }: FinishedAttempt): string => claim.webhook.id;
 
 const isDelivered = ({ outcome }: FinishedAttempt): boolean => outcome.kind === 'delivered';
 

@@ -16,7 +16,7 @@ export interface EarlierRecords {
 /** Locks the webhooks that have not ended, in key order, so that only this transaction ends them. */
 export async function readEarlier(manager: EntityManager, finished: FinishedAttempt[]): Promise<EarlierRecords> {
   const { byIndex, isOneOf } = dialectOf(manager);
-  const ids = finished.map(idOf);
+  const ids = finished.map(({ claim }) => claim.webhook.id);
   const pending = await runSql(
     manager,
     (parameter) => `
@@ -54,7 +54,7 @@ export function outcomesSince(
 export async function rowsOf(manager: EntityManager, finished: FinishedAttempt[]): Promise<Map<string, Webhook>> {
   const rows = await manager.find(Webhook, {
     select: { id: true, status: true, nextAttemptAt: true, finishedAt: true },
-    where: { id: In(finished.map(idOf)) },
+    where: { id: In(finished.map(({ claim }) => claim.webhook.id)) },
   });
   return new Map(rows.map((row) => [row.id, row]));
 }
@@ -63,7 +63,7 @@ export function statesOf(rows: Map<string, Webhook>, finished: FinishedAttempt[]
   const endTimes = new Set<number | null>(finished.map(({ endedAt }) => endedAt));
   const reported = new Set<string>();
   return finished.map((one) => {
-    const row = rows.get(idOf(one));
+    const row = rows.get(one.claim.webhook.id);
     if (!row) return { status: 'FAILED', nextAttemptAt: null, endedWebhook: false };
     // Two attempts of one webhook may be recorded together; only one of them is reported as the one that ended it.
     const endedWebhook = endTimes.has(row.finishedAt) && !reported.has(row.id);
@@ -71,5 +71,3 @@ export function statesOf(rows: Map<string, Webhook>, finished: FinishedAttempt[]
     return { status: row.status, nextAttemptAt: row.nextAttemptAt, endedWebhook };
   });
 }
-
-export const idOf = ({ claim }: FinishedAttempt): string => claim.webhook.id;

@@ -23,6 +23,7 @@ import { liveKeyOf, Webhook } from '../webhook.entity.js';
 import { countPending } from '../webhook-queries.js';
 import { webhookIds } from './webhook-ids.js';
 import { WebhookResend } from './webhook-resend.entity.js';
+import { LogLine } from '../../values/log-line.js';
 
 /** Webhooks that one transaction resends. Few, because the others of their references wait for it. */
 const BATCH = 50;
@@ -133,7 +134,7 @@ export class ResendWork {
 
   private async finish(manager: EntityManager, { id, clientId, selected, resent, refused }: WebhookResend) {
     await manager.update(WebhookResend, { id }, { finishedAt: await databaseNow(manager) });
-    this.logger.log({ event: 'resend.finished', resend: id, client: clientId, selected, resent, refused });
+    this.logger.log(new LogLine({ event: 'resend.finished', resend: id, client: clientId, selected, resent, refused }));
   }
 }
 
