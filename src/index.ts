@@ -27,6 +27,7 @@ export { OAuthError, type OAuthErrorCode } from './http/oauth-error.js';
 export { type Parameters as OAuthParameters, USHER_ROUTE } from './http/oauth-route.js';
 export { type FieldError, Problem } from './http/problem.js';
 export { Member } from './members/member.entity.js';
+export { usherQueueMigration } from './queue/queue-migration.js';
 export { MemberRoutesModule } from './members/members.module.js';
 export { MembersService } from './members/members.service.js';
 export type { Completion, NewOrder, OrderView } from './orders/movie-order.js';

@@ -10,14 +10,21 @@ import { fields, isoTime, type Output, snakeCase, table, withProgress } from './
 import type { Services } from './services.js';
 
 export function addMigrate(program: Command): void {
-  command(program, 'migrate', 'run missing migrations of the database, and of a queue on Postgres', migrateNow).option(
-    '--status',
-    'only show which migrations are done; exit code 1 if one is missing',
-  );
+  command(program, 'migrate', 'run missing migrations of the database, and of a queue on Postgres', migrateNow)
+    .option('--status', 'only show which migrations are done; exit code 1 if one is missing')
+    .addOption(
+      new Option('--sql', 'only print the SQL of the missing migrations, to run it with another tool').conflicts(
+        'status',
+      ),
+    );
 }
 
-async function migrateNow({ status }: { status?: true }): Promise<Output> {
-  const { migrate, migrationStatus } = await import('../server/migrate.js');
+async function migrateNow({ status, sql }: { status?: true; sql?: true }): Promise<Output> {
+  const { migrate, migrationSql, migrationStatus } = await import('../server/migrate.js');
+  if (sql) {
+    const json = await migrationSql(loadConfig());
+    return { json, text: json.length > 0 ? `${json.join(';\n')};` : `-- ${UP_TO_DATE}` };
+  }
   if (!status) {
     const json = await migrate(loadConfig(), reportWaiting);
     return { json, text: summaryOf(json) };
@@ -27,13 +34,15 @@ async function migrateNow({ status }: { status?: true }): Promise<Output> {
   return { json, text: statusText(json) };
 }
 
+const UP_TO_DATE = 'No migrations to run; the database is up to date.';
+
 function reportWaiting(): void {
   process.stderr.write('usher: another process is migrating this database; waiting for it\n');
 }
 
 function summaryOf({ migrations, queue }: Migrated): string {
   const done = [...migrations, ...(queue ? ['tables of the queue'] : [])];
-  return done.length > 0 ? `Done: ${done.join(', ')}` : 'No migrations to run; the database is up to date.';
+  return done.length > 0 ? `Done: ${done.join(', ')}` : UP_TO_DATE;
 }
 
 const isComplete = ({ migrations, isQueueDone }: MigrationStatus): boolean =>

@@ -7,7 +7,7 @@ import { loadPackage, StartUpError, unreachable } from '../values/start-up-error
 import type { RetryPolicy } from '../values/retry-schedule.js';
 import { isPostgres, loadPg } from './data-source.js';
 import type { EmbeddedPostgres } from './embedded/index.js';
-import { usherMigrations } from './migrator.js';
+import { MIGRATION_TABLE, usherMigrations } from './migrator.js';
 import { isDatabaseDown, isolateSessions, PoolSockets } from './sql.js';
 import { prepareStatements } from './statements/statement.js';
 
@@ -15,7 +15,7 @@ const CONNECT_TIMEOUT_MS = 5_000;
 
 const COMMON = {
   migrations: usherMigrations,
-  migrationsTableName: 'usher_migration',
+  migrationsTableName: MIGRATION_TABLE,
   migrationsTransactionMode: 'each' as const,
   logging: false,
 } satisfies Partial<DataSourceOptions>;

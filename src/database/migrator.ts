@@ -1,12 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { type DataSource, MigrationExecutor, type QueryRunner } from 'typeorm';
+import { type ColumnType, type DataSource, MigrationExecutor, type QueryRunner, Table } from 'typeorm';
 import type { DatabaseLocation } from '../usher.options.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { dialectOf } from './data-source.js';
 import { Initial1767225600000 } from './migrations/1767225600000-initial.js';
 
 const logger = new Logger('Usher database');
+
+/** Records the migrations of a database that Usher opens itself. */
+export const MIGRATION_TABLE = 'usher_migration';
 
 /** Usher's migrations, for the `migrations` of an application's own `DataSource`. None of them sets `transaction`. */
 export const usherMigrations = [Initial1767225600000];
@@ -46,6 +49,44 @@ export async function migrateOrRefuse(dataSource: DataSource, { kind }: Database
       ? 'add usherMigrations to the migrations of your DataSource and run them'
       : 'run "usher migrate" first';
   throw new StartUpError(`${pending.length} database migration(s) are missing (${pending.join(', ')}); ${remedy}`);
+}
+
+/**
+ * The SQL of the pending migrations, with the rows that record them, for an application that migrates with another tool. It reads
+ * which tables the database has, and writes nothing.
+ */
+export async function pendingSql(dataSource: DataSource): Promise<string[]> {
+  const pending = await pendingMigrations(dataSource);
+  const migrations = usherMigrations.filter(({ name }) => pending.includes(name));
+  const runner = dataSource.createQueryRunner('master');
+  try {
+    runner.enableSqlMemory();
+    if (migrations.length > 0) await runner.createTable(migrationTable(dataSource), true);
+    for (const Migration of migrations) await new Migration().up(runner);
+    const { escape } = dataSource.driver;
+    const insert = `INSERT INTO ${escape(MIGRATION_TABLE)} (${escape('timestamp')}, ${escape('name')}) VALUES`;
+    const rows = migrations.map(({ name }) => `${insert} (${name.slice(-TIMESTAMP_LENGTH)}, '${name}')`);
+    return [...runner.getMemorySql().upQueries.map(({ query }) => query), ...rows];
+  } finally {
+    await runner.release();
+  }
+}
+
+const TIMESTAMP_LENGTH = 13;
+
+/** As TypeORM creates it. */
+function migrationTable({ driver }: DataSource): Table {
+  const { migrationId, migrationTimestamp, migrationName } = driver.mappedDataTypes;
+  const column = (name: string, type: ColumnType) => ({ name, type: driver.normalizeType({ type }) });
+  const id = { isGenerated: true, generationStrategy: 'increment', isPrimary: true } as const;
+  return new Table({
+    name: MIGRATION_TABLE,
+    columns: [
+      { ...column('id', migrationId), ...id },
+      column('timestamp', migrationTimestamp),
+      column('name', migrationName),
+    ],
+  });
 }
 
 const LOCK_POLL_MS = 500;

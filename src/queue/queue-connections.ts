@@ -7,6 +7,7 @@ import type { EmbeddedPostgres } from '../database/embedded/index.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { NoAnswer, StartUpError, unreachable } from '../values/start-up-error.js';
 import { asRefused, createLimitTable, hasLimitTable, postgresSchema, renewedPool } from './postgres-pool.js';
+import { checkKeepsJobsOnPostgres, queueMigrationName, queueSql } from './queue-migration.js';
 import { checkRedis, connectRedis, FAIL_FAST, type RedisServer, WAIT_FOR_RECONNECT } from './redis-connection.js';
 import { queueWarnings } from './repeated-warnings.js';
 
@@ -45,8 +46,8 @@ export async function openQueueConnections(
   const isOwn = config.database.kind === 'embedded' && queue.kind === 'database';
   try {
     await withClient(pools.worker, config, async (client) => {
-      const schema = postgresSchema(config.queuePrefix);
-      await (isOwn ? bullmq.runMigrations(client, schema) : bullmq.assertSchemaCompatibility(client, schema));
+      if (isOwn) await bullmq.runMigrations(client, postgresSchema(config.queuePrefix));
+      else if (await lacksTables(client, config)) throw missingTables(config);
     });
   } catch (error) {
     await pools.close();
@@ -105,6 +106,18 @@ export function migrateQueue(config: ResolvedOptions, embedded: EmbeddedPostgres
   });
 }
 
+/** The SQL of what {@link migrateQueue} would do. */
+export async function pendingQueueSql(config: ResolvedOptions, embedded: EmbeddedPostgres | null): Promise<string[]> {
+  let statements: string[] = [];
+  await withPostgres(config, embedded, async (client) => {
+    const isMissing = await lacksTables(client, config);
+    const schema = postgresSchema(config.queuePrefix);
+    if (isMissing) statements = await queueSql(await tableVersion(client, schema), schema);
+    return isMissing;
+  });
+  return statements;
+}
+
 /** Whether {@link migrateQueue} has something to do. */
 export const isQueueMissing = (config: ResolvedOptions, embedded: EmbeddedPostgres | null): Promise<boolean> =>
   withPostgres(config, embedded, (client) => lacksTables(client, config));
@@ -122,13 +135,18 @@ async function withPostgres(
 
 async function lacksTables(client: PoolClient, config: ResolvedOptions): Promise<boolean> {
   const schema = postgresSchema(config.queuePrefix);
+  if ((await tableVersion(client, schema)) < bullmq.LATEST_SCHEMA_VERSION) return true;
+  return needsLimitTable(config) && !(await hasLimitTable(client, schema));
+}
+
+/** The version of BullMQ's tables; 0 where there are none. */
+async function tableVersion(client: PoolClient, schema: string): Promise<number> {
   try {
-    if ((await bullmq.assertSchemaCompatibility(client, schema)) < bullmq.LATEST_SCHEMA_VERSION) return true;
+    return await bullmq.assertSchemaCompatibility(client, schema);
   } catch (error) {
-    if (error instanceof bullmq.SchemaMigrationRequiredError) return true;
+    if (error instanceof bullmq.SchemaMigrationRequiredError) return 0;
     throw error;
   }
-  return needsLimitTable(config) && !(await hasLimitTable(client, schema));
 }
 
 /** Beside an embedded queue the limits count in memory. */
@@ -152,10 +170,7 @@ function addressOf({ options }: DataSource): PoolConfig {
 
 /** BullMQ 5 has no queue on Postgres, so what needs it is loaded only here. */
 async function selectPostgres({ names }: ResolvedOptions): Promise<void> {
-  if (!('PostgresConnection' in bullmq))
-    throw new StartUpError(
-      `${names.queueUrl}: the installed BullMQ keeps no jobs on Postgres; set the address of a Redis, or run "npm install bullmq@6"`,
-    );
+  checkKeepsJobsOnPostgres(names.queueUrl);
   const { selectBackendByConnection } = await import('./postgres-backend.js');
   selectBackendByConnection();
 }
@@ -179,16 +194,19 @@ async function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | n
   };
 }
 
-const remedyOf = ({ database }: ResolvedOptions): string =>
-  database.kind === 'host'
-    ? 'call migrateUsherQueue() with the options of UsherModule first'
-    : 'run "usher migrate" first';
+/** Also after an update of BullMQ that needs newer tables. */
+function missingTables({ database, queuePrefix }: ResolvedOptions): StartUpError {
+  const remedy =
+    database.kind === 'host'
+      ? `run the migration ${queueMigrationName(queuePrefix)} of usherQueueMigration({ prefix: '${queuePrefix}' }), or call migrateUsherQueue() with the options of UsherModule`
+      : 'run "usher migrate" first';
+  return new StartUpError(`the queue lacks tables that BullMQ needs, or has old ones; ${remedy}`);
+}
 
 /** Says what to do. Without an address of its own the queue is in the database. */
 function explained(error: unknown, config: ResolvedOptions): unknown {
   const { queue, database, names } = config;
-  if (error instanceof bullmq.SchemaMigrationRequiredError)
-    return new StartUpError(`the queue has no tables yet, or old ones; ${remedyOf(config)}`);
+  if (error instanceof StartUpError) return error;
   if ('url' in queue) return unreachable(names.queueUrl, queue.url, error);
   return database.kind === 'postgres' ? unreachable(names.databaseUrl, database.url, error) : error;
 }

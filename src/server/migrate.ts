@@ -1,9 +1,9 @@
 import type { DataSource } from 'typeorm';
 import { openDataSource } from '../database/data-source-options.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../database/embedded/index.js';
-import { pendingMigrations, runMigrations, usherMigrations } from '../database/migrator.js';
+import { pendingMigrations, pendingSql, runMigrations, usherMigrations } from '../database/migrator.js';
 import { isDatabaseDown } from '../database/sql.js';
-import { isQueueMissing, migrateQueue } from '../queue/queue-connections.js';
+import { isQueueMissing, migrateQueue, pendingQueueSql } from '../queue/queue-connections.js';
 import { StartUpError } from '../values/start-up-error.js';
 import type { Config } from './settings/settings.js';
 
@@ -39,6 +39,13 @@ export function migrationStatus(config: Config): Promise<MigrationStatus> {
     return { migrations, isQueueDone: hasTables ? !(await isQueueMissing(config, embedded)) : null };
   });
 }
+
+/** The SQL of what {@link migrate} would do, statement by statement. It changes nothing. */
+export const migrationSql = (config: Config): Promise<string[]> =>
+  withDataSource(config, async (dataSource, embedded) => [
+    ...(await pendingSql(dataSource)),
+    ...(await pendingQueueSql(config, embedded)),
+  ]);
 
 async function withDataSource<T>(
   config: Config,

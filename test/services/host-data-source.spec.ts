@@ -6,15 +6,16 @@ import { EventEmitter2 } from '@nestjs/event-emitter';
 import { getDataSourceToken, TypeOrmModule } from '@nestjs/typeorm';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
-import { DataSource, type DataSourceOptions } from 'typeorm';
+import { LATEST_SCHEMA_VERSION } from 'bullmq';
+import { DataSource, type DataSourceOptions, type MigrationInterface, type QueryRunner } from 'typeorm';
 import {
   ClientsService,
-  migrateUsherQueue,
   OrdersModule,
   usherEntities,
   usherMigrations,
   UsherModule,
   type UsherOptions,
+  usherQueueMigration,
   WebhookModule,
   WebhookService,
 } from '../../src/index.js';
@@ -22,6 +23,8 @@ import { POSTGRES_URL } from '../support/backend.js';
 import { TestReceiver } from '../support/receiver.js';
 
 const NAME = `usher_host_${randomBytes(5).toString('hex')}`;
+const PREFIX = 'usher-sandbox';
+const QUEUE_MIGRATION = `UsherQueue_usher_sandbox_${1767225600000 + LATEST_SCHEMA_VERSION}`;
 const NO_TABLES = /usherMigrations/;
 
 const hostOptions = (more: Partial<DataSourceOptions> = {}): DataSourceOptions =>
@@ -107,11 +110,53 @@ describe("an application with Usher's tables in its own data source", () => {
 
   test('is refused before the queue has its tables', async () => {
     await migrated.runMigrations();
-    await expect(start()).rejects.toThrow('call migrateUsherQueue() with the options of UsherModule first');
+    await expect(start()).rejects.toThrow(`run the migration ${QUEUE_MIGRATION}`);
+  });
+
+  test('prepares the queue with its own migrations, whatever the mode, and the search path stays', async () => {
+    for (const migrationsTransactionMode of ['none', 'all'] as const) {
+      await administer(`CREATE DATABASE ${NAME}_${migrationsTransactionMode}`);
+      class Later1767225699999 implements MigrationInterface {
+        async up(runner: QueryRunner): Promise<void> {
+          await runner.query('CREATE TABLE later (id integer)');
+        }
+        async down(): Promise<void> {}
+      }
+      const dataSource = await new DataSource(
+        hostOptions({
+          url: `${POSTGRES_URL}/${NAME}_${migrationsTransactionMode}`,
+          migrations: [...usherMigrations, usherQueueMigration({ prefix: PREFIX }), Later1767225699999],
+          migrationsTransactionMode,
+        } as never),
+      ).initialize();
+      const done = await dataSource.runMigrations();
+      expect(done.map(({ name }) => name)).toContain(QUEUE_MIGRATION);
+      expect(await dataSource.query(`SELECT to_regclass('public.later') IS NOT NULL AS found`)).toEqual([
+        { found: true },
+      ]);
+      await dataSource.destroy();
+      await administer(`DROP DATABASE ${NAME}_${migrationsTransactionMode}`);
+    }
+  });
+
+  test('is refused by the name of the migration after an update of BullMQ that needs newer tables', async () => {
+    const dataSource = await new DataSource(
+      hostOptions({ migrations: [...usherMigrations, usherQueueMigration({ prefix: PREFIX })] }),
+    ).initialize();
+    await dataSource.runMigrations();
+    const newest = `(SELECT max(version) FROM usher_sandbox.migration)`;
+    const [kept] = (await dataSource.query(
+      `DELETE FROM usher_sandbox.migration WHERE version = ${newest} RETURNING *`,
+    )) as [[Record<string, unknown>]];
+    await expect(start()).rejects.toThrow(`run the migration ${QUEUE_MIGRATION}`);
+    await dataSource.query(
+      'INSERT INTO usher_sandbox.migration VALUES ($1, $2, $3)',
+      Object.values(kept[0]).slice(0, 3),
+    );
+    await dataSource.destroy();
   });
 
   test('delivers with its entityPrefix and without a queue address, and keeps its own emitter', async () => {
-    await migrateUsherQueue(usherOptions(migrated));
     const application = await start();
     expect(application.get(EventEmitter2)).toBe(application.select(HostEvents).get(EventEmitter2));
     const { client } = await application.get(ClientsService, { strict: false }).create('Aggregator', receiver.url);

@@ -110,6 +110,18 @@ describe('usher migrate', () => {
     });
   });
 
+  test('--sql prints what another tool can run in one session, and changes nothing', async () => {
+    const { stdout: text } = await migrate('--sql');
+    const statements = JSON.parse((await migrate('--sql', '--json')).stdout) as string[];
+    expect(text).toBe(statements.map((statement) => `${statement};\n`).join(''));
+    expect((await migrate('--status')).code).toBe(1);
+    // The driver of MariaDB takes one statement at a time.
+    for (const part of BACKEND === 'mariadb' ? statements : [text]) await database.query(part);
+    expect((await migrate('--status')).code).toBe(0);
+    expect(await differences()).toEqual([]);
+    expect((await migrate('--sql')).stdout).toBe('-- No migrations to run; the database is up to date.\n');
+  });
+
   if (BACKEND === 'postgres') {
     test('names the tables of the queue where it made only these', async () => {
       await migrate();

@@ -173,7 +173,7 @@ if (BACKEND === 'postgres') {
 
     test('lacks the tables of the queue', async () => {
       const backend = await createBackend();
-      const wanted = 'the queue has no tables yet, or old ones; run "usher migrate" first';
+      const wanted = 'the queue lacks tables that BullMQ needs, or has old ones; run "usher migrate" first';
       await expectServerRefusal({ ...backend.settings, QUEUE_URL: `${POSTGRES_URL}/postgres` }, wanted);
       await backend.drop();
     });
