@@ -1,6 +1,7 @@
 /** Both packages of this folder's checkout and what npm packs of them; for pack.mjs and release.mjs. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
 export const ROOT = resolve(import.meta.dirname, '..');
@@ -31,10 +32,29 @@ export function pack(target) {
 }
 
 /** Without scripts, because `prepare` and `prepack` would build again. */
-function npmPack({ folder }, args) {
-  const told = execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--loglevel=error', ...args], {
-    cwd: folder,
-    encoding: 'utf8',
-  });
-  return JSON.parse(told)[0];
+function npmPack({ folder, manifest }, args) {
+  const copy = mkdtempSync(join(tmpdir(), 'usher-pack-'));
+  try {
+    const files = ['package.json', 'README.md', 'LICENSE', ...manifest.files.filter((path) => !path.startsWith('!'))];
+    for (const path of files) cpSync(join(folder, path), join(copy, path), { recursive: true });
+    for (const page of files.filter((path) => path.endsWith('.md'))) unlinkMissing(copy, page);
+    const told = execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--loglevel=error', ...args], {
+      cwd: copy,
+      encoding: 'utf8',
+    });
+    return JSON.parse(told)[0];
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
 }
+
+/** Leaves only the text of links to files that are not packed, because a package has no address of its repository. */
+function unlinkMissing(folder, page) {
+  const path = join(folder, page);
+  const text = readFileSync(path, 'utf8').replace(LINK, (link, words, target) =>
+    /^(https?:|#)/.test(target) || existsSync(resolve(path, '..', target.replace(/#.*/, ''))) ? link : words,
+  );
+  writeFileSync(path, text);
+}
+
+const LINK = /\[([^\]]+)\]\(([^)]+)\)/g;

@@ -27,7 +27,7 @@ const VERIFY_VECTOR = `
 `;
 /** The newest versions below the lowest allowed ones. */
 const TOO_OLD = { '@nestjs/common': '10', typeorm: '0.3.19', bullmq: '5.39' };
-const TARBALL_MOST_BYTES = 600_000;
+const TARBALL_MOST_BYTES = 450_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'usher-package-'));
 /** As in a checkout, because the example names its tarball by a relative path. */
@@ -44,6 +44,7 @@ try {
     checkContents();
     install();
     verifyVector('nest-usher/receiver', APPLICATION);
+    checkLinks();
     compareClasses();
     checkOneCopy();
     runDemo();
@@ -143,7 +144,8 @@ function checkContents() {
   const pathsIn = (entry) => (typeof entry === 'string' ? [entry] : Object.values(entry).flatMap(pathsIn));
   const promised = [bin, exports].flatMap(pathsIn);
   for (const path of promised) assert.ok(paths.has(path.replace(/^\.\//, '')), `${path} is missing`);
-  const expected = /^(bin\/usher\.mjs|package\.json|README\.md|LICENSE|(packages\/receiver\/)?dist\/.+\.(js|d\.ts))$/;
+  const expected =
+    /^(bin\/usher\.mjs|package\.json|README\.md|LICENSE|docs\/[a-z-]+\.md|(packages\/receiver\/)?dist\/.+\.(js|d\.ts))$/;
   assert.deepEqual(
     [...paths].filter((path) => !expected.test(path)),
     [],
@@ -180,6 +182,17 @@ function checkOneCopy() {
     const copies = new Set(paths.filter((path) => path.endsWith(`/node_modules/${name}`)));
     const least = name in PACKAGE.peerDependenciesMeta ? 0 : 1;
     assert.ok(copies.size >= least && copies.size <= 1, `${copies.size} copies of ${name}: ${[...copies].join(', ')}`);
+  }
+}
+
+/** The pages of the package lead nowhere else than to its own files and to absolute addresses. */
+function checkLinks() {
+  step('links of the packed pages');
+  const root = join(APPLICATION, 'node_modules/nest-usher');
+  for (const page of ['README.md', ...PACKAGE.files.filter((path) => path.endsWith('.md'))]) {
+    const links = [...readFileSync(join(root, page), 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)/g)];
+    for (const [, target] of links)
+      assert.ok(existsSync(join(root, page, '..', target)), `${page} links to ${target}, which is not in the package`);
   }
 }
 
