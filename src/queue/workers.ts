@@ -1,5 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type BeforeApplicationShutdown, Inject, Injectable, type Logger } from '@nestjs/common';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
 import { type Job, Worker, type WorkerOptions } from 'bullmq';
 import { telemetryOption } from '../telemetry/tracing.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
@@ -13,6 +19,8 @@ const LOCK_MS = 90_000;
 /** How long an idle worker waits for a job in one command of Redis, where every job that is added or due ends the wait. */
 const IDLE_WAIT_SECONDS = 20;
 const PROBE_EVERY_MS = 250;
+/** Time for an application that calls enableShutdownHooks() only after it has started. */
+const HOOKS_EXPECTED_AFTER_MS = 1_000;
 
 /** A worker, and its jobs that are running. */
 interface Running {
@@ -26,8 +34,9 @@ interface Running {
  * A host application may use `manualRegistration`, which would leave `@Processor` workers unstarted.
  */
 @Injectable()
-export class Workers implements BeforeApplicationShutdown {
+export class Workers implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly all: Running[] = [];
+  private hooksTimer: NodeJS.Timeout | undefined;
 
   constructor(
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
@@ -73,8 +82,13 @@ export class Workers implements BeforeApplicationShutdown {
     return worker;
   }
 
+  onApplicationBootstrap(): void {
+    if (this.areEnabled) this.hooksTimer = setTimeout(warnWithoutHooks, HOOKS_EXPECTED_AFTER_MS).unref();
+  }
+
   /** Closes every worker, also one whose start failed. Workers is global, so Nest calls this after other modules' hooks. */
   async beforeApplicationShutdown(): Promise<void> {
+    clearTimeout(this.hooksTimer);
     await Promise.all(this.all.map((running) => this.close(running)));
   }
 
@@ -93,4 +107,11 @@ export class Workers implements BeforeApplicationShutdown {
     while (jobs.size > 0) await Promise.allSettled(jobs);
     while (!isClosed && (await isQueueReachable())) await Promise.race([closing, pause(PROBE_EVERY_MS)]);
   }
+}
+
+function warnWithoutHooks(): void {
+  if (process.listenerCount('SIGTERM') > 0) return;
+  new Logger('Usher').warn(
+    'SIGTERM would end this process in the middle of its attempts, and each counts as made; call app.enableShutdownHooks()',
+  );
 }

@@ -131,7 +131,7 @@ test.each([
   [
     '/auth/refresh',
     { grant_type: 'client_credentials' },
-    'grant_type client_credentials is not supported here; use POST /auth/token',
+    'grant_type client_credentials is not supported here; use the token endpoint',
   ],
   ['/auth/token', { grant_type: 'authorization_code', code: 1 }, 'code must be a string; code_verifier is missing'],
   [

@@ -29,7 +29,7 @@ export function grantTypeOf(body: Parameters, clientId: string, accepted: GrantT
   refuse([...credentialFaults(body, clientId), ...textFaults(body, ['grant_type', ...needed])]);
   const grantType = accepted.find((one) => one === given);
   if (grantType) return grantType;
-  const wanted = given === 'client_credentials' ? 'POST /auth/token' : accepted.join(' or ');
+  const wanted = given === 'client_credentials' ? 'the token endpoint' : accepted.join(' or ');
   const name = given === 'client_credentials' ? `grant_type ${given}` : 'grant_type';
   throw new OAuthError('unsupported_grant_type', `${name} is not supported here; use ${wanted}`);
 }

@@ -176,7 +176,7 @@ const requesterOf = ({ id, tokenGeneration }: Client, rememberedSecret: string |
 export const invalidRefreshToken = (): OAuthError =>
   new OAuthError(
     'invalid_grant',
-    'the refresh token is unknown, expired or revoked; request a new one at POST /auth/token',
+    'the refresh token is unknown, expired or revoked; request a new one at the token endpoint',
   );
 
 export function checkAllowed({ grantTypes }: Pick<Client, 'grantTypes'>, grantType: GrantType): void {
