@@ -6,7 +6,14 @@ import { FASTIFY_ROUTE_CONFIG, OAUTH_ROUTE, type OAuthRouteOptions } from './oau
 import type { Problem } from './problem.js';
 
 /** The named schemas of the OpenAPI document. A separate registry, because a host application may use equal names. */
-export const named = z.registry<{ id: string }>();
+export const NAMES = z.registry<{ id: string }>();
+
+/** Gives a schema its name in the document, and a description. */
+export function named<T extends z.ZodType>(id: string, schema: T, description?: string): T {
+  const described = description === undefined ? schema : schema.describe(description);
+  NAMES.add(described, { id });
+  return described;
+}
 
 export type Security = 'basic' | 'bearer' | 'internal';
 
@@ -80,46 +87,45 @@ export function operation<T extends object>(
 }
 
 /** An HTML page. */
-export const PageBody = z.string().register(named, { id: 'Page' });
+export const PageBody = named('Page', z.string());
 export const PAGE_EXAMPLE = '<!doctype html>…';
 
 /** RFC 6749 §5.2. */
-export const OAuthErrorBody = z
-  .object({
-    error: z.string().meta({ description: 'A machine-readable error code.' }),
-    error_description: z.string().meta({ description: 'An explanation for the developer, in ASCII.' }),
-  })
-  .describe('RFC 6749 section 5.2.')
-  .register(named, { id: 'OAuthError' });
+export const OAuthErrorBody = named(
+  'OAuthError',
+  z.object({
+    error: z.string().describe('A machine-readable error code.'),
+    error_description: z.string().describe('An explanation for the developer, in ASCII.'),
+  }),
+  'RFC 6749 section 5.2.',
+);
 
 /** RFC 9457. */
-export const ProblemBody = z
-  .object({
+export const ProblemBody = named(
+  'Problem',
+  z.object({
     type: z.string(),
     title: z.string(),
     status: z.int(),
-    detail: z.string().meta({ description: 'An explanation for the developer: what to change.' }),
+    detail: z.string().describe('An explanation for the developer: what to change.'),
     errors: z
       .array(
         z.object({
-          pointer: z
-            .string()
-            .optional()
-            .meta({ description: 'The field of the body, a JSON pointer: `#/totalAmount`.' }),
-          parameter: z.string().optional().meta({ description: 'The query parameter.' }),
-          header: z.string().optional().meta({ description: 'The header.' }),
+          pointer: z.string().optional().describe('The field of the body, a JSON pointer: `#/totalAmount`.'),
+          parameter: z.string().optional().describe('The query parameter.'),
+          header: z.string().optional().describe('The header.'),
           message: z.string(),
         }),
       )
       .optional()
-      .meta({ description: 'All fields, query parameters and headers that are wrong, each with its place.' }),
+      .describe('All fields, query parameters and headers that are wrong, each with its place.'),
     test: z
       .record(z.string(), z.unknown())
       .optional()
-      .meta({ description: 'The result of a sample that was not accepted, like that of `POST /webhooks/test`.' }),
-  })
-  .describe('RFC 9457.')
-  .register(named, { id: 'Problem' });
+      .describe('The result of a sample that was not accepted, like that of `POST /webhooks/test`.'),
+  }),
+  'RFC 9457.',
+);
 
 /** A time in a response: RFC 3339, UTC, with milliseconds. */
 export const moment = z.iso.datetime();

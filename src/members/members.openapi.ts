@@ -12,13 +12,14 @@ const SignInQuery = z.object({
   }),
 });
 
-const form = z.string().meta({ description: 'From the page.' });
+const form = z.string().describe('From the page.');
 
-const SignInForm = z
-  .object({ form, return_to: z.string().optional(), name: z.string(), password: z.string() })
-  .register(named, { id: 'SignInForm' });
+const SignInForm = named(
+  'SignInForm',
+  z.object({ form, return_to: z.string().optional(), name: z.string(), password: z.string() }),
+);
 
-const SignOutForm = z.object({ form }).register(named, { id: 'SignOutForm' });
+const SignOutForm = named('SignOutForm', z.object({ form }));
 
 const tag = 'Authorization';
 const FORM = '1767225600000.0a1B.mac';

@@ -126,9 +126,9 @@ const ORDER_OPERATIONS: Operation[] = [
     description: 'When the cinema operator completes the order, Usher sends NOTIFY_ORDER_COMPLETION to its Notify URL.',
     parameters: {
       header: z.object({
-        'Idempotency-Key': IdempotencyKeyHeader.optional().meta({
-          description: 'For 24 hours, a repeated request with the same key gets the order of the first request.',
-        }),
+        'Idempotency-Key': IdempotencyKeyHeader.optional().describe(
+          'For 24 hours, a repeated request with the same key gets the order of the first request.',
+        ),
       }),
     },
     body: { schema: NewOrder, example: NEW_ORDER },

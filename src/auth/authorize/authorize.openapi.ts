@@ -17,20 +17,22 @@ const AuthorizationQuery = z.object({
   state: z.string().optional().meta({ description: 'Given back unchanged. Printable ASCII.', example: 'af0ifjsldkj' }),
   code_challenge: z.string().meta({ description: 'BASE64URL(SHA-256(code_verifier)), RFC 7636.', example: CHALLENGE }),
   code_challenge_method: z.literal('S256'),
-  scope: z.literal('').optional().meta({ description: 'No scopes are defined.' }),
-  prompt: z.literal('login').optional().meta({ description: 'Ask for the password even if somebody is signed in.' }),
+  scope: z.literal('').optional().describe('No scopes are defined.'),
+  prompt: z.literal('login').optional().describe('Ask for the password even if somebody is signed in.'),
 });
 
-const ConsentForm = z
-  .object({
-    form: z.string().meta({ description: 'From the page. It is good once, in the same browser.' }),
+const ConsentForm = named(
+  'ConsentForm',
+  z.object({
+    form: z.string().describe('From the page. It is good once, in the same browser.'),
     decision: z.enum(['allow', 'decline']),
-  })
-  .register(named, { id: 'ConsentForm' });
+  }),
+);
 
-const WithdrawalForm = z
-  .object({ form: z.string().meta({ description: 'From the page.' }), client_id: z.string() })
-  .register(named, { id: 'WithdrawalForm' });
+const WithdrawalForm = named(
+  'WithdrawalForm',
+  z.object({ form: z.string().describe('From the page.'), client_id: z.string() }),
+);
 
 const FORM = '1767225600000.0a1B.mac';
 

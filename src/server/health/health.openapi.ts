@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { named, operation, type Operation } from '../../http/operation.js';
 import { HealthController, notReady } from './health.controller.js';
 
-const Healthy = z.object({ status: z.literal('ok') }).register(named, { id: 'Healthy' });
+const Healthy = named('Healthy', z.object({ status: z.literal('ok') }));
 const answers = { 200: { description: 'Yes.', schema: Healthy, example: { status: 'ok' } } };
 
 export const HEALTH_OPERATIONS: Operation[] = [

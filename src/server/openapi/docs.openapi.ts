@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { named, operation, type Operation, PAGE_EXAMPLE, PageBody } from '../../http/operation.js';
 import { DocsController } from './docs.controller.js';
 
-const Document = z.looseObject({ openapi: z.string() }).register(named, { id: 'OpenApiDocument' });
+const Document = named('OpenApiDocument', z.looseObject({ openapi: z.string() }));
 
 const documentAnswer = { 200: { description: 'OpenAPI 3.1.', schema: Document } };
 
