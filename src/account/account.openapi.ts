@@ -1,6 +1,6 @@
 import { rotationEnded, rotationInProgress, useNewSecret } from '../clients/secrets/secret-rotation.js';
 import { tooManyPerMinute } from '../http/minute-limit.js';
-import { operation, type Operation } from '../http/operation.js';
+import { answer, operations } from '../http/operation.js';
 import { TEST_LIMIT } from '../webhooks/api/test-notifications.js';
 import { NO_HTTPS, TEST_RESULT } from '../webhooks/api/webhook.openapi.js';
 import { AccountView, ChangedNotifyUrl, NewNotifyUrl, NewSecret, RotateHeaders } from './account-view.js';
@@ -34,53 +34,47 @@ const SECRET: NewSecret = {
   oldSecretValidUntil: UNTIL,
 };
 
-const tag = 'Client';
-
 /** A client's own account, by its id and secret. */
-export const ACCOUNT_OPERATIONS: Operation[] = [
-  operation(AccountController, 'show', {
+export const ACCOUNT_OPERATIONS = operations('Client', AccountController, {
+  show: {
     id: 'getAccount',
-    tag,
     summary: 'Get your own account',
     description:
       'Without secrets. It needs the client id and secret: an access token is refused on all routes of this group.',
-    answers: { 200: { description: 'The account.', schema: AccountView, example: ACCOUNT } },
-  }),
-  operation(AccountController, 'setNotifyUrl', {
+    answers: { 200: answer('The account.', AccountView, ACCOUNT) },
+  },
+  setNotifyUrl: {
     id: 'setNotifyUrl',
-    tag,
     summary: 'Change your Notify URL',
     description:
       'Sends a signed sample to the new URL first, like `POST /webhooks/test`, and changes the URL only if it is answered ' +
       '2xx. Otherwise the answer is 422, and its `test` says why. Pending notifications still go to the earlier URL.',
     body: { schema: NewNotifyUrl, example: { notifyUrl: URL } },
     answers: {
-      200: { description: 'Changed.', schema: ChangedNotifyUrl, example: { notifyUrl: URL, test: DELIVERED } },
+      200: answer('Changed.', ChangedNotifyUrl, { notifyUrl: URL, test: DELIVERED }),
     },
     failures: [NO_HTTPS, sampleRefused(TEST_RESULT), tooManyPerMinute(TEST_LIMIT)],
-  }),
-  operation(AccountController, 'rotate', {
+  },
+  rotate: {
     id: 'rotateSecret',
-    tag,
     summary: 'Issue a new secret',
     description:
       'Both secrets are valid for 24 hours; until then the old one makes `X-Signature` and the new one `X-Signature-Next`. ' +
       'If the answer is lost, send the same `Idempotency-Key` again within this time to get the same answer.',
     parameters: { header: RotateHeaders },
-    answers: { 200: { description: 'The new secret.', schema: NewSecret, example: SECRET } },
+    answers: { 200: answer('The new secret.', NewSecret, SECRET) },
     failures: [
       () => checkRotationKey(undefined),
       rotationInProgress(ID, Date.parse(UNTIL)),
       rotationEnded(),
       tooManyPerMinute(CHANGE_LIMIT),
     ],
-  }),
-  operation(AccountController, 'finish', {
+  },
+  finish: {
     id: 'finishRotation',
-    tag,
     summary: 'End the old secret now',
     description: 'Authenticate with the new secret. It can be repeated; without a rotation it changes nothing.',
-    answers: { 200: { description: 'The account, with one secret.', schema: AccountView, example: ACCOUNT } },
+    answers: { 200: answer('The account, with one secret.', AccountView, ACCOUNT) },
     failures: [useNewSecret(), tooManyPerMinute(CHANGE_LIMIT)],
-  }),
-];
+  },
+});

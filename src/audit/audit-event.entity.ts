@@ -1,5 +1,5 @@
-import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
-import { longText, nullable, OWN_ID_LENGTH, text, wholeNumber } from '../database/columns.js';
+import { Entity, Index } from 'typeorm';
+import { LongText, NULLABLE, OWN_ID_LENGTH, PRIMARY, Text, WholeNumber } from '../database/columns.js';
 import { MAX_ACTOR_ADDRESS_LENGTH, MAX_ACTOR_LENGTH } from '../values/actor.js';
 
 /** Every action that is recorded: the subject first, past tense. */
@@ -65,25 +65,25 @@ const json = {
 @Index('usher_audit_event_subject', ['subject', 'id'])
 export class AuditEvent {
   /** Sorts by time. */
-  @PrimaryColumn(text('id', OWN_ID_LENGTH))
+  @Text(OWN_ID_LENGTH, PRIMARY)
   id: string;
 
-  @Column(wholeNumber('created_at'))
+  @WholeNumber()
   createdAt: number;
 
-  @Column(text('actor', MAX_ACTOR_LENGTH))
+  @Text(MAX_ACTOR_LENGTH)
   actor: string;
 
-  @Column(nullable(text('address', MAX_ACTOR_ADDRESS_LENGTH)))
+  @Text(MAX_ACTOR_ADDRESS_LENGTH, NULLABLE)
   address: string | null;
 
-  @Column(text('action', 64))
+  @Text(64)
   action: AuditAction;
 
   /** What was changed, such as `client:b8E7BDVoa1df1jDrbYlF`; null if it is nothing single. */
-  @Column(nullable(text('subject', MAX_SUBJECT_LENGTH)))
+  @Text(MAX_SUBJECT_LENGTH, NULLABLE)
   subject: string | null;
 
-  @Column({ ...longText('detail'), transformer: json })
+  @LongText({ transformer: json })
   detail: AuditDetail;
 }

@@ -1,11 +1,17 @@
-import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { Entity, Index } from 'typeorm';
 import {
   CLIENT_ID_LENGTH,
-  longText,
+  DIGEST_LENGTH,
+  Flag,
+  Int,
+  LongText,
   NOTIFY_URL_LENGTH,
+  NULLABLE,
   OWN_ID_LENGTH,
-  text,
-  wholeNumber,
+  PRIMARY,
+  separatedBy,
+  Text,
+  WholeNumber,
 } from '../database/columns.js';
 import { MAX_EMAIL_LENGTH } from '../values/email-address.js';
 
@@ -13,40 +19,35 @@ export const GRANT_TYPES = ['client_credentials', 'refresh_token', 'authorizatio
 /** What a client may send as `grant_type`. */
 export type GrantType = (typeof GRANT_TYPES)[number];
 
-const spaceSeparated = {
-  to: (grants: GrantType[]) => grants.join(' '),
-  from: (grants: string) => grants.split(' '),
-};
-
 export const MAX_CLIENT_NAME_LENGTH = 200;
 
 /** An API client. Its secrets are in a separate table, see {@link ClientSecret}. */
 @Entity('usher_client')
 export class Client {
-  @PrimaryColumn(text('id', CLIENT_ID_LENGTH))
+  @Text(CLIENT_ID_LENGTH, PRIMARY)
   id: string;
 
-  @Column(text('name', MAX_CLIENT_NAME_LENGTH))
+  @Text(MAX_CLIENT_NAME_LENGTH)
   name: string;
 
-  @Column({ ...text('notify_url', NOTIFY_URL_LENGTH), nullable: true })
+  @Text(NOTIFY_URL_LENGTH, NULLABLE)
   notifyUrl: string | null;
 
   /** The e-mail address that is told when a Notify URL fails; null: nobody is told. */
-  @Column({ ...text('contact', MAX_EMAIL_LENGTH), nullable: true })
+  @Text(MAX_EMAIL_LENGTH, NULLABLE)
   contact: string | null;
 
-  @Column({ ...text('grant_types', 100), transformer: spaceSeparated })
+  @Text(100, { transformer: separatedBy(' ') })
   grantTypes: GrantType[];
 
-  @Column(wholeNumber('created_at'))
+  @WholeNumber()
   createdAt: number;
 
-  @Column({ ...wholeNumber('disabled_at'), nullable: true })
+  @WholeNumber(NULLABLE)
   disabledAt: number | null;
 
   /** A token carries the generation of its client at that time, and is valid only in this generation. */
-  @Column({ name: 'token_generation', type: 'int' })
+  @Int()
   tokenGeneration: number;
 }
 
@@ -57,48 +58,43 @@ export const NEXT_GENERATION = { tokenGeneration: () => 'token_generation + 1' }
 @Entity('usher_client_secret')
 @Index('usher_client_secret_client', ['clientId'])
 export class ClientSecret {
-  @PrimaryColumn(text('id', OWN_ID_LENGTH))
+  @Text(OWN_ID_LENGTH, PRIMARY)
   id: string;
 
-  @Column(text('client_id', CLIENT_ID_LENGTH))
+  @Text(CLIENT_ID_LENGTH)
   clientId: string;
 
-  @Column(text('key_id', 64))
+  @Text(64)
   keyId: string;
 
-  @Column(text('digest', 64))
+  @Text(64)
   digest: string;
 
-  @Column(longText('sealed'))
+  @LongText()
   sealed: string;
 
-  @Column(wholeNumber('created_at'))
+  @WholeNumber()
   createdAt: number;
 
-  @Column({ ...wholeNumber('expires_at'), nullable: true })
+  @WholeNumber(NULLABLE)
   expiresAt: number | null;
 
   /** The digest of the Idempotency-Key of the rotation that issued it, or null. */
-  @Column({ ...text('rotation_key', 43), nullable: true })
+  @Text(DIGEST_LENGTH, NULLABLE)
   rotationKey: string | null;
 }
-
-const lines = {
-  to: (uris: string[]) => uris.join('\n'),
-  from: (uris: string) => uris.split('\n'),
-};
 
 /** What a client needs for the authorization-code grant. A table of its own, because no token request reads it. */
 @Entity('usher_client_application')
 export class ClientApplication {
-  @PrimaryColumn(text('client_id', CLIENT_ID_LENGTH))
+  @Text(CLIENT_ID_LENGTH, PRIMARY)
   clientId: string;
 
   /** Compared exactly, character by character. */
-  @Column({ ...longText('redirect_uris'), transformer: lines })
+  @LongText({ transformer: separatedBy('\n') })
   redirectUris: string[];
 
   /** The operator vouches for it: resource owners are not asked for their consent. */
-  @Column({ name: 'is_trusted', type: 'boolean' })
+  @Flag()
   isTrusted: boolean;
 }

@@ -1,4 +1,4 @@
-import type { ValueTransformer } from 'typeorm';
+import { Column, type ColumnOptions, type ValueTransformer } from 'typeorm';
 
 /** Drivers return 64-bit integers as text. Usher's values stay below 2^53, so numbers are exact. */
 const asNumber: ValueTransformer = {
@@ -6,19 +6,37 @@ const asNumber: ValueTransformer = {
   from: (value: string | number | null) => (value === null ? null : Number(value)),
 };
 
-/** A whole number below 2^53: an amount in cents, or a time in milliseconds since 1970. */
-export const wholeNumber = (name: string) => ({ name, type: 'bigint', transformer: asNumber }) as const;
+/** A list of texts in one column. None of them contains the separator. */
+export const separatedBy = (separator: string): ValueTransformer => ({
+  to: (list: string[] | null) => list?.join(separator) ?? null,
+  from: (text: string | null) => text?.split(separator) ?? null,
+});
 
-export const text = (name: string, length: number) => ({ name, type: 'varchar', length }) as const;
+export const NULLABLE = { nullable: true };
+export const PRIMARY = { primary: true };
+
+/** A column. Its name is that of the property in snake case: `createdAt` is `created_at`. */
+const columnOf =
+  (type: ColumnOptions) =>
+  (more: ColumnOptions = {}): PropertyDecorator =>
+  (entity, property) => {
+    const name = String(property).replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    Column({ name, ...type, ...more })(entity, property);
+  };
+
+/** A whole number below 2^53: an amount in cents, or a time in milliseconds since 1970. */
+export const WholeNumber = columnOf({ type: 'bigint', transformer: asNumber });
+
+export const Text = (length: number, more?: ColumnOptions): PropertyDecorator =>
+  columnOf({ type: 'varchar', length })(more);
 
 /** Text of up to 65,535 bytes. */
-export const longText = (name: string) => ({ name, type: 'text' }) as const;
+export const LongText = columnOf({ type: 'text' });
 
 /** A whole number of 32 bits: a count. */
-export const int = (name: string) => ({ name, type: 'int' }) as const;
+export const Int = columnOf({ type: 'int' });
 
-/** The same column, which may be null. */
-export const nullable = <T extends object>(column: T) => ({ ...column, nullable: true }) as const;
+export const Flag = columnOf({ type: 'boolean' });
 
 /** Length of the ids that Usher makes, see values/identifier.ts. */
 export const OWN_ID_LENGTH = 22;
@@ -27,3 +45,5 @@ export const CLIENT_ID_LENGTH = 255;
 /** In characters: `client_id`, owner and `Idempotency-Key` together fit into a key of MySQL. */
 export const OWNER_ID_LENGTH = 191;
 export const NOTIFY_URL_LENGTH = 2_048;
+/** Of SHA-256 in base64url. */
+export const DIGEST_LENGTH = 43;

@@ -1,32 +1,32 @@
-import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
-import { OWN_ID_LENGTH, text, wholeNumber } from './columns.js';
+import { Entity, Index } from 'typeorm';
+import { OWN_ID_LENGTH, PRIMARY, Text, WholeNumber } from './columns.js';
 
 /** A process of the server that said a short time ago that it runs, for the operator's page on health. */
 @Entity('usher_process')
 @Index('usher_process_seen', ['seenAt'])
 export class ServiceProcess {
-  @PrimaryColumn(text('id', OWN_ID_LENGTH))
+  @Text(OWN_ID_LENGTH, PRIMARY)
   id: string;
 
   /** Host name and process id, such as `web-1:4711`. */
-  @Column(text('name', 255))
+  @Text(255)
   name: string;
 
   /** `all`, `api` or `worker`. */
-  @Column(text('role', 10))
+  @Text(10)
   role: string;
 
-  @Column(text('version', 40))
+  @Text(40)
   version: string;
 
-  @Column(wholeNumber('started_at'))
+  @WholeNumber()
   startedAt: number;
 
   /** Both on the database's clock. */
-  @Column(wholeNumber('seen_at'))
+  @WholeNumber()
   seenAt: number;
 
   /** How far the process's clock is ahead of the database's, in milliseconds. */
-  @Column(wholeNumber('clock_ahead'))
+  @WholeNumber({ name: 'clock_ahead' })
   clockAheadMs: number;
 }

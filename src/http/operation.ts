@@ -6,7 +6,14 @@ import { FASTIFY_ROUTE_CONFIG, OAUTH_ROUTE, type OAuthRouteOptions } from './oau
 import type { Problem } from './problem.js';
 
 /** The named schemas of the OpenAPI document. A separate registry, because a host application may use equal names. */
-export const named = z.registry<{ id: string }>();
+export const NAMES = z.registry<{ id: string }>();
+
+/** Gives a schema its name in the document, and a description. */
+export function named<T extends z.ZodType>(id: string, schema: T, description?: string): T {
+  const described = description === undefined ? schema : schema.describe(description);
+  NAMES.add(described, { id });
+  return described;
+}
 
 export type Security = 'basic' | 'bearer' | 'internal';
 
@@ -16,8 +23,16 @@ export interface Answer {
   /** Omitted if the response has no body. */
   schema?: z.ZodType;
   example?: unknown;
-  mediaType?: string;
+  mediaType: string;
 }
+
+/** A 2xx response. Without a schema it has no body. */
+export const answer = <T extends z.ZodType>(
+  description: string,
+  schema?: T,
+  example?: z.input<T>,
+  mediaType = 'application/json',
+): Answer => ({ description, schema, example, mediaType });
 
 /** An error response: the error that the code throws, or a call that throws it. */
 export type Failure = Problem | OAuthError | (() => unknown);
@@ -55,71 +70,82 @@ interface Guard {
   security?: Security;
 }
 
-/** Describes a route. What the route itself says, its method, path, guards and kind of errors, is read from its controller. */
-export function operation<T extends object>(
+type Description = Omit<Operation, keyof Route | 'tag'>;
+
+/**
+ * Describes the routes of a controller, by its methods. What a route itself says, its method, path, guards and kind of
+ * errors, is read from the controller.
+ */
+export function operations<T extends object>(
+  tag: Operation['tag'],
   controller: Type<T>,
-  handler: keyof T & string,
-  description: Omit<Operation, keyof Route>,
-): Operation {
-  const method = (controller.prototype as T)[handler] as object;
-  const metadata = <V>(key: string, of: object = method): V | undefined =>
-    Reflect.getMetadata(key, of) as V | undefined;
-  const parts = [metadata<string>(PATH_METADATA, controller), metadata<string>(PATH_METADATA)].join('/').split('/');
-  const oauth = metadata<OAuthRouteOptions>(OAUTH_ROUTE);
+  descriptions: { [Handler in keyof T]?: Description },
+): Operation[] {
   const guards = metadata<Guard[]>(GUARDS_METADATA, controller) ?? [];
-  return {
-    method: RequestMethod[
-      metadata<RequestMethod>(METHOD_METADATA) ?? RequestMethod.GET
-    ].toLowerCase() as Route['method'],
-    path: `/${parts.filter(Boolean).join('/')}`.replace(/:(\w+)/g, '{$1}'),
-    security: [...guards.flatMap(({ security }) => security ?? []), ...(oauth?.internal ? ['internal' as const] : [])],
-    oauth: oauth !== undefined,
-    page: metadata<{ page?: boolean }>(FASTIFY_ROUTE_CONFIG)?.page ?? false,
-    ...description,
-  };
+  const described = Object.entries(descriptions) as [handler: string, description: Description][];
+  return described.map(([name, description]) => {
+    const handler = (controller.prototype as Record<string, object>)[name] as object;
+    const parts = [metadata<string>(PATH_METADATA, controller), metadata<string>(PATH_METADATA, handler)].join('/');
+    const oauth = metadata<OAuthRouteOptions>(OAUTH_ROUTE, handler);
+    const method = RequestMethod[metadata<RequestMethod>(METHOD_METADATA, handler) ?? RequestMethod.GET];
+    return {
+      tag,
+      method: method.toLowerCase() as Route['method'],
+      path: `/${parts.split('/').filter(Boolean).join('/')}`.replace(/:(\w+)/g, '{$1}'),
+      security: [
+        ...guards.flatMap(({ security }) => security ?? []),
+        ...(oauth?.internal ? ['internal' as const] : []),
+      ],
+      oauth: oauth !== undefined,
+      page: metadata<{ page?: boolean }>(FASTIFY_ROUTE_CONFIG, handler)?.page ?? false,
+      ...description,
+    };
+  });
 }
 
+const metadata = <V>(key: string, of: object): V | undefined => Reflect.getMetadata(key, of) as V | undefined;
+
 /** An HTML page. */
-export const PageBody = z.string().register(named, { id: 'Page' });
+export const PageBody = named('Page', z.string());
 export const PAGE_EXAMPLE = '<!doctype html>…';
+export const pageAnswer = (description: string): Answer => answer(description, PageBody, PAGE_EXAMPLE, 'text/html');
 
 /** RFC 6749 §5.2. */
-export const OAuthErrorBody = z
-  .object({
-    error: z.string().meta({ description: 'A machine-readable error code.' }),
-    error_description: z.string().meta({ description: 'An explanation for the developer, in ASCII.' }),
-  })
-  .describe('RFC 6749 section 5.2.')
-  .register(named, { id: 'OAuthError' });
+export const OAuthErrorBody = named(
+  'OAuthError',
+  z.object({
+    error: z.string().describe('A machine-readable error code.'),
+    error_description: z.string().describe('An explanation for the developer, in ASCII.'),
+  }),
+  'RFC 6749 section 5.2.',
+);
 
 /** RFC 9457. */
-export const ProblemBody = z
-  .object({
+export const ProblemBody = named(
+  'Problem',
+  z.object({
     type: z.string(),
     title: z.string(),
     status: z.int(),
-    detail: z.string().meta({ description: 'An explanation for the developer: what to change.' }),
+    detail: z.string().describe('An explanation for the developer: what to change.'),
     errors: z
       .array(
         z.object({
-          pointer: z
-            .string()
-            .optional()
-            .meta({ description: 'The field of the body, a JSON pointer: `#/totalAmount`.' }),
-          parameter: z.string().optional().meta({ description: 'The query parameter.' }),
-          header: z.string().optional().meta({ description: 'The header.' }),
+          pointer: z.string().optional().describe('The field of the body, a JSON pointer: `#/totalAmount`.'),
+          parameter: z.string().optional().describe('The query parameter.'),
+          header: z.string().optional().describe('The header.'),
           message: z.string(),
         }),
       )
       .optional()
-      .meta({ description: 'All fields, query parameters and headers that are wrong, each with its place.' }),
+      .describe('All fields, query parameters and headers that are wrong, each with its place.'),
     test: z
       .record(z.string(), z.unknown())
       .optional()
-      .meta({ description: 'The result of a sample that was not accepted, like that of `POST /webhooks/test`.' }),
-  })
-  .describe('RFC 9457.')
-  .register(named, { id: 'Problem' });
+      .describe('The result of a sample that was not accepted, like that of `POST /webhooks/test`.'),
+  }),
+  'RFC 9457.',
+);
 
 /** A time in a response: RFC 3339, UTC, with milliseconds. */
 export const moment = z.iso.datetime();

@@ -1,6 +1,6 @@
-import { Column, Entity, Index } from 'typeorm';
+import { Entity, Index } from 'typeorm';
 import { Account, Session } from '../auth/sign-in/account.entity.js';
-import { OWN_ID_LENGTH, text } from '../database/columns.js';
+import { OWN_ID_LENGTH, Text } from '../database/columns.js';
 
 export const MAX_MEMBER_NAME_LENGTH = 191;
 
@@ -9,7 +9,7 @@ export const MAX_MEMBER_NAME_LENGTH = 191;
 @Index('usher_member_name', ['name'], { unique: true })
 export class Member extends Account {
   /** What the member signs in with, in lower case. */
-  @Column(text('name', MAX_MEMBER_NAME_LENGTH))
+  @Text(MAX_MEMBER_NAME_LENGTH)
   name: string;
 }
 
@@ -18,6 +18,6 @@ export class Member extends Account {
 @Index('usher_member_session_member', ['memberId'])
 @Index('usher_member_session_expiry', ['expiresAt'])
 export class MemberSession extends Session {
-  @Column(text('member_id', OWN_ID_LENGTH))
+  @Text(OWN_ID_LENGTH)
   memberId: string;
 }

@@ -1,6 +1,6 @@
-import { Column, Entity, Index } from 'typeorm';
+import { Entity, Index } from 'typeorm';
 import { Account, Session } from '../auth/sign-in/account.entity.js';
-import { OWN_ID_LENGTH, text } from '../database/columns.js';
+import { DIGEST_LENGTH, NULLABLE, OWN_ID_LENGTH, Text } from '../database/columns.js';
 
 export const MAX_OPERATOR_NAME_LENGTH = 64;
 
@@ -13,10 +13,10 @@ export type OperatorRole = (typeof OPERATOR_ROLES)[number];
 @Index('usher_operator_name', ['name'], { unique: true })
 export class Operator extends Account {
   /** In lower case. */
-  @Column(text('name', MAX_OPERATOR_NAME_LENGTH))
+  @Text(MAX_OPERATOR_NAME_LENGTH)
   name: string;
 
-  @Column(text('role', 16))
+  @Text(16)
   role: OperatorRole;
 }
 
@@ -26,13 +26,13 @@ export class Operator extends Account {
 @Index('usher_operator_session_expiry', ['expiresAt'])
 export class OperatorSession extends Session {
   /** Null for the operator of the settings. */
-  @Column({ ...text('operator_id', OWN_ID_LENGTH), nullable: true })
+  @Text(OWN_ID_LENGTH, NULLABLE)
   operatorId: string | null;
 
   /**
    * HMAC of the user and password in the settings, with the session's token as key, so that changing them ends the session.
    * Null for other operators.
    */
-  @Column({ ...text('settings_mac', 43), nullable: true })
+  @Text(DIGEST_LENGTH, NULLABLE)
   settingsMac: string | null;
 }

@@ -1,28 +1,36 @@
-import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
-import { CLIENT_ID_LENGTH, OWN_ID_LENGTH, OWNER_ID_LENGTH, text, wholeNumber } from '../database/columns.js';
+import { Entity, Index } from 'typeorm';
+import {
+  CLIENT_ID_LENGTH,
+  DIGEST_LENGTH,
+  OWN_ID_LENGTH,
+  OWNER_ID_LENGTH,
+  PRIMARY,
+  Text,
+  WholeNumber,
+} from '../database/columns.js';
 import { IDEMPOTENCY_KEY_LENGTH } from '../http/idempotency-key.js';
 
 /** The order that was created with an `Idempotency-Key` of a client, or of a client for one resource owner. */
 @Entity('usher_idempotency_key')
 @Index('usher_idempotency_key_age', ['createdAt'])
 export class IdempotencyKey {
-  @PrimaryColumn(text('client_id', CLIENT_ID_LENGTH))
+  @Text(CLIENT_ID_LENGTH, PRIMARY)
   clientId: string;
 
   /** Empty: the client itself. A part of the key cannot be null. */
-  @PrimaryColumn(text('owner_id', OWNER_ID_LENGTH))
+  @Text(OWNER_ID_LENGTH, PRIMARY)
   ownerId: string;
 
-  @PrimaryColumn(text('idempotency_key', IDEMPOTENCY_KEY_LENGTH))
+  @Text(IDEMPOTENCY_KEY_LENGTH, { ...PRIMARY, name: 'idempotency_key' })
   key: string;
 
   /** SHA-256 of the validated request, base64url. */
-  @Column(text('request_digest', 43))
+  @Text(DIGEST_LENGTH)
   requestDigest: string;
 
-  @Column(text('order_id', OWN_ID_LENGTH))
+  @Text(OWN_ID_LENGTH)
   orderId: string;
 
-  @Column(wholeNumber('created_at'))
+  @WholeNumber()
   createdAt: number;
 }

@@ -1,13 +1,15 @@
-import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { Entity, Index } from 'typeorm';
 import { MAX_ACTOR_ADDRESS_LENGTH, MAX_ACTOR_LENGTH } from '../values/actor.js';
 import {
   CLIENT_ID_LENGTH,
-  longText,
+  LongText,
   NOTIFY_URL_LENGTH,
+  NULLABLE,
   OWN_ID_LENGTH,
   OWNER_ID_LENGTH,
-  text,
-  wholeNumber,
+  PRIMARY,
+  Text,
+  WholeNumber,
 } from '../database/columns.js';
 
 /** Where orders with a status belong. */
@@ -46,63 +48,63 @@ export function effectOfCompletion(status: OrderStatus): 'change' | 'none' | 'co
 @Index('usher_movie_order_owner', ['ownerId', 'id'], { where: 'owner_id IS NOT NULL' })
 @Index('usher_movie_order_retention', ['status', 'lastUpdatedAt'])
 export class MovieOrder {
-  @PrimaryColumn(text('id', OWN_ID_LENGTH))
+  @Text(OWN_ID_LENGTH, PRIMARY)
   id: string;
 
-  @Column(text('client_id', CLIENT_ID_LENGTH))
+  @Text(CLIENT_ID_LENGTH)
   clientId: string;
 
   /** The resource owner it was created for. Null: the client created it for itself. */
-  @Column({ ...text('owner_id', OWNER_ID_LENGTH), nullable: true })
+  @Text(OWNER_ID_LENGTH, NULLABLE)
   ownerId: string | null;
 
-  @Column(text('status', 20))
+  @Text(20)
   status: OrderStatus;
 
-  @Column(text('currency_code', 3))
+  @Text(3)
   currencyCode: string;
 
   /** In cents, like the other amounts. */
-  @Column(wholeNumber('total_amount'))
+  @WholeNumber()
   totalAmount: number;
 
-  @Column(wholeNumber('booking_amount'))
+  @WholeNumber()
   bookingAmount: number;
 
-  @Column(wholeNumber('payable_amount'))
+  @WholeNumber()
   payableAmount: number;
 
   /** The order's own Notify URL. Null: the client's registered one is used. */
-  @Column({ ...text('notify_url', NOTIFY_URL_LENGTH), nullable: true })
+  @Text(NOTIFY_URL_LENGTH, NULLABLE)
   notifyUrl: string | null;
 
-  @Column({ ...text('booking_id', 255), nullable: true })
+  @Text(255, NULLABLE)
   bookingId: string | null;
 
-  @Column({ ...text('transaction_id', 255), nullable: true })
+  @Text(255, NULLABLE)
   transactionId: string | null;
 
-  @Column({ ...longText('qr_code'), nullable: true })
+  @LongText(NULLABLE)
   qrCode: string | null;
 
   /** The actor who completed it, and from which address. */
-  @Column({ ...text('completed_by', MAX_ACTOR_LENGTH), nullable: true })
+  @Text(MAX_ACTOR_LENGTH, NULLABLE)
   completedBy: string | null;
 
-  @Column({ ...text('completed_from', MAX_ACTOR_ADDRESS_LENGTH), nullable: true })
+  @Text(MAX_ACTOR_ADDRESS_LENGTH, NULLABLE)
   completedFrom: string | null;
 
-  @Column(wholeNumber('created_at'))
+  @WholeNumber()
   createdAt: number;
 
-  @Column(wholeNumber('last_updated_at'))
+  @WholeNumber()
   lastUpdatedAt: number;
 
   /** The place in the list of the client's orders. Null until the list is read, see list/order-positions.ts. */
-  @Column({ ...wholeNumber('list_position'), nullable: true })
+  @WholeNumber(NULLABLE)
   listPosition: number | null;
 
   /** The place in the list of the client's completed orders. Null until that list is read. */
-  @Column({ ...wholeNumber('completion_position'), nullable: true })
+  @WholeNumber(NULLABLE)
   completionPosition: number | null;
 }

@@ -9,7 +9,7 @@ import { tooManyOrders } from './order-limit.js';
 import { SandboxOrdersController } from './sandbox/sandbox-orders.controller.js';
 import { otherDelayedCompletion } from './sandbox/sandbox-operator.js';
 import { IdempotencyKeyHeader } from '../http/idempotency-key.js';
-import { type Failure, operation, type Operation } from '../http/operation.js';
+import { answer, type Failure, type Operation, operations } from '../http/operation.js';
 import type { Environment } from '../values/identifier.js';
 import { Completion, NewOrder, OrderView, SandboxCompletion } from './movie-order.js';
 import { cursorOf, OrderPage, OrderQuery, pageStart } from './list/order-list.schemas.js';
@@ -46,26 +46,22 @@ const COMPLETION_FAILURES: Failure[] = [
 ];
 
 const path = z.object({ key: z.string().meta({ description: 'The order’s `key`.', example: KEY }) });
-const tag = 'Movie orders';
 const HOLDER = { clientId: 'b8E7BDVoa1df1jDrbYlF', ownerId: null };
 const CURSOR = cursorOf(HOLDER, { kind: 'completed', position: 1_767_225_605_000_000, completedAfter: null });
 
-const ORDER_OPERATIONS: Operation[] = [
-  operation(OrderListController, 'page', {
-    id: 'listMovieOrders',
-    tag,
-    summary: 'List movie orders',
-    description:
-      'Oldest first, with what became of each notification. Go on with `nextCursor`, also days later: every order appears ' +
-      'once, also one that was committed late. With status=COMPLETED or completedAfter the list follows the completions ' +
-      'instead, and every completion appears once. With status=PENDING a page can have fewer orders than `limit`, or none, ' +
-      'while `hasMore` is true.',
-    parameters: { query: OrderQuery },
-    answers: {
-      200: {
-        description: 'A page.',
-        schema: OrderPage,
-        example: {
+const ORDER_OPERATIONS = [
+  ...operations('Movie orders', OrderListController, {
+    page: {
+      id: 'listMovieOrders',
+      summary: 'List movie orders',
+      description:
+        'Oldest first, with what became of each notification. Go on with `nextCursor`, also days later: every order appears ' +
+        'once, also one that was committed late. With status=COMPLETED or completedAfter the list follows the completions ' +
+        'instead, and every completion appears once. With status=PENDING a page can have fewer orders than `limit`, or none, ' +
+        'while `hasMore` is true.',
+      parameters: { query: OrderQuery },
+      answers: {
+        200: answer('A page.', OrderPage, {
           data: [
             {
               ...COMPLETED,
@@ -79,28 +75,23 @@ const ORDER_OPERATIONS: Operation[] = [
           ],
           nextCursor: CURSOR,
           hasMore: false,
-        },
+        }),
       },
+      failures: [
+        () => validated(OrderQuery, { cursor: '7' }, 'query'),
+        () => pageStart(HOLDER, { status: 'PENDING', cursor: CURSOR }),
+        () => pageStart(HOLDER, { status: 'PENDING', completedAfter: '2026-01-01T00:00:00Z' }),
+      ],
     },
-    failures: [
-      () => validated(OrderQuery, { cursor: '7' }, 'query'),
-      () => pageStart(HOLDER, { status: 'PENDING', cursor: CURSOR }),
-      () => pageStart(HOLDER, { status: 'PENDING', completedAfter: '2026-01-01T00:00:00Z' }),
-    ],
-  }),
-  operation(OrderListController, 'ofDay', {
-    id: 'getMovieOrderTotals',
-    tag,
-    summary: 'Get the totals of a day',
-    description:
-      'Counts and sums of the orders that were completed on a day in UTC (by their `lastUpdatedAt`), for each currency, and ' +
-      'a digest of their keys. Equal digests prove that you know every order.',
-    parameters: { query: TotalsQuery },
-    answers: {
-      200: {
-        description: 'The totals.',
-        schema: DayTotalsView,
-        example: {
+    ofDay: {
+      id: 'getMovieOrderTotals',
+      summary: 'Get the totals of a day',
+      description:
+        'Counts and sums of the orders that were completed on a day in UTC (by their `lastUpdatedAt`), for each currency, and ' +
+        'a digest of their keys. Equal digests prove that you know every order.',
+      parameters: { query: TotalsQuery },
+      answers: {
+        200: answer('The totals.', DayTotalsView, {
           day: '2026-01-01',
           currencies: [
             {
@@ -110,62 +101,63 @@ const ORDER_OPERATIONS: Operation[] = [
               keysDigest: '5fbdb1c356674742fce2021868843f3f3d169aa69e2115c63f41372b1cfb59fe',
             },
           ],
-        },
-      },
-    },
-    failures: [
-      () => validated(TotalsQuery, { day: 'today' }, 'query'),
-      dayNotBegun(),
-      dayTooOld(Date.parse('2025-12-31T12:00:00Z')),
-    ],
-  }),
-  operation(MovieOrdersController, 'create', {
-    id: 'createMovieOrder',
-    tag,
-    summary: 'Create a movie order',
-    description: 'When the cinema operator completes the order, Usher sends NOTIFY_ORDER_COMPLETION to its Notify URL.',
-    parameters: {
-      header: z.object({
-        'Idempotency-Key': IdempotencyKeyHeader.optional().meta({
-          description: 'For 24 hours, a repeated request with the same key gets the order of the first request.',
         }),
-      }),
+      },
+      failures: [
+        () => validated(TotalsQuery, { day: 'today' }, 'query'),
+        dayNotBegun(),
+        dayTooOld(Date.parse('2025-12-31T12:00:00Z')),
+      ],
     },
-    body: { schema: NewOrder, example: NEW_ORDER },
-    answers: { 201: { description: 'The order.', schema: OrderView, example: PENDING } },
-    failures: [
-      () => validated(NewOrder, { ...NEW_ORDER, currencyCode: 'XYZ' }),
-      notifyUrlMissing(),
-      keyUsedElsewhere(),
-      tooManyOrders(60),
-      tooManyPending(10_000),
-    ],
   }),
-  operation(MovieOrdersController, 'get', {
-    id: 'getMovieOrder',
-    tag,
-    summary: 'Get a movie order',
-    description: 'An order of another client is answered like one that does not exist.',
-    parameters: { path },
-    answers: { 200: { description: 'The order.', schema: OrderView, example: COMPLETED } },
-    failures: [unknownOrder(KEY)],
+  ...operations('Movie orders', MovieOrdersController, {
+    create: {
+      id: 'createMovieOrder',
+      summary: 'Create a movie order',
+      description:
+        'When the cinema operator completes the order, Usher sends NOTIFY_ORDER_COMPLETION to its Notify URL.',
+      parameters: {
+        header: z.object({
+          'Idempotency-Key': IdempotencyKeyHeader.optional().describe(
+            'For 24 hours, a repeated request with the same key gets the order of the first request.',
+          ),
+        }),
+      },
+      body: { schema: NewOrder, example: NEW_ORDER },
+      answers: { 201: answer('The order.', OrderView, PENDING) },
+      failures: [
+        () => validated(NewOrder, { ...NEW_ORDER, currencyCode: 'XYZ' }),
+        notifyUrlMissing(),
+        keyUsedElsewhere(),
+        tooManyOrders(60),
+        tooManyPending(10_000),
+      ],
+    },
+    get: {
+      id: 'getMovieOrder',
+      summary: 'Get a movie order',
+      description: 'An order of another client is answered like one that does not exist.',
+      parameters: { path },
+      answers: { 200: answer('The order.', OrderView, COMPLETED) },
+      failures: [unknownOrder(KEY)],
+    },
   }),
-  operation(InternalOrdersController, 'complete', {
-    id: 'completeMovieOrder',
-    tag,
-    summary: 'Complete an order (for an order service in another process)',
-    description: 'Idempotent: a repeated request with equal values gets the same answer.',
-    parameters: { path },
-    body: { schema: Completion, example: COMPLETION },
-    answers: { 200: { description: 'The order.', schema: OrderView, example: COMPLETED } },
-    failures: COMPLETION_FAILURES,
+  ...operations('Movie orders', InternalOrdersController, {
+    complete: {
+      id: 'completeMovieOrder',
+      summary: 'Complete an order (for an order service in another process)',
+      description: 'Idempotent: a repeated request with equal values gets the same answer.',
+      parameters: { path },
+      body: { schema: Completion, example: COMPLETION },
+      answers: { 200: answer('The order.', OrderView, COMPLETED) },
+      failures: COMPLETION_FAILURES,
+    },
   }),
 ];
 
-const SANDBOX_OPERATIONS: Operation[] = [
-  operation(SandboxOrdersController, 'complete', {
+const SANDBOX_OPERATIONS = operations('Movie orders', SandboxOrdersController, {
+  complete: {
     id: 'completeSandboxOrder',
-    tag,
     summary: 'Complete an order as the cinema operator (sandbox only)',
     description:
       'Completes one of the client’s own orders, now or after a delay. Idempotent for equal values: an order has one delayed ' +
@@ -173,16 +165,12 @@ const SANDBOX_OPERATIONS: Operation[] = [
     parameters: { path },
     body: { schema: SandboxCompletion, example: { ...COMPLETION, delay: '30s', twice: true } },
     answers: {
-      200: { description: 'The order.', schema: OrderView, example: COMPLETED },
-      202: {
-        description: 'The order, still PENDING. It is completed after the delay.',
-        schema: OrderView,
-        example: PENDING,
-      },
+      200: answer('The order.', OrderView, COMPLETED),
+      202: answer('The order, still PENDING. It is completed after the delay.', OrderView, PENDING),
     },
     failures: [...COMPLETION_FAILURES, otherDelayedCompletion()],
-  }),
-];
+  },
+});
 
 export const orderOperations = (environment: Environment): Operation[] => [
   ...ORDER_OPERATIONS,

@@ -12,8 +12,9 @@ const MAX_PENDING = 1_000;
 /** The answers of one host that its answer times are made of. */
 const MAX_ANSWERS = 100;
 
-export const HostHealth = z
-  .object({
+export const HostHealth = named(
+  'HostHealth',
+  z.object({
     host: z.string().describe('The host and port of Notify URLs in use.'),
     failuresInARow: z.int().describe('Failed attempts since the last one that succeeded.'),
     lastSuccessAt: moment.nullable().describe('When the last successful attempt began.'),
@@ -24,13 +25,14 @@ export const HostHealth = z
       .object({ attempts: z.int(), medianMs: z.int(), p95Ms: z.int() })
       .nullable()
       .describe('Milliseconds, of the last attempts that got any status; at most 100. Null without one.'),
-  })
-  .register(named, { id: 'HostHealth' });
+  }),
+);
 
-export const WebhookHealth = z
-  .object({ hosts: z.array(HostHealth).describe('The one with the most failures in a row first.') })
-  .describe('Of the newest 200 notifications with their attempts, and of the oldest 1000 that are pending.')
-  .register(named, { id: 'WebhookHealth' });
+export const WebhookHealth = named(
+  'WebhookHealth',
+  z.object({ hosts: z.array(HostHealth).describe('The one with the most failures in a row first.') }),
+  'Of the newest 200 notifications with their attempts, and of the oldest 1000 that are pending.',
+);
 /** How the receivers of a client do. Times as RFC 3339 text in UTC, durations in milliseconds. */
 export type WebhookHealth = z.infer<typeof WebhookHealth>;
 type HostHealth = z.infer<typeof HostHealth>;

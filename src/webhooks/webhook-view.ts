@@ -36,24 +36,27 @@ export const WebhookView = z.object({
 /** A webhook as its client and operators see it. Times as RFC 3339 text in UTC. */
 export type WebhookView = z.infer<typeof WebhookView>;
 
-export const OrderDelivery = z
-  .object({ webhookId: z.string(), ...WebhookView.pick({ status: true, attempts: true, finishedAt: true }).shape })
-  .register(named, { id: 'OrderDelivery' });
+export const OrderDelivery = named(
+  'OrderDelivery',
+  z.object({ webhookId: z.string(), ...WebhookView.pick({ status: true, attempts: true, finishedAt: true }).shape }),
+);
 /** What became of an order's notification: the one that is pending or delivered, else the last one that failed. */
 export type OrderDelivery = z.infer<typeof OrderDelivery>;
 
-const Diagnosis = z
-  .object({
+const Diagnosis = named(
+  'Diagnosis',
+  z.object({
     code: z.enum(Object.keys(DIAGNOSES) as DiagnosisCode[]).describe('For programs.'),
     meaning: z.string().describe('What the attempt shows about the receiver.'),
     remedy: z.string().describe('What to do about it.'),
-  })
-  .register(named, { id: 'Diagnosis' }) satisfies z.ZodType<Diagnosis>;
+  }),
+) satisfies z.ZodType<Diagnosis>;
 /** Null if nothing failed. */
 export const OptionalDiagnosis = Diagnosis.nullable();
 
-export const AttemptView = z
-  .object({
+export const AttemptView = named(
+  'WebhookAttempt',
+  z.object({
     number: z.int(),
     startedAt: moment,
     durationMs: z.int().nullable().describe('Null while the attempt is running, or if a crash ended it.'),
@@ -66,8 +69,8 @@ export const AttemptView = z
       .string()
       .nullable()
       .describe('The beginning of the response body, at most 1 KiB. Null if it is hidden.'),
-  })
-  .register(named, { id: 'WebhookAttempt' });
+  }),
+);
 /** One attempt of a webhook. Times as RFC 3339 text in UTC. */
 export type AttemptView = z.infer<typeof AttemptView>;
 
@@ -115,15 +118,16 @@ export function time(ms: number | null = null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }
 
-export const DeliveryPlan = z
-  .object({
+export const DeliveryPlan = named(
+  'DeliveryPlan',
+  z.object({
     attempts: z
       .array(z.object({ number: z.int(), notBefore: moment }))
       .describe('The attempts that are left, each with the time before which it is not made.'),
     failedNotBefore: moment.describe('FAILED not before this time, if every attempt that is left fails.'),
-  })
-  .describe('What follows while a webhook is PENDING. A Retry-After of the receiver can move each step later.')
-  .register(named, { id: 'DeliveryPlan' });
+  }),
+  'What follows while a webhook is PENDING. A Retry-After of the receiver can move each step later.',
+);
 /** What follows while a webhook is PENDING. Times as RFC 3339 text in UTC. */
 export type DeliveryPlan = z.infer<typeof DeliveryPlan>;
 

@@ -1,14 +1,16 @@
-import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { Entity, Index } from 'typeorm';
 import {
   CLIENT_ID_LENGTH,
-  int,
-  longText,
+  Flag,
+  Int,
+  LongText,
   NOTIFY_URL_LENGTH,
-  nullable,
+  NULLABLE,
   OWN_ID_LENGTH,
   OWNER_ID_LENGTH,
-  text,
-  wholeNumber,
+  PRIMARY,
+  Text,
+  WholeNumber,
 } from '../database/columns.js';
 import type { EventType } from '../values/notification.js';
 import type { DiagnosisCode } from './transport/diagnosis.js';
@@ -28,65 +30,65 @@ export type WebhookStatus = 'PENDING' | 'SUCCESS' | 'FAILED';
 @Index('usher_webhook_retention', ['purgedAt', 'finishedAt'])
 @Index('usher_webhook_live_key', ['liveKey'], { unique: true })
 export class Webhook {
-  @PrimaryColumn(text('id', OWN_ID_LENGTH))
+  @Text(OWN_ID_LENGTH, PRIMARY)
   id: string;
 
   /** The order's key. */
-  @Column(text('reference_id', 191))
+  @Text(191)
   referenceId: string;
 
-  @Column(text('event_type', 64))
+  @Text(64)
   eventType: EventType;
 
   /** Event type and reference; null after FAILED. Unique, so at most one webhook per reference is PENDING or SUCCESS. */
-  @Column(nullable(text('live_key', 255)))
+  @Text(255, NULLABLE)
   liveKey: string | null;
 
-  @Column(text('client_id', CLIENT_ID_LENGTH))
+  @Text(CLIENT_ID_LENGTH)
   clientId: string;
 
   /** The resource owner of the order. Null: the client itself. */
-  @Column(nullable(text('owner_id', OWNER_ID_LENGTH)))
+  @Text(OWNER_ID_LENGTH, NULLABLE)
   ownerId: string | null;
 
   /** Empty after the purge. */
-  @Column(text('notify_url', NOTIFY_URL_LENGTH))
+  @Text(NOTIFY_URL_LENGTH)
   notifyUrl: string;
 
   /** True if the URL was the client's registered one. A resend then uses the URL registered at that time. */
-  @Column({ name: 'uses_client_url', type: 'boolean' })
+  @Flag()
   usesClientUrl: boolean;
 
   /** The exact text that every attempt signs and sends. */
-  @Column(longText('body'))
+  @LongText()
   body: string;
 
-  @Column(text('status', 10))
+  @Text(10)
   status: WebhookStatus;
 
   /** Attempts claimed so far. */
-  @Column(int('attempts'))
+  @Int()
   attempts: number;
 
   /** While PENDING: the earliest time of the next attempt. While an attempt is running: the end of its lease. */
-  @Column(nullable(wholeNumber('next_attempt_at')))
+  @WholeNumber(NULLABLE)
   nextAttemptAt: number | null;
 
-  @Column(wholeNumber('created_at'))
+  @WholeNumber()
   createdAt: number;
 
-  @Column(nullable(wholeNumber('finished_at')))
+  @WholeNumber(NULLABLE)
   finishedAt: number | null;
 
-  @Column(nullable(text('resend_of', OWN_ID_LENGTH)))
+  @Text(OWN_ID_LENGTH, NULLABLE)
   resendOf: string | null;
 
   /** The id of the HTTP request that caused it, for the log, or null. */
-  @Column(nullable(text('request_id', 64)))
+  @Text(64, NULLABLE)
   requestId: string | null;
 
   /** When its body, Notify URL and attempts were deleted because of their age. The row itself is deleted later. */
-  @Column(nullable(wholeNumber('purged_at')))
+  @WholeNumber(NULLABLE)
   purgedAt: number | null;
 }
 
@@ -97,25 +99,25 @@ export class Webhook {
 @Entity('usher_delivered_reference')
 @Index('usher_delivered_reference_key', ['referenceId', 'eventType'], { unique: true })
 export class DeliveredReference {
-  @PrimaryColumn(text('webhook_id', OWN_ID_LENGTH))
+  @Text(OWN_ID_LENGTH, PRIMARY)
   webhookId: string;
 
-  @Column(text('reference_id', 191))
+  @Text(191)
   referenceId: string;
 
-  @Column(text('event_type', 64))
+  @Text(64)
   eventType: EventType;
 
-  @Column(text('client_id', CLIENT_ID_LENGTH))
+  @Text(CLIENT_ID_LENGTH)
   clientId: string;
 
-  @Column(nullable(text('owner_id', OWNER_ID_LENGTH)))
+  @Text(OWNER_ID_LENGTH, NULLABLE)
   ownerId: string | null;
 
-  @Column(int('attempts'))
+  @Int()
   attempts: number;
 
-  @Column(wholeNumber('finished_at'))
+  @WholeNumber()
   finishedAt: number;
 }
 
@@ -123,36 +125,36 @@ export class DeliveredReference {
 @Entity('usher_webhook_attempt')
 @Index('usher_webhook_attempt_started', ['startedAt'])
 export class WebhookAttempt {
-  @PrimaryColumn(text('webhook_id', OWN_ID_LENGTH))
+  @Text(OWN_ID_LENGTH, PRIMARY)
   webhookId: string;
 
-  @PrimaryColumn(int('number'))
+  @Int(PRIMARY)
   number: number;
 
-  @Column(wholeNumber('started_at'))
+  @WholeNumber()
   startedAt: number;
 
-  @Column(nullable(wholeNumber('duration_ms')))
+  @WholeNumber(NULLABLE)
   durationMs: number | null;
 
   /** The last phase reached: dns, connect, tls, headers or body. */
-  @Column(nullable(text('phase', 20)))
+  @Text(20, NULLABLE)
   phase: string | null;
 
-  @Column(nullable(text('address', 64)))
+  @Text(64, NULLABLE)
   address: string | null;
 
-  @Column(nullable(int('response_status')))
+  @Int(NULLABLE)
   responseStatus: number | null;
 
-  @Column(nullable(text('error', 500)))
+  @Text(500, NULLABLE)
   error: string | null;
 
   /** Why it failed, as a code of transport/diagnosis.ts. */
-  @Column(nullable(text('diagnosis', 40)))
+  @Text(40, NULLABLE)
   diagnosis: DiagnosisCode | null;
 
-  @Column(nullable(longText('response_snippet')))
+  @LongText(NULLABLE)
   responseSnippet: string | null;
 }
 

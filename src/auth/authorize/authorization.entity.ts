@@ -1,15 +1,16 @@
-import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
+import { Entity, Index } from 'typeorm';
 import {
   CLIENT_ID_LENGTH,
-  longText,
+  DIGEST_LENGTH,
+  LongText,
+  NULLABLE,
   OWN_ID_LENGTH,
   OWNER_ID_LENGTH,
-  text,
-  wholeNumber,
+  PRIMARY,
+  Text,
+  WholeNumber,
 } from '../../database/columns.js';
 import { MAX_REDIRECT_URI_LENGTH } from '../../clients/redirect-uri.js';
-
-const DIGEST_LENGTH = 43;
 
 /**
  * One authorization request: asked on the consent page, then allowed (it has a code), then used (it has a grant). Each step
@@ -21,57 +22,57 @@ const DIGEST_LENGTH = 43;
 @Index('usher_authorization_expiry', ['expiresAt'])
 export class Authorization {
   /** SHA-256 of the token in the consent form. */
-  @PrimaryColumn(text('form_digest', DIGEST_LENGTH))
+  @Text(DIGEST_LENGTH, PRIMARY)
   formDigest: string;
 
   /** SHA-256 of the form cookie: only the browser that got the page can send its form. */
-  @Column(text('browser_digest', DIGEST_LENGTH))
+  @Text(DIGEST_LENGTH)
   browserDigest: string;
 
-  @Column(text('client_id', CLIENT_ID_LENGTH))
+  @Text(CLIENT_ID_LENGTH)
   clientId: string;
 
-  @Column(text('owner_id', OWNER_ID_LENGTH))
+  @Text(OWNER_ID_LENGTH)
   ownerId: string;
 
-  @Column(text('redirect_uri', MAX_REDIRECT_URI_LENGTH))
+  @Text(MAX_REDIRECT_URI_LENGTH)
   redirectUri: string;
 
-  @Column({ ...longText('state'), nullable: true })
+  @LongText(NULLABLE)
   state: string | null;
 
   /** The S256 challenge (RFC 7636). */
-  @Column(text('code_challenge', DIGEST_LENGTH))
+  @Text(DIGEST_LENGTH)
   codeChallenge: string;
 
-  @Column({ ...text('code_digest', DIGEST_LENGTH), nullable: true })
+  @Text(DIGEST_LENGTH, NULLABLE)
   codeDigest: string | null;
 
   /** What the code was exchanged for; null before that, and after it was revoked. */
-  @Column({ ...text('grant_id', OWN_ID_LENGTH), nullable: true })
+  @Text(OWN_ID_LENGTH, NULLABLE)
   grantId: string | null;
 
-  @Column({ ...wholeNumber('used_at'), nullable: true })
+  @WholeNumber(NULLABLE)
   usedAt: number | null;
 
-  @Column(wholeNumber('created_at'))
+  @WholeNumber()
   createdAt: number;
 
   /** Of the form, then of the code. */
-  @Column(wholeNumber('expires_at'))
+  @WholeNumber()
   expiresAt: number;
 }
 
 /** A resource owner allowed an application to act for them. The row goes when the owner withdraws it. */
 @Entity('usher_consent')
 export class Consent {
-  @PrimaryColumn(text('owner_id', OWNER_ID_LENGTH))
+  @Text(OWNER_ID_LENGTH, PRIMARY)
   ownerId: string;
 
-  @PrimaryColumn(text('client_id', CLIENT_ID_LENGTH))
+  @Text(CLIENT_ID_LENGTH, PRIMARY)
   clientId: string;
 
   /** When it was last given. */
-  @Column(wholeNumber('given_at'))
+  @WholeNumber()
   givenAt: number;
 }

@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import { named, operation, type Operation, PAGE_EXAMPLE, PageBody } from '../../http/operation.js';
-import { refused } from '../../http/pages/form-token.js';
-import { noIssuer } from './authorization-site.js';
+import { answer, named, operations, pageAnswer } from '../../http/operation.js';
 import { unknownApplication, unknownRedirectUri } from './authorizations.js';
 import { AuthorizeController, ConnectionsController } from './authorize.controller.js';
 
@@ -17,69 +15,59 @@ const AuthorizationQuery = z.object({
   state: z.string().optional().meta({ description: 'Given back unchanged. Printable ASCII.', example: 'af0ifjsldkj' }),
   code_challenge: z.string().meta({ description: 'BASE64URL(SHA-256(code_verifier)), RFC 7636.', example: CHALLENGE }),
   code_challenge_method: z.literal('S256'),
-  scope: z.literal('').optional().meta({ description: 'No scopes are defined.' }),
-  prompt: z.literal('login').optional().meta({ description: 'Ask for the password even if somebody is signed in.' }),
+  scope: z.literal('').optional().describe('No scopes are defined.'),
+  prompt: z.literal('login').optional().describe('Ask for the password even if somebody is signed in.'),
 });
 
-const ConsentForm = z
-  .object({
-    form: z.string().meta({ description: 'From the page. It is good once, in the same browser.' }),
+const ConsentForm = named(
+  'ConsentForm',
+  z.object({
+    form: z.string().describe('From the page. It is good once, in the same browser.'),
     decision: z.enum(['allow', 'decline']),
-  })
-  .register(named, { id: 'ConsentForm' });
+  }),
+);
 
-const WithdrawalForm = z
-  .object({ form: z.string().meta({ description: 'From the page.' }), client_id: z.string() })
-  .register(named, { id: 'WithdrawalForm' });
+const WithdrawalForm = named(
+  'WithdrawalForm',
+  z.object({ form: z.string().describe('From the page.'), client_id: z.string() }),
+);
 
 const FORM = '1767225600000.0a1B.mac';
 
-const tag = 'Authorization';
-export const pageAnswer = (description: string) => ({
-  description,
-  schema: PageBody,
-  mediaType: 'text/html',
-  example: PAGE_EXAMPLE,
-});
-export const PAGE_FAILURES = { page: [noIssuer()], form: [noIssuer(), refused()] };
-
-export const AUTHORIZATION_OPERATIONS: Operation[] = [
-  operation(AuthorizeController, 'authorize', {
-    id: 'authorize',
-    tag,
-    summary: 'Ask a resource owner for access (a browser opens it)',
-    description:
-      'RFC 6749 section 4.1.1, with PKCE (RFC 7636). The owner signs in and decides. The browser then goes to the redirect URI ' +
-      'with `code`, `state` and `iss` (RFC 9207), or with `error`, `error_description`, `state` and `iss`.',
-    parameters: { query: AuthorizationQuery },
-    answers: {
-      200: pageAnswer('The consent page.'),
-      303: { description: 'To the sign-in page, or to the redirect URI.' },
+export const AUTHORIZATION_OPERATIONS = [
+  ...operations('Authorization', AuthorizeController, {
+    authorize: {
+      id: 'authorize',
+      summary: 'Ask a resource owner for access (a browser opens it)',
+      description:
+        'RFC 6749 section 4.1.1, with PKCE (RFC 7636). The owner signs in and decides. The browser then goes to the redirect URI ' +
+        'with `code`, `state` and `iss` (RFC 9207), or with `error`, `error_description`, `state` and `iss`.',
+      parameters: { query: AuthorizationQuery },
+      answers: {
+        200: pageAnswer('The consent page.'),
+        303: answer('To the sign-in page, or to the redirect URI.'),
+      },
+      failures: [unknownApplication(), unknownRedirectUri()],
     },
-    failures: [unknownApplication(), unknownRedirectUri(), ...PAGE_FAILURES.page],
+    consent: {
+      id: 'decideOnAccess',
+      summary: 'The form of the consent page',
+      body: { schema: ConsentForm, example: { form: FORM, decision: 'allow' } },
+      answers: { 303: answer('To the redirect URI.') },
+    },
   }),
-  operation(AuthorizeController, 'consent', {
-    id: 'decideOnAccess',
-    tag,
-    summary: 'The form of the consent page',
-    body: { schema: ConsentForm, example: { form: FORM, decision: 'allow' } },
-    answers: { 303: { description: 'To the redirect URI.' } },
-    failures: PAGE_FAILURES.form,
-  }),
-  operation(ConnectionsController, 'show', {
-    id: 'showConnectedApplications',
-    tag,
-    summary: 'The applications that an owner connected',
-    answers: { 200: pageAnswer('The page.'), 303: { description: 'To the sign-in page.' } },
-    failures: PAGE_FAILURES.page,
-  }),
-  operation(ConnectionsController, 'withdraw', {
-    id: 'withdrawAccess',
-    tag,
-    summary: 'The form that withdraws the access of an application',
-    description: 'Revokes all tokens that the application has for this owner.',
-    body: { schema: WithdrawalForm, example: { form: FORM, client_id: 'b8E7BDVoa1df1jDrbYlF' } },
-    answers: { 303: { description: 'To the page.' } },
-    failures: PAGE_FAILURES.form,
+  ...operations('Authorization', ConnectionsController, {
+    show: {
+      id: 'showConnectedApplications',
+      summary: 'The applications that an owner connected',
+      answers: { 200: pageAnswer('The page.'), 303: answer('To the sign-in page.') },
+    },
+    withdraw: {
+      id: 'withdrawAccess',
+      summary: 'The form that withdraws the access of an application',
+      description: 'Revokes all tokens that the application has for this owner.',
+      body: { schema: WithdrawalForm, example: { form: FORM, client_id: 'b8E7BDVoa1df1jDrbYlF' } },
+      answers: { 303: answer('To the page.') },
+    },
   }),
 ];

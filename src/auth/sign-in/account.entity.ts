@@ -1,35 +1,34 @@
-import { Column, PrimaryColumn } from 'typeorm';
-import { OWN_ID_LENGTH, text, wholeNumber } from '../../database/columns.js';
+import { DIGEST_LENGTH, NULLABLE, OWN_ID_LENGTH, PRIMARY, Text, WholeNumber } from '../../database/columns.js';
 
 /** Somebody who signs in with a name and a password: a member or an operator. */
 export abstract class Account {
-  @PrimaryColumn(text('id', OWN_ID_LENGTH))
+  @Text(OWN_ID_LENGTH, PRIMARY)
   id: string;
 
   /** In lower case. */
   abstract name: string;
 
   /** Argon2id, with its salt and its parameters. */
-  @Column(text('password_hash', 255))
+  @Text(255)
   passwordHash: string;
 
-  @Column(wholeNumber('created_at'))
+  @WholeNumber()
   createdAt: number;
 
-  @Column({ ...wholeNumber('disabled_at'), nullable: true })
+  @WholeNumber(NULLABLE)
   disabledAt: number | null;
 }
 
 /** The sign-in of an {@link Account} in one browser. */
 export abstract class Session {
   /** SHA-256 of the session cookie. */
-  @PrimaryColumn(text('digest', 43))
+  @Text(DIGEST_LENGTH, PRIMARY)
   digest: string;
 
-  @Column(wholeNumber('created_at'))
+  @WholeNumber()
   createdAt: number;
 
   /** Each use extends it, up to the absolute lifetime after `createdAt`. */
-  @Column(wholeNumber('expires_at'))
+  @WholeNumber()
   expiresAt: number;
 }

@@ -1,29 +1,37 @@
-import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
-import { CLIENT_ID_LENGTH, OWN_ID_LENGTH, OWNER_ID_LENGTH, text, wholeNumber } from '../../database/columns.js';
-
-const DIGEST_LENGTH = 43;
+import { Entity, Index } from 'typeorm';
+import {
+  CLIENT_ID_LENGTH,
+  DIGEST_LENGTH,
+  Int,
+  NULLABLE,
+  OWN_ID_LENGTH,
+  OWNER_ID_LENGTH,
+  PRIMARY,
+  Text,
+  WholeNumber,
+} from '../../database/columns.js';
 
 /** A refresh token's stored expiry is up to one hour later than promised, so frequent refreshes write it only once an hour. */
 export const EXPIRY_MARGIN_MS = 3_600_000;
 
 /** What a grant and an access token have in common. */
 abstract class Issued {
-  @Column(text('client_id', CLIENT_ID_LENGTH))
+  @Text(CLIENT_ID_LENGTH)
   clientId: string;
 
   /** The resource owner who allowed it. Null: the client itself, by its credentials. */
-  @Column({ ...text('owner_id', OWNER_ID_LENGTH), nullable: true })
+  @Text(OWNER_ID_LENGTH, NULLABLE)
   ownerId: string | null;
 
   /** The client's generation when this was issued, see client.entity.ts. */
-  @Column({ name: 'generation', type: 'int' })
+  @Int()
   generation: number;
 
-  @Column(wholeNumber('created_at'))
+  @WholeNumber()
   createdAt: number;
 
   /** Of a grant: expiry of the refresh token, at most {@link EXPIRY_MARGIN_MS} later than promised. Each use extends it. */
-  @Column(wholeNumber('expires_at'))
+  @WholeNumber()
   expiresAt: number;
 }
 
@@ -37,17 +45,17 @@ abstract class Issued {
 @Index('usher_grant_expiry', ['expiresAt'])
 @Index('usher_grant_owner', ['ownerId'], { where: 'owner_id IS NOT NULL' })
 export class Grant extends Issued {
-  @PrimaryColumn(text('id', OWN_ID_LENGTH))
+  @Text(OWN_ID_LENGTH, PRIMARY)
   id: string;
 
-  @Column(text('refresh_digest', DIGEST_LENGTH))
+  @Text(DIGEST_LENGTH)
   refreshDigest: string;
 
   /** The first access token. Null once it is revoked. */
-  @Column({ ...text('access_digest', DIGEST_LENGTH), nullable: true })
+  @Text(DIGEST_LENGTH, NULLABLE)
   accessDigest: string | null;
 
-  @Column(wholeNumber('access_expires_at'))
+  @WholeNumber()
   accessExpiresAt: number;
 }
 
@@ -56,9 +64,9 @@ export class Grant extends Issued {
 @Index('usher_access_token_grant', ['grantId'])
 @Index('usher_access_token_expiry', ['expiresAt'])
 export class AccessToken extends Issued {
-  @PrimaryColumn(text('digest', DIGEST_LENGTH))
+  @Text(DIGEST_LENGTH, PRIMARY)
   digest: string;
 
-  @Column(text('grant_id', OWN_ID_LENGTH))
+  @Text(OWN_ID_LENGTH)
   grantId: string;
 }

@@ -1,4 +1,4 @@
-import { type Operation, operation } from '../../http/operation.js';
+import { answer, type Operation, operations } from '../../http/operation.js';
 import { invalidCode } from '../authorize/code-exchange.js';
 import { noPublicUrl } from '../metadata/metadata.module.js';
 import { metadataPath, serverMetadata } from '../metadata/server-metadata.js';
@@ -25,19 +25,17 @@ const TOKENS: TokenResponse = {
 };
 
 const CLIENT = 'b8E7BDVoa1df1jDrbYlF';
-const tag = 'Tokens';
 
-export const TOKEN_OPERATIONS: Operation[] = [
-  operation(TokenController, 'token', {
+export const TOKEN_OPERATIONS = operations('Tokens', TokenController, {
+  token: {
     id: 'requestToken',
-    tag,
     summary: 'Request an access token',
     description:
       'Exchanges the client id and secret for an access token and a refresh token (specification 4.1). With ' +
       '`grant_type=authorization_code` it exchanges a code; the tokens then act for the resource owner. It also accepts ' +
       '`grant_type=refresh_token` (RFC 6749 section 6), for clients that know only one token endpoint.',
     body: { schema: TokenRequest, example: { grant_type: 'client_credentials' } },
-    answers: { 200: { description: 'The tokens.', schema: TokenResponse, example: TOKENS } },
+    answers: { 200: answer('The tokens.', TokenResponse, TOKENS) },
     failures: [
       () => grantTypeOf({}, CLIENT, TOKEN_GRANTS),
       () => grantTypeOf({ grant_type: 'password' }, CLIENT, TOKEN_GRANTS),
@@ -47,10 +45,9 @@ export const TOKEN_OPERATIONS: Operation[] = [
       () => checkScope({ scope: 'orders' }),
       tooManyTokenRequests(60),
     ],
-  }),
-  operation(TokenController, 'refresh', {
+  },
+  refresh: {
     id: 'refreshToken',
-    tag,
     summary: 'Refresh the access token',
     description:
       'Issues a new access token. The refresh token stays the same and its lifetime restarts (specification 4.2). ' +
@@ -59,7 +56,7 @@ export const TOKEN_OPERATIONS: Operation[] = [
       schema: RefreshRequest,
       example: { grant_type: 'refresh_token', refresh_token: TOKENS.refresh_token },
     },
-    answers: { 200: { description: 'The tokens.', schema: TokenResponse, example: TOKENS } },
+    answers: { 200: answer('The tokens.', TokenResponse, TOKENS) },
     failures: [
       () => grantTypeOf({ grant_type: 'refresh_token' }, CLIENT, REFRESH_GRANTS),
       () => grantTypeOf({ grant_type: 'password' }, CLIENT, REFRESH_GRANTS),
@@ -68,38 +65,32 @@ export const TOKEN_OPERATIONS: Operation[] = [
       () => checkScope({ scope: 'orders' }),
       tooManyTokenRequests(60),
     ],
-  }),
-  operation(TokenController, 'revoke', {
+  },
+  revoke: {
     id: 'revokeToken',
-    tag,
     summary: 'Revoke a token',
     description: 'RFC 7009. Revoking a refresh token also revokes its access tokens.',
     body: { schema: TokenStatusRequest, example: { token: TOKENS.access_token } },
-    answers: { 200: { description: 'The token is no longer valid. The response for an unknown token is the same.' } },
+    answers: { 200: answer('The token is no longer valid. The response for an unknown token is the same.') },
     failures: [() => tokenOf({}, CLIENT)],
-  }),
-  operation(TokenController, 'introspect', {
+  },
+  introspect: {
     id: 'introspectToken',
-    tag,
     summary: 'Check whether a token is valid',
     description: 'RFC 7662. A client sees only its own tokens. The internal credential sees the tokens of all clients.',
     body: { schema: TokenStatusRequest, example: { token: TOKENS.access_token } },
     answers: {
-      200: {
-        description: 'The state of the token.',
-        schema: Introspection,
-        example: {
-          active: true,
-          client_id: CLIENT,
-          token_type: 'Bearer',
-          exp: 1_772_409_600,
-          iat: 1_767_225_600,
-        },
-      },
+      200: answer('The state of the token.', Introspection, {
+        active: true,
+        client_id: CLIENT,
+        token_type: 'Bearer',
+        exp: 1_772_409_600,
+        iat: 1_767_225_600,
+      }),
     },
     failures: [() => tokenOf({}, CLIENT)],
-  }),
-];
+  },
+});
 
 /** At the root of the host, whatever path the public base address has (RFC 8414 §3.1). */
 export const metadataOperation = (publicUrl: string | null): Operation => ({
@@ -107,18 +98,18 @@ export const metadataOperation = (publicUrl: string | null): Operation => ({
   method: 'get',
   path: metadataPath(publicUrl ?? ''),
   ...(publicUrl !== null && { server: new URL(publicUrl).origin }),
-  tag,
+  tag: 'Tokens',
   summary: 'Get the authorization server metadata',
   description: 'RFC 8414.',
   security: [],
   oauth: false,
   page: false,
   answers: {
-    200: {
-      description: 'The endpoints and the supported methods.',
-      schema: Metadata,
-      example: serverMetadata(publicUrl ?? 'https://sandbox.usher.example', true),
-    },
+    200: answer(
+      'The endpoints and the supported methods.',
+      Metadata,
+      serverMetadata(publicUrl ?? 'https://sandbox.usher.example', true),
+    ),
   },
   failures: [noPublicUrl()],
 });

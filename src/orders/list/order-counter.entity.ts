@@ -1,5 +1,5 @@
-import { Column, Entity, PrimaryColumn } from 'typeorm';
-import { CLIENT_ID_LENGTH, text, wholeNumber } from '../../database/columns.js';
+import { Entity } from 'typeorm';
+import { CLIENT_ID_LENGTH, PRIMARY, Text, WholeNumber } from '../../database/columns.js';
 
 /**
  * The last positions that a client's orders have in its lists. It is made by the first reader, and locked by each reader that
@@ -7,14 +7,14 @@ import { CLIENT_ID_LENGTH, text, wholeNumber } from '../../database/columns.js';
  */
 @Entity('usher_order_counter')
 export class OrderCounter {
-  @PrimaryColumn(text('client_id', CLIENT_ID_LENGTH))
+  @Text(CLIENT_ID_LENGTH, PRIMARY)
   clientId: string;
 
   /** The last `list_position` of an order of this client. */
-  @Column(wholeNumber('list_position'))
+  @WholeNumber()
   listPosition: number;
 
   /** The last `completion_position` of an order of this client. */
-  @Column(wholeNumber('completion_position'))
+  @WholeNumber()
   completionPosition: number;
 }

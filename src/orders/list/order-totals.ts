@@ -24,27 +24,22 @@ export const TotalsQuery = z.strictObject({
 });
 
 /** The schema of {@link DayTotals} in a response, where JSON numbers are exact whatever their size. */
-export const DayTotalsView = z
-  .object({
+export const DayTotalsView = named(
+  'DayTotals',
+  z.object({
     day: z.iso.date(),
     currencies: z
       .array(
         z.object({
           currencyCode: z.string(),
           count: z.int(),
-          payableAmount: z
-            .int()
-            .min(0)
-            .meta({ description: 'The sum in cents, an exact integer. It may be larger than 2^53 - 1.' }),
+          payableAmount: z.int().min(0).describe('The sum in cents, an exact integer. It may be larger than 2^53 - 1.'),
           keysDigest: z.string().regex(/^[0-9a-f]{64}$/),
         }),
       )
-      .meta({
-        description:
-          'Sorted by currency code. `keysDigest` is the hex SHA-256 of the sorted keys, joined by line feeds.',
-      }),
-  })
-  .register(named, { id: 'DayTotals' });
+      .describe('Sorted by currency code. `keysDigest` is the hex SHA-256 of the sorted keys, joined by line feeds.'),
+  }),
+);
 
 /** The orders of one currency that were completed on a day. */
 export interface CurrencyTotals {

@@ -1,29 +1,26 @@
 import { z } from 'zod';
-import { named, operation, type Operation, PAGE_EXAMPLE, PageBody } from '../../http/operation.js';
+import { answer, named, operations, pageAnswer } from '../../http/operation.js';
 import { DocsController } from './docs.controller.js';
 
-const Document = z.looseObject({ openapi: z.string() }).register(named, { id: 'OpenApiDocument' });
+const Document = named('OpenApiDocument', z.looseObject({ openapi: z.string() }));
 
-const documentAnswer = { 200: { description: 'OpenAPI 3.1.', schema: Document } };
+const documentAnswer = { 200: answer('OpenAPI 3.1.', Document) };
 
-export const DOCS_OPERATIONS: Operation[] = [
-  operation(DocsController, 'openapi', {
+export const DOCS_OPERATIONS = operations('Service', DocsController, {
+  openapi: {
     id: 'getDocument',
-    tag: 'Service',
     summary: 'The operations of integrators as OpenAPI',
     answers: documentAnswer,
-  }),
-  operation(DocsController, 'internalOpenapi', {
+  },
+  internalOpenapi: {
     id: 'getInternalDocument',
-    tag: 'Service',
     summary: 'This document: the internal operations as OpenAPI',
     answers: documentAnswer,
-  }),
-  operation(DocsController, 'page', {
+  },
+  page: {
     id: 'getDocumentation',
-    tag: 'Service',
     summary: 'Both documents as a page',
     description: '`GET /` leads here. The page loads its scripts from `/docs/viewer.js` and `/docs/start.js`.',
-    answers: { 200: { description: 'The page.', schema: PageBody, mediaType: 'text/html', example: PAGE_EXAMPLE } },
-  }),
-];
+    answers: { 200: pageAnswer('The page.') },
+  },
+});

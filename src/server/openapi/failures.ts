@@ -1,3 +1,4 @@
+import { noIssuer } from '../../auth/authorize/authorization-site.js';
 import { invalidToken, ownerRefused, tokenMissing } from '../../auth/bearer/bearer.guard.js';
 import { tooManyInvalidTokens } from '../../auth/bearer/access-tokens.js';
 import { invalidClient, slowDown } from '../../auth/client-authentication/client-authentication.js';
@@ -8,6 +9,7 @@ import { oauthCodeOf, problemOf } from '../../http/error-response.js';
 import { OAuthError } from '../../http/oauth-error.js';
 import { checkMediaType, parseFormParameters, parseJsonParameters } from '../../http/oauth-route.js';
 import type { Failure, Operation, Security } from '../../http/operation.js';
+import { refused } from '../../http/pages/form-token.js';
 import { KNOWN_QUERY, Problem, unavailable } from '../../http/problem.js';
 import { hostMissing, severalHosts } from '../connections.js';
 import { invalidJson, repeatedField, unsupportedMediaType } from '../request-bodies.js';
@@ -47,14 +49,15 @@ const REFUSED: Record<Security, Failure[]> = {
   internal: [refusal('internal'), tooManyFailures(WAIT_SECONDS)],
 };
 
-/** Every error an operation can return: its own, and those that all operations of its kind share. */
+/** Every error an operation can return: its own, and those that all operations of its kind share. Those of all pages come first. */
 export function failuresOf(operation: Operation): (Problem | OAuthError)[] {
-  return [...(operation.failures ?? []), ...sharedFailures(operation)].map(errorOf);
+  const [own, shared] = [operation.failures ?? [], sharedFailures(operation)];
+  return (operation.page ? [...shared, ...own] : [...own, ...shared]).map(errorOf);
 }
 
 function sharedFailures({ oauth, page, security, body, parameters }: Operation): Failure[] {
   if (oauth) return MALFORMED_OAUTH;
-  if (page) return [unavailable()];
+  if (page) return [noIssuer(), ...(body ? [refused()] : []), unavailable()];
   return [
     severalHosts(),
     hostMissing(),

@@ -90,10 +90,7 @@ function requestContent(
   return { 'application/json': content, ...(oauth && { 'application/x-www-form-urlencoded': content }) };
 }
 
-function successResponse(
-  { description, schema, example, mediaType = 'application/json' }: Answer,
-  oauth = false,
-): Response {
+function successResponse({ description, schema, example, mediaType }: Answer, oauth = false): Response {
   return {
     description,
     headers: { ...requestIdHeader(), ...(oauth && { 'Cache-Control': header('Always `no-store`.') }) },

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { named } from '../../http/operation.js';
+import { NAMES } from '../../http/operation.js';
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
@@ -36,14 +36,15 @@ export function schemasOf(operations: object[]): Record<string, JsonSchema> {
 
 /** All named schemas, by their name. */
 function componentSchemas(): Record<string, JsonSchema> {
-  const { schemas } = z.toJSONSchema(named, OPTIONS);
+  const { schemas } = z.toJSONSchema(NAMES, OPTIONS);
   return Object.fromEntries(Object.entries(schemas).map(([id, { $schema: _, $id: __, ...schema }]) => [id, schema]));
 }
 
 /** A `$ref` to a named schema. Throws if the schema has no name. */
 export function schemaRef(schema: z.ZodType): JsonSchema {
-  const id = named.get(schema)?.id;
-  if (id === undefined) throw new Error('a schema of a request or response body has no name; register it in `named`');
+  const id = NAMES.get(schema)?.id;
+  if (id === undefined)
+    throw new Error('a schema of a request or response body has no name; give it one with `named()`');
   return { $ref: uri(id) };
 }
 

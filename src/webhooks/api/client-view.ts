@@ -28,24 +28,26 @@ export const WebhookQuery = z.strictObject({
 export type WebhookQuery = z.infer<typeof WebhookQuery>;
 
 /** A webhook as its own client sees it. */
-export const ClientWebhook = WebhookView.omit({ clientId: true, ownerId: true }).register(named, { id: 'Webhook' });
+export const ClientWebhook = named('Webhook', WebhookView.omit({ clientId: true, ownerId: true }));
 export type ClientWebhook = z.infer<typeof ClientWebhook>;
 
 /** A webhook with the list of its attempts instead of their number. */
-export const WebhookStory = ClientWebhook.extend({
-  attempts: z.array(AttemptView),
-  plan: DeliveryPlan.nullable(),
-}).register(named, {
-  id: 'WebhookStory',
-});
+export const WebhookStory = named(
+  'WebhookStory',
+  ClientWebhook.extend({
+    attempts: z.array(AttemptView),
+    plan: DeliveryPlan.nullable(),
+  }),
+);
 export type WebhookStory = z.infer<typeof WebhookStory>;
 
-export const WebhookPage = z
-  .object({
+export const WebhookPage = named(
+  'WebhookPage',
+  z.object({
     data: z.array(ClientWebhook).describe('Newest first.'),
     nextCursor: z.string().nullable().describe('Send it as `cursor` to get the next page. Null on the last page.'),
-  })
-  .register(named, { id: 'WebhookPage' });
+  }),
+);
 export type WebhookPage = z.infer<typeof WebhookPage>;
 
 export const clientView = ({ clientId: _, ownerId: __, ...view }: WebhookView): ClientWebhook => view;

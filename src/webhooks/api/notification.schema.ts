@@ -6,8 +6,9 @@ const cents = z
   .int()
   .describe('In the minor unit of the currency (ISO 4217): 4200 is MYR 42.00, JPY 4200 or KWD 4.200.');
 
-const CompletedOrder = z
-  .object({
+const CompletedOrder = named(
+  'CompletedOrder',
+  z.object({
     key: z.string().describe('The order’s unique identifier, Base64. Deduplicate on it.'),
     bookingId: z.string().describe('The booking reference of the cinema operator.'),
     transactionId: z.string().describe('The payment transaction.'),
@@ -19,18 +20,19 @@ const CompletedOrder = z
     qrCode: z.string().optional().describe('The code for entry to the cinema, if the operator issued one.'),
     createdAt: moment,
     lastUpdatedAt: moment,
-  })
-  .register(named, { id: 'CompletedOrder' }) satisfies z.ZodType<CompletedOrderData>;
+  }),
+) satisfies z.ZodType<CompletedOrderData>;
 
 /** The body of a notification (specification 2.3). */
-export const Notification = z
-  .object({
+export const Notification = named(
+  'Notification',
+  z.object({
     eventType: z.literal(NOTIFY_ORDER_COMPLETION),
     test: z.literal(true).optional().describe('Only in a test notification from POST /webhooks/test.'),
     data: CompletedOrder,
-  })
-  .describe('Specification 2.3.')
-  .register(named, { id: 'Notification' });
+  }),
+  'Specification 2.3.',
+);
 export type Notification = z.infer<typeof Notification>;
 
 const signature = z.string().regex(/^[0-9a-f]{64}$/);

@@ -62,14 +62,16 @@ export class TestNotifications {
 }
 
 /** The body of `POST /webhooks/test`. */
-export const TestRequest = z
-  .strictObject({
+export const TestRequest = named(
+  'TestRequest',
+  z.strictObject({
     notifyUrl: z.string().optional().describe('Where to send it. Default: the Notify URL registered for the client.'),
-  })
-  .register(named, { id: 'TestRequest' });
+  }),
+);
 
-export const TestResult = z
-  .object({
+export const TestResult = named(
+  'TestResult',
+  z.object({
     id: z.string().describe('The X-Webhook-Id of the test. It is not in the list of webhooks.'),
     notifyUrl: z.string(),
     outcome: z.enum(['delivered', 'refused', 'timed-out', 'unreachable', 'blocked']),
@@ -77,8 +79,8 @@ export const TestResult = z
     durationMs: z.int(),
     phase: z.string().describe('The last phase reached: dns, connect, tls, headers or body.'),
     error: z.string().nullable().describe('Why the test failed.'),
-  })
-  .register(named, { id: 'TestResult' });
+  }),
+);
 export type TestResult = z.infer<typeof TestResult>;
 
 /** Marks a request as a test. It is not signed; the field `test` of the body is. */

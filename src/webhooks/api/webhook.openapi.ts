@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { tooManyPending } from '../pending-limit.js';
 import { notifyUrlErrors, notifyUrlMissing } from '../../clients/clients.service.js';
 import { tooManyPerMinute } from '../../http/minute-limit.js';
-import { operation, type Operation } from '../../http/operation.js';
+import { answer, operations } from '../../http/operation.js';
 import { invalidFields, validated } from '../../http/problem.js';
 import { unknownWebhook } from '../webhook-queries.js';
 import { notFailed } from '../webhook.service.js';
@@ -87,56 +87,50 @@ export const NO_HTTPS = invalidFields(
   notifyUrlErrors('http://partner.example/notify', { allowPrivateHosts: false, httpsOnly: true }),
 );
 const path = z.object({ id: z.string().meta({ description: 'The webhook’s `id`.', example: ID }) });
-const tag = 'Webhooks';
 
-export const WEBHOOK_OPERATIONS: Operation[] = [
-  operation(WebhooksController, 'page', {
+export const WEBHOOK_OPERATIONS = operations('Webhooks', WebhooksController, {
+  page: {
     id: 'listWebhooks',
-    tag,
     summary: 'List notifications',
     description: 'The client’s own webhooks, newest first. A page does not change when new webhooks arrive.',
     parameters: { query: WebhookQuery },
     answers: {
-      200: { description: 'A page.', schema: WebhookPage, example: { data: [FAILED], nextCursor: null } },
+      200: answer('A page.', WebhookPage, { data: [FAILED], nextCursor: null }),
     },
     failures: [() => validated(WebhookQuery, { cursor: '7' }, 'query')],
-  }),
-  operation(WebhooksController, 'health', {
+  },
+  health: {
     id: 'getWebhookHealth',
-    tag,
     summary: 'See how your receivers do',
     description:
       'For each host that notifications go to: failures in a row, the oldest pending notification, and how long answers ' +
       'took. It considers the newest 200 notifications and the oldest 1000 pending ones.',
-    answers: { 200: { description: 'The hosts.', schema: WebhookHealth, example: HEALTH } },
-  }),
-  operation(WebhooksController, 'show', {
+    answers: { 200: answer('The hosts.', WebhookHealth, HEALTH) },
+  },
+  show: {
     id: 'getWebhook',
-    tag,
     summary: 'Get a notification with its attempts',
     description: 'A webhook of another client is answered like one that does not exist.',
     parameters: { path },
-    answers: { 200: { description: 'The notification.', schema: WebhookStory, example: STORY } },
+    answers: { 200: answer('The notification.', WebhookStory, STORY) },
     failures: [unknownWebhook(ID)],
-  }),
-  operation(WebhooksController, 'test', {
+  },
+  test: {
     id: 'testWebhook',
-    tag,
     summary: 'Send a sample notification',
     description:
       'Signs and sends a test notification like a real one and answers with the result. The body has `"test": true`, and ' +
       'the header is `X-Webhook-Test: true`. Its order does not exist. It is sent once and is not listed. Ten a minute.',
     body: { schema: TestRequest, example: { notifyUrl: 'https://partner.example/notify' }, optional: true },
-    answers: { 200: { description: 'The result of the test.', schema: TestResult, example: TEST_RESULT } },
+    answers: { 200: answer('The result of the test.', TestResult, TEST_RESULT) },
     failures: [NO_HTTPS, notifyUrlMissing(), tooManyPerMinute(TEST_LIMIT), tooManyPending(10_000)],
-  }),
-  operation(WebhooksController, 'resend', {
+  },
+  resend: {
     id: 'resendWebhook',
-    tag,
     summary: 'Send a FAILED notification again',
     description: 'Creates a new webhook. A delivered webhook cannot be sent again (specification 6.3).',
     parameters: { path },
-    answers: { 201: { description: 'The new webhook.', schema: ClientWebhook, example: RESENT } },
+    answers: { 201: answer('The new webhook.', ClientWebhook, RESENT) },
     failures: [unknownWebhook(ID), notFailed({ id: ID, status: 'SUCCESS' }), tooManyPending(10_000)],
-  }),
-];
+  },
+});

@@ -1,5 +1,5 @@
 import { tooManyPerMinute } from '../../http/minute-limit.js';
-import { operation, type Operation } from '../../http/operation.js';
+import { answer, operations } from '../../http/operation.js';
 import {
   CERTIFICATION_LIMIT,
   CertificationsController,
@@ -37,17 +37,16 @@ const EXAMPLE: Certification = {
 };
 
 /** Only a sandbox has it. */
-export const CERTIFICATION_OPERATIONS: Operation[] = [
-  operation(CertificationsController, 'run', {
+export const CERTIFICATION_OPERATIONS = operations('Webhooks', CertificationsController, {
+  run: {
     id: 'certifyReceiver',
-    tag: 'Webhooks',
     summary: 'Check that a receiver does everything right (sandbox only)',
     description:
       'Sends six notifications to the client’s registered Notify URL: a valid one, the same again, one with letters outside ' +
       'of ASCII, one as during a change of the secret, an altered one and a stale one. A correct receiver answers 2xx to ' +
       'the first four and 4xx to the others. All are marked as tests, and none is listed. Three a minute.',
     body: { schema: CertificationRequest, example: {}, optional: true },
-    answers: { 200: { description: 'What the receiver did.', schema: Certification, example: EXAMPLE } },
+    answers: { 200: answer('What the receiver did.', Certification, EXAMPLE) },
     failures: [onlyInSandbox(), secretBeingChanged(), noNotifyUrl(), tooManyPerMinute(CERTIFICATION_LIMIT)],
-  }),
-];
+  },
+});

@@ -3,7 +3,7 @@ import { named } from '../../http/operation.js';
 import { CHECKS } from './checks.js';
 
 /** The body of `POST /sandbox/certifications`: nothing can be chosen. */
-export const CertificationRequest = z.strictObject({}).register(named, { id: 'CertificationRequest' });
+export const CertificationRequest = named('CertificationRequest', z.strictObject({}));
 
 export const CheckResult = z.object({
   name: z.enum(CHECKS),
@@ -17,11 +17,12 @@ export const CheckResult = z.object({
 });
 export type CheckResult = z.infer<typeof CheckResult>;
 
-export const Certification = z
-  .object({
+export const Certification = named(
+  'Certification',
+  z.object({
     passed: z.boolean().describe('Whether the receiver did all of it right.'),
     notifyUrl: z.string(),
     checks: z.array(CheckResult),
-  })
-  .register(named, { id: 'Certification' });
+  }),
+);
 export type Certification = z.infer<typeof Certification>;

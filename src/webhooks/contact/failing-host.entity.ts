@@ -1,5 +1,5 @@
-import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
-import { CLIENT_ID_LENGTH, int, nullable, text, wholeNumber } from '../../database/columns.js';
+import { Entity, Index } from 'typeorm';
+import { CLIENT_ID_LENGTH, Int, NULLABLE, PRIMARY, Text, WholeNumber } from '../../database/columns.js';
 import type { DiagnosisCode } from '../transport/diagnosis.js';
 
 /** A host name has at most 253 characters; a colon and a port may follow. */
@@ -11,65 +11,65 @@ export const ERROR_LENGTH = 500;
 @Index('usher_failing_host_due', ['messageDueAt'])
 @Index('usher_failing_host_age', ['lastFailedAt'])
 export class FailingHost {
-  @PrimaryColumn(text('client_id', CLIENT_ID_LENGTH))
+  @Text(CLIENT_ID_LENGTH, PRIMARY)
   clientId: string;
 
   /** With the port, if the Notify URL has one. */
-  @PrimaryColumn(text('host', HOST_LENGTH))
+  @Text(HOST_LENGTH, PRIMARY)
   host: string;
 
   /** The end of the first of the failed attempts. */
-  @Column(wholeNumber('failing_since'))
+  @WholeNumber()
   failingSince: number;
 
   /** The end of a recent failed attempt. It is not written more often than once a minute. */
-  @Column(wholeNumber('last_failed_at'))
+  @WholeNumber()
   lastFailedAt: number;
 
   /** Why that attempt failed, without private addresses. */
-  @Column(text('last_error', ERROR_LENGTH))
+  @Text(ERROR_LENGTH)
   lastError: string;
 
   /** Why, as a code of transport/diagnosis.ts. */
-  @Column(nullable(text('last_diagnosis', 40)))
+  @Text(40, NULLABLE)
   lastDiagnosis: DiagnosisCode | null;
 
   /** When a notification to it first ended FAILED, or null. */
-  @Column(nullable(wholeNumber('first_ended_failed_at')))
+  @WholeNumber(NULLABLE)
   firstEndedFailedAt: number | null;
 
   /** When it accepted a notification again, which the contact does not know yet; else null. */
-  @Column(nullable(wholeNumber('recovered_at')))
+  @WholeNumber(NULLABLE)
   recoveredAt: number | null;
 
   /** When the contact was told that it fails, or null. */
-  @Column(nullable(wholeNumber('announced_at')))
+  @WholeNumber(NULLABLE)
   announcedAt: number | null;
 
   /** Since when there is something to tell the contact, or null. */
-  @Column(nullable(wholeNumber('message_due_at')))
+  @WholeNumber(NULLABLE)
   messageDueAt: number | null;
 }
 
 /** When the contact of a client may get the next message, and whether a process is sending one now. */
 @Entity('usher_contact_state')
 export class ContactState {
-  @PrimaryColumn(text('client_id', CLIENT_ID_LENGTH))
+  @Text(CLIENT_ID_LENGTH, PRIMARY)
   clientId: string;
 
   /** Messages that were sent. The next one has this number in its id. */
-  @Column(int('sent'))
+  @Int()
   sent: number;
 
   /** No message is sent before this time: an hour after the last one, or the end of the pause after a failure to send. */
-  @Column(wholeNumber('not_before'))
+  @WholeNumber()
   notBefore: number;
 
   /** How often sending the present message has failed. */
-  @Column(int('failures'))
+  @Int()
   failures: number;
 
   /** Until then one process sends, and no other. */
-  @Column(wholeNumber('leased_until'))
+  @WholeNumber()
   leasedUntil: number;
 }

@@ -1,5 +1,5 @@
-import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
-import { CLIENT_ID_LENGTH, text, wholeNumber } from '../../database/columns.js';
+import { Entity, Index } from 'typeorm';
+import { CLIENT_ID_LENGTH, Int, PRIMARY, Text, WholeNumber } from '../../database/columns.js';
 import { HOST_LENGTH } from '../contact/failing-host.entity.js';
 
 /**
@@ -11,19 +11,19 @@ import { HOST_LENGTH } from '../contact/failing-host.entity.js';
 @Index('usher_delivery_figure_host', ['host', 'startsAt'])
 export class DeliveryFigure {
   /** Empty: all clients. */
-  @PrimaryColumn(text('client_id', CLIENT_ID_LENGTH))
+  @Text(CLIENT_ID_LENGTH, PRIMARY)
   clientId: string;
 
   /** The beginning of the period in which the attempts ended. */
-  @PrimaryColumn(wholeNumber('starts_at'))
+  @WholeNumber(PRIMARY)
   startsAt: number;
 
   /** Of the Notify URL, with the port if it has one. Empty: all hosts. */
-  @PrimaryColumn(text('host', HOST_LENGTH))
+  @Text(HOST_LENGTH, PRIMARY)
   host: string;
 
   /** Processes write different shards, so that they do not wait for each other. Readers add them up. */
-  @PrimaryColumn({ name: 'shard', type: 'int' })
+  @Int(PRIMARY)
   shard: number;
 }
 
@@ -48,8 +48,7 @@ const TOTALS = ['attempts', 'failures', 'delivered', 'ended_failed', 'duration_s
 /** The columns that are added up. A cell is a whole number. */
 export const FIGURE_COLUMNS = [...TOTALS, ...DURATION_COLUMNS, ...RECEIPT_COLUMNS];
 
-for (const name of FIGURE_COLUMNS)
-  Column(name === 'duration_sum' ? wholeNumber(name) : { name, type: 'int' })(DeliveryFigure.prototype, name);
+for (const name of FIGURE_COLUMNS) (name === 'duration_sum' ? WholeNumber() : Int())(DeliveryFigure.prototype, name);
 
 export interface Quantile {
   ms: number;

@@ -5,21 +5,23 @@ import { givenMoment, ReferenceId, time } from '../webhook-view.js';
 import type { WebhookResend } from './webhook-resend.entity.js';
 
 /** The body of `POST /webhooks/resend`. */
-export const ResendRequest = z
-  .strictObject({
+export const ResendRequest = named(
+  'ResendRequest',
+  z.strictObject({
     status: z.literal('FAILED', 'must be FAILED; only a FAILED webhook can be sent again'),
     since: givenMoment.optional().describe('Only those that failed at this time or later.'),
     until: givenMoment.optional().describe('Only those that failed before this time.'),
     reference: ReferenceId.optional().describe('Only those of this order’s `key`.'),
-  })
-  .register(named, { id: 'ResendRequest' });
+  }),
+);
 /** Which FAILED webhooks to send again: those that fit all fields. */
 export type ResendRequest = z.infer<typeof ResendRequest>;
 
-const count = (description: string) => z.int().meta({ description });
+const count = (description: string) => z.int().describe(description);
 
-export const ResendView = z
-  .object({
+export const ResendView = named(
+  'WebhookResend',
+  z.object({
     id: z.string(),
     state: z
       .enum(['RUNNING', 'FINISHED', 'STOPPED'])
@@ -35,8 +37,8 @@ export const ResendView = z
     ),
     createdAt: moment,
     finishedAt: moment.nullable(),
-  })
-  .register(named, { id: 'WebhookResend' });
+  }),
+);
 /** A request to send FAILED webhooks again, and how far it is. Times as RFC 3339 text in UTC. */
 export type ResendView = z.infer<typeof ResendView>;
 

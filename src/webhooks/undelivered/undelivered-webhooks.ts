@@ -24,12 +24,13 @@ export const UndeliveredQuery = z.strictObject({
 export type UndeliveredQuery = z.input<typeof UndeliveredQuery>;
 
 /** One line of `GET /webhooks/undelivered`. */
-export const UndeliveredLine = z
-  .object({
+export const UndeliveredLine = named(
+  'UndeliveredNotification',
+  z.object({
     headers: z.record(z.string(), z.string()),
     body: z.string().describe('The exact body: its bytes in UTF-8 are signed.'),
-  })
-  .register(named, { id: 'UndeliveredNotification' });
+  }),
+);
 /** A notification that was not delivered, signed now: what an attempt would send. */
 export type UndeliveredNotification = z.infer<typeof UndeliveredLine>;
 

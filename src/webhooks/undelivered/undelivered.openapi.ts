@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { tooManyPerMinute } from '../../http/minute-limit.js';
-import { operation, type Operation } from '../../http/operation.js';
+import { answer, operations } from '../../http/operation.js';
 import { validated } from '../../http/problem.js';
-import { checkedRequest, ResendRequest, type ResendView, ResendView as ResendSchema } from './resend.schemas.js';
+import { checkedRequest, ResendRequest, ResendView } from './resend.schemas.js';
 import { RESEND_LIMIT, UndeliveredController } from './undelivered.controller.js';
 import { unknownResend } from './webhook-resends.js';
 import { UndeliveredLine, UndeliveredQuery } from './undelivered-webhooks.js';
@@ -28,12 +28,10 @@ const FINISHED: ResendView = {
   refused: 2,
   finishedAt: '2026-01-02T00:00:04.000Z',
 };
-const tag = 'Webhooks';
 
-export const UNDELIVERED_OPERATIONS: Operation[] = [
-  operation(UndeliveredController, 'read', {
+export const UNDELIVERED_OPERATIONS = operations('Webhooks', UndeliveredController, {
+  read: {
     id: 'listUndelivered',
-    tag,
     summary: 'Read what was not delivered',
     description:
       'One JSON document on each line: a notification as an attempt would send it, signed now. Pending ones, and the last ' +
@@ -41,11 +39,10 @@ export const UNDELIVERED_OPERATIONS: Operation[] = [
       'pending is still sent. A connection that breaks leaves the last line incomplete; go on with `cursor`.',
     parameters: { query: UndeliveredQuery },
     answers: {
-      200: {
-        description: 'The notifications, one a line.',
-        schema: UndeliveredLine,
-        mediaType: 'application/x-ndjson',
-        example: {
+      200: answer(
+        'The notifications, one a line.',
+        UndeliveredLine,
+        {
           headers: {
             'Content-Type': 'application/json',
             'X-Timestamp': '1767225600',
@@ -56,35 +53,34 @@ export const UNDELIVERED_OPERATIONS: Operation[] = [
           },
           body: '{}',
         },
-      },
+        'application/x-ndjson',
+      ),
     },
     failures: [() => validated(UndeliveredQuery, { cursor: '7' }, 'query')],
-  }),
-  operation(UndeliveredController, 'resend', {
+  },
+  resend: {
     id: 'resendWebhooks',
-    tag,
     summary: 'Send FAILED notifications again',
     description:
       'Goes on in the background, also over a restart; `Location` shows its progress. Each is sent as a new webhook, unless ' +
       'another one of its order is newer, pending or delivered. While the client has as many pending notifications as its ' +
       'limit, it waits. Ten a minute.',
     body: { schema: ResendRequest, example: { status: 'FAILED', since: '2026-01-01T00:00:00Z' } },
-    answers: { 202: { description: 'It has begun.', schema: ResendSchema, example: STARTED } },
+    answers: { 202: answer('It has begun.', ResendView, STARTED) },
     failures: [
       () => checkedRequest({ status: 'SUCCESS' }),
       () => checkedRequest({ status: 'FAILED', since: '2026-01-02T00:00:00Z', until: '2026-01-01T00:00:00Z' }),
       tooManyPerMinute(RESEND_LIMIT),
     ],
-  }),
-  operation(UndeliveredController, 'show', {
+  },
+  show: {
     id: 'getWebhookResend',
-    tag,
     summary: 'Get the progress of a resend',
     description: 'A request of another client is answered like one that does not exist.',
     parameters: {
       path: z.object({ id: z.string().meta({ description: 'The `id` of the answer 202.', example: ID }) }),
     },
-    answers: { 200: { description: 'How far it is.', schema: ResendSchema, example: FINISHED } },
+    answers: { 200: answer('How far it is.', ResendView, FINISHED) },
     failures: [unknownResend(ID)],
-  }),
-];
+  },
+});
