@@ -7,8 +7,8 @@ import { TestResult } from '../webhooks/api/test-notifications.js';
 const SecretState = z
   .object({
     createdAt: moment,
-    expiresAt: moment.nullable().meta({ description: 'The end of the overlap of a rotation, for the old secret.' }),
-    signs: z.enum(['X-Signature', 'X-Signature-Next']).meta({ description: 'The header that this secret makes.' }),
+    expiresAt: moment.nullable().describe('The end of the overlap of a rotation, for the old secret.'),
+    signs: z.enum(['X-Signature', 'X-Signature-Next']).describe('The header that this secret makes.'),
   })
   .register(named, { id: 'SecretState' });
 
@@ -17,10 +17,10 @@ export const AccountView = z
   .object({
     id: z.string(),
     name: z.string(),
-    notifyUrl: z.string().nullable().meta({ description: 'Where notifications go whose order has no URL of its own.' }),
-    grants: z.array(z.enum(GRANT_TYPES)).meta({ description: 'What it may send as `grant_type`.' }),
-    redirectUris: z.array(z.string()).meta({ description: 'For the authorization-code grant.' }),
-    secrets: z.array(SecretState).meta({ description: 'The valid ones, without the secrets: two during a rotation.' }),
+    notifyUrl: z.string().nullable().describe('Where notifications go whose order has no URL of its own.'),
+    grants: z.array(z.enum(GRANT_TYPES)).describe('What it may send as `grant_type`.'),
+    redirectUris: z.array(z.string()).describe('For the authorization-code grant.'),
+    secrets: z.array(SecretState).describe('The valid ones, without the secrets: two during a rotation.'),
     createdAt: moment,
   })
   .register(named, { id: 'Account' });
@@ -31,7 +31,7 @@ export type AccountView = z.infer<typeof AccountView>;
 export const NewNotifyUrl = z.strictObject({ notifyUrl: z.string() }).register(named, { id: 'NewNotifyUrl' });
 
 export const ChangedNotifyUrl = z
-  .object({ notifyUrl: z.string(), test: TestResult.meta({ description: 'What the receiver did with the sample.' }) })
+  .object({ notifyUrl: z.string(), test: TestResult.describe('What the receiver did with the sample.') })
   .register(named, { id: 'ChangedNotifyUrl' });
 /** The Notify URL that was set, and what its receiver did with the sample. */
 export type ChangedNotifyUrl = z.infer<typeof ChangedNotifyUrl>;
@@ -47,8 +47,8 @@ export const RotateHeaders = z.object({
 export const NewSecret = z
   .object({
     id: z.string(),
-    secret: z.string().meta({ description: 'The new secret. Save it now.' }),
-    oldSecretValidUntil: moment.meta({ description: 'Both secrets are valid until then, 24 hours.' }),
+    secret: z.string().describe('The new secret. Save it now.'),
+    oldSecretValidUntil: moment.describe('Both secrets are valid until then, 24 hours.'),
   })
   .register(named, { id: 'NewSecret' });
 /** The answer to a rotation. The time as RFC 3339 text in UTC. */

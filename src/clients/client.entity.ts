@@ -1,8 +1,10 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import {
   CLIENT_ID_LENGTH,
+  int,
   longText,
   NOTIFY_URL_LENGTH,
+  nullable,
   OWN_ID_LENGTH,
   text,
   wholeNumber,
@@ -13,10 +15,11 @@ export const GRANT_TYPES = ['client_credentials', 'refresh_token', 'authorizatio
 /** What a client may send as `grant_type`. */
 export type GrantType = (typeof GRANT_TYPES)[number];
 
-const spaceSeparated = {
-  to: (grants: GrantType[]) => grants.join(' '),
-  from: (grants: string) => grants.split(' '),
-};
+/** Stores a list as one text. */
+const separatedBy = (separator: string) => ({
+  to: (list: string[]) => list.join(separator),
+  from: (stored: string) => stored.split(separator),
+});
 
 export const MAX_CLIENT_NAME_LENGTH = 200;
 
@@ -29,24 +32,24 @@ export class Client {
   @Column(text('name', MAX_CLIENT_NAME_LENGTH))
   name: string;
 
-  @Column({ ...text('notify_url', NOTIFY_URL_LENGTH), nullable: true })
+  @Column(nullable(text('notify_url', NOTIFY_URL_LENGTH)))
   notifyUrl: string | null;
 
   /** The e-mail address that is told when a Notify URL fails; null: nobody is told. */
-  @Column({ ...text('contact', MAX_EMAIL_LENGTH), nullable: true })
+  @Column(nullable(text('contact', MAX_EMAIL_LENGTH)))
   contact: string | null;
 
-  @Column({ ...text('grant_types', 100), transformer: spaceSeparated })
+  @Column({ ...text('grant_types', 100), transformer: separatedBy(' ') })
   grantTypes: GrantType[];
 
   @Column(wholeNumber('created_at'))
   createdAt: number;
 
-  @Column({ ...wholeNumber('disabled_at'), nullable: true })
+  @Column(nullable(wholeNumber('disabled_at')))
   disabledAt: number | null;
 
   /** A token carries the generation of its client at that time, and is valid only in this generation. */
-  @Column({ name: 'token_generation', type: 'int' })
+  @Column(int('token_generation'))
   tokenGeneration: number;
 }
 
@@ -75,18 +78,13 @@ export class ClientSecret {
   @Column(wholeNumber('created_at'))
   createdAt: number;
 
-  @Column({ ...wholeNumber('expires_at'), nullable: true })
+  @Column(nullable(wholeNumber('expires_at')))
   expiresAt: number | null;
 
   /** The digest of the Idempotency-Key of the rotation that issued it, or null. */
-  @Column({ ...text('rotation_key', 43), nullable: true })
+  @Column(nullable(text('rotation_key', 43)))
   rotationKey: string | null;
 }
-
-const lines = {
-  to: (uris: string[]) => uris.join('\n'),
-  from: (uris: string) => uris.split('\n'),
-};
 
 /** What a client needs for the authorization-code grant. A table of its own, because no token request reads it. */
 @Entity('usher_client_application')
@@ -95,7 +93,7 @@ export class ClientApplication {
   clientId: string;
 
   /** Compared exactly, character by character. */
-  @Column({ ...longText('redirect_uris'), transformer: lines })
+  @Column({ ...longText('redirect_uris'), transformer: separatedBy('\n') })
   redirectUris: string[];
 
   /** The operator vouches for it: resource owners are not asked for their consent. */

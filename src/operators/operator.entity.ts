@@ -1,6 +1,6 @@
 import { Column, Entity, Index } from 'typeorm';
 import { Account, Session } from '../auth/sign-in/account.entity.js';
-import { OWN_ID_LENGTH, text } from '../database/columns.js';
+import { nullable, OWN_ID_LENGTH, text } from '../database/columns.js';
 
 export const MAX_OPERATOR_NAME_LENGTH = 64;
 
@@ -26,13 +26,13 @@ export class Operator extends Account {
 @Index('usher_operator_session_expiry', ['expiresAt'])
 export class OperatorSession extends Session {
   /** Null for the operator of the settings. */
-  @Column({ ...text('operator_id', OWN_ID_LENGTH), nullable: true })
+  @Column(nullable(text('operator_id', OWN_ID_LENGTH)))
   operatorId: string | null;
 
   /**
    * HMAC of the user and password in the settings, with the session's token as key, so that changing them ends the session.
    * Null for other operators.
    */
-  @Column({ ...text('settings_mac', 43), nullable: true })
+  @Column(nullable(text('settings_mac', 43)))
   settingsMac: string | null;
 }

@@ -1,5 +1,13 @@
 import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
-import { CLIENT_ID_LENGTH, OWN_ID_LENGTH, OWNER_ID_LENGTH, text, wholeNumber } from '../../database/columns.js';
+import {
+  CLIENT_ID_LENGTH,
+  int,
+  nullable,
+  OWN_ID_LENGTH,
+  OWNER_ID_LENGTH,
+  text,
+  wholeNumber,
+} from '../../database/columns.js';
 
 const DIGEST_LENGTH = 43;
 
@@ -12,11 +20,11 @@ abstract class Issued {
   clientId: string;
 
   /** The resource owner who allowed it. Null: the client itself, by its credentials. */
-  @Column({ ...text('owner_id', OWNER_ID_LENGTH), nullable: true })
+  @Column(nullable(text('owner_id', OWNER_ID_LENGTH)))
   ownerId: string | null;
 
   /** The client's generation when this was issued, see client.entity.ts. */
-  @Column({ name: 'generation', type: 'int' })
+  @Column(int('generation'))
   generation: number;
 
   @Column(wholeNumber('created_at'))
@@ -44,7 +52,7 @@ export class Grant extends Issued {
   refreshDigest: string;
 
   /** The first access token. Null once it is revoked. */
-  @Column({ ...text('access_digest', DIGEST_LENGTH), nullable: true })
+  @Column(nullable(text('access_digest', DIGEST_LENGTH)))
   accessDigest: string | null;
 
   @Column(wholeNumber('access_expires_at'))

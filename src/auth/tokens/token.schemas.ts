@@ -3,12 +3,12 @@ import type { GrantType } from '../../clients/client.entity.js';
 import { named } from '../../http/operation.js';
 import type { ServerMetadata } from '../metadata/server-metadata.js';
 
-const token = z.string().min(1).meta({ description: 'An access or a refresh token.' });
+const token = z.string().min(1).describe('An access or a refresh token.');
 
 export const RefreshRequest = z
   .object({
     grant_type: z.literal('refresh_token'),
-    refresh_token: z.string().min(1).meta({ description: 'From the token endpoint.' }),
+    refresh_token: z.string().min(1).describe('From the token endpoint.'),
   })
   .describe('Specification 2.2.')
   .register(named, { id: 'RefreshRequest' });
@@ -16,9 +16,9 @@ export const RefreshRequest = z
 const CodeRequest = z
   .object({
     grant_type: z.literal('authorization_code'),
-    code: z.string().min(1).meta({ description: 'From the redirect. It is good once, for 60 seconds.' }),
-    code_verifier: z.string().min(1).meta({ description: 'RFC 7636.' }),
-    redirect_uri: z.string().min(1).optional().meta({ description: 'If sent, it must be that of the request.' }),
+    code: z.string().min(1).describe('From the redirect. It is good once, for 60 seconds.'),
+    code_verifier: z.string().min(1).describe('RFC 7636.'),
+    redirect_uri: z.string().min(1).optional().describe('If sent, it must be that of the request.'),
   })
   .describe('RFC 6749 section 4.1.3.')
   .register(named, { id: 'CodeRequest' });
@@ -38,19 +38,17 @@ export const TokenRequest = z
 export const TokenStatusRequest = z
   .object({
     token,
-    token_type_hint: z.string().optional().meta({ description: 'Ignored: the token prefix shows its kind.' }),
+    token_type_hint: z.string().optional().describe('Ignored: the token prefix shows its kind.'),
   })
   .register(named, { id: 'TokenStatusRequest' });
 
 /** Specification 2.1, with the fields in the same order. */
 export const TokenResponse = z
   .object({
-    access_token: z.string().meta({ description: 'Gives access to protected resources.' }),
-    expires_in: z.int().meta({ description: 'Lifetime of the access token in seconds.' }),
-    refresh_token: z
-      .string()
-      .meta({ description: 'For requesting a new access token. It does not change when it is used.' }),
-    refresh_token_expires_in: z.int().meta({ description: 'Lifetime of the refresh token in seconds, from now.' }),
+    access_token: z.string().describe('Gives access to protected resources.'),
+    expires_in: z.int().describe('Lifetime of the access token in seconds.'),
+    refresh_token: z.string().describe('For requesting a new access token. It does not change when it is used.'),
+    refresh_token_expires_in: z.int().describe('Lifetime of the refresh token in seconds, from now.'),
     token_type: z.literal('Bearer'),
   })
   .describe('Specification 2.1.')
@@ -62,12 +60,13 @@ const Inactive = z.object({ active: z.literal(false) });
 const Active = z.object({
   active: z.literal(true),
   client_id: z.string(),
-  sub: z.string().optional().meta({
-    description: 'The resource owner for whom the client acts: `owner:` and an id. Left out if it acts for itself.',
-  }),
-  token_type: z.literal('Bearer').optional().meta({ description: 'Only for access tokens.' }),
-  exp: z.int().meta({ description: 'Seconds since 1970.' }),
-  iat: z.int().meta({ description: 'Seconds since 1970.' }),
+  sub: z
+    .string()
+    .optional()
+    .describe('The resource owner for whom the client acts: `owner:` and an id. Left out if it acts for itself.'),
+  token_type: z.literal('Bearer').optional().describe('Only for access tokens.'),
+  exp: z.int().describe('Seconds since 1970.'),
+  iat: z.int().describe('Seconds since 1970.'),
 });
 
 /** RFC 7662 §2.2, without extensions. Times are in seconds since 1970. An inactive token shows no other field. */
@@ -77,24 +76,27 @@ export const Introspection = z
   .register(named, { id: 'Introspection' });
 export type Introspection = z.infer<typeof Introspection>;
 
+const names = z.array(z.string());
+
 export const Metadata = z
   .object({
     issuer: z.string(),
-    authorization_endpoint: z.string().optional().meta({
-      description: 'Left out, with the three fields below, where the authorization-code grant is not available.',
-    }),
+    authorization_endpoint: z
+      .string()
+      .optional()
+      .describe('Left out, with the three fields below, where the authorization-code grant is not available.'),
     token_endpoint: z.string(),
     refresh_endpoint: z.string(),
     revocation_endpoint: z.string(),
     introspection_endpoint: z.string(),
-    grant_types_supported: z.array(z.string()),
-    response_types_supported: z.array(z.string()),
-    response_modes_supported: z.array(z.string()).optional(),
-    code_challenge_methods_supported: z.array(z.string()).optional(),
+    grant_types_supported: names,
+    response_types_supported: names,
+    response_modes_supported: names.optional(),
+    code_challenge_methods_supported: names.optional(),
     authorization_response_iss_parameter_supported: z.boolean().optional(),
-    token_endpoint_auth_methods_supported: z.array(z.string()),
-    revocation_endpoint_auth_methods_supported: z.array(z.string()),
-    introspection_endpoint_auth_methods_supported: z.array(z.string()),
+    token_endpoint_auth_methods_supported: names,
+    revocation_endpoint_auth_methods_supported: names,
+    introspection_endpoint_auth_methods_supported: names,
     service_documentation: z.string(),
   })
   .describe('RFC 8414 section 2.')
