@@ -2,13 +2,6 @@ import { type Limiter, type LimitKey, limitKey } from './limiter.js';
 
 export const TOO_MANY_FAILURES = 'too many failed authentication attempts; try again later';
 
-/** The limit of failures is reached. The credentials may be right or wrong. */
-export class TooManyFailures extends Error {
-  constructor(readonly waitSeconds: number) {
-    super(TOO_MANY_FAILURES);
-  }
-}
-
 /** The checks of one key at this moment. */
 interface Checks {
   running: number;
@@ -32,11 +25,7 @@ export class FailureLimit {
    * Runs a check of `name` and returns its result. Null or false counts as a failure; an error does not. Throws `refusal`
    * without running the check, if the limit is reached; or after a success, if other processes have reached it.
    */
-  async run<T>(
-    name: string,
-    check: () => Promise<T>,
-    refusal: (waitSeconds: number) => Error = (waitSeconds) => new TooManyFailures(waitSeconds),
-  ): Promise<T> {
+  async run<T>(name: string, check: () => Promise<T>, refusal: (waitSeconds: number) => Error): Promise<T> {
     const key = limitKey(name);
     const refreshed = this.failures.refresh(key);
     const wait = await this.reserve(key);

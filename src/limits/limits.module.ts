@@ -61,6 +61,9 @@ async function postgresStore(address: PoolConfig, queuePrefix: string): Promise<
   };
 }
 
+/** The limit of one address over all client ids, as a multiple of the limit for one client id. */
+const ADDRESS_LIMIT_FACTOR = 10;
+
 const LIMITER_STORE = Symbol('LimiterStore');
 
 /** Creates the limiters, which share one store. */
@@ -70,22 +73,29 @@ export class Limits implements OnApplicationShutdown {
 
   constructor(
     @Inject(LIMITER_STORE) private readonly store: LimiterStore,
-    @Inject(USHER_OPTIONS) private readonly config: ResolvedOptions,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
   /** The one limiter of this name. */
   limiter(name: string, rate: Rate): Limiter {
     const known = this.limiters.get(name);
     if (known) return known;
-    const keyPrefix = `${this.config.queuePrefix}:limit:${name}`;
+    const keyPrefix = `${this.options.queuePrefix}:limit:${name}`;
     const shared = this.store.counter({ keyPrefix, points: rate.count, duration: rate.seconds });
     const limiter = new Limiter(rate, shared);
     this.limiters.set(name, limiter);
     return limiter;
   }
 
-  failureLimit(name: string, rate: Rate): FailureLimit {
-    return new FailureLimit(this.limiter(name, rate));
+  /** Limits failed authentications of one key, such as a client id at an address. */
+  failureLimit(name: string): FailureLimit {
+    return new FailureLimit(this.limiter(name, this.options.authFailureLimit));
+  }
+
+  /** Counts the failed authentications of an address over all client ids or names. */
+  addressLimiter(name: string): Limiter {
+    const { count, seconds } = this.options.authFailureLimit;
+    return this.limiter(name, { count: count * ADDRESS_LIMIT_FACTOR, seconds });
   }
 
   async onApplicationShutdown(): Promise<void> {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { FailureLimit, TooManyFailures } from '../../src/limits/failure-limit.js';
+import { FailureLimit } from '../../src/limits/failure-limit.js';
 import { Limiter } from '../../src/limits/limiter.js';
 import { TestClock, TestStore } from './support.js';
 
@@ -11,12 +11,14 @@ const succeeds = () => new Promise<string>((resolve) => setImmediate(() => resol
 function open(clock = new TestClock(), store: TestStore | null = null) {
   const limit = new FailureLimit(new Limiter({ count: LIMIT, seconds: 60 }, store, clock));
   const attempt = (check: () => Promise<string | null>, key = 'a'): Promise<string> =>
-    limit.run(key, check).then((result) => result ?? WRONG, outcomeOf);
+    limit.run(key, check, refusal).then(
+      (result) => result ?? WRONG,
+      (error: Error) => error.message,
+    );
   return { clock, attempt };
 }
 
-const outcomeOf = (error: unknown): string =>
-  error instanceof TooManyFailures ? `wait ${error.waitSeconds}` : (error as Error).message;
+const refusal = (waitSeconds: number): Error => new Error(`wait ${waitSeconds}`);
 
 test('of many failing checks at the same moment only as many run as the limit allows, and a success after them does not run', async () => {
   const { attempt } = open();

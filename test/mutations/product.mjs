@@ -18,8 +18,8 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a refresh token of another client is accepted',
     file: 'src/auth/tokens/store/token-statements.ts',
-    from: 'g.refresh_digest = v.refresh_digest AND g.client_id = v.client_id',
-    to: 'g.refresh_digest = v.refresh_digest',
+    from: 'g.refresh_digest = v.refreshDigest AND g.client_id = v.clientId',
+    to: 'g.refresh_digest = v.refreshDigest',
     caughtBy: 'test/auth/tokens/refresh.spec.ts',
   },
   {

@@ -1,4 +1,4 @@
-import { FailureLimit, TooManyFailures } from '../../src/limits/failure-limit.js';
+import { FailureLimit } from '../../src/limits/failure-limit.js';
 import { Limiter } from '../../src/limits/limiter.js';
 import { TestClock, TestStore } from '../limits/support.js';
 import { Random } from '../support/random.js';
@@ -13,8 +13,10 @@ const SHARED_MS = 7_000;
 
 type Answer = 'accepted' | 'wrong' | 'refused';
 
-function refusal(error: unknown): Answer {
-  if (error instanceof TooManyFailures) return 'refused';
+class Refusal extends Error {}
+
+function refused(error: unknown): Answer {
+  if (error instanceof Refusal) return 'refused';
   throw error;
 }
 
@@ -37,7 +39,9 @@ class Process {
       if (!isRight) this.failedAt.push(this.clock.now());
       return isRight;
     };
-    return this.limit.run(key, check).then((isAccepted) => (isAccepted ? 'accepted' : 'wrong'), refusal);
+    return this.limit
+      .run(key, check, () => new Refusal())
+      .then((isAccepted) => (isAccepted ? 'accepted' : 'wrong'), refused);
   }
 }
 

@@ -1,11 +1,9 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { addressGroup } from '../../http/exchange.js';
 import { type Problem, tooManyRequests } from '../../http/problem.js';
 import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
-import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { addressLimit } from '../client-authentication/client-authentication.js';
 import { TokenStore, type ValidToken } from '../tokens/store/token.store.js';
 import { digestToken, parseToken } from '../tokens/token.js';
 
@@ -28,9 +26,8 @@ export class AccessTokens {
   constructor(
     private readonly store: TokenStore,
     limits: Limits,
-    @Inject(USHER_OPTIONS) { authFailureLimit }: ResolvedOptions,
   ) {
-    this.invalid = limits.limiter('failed-tokens', addressLimit(authFailureLimit));
+    this.invalid = limits.addressLimiter('failed-tokens');
   }
 
   /** Null if the token is unknown, expired or revoked, or if its client is disabled. */

@@ -22,7 +22,6 @@ import { type FailureLimit, TOO_MANY_FAILURES } from '../../limits/failure-limit
 import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import type { Rate } from '../../values/duration.js';
 
 /** Not `basic`: an embedding application may register its own strategy with that name. */
 const STRATEGY_NAME = 'usher-basic';
@@ -87,8 +86,8 @@ export class ClientAuthentication {
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {
-    this.failuresOfClient = limits.failureLimit('failures', options.authFailureLimit);
-    this.failuresOfAddress = limits.limiter('failures-of-address', addressLimit(options.authFailureLimit));
+    this.failuresOfClient = limits.failureLimit('failures');
+    this.failuresOfAddress = limits.addressLimiter('failures-of-address');
   }
 
   /**
@@ -168,11 +167,6 @@ export class ClientAuthentication {
     }
   }
 }
-
-/** The limit of one address over all client ids, as a multiple of the limit for one client id. */
-const ADDRESS_LIMIT_FACTOR = 10;
-
-export const addressLimit = ({ count, seconds }: Rate): Rate => ({ count: count * ADDRESS_LIMIT_FACTOR, seconds });
 
 /** Who is authenticated; `client` is null for the internal credential. */
 type Caller = Pick<OAuthRequest, 'rememberedSecret'> & { client: Client | null };

@@ -4,7 +4,7 @@ import { FailureCounts } from '../../audit/audit.module.js';
 import { addressGroup, addressOf, type HttpRequest, setActor } from '../../http/exchange.js';
 import { hasCredentials, parseBasicHeader } from '../../http/basic-credentials.js';
 import { type Problem, tooManyRequests, unauthorized } from '../../http/problem.js';
-import { type FailureLimit, TOO_MANY_FAILURES, TooManyFailures } from '../../limits/failure-limit.js';
+import { type FailureLimit, TOO_MANY_FAILURES } from '../../limits/failure-limit.js';
 import { Limits } from '../../limits/limits.module.js';
 import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 import { type Credentials, type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -34,11 +34,10 @@ export class FixedCredentials {
     limits: Limits,
     private readonly counts: FailureCounts,
     registry: MetricsRegistry,
-    @Inject(USHER_OPTIONS) { authFailureLimit }: ResolvedOptions,
   ) {
     this.limits = {
-      operator: limits.failureLimit('failures-of-operator', authFailureLimit),
-      internal: limits.failureLimit('failures-of-internal', authFailureLimit),
+      operator: limits.failureLimit('failures-of-operator'),
+      internal: limits.failureLimit('failures-of-internal'),
     };
     this.failures = new Counter({
       name: 'usher_authentication_failures_total',
@@ -55,23 +54,25 @@ export class FixedCredentials {
     // A browser asks for the password only after a 401, so a request without any is no guess.
     if (authorization === undefined) throw refusal(holder);
     const address = addressOf(request);
-    const fault = await this.limits[holder]
-      .run(addressGroup(address ?? ''), async () => hasCredentials(parseBasicHeader(authorization), expected))
-      .then((isRight) => (isRight ? null : refusal(holder)), slowDown);
-    if (fault === null) return setActor(request, holder, expected?.user ?? '');
-    const isBlocked = fault.getStatus() === 429;
-    this.failures.inc({ credential: holder });
-    this.counts.count({ action: `${holder}.authentication-failed`, subject: null, address, isBlocked });
-    throw fault;
+    const count = (isBlocked: boolean): void => {
+      this.failures.inc({ credential: holder });
+      this.counts.count({ action: `${holder}.authentication-failed`, subject: null, address, isBlocked });
+    };
+    const isRight = await this.limits[holder].run(
+      addressGroup(address ?? ''),
+      async () => hasCredentials(parseBasicHeader(authorization), expected),
+      (waitSeconds) => {
+        count(true);
+        return tooManyFailures(waitSeconds);
+      },
+    );
+    if (isRight) return setActor(request, holder, expected?.user ?? '');
+    count(false);
+    throw refusal(holder);
   }
 }
 
 export const refusal = (holder: Holder): Problem => unauthorized(...CHALLENGES[holder]);
-
-function slowDown(error: unknown): Problem {
-  if (!(error instanceof TooManyFailures)) throw error;
-  return tooManyFailures(error.waitSeconds);
-}
 
 export const tooManyFailures = (waitSeconds: number): Problem => tooManyRequests(TOO_MANY_FAILURES, waitSeconds);
 

@@ -1,14 +1,12 @@
-import { Global, Inject, Injectable, Module } from '@nestjs/common';
+import { Global, Injectable, Module } from '@nestjs/common';
 import { Counter } from 'prom-client';
 import { type Failure, FailureCounts } from '../../audit/audit.module.js';
 import { addressGroup, addressOf, type HttpRequest } from '../../http/exchange.js';
 import { type Problem, tooManyRequests } from '../../http/problem.js';
-import { type FailureLimit, TooManyFailures } from '../../limits/failure-limit.js';
+import type { FailureLimit } from '../../limits/failure-limit.js';
 import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { MetricsRegistry } from '../../telemetry/metrics.module.js';
-import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { addressLimit } from '../client-authentication/client-authentication.js';
 import { Passwords } from './passwords.js';
 
 /** Who tries to sign in. */
@@ -33,18 +31,16 @@ export class SignInLimit {
   /** Runs `check` within the limits. Throws 429 if one is reached. */
   async run(attempt: SignInAttempt, check: () => Promise<boolean>): Promise<boolean> {
     const group = addressGroup(addressOf(attempt.request) ?? '');
-    const wait = this.perAddress.read(limitKey(group)).wait;
-    try {
-      if (wait > 0) throw new TooManyFailures(wait);
-      const isRight = await this.perName.run(`${group} ${attempt.name.toLowerCase()}`, check);
-      this.ended(isRight ? 'success' : 'failure', attempt);
-      if (!isRight) this.perAddress.count(limitKey(group));
-      return isRight;
-    } catch (error) {
-      if (!(error instanceof TooManyFailures)) throw error;
+    const refusal = (waitSeconds: number): Problem => {
       this.ended('blocked', attempt);
-      throw tooManySignIns(error.waitSeconds);
-    }
+      return tooManySignIns(waitSeconds);
+    };
+    const { wait } = this.perAddress.read(limitKey(group));
+    if (wait > 0) throw refusal(wait);
+    const isRight = await this.perName.run(`${group} ${attempt.name.toLowerCase()}`, check, refusal);
+    this.ended(isRight ? 'success' : 'failure', attempt);
+    if (!isRight) this.perAddress.count(limitKey(group));
+    return isRight;
   }
 }
 
@@ -63,12 +59,10 @@ export class SignInLimits {
     private readonly limits: Limits,
     private readonly counts: FailureCounts,
     private readonly registry: MetricsRegistry,
-    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
   /** Call it once for each kind, because it registers the metric. */
   of({ people, limit, metric, action }: SignInKind): SignInLimit {
-    const { authFailureLimit } = this.options;
     const signIns = new Counter({
       name: metric,
       help: `${people} who signed in (success), gave a wrong name or password (failure), or were refused by a limit (blocked).`,
@@ -77,8 +71,8 @@ export class SignInLimits {
     });
     for (const result of ['success', 'failure', 'blocked']) signIns.inc({ result }, 0);
     return new SignInLimit(
-      this.limits.failureLimit(limit, authFailureLimit),
-      this.limits.limiter(`${limit}-address`, addressLimit(authFailureLimit)),
+      this.limits.failureLimit(limit),
+      this.limits.addressLimiter(`${limit}-address`),
       (result, { subject, request }) => {
         signIns.inc({ result });
         if (result === 'success') return;

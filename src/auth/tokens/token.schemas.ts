@@ -78,6 +78,8 @@ const Active = z.object({
 export const Introspection = named('Introspection', z.union([Inactive, Active]), 'RFC 7662 section 2.2.');
 export type Introspection = z.infer<typeof Introspection>;
 
+const names = z.array(z.string());
+
 export const Metadata = named(
   'ServerMetadata',
   z.object({
@@ -90,14 +92,14 @@ export const Metadata = named(
     refresh_endpoint: z.string(),
     revocation_endpoint: z.string(),
     introspection_endpoint: z.string(),
-    grant_types_supported: z.array(z.string()),
-    response_types_supported: z.array(z.string()),
-    response_modes_supported: z.array(z.string()).optional(),
-    code_challenge_methods_supported: z.array(z.string()).optional(),
+    grant_types_supported: names,
+    response_types_supported: names,
+    response_modes_supported: names.optional(),
+    code_challenge_methods_supported: names.optional(),
     authorization_response_iss_parameter_supported: z.boolean().optional(),
-    token_endpoint_auth_methods_supported: z.array(z.string()),
-    revocation_endpoint_auth_methods_supported: z.array(z.string()),
-    introspection_endpoint_auth_methods_supported: z.array(z.string()),
+    token_endpoint_auth_methods_supported: names,
+    revocation_endpoint_auth_methods_supported: names,
+    introspection_endpoint_auth_methods_supported: names,
     service_documentation: z.string(),
   }),
   'RFC 8414 section 2.',

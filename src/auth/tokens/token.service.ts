@@ -129,7 +129,7 @@ export class TokenService {
     const { environment } = this.options;
     const { tokens, digests } = newTokens(environment);
     const id = newId(environment, await this.clock.now());
-    await this.store.issue({ requester, id, ...digests });
+    await this.store.issue({ ...requester, id, ...digests });
     this.events.issued('token.issued', { client: requester.clientId, grant: id }, '/auth/token');
     return this.respond(tokens);
   }
@@ -149,7 +149,7 @@ export class TokenService {
     if (fault !== null) throw new OAuthError('invalid_grant', fault);
     const accessToken = generateToken('access', this.options.environment);
     const digests = { refreshDigest: digestToken(refreshToken), accessDigest: digestToken(accessToken) };
-    const grant = parsed?.kind === 'refresh' ? await this.store.refresh({ requester, ...digests }) : null;
+    const grant = parsed?.kind === 'refresh' ? await this.store.refresh({ ...requester, ...digests }) : null;
     if (grant === null) throw invalidRefreshToken();
     this.events.issued('token.refreshed', { client: requester.clientId, grant }, endpoint);
     return this.respond({ accessToken, refreshToken });

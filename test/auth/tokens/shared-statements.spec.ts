@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { AccessToken, Grant } from '../../../src/auth/tokens/grant.entity.js';
-import { type NewGrant, TokenStore } from '../../../src/auth/tokens/store/token.store.js';
+import type { NewGrant } from '../../../src/auth/tokens/store/token-statements.js';
+import { TokenStore } from '../../../src/auth/tokens/store/token.store.js';
 import { digestToken } from '../../../src/auth/tokens/token.js';
 import { newId } from '../../../src/values/identifier.js';
 import { eventually } from '../../support/eventually.js';
@@ -30,7 +31,9 @@ const count = (table: RegExp): number => statements.filter((sql) => table.test(s
 let made = 0;
 const digest = (): string => digestToken(`token ${(made += 1)}`);
 const newGrant = ({ id: clientId }: TestClient, refreshDigest = digest()): NewGrant => ({
-  requester: { clientId, generation: 0, rememberedSecret: null },
+  clientId,
+  generation: 0,
+  rememberedSecret: null,
   id: newId('sandbox', Date.now()),
   refreshDigest,
   accessDigest: digest(),

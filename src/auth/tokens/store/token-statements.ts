@@ -1,15 +1,32 @@
 import type { DataSource } from 'typeorm';
 import { Client, ClientSecret } from '../../../clients/client.entity.js';
+import type { Requester } from '../../../clients/secrets/client-secrets.js';
 import { type Dialect, dialectOf, tableOf } from '../../../database/data-source.js';
 import type { ResolvedOptions } from '../../../usher.options.js';
-import { type Row, runStatement } from '../../../database/statements/statement.js';
+import { type Row, runStatement, type StatementResult } from '../../../database/statements/statement.js';
 import { AccessToken, EXPIRY_MARGIN_MS, Grant } from '../grant.entity.js';
 
-/** Whose request it is. `secret_id` is empty unless the client was remembered, and has to be checked. */
-const REQUESTER = { client_id: 'text', generation: 'int', secret_id: 'text' } as const;
-const GRANT = { id: 'text', refresh_digest: 'text', access_digest: 'text', ...REQUESTER } as const;
-const PRESENTED = { position: 'int', refresh_digest: 'text', client_id: 'text', generation: 'int' } as const;
-const REFRESHED = { digest: 'text', grant_id: 'text', ...REQUESTER } as const;
+type Columns<Name extends string> = Record<Name, 'text' | 'int'>;
+
+/** Whose request it is. `rememberedSecret` is empty unless the client was remembered, and has to be checked. */
+const REQUESTER = { clientId: 'text', generation: 'int', rememberedSecret: 'text' } as const;
+const GRANT = { id: 'text', refreshDigest: 'text', accessDigest: 'text', ...REQUESTER } as const;
+const PRESENTED = { position: 'int', refreshDigest: 'text', clientId: 'text', generation: 'int' } as const;
+const REFRESHED = { accessDigest: 'text', grantId: 'text', ...REQUESTER } as const;
+
+/** A grant with its first access token. The database adds the times. */
+export interface NewGrant extends Requester {
+  id: string;
+  refreshDigest: string;
+  accessDigest: string;
+}
+
+export interface Refresh extends Requester {
+  /** Of the refresh token that was presented. */
+  refreshDigest: string;
+  /** Of the new access token. */
+  accessDigest: string;
+}
 
 /** A grant whose refresh token was presented. */
 interface PresentedGrant {
@@ -17,8 +34,6 @@ interface PresentedGrant {
   /** The stored expiry is below a full lifetime. */
   isDue: boolean;
 }
-
-type RowOf<Columns> = { [Name in keyof Columns]: string | number };
 
 /** The SQL of the busiest requests, on MySQL, MariaDB and Postgres. Each statement takes any number of rows. */
 export class TokenStatements {
@@ -43,7 +58,7 @@ export class TokenStatements {
     ) as [string, string, string];
     this.joinRequester = `
       LEFT JOIN ${tableOf(dataSource, ClientSecret)} s
-        ON s.id = v.secret_id AND s.client_id = v.client_id AND (s.expires_at IS NULL OR s.expires_at > ${this.now})
+        ON s.id = v.rememberedSecret AND s.client_id = v.clientId AND (s.expires_at IS NULL OR s.expires_at > ${this.now})
       LEFT JOIN ${this.clients} c
         ON c.id = s.client_id AND c.token_generation = v.generation AND c.disabled_at IS NULL`;
     this.accessMs = accessTokenSeconds * 1_000;
@@ -51,73 +66,69 @@ export class TokenStatements {
   }
 
   /** Returns the ids of the grants that were inserted. The others' requesters are no longer valid. */
-  async insertGrants(rows: RowOf<typeof GRANT>[]): Promise<Set<string>> {
-    const list = this.dialect.rows(GRANT, rows);
-    const { affected } = await runStatement(this.dataSource, {
-      name: 'usher_insert_grants',
-      text: `
+  async insertGrants(grants: NewGrant[]): Promise<Set<string>> {
+    const { affected } = await this.run(
+      'usher_insert_grants',
+      GRANT,
+      grants.map(withSecret),
+      (list) => `
         INSERT INTO ${this.grants} (id, client_id, refresh_digest, access_digest, generation, created_at, expires_at,
           access_expires_at)
-        SELECT v.id, v.client_id, v.refresh_digest, v.access_digest, v.generation, ${this.now},
+        SELECT v.id, v.clientId, v.refreshDigest, v.accessDigest, v.generation, ${this.now},
           ${this.now} + ${this.refreshMs + EXPIRY_MARGIN_MS}, ${this.now} + ${this.accessMs}
-        FROM ${list.sql} ${this.joinRequester}
-        WHERE v.secret_id = '' OR c.id IS NOT NULL`,
-      parameters: list.parameters,
-    });
-    return this.inserted(this.grants, 'id', rows, affected);
+        FROM ${list} ${this.joinRequester}
+        WHERE v.rememberedSecret = '' OR c.id IS NOT NULL`,
+    );
+    const ids = grants.map(({ id }) => id);
+    return this.inserted(this.grants, 'id', ids, affected);
   }
 
   /** The valid grants of these refresh tokens, in their order. */
-  async findGrants(rows: Omit<RowOf<typeof PRESENTED>, 'position'>[]): Promise<(PresentedGrant | null)[]> {
-    const list = this.dialect.rows(
+  async findGrants(refreshes: Refresh[]): Promise<(PresentedGrant | null)[]> {
+    const { rows } = await this.run(
+      'usher_find_grants',
       PRESENTED,
-      rows.map((row, position) => ({ position, ...row })),
-    );
-    const { rows: found } = await runStatement(this.dataSource, {
-      name: 'usher_find_grants',
-      text: `
+      refreshes.map((refresh, position) => ({ position, ...refresh })),
+      (list) => `
         SELECT v.position, g.id, g.expires_at - ${this.now} AS remaining_ms
-        FROM ${list.sql}
-        JOIN ${this.grants} g ON g.refresh_digest = v.refresh_digest AND g.client_id = v.client_id
+        FROM ${list}
+        JOIN ${this.grants} g ON g.refresh_digest = v.refreshDigest AND g.client_id = v.clientId
           AND g.generation = v.generation AND g.expires_at > ${this.now}`,
-      parameters: list.parameters,
-    });
-    const grants = new Array<PresentedGrant | null>(rows.length).fill(null);
-    for (const { position, id, remaining_ms } of found)
+    );
+    const grants = new Array<PresentedGrant | null>(refreshes.length).fill(null);
+    for (const { position, id, remaining_ms } of rows)
       grants[Number(position)] = { id: String(id), isDue: Number(remaining_ms) < this.refreshMs };
     return grants;
   }
 
   /** Returns the digests that were inserted. Of the others, the grant was revoked or the requester is no longer valid. */
-  async insertAccessTokens(rows: RowOf<typeof REFRESHED>[]): Promise<Set<string>> {
-    const list = this.dialect.rows(REFRESHED, rows);
+  async insertAccessTokens(added: (Refresh & { grantId: string })[]): Promise<Set<string>> {
     // Locked, because a refresh concurrent with a revocation could otherwise leave a valid access token behind.
     const lock = this.dialect.lock('g', 'change');
-    const { affected } = await runStatement(this.dataSource, {
-      name: 'usher_insert_access_tokens',
-      text: `
+    const { affected } = await this.run(
+      'usher_insert_access_tokens',
+      REFRESHED,
+      added.map(withSecret),
+      (list) => `
         INSERT INTO ${this.accessTokens} (digest, grant_id, client_id, owner_id, generation, created_at, expires_at)
-        SELECT v.digest, g.id, g.client_id, g.owner_id, g.generation, ${this.now}, ${this.now} + ${this.accessMs}
-        FROM ${list.sql} JOIN ${this.grants} g ON g.id = v.grant_id ${this.joinRequester}
-        WHERE v.secret_id = '' OR c.id IS NOT NULL ${lock}`,
-      parameters: list.parameters,
-    });
-    return this.inserted(this.accessTokens, 'digest', rows, affected);
+        SELECT v.accessDigest, g.id, g.client_id, g.owner_id, g.generation, ${this.now}, ${this.now} + ${this.accessMs}
+        FROM ${list} JOIN ${this.grants} g ON g.id = v.grantId ${this.joinRequester}
+        WHERE v.rememberedSecret = '' OR c.id IS NOT NULL ${lock}`,
+    );
+    const digests = added.map(({ accessDigest }) => accessDigest);
+    return this.inserted(this.accessTokens, 'digest', digests, affected);
   }
 
   /** Promises a full lifetime again. In the order of the ids, so that two of these statements do not deadlock. */
   async extendGrants(ids: string[]): Promise<void> {
-    const list = this.dialect.rows(
-      { id: 'text' },
-      ids.toSorted().map((id) => ({ id })),
-    );
     const changes = { expires_at: `${this.now} + ${this.refreshMs + EXPIRY_MARGIN_MS}` };
     const isDue = `AND t.expires_at < ${this.now} + ${this.refreshMs}`;
-    await runStatement(this.dataSource, {
-      name: 'usher_extend_grants',
-      text: this.dialect.update(this.grants, list.sql, changes, isDue),
-      parameters: list.parameters,
-    });
+    await this.run(
+      'usher_extend_grants',
+      { id: 'text' },
+      ids.toSorted().map((id) => ({ id })),
+      (list) => this.dialect.update(this.grants, list, changes, isDue),
+    );
   }
 
   /** The valid access tokens of these digests, each with the columns of its client. */
@@ -146,15 +157,29 @@ export class TokenStatements {
     return rows;
   }
 
-  private async inserted(table: string, key: string, rows: Row[], affected: number): Promise<Set<string>> {
-    const keys = rows.map((row) => String(row[key]));
-    if (affected === rows.length) return new Set(keys);
-    const list = this.dialect.rows(
+  /** The keys whose rows were inserted. `column` is the primary key of the table. */
+  private async inserted(table: string, column: string, keys: string[], affected: number): Promise<Set<string>> {
+    if (affected === keys.length) return new Set(keys);
+    const { rows } = await this.run(
+      undefined,
       { key_of_row: 'text' },
-      keys.map((value) => ({ key_of_row: value })),
+      keys.map((key_of_row) => ({ key_of_row })),
+      (list) => `SELECT t.${column} AS key_of_row FROM ${list} JOIN ${table} t ON t.${column} = v.key_of_row`,
     );
-    const text = `SELECT t.${key} AS key_of_row FROM ${list.sql} JOIN ${table} t ON t.${key} = v.key_of_row`;
-    const { rows: found } = await runStatement(this.dataSource, { text, parameters: list.parameters });
-    return new Set(found.map(({ key_of_row }) => String(key_of_row)));
+    return new Set(rows.map(({ key_of_row }) => String(key_of_row)));
+  }
+
+  /** Runs a statement over rows. Its SQL has them as the list, whose name is `v`. */
+  private run<Name extends string>(
+    name: string | undefined,
+    columns: Columns<Name>,
+    rows: Record<NoInfer<Name>, unknown>[],
+    write: (list: string) => string,
+  ): Promise<StatementResult> {
+    const { sql, parameters } = this.dialect.rows(columns, rows);
+    return runStatement(this.dataSource, { name, text: write(sql), parameters });
   }
 }
+
+/** Not null but empty, so that MySQL knows the type of the column. */
+const withSecret = <T extends Requester>(row: T) => ({ ...row, rememberedSecret: row.rememberedSecret ?? '' });

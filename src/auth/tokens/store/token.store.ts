@@ -1,32 +1,16 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { ClientChanged, type Requester } from '../../../clients/secrets/client-secrets.js';
+import { ClientChanged } from '../../../clients/secrets/client-secrets.js';
 import { Batcher } from '../../../database/statements/batcher.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { retryDeadlocks } from '../../../database/sql.js';
 import { entityOf, type Row } from '../../../database/statements/statement.js';
 import { Client } from '../../../clients/client.entity.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
-import { TokenStatements } from './token-statements.js';
+import { type NewGrant, type Refresh, TokenStatements } from './token-statements.js';
 
 /** As many as keep a database busy while this process prepares the next one. */
 const MAX_RUNNING = 4;
-
-/** A grant with its first access token. The database adds the times. */
-export interface NewGrant {
-  requester: Requester;
-  id: string;
-  refreshDigest: string;
-  accessDigest: string;
-}
-
-interface Refresh {
-  requester: Requester;
-  /** Of the refresh token that was presented. */
-  refreshDigest: string;
-  /** Of the new access token. */
-  accessDigest: string;
-}
 
 /** A valid access token. Times in milliseconds since 1970, by the database's clock. */
 export interface ValidToken {
@@ -71,7 +55,7 @@ export class TokenStore {
    */
   async refresh(refresh: Refresh): Promise<string | null> {
     const grant = await this.refreshes.run(refresh);
-    if (grant === null && refresh.requester.rememberedSecret !== null) throw new ClientChanged();
+    if (grant === null && refresh.rememberedSecret !== null) throw new ClientChanged();
     return grant;
   }
 
@@ -81,26 +65,15 @@ export class TokenStore {
   }
 
   private async insertAll(grants: NewGrant[]): Promise<boolean[]> {
-    const rows = grants.map(({ requester, id, refreshDigest, accessDigest }) => ({
-      id,
-      refresh_digest: refreshDigest,
-      access_digest: accessDigest,
-      ...columnsOf(requester),
-    }));
-    const inserted = await retryDeadlocks(() => this.statements.insertGrants(rows));
+    const inserted = await retryDeadlocks(() => this.statements.insertGrants(grants));
     return grants.map(({ id }) => inserted.has(id));
   }
 
   private async refreshAll(refreshes: Refresh[]): Promise<(string | null)[]> {
-    const presented = refreshes.map(({ requester, refreshDigest }) => ({
-      refresh_digest: refreshDigest,
-      client_id: requester.clientId,
-      generation: requester.generation,
-    }));
-    const grants = await this.statements.findGrants(presented);
-    const added = refreshes.flatMap(({ requester, accessDigest }, index) => {
+    const grants = await this.statements.findGrants(refreshes);
+    const added = refreshes.flatMap((refresh, index) => {
       const grant = grants[index];
-      return grant ? [{ digest: accessDigest, grant_id: grant.id, ...columnsOf(requester) }] : [];
+      return grant ? [{ ...refresh, grantId: grant.id }] : [];
     });
     const inserted = await this.addAll(added);
     const due = new Set(grants.flatMap((grant) => (grant?.isDue ? [grant.id] : [])));
@@ -132,9 +105,3 @@ export class TokenStore {
     };
   }
 }
-
-const columnsOf = ({ clientId, generation, rememberedSecret }: Requester) => ({
-  client_id: clientId,
-  generation,
-  secret_id: rememberedSecret ?? '',
-});
