@@ -4,11 +4,13 @@ import {
   CLIENT_ID_LENGTH,
   longText,
   NOTIFY_URL_LENGTH,
+  nullable,
   OWN_ID_LENGTH,
   OWNER_ID_LENGTH,
   text,
   wholeNumber,
 } from '../database/columns.js';
+import { IDEMPOTENCY_KEY_LENGTH } from '../http/idempotency-key.js';
 
 /** Where orders with a status belong. */
 interface Status {
@@ -53,7 +55,7 @@ export class MovieOrder {
   clientId: string;
 
   /** The resource owner it was created for. Null: the client created it for itself. */
-  @Column({ ...text('owner_id', OWNER_ID_LENGTH), nullable: true })
+  @Column(nullable(text('owner_id', OWNER_ID_LENGTH)))
   ownerId: string | null;
 
   @Column(text('status', 20))
@@ -73,23 +75,23 @@ export class MovieOrder {
   payableAmount: number;
 
   /** The order's own Notify URL. Null: the client's registered one is used. */
-  @Column({ ...text('notify_url', NOTIFY_URL_LENGTH), nullable: true })
+  @Column(nullable(text('notify_url', NOTIFY_URL_LENGTH)))
   notifyUrl: string | null;
 
-  @Column({ ...text('booking_id', 255), nullable: true })
+  @Column(nullable(text('booking_id', 255)))
   bookingId: string | null;
 
-  @Column({ ...text('transaction_id', 255), nullable: true })
+  @Column(nullable(text('transaction_id', 255)))
   transactionId: string | null;
 
-  @Column({ ...longText('qr_code'), nullable: true })
+  @Column(nullable(longText('qr_code')))
   qrCode: string | null;
 
   /** The actor who completed it, and from which address. */
-  @Column({ ...text('completed_by', MAX_ACTOR_LENGTH), nullable: true })
+  @Column(nullable(text('completed_by', MAX_ACTOR_LENGTH)))
   completedBy: string | null;
 
-  @Column({ ...text('completed_from', MAX_ACTOR_ADDRESS_LENGTH), nullable: true })
+  @Column(nullable(text('completed_from', MAX_ACTOR_ADDRESS_LENGTH)))
   completedFrom: string | null;
 
   @Column(wholeNumber('created_at'))
@@ -99,10 +101,53 @@ export class MovieOrder {
   lastUpdatedAt: number;
 
   /** The place in the list of the client's orders. Null until the list is read, see list/order-positions.ts. */
-  @Column({ ...wholeNumber('list_position'), nullable: true })
+  @Column(nullable(wholeNumber('list_position')))
   listPosition: number | null;
 
   /** The place in the list of the client's completed orders. Null until that list is read. */
-  @Column({ ...wholeNumber('completion_position'), nullable: true })
+  @Column(nullable(wholeNumber('completion_position')))
   completionPosition: number | null;
+}
+
+/**
+ * The last positions that a client's orders have in its lists. It is made by the first reader, and locked by each reader that
+ * gives positions: one at a time, so that whoever sees a position also sees all smaller ones.
+ */
+@Entity('usher_order_counter')
+export class OrderCounter {
+  @PrimaryColumn(text('client_id', CLIENT_ID_LENGTH))
+  clientId: string;
+
+  /** The last `list_position` of an order of this client. */
+  @Column(wholeNumber('list_position'))
+  listPosition: number;
+
+  /** The last `completion_position` of an order of this client. */
+  @Column(wholeNumber('completion_position'))
+  completionPosition: number;
+}
+
+/** The order that was created with an `Idempotency-Key` of a client, or of a client for one resource owner. */
+@Entity('usher_idempotency_key')
+@Index('usher_idempotency_key_age', ['createdAt'])
+export class IdempotencyKey {
+  @PrimaryColumn(text('client_id', CLIENT_ID_LENGTH))
+  clientId: string;
+
+  /** Empty: the client itself. A part of the key cannot be null. */
+  @PrimaryColumn(text('owner_id', OWNER_ID_LENGTH))
+  ownerId: string;
+
+  @PrimaryColumn(text('idempotency_key', IDEMPOTENCY_KEY_LENGTH))
+  key: string;
+
+  /** SHA-256 of the validated request, base64url. */
+  @Column(text('request_digest', 43))
+  requestDigest: string;
+
+  @Column(text('order_id', OWN_ID_LENGTH))
+  orderId: string;
+
+  @Column(wholeNumber('created_at'))
+  createdAt: number;
 }

@@ -39,6 +39,8 @@ const COMPLETED: OrderView = {
   lastUpdatedAt: '2026-01-01T00:00:05.000Z',
 };
 
+const ANSWER = { description: 'The order.', schema: OrderView, example: COMPLETED };
+
 const COMPLETION_FAILURES: Failure[] = [
   () => validated(Completion, { ...COMPLETION, bookingId: '' }),
   unknownOrder(KEY),
@@ -126,13 +128,13 @@ const ORDER_OPERATIONS: Operation[] = [
     description: 'When the cinema operator completes the order, Usher sends NOTIFY_ORDER_COMPLETION to its Notify URL.',
     parameters: {
       header: z.object({
-        'Idempotency-Key': IdempotencyKeyHeader.optional().meta({
-          description: 'For 24 hours, a repeated request with the same key gets the order of the first request.',
-        }),
+        'Idempotency-Key': IdempotencyKeyHeader.optional().describe(
+          'For 24 hours, a repeated request with the same key gets the order of the first request.',
+        ),
       }),
     },
     body: { schema: NewOrder, example: NEW_ORDER },
-    answers: { 201: { description: 'The order.', schema: OrderView, example: PENDING } },
+    answers: { 201: { ...ANSWER, example: PENDING } },
     failures: [
       () => validated(NewOrder, { ...NEW_ORDER, currencyCode: 'XYZ' }),
       notifyUrlMissing(),
@@ -147,7 +149,7 @@ const ORDER_OPERATIONS: Operation[] = [
     summary: 'Get a movie order',
     description: 'An order of another client is answered like one that does not exist.',
     parameters: { path },
-    answers: { 200: { description: 'The order.', schema: OrderView, example: COMPLETED } },
+    answers: { 200: ANSWER },
     failures: [unknownOrder(KEY)],
   }),
   operation(InternalOrdersController, 'complete', {
@@ -157,7 +159,7 @@ const ORDER_OPERATIONS: Operation[] = [
     description: 'Idempotent: a repeated request with equal values gets the same answer.',
     parameters: { path },
     body: { schema: Completion, example: COMPLETION },
-    answers: { 200: { description: 'The order.', schema: OrderView, example: COMPLETED } },
+    answers: { 200: ANSWER },
     failures: COMPLETION_FAILURES,
   }),
 ];
@@ -173,7 +175,7 @@ const SANDBOX_OPERATIONS: Operation[] = [
     parameters: { path },
     body: { schema: SandboxCompletion, example: { ...COMPLETION, delay: '30s', twice: true } },
     answers: {
-      200: { description: 'The order.', schema: OrderView, example: COMPLETED },
+      200: ANSWER,
       202: {
         description: 'The order, still PENDING. It is completed after the delay.',
         schema: OrderView,

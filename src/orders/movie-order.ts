@@ -18,7 +18,7 @@ const CURRENCIES = new Set([...Intl.supportedValuesOf('currency'), ...RARE_CURRE
 const cents = z
   .int('must be a whole number from 0 to 9007199254740991, in the minor unit of the currency (cents for MYR)')
   .min(0, 'must not be negative')
-  .meta({ description: 'In the minor unit of the currency (ISO 4217): 4200 is MYR 42.00, JPY 4200 or KWD 4.200.' });
+  .describe('In the minor unit of the currency (ISO 4217): 4200 is MYR 42.00, JPY 4200 or KWD 4.200.');
 
 /** The body of create-movie-order. The specification does not define it; it is our choice. */
 export const NewOrder = z
@@ -26,14 +26,14 @@ export const NewOrder = z
     currencyCode: z
       .string()
       .refine((code) => CURRENCIES.has(code), 'must be an ISO 4217 code like MYR')
-      .meta({ description: 'An ISO 4217 code.' }),
+      .describe('An ISO 4217 code.'),
     totalAmount: cents,
     bookingAmount: cents,
     payableAmount: cents,
     notifyUrl: z
       .string()
       .optional()
-      .meta({ description: 'Where the notification is sent. Default: the Notify URL registered for the client.' }),
+      .describe('Where the notification is sent. Default: the Notify URL registered for the client.'),
   })
   .register(named, { id: 'NewOrder' });
 /** What a client creates an order with. Amounts in cents. */
@@ -47,13 +47,13 @@ const reference = storable.min(1, 'must not be empty').max(255, 'must have at mo
 /** The values from the cinema operator that complete an order. */
 export const Completion = z
   .strictObject({
-    bookingId: reference.meta({ description: 'The booking reference of the cinema operator.' }),
-    transactionId: reference.meta({ description: 'The payment transaction.' }),
+    bookingId: reference.describe('The booking reference of the cinema operator.'),
+    transactionId: reference.describe('The payment transaction.'),
     qrCode: storable
       .min(1, 'must not be empty; omit it if there is no QR code')
       .max(4_096, 'must have at most 4096 characters')
       .optional()
-      .meta({ description: 'The code for entry to the cinema, if the operator issued one.' }),
+      .describe('The code for entry to the cinema, if the operator issued one.'),
   })
   .register(named, { id: 'Completion' });
 /** What the cinema operator completes an order with. */
@@ -67,23 +67,23 @@ export const SandboxCompletion = Completion.extend({
     .string()
     .refine((text) => (parseDuration(text) ?? Infinity) <= MAX_DELAY_MS, 'must be a duration like 30s, at most 10m')
     .optional()
-    .meta({ description: 'Complete the order after this time, for example `30s`; at most `10m`.' }),
+    .describe('Complete the order after this time, for example `30s`; at most `10m`.'),
   twice: z
     .boolean()
     .optional()
-    .meta({ description: 'Complete the order twice, as an operator does after a lost response. It is notified once.' }),
+    .describe('Complete the order twice, as an operator does after a lost response. It is notified once.'),
 }).register(named, { id: 'SandboxCompletion' });
 
 /** An order as clients see it. */
 export const OrderView = z
   .object({
-    key: z.string().meta({ description: 'The order’s unique identifier; the webhook’s `referenceId`.' }),
+    key: z.string().describe('The order’s unique identifier; the webhook’s `referenceId`.'),
     status: z.enum(orderStatuses),
     currencyCode: z.string(),
     totalAmount: cents,
     bookingAmount: cents,
     payableAmount: cents,
-    notifyUrl: z.string().optional().meta({ description: 'The order’s own Notify URL, if it has one.' }),
+    notifyUrl: z.string().optional().describe('The order’s own Notify URL, if it has one.'),
     bookingId: z.string().optional(),
     transactionId: z.string().optional(),
     qrCode: z.string().optional(),

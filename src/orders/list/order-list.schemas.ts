@@ -5,43 +5,36 @@ import { named } from '../../http/operation.js';
 import { fieldError, invalidFields, type Problem } from '../../http/problem.js';
 import { OrderView } from '../movie-order.js';
 import { ORDER_STATUSES, orderStatuses } from '../movie-order.entity.js';
-import { OrderDelivery } from '../../webhooks/webhook-view.js';
+import { givenMoment, OrderDelivery } from '../../webhooks/webhook-view.js';
 
 const CURSOR = /^(all|pending|completed)\.([0-9a-z]{1,11})\.([0-9a-z]{0,11})\.([0-9a-f]{8})$/;
 const BAD_CURSOR = 'must be the nextCursor of an earlier page of the same list';
 
 /** The query of `GET /movie-orders`. */
 export const OrderQuery = z.strictObject({
-  status: z.enum(orderStatuses).optional().meta({ description: 'Only the orders with this status.' }),
-  completedAfter: z.iso
-    .datetime({ offset: true, error: 'must be an RFC 3339 time like 2026-01-01T00:00:00Z' })
-    .optional()
-    .meta({ description: 'Only orders that were completed at this time or later.' }),
+  status: z.enum(orderStatuses).optional().describe('Only the orders with this status.'),
+  completedAfter: givenMoment.optional().describe('Only orders that were completed at this time or later.'),
   cursor: z
     .string()
     .regex(CURSOR, BAD_CURSOR)
     .optional()
-    .meta({ description: 'The `nextCursor` of an earlier page. It stands for `status` and `completedAfter` too.' }),
-  limit: z.coerce.number().int().min(1).max(100).default(50).meta({ description: 'The number of orders on a page.' }),
+    .describe('The `nextCursor` of an earlier page. It stands for `status` and `completedAfter` too.'),
+  limit: z.coerce.number().int().min(1).max(100).default(50).describe('The number of orders on a page.'),
 });
 /** Which orders a page has: those after the cursor, or the oldest ones. */
 export type OrderQuery = z.input<typeof OrderQuery>;
 
 export const ListedOrder = OrderView.extend({
-  delivery: OrderDelivery.nullable().meta({ description: 'The order’s notification. Null while it is not completed.' }),
+  delivery: OrderDelivery.nullable().describe('The order’s notification. Null while it is not completed.'),
 }).register(named, { id: 'ListedMovieOrder' });
 /** An order with what became of its notification. */
 export type ListedOrder = z.infer<typeof ListedOrder>;
 
 export const OrderPage = z
   .object({
-    data: z
-      .array(ListedOrder)
-      .meta({ description: 'Oldest first: by creation, or by completion if they are COMPLETED.' }),
-    nextCursor: z.string().meta({
-      description: 'Send it as `cursor` for what follows, now or later. Also the last page has one.',
-    }),
-    hasMore: z.boolean().meta({ description: 'False if there was nothing more at the time of this page.' }),
+    data: z.array(ListedOrder).describe('Oldest first: by creation, or by completion if they are COMPLETED.'),
+    nextCursor: z.string().describe('Send it as `cursor` for what follows, now or later. Also the last page has one.'),
+    hasMore: z.boolean().describe('False if there was nothing more at the time of this page.'),
   })
   .register(named, { id: 'MovieOrderPage' });
 /** A page of orders, and where the next one begins. */

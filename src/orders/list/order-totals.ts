@@ -32,17 +32,11 @@ export const DayTotalsView = z
         z.object({
           currencyCode: z.string(),
           count: z.int(),
-          payableAmount: z
-            .int()
-            .min(0)
-            .meta({ description: 'The sum in cents, an exact integer. It may be larger than 2^53 - 1.' }),
+          payableAmount: z.int().min(0).describe('The sum in cents, an exact integer. It may be larger than 2^53 - 1.'),
           keysDigest: z.string().regex(/^[0-9a-f]{64}$/),
         }),
       )
-      .meta({
-        description:
-          'Sorted by currency code. `keysDigest` is the hex SHA-256 of the sorted keys, joined by line feeds.',
-      }),
+      .describe('Sorted by currency code. `keysDigest` is the hex SHA-256 of the sorted keys, joined by line feeds.'),
   })
   .register(named, { id: 'DayTotals' });
 
@@ -107,27 +101,22 @@ export class OrderTotals {
 
   private async *pages(holder: Holder, begin: number, end: number): AsyncGenerator<Row[]> {
     for (let from = begin, after = ''; ;) {
-      const page = await this.page(holder, { from, after, end });
-      yield page;
-      const last = page.at(-1);
-      if (!last || page.length < PAGE) return;
+      // The orders behind `after` of the same time, and those of a later time.
+      const { rows } = await runSql(
+        this.dataSource,
+        (parameter) => `
+          SELECT id, currency_code, payable_amount, last_updated_at FROM ${tableOf(this.dataSource, MovieOrder)}
+          WHERE ${ofHolder(holder, parameter)} AND status = 'COMPLETED'
+            AND last_updated_at >= ${parameter(from)} AND last_updated_at < ${parameter(end)}
+            AND (last_updated_at > ${parameter(from)} OR id > ${parameter(after)})
+          ORDER BY last_updated_at, id LIMIT ${PAGE}`,
+      );
+      yield rows;
+      const last = rows.at(-1);
+      if (!last || rows.length < PAGE) return;
       from = Number(last.last_updated_at);
       after = String(last.id);
     }
-  }
-
-  /** The orders behind `after` of the same time, and those of a later time. */
-  private async page(holder: Holder, { from, after, end }: { from: number; after: string; end: number }) {
-    const { rows } = await runSql(
-      this.dataSource,
-      (parameter) => `
-        SELECT id, currency_code, payable_amount, last_updated_at FROM ${tableOf(this.dataSource, MovieOrder)}
-        WHERE ${ofHolder(holder, parameter)} AND status = 'COMPLETED'
-          AND last_updated_at >= ${parameter(from)} AND last_updated_at < ${parameter(end)}
-          AND (last_updated_at > ${parameter(from)} OR id > ${parameter(after)})
-        ORDER BY last_updated_at, id LIMIT ${PAGE}`,
-    );
-    return rows;
   }
 }
 

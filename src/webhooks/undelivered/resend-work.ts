@@ -12,7 +12,7 @@ import {
 import { AuditLog } from '../../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
-import { Problem } from '../../http/problem.js';
+import { nullForProblem } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
 import { firstIdAt } from '../../values/identifier.js';
@@ -126,6 +126,7 @@ export class ResendWork {
         (other) => liveKeyOf(other) === liveKeyOf(webhook) && (other.liveKey !== null || other.id > webhook.id),
       );
       if (isObsolete) continue;
+      // It cannot be resent if its client has no Notify URL, or if another request resent it just now.
       const recorded = await resendFailed(this.recorder, this.audit, manager, webhook, by).catch(nullForProblem);
       if (recorded?.isNew) resent += 1;
     }
@@ -136,12 +137,6 @@ export class ResendWork {
     await manager.update(WebhookResend, { id }, { finishedAt: await databaseNow(manager) });
     this.logger.log(new LogLine({ event: 'resend.finished', resend: id, client: clientId, selected, resent, refused }));
   }
-}
-
-/** A webhook cannot be resent if its client has no Notify URL, or if another request resent it just now. */
-function nullForProblem(error: unknown): null {
-  if (error instanceof Problem) return null;
-  throw error;
 }
 
 /** Records a FAILED webhook anew: to the order's own Notify URL if it had one, else to the client's present one. */

@@ -16,7 +16,7 @@ export const ResendRequest = z
 /** Which FAILED webhooks to send again: those that fit all fields. */
 export type ResendRequest = z.infer<typeof ResendRequest>;
 
-const count = (description: string) => z.int().meta({ description });
+const count = (description: string) => z.int().describe(description);
 
 export const ResendView = z
   .object({
