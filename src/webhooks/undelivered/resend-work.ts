@@ -20,7 +20,7 @@ import { type Recorded, WebhookRecorder } from '../record/webhook.recorder.js';
 import { ANY_WEBHOOK } from '../search/webhook-criteria.js';
 import { fittingIds } from '../search/webhook-search.js';
 import { liveKeyOf, Webhook } from '../webhook.entity.js';
-import { countPending } from '../webhook-queries.js';
+import { countPending, webhooksOf } from '../webhook-queries.js';
 import { webhookIds } from './webhook-ids.js';
 import { WebhookResend } from './webhook-resend.entity.js';
 import { LogLine } from '../../values/log-line.js';
@@ -117,7 +117,10 @@ export class ResendWork {
   /** Returns how many were resent. */
   private async resendAll(manager: EntityManager, request: WebhookResend, failed: Webhook[]): Promise<number> {
     let resent = 0;
-    const others = await othersOf(manager, failed);
+    const others = await webhooksOf(
+      manager,
+      failed.map(({ referenceId }) => referenceId),
+    );
     const { id, requestId, actor: name, actorAddress: address } = request;
     const by = { requestId, actor: { name, address }, request: id };
     for (const webhook of failed) {
@@ -172,9 +175,3 @@ export function selectedBy(request: WebhookResend): FindOptionsWhere<Webhook> {
     finishedAt: since === null ? before : And(MoreThanOrEqual(since), before),
   };
 }
-
-const othersOf = (manager: EntityManager, failed: Webhook[]): Promise<Webhook[]> =>
-  manager.find(Webhook, {
-    select: { id: true, referenceId: true, eventType: true, liveKey: true },
-    where: { referenceId: In([...new Set(failed.map(({ referenceId }) => referenceId))]) },
-  });
