@@ -5,7 +5,7 @@ import { NONCE_LENGTH, signatures } from '../values/notification.js';
 import { randomAlphanumeric } from '../values/identifier.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { commandEnvironment } from '../server/settings/settings.js';
-import type { Certification } from '../webhooks/certification/certification.schema.js';
+import type { Certification } from '../webhooks/certification/checks.js';
 import { command } from './command.js';
 import { clientSecretFrom, SECRET_OPTION } from './input.js';
 import { dim, fields, green, type Output, printableLine, red } from './output.js';

@@ -56,6 +56,12 @@ export const unavailable = (detail = 'the service is busy or starting; try again
 export const unauthorized = (detail: string, challenge: string): Problem =>
   new Problem(401, 'Unauthorized', detail).with({ 'WWW-Authenticate': challenge });
 
+/** For `catch`: a problem concerns one request alone. Another error may have made the transaction unusable. */
+export function nullForProblem(error: unknown): null {
+  if (error instanceof Problem) return null;
+  throw error;
+}
+
 /** Where the input of {@link validated} comes from. */
 export type Place = 'body' | 'query';
 

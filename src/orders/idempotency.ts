@@ -3,8 +3,7 @@ import { type EntityManager, LessThanOrEqual } from 'typeorm';
 import { dialectOf } from '../database/data-source.js';
 import { insertRows } from '../database/statements/statement.js';
 import { type Problem, unprocessable } from '../http/problem.js';
-import { IdempotencyKey } from './idempotency-key.entity.js';
-import type { MovieOrder } from './movie-order.entity.js';
+import { IdempotencyKey, type MovieOrder } from './movie-order.entity.js';
 import type { NewOrder } from './movie-order.js';
 
 /** How long a key is remembered: 24 hours. */

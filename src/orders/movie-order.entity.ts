@@ -2,6 +2,7 @@ import { Entity, Index } from 'typeorm';
 import { MAX_ACTOR_ADDRESS_LENGTH, MAX_ACTOR_LENGTH } from '../values/actor.js';
 import {
   CLIENT_ID_LENGTH,
+  DIGEST_LENGTH,
   LongText,
   NOTIFY_URL_LENGTH,
   NULLABLE,
@@ -11,6 +12,7 @@ import {
   Text,
   WholeNumber,
 } from '../database/columns.js';
+import { IDEMPOTENCY_KEY_LENGTH } from '../http/idempotency-key.js';
 
 /** Where orders with a status belong. */
 interface Status {
@@ -107,4 +109,47 @@ export class MovieOrder {
   /** The place in the list of the client's completed orders. Null until that list is read. */
   @WholeNumber(NULLABLE)
   completionPosition: number | null;
+}
+
+/**
+ * The last positions that a client's orders have in its lists. It is made by the first reader, and locked by each reader that
+ * gives positions: one at a time, so that whoever sees a position also sees all smaller ones.
+ */
+@Entity('usher_order_counter')
+export class OrderCounter {
+  @Text(CLIENT_ID_LENGTH, PRIMARY)
+  clientId: string;
+
+  /** The last `list_position` of an order of this client. */
+  @WholeNumber()
+  listPosition: number;
+
+  /** The last `completion_position` of an order of this client. */
+  @WholeNumber()
+  completionPosition: number;
+}
+
+/** The order that was created with an `Idempotency-Key` of a client, or of a client for one resource owner. */
+@Entity('usher_idempotency_key')
+@Index('usher_idempotency_key_age', ['createdAt'])
+export class IdempotencyKey {
+  @Text(CLIENT_ID_LENGTH, PRIMARY)
+  clientId: string;
+
+  /** Empty: the client itself. A part of the key cannot be null. */
+  @Text(OWNER_ID_LENGTH, PRIMARY)
+  ownerId: string;
+
+  @Text(IDEMPOTENCY_KEY_LENGTH, { ...PRIMARY, name: 'idempotency_key' })
+  key: string;
+
+  /** SHA-256 of the validated request, base64url. */
+  @Text(DIGEST_LENGTH)
+  requestDigest: string;
+
+  @Text(OWN_ID_LENGTH)
+  orderId: string;
+
+  @WholeNumber()
+  createdAt: number;
 }

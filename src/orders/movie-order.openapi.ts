@@ -6,8 +6,7 @@ import { otherCompletion, unknownOrder } from './complete/order-completions.js';
 import { keyUsedElsewhere } from './idempotency.js';
 import { InternalOrdersController, MovieOrdersController, OrderListController } from './movie-orders.controller.js';
 import { tooManyOrders } from './order-limit.js';
-import { SandboxOrdersController } from './sandbox/sandbox-orders.controller.js';
-import { otherDelayedCompletion } from './sandbox/sandbox-operator.js';
+import { otherDelayedCompletion, SandboxOrdersController } from './sandbox/sandbox.module.js';
 import { IdempotencyKeyHeader } from '../http/idempotency-key.js';
 import { answer, type Failure, type Operation, operations } from '../http/operation.js';
 import type { Environment } from '../values/identifier.js';
@@ -38,6 +37,8 @@ const COMPLETED: OrderView = {
   ...COMPLETION,
   lastUpdatedAt: '2026-01-01T00:00:05.000Z',
 };
+
+const ANSWER = { description: 'The order.', schema: OrderView, example: COMPLETED };
 
 const COMPLETION_FAILURES: Failure[] = [
   () => validated(Completion, { ...COMPLETION, bookingId: '' }),

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Span } from '@opentelemetry/api';
-import type { DataSource, EntityManager } from 'typeorm';
+import type { DataSource } from 'typeorm';
+import type { Holder } from '../auth/bearer/bearer.guard.js';
 import type { Client } from '../clients/client.entity.js';
 import { ClientsService } from '../clients/clients.service.js';
 import { Batcher } from '../database/statements/batcher.js';
@@ -79,17 +80,22 @@ export class OrdersService {
       ...this.clients.notifyUrlErrors(notifyUrl),
       ...(key === null ? [] : idempotencyKeyErrors(key)),
     ]);
-    await this.requireNotifyUrl(client, request.notifyUrl);
-    if (key === null && !callersManager(this.dataSource, transaction))
-      return this.insert({ clientId: client.id, ownerId }, request, requestId);
-    return this.inTransaction('order create', transaction, async (manager, span) => {
-      const order = this.newOrder({ clientId: client.id, ownerId }, request, await databaseNow(manager));
-      const id = key === null ? order.id : await claimIdempotencyKey(manager, key, order, request);
-      span.setAttributes(orderAttributes(orderKey(id), client.id));
-      if (id !== order.id) return viewOf(await manager.findOneByOrFail(MovieOrder, { id }));
-      await manager.insert(MovieOrder, order);
-      this.events.created(manager, { reference: orderKey(id), client: client.id, requestId });
-      return viewOf(order);
+    // The request's client may be cached for some seconds, so one without a URL is read again.
+    if (request.notifyUrl === undefined && client.notifyUrl === null) await this.clients.registeredNotifyUrl(client.id);
+    const holder = { clientId: client.id, ownerId };
+    const isAlone = key === null && !callersManager(this.dataSource, transaction);
+    return inSpan('order create', (span) => {
+      if (isAlone) return this.insert(holder, request, requestId, span);
+      return joinTransaction(this.dataSource, transaction, async (manager) => {
+        const order = this.newOrder(holder, request, await databaseNow(manager));
+        const id = key === null ? order.id : await claimIdempotencyKey(manager, key, order, request);
+        const reference = orderKey(id);
+        span.setAttributes(orderAttributes(reference, client.id));
+        if (id !== order.id) return viewOf(await manager.findOneByOrFail(MovieOrder, { id }));
+        await manager.insert(MovieOrder, order);
+        this.events.record('created', manager, { reference, client: client.id, requestId });
+        return viewOf(order);
+      });
     });
   }
 
@@ -121,30 +127,16 @@ export class OrdersService {
   }
 
   /** An order on its own needs no transaction: those of the same moment share a statement. */
-  private insert(
-    holder: Pick<MovieOrder, 'clientId' | 'ownerId'>,
-    request: NewOrder,
-    requestId: string | null,
-  ): Promise<OrderView> {
-    return inSpan('order create', async (span) => {
-      const order = this.newOrder(holder, request, await this.clock.now());
-      const reference = orderKey(order.id);
-      span.setAttributes(orderAttributes(reference, holder.clientId));
-      await this.inserts.run(order);
-      this.events.created(null, { reference, client: holder.clientId, requestId });
-      return viewOf(order);
-    });
+  private async insert(holder: Holder, request: NewOrder, requestId: string | null, span: Span): Promise<OrderView> {
+    const order = this.newOrder(holder, request, await this.clock.now());
+    const reference = orderKey(order.id);
+    span.setAttributes(orderAttributes(reference, holder.clientId));
+    await this.inserts.run(order);
+    this.events.record('created', null, { reference, client: holder.clientId, requestId });
+    return viewOf(order);
   }
 
-  private inTransaction<T>(
-    name: string,
-    transaction: TransactionOptions,
-    work: (manager: EntityManager, span: Span) => Promise<T>,
-  ): Promise<T> {
-    return inSpan(name, (span) => joinTransaction(this.dataSource, transaction, (manager) => work(manager, span)));
-  }
-
-  private newOrder(holder: Pick<MovieOrder, 'clientId' | 'ownerId'>, request: NewOrder, now: number): MovieOrder {
+  private newOrder(holder: Holder, request: NewOrder, now: number): MovieOrder {
     return {
       ...request,
       ...holder,
@@ -161,10 +153,5 @@ export class OrdersService {
       listPosition: null,
       completionPosition: null,
     };
-  }
-
-  private async requireNotifyUrl(client: Client, notifyUrl: string | undefined): Promise<void> {
-    // The request's client may be cached for some seconds, so one without a URL is read again.
-    if (notifyUrl === undefined && client.notifyUrl === null) await this.clients.registeredNotifyUrl(client.id);
   }
 }

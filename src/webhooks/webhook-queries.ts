@@ -1,4 +1,5 @@
-import { type DataSource, type EntityManager, In } from 'typeorm';
+import { And, type DataSource, type EntityManager, In, LessThan, MoreThanOrEqual } from 'typeorm';
+import type { Holder } from '../auth/bearer/bearer.guard.js';
 import { tableOf } from '../database/data-source.js';
 import { runSql } from '../database/statements/statement.js';
 import { notFound, type Problem } from '../http/problem.js';
@@ -10,8 +11,7 @@ import {
   type DeliveryPlan,
   deliveryPlan,
   type OrderDelivery,
-  time,
-  type WebhookView,
+  WebhookView,
   webhookView,
 } from './webhook-view.js';
 import type { RetryPolicy } from '../values/retry-schedule.js';
@@ -32,19 +32,57 @@ export interface WebhookFilter {
   limit?: number | undefined;
 }
 
-/** Newest first. */
+/** The part of the list that a client asks for. */
+interface WebhookPart extends WebhookFilter {
+  /** Only the webhooks of this client, and of this resource owner unless it is null. */
+  holder?: Holder;
+  /** Created at this time or later, as RFC 3339 text. */
+  createdAfter?: string | undefined;
+  createdBefore?: string | undefined;
+  /** In front of this id. */
+  cursor?: string | undefined;
+}
+
+/** The columns of a {@link WebhookView}: without the body, which may be long. */
+const SHOWN = Object.fromEntries(Object.keys(WebhookView.shape).map((name) => [name, true]));
+
+/**
+ * Newest first. Ids sort by time, so a page does not change when new webhooks arrive. A reference whose webhook was deleted
+ * because of its age was delivered.
+ */
 export async function listWebhooks(
   { manager }: DataSource,
-  { referenceId, status, limit = 100 }: WebhookFilter,
+  { holder, referenceId, status, createdAfter, createdBefore, cursor, limit = 100 }: WebhookPart,
 ): Promise<WebhookView[]> {
-  const where = { ...(referenceId !== undefined && { referenceId }), ...(status !== undefined && { status }) };
-  const rows = await manager.find(Webhook, { where, order: { id: 'DESC' }, take: limit });
+  const whose = {
+    ...(holder && { clientId: holder.clientId, ...(holder.ownerId !== null && { ownerId: holder.ownerId }) }),
+    ...(referenceId !== undefined && { referenceId }),
+  };
+  const times = [
+    ...(createdAfter ? [MoreThanOrEqual(Date.parse(createdAfter))] : []),
+    ...(createdBefore ? [LessThan(Date.parse(createdBefore))] : []),
+  ];
+  const part = { ...(times.length > 0 && { createdAt: And(...times) }), ...(cursor && { id: LessThan(cursor) }) };
+  const where = { ...whose, ...(status && { status }), ...part };
+  const rows = await manager.find(Webhook, { select: SHOWN, where, order: { id: 'DESC' }, take: limit });
   const found = rows.map(webhookView);
-  const canHaveDeleted = referenceId !== undefined && (status ?? 'SUCCESS') === 'SUCCESS';
-  if (!canHaveDeleted || found.some((one) => one.status === 'SUCCESS')) return found;
-  const deleted = await manager.findBy(DeliveredReference, { referenceId });
+  const isWhole = Object.keys(part).length === 0 && (status ?? 'SUCCESS') === 'SUCCESS';
+  if (referenceId === undefined || !isWhole || found.some((one) => one.status === 'SUCCESS')) return found;
+  const deleted = await manager.findBy(DeliveredReference, whose);
   return [...deleted.map(webhookView), ...found].slice(0, limit);
 }
+
+/** The webhooks of these ids, the newest first, without their bodies. */
+export const webhooksById = (manager: EntityManager, ids: string[]): Promise<Webhook[]> =>
+  manager.find(Webhook, { select: SHOWN, where: { id: In(ids) }, order: { id: 'DESC' } });
+
+/** All webhooks of these references, the oldest first, without their bodies. */
+export const webhooksOf = (manager: EntityManager, referenceIds: string[]): Promise<Webhook[]> =>
+  manager.find(Webhook, {
+    select: { ...SHOWN, liveKey: true },
+    where: { referenceId: In([...new Set(referenceIds)]) },
+    order: { id: 'ASC' },
+  });
 
 /** One webhook with its attempts. 404 if there is none with this id. */
 export async function showWebhook({ manager }: DataSource, retry: RetryPolicy, id: string): Promise<WebhookDetails> {
@@ -60,11 +98,15 @@ export async function showWebhook({ manager }: DataSource, retry: RetryPolicy, i
 
 /** The row of a webhook, or what is left of it. 404 if there is none with this id. */
 export async function findWebhook(manager: EntityManager, id: string): Promise<Webhook | DeliveredReference> {
-  const found = ID.test(id)
-    ? ((await manager.findOneBy(Webhook, { id })) ?? (await manager.findOneBy(DeliveredReference, { webhookId: id })))
-    : null;
+  const found = await rowOf(manager, id);
   if (found) return found;
   throw unknownWebhook(id);
+}
+
+/** The row of a webhook, or what is left of it, or null. */
+export async function rowOf(manager: EntityManager, id: string): Promise<Webhook | DeliveredReference | null> {
+  if (!ID.test(id)) return null;
+  return (await manager.findOneBy(Webhook, { id })) ?? manager.findOneBy(DeliveredReference, { webhookId: id });
 }
 
 export const unknownWebhook = (id: string): Problem => notFound(`there is no webhook ${id.slice(0, 64)}`);
@@ -79,24 +121,17 @@ export async function findDeliveries(
   referenceIds: string[],
 ): Promise<Map<string, OrderDelivery>> {
   if (referenceIds.length === 0) return new Map();
-  const eventType = NOTIFY_ORDER_COMPLETION;
-  const webhooks = await manager.find(Webhook, {
-    select: { id: true, referenceId: true, status: true, attempts: true, finishedAt: true },
-    where: { referenceId: In(referenceIds), clientId, eventType },
-    order: { id: 'ASC' },
-  });
   const found = new Map<string, OrderDelivery>();
-  for (const { id, referenceId, status, attempts, finishedAt } of webhooks) {
-    const isFinal = found.get(referenceId)?.status === 'SUCCESS';
-    if (!isFinal) found.set(referenceId, { webhookId: id, status, attempts, finishedAt: time(finishedAt) });
-  }
+  const add = (rows: (Webhook | DeliveredReference)[]): void => {
+    for (const { id: webhookId, referenceId, status, attempts, finishedAt, ...of } of rows.map(webhookView)) {
+      const isOrders = of.clientId === clientId && of.eventType === NOTIFY_ORDER_COMPLETION;
+      const isKnown = found.get(referenceId)?.status === 'SUCCESS';
+      if (isOrders && !isKnown) found.set(referenceId, { webhookId, status, attempts, finishedAt });
+    }
+  };
+  add(await webhooksOf(manager, referenceIds));
   const others = referenceIds.filter((referenceId) => !found.has(referenceId));
-  const deleted =
-    others.length === 0
-      ? []
-      : await manager.findBy(DeliveredReference, { referenceId: In(others), clientId, eventType });
-  for (const { webhookId, referenceId, attempts, finishedAt } of deleted)
-    found.set(referenceId, { webhookId, status: 'SUCCESS', attempts, finishedAt: time(finishedAt) });
+  if (others.length > 0) add(await manager.findBy(DeliveredReference, { referenceId: In(others) }));
   return found;
 }
 

@@ -159,5 +159,5 @@ export class WebhookAttempt {
 }
 
 /** The unique key of the one webhook of a reference that is PENDING or SUCCESS. */
-export const liveKeyOf = ({ eventType, referenceId }: Pick<Webhook, 'eventType' | 'referenceId'>): string =>
+export const liveKeyOf = ({ eventType, referenceId }: { eventType: string; referenceId: string }): string =>
   `${eventType}:${referenceId}`;

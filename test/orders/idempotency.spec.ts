@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
-import { IdempotencyKey } from '../../src/orders/idempotency-key.entity.js';
+import { IdempotencyKey } from '../../src/orders/movie-order.entity.js';
 import { type Answer, NEW_ORDER, type TestClient, TestUsher } from '../support/usher.js';
 
 let usher: TestUsher;

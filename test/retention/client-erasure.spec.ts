@@ -4,9 +4,7 @@ import { Authorization, Consent } from '../../src/auth/authorize/authorization.e
 import { AccessToken, Grant } from '../../src/auth/tokens/grant.entity.js';
 import { Client, ClientApplication, ClientSecret } from '../../src/clients/client.entity.js';
 import { ClientApplications } from '../../src/clients/client-applications.js';
-import { IdempotencyKey } from '../../src/orders/idempotency-key.entity.js';
-import { OrderCounter } from '../../src/orders/list/order-counter.entity.js';
-import { MovieOrder } from '../../src/orders/movie-order.entity.js';
+import { IdempotencyKey, MovieOrder, OrderCounter } from '../../src/orders/movie-order.entity.js';
 import type { Erasure } from '../../src/retention/erasure.js';
 import { newId, orderKey } from '../../src/values/identifier.js';
 import { ContactState, FailingHost } from '../../src/webhooks/contact/failing-host.entity.js';

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type EntityManager, IsNull, Not } from 'typeorm';
 import { AuditEvent } from '../../src/audit/audit-event.entity.js';
-import { IdempotencyKey } from '../../src/orders/idempotency-key.entity.js';
-import { MovieOrder } from '../../src/orders/movie-order.entity.js';
+import { IdempotencyKey, MovieOrder } from '../../src/orders/movie-order.entity.js';
 import { Purge, type Purged } from '../../src/retention/purge.js';
 import { PurgeSchedule } from '../../src/retention/purge.module.js';
 import { newId, orderIdOf } from '../../src/values/identifier.js';

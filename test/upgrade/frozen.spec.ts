@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { getQueueToken } from '@nestjs/bullmq';
 import type { Queue } from 'bullmq';
-import { SANDBOX_QUEUE } from '../../src/orders/sandbox/sandbox-operator.js';
+import { SANDBOX_QUEUE } from '../../src/orders/sandbox/sandbox.module.js';
 import { RunQueue } from '../../src/queue/run-queue.js';
 import { PURGE_QUEUE } from '../../src/retention/purge.module.js';
 import { WEBHOOK_QUEUE } from '../../src/webhooks/queue/delivery.queue.js';

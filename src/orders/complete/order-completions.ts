@@ -11,7 +11,7 @@ import {
   type TransactionOptions,
 } from '../../database/sql.js';
 import { Batcher } from '../../database/statements/batcher.js';
-import { conflict, notFound, Problem } from '../../http/problem.js';
+import { conflict, notFound, nullForProblem, type Problem } from '../../http/problem.js';
 import { effectOfCompletion, MovieOrder } from '../movie-order.entity.js';
 import { type Completion, notificationData } from '../movie-order.js';
 import { OrderCompleted, UsherEmitter } from '../../events/events.js';
@@ -57,11 +57,6 @@ export class OrderEvents implements OnApplicationBootstrap {
     this.mayShareTransaction = this.emitter.mayShareTransaction(OrderCompleted.NAME);
   }
 
-  /** Without a manager the order is committed already. */
-  created(manager: EntityManager | null, order: OrderFields): void {
-    this.record('created', manager, order);
-  }
-
   /** Emits {@link OrderCompleted} and waits for the listeners. Rejects if one of them rejects. */
   async completed(event: OrderCompleted): Promise<void> {
     await this.emitter.emitAndWait(OrderCompleted.NAME, event);
@@ -69,7 +64,8 @@ export class OrderEvents implements OnApplicationBootstrap {
     this.record('completed', manager, { reference: order.key, client: clientId, requestId });
   }
 
-  private record(event: 'created' | 'completed', manager: EntityManager | null, order: OrderFields): void {
+  /** Without a manager the order is committed already. */
+  record(event: 'created' | 'completed', manager: EntityManager | null, order: OrderFields): void {
     const record = (): void => {
       this.count[event].inc();
       this.logger.log(new LogLine({ event: `order.${event}`, ...order }));
@@ -164,12 +160,6 @@ export class OrderCompletions {
   }
 }
 
-/** A problem concerns its own order alone. Another error may have made the transaction unusable. */
-function nullForProblem(error: unknown): null {
-  if (error instanceof Problem) return null;
-  throw error;
-}
-
 function setCompleted(order: MovieOrder, { completion, actor }: CompletionRequest, now: number): MovieOrder {
   order.status = 'COMPLETED';
   order.bookingId = completion.bookingId;
@@ -215,13 +205,24 @@ async function lockOrders(
 const COMPLETED = {
   id: 'text',
   status: 'text',
-  booking_id: 'text',
-  transaction_id: 'text',
-  qr_code: 'text',
-  completed_by: 'text',
-  completed_from: 'text',
-  last_updated_at: 'bigint',
+  bookingId: 'text',
+  transactionId: 'text',
+  qrCode: 'text',
+  completedBy: 'text',
+  completedFrom: 'text',
+  lastUpdatedAt: 'bigint',
 } as const;
+
+/** The columns that a completion changes. */
+const CHANGES = {
+  status: 'v.status',
+  booking_id: 'v.bookingId',
+  transaction_id: 'v.transactionId',
+  qr_code: 'v.qrCode',
+  completed_by: 'v.completedBy',
+  completed_from: 'v.completedFrom',
+  last_updated_at: 'v.lastUpdatedAt',
+};
 
 /** Writes what a completion changes. */
 async function updateCompleted(manager: EntityManager, orders: MovieOrder[]): Promise<void> {
@@ -229,18 +230,8 @@ async function updateCompleted(manager: EntityManager, orders: MovieOrder[]): Pr
   const dialect = dialectOf(manager);
   const { sql, parameters } = dialect.rows(
     COMPLETED,
-    orders.map((order) => ({
-      id: order.id,
-      status: order.status,
-      booking_id: order.bookingId,
-      transaction_id: order.transactionId,
-      qr_code: order.qrCode,
-      completed_by: order.completedBy,
-      completed_from: order.completedFrom,
-      last_updated_at: order.lastUpdatedAt,
-    })),
+    orders.map((order) => ({ ...order })),
   );
-  const changed = Object.keys(COMPLETED).slice(1);
-  const text = dialect.update(table, sql, Object.fromEntries(changed.map((name) => [name, `v.${name}`])));
+  const text = dialect.update(table, sql, CHANGES);
   await runStatement(manager, { text, parameters, name: 'usher_complete_orders' });
 }

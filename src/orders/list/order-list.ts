@@ -24,18 +24,24 @@ import {
   placeOrders,
   PLACED_AT_ONCE,
   positionAt,
-  type PositionedList,
+  type Wanted,
 } from './order-positions.js';
 
 /** How many orders one page of PENDING orders looks at. Most of those may be completed. */
 const EXAMINED_AT_ONCE = 5_000;
 
-/** The part of a list that one page looks at. */
-interface Range {
+/** What one page reads: from a start in a list on. */
+interface Reading extends Wanted {
   start: PageStart;
-  list: PositionedList;
-  /** The last position of the part; null: the list's end. */
+  most: number;
+}
+
+/** A part of what is wanted. */
+interface Part {
+  rows: Row[];
+  /** The last position that was looked at; null: all until the list's end, or enough. */
   until: number | null;
+  mayHaveMore: boolean;
 }
 
 /**
@@ -54,38 +60,39 @@ export class OrderList {
     const { limit, ...checked } = validated(OrderQuery, query, 'query');
     const start = pageStart(holder, checked);
     const list = start.kind === 'completed' ? COMPLETED_ORDERS : ALL_ORDERS;
-    const { rows, range, mayHaveMore } = await this.read(holder, { start, list, until: null }, limit + 1);
+    const since = start.completedAfter ?? 0;
+    const { rows, until, mayHaveMore } = await this.read({ holder, list, since, start, most: limit + 1 });
     const shown = rows.slice(0, limit);
-    const hasMore = rows.length > limit || mayHaveMore;
-    const last = rows.length > limit ? null : range.until;
+    const hasMore = rows.length > limit;
+    const last = hasMore ? null : until;
     const position = last ?? Number(shown.at(-1)?.[list.position] ?? start.position);
     return {
       data: await this.viewsOf(holder, shown),
       nextCursor: cursorOf(holder, { ...start, position }),
-      hasMore,
+      hasMore: hasMore || mayHaveMore,
     };
   }
 
   /** Reads what has a position. If that is too little, orders get positions, and it reads again. */
-  private async read(holder: Holder, range: Range, most: number) {
-    const first = await this.placed(holder, range, most);
-    if (first.rows.length === most || first.mayHaveMore) return first;
-    const since = range.start.completedAfter ?? 0;
-    const placed = await placeOrders(this.dataSource, { holder, list: range.list, since });
+  private async read(reading: Reading): Promise<Part> {
+    const first = await this.placed(reading);
+    if (first.rows.length === reading.most || first.mayHaveMore) return first;
+    const placed = await placeOrders(this.dataSource, reading);
     if (placed === 0) return first;
-    const second = await this.placed(holder, range, most);
-    const isPart = range.start.kind === 'pending' && placed === PLACED_AT_ONCE;
+    const second = await this.placed(reading);
+    const isPart = reading.start.kind === 'pending' && placed === PLACED_AT_ONCE;
     return { ...second, mayHaveMore: second.mayHaveMore || isPart };
   }
 
-  private async placed(holder: Holder, range: Range, most: number) {
-    const { until, isEnd } = range.start.kind === 'pending' ? await this.examined(holder, range) : WHOLE;
-    const bounded = { ...range, until };
-    return { rows: await this.select(holder, bounded, most), range: bounded, mayHaveMore: !isEnd };
+  private async placed(reading: Reading): Promise<Part> {
+    if (reading.start.kind !== 'pending')
+      return { rows: await this.select(reading, null), until: null, mayHaveMore: false };
+    const { until, mayHaveMore } = await this.examined(reading);
+    return { rows: await this.select(reading, until), until, mayHaveMore };
   }
 
   /** PENDING orders have no index of their own, so a page looks at no more than {@link EXAMINED_AT_ONCE} orders. */
-  private async examined(holder: Holder, { start }: Range): Promise<{ until: number | null; isEnd: boolean }> {
+  private async examined({ holder, start }: Reading): Promise<Omit<Part, 'rows'>> {
     const { rows } = await runSql(
       this.dataSource,
       (parameter) => `
@@ -94,29 +101,28 @@ export class OrderList {
           WHERE ${ofHolder(holder, parameter)} AND list_position > ${parameter(start.position)}
           ORDER BY list_position LIMIT ${EXAMINED_AT_ONCE}) AS part`,
     );
-    const [row] = rows;
-    const until = row?.until_position ?? null;
-    return { until: until === null ? null : Number(until), isEnd: Number(row?.examined ?? 0) < EXAMINED_AT_ONCE };
+    const { examined, until_position: until = null } = rows[0] ?? {};
+    return { until: until === null ? null : Number(until), mayHaveMore: Number(examined) === EXAMINED_AT_ONCE };
   }
 
-  private async select(holder: Holder, { start, list, until }: Range, most: number): Promise<Row[]> {
-    const { kind, completedAfter } = start;
+  private async select({ holder, list, since, start, most }: Reading, until: number | null): Promise<Row[]> {
+    const isPending = start.kind === 'pending';
     // An order's position is never smaller than its time, so the index is entered where the time begins.
-    const after = completedAfter === null ? start.position : Math.max(start.position, positionAt(completedAfter) - 1);
+    const after = Math.max(start.position, positionAt(since) - 1);
     const { rows } = await runSql(this.dataSource, (parameter) => {
       const conditions = [
         ofHolder(holder, parameter),
         list.condition,
         `${list.position} > ${parameter(after)}`,
-        ...(completedAfter === null ? [] : [`last_updated_at >= ${parameter(completedAfter)}`]),
+        ...(since === 0 ? [] : [`last_updated_at >= ${parameter(since)}`]),
         ...(until === null ? [] : [`list_position <= ${parameter(until)}`]),
       ];
       // The inner query needs only the index. If it read the rows too, MySQL would read all index entries of the client.
       return `
         SELECT o.* FROM (
           SELECT id FROM ${this.table} ${byIndex(this.dataSource, holder, list)} WHERE ${conditions.join(' AND ')}
-          ORDER BY ${list.position} LIMIT ${kind === 'pending' ? EXAMINED_AT_ONCE : most}) part
-        JOIN ${this.table} o ON o.id = part.id ${kind === 'pending' ? "WHERE o.status = 'PENDING'" : ''}
+          ORDER BY ${list.position} LIMIT ${isPending ? EXAMINED_AT_ONCE : most}) part
+        JOIN ${this.table} o ON o.id = part.id ${isPending ? "WHERE o.status = 'PENDING'" : ''}
         ORDER BY o.${list.position} LIMIT ${most}`;
     });
     return rows;
@@ -133,5 +139,3 @@ export class OrderList {
     return orders.map((order) => ({ ...viewOf(order), delivery: deliveries.get(orderKey(order.id)) ?? null }));
   }
 }
-
-const WHOLE = { until: null, isEnd: true };

@@ -3,8 +3,7 @@ import type { Holder } from '../../auth/bearer/bearer.guard.js';
 import { dataSourceOf, dialectOf, tableOf } from '../../database/data-source.js';
 import { insertRows, runSql, runStatement } from '../../database/statements/statement.js';
 import { inTransaction } from '../../database/sql.js';
-import { MovieOrder } from '../movie-order.entity.js';
-import { OrderCounter } from './order-counter.entity.js';
+import { MovieOrder, OrderCounter } from '../movie-order.entity.js';
 
 /** A list of orders: the column with the positions, and the time and order by which orders without one are placed. */
 export interface PositionedList {

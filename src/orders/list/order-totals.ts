@@ -102,27 +102,22 @@ export class OrderTotals {
 
   private async *pages(holder: Holder, begin: number, end: number): AsyncGenerator<Row[]> {
     for (let from = begin, after = ''; ;) {
-      const page = await this.page(holder, { from, after, end });
-      yield page;
-      const last = page.at(-1);
-      if (!last || page.length < PAGE) return;
+      // The orders behind `after` of the same time, and those of a later time.
+      const { rows } = await runSql(
+        this.dataSource,
+        (parameter) => `
+          SELECT id, currency_code, payable_amount, last_updated_at FROM ${tableOf(this.dataSource, MovieOrder)}
+          WHERE ${ofHolder(holder, parameter)} AND status = 'COMPLETED'
+            AND last_updated_at >= ${parameter(from)} AND last_updated_at < ${parameter(end)}
+            AND (last_updated_at > ${parameter(from)} OR id > ${parameter(after)})
+          ORDER BY last_updated_at, id LIMIT ${PAGE}`,
+      );
+      yield rows;
+      const last = rows.at(-1);
+      if (!last || rows.length < PAGE) return;
       from = Number(last.last_updated_at);
       after = String(last.id);
     }
-  }
-
-  /** The orders behind `after` of the same time, and those of a later time. */
-  private async page(holder: Holder, { from, after, end }: { from: number; after: string; end: number }) {
-    const { rows } = await runSql(
-      this.dataSource,
-      (parameter) => `
-        SELECT id, currency_code, payable_amount, last_updated_at FROM ${tableOf(this.dataSource, MovieOrder)}
-        WHERE ${ofHolder(holder, parameter)} AND status = 'COMPLETED'
-          AND last_updated_at >= ${parameter(from)} AND last_updated_at < ${parameter(end)}
-          AND (last_updated_at > ${parameter(from)} OR id > ${parameter(after)})
-        ORDER BY last_updated_at, id LIMIT ${PAGE}`,
-    );
-    return rows;
   }
 }
 

@@ -1,9 +1,126 @@
-import { BullModule } from '@nestjs/bullmq';
-import { Module } from '@nestjs/common';
+import { isDeepStrictEqual } from 'node:util';
+import { BullModule, InjectQueue } from '@nestjs/bullmq';
+import { Body, Injectable, Logger, Module, type OnApplicationBootstrap, Param, Post, Res } from '@nestjs/common';
+import type { Job, Queue } from 'bullmq';
+import { ClientController, CurrentClient, CurrentResourceOwner } from '../../auth/bearer/bearer.guard.js';
+import type { Client } from '../../clients/client.entity.js';
+import { type HttpResponse, RequestActor, RequestId } from '../../http/exchange.js';
+import { conflict, Problem, unavailable, validated } from '../../http/problem.js';
 import { errorLogOf, PRODUCER } from '../../queue/queue.module.js';
+import { Workers } from '../../queue/workers.js';
+import type { Actor } from '../../values/actor.js';
+import { parseDuration } from '../../values/duration.js';
+import { orderIdOf } from '../../values/identifier.js';
+import { type Completion, type OrderView, SandboxCompletion } from '../movie-order.js';
+import { effectOfCompletion } from '../movie-order.entity.js';
 import { OrdersModule } from '../orders.module.js';
-import { SANDBOX_QUEUE, SandboxOperator, SandboxOperatorProcessor } from './sandbox-operator.js';
-import { SandboxOrdersController } from './sandbox-orders.controller.js';
+import { OrdersService } from '../orders.service.js';
+
+export const SANDBOX_QUEUE = 'usher-sandbox-operator';
+
+interface CompletionJob {
+  key: string;
+  completion: Completion;
+  twice: boolean;
+  requestId: string;
+  actor: Actor;
+}
+
+/** The sandbox's cinema operator: completes orders at once or after a delay. */
+@Injectable()
+export class SandboxOperator {
+  private readonly logger = new Logger('Usher sandbox-operator');
+
+  constructor(
+    @InjectQueue(SANDBOX_QUEUE) private readonly queue: Queue<CompletionJob>,
+    private readonly orders: OrdersService,
+  ) {}
+
+  /** Completes an order now. With `twice` it repeats the call, as an operator does after a lost response. */
+  async complete({ key, completion, twice, requestId, actor }: CompletionJob): Promise<void> {
+    await this.orders.complete(key, completion, { requestId, actor });
+    if (twice) await this.orders.complete(key, completion, { requestId, actor });
+  }
+
+  /**
+   * Completes an order after a delay. An order has one job: a repeated request with equal values changes nothing, one with
+   * other values is answered 409. 503 if the queue is down; if the queue is lost, the order stays PENDING.
+   */
+  async completeIn(delayMs: number, job: CompletionJob): Promise<void> {
+    const scheduled = await this.schedule(delayMs, job).catch((error: Error) => {
+      this.logger.warn(`the queue did not accept its job (${error.message})`);
+      throw unavailable();
+    });
+    if (!isDeepStrictEqual(valuesOf(scheduled), valuesOf(job))) throw otherDelayedCompletion();
+  }
+
+  /** Returns the order's job: this one, or the one that it has already. A finished job must not prevent a new one. */
+  private async schedule(delay: number, job: CompletionJob): Promise<CompletionJob> {
+    const jobId = orderIdOf(job.key) ?? job.key;
+    await this.queue.add('complete', job, { jobId, delay, removeOnComplete: true, removeOnFail: true });
+    return (await this.queue.getJob(jobId))?.data ?? job;
+  }
+}
+
+const valuesOf = ({ completion, twice }: CompletionJob) => ({ completion, twice });
+
+/** Runs in workers and completes the orders whose delay has ended. */
+@Injectable()
+export class SandboxOperatorProcessor implements OnApplicationBootstrap {
+  private readonly logger = new Logger('Usher sandbox-operator');
+
+  constructor(
+    private readonly operator: SandboxOperator,
+    private readonly workers: Workers,
+  ) {}
+
+  async onApplicationBootstrap(): Promise<void> {
+    if (!this.workers.areEnabled) return;
+    await this.workers.start(SANDBOX_QUEUE, this.process.bind(this), this.logger);
+  }
+
+  /** The order may be gone or completed with other values meanwhile; then there is nothing left to do. */
+  async process({ data }: Job<CompletionJob>): Promise<void> {
+    await this.operator.complete(data).catch((error: unknown) => {
+      if (!(error instanceof Problem)) throw error;
+      this.logger.warn(`a delayed completion has no effect: ${error.detail}`);
+    });
+  }
+}
+
+export const otherDelayedCompletion = (): Problem =>
+  conflict('the order will be completed with other values, as an earlier request with a delay said');
+
+/** Sandbox only: completes the client's own orders as the cinema operator would. */
+@ClientController('sandbox/movie-orders')
+export class SandboxOrdersController {
+  constructor(
+    private readonly orders: OrdersService,
+    private readonly operator: SandboxOperator,
+  ) {}
+
+  /** 200 with the COMPLETED order, or 202 with the PENDING order if there is a delay. */
+  @Post(':key/complete')
+  async complete(
+    @CurrentClient() client: Client,
+    @CurrentResourceOwner() ownerId: string | null,
+    @Param('key') key: string,
+    @Body() body: unknown,
+    @RequestId() requestId: string,
+    @RequestActor() actor: Actor,
+    @Res({ passthrough: true }) response: HttpResponse,
+  ): Promise<OrderView> {
+    const { status } = await this.orders.get(client, key, ownerId);
+    const { delay, twice = false, ...completion } = validated(SandboxCompletion, body);
+    const delayMs = delay === undefined ? 0 : (parseDuration(delay) ?? 0);
+    const isLater = delayMs > 0 && effectOfCompletion(status) === 'change';
+    const job = { key, completion, twice, requestId, actor };
+    if (isLater) await this.operator.completeIn(delayMs, job);
+    else await this.operator.complete(job);
+    response.status(isLater ? 202 : 200);
+    return this.orders.get(client, key, ownerId);
+  }
+}
 
 /** The sandbox's cinema operator. Only a sandbox imports it. */
 @Module({

@@ -11,7 +11,7 @@ import { NOTIFY_ORDER_COMPLETION } from '../../values/notification.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { newId, orderKey, type Environment } from '../../values/identifier.js';
 import { signedRequest, SigningSecrets } from '../deliver/signing.js';
-import { NotificationSender } from '../transport/notification-sender.js';
+import { NotificationSender, type SignedRequest } from '../transport/notification-sender.js';
 import { diagnosisOf } from '../transport/diagnosis.js';
 import { failureOf, type Outcome } from '../transport/outcome.js';
 import { AttemptView } from '../webhook-view.js';
@@ -55,8 +55,8 @@ export class TestNotifications {
     const now = Date.now();
     const id = newId(this.options.environment, now);
     const body = sampleBody(this.options.environment, now);
-    const request = signedRequest(await this.secrets.of(client.id), { id, attempt: 1, url, body });
-    const outcome = await this.sender.send({ ...request, headers: { ...request.headers, ...TEST_HEADER } });
+    const request = testRequest(await this.secrets.of(client.id), { id, attempt: 1, url, body });
+    const outcome = await this.sender.send(request);
     return resultOf(this.options.environment, id, url, outcome);
   }
 }
@@ -83,8 +83,11 @@ export const TestResult = named(
 );
 export type TestResult = z.infer<typeof TestResult>;
 
-/** Marks a request as a test. It is not signed; the field `test` of the body is. */
-export const TEST_HEADER = { 'X-Webhook-Test': 'true' };
+/** Signs a request and marks it as a test. The mark is not signed; the field `test` of the body is. */
+export function testRequest(...unsigned: Parameters<typeof signedRequest>): SignedRequest {
+  const request = signedRequest(...unsigned);
+  return { ...request, headers: { ...request.headers, 'X-Webhook-Test': 'true' } };
+}
 
 /** A notification of an order that does not exist. `fields` replace those of the example. */
 export function sampleBody(environment: Environment, now: number, fields: object = {}): Buffer {

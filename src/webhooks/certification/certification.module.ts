@@ -10,8 +10,8 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { SigningSecrets } from '../deliver/signing.js';
 import { NotificationSender } from '../transport/notification-sender.js';
 import { WebhookModule } from '../webhook.module.js';
-import { CertificationRequest } from './certification.schema.js';
 import { certify } from './certify.js';
+import { CertificationRequest } from './checks.js';
 
 /** Each sends six requests. */
 export const CERTIFICATION_LIMIT: MinuteLimit = { name: 'certifications', count: 3, what: 'certifications' };

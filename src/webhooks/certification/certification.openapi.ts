@@ -7,7 +7,7 @@ import {
   onlyInSandbox,
   secretBeingChanged,
 } from './certification.module.js';
-import { Certification, CertificationRequest } from './certification.schema.js';
+import { Certification, CertificationRequest } from './checks.js';
 
 const EXAMPLE: Certification = {
   passed: false,

@@ -1,8 +1,7 @@
 import { hidePrivateResponse } from '../api/client-view.js';
 import type { NotificationSender } from '../transport/notification-sender.js';
 import { failureOf, type Outcome } from '../transport/outcome.js';
-import { type Certification, type CheckResult } from './certification.schema.js';
-import { certificationChecks, type Check } from './checks.js';
+import { certificationChecks, type Certification, type Check, type CheckResult } from './checks.js';
 
 /** Sends the notifications of a certification one after another, and says what the receiver did right and wrong. */
 export async function certify(

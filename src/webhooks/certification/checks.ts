@@ -1,19 +1,41 @@
+import { z } from 'zod';
+import { named } from '../../http/operation.js';
 import { newId, randomAlphanumeric } from '../../values/identifier.js';
-import { sampleBody, TEST_HEADER } from '../api/test-notifications.js';
-import { signedRequest, type SigningSecret } from '../deliver/signing.js';
+import { sampleBody, testRequest } from '../api/test-notifications.js';
+import type { SigningSecret } from '../deliver/signing.js';
 import type { SignedRequest } from '../transport/notification-sender.js';
 
 /** In the order in which they are sent. */
 export const CHECKS = ['valid', 'repeated', 'unicode', 'next-secret', 'altered', 'stale'] as const;
 export type CheckName = (typeof CHECKS)[number];
 
-/** One notification of a certification. */
-export interface Check {
-  name: CheckName;
-  /** What is special about it, after "a notification". */
-  sent: string;
-  /** What a correct receiver does: answer 2xx, or refuse it with a 4xx. */
-  expected: 'accept' | 'refuse';
+/** The body of `POST /sandbox/certifications`: nothing can be chosen. */
+export const CertificationRequest = named('CertificationRequest', z.strictObject({}));
+
+export const CheckResult = z.object({
+  name: z.enum(CHECKS),
+  sent: z.string().describe('What is special about the notification.'),
+  expected: z.enum(['accept', 'refuse']).describe('`accept`: a 2xx. `refuse`: a 4xx.'),
+  responseStatus: z.int().nullable().describe('Null if there was no answer.'),
+  durationMs: z.int().nullable().describe('Null if it was not sent.'),
+  passed: z.boolean(),
+  reason: z.string().describe('What the receiver did.'),
+  remedy: z.string().nullable().describe('What to change. Null if nothing, or if it was not sent.'),
+});
+export type CheckResult = z.infer<typeof CheckResult>;
+
+export const Certification = named(
+  'Certification',
+  z.object({
+    passed: z.boolean().describe('Whether the receiver did all of it right.'),
+    notifyUrl: z.string(),
+    checks: z.array(CheckResult),
+  }),
+);
+export type Certification = z.infer<typeof Certification>;
+
+/** One notification of a certification. `sent` says what is special about it, after "a notification". */
+export interface Check extends Pick<CheckResult, 'name' | 'sent' | 'expected'> {
   request: SignedRequest;
   /** What to change where the receiver does the opposite. */
   remedy: string;
@@ -28,8 +50,7 @@ export function certificationChecks(url: string, secret: string): Check[] {
   const keys: SigningSecret = { current: secret, next: null };
   const made = (body: Buffer, more: { secret?: SigningSecret; attempt?: number; id?: string; now?: number } = {}) => {
     const { attempt = 1, id = newId('sandbox', Date.now()), now } = more;
-    const request = signedRequest(more.secret ?? keys, { id, attempt, url, body }, now);
-    return { ...request, headers: { ...request.headers, ...TEST_HEADER } };
+    return testRequest(more.secret ?? keys, { id, attempt, url, body }, now);
   };
   const body = (fields: object = {}): Buffer => sampleBody('sandbox', Date.now(), fields);
   const [id, first] = [newId('sandbox', Date.now()), body()];

@@ -39,14 +39,13 @@ function rowsOf(manager: EntityManager, attempts: HostAttempt[], lock?: 'locked'
 
 function changesOf(rows: FailingHost[], attempts: HostAttempt[]): Change[] {
   const known = new Map(rows.map((row) => [keyOf(row), row]));
-  const groups = new Map<string, HostAttempt[]>();
-  for (const attempt of attempts) groups.set(keyOf(attempt), [...(groups.get(keyOf(attempt)) ?? []), attempt]);
-  const changes: Change[] = [];
-  for (const [key, group] of [...groups].sort(([one], [other]) => (one < other ? -1 : 1))) {
-    const before = known.get(key) ?? null;
-    const after = group.sort((one, other) => one.endedAt - other.endedAt).reduce(afterAttempt, before);
-    if (after !== before) changes.push({ before, after });
-  }
+  const next = new Map<string, FailingHost | null>(known);
+  for (const attempt of attempts.toSorted((one, other) => one.endedAt - other.endedAt))
+    next.set(keyOf(attempt), afterAttempt(next.get(keyOf(attempt)) ?? null, attempt));
+  const changes = [...next.keys()]
+    .sort()
+    .map((key) => ({ before: known.get(key) ?? null, after: next.get(key) ?? null }))
+    .filter(({ before, after }) => after !== before);
   return [...changes, ...evictions(rows, changes)];
 }
 

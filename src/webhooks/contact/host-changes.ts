@@ -16,26 +16,25 @@ export const FAILING_AFTER_MS = 600_000;
 const WRITE_EVERY_MS = 60_000;
 
 /** The row after an attempt: null if there is none, and `row` itself if nothing changes. Applying it twice changes nothing more. */
-export function afterAttempt(row: FailingHost | null, { failure, ...attempt }: HostAttempt): FailingHost | null {
-  if (failure === null) return row && afterSuccess(row, attempt.endedAt);
-  return row ? afterFailure(row, attempt.endedAt, failure) : firstFailure({ failure, ...attempt });
+export function afterAttempt(row: FailingHost | null, attempt: HostAttempt): FailingHost | null {
+  const { endedAt, failure } = attempt;
+  if (failure === null) return row && afterSuccess(row, endedAt);
+  return afterFailure(row ?? firstRow(attempt), endedAt, failure);
 }
 
-function firstFailure({ clientId, host, endedAt, failure }: HostAttempt): FailingHost {
-  const endedFailedAt = failure?.endedFailed ? endedAt : null;
-  return {
-    clientId,
-    host,
-    failingSince: endedAt,
-    lastFailedAt: endedAt,
-    lastError: failure?.error ?? '',
-    lastDiagnosis: failure?.diagnosis ?? null,
-    firstEndedFailedAt: endedFailedAt,
-    recoveredAt: null,
-    announcedAt: null,
-    messageDueAt: endedFailedAt,
-  };
-}
+/** The row of the first failed attempt, without the failure. */
+const firstRow = ({ clientId, host, endedAt }: HostAttempt): FailingHost => ({
+  clientId,
+  host,
+  failingSince: endedAt,
+  lastFailedAt: -Infinity,
+  lastError: '',
+  lastDiagnosis: null,
+  firstEndedFailedAt: null,
+  recoveredAt: null,
+  announcedAt: null,
+  messageDueAt: null,
+});
 
 function afterFailure(row: FailingHost, at: number, failure: NonNullable<HostAttempt['failure']>): FailingHost {
   const { error, diagnosis, endedFailed } = failure;

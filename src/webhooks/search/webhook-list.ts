@@ -1,8 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, type EntityManager, type FindOptionsWhere, In } from 'typeorm';
+import { type DataSource, type EntityManager, In } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { type Diagnosis, diagnosisOf } from '../transport/diagnosis.js';
+import { rowOf, webhooksById, webhooksOf } from '../webhook-queries.js';
 import { type WebhookView, webhookView } from '../webhook-view.js';
 import { DeliveredReference, liveKeyOf, Webhook, WebhookAttempt } from '../webhook.entity.js';
 import type { WebhookCriteria } from './webhook-criteria.js';
@@ -45,39 +46,18 @@ export class WebhookList {
 
   /** These webhooks, the newest first. One that does not exist is left out. */
   async listed(ids: string[]): Promise<ListedWebhook[]> {
-    if (ids.length === 0) return [];
-    const { manager } = this.dataSource;
-    const rows = await manager.find(Webhook, { select: SHOWN, where: { id: In(ids) }, order: { id: 'DESC' } });
-    const [names, failures, later] = await Promise.all([
-      clientNames(
-        manager,
-        rows.map(({ clientId }) => clientId),
-      ),
-      lastFailures(manager, rows),
-      laterOnes(manager, rows),
-    ]);
-    return rows.map((row) => ({
-      webhook: webhookView(row),
-      clientName: names.get(row.clientId) ?? null,
-      failure: failures.get(row.id) ?? null,
-      sentAgain: row.status === 'FAILED' ? (later.get(row.id) ?? null) : null,
-    }));
+    return ids.length === 0 ? [] : this.described(await webhooksById(this.dataSource.manager, ids));
   }
 
   /** The webhook with this id, also if only its reference is left. */
   async byId(id: string): Promise<ListedWebhook[]> {
-    const found = await this.listed([id]);
-    return found.length > 0 ? found : this.deletedBy({ webhookId: id });
+    const found = await rowOf(this.dataSource.manager, id);
+    return found ? this.described([found]) : [];
   }
 
   /** All webhooks of an order, the oldest first. */
   async ofOrder(referenceId: string): Promise<WebhookView[]> {
-    const rows = await this.dataSource.manager.find(Webhook, {
-      select: SHOWN,
-      where: { referenceId },
-      order: { id: 'ASC' },
-    });
-    return rows.map(webhookView);
+    return (await webhooksOf(this.dataSource.manager, [referenceId])).map(webhookView);
   }
 
   /** The exact body that is sent; null if it was deleted because of its age. */
@@ -90,40 +70,29 @@ export class WebhookList {
   private async deleted({ referenceId, clientId, status, host, reason }: WebhookCriteria): Promise<ListedWebhook[]> {
     const isPossible = (status ?? 'SUCCESS') === 'SUCCESS' && host === null && reason === null;
     if (referenceId === null || !isPossible) return [];
-    return this.deletedBy({ referenceId, ...(clientId !== null && { clientId }) });
+    const where = { referenceId, ...(clientId !== null && { clientId }) };
+    return this.described(await this.dataSource.manager.findBy(DeliveredReference, where));
   }
 
-  private async deletedBy(where: FindOptionsWhere<DeliveredReference>): Promise<ListedWebhook[]> {
+  private async described(rows: (Webhook | DeliveredReference)[]): Promise<ListedWebhook[]> {
     const { manager } = this.dataSource;
-    const rows = await manager.findBy(DeliveredReference, where);
-    const names = await clientNames(
-      manager,
-      rows.map(({ clientId }) => clientId),
-    );
-    return rows.map((row) => ({
-      webhook: webhookView(row),
-      clientName: names.get(row.clientId) ?? null,
-      failure: null,
-      sentAgain: null,
+    const webhooks = rows.map(webhookView);
+    const [names, failures, later] = await Promise.all([
+      clientNames(
+        manager,
+        webhooks.map(({ clientId }) => clientId),
+      ),
+      lastFailures(manager, webhooks),
+      laterOnes(manager, webhooks),
+    ]);
+    return webhooks.map((webhook) => ({
+      webhook,
+      clientName: names.get(webhook.clientId) ?? null,
+      failure: failures.get(webhook.id) ?? null,
+      sentAgain: later.get(webhook.id) ?? null,
     }));
   }
 }
-
-/** Without the body, which may be long. */
-const SHOWN = {
-  id: true,
-  referenceId: true,
-  eventType: true,
-  clientId: true,
-  ownerId: true,
-  notifyUrl: true,
-  status: true,
-  attempts: true,
-  nextAttemptAt: true,
-  createdAt: true,
-  finishedAt: true,
-  resendOf: true,
-} as const;
 
 /** The names of clients by id, without those of erased ones. */
 export async function clientNames(manager: EntityManager, ids: string[]): Promise<Map<string, string>> {
@@ -134,8 +103,11 @@ export async function clientNames(manager: EntityManager, ids: string[]): Promis
   return new Map(clients.map(({ id, name }) => [id, name]));
 }
 
-async function lastFailures(manager: EntityManager, rows: Webhook[]): Promise<Map<string, ListedWebhook['failure']>> {
-  const open = rows.filter(({ status }) => status !== 'SUCCESS');
+async function lastFailures(
+  manager: EntityManager,
+  webhooks: WebhookView[],
+): Promise<Map<string, ListedWebhook['failure']>> {
+  const open = webhooks.filter(({ status }) => status !== 'SUCCESS');
   const attempts = await manager.find(WebhookAttempt, {
     select: { webhookId: true, number: true, durationMs: true, error: true, diagnosis: true },
     where: { webhookId: In(open.map(({ id }) => id)) },
@@ -152,14 +124,13 @@ async function lastFailures(manager: EntityManager, rows: Webhook[]): Promise<Ma
 }
 
 /** For each FAILED webhook the one of its order that came last, if that is another one. */
-async function laterOnes(manager: EntityManager, rows: Webhook[]): Promise<Map<string, Webhook>> {
-  const failed = rows.filter(({ status }) => status === 'FAILED');
+async function laterOnes(manager: EntityManager, webhooks: WebhookView[]): Promise<Map<string, Webhook>> {
+  const failed = webhooks.filter(({ status }) => status === 'FAILED');
   if (failed.length === 0) return new Map();
-  const others = await manager.find(Webhook, {
-    select: { id: true, referenceId: true, eventType: true, status: true },
-    where: { referenceId: In([...new Set(failed.map(({ referenceId }) => referenceId))]) },
-    order: { id: 'ASC' },
-  });
+  const others = await webhooksOf(
+    manager,
+    failed.map(({ referenceId }) => referenceId),
+  );
   const pairs = failed.flatMap((one): [string, Webhook][] => {
     const last = others.findLast((other) => liveKeyOf(other) === liveKeyOf(one));
     return last && last.id > one.id ? [[one.id, last]] : [];

@@ -12,7 +12,7 @@ import {
 import { AuditLog } from '../../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
-import { Problem } from '../../http/problem.js';
+import { nullForProblem } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
 import { firstIdAt } from '../../values/identifier.js';
@@ -20,7 +20,7 @@ import { type Recorded, WebhookRecorder } from '../record/webhook.recorder.js';
 import { ANY_WEBHOOK } from '../search/webhook-criteria.js';
 import { fittingIds } from '../search/webhook-search.js';
 import { liveKeyOf, Webhook } from '../webhook.entity.js';
-import { countPending } from '../webhook-queries.js';
+import { countPending, webhooksOf } from '../webhook-queries.js';
 import { webhookIds } from './webhook-ids.js';
 import { WebhookResend } from './webhook-resend.entity.js';
 import { LogLine } from '../../values/log-line.js';
@@ -117,7 +117,10 @@ export class ResendWork {
   /** Returns how many were resent. */
   private async resendAll(manager: EntityManager, request: WebhookResend, failed: Webhook[]): Promise<number> {
     let resent = 0;
-    const others = await othersOf(manager, failed);
+    const others = await webhooksOf(
+      manager,
+      failed.map(({ referenceId }) => referenceId),
+    );
     const { id, requestId, actor: name, actorAddress: address } = request;
     const by = { requestId, actor: { name, address }, request: id };
     for (const webhook of failed) {
@@ -126,6 +129,7 @@ export class ResendWork {
         (other) => liveKeyOf(other) === liveKeyOf(webhook) && (other.liveKey !== null || other.id > webhook.id),
       );
       if (isObsolete) continue;
+      // It cannot be resent if its client has no Notify URL, or if another request resent it just now.
       const recorded = await resendFailed(this.recorder, this.audit, manager, webhook, by).catch(nullForProblem);
       if (recorded?.isNew) resent += 1;
     }
@@ -136,12 +140,6 @@ export class ResendWork {
     await manager.update(WebhookResend, { id }, { finishedAt: await databaseNow(manager) });
     this.logger.log(new LogLine({ event: 'resend.finished', resend: id, client: clientId, selected, resent, refused }));
   }
-}
-
-/** A webhook cannot be resent if its client has no Notify URL, or if another request resent it just now. */
-function nullForProblem(error: unknown): null {
-  if (error instanceof Problem) return null;
-  throw error;
 }
 
 /** Records a FAILED webhook anew: to the order's own Notify URL if it had one, else to the client's present one. */
@@ -177,9 +175,3 @@ export function selectedBy(request: WebhookResend): FindOptionsWhere<Webhook> {
     finishedAt: since === null ? before : And(MoreThanOrEqual(since), before),
   };
 }
-
-const othersOf = (manager: EntityManager, failed: Webhook[]): Promise<Webhook[]> =>
-  manager.find(Webhook, {
-    select: { id: true, referenceId: true, eventType: true, liveKey: true },
-    where: { referenceId: In([...new Set(failed.map(({ referenceId }) => referenceId))]) },
-  });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { getQueueToken } from '@nestjs/bullmq';
 import type { Queue } from 'bullmq';
 import { MovieOrder } from '../../../src/orders/movie-order.entity.js';
-import { SANDBOX_QUEUE } from '../../../src/orders/sandbox/sandbox-operator.js';
+import { SANDBOX_QUEUE } from '../../../src/orders/sandbox/sandbox.module.js';
 import { orderIdOf } from '../../../src/values/identifier.js';
 import { eventually } from '../../support/eventually.js';
 import { TestReceiver } from '../../support/receiver.js';

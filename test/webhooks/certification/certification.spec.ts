@@ -1,7 +1,7 @@
 import { InvalidNotificationError, signNotification, verifyNotification } from 'usher-receiver';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js';
-import { Certification } from '../../../src/webhooks/certification/certification.schema.js';
+import { Certification } from '../../../src/webhooks/certification/checks.js';
 import { CHECKS, type CheckName } from '../../../src/webhooks/certification/checks.js';
 import { Webhook } from '../../../src/webhooks/webhook.entity.js';
 import { usher as run } from '../../support/process.js';

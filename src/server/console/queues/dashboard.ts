@@ -7,7 +7,7 @@ import type { Queue } from 'bullmq';
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { Html, html } from '../../../http/html.js';
-import { SANDBOX_QUEUE } from '../../../orders/sandbox/sandbox-operator.js';
+import { SANDBOX_QUEUE } from '../../../orders/sandbox/sandbox.module.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../../queue/queue-connections.js';
 import { PURGE_QUEUE } from '../../../retention/purge.module.js';
 import { WEBHOOK_QUEUE } from '../../../webhooks/queue/delivery.queue.js';

@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { html } from '../../../http/html.js';
-import { ID } from '../../../values/identifier.js';
 import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
 import { type ListedWebhook, WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
@@ -51,7 +50,7 @@ export class SearchPages {
   /** The webhook with this id, or those of the order with this key. */
   private async webhooksFor(query: string): Promise<ListedWebhook[]> {
     if (!ReferenceId.safeParse(query).success) return [];
-    const byId = ID.test(query) ? await this.webhooks.byId(query) : [];
+    const byId = await this.webhooks.byId(query);
     if (byId.length > 0) return byId;
     return (await this.webhooks.page({ ...ANY_WEBHOOK, referenceId: query }, null, MAX_FOUND)).webhooks;
   }
