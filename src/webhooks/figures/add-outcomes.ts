@@ -4,8 +4,6 @@ import { dialectOf, tableOf } from '../../database/data-source.js';
 import { runStatement } from '../../database/statements/statement.js';
 import { hostOf } from '../../values/urls/notify-url.js';
 import type { FinalStatus } from '../../events/events.js';
-import type { FinishedAttempt } from '../deliver/claim.js';
-import type { Webhook } from '../webhook.entity.js';
 import { DeliveryFigure, DURATIONS, FIGURE_COLUMNS, type Histogram, RECEIPTS } from './delivery-figure.entity.js';
 
 /** What a transaction recorded of one webhook. */
@@ -97,19 +95,6 @@ async function add(manager: EntityManager, figures: Figure[]): Promise<void> {
   // One client and one host, the usual case, make two rows.
   await runStatement(manager, { text, parameters, name: figures.length === 2 ? 'usher_add_figures' : undefined });
 }
-
-/** What an attempt adds. `isNew`: it was not recorded before. `ended`: the status in which it ended its webhook, or null. */
-export function outcomeOf(
-  { claim, outcome, endedAt }: FinishedAttempt,
-  isNew: boolean,
-  ended: FinalStatus | null,
-): RecordedOutcome {
-  const attempt = isNew ? { durationMs: outcome.durationMs, hasFailed: outcome.kind !== 'delivered' } : null;
-  return { webhook: claim.webhook, endedAt, attempt, ended };
-}
-
-export const endOf = (status: Webhook['status'] | undefined): FinalStatus | null =>
-  status === undefined || status === 'PENDING' ? null : status;
 
 /** The bucket of a value: its upper bound is inclusive. */
 export function bucketOf(bounds: number[], value: number): number {
