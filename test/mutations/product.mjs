@@ -284,8 +284,8 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a host with one public address may have private ones',
     file: 'src/webhooks/transport/guarded-connector.ts',
-    from: 'addresses.find((address) => !isAllowedAddress',
-    to: 'addresses.slice(0, 1).find((address) => !isAllowedAddress',
+    from: 'addresses.find(({ address }) => !isAllowedAddress',
+    to: 'addresses.slice(0, 1).find(({ address }) => !isAllowedAddress',
     caughtBy: 'test/webhooks/transport/guard.spec.ts',
   },
   {

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In } from 'typeorm';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { runSql, runStatement } from '../../database/statements/statement.js';
+import { insertRows, runSql } from '../../database/statements/statement.js';
 import { inTransaction } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { nextAttemptAt } from '../../values/retry-schedule.js';
@@ -9,14 +9,15 @@ import { hidePrivateResponse } from '../api/client-view.js';
 import { hostOf } from '../../values/urls/notify-url.js';
 import { noteAttempts } from '../contact/failing-hosts.js';
 import type { HostAttempt } from '../contact/host-changes.js';
-import { addOutcomes, endOf, outcomeOf } from '../figures/add-outcomes.js';
+import { addOutcomes, type RecordedOutcome } from '../figures/add-outcomes.js';
 import { failureOf } from '../transport/outcome.js';
 import { Webhook, WebhookAttempt, type WebhookStatus } from '../webhook.entity.js';
 import type { Claim, DeliveryState, FinishedAttempt } from './claim.js';
-import { outcomesSince, readEarlier, rowsOf, statesOf } from './repeated-outcomes.js';
 
 /** Rolls a recording back that did not change the row of every attempt. */
 class NotAllChanged extends Error {}
+
+type StatesById = Map<string, Pick<DeliveryState, 'status'>>;
 
 /** Records the outcomes of attempts, in batches. */
 @Injectable()
@@ -42,14 +43,10 @@ export class OutcomeStore {
     return inTransaction(this.dataSource, async (manager) => {
       const changed = await this.recordAll(manager, finished);
       if (changed !== finished.length) throw new NotAllChanged();
-      await finishAttempts(manager, sortedById(finished));
-      const states = finished.map((one) => this.stateAfter(one));
-      await this.noteHosts(manager, finished, (one) => this.stateAfter(one).status);
-      await addOutcomes(
-        manager,
-        finished.map((one, index) => outcomeOf(one, true, endOf(states[index]?.status))),
-      );
-      return states;
+      const states = new Map(finished.map((one) => [idOf(one), this.stateAfter(one)]));
+      const earlier = { pending: new Set(states.keys()), stored: new Set<string>() };
+      await this.complete(manager, finished, states, earlier);
+      return [...states.values()];
     });
   }
 
@@ -58,14 +55,33 @@ export class OutcomeStore {
     return inTransaction(this.dataSource, async (manager) => {
       const earlier = await readEarlier(manager, finished);
       await this.recordAll(manager, finished);
-      const rows = await rowsOf(manager, finished);
+      const found = await manager.find(Webhook, {
+        select: { id: true, status: true, nextAttemptAt: true, finishedAt: true },
+        where: { id: In(finished.map(idOf)) },
+      });
+      const rows = new Map(found.map((row) => [row.id, row]));
       // Without its webhook, which was erased meanwhile, an attempt must not be stored again.
       const stored = finished.filter((one) => rows.has(idOf(one)));
-      await finishAttempts(manager, sortedById(stored));
-      await this.noteHosts(manager, stored, (one) => rows.get(idOf(one))?.status);
-      await addOutcomes(manager, outcomesSince(earlier, stored, rows));
+      if (stored.length > 0) await this.complete(manager, stored, rows, earlier);
       return statesOf(rows, finished);
     });
+  }
+
+  /** Records all except the webhooks, whose states are recorded already. */
+  private async complete(
+    manager: EntityManager,
+    finished: FinishedAttempt[],
+    states: StatesById,
+    earlier: EarlierRecords,
+  ): Promise<void> {
+    // The rows of the attempts exist since the claim; one statement completes them all.
+    const onConflict = dialectOf(manager).upsert(['webhook_id', 'number'], RESULT_COLUMNS);
+    await insertRows(manager, WebhookAttempt, sortedById(finished).map(attemptRow), onConflict);
+    // A success tells nothing about its host if no host of the client was failing.
+    const telling = finished.filter((one) => !isDelivered(one) || one.claim.hasFailingHost);
+    const hosts = telling.map((one) => this.hostAttempt(one, states.get(idOf(one))?.status));
+    if (hosts.length > 0) await noteAttempts(manager, hosts);
+    await addOutcomes(manager, outcomesSince(earlier, finished, states));
   }
 
   /**
@@ -73,8 +89,9 @@ export class OutcomeStore {
    * many rows it changed.
    */
   private async recordAll(manager: EntityManager, finished: FinishedAttempt[]): Promise<number> {
-    const delivered = sortedById(finished.filter(isDelivered));
-    const failed = sortedById(finished.filter((one) => !isDelivered(one)));
+    const sorted = sortedById(finished);
+    const delivered = sorted.filter(isDelivered);
+    const failed = sorted.filter((one) => !isDelivered(one));
     const [first] = delivered;
     const ended = first ? await endDelivered(manager, delivered.map(idOf), first.endedAt) : 0;
     return ended + (await this.recordFailures(manager, failed));
@@ -87,22 +104,18 @@ export class OutcomeStore {
   private async recordFailures(manager: EntityManager, failed: FinishedAttempt[]): Promise<number> {
     const groups = new Map<string, { attempts: number; due: number | null; endedAt: number; ids: string[] }>();
     for (const one of failed) {
-      const { claim, endedAt } = one;
       const due = this.dueAfter(one);
-      const change = `${claim.attempt} ${due}`;
-      const group = groups.get(change) ?? { attempts: claim.attempt, due, endedAt, ids: [] };
+      const attempts = one.claim.attempt;
+      const change = `${attempts} ${due}`;
+      const group = groups.get(change) ?? { attempts, due, endedAt: one.endedAt, ids: [] };
       group.ids.push(idOf(one));
       groups.set(change, group);
     }
     let changed = 0;
     for (const { attempts, due, endedAt, ids } of groups.values()) {
-      const { affected } = await manager.update(
-        Webhook,
-        { id: In(ids), status: 'PENDING', attempts },
-        due === null
-          ? { status: 'FAILED', liveKey: null, nextAttemptAt: null, finishedAt: endedAt }
-          : { nextAttemptAt: due },
-      );
+      const last = { id: In(ids), status: 'PENDING', attempts } as const;
+      const end = { status: 'FAILED', liveKey: null, nextAttemptAt: null, finishedAt: endedAt } as const;
+      const { affected } = await manager.update(Webhook, last, due === null ? end : { nextAttemptAt: due });
       changed += affected ?? 0;
     }
     return changed;
@@ -122,26 +135,13 @@ export class OutcomeStore {
     return nextAttemptAt(this.options.retry, claim.attempt, endedAt, retryAfterMs);
   }
 
-  /** Records what attempts tell about their hosts. A success tells nothing if no host of the client was failing. */
-  private async noteHosts(
-    manager: EntityManager,
-    finished: FinishedAttempt[],
-    statusOf: (one: FinishedAttempt) => WebhookStatus | undefined,
-  ): Promise<void> {
-    const telling = finished.filter((one) => !isDelivered(one) || one.claim.hasFailingHost);
-    if (telling.length === 0) return;
-    await noteAttempts(
-      manager,
-      telling.map((one) => this.hostAttempt(one, statusOf(one))),
-    );
-  }
-
+  /** What an attempt tells about its host. */
   private hostAttempt({ claim, outcome, endedAt }: FinishedAttempt, status?: WebhookStatus): HostAttempt {
     const { clientId, notifyUrl } = claim.webhook;
     const failure = failureOf(outcome);
     const shown = { address: outcome.address, error: failure?.error ?? null };
-    const { error } = hidePrivateResponse(shown, this.options.environment);
-    const told = failure && { ...failure, error: error ?? '', endedFailed: status === 'FAILED' };
+    const error = hidePrivateResponse(shown, this.options.environment).error ?? '';
+    const told = failure && { ...failure, error, endedFailed: status === 'FAILED' };
     return { clientId, host: hostOf(notifyUrl), endedAt, failure: told };
   }
 }
@@ -156,7 +156,7 @@ const idOf = ({ claim }: FinishedAttempt): string => claim.webhook.id;
 const isDelivered = ({ outcome }: FinishedAttempt): boolean => outcome.kind === 'delivered';
 
 const sortedById = (finished: FinishedAttempt[]): FinishedAttempt[] =>
-  [...finished].sort((left, right) => (idOf(left) < idOf(right) ? -1 : 1));
+  finished.toSorted((left, right) => (idOf(left) < idOf(right) ? -1 : 1));
 
 /** Ends those of the webhooks that are PENDING. Returns how many it ended. */
 async function endDelivered(manager: EntityManager, ids: string[], finishedAt: number): Promise<number> {
@@ -174,24 +174,77 @@ async function endDelivered(manager: EntityManager, ids: string[], finishedAt: n
 
 const RESULT_COLUMNS = ['duration_ms', 'phase', 'address', 'response_status', 'error', 'diagnosis', 'response_snippet'];
 
-/** In the order of the columns of {@link finishAttempts}. */
-function resultOf({ claim, outcome }: FinishedAttempt): unknown[] {
+function attemptRow({ claim, outcome }: FinishedAttempt): WebhookAttempt {
   const { durationMs, phase, address, snippet } = outcome;
-  const status = 'status' in outcome ? outcome.status : null;
   const { error = null, diagnosis = null } = failureOf(outcome) ?? {};
-  const key = [claim.webhook.id, claim.attempt, claim.at.databaseMs];
-  return [...key, Math.round(durationMs), phase, address, status, error, diagnosis, snippet || null];
+  return {
+    webhookId: claim.webhook.id,
+    number: claim.attempt,
+    startedAt: claim.at.databaseMs,
+    durationMs: Math.round(durationMs),
+    phase,
+    address,
+    responseStatus: 'status' in outcome ? outcome.status : null,
+    error,
+    diagnosis,
+    responseSnippet: snippet || null,
+  };
 }
 
-/** The rows of the attempts exist since the claim; one statement completes them all. */
-async function finishAttempts(manager: EntityManager, finished: FinishedAttempt[]): Promise<void> {
-  if (finished.length === 0) return;
-  const { upsert, values } = dialectOf(manager);
-  const { sql, parameters } = values(finished.map(resultOf));
-  await runStatement(manager, {
-    text: `
-      INSERT INTO ${tableOf(manager, WebhookAttempt)} (webhook_id, number, started_at, ${RESULT_COLUMNS.join(', ')})
-      VALUES ${sql} ${upsert(['webhook_id', 'number'], RESULT_COLUMNS)}`,
-    parameters,
+type EarlierRecords = Awaited<ReturnType<typeof readEarlier>>;
+
+/**
+ * What the tables say before attempts are recorded again. Locks the webhooks that have not ended, in key order, so that only
+ * this transaction ends them.
+ */
+async function readEarlier(manager: EntityManager, finished: FinishedAttempt[]) {
+  const { byIndex, isOneOf } = dialectOf(manager);
+  const ids = finished.map(idOf);
+  const pending = await runSql(
+    manager,
+    (parameter) => `
+      SELECT id FROM ${tableOf(manager, Webhook)} ${byIndex('PRIMARY')}
+      WHERE id ${isOneOf(parameter, ids)} AND status = 'PENDING' ORDER BY id FOR UPDATE`,
+  );
+  const stored = await runSql(
+    manager,
+    (parameter) => `
+      SELECT webhook_id, number FROM ${tableOf(manager, WebhookAttempt)}
+      WHERE webhook_id ${isOneOf(parameter, ids)} AND duration_ms IS NOT NULL`,
+  );
+  return {
+    /** The ids of those webhooks that have not ended. */
+    pending: new Set(pending.rows.map(({ id }) => String(id))),
+    /** The attempts whose outcome is stored, as their webhook's id and their number. */
+    stored: new Set(stored.rows.map(({ webhook_id, number }) => `${webhook_id} ${number}`)),
+  };
+}
+
+/** What a recording adds to the figures that may have been made before, or whose webhooks other attempts may have ended. */
+function outcomesSince(
+  { pending, stored }: EarlierRecords,
+  finished: FinishedAttempt[],
+  after: StatesById,
+): RecordedOutcome[] {
+  const notEnded = new Set(pending);
+  return finished.map((one) => {
+    const { claim, outcome, endedAt } = one;
+    const ended = isDelivered(one) ? 'SUCCESS' : 'FAILED';
+    const hasEnded = after.get(idOf(one))?.status === ended && notEnded.delete(idOf(one));
+    const isNew = !stored.has(`${idOf(one)} ${claim.attempt}`);
+    const attempt = isNew ? { durationMs: outcome.durationMs, hasFailed: !isDelivered(one) } : null;
+    return { webhook: claim.webhook, endedAt, attempt, ended: hasEnded ? ended : null };
+  });
+}
+
+function statesOf(rows: Map<string, Webhook>, finished: FinishedAttempt[]): DeliveryState[] {
+  const endTimes = new Set<number | null>(finished.map(({ endedAt }) => endedAt));
+  const notReported = new Set(rows.keys());
+  return finished.map((one) => {
+    const row = rows.get(idOf(one));
+    if (!row) return { status: 'FAILED', nextAttemptAt: null, endedWebhook: false };
+    // Two attempts of one webhook may be recorded together; only one of them is reported as the one that ended it.
+    const endedWebhook = endTimes.has(row.finishedAt) && notReported.delete(row.id);
+    return { status: row.status, nextAttemptAt: row.nextAttemptAt, endedWebhook };
   });
 }

@@ -4,16 +4,7 @@ import { dialectOf, tableOf } from '../../database/data-source.js';
 import { runStatement } from '../../database/statements/statement.js';
 import { hostOf } from '../../values/urls/notify-url.js';
 import type { FinalStatus } from '../../events/events.js';
-import type { FinishedAttempt } from '../deliver/claim.js';
-import type { Webhook } from '../webhook.entity.js';
-import {
-  DeliveryFigure,
-  DURATION_BOUNDS_MS,
-  DURATION_COLUMNS,
-  FIGURE_COLUMNS,
-  RECEIPT_BOUNDS_MS,
-  RECEIPT_COLUMNS,
-} from './delivery-figure.entity.js';
+import { DeliveryFigure, DURATIONS, FIGURE_COLUMNS, type Histogram, RECEIPTS } from './delivery-figure.entity.js';
 
 /** What a transaction recorded of one webhook. */
 export interface RecordedOutcome {
@@ -35,9 +26,7 @@ const SHARD_OF_PROCESS = randomInt(SHARDS);
 
 /** What is added to one row. */
 interface Figure {
-  clientId: string;
-  startsAt: number;
-  host: string;
+  key: [clientId: string, startsAt: number, host: string];
   /** In the order of {@link FIGURE_COLUMNS}. As objects with a field for each, they were a fifth of what a worker allocated. */
   counts: number[];
 }
@@ -54,52 +43,45 @@ export async function addOutcomes(manager: EntityManager, outcomes: RecordedOutc
 /** What to add, in key order, so that two batches never wait for each other in a circle. */
 function figuresOf(outcomes: RecordedOutcome[]): Figure[] {
   const figures = new Map<string, Figure>();
-  const count = (clientId: string, startsAt: number, host: string, additions: Addition[]): void => {
-    const name = `${clientId} ${startsAt} ${host}`;
-    const figure = figures.get(name) ?? { clientId, startsAt, host, counts: [...ZEROS] };
+  const count = (key: Figure['key'], additions: Addition[]): void => {
+    const name = key.join(' ');
+    const figure = figures.get(name) ?? { key, counts: [...ZEROS] };
     figures.set(name, figure);
-    for (const [column, value] of additions) figure.counts[column] = (figure.counts[column] ?? 0) + value;
+    for (const [column, value] of additions) {
+      const position = POSITIONS.get(column) ?? 0;
+      figure.counts[position] = (figure.counts[position] ?? 0) + value;
+    }
   };
   for (const outcome of outcomes) {
     const { webhook, endedAt } = outcome;
     const additions = additionsOf(outcome);
-    count('', endedAt - (endedAt % TOTAL_PERIOD_MS), '', additions);
-    count(webhook.clientId, endedAt - (endedAt % HOUR_MS), hostOf(webhook.notifyUrl), additions);
+    count(['', endedAt - (endedAt % TOTAL_PERIOD_MS), ''], additions);
+    count([webhook.clientId, endedAt - (endedAt % HOUR_MS), hostOf(webhook.notifyUrl)], additions);
   }
   return [...figures].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, figure]) => figure);
 }
 
 const ZEROS = FIGURE_COLUMNS.map(() => 0);
 
-/** A position in {@link FIGURE_COLUMNS}, and what is added there. */
-type Addition = [column: number, value: number];
+const POSITIONS = new Map(FIGURE_COLUMNS.map((name, position) => [name, position]));
 
-const position = (name = ''): number => FIGURE_COLUMNS.indexOf(name);
-const AT = {
-  attempts: position('attempts'),
-  failures: position('failures'),
-  delivered: position('delivered'),
-  endedFailed: position('ended_failed'),
-  durationSum: position('duration_sum'),
-  firstDuration: position(DURATION_COLUMNS[0]),
-  firstReceipt: position(RECEIPT_COLUMNS[0]),
-};
+/** One of {@link FIGURE_COLUMNS}, and what is added there. */
+type Addition = [column: string, value: number];
 
 function additionsOf({ webhook, endedAt, attempt, ended }: RecordedOutcome): Addition[] {
   const additions: Addition[] = [];
   if (attempt) {
     const durationMs = Math.round(attempt.durationMs);
-    additions.push([AT.attempts, 1], [AT.durationSum, durationMs]);
-    additions.push([AT.firstDuration + bucketOf(DURATION_BOUNDS_MS, durationMs), 1]);
-    if (attempt.hasFailed) additions.push([AT.failures, 1]);
+    additions.push(['attempts', 1], ['duration_sum', durationMs], [columnOf(DURATIONS, durationMs), 1]);
+    if (attempt.hasFailed) additions.push(['failures', 1]);
   }
-  if (ended === 'FAILED') additions.push([AT.endedFailed, 1]);
-  if (ended === 'SUCCESS') {
-    const bucket = bucketOf(RECEIPT_BOUNDS_MS, Math.max(0, endedAt - webhook.createdAt));
-    additions.push([AT.delivered, 1], [AT.firstReceipt + bucket, 1]);
-  }
+  if (ended === 'FAILED') additions.push(['ended_failed', 1]);
+  if (ended === 'SUCCESS')
+    additions.push(['delivered', 1], [columnOf(RECEIPTS, Math.max(0, endedAt - webhook.createdAt)), 1]);
   return additions;
 }
+
+const columnOf = ({ bounds, columns }: Histogram, value: number): string => columns[bucketOf(bounds, value)] ?? '';
 
 const KEY = ['client_id', 'starts_at', 'host', 'shard'];
 const COLUMNS = [...KEY, ...FIGURE_COLUMNS].join(', ');
@@ -107,27 +89,12 @@ const COLUMNS = [...KEY, ...FIGURE_COLUMNS].join(', ');
 async function add(manager: EntityManager, figures: Figure[]): Promise<void> {
   const table = tableOf(manager, DeliveryFigure);
   const { into, upsert, values } = dialectOf(manager);
-  const { sql, parameters } = values(
-    figures.map(({ clientId, startsAt, host, counts }) => [clientId, startsAt, host, SHARD_OF_PROCESS, ...counts]),
-  );
+  const { sql, parameters } = values(figures.map(({ key, counts }) => [...key, SHARD_OF_PROCESS, ...counts]));
   const sums = upsert(KEY, FIGURE_COLUMNS, (stored, given) => `${stored} + ${given}`);
   const text = `INSERT INTO ${into(table)} (${COLUMNS}) VALUES ${sql} ${sums}`;
   // One client and one host, the usual case, make two rows.
   await runStatement(manager, { text, parameters, name: figures.length === 2 ? 'usher_add_figures' : undefined });
 }
-
-/** What an attempt adds. `isNew`: it was not recorded before. `ended`: the status in which it ended its webhook, or null. */
-export function outcomeOf(
-  { claim, outcome, endedAt }: FinishedAttempt,
-  isNew: boolean,
-  ended: FinalStatus | null,
-): RecordedOutcome {
-  const attempt = isNew ? { durationMs: outcome.durationMs, hasFailed: outcome.kind !== 'delivered' } : null;
-  return { webhook: claim.webhook, endedAt, attempt, ended };
-}
-
-export const endOf = (status: Webhook['status'] | undefined): FinalStatus | null =>
-  status === undefined || status === 'PENDING' ? null : status;
 
 /** The bucket of a value: its upper bound is inclusive. */
 export function bucketOf(bounds: number[], value: number): number {

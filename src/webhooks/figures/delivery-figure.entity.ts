@@ -27,26 +27,30 @@ export class DeliveryFigure {
   shard: number;
 }
 
-/** Upper bounds of the buckets of attempt durations. A last bucket has what is longer. */
-export const DURATION_BOUNDS_MS = [10, 25, 50, 100, 200, 400, 700, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000];
+/** The upper bounds of the buckets in milliseconds, and the column of each bucket. A last bucket has what is longer. */
+const histogram = (name: string, bounds: number[]) => ({
+  bounds,
+  columns: [...bounds, Infinity].map((_, bucket) => `${name}_${bucket}`),
+});
+export type Histogram = ReturnType<typeof histogram>;
 
-/** Upper bounds of the buckets of times to receipt: from a quick first attempt to the fifth one. A last bucket has what is longer. */
-export const RECEIPT_BOUNDS_MS = [
-  25, 50, 100, 200, 400, 700, 1_000, 2_000, 5_000, 15_000, 60_000, 150_000, 300_000, 600_000, 1_800_000,
-];
+/** Of attempts. */
+export const DURATIONS = histogram(
+  'duration',
+  [10, 25, 50, 100, 200, 400, 700, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000],
+);
 
-/** Column names of a histogram, one for each bucket. */
-const bucketColumns = (name: string, bounds: number[]): string[] =>
-  Array.from({ length: bounds.length + 1 }, (_, bucket) => `${name}_${bucket}`);
-
-export const DURATION_COLUMNS = bucketColumns('duration', DURATION_BOUNDS_MS);
-export const RECEIPT_COLUMNS = bucketColumns('receipt', RECEIPT_BOUNDS_MS);
+/** Of times to receipt: from a quick first attempt to the fifth one. */
+export const RECEIPTS = histogram(
+  'receipt',
+  [25, 50, 100, 200, 400, 700, 1_000, 2_000, 5_000, 15_000, 60_000, 150_000, 300_000, 600_000, 1_800_000],
+);
 
 /** Attempts that ended, those that failed, webhooks that ended SUCCESS and FAILED, and the milliseconds of all attempts. */
-const TOTALS = ['attempts', 'failures', 'delivered', 'ended_failed', 'duration_sum'] as const;
+const TOTALS = ['attempts', 'failures', 'delivered', 'ended_failed', 'duration_sum'];
 
 /** The columns that are added up. A cell is a whole number. */
-export const FIGURE_COLUMNS = [...TOTALS, ...DURATION_COLUMNS, ...RECEIPT_COLUMNS];
+export const FIGURE_COLUMNS = [...TOTALS, ...DURATIONS.columns, ...RECEIPTS.columns];
 
 for (const name of FIGURE_COLUMNS) (name === 'duration_sum' ? WholeNumber() : Int())(DeliveryFigure.prototype, name);
 

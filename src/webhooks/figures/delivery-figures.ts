@@ -4,38 +4,18 @@ import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { type Row, runSql } from '../../database/statements/statement.js';
 import {
   DeliveryFigure,
-  DURATION_BOUNDS_MS,
-  DURATION_COLUMNS,
+  DURATIONS,
   FIGURE_COLUMNS,
-  type Quantile,
+  type Histogram,
   quantile,
-  RECEIPT_BOUNDS_MS,
-  RECEIPT_COLUMNS,
+  RECEIPTS,
 } from './delivery-figure.entity.js';
 
 /** The sums of some rows of {@link DeliveryFigure}, by column. */
 export type Sums = Record<string, number>;
 
 /** What the sums say. Times in milliseconds; null where nothing was counted. */
-export interface Figures {
-  attempts: number;
-  failures: number;
-  /** The part of the attempts that succeeded, from 0 to 1. */
-  successRate: number | null;
-  /** Webhooks that ended SUCCESS, and FAILED. */
-  delivered: number;
-  endedFailed: number;
-  averageMs: number | null;
-  /** Of attempts. */
-  duration: Quantiles;
-  /** From the creation of a webhook to its success. */
-  receipt: Quantiles;
-}
-
-export interface Quantiles {
-  p50: Quantile | null;
-  p95: Quantile | null;
-}
+export type Figures = ReturnType<typeof figuresOf>;
 
 export interface HostFigures {
   host: string;
@@ -49,7 +29,7 @@ const sumsOfColumns = (names: string[]): string => names.map((name) => `SUM(${na
 
 const SELECTED = sumsOfColumns(FIGURE_COLUMNS);
 /** What a list of hosts shows: without the times to receipt, its sums take half the time. */
-const SELECTED_OF_HOSTS = sumsOfColumns(['attempts', 'failures', ...DURATION_COLUMNS]);
+const SELECTED_OF_HOSTS = sumsOfColumns(['attempts', 'failures', ...DURATIONS.columns]);
 
 /** Reads the figures of deliveries. Periods begin at multiples of their length since 1970. */
 @Injectable()
@@ -114,21 +94,25 @@ const sumsOf = (row: Row): Sums =>
   Object.fromEntries(FIGURE_COLUMNS.filter((name) => name in row).map((name) => [name, Number(row[name])]));
 
 /** The figures of several sums together. */
-export function figuresOf(all: Sums[]): Figures {
+export function figuresOf(all: Sums[]) {
   const sum = (name: string): number => all.reduce((total, sums) => total + (sums[name] ?? 0), 0);
   const [attempts, failures] = [sum('attempts'), sum('failures')];
-  const quantiles = (bounds: number[], columns: string[]): Quantiles => {
+  const quantiles = ({ bounds, columns }: Histogram) => {
     const counts = columns.map(sum);
     return { p50: quantile(bounds, counts, 0.5), p95: quantile(bounds, counts, 0.95) };
   };
   return {
     attempts,
     failures,
+    /** The part of the attempts that succeeded, from 0 to 1. */
     successRate: attempts === 0 ? null : (attempts - failures) / attempts,
+    /** Webhooks that ended SUCCESS, and FAILED. */
     delivered: sum('delivered'),
     endedFailed: sum('ended_failed'),
     averageMs: attempts === 0 ? null : Math.round(sum('duration_sum') / attempts),
-    duration: quantiles(DURATION_BOUNDS_MS, DURATION_COLUMNS),
-    receipt: quantiles(RECEIPT_BOUNDS_MS, RECEIPT_COLUMNS),
+    /** Of attempts. */
+    duration: quantiles(DURATIONS),
+    /** From the creation of a webhook to its success. */
+    receipt: quantiles(RECEIPTS),
   };
 }

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { BlockedAddressError } from './guarded-connector.js';
-import { type Outcome, type Progress, ResponseSnippet, retryAfterMs, type Verdict } from './outcome.js';
+import { type Headers, type Outcome, type Progress, ResponseSnippet, retryAfterMs, type Verdict } from './outcome.js';
 import { ProxyError } from './proxy-tunnel.js';
 import type { ReceiverConnection, ReceiverConnections } from './receiver-connections.js';
 import { isLocalFault, unreachableReason } from './unreachable-reason.js';
@@ -14,8 +14,6 @@ export interface Delivery {
 // The status decides the outcome. The body is only read for the snippet, so it must not hold a worker slot for long.
 const BODY_TIMEOUT_MS = 1_000;
 const MAX_INFORMATIONAL_RESPONSES = 16;
-
-type Headers = Record<string, string | string[] | undefined>;
 
 /** One POST and its response. It always ends in exactly one outcome, within the deadline. */
 export class DeliveryExchange implements Dispatcher.DispatchHandler {
@@ -80,9 +78,7 @@ export class DeliveryExchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
-    const verdict = this.verdict.kind === 'timed-out' ? verdictOfFault(error, this.progress.phase) : this.verdict;
-    if (verdict) this.settle(verdict);
-    else this.fail(error);
+    this.settle(this.verdict.kind === 'timed-out' ? verdictOfFault(error, this.progress.phase) : this.verdict);
   }
 
   private countInformational(): void {
@@ -98,24 +94,16 @@ export class DeliveryExchange implements Dispatcher.DispatchHandler {
     this.timer = setTimeout(expire, Math.max(0, Math.ceil(milliseconds)));
   }
 
-  private settle(verdict: Verdict, reusable = false): void {
+  /** An error is a fault of this process or machine. */
+  private settle(verdict: Verdict | Error, reusable = false): void {
     if (this.settled) return;
-    const snippet = this.snippet?.text() ?? '';
-    const facts = { durationMs: Math.ceil(this.elapsedMs()), ...this.progress, snippet };
-    this.finish(reusable);
-    this.resolve({ ...facts, ...verdict });
-  }
-
-  private fail(error: Error): void {
-    if (this.settled) return;
-    this.finish(false);
-    this.reject(error);
-  }
-
-  private finish(reusable: boolean): void {
     this.settled = true;
     clearTimeout(this.timer);
+    const snippet = this.snippet?.text() ?? '';
+    const facts = { durationMs: Math.ceil(this.elapsedMs()), ...this.progress, snippet };
     this.connections.release(this.connection, reusable);
+    if (verdict instanceof Error) this.reject(verdict);
+    else this.resolve({ ...facts, ...verdict });
   }
 
   private elapsedMs(): number {
@@ -128,10 +116,10 @@ function verdictOfStatus(status: number, headers: Headers): Verdict {
   return { kind: 'refused', status, retryAfterMs: retryAfterMs(status, headers) };
 }
 
-/** Null for a fault of this process or machine. */
-function verdictOfFault(error: Error, phase: Progress['phase']): Verdict | null {
+/** The error itself if it is a fault of this process or machine. */
+function verdictOfFault(error: Error, phase: Progress['phase']): Verdict | Error {
   if (error instanceof BlockedAddressError) return { kind: 'blocked', address: error.address };
-  if (isLocalFault(error)) return null;
+  if (isLocalFault(error)) return error;
   if (error instanceof ProxyError) return { kind: 'unreachable', code: 'proxy-failed', reason: error.message };
   const [code, reason] = unreachableReason(error, phase);
   return { kind: 'unreachable', code, reason };

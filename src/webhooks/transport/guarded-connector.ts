@@ -1,6 +1,8 @@
 import type { LookupAddress } from 'node:dns';
 import { lookup as resolve } from 'node:dns/promises';
-import { connect as openTcp, isIP, type LookupFunction, type Socket, type TcpNetConnectOpts } from 'node:net';
+import { once } from 'node:events';
+import { connect as openTcp, isIP, type Socket, type TcpNetConnectOpts } from 'node:net';
+import { promisify } from 'node:util';
 import { buildConnector } from 'undici';
 import { isAllowedAddress } from '../../values/urls/notify-url.js';
 import { type ConnectionAttempt, ProxyTunnel } from './proxy-tunnel.js';
@@ -41,14 +43,14 @@ export class GuardedConnector {
   private readonly lookup: HostLookup;
   private readonly lookupsUnderWay = new Map<string, ReturnType<HostLookup>>();
   private readonly openSocket: (options: TcpNetConnectOpts) => Socket;
-  private readonly secure: buildConnector.connector;
+  private readonly encrypt: (target: buildConnector.Options) => Promise<Socket>;
   private readonly tunnel: ProxyTunnel | null;
 
   constructor(private readonly options: GuardOptions) {
     this.lookup = options.lookup ?? ((hostname) => resolve(hostname, { all: true }));
     this.openSocket = options.openSocket ?? openTcp;
     // No connect timeout here, because the sender has its own deadline.
-    this.secure = buildConnector({ timeout: 0, ca: options.certificateAuthorities });
+    this.encrypt = promisify(buildConnector({ timeout: 0, ca: options.certificateAuthorities })) as typeof this.encrypt;
     this.tunnel = options.proxy
       ? new ProxyTunnel(options.proxy, this.openSocket, options.certificateAuthorities)
       : null;
@@ -56,79 +58,55 @@ export class GuardedConnector {
 
   /** Opens a socket for an attempt, which sees its progress. */
   async open(attempt: ConnectionAttempt, target: buildConnector.Options): Promise<Socket> {
-    Object.assign(attempt.progress, { phase: 'dns', address: null });
-    if (isIP(target.hostname) !== 0) this.checkAddresses([target.hostname], attempt);
+    const { progress } = attempt;
+    Object.assign(progress, { phase: 'dns', address: null });
+    const addresses = await this.checkedAddresses(target.hostname);
+    if (attempt.isCancelled) throw new Error('the attempt has ended');
+    progress.phase = 'connect';
+    // The proxy gets a checked address, never the name, because it could resolve the name to another address.
     const socket = await (this.tunnel
-      ? this.openThrough(this.tunnel, attempt, target)
-      : this.openDirectly(attempt, target));
-    return target.protocol === 'https:' ? this.encrypt(attempt, target, socket) : socket;
+      ? this.tunnel.open(addresses, portOf(target), attempt)
+      : this.openDirectly(addresses, target, attempt));
+    if (target.protocol !== 'https:') return socket;
+    progress.phase = 'tls';
+    return this.encrypt({ ...target, servername: serverNameOf(target), httpSocket: socket });
   }
 
-  private openDirectly(attempt: ConnectionAttempt, target: buildConnector.Options): Promise<Socket> {
-    const socket = this.openSocket(this.socketOptions(attempt, target));
-    attempt.socket = socket;
-    socket.on('connectionAttempt', (address) => (attempt.progress.address = address));
-    return new Promise((resolve, reject) => {
-      socket.once('error', reject);
-      socket.once('connect', () => {
-        // From here on undici handles errors. The empty listener keeps a refused socket's late error from ending the process.
-        socket.off('error', reject).on('error', () => undefined);
-        const address = socket.remoteAddress ?? 'unknown';
-        if (!isAllowedAddress(address, this.options.allowPrivateHosts)) {
-          socket.destroy();
-          reject(new BlockedAddressError(address));
-          return;
-        }
-        attempt.progress.address = address;
-        resolve(socket);
-      });
-    });
-  }
-
-  /** Sends the proxy a checked address, never the name, because the proxy could resolve it to another address. */
-  private async openThrough(
-    tunnel: ProxyTunnel,
-    attempt: ConnectionAttempt,
+  private async openDirectly(
+    addresses: LookupAddress[],
     target: buildConnector.Options,
+    attempt: ConnectionAttempt,
   ): Promise<Socket> {
-    return tunnel.open(await this.addressesOf(target.hostname, attempt), portOf(target), attempt);
-  }
-
-  private async addressesOf(hostname: string, attempt: ConnectionAttempt): Promise<string[]> {
-    if (isIP(hostname) !== 0) return [hostname];
-    return (await this.resolveAndCheck(hostname, attempt)).map(({ address }) => address);
-  }
-
-  private socketOptions(attempt: ConnectionAttempt, target: buildConnector.Options): TcpNetConnectOpts {
-    return {
+    const socket = this.openSocket({
       host: target.hostname,
       port: portOf(target),
-      lookup: this.checkedLookup(attempt),
+      // Node connects only to these addresses, so every address it uses has been checked.
+      lookup: (_hostname, _options, callback) => process.nextTick(callback, null, addresses),
       noDelay: true,
       autoSelectFamily: true,
       autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_AFTER_MS,
-    };
+    });
+    // Once it is connected, undici handles errors. The empty listener keeps a refused socket's late error from ending the process.
+    attempt.socket = socket.on('error', () => undefined);
+    socket.on('connectionAttempt', (address) => (attempt.progress.address = address));
+    await once(socket, 'connect');
+    const address = socket.remoteAddress ?? 'unknown';
+    if (!isAllowedAddress(address, this.options.allowPrivateHosts)) {
+      socket.destroy();
+      throw new BlockedAddressError(address);
+    }
+    attempt.progress.address = address;
+    return socket;
   }
 
-  /** Node connects only to the addresses returned here, so every address it uses has been checked. */
-  private checkedLookup(attempt: ConnectionAttempt): LookupFunction {
-    return (hostname, _options, callback) => {
-      this.resolveAndCheck(hostname, attempt).then(
-        (addresses) => callback(null, addresses),
-        (error: NodeJS.ErrnoException) => callback(error, []),
-      );
-    };
-  }
-
-  private async resolveAndCheck(hostname: string, attempt: ConnectionAttempt): Promise<LookupAddress[]> {
-    const answers = await this.answersFor(hostname);
+  private async checkedAddresses(hostname: string): Promise<LookupAddress[]> {
+    const family = isIP(hostname);
+    const answers = family === 0 ? await this.answersFor(hostname) : [{ address: hostname, family }];
+    if (answers.length === 0) throw new NoAddressError(`${hostname} has no address`);
     // Copied, because a resolver may change its answer after the check.
     const addresses = answers.map(({ address, family }) => ({ address, family }));
-    if (addresses.length === 0) throw new NoAddressError(`${hostname} has no address`);
-    this.checkAddresses(
-      addresses.map(({ address }) => address),
-      attempt,
-    );
+    const refused = addresses.find(({ address }) => !isAllowedAddress(address, this.options.allowPrivateHosts));
+    if (refused) throw new BlockedAddressError(refused.address);
     return addresses;
   }
 
@@ -139,22 +117,6 @@ export class GuardedConnector {
     const pending = this.lookup(hostname).finally(() => this.lookupsUnderWay.delete(hostname));
     this.lookupsUnderWay.set(hostname, pending);
     return pending;
-  }
-
-  private checkAddresses(addresses: readonly string[], attempt: ConnectionAttempt): void {
-    const refused = addresses.find((address) => !isAllowedAddress(address, this.options.allowPrivateHosts));
-    if (refused !== undefined) throw new BlockedAddressError(refused);
-    attempt.progress.phase = 'connect';
-  }
-
-  private encrypt(attempt: ConnectionAttempt, target: buildConnector.Options, httpSocket: Socket): Promise<Socket> {
-    attempt.progress.phase = 'tls';
-    return new Promise((resolve, reject) => {
-      this.secure({ ...target, servername: serverNameOf(target), httpSocket }, (error, socket) => {
-        if (error) reject(error);
-        else resolve(socket);
-      });
-    });
   }
 }
 

@@ -1,9 +1,6 @@
 import { parseHttpUrl } from '../../values/urls/notify-url.js';
 import type { GuardOptions } from './guarded-connector.js';
 import type { Outcome } from './outcome.js';
-import type { ReceiverConnections } from './receiver-connections.js';
-
-export type { Outcome, Phase } from './outcome.js';
 
 export interface SignedRequest {
   url: string;
@@ -18,23 +15,17 @@ export interface SenderOptions extends GuardOptions {
   extraHeaders?: () => Record<string, string>;
 }
 
-/** What a sender needs once it sends. */
-interface Transport {
-  DeliveryExchange: typeof import('./delivery-exchange.js').DeliveryExchange;
-  connections: ReceiverConnections;
-}
-
 /** Posts signed notifications. Faults of the receiver or the network are outcomes; only Usher's own faults are thrown. */
 export class NotificationSender {
-  private loading: Promise<Transport> | undefined;
+  private loading: ReturnType<typeof loadTransport> | undefined;
   private readonly running = new Set<Promise<Outcome>>();
   private closed = false;
 
   constructor(private readonly options: SenderOptions) {}
 
   /** Loads the HTTP client, which commands and processes that only record hardly ever need. The first request does it else. */
-  prepare(): Promise<Transport> {
-    return (this.loading ??= this.load());
+  prepare(): ReturnType<typeof loadTransport> {
+    return (this.loading ??= loadTransport(this.options));
   }
 
   /**
@@ -63,14 +54,11 @@ export class NotificationSender {
     await Promise.allSettled(this.running);
     (await this.loading)?.connections.closeIdle();
   }
+}
 
-  private async load(): Promise<Transport> {
-    const [{ DeliveryExchange }, { GuardedConnector }, { ReceiverConnections }] = await Promise.all([
-      import('./delivery-exchange.js'),
-      import('./guarded-connector.js'),
-      import('./receiver-connections.js'),
-    ]);
-    const connector = new GuardedConnector(this.options);
-    return { DeliveryExchange, connections: new ReceiverConnections(connector) };
-  }
+/** What a sender needs once it sends. */
+async function loadTransport(options: GuardOptions) {
+  const { DeliveryExchange } = await import('./delivery-exchange.js');
+  const { ReceiverConnections } = await import('./receiver-connections.js');
+  return { DeliveryExchange, connections: new ReceiverConnections(options) };
 }

@@ -74,6 +74,9 @@ export function lineOf(outcome: Outcome): string {
   return `${result} ${Math.round(outcome.durationMs)} ms`;
 }
 
+/** The headers of a response. */
+export type Headers = NodeJS.Dict<string | string[]>;
+
 const MAX_SNIPPET_BYTES = 1024;
 export const BODY_MAX_BYTES = 64 * 1024;
 
@@ -87,7 +90,7 @@ export class ResponseSnippet {
   private readonly encoding: string;
 
   /** `contentEncoding` is the header of the response. */
-  constructor(contentEncoding: string | string[] | undefined) {
+  constructor(contentEncoding: Headers[string]) {
     this.encoding = encodingOf(contentEncoding);
   }
 
@@ -112,7 +115,7 @@ export class ResponseSnippet {
 }
 
 /** The Content-Encoding as a printable word, or '' if the body is not encoded. */
-function encodingOf(header: string | string[] | undefined): string {
+function encodingOf(header: Headers[string]): string {
   const name = String(header ?? '')
     .toLowerCase()
     .trim();
@@ -127,8 +130,6 @@ function printable(bytes: Buffer): string {
   const { read } = new TextEncoder().encodeInto(cleaned, new Uint8Array(MAX_SNIPPET_BYTES));
   return cleaned.slice(0, read);
 }
-
-type Headers = Record<string, string | string[] | undefined>;
 
 /** The statuses with which a receiver may ask for time: RFC 6585 §4 and RFC 9110 §15.6.4. */
 const ASKING_STATUSES = new Set([429, 503]);
@@ -150,7 +151,7 @@ export function retryAfterMs(status: number, headers: Headers, now = Date.now())
   return Math.min(Math.max(0, asksMs), MAX_RETRY_AFTER_MS);
 }
 
-function timeOf(date: string | string[] | undefined): number | null {
+function timeOf(date: Headers[string]): number | null {
   const time = typeof date === 'string' && HTTP_DATE.test(date) ? Date.parse(date) : NaN;
   return Number.isNaN(time) ? null : time;
 }

@@ -1,4 +1,6 @@
-import { request } from 'node:http';
+import type { LookupAddress } from 'node:dns';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { isIP, isIPv6, type Socket, type TcpNetConnectOpts } from 'node:net';
 import { connect as openTls } from 'node:tls';
 import { socketHost } from '../../values/urls/notify-url.js';
@@ -47,9 +49,9 @@ export class ProxyTunnel {
    * Opens a tunnel to the first address that the proxy can reach.
    * @throws ProxyError, or an error of this machine, such as too many open files
    */
-  async open([address = '', ...others]: readonly string[], port: number, attempt: ConnectionAttempt): Promise<Socket> {
+  async open([first, ...others]: LookupAddress[], port: number, attempt: ConnectionAttempt): Promise<Socket> {
     try {
-      return await this.connect(address, port, attempt, others.length > 0);
+      return await this.connect(first?.address ?? '', port, attempt, others.length > 0);
     } catch (error) {
       const canTryNext = error instanceof ProxyError && error.canTryNextAddress && others.length > 0;
       if (!canTryNext) throw error;
@@ -57,36 +59,38 @@ export class ProxyTunnel {
     }
   }
 
-  private connect(address: string, port: number, attempt: ConnectionAttempt, hasOthers: boolean): Promise<Socket> {
+  private async connect(
+    address: string,
+    port: number,
+    attempt: ConnectionAttempt,
+    hasOthers: boolean,
+  ): Promise<Socket> {
     if (attempt.isCancelled) throw new ProxyError('the attempt has ended');
     Object.assign(attempt.progress, { address, awaitsProxy: true });
     const socket = this.openSocket();
     attempt.socket = socket.on('error', () => undefined);
     const receiver = `${isIPv6(address) ? `[${address}]` : address}:${port}`;
-    return new Promise((resolve, reject) => {
-      const connect = request({
-        method: 'CONNECT',
-        path: receiver,
-        headers: { Host: receiver, ...this.authorization },
-        createConnection: () => socket,
-        maxHeaderSize: MAX_RESPONSE_BYTES,
-      });
-      const giveUp = (): unknown => connect.destroy(new ProxyError('the proxy did not answer in time', true));
-      const timer = hasOthers ? setTimeout(giveUp, NEXT_ADDRESS_AFTER_MS) : undefined;
-      connect.on('error', (error) => {
-        clearTimeout(timer);
-        reject(proxyFault(error));
-      });
-      connect.once('connect', ({ statusCode = 0 }, _socket, extraBytes) => {
-        clearTimeout(timer);
-        const refusal = refusalOf(statusCode, extraBytes);
-        attempt.progress.awaitsProxy = refusal !== null;
-        if (refusal === null) return resolve(socket);
-        socket.destroy();
-        reject(refusal);
-      });
-      connect.end();
+    const connect = request({
+      method: 'CONNECT',
+      path: receiver,
+      headers: { Host: receiver, ...this.authorization },
+      createConnection: () => socket,
+      maxHeaderSize: MAX_RESPONSE_BYTES,
     });
+    const giveUp = (): unknown => connect.destroy(new ProxyError('the proxy did not answer in time', true));
+    const timer = hasOthers ? setTimeout(giveUp, NEXT_ADDRESS_AFTER_MS) : undefined;
+    connect.on('error', () => undefined).end();
+    try {
+      const [response, , extraBytes] = (await once(connect, 'connect')) as [IncomingMessage, Socket, Buffer];
+      checkAnswer(response.statusCode ?? 0, extraBytes);
+      attempt.progress.awaitsProxy = false;
+      return socket;
+    } catch (error) {
+      socket.destroy();
+      throw proxyFault(error as Error);
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   private openSocket(): Socket {
@@ -99,11 +103,11 @@ export class ProxyTunnel {
   }
 }
 
-function refusalOf(status: number, extraBytes: Buffer): ProxyError | null {
-  if (status === 407) return new ProxyError('the proxy answered 407: its credentials are missing or wrong');
-  if (status < 200 || status > 299) return new ProxyError(`the proxy answered ${status}`, true);
+function checkAnswer(status: number, extraBytes: Buffer): void {
+  if (status === 407) throw new ProxyError('the proxy answered 407: its credentials are missing or wrong');
+  if (status < 200 || status > 299) throw new ProxyError(`the proxy answered ${status}`, true);
   // An HTTP or TLS server sends nothing before the client does. Such bytes could be taken for its response.
-  return extraBytes.length > 0 ? new ProxyError('the proxy sent unexpected data after its answer to CONNECT') : null;
+  if (extraBytes.length > 0) throw new ProxyError('the proxy sent unexpected data after its answer to CONNECT');
 }
 
 function proxyFault(error: NodeJS.ErrnoException): Error {

@@ -1,5 +1,5 @@
 import { type buildConnector, Client } from 'undici';
-import type { GuardedConnector } from './guarded-connector.js';
+import { GuardedConnector, type GuardOptions } from './guarded-connector.js';
 import type { Progress } from './outcome.js';
 import type { ConnectionAttempt } from './proxy-tunnel.js';
 import type { Socket } from 'node:net';
@@ -40,7 +40,6 @@ export class ReceiverConnection {
       // A receiver's Keep-Alive header may shorten this time but not extend it.
       keepAliveMaxTimeout: IDLE_MS,
     });
-    this.client.on('connect', () => (this.address = this.attempt.progress.address));
     this.client.on('disconnect', () => onDisconnect(this));
   }
 
@@ -59,6 +58,7 @@ export class ReceiverConnection {
 
   private async connect(connector: GuardedConnector, target: buildConnector.Options): Promise<Socket> {
     const socket = await connector.open(this.attempt, target);
+    this.address = this.attempt.progress.address;
     this.continueResponses.replaceOn(socket);
     return socket;
   }
@@ -67,8 +67,11 @@ export class ReceiverConnection {
 /** Keep-alive connections, the most recently used first. */
 export class ReceiverConnections {
   private readonly idle: ReceiverConnection[] = [];
+  private readonly connector: GuardedConnector;
 
-  constructor(private readonly connector: GuardedConnector) {}
+  constructor(options: GuardOptions) {
+    this.connector = new GuardedConnector(options);
+  }
 
   /** A connection for one attempt, which it reports its progress to. The attempt releases it once. */
   take(origin: string, progress: Progress): ReceiverConnection {

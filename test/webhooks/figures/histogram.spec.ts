@@ -1,9 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import {
-  DURATION_BOUNDS_MS,
-  quantile,
-  RECEIPT_BOUNDS_MS,
-} from '../../../src/webhooks/figures/delivery-figure.entity.js';
+import { DURATIONS, quantile, RECEIPTS } from '../../../src/webhooks/figures/delivery-figure.entity.js';
 import { bucketOf } from '../../../src/webhooks/figures/add-outcomes.js';
 
 /** A distribution without a pattern that the interpolation could profit from. */
@@ -17,8 +13,8 @@ const histogramOf = (bounds: number[], values: number[]): number[] => {
 
 describe('a quantile of a histogram', () => {
   test.each([
-    ['durations', DURATION_BOUNDS_MS],
-    ['times to receipt', RECEIPT_BOUNDS_MS],
+    ['durations', DURATIONS.bounds],
+    ['times to receipt', RECEIPTS.bounds],
   ])('of %s is in the bucket of the exact one', (_name, bounds) => {
     const sorted = [...VALUES].sort((one, other) => one - other);
     const counts = histogramOf(bounds, VALUES);
@@ -44,5 +40,5 @@ test.each([
   [30_000, 12],
   [30_001, 13],
 ])('a duration of %i ms is in bucket %i', (value, bucket) => {
-  expect(bucketOf(DURATION_BOUNDS_MS, value)).toBe(bucket);
+  expect(bucketOf(DURATIONS.bounds, value)).toBe(bucket);
 });

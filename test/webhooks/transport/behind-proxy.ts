@@ -1,10 +1,7 @@
 import type { LookupAddress } from 'node:dns';
 import type { HostLookup } from '../../../src/webhooks/transport/guarded-connector.js';
-import type {
-  NotificationSender,
-  Outcome,
-  SenderOptions,
-} from '../../../src/webhooks/transport/notification-sender.js';
+import type { NotificationSender, SenderOptions } from '../../../src/webhooks/transport/notification-sender.js';
+import type { Outcome } from '../../../src/webhooks/transport/outcome.js';
 import { ConnectProxy } from '../../support/connect-proxy.js';
 import { type Certificate, notification, Receivers, selfSigned } from './receivers.js';
 

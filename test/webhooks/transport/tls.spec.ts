@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Outcome } from '../../../src/webhooks/transport/notification-sender.js';
+import type { Outcome } from '../../../src/webhooks/transport/outcome.js';
 import { Receivers, WAITED_OUT_MS, notification, selfSigned, type Certificate } from './receivers.js';
 
 const receivers = new Receivers();
