@@ -1,14 +1,27 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import type { ApplicationChange } from '../clients/client-applications.js';
 import { credentialWarning } from '../clients/client-credentials.js';
 import { type Client, GRANT_TYPES, type GrantType } from '../clients/client.entity.js';
 import { parseDuration } from '../values/duration.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { command, serviceCommand, withServices } from './command.js';
-import { readSecret } from './input.js';
-import { addClientErase } from './maintenance.js';
+import { parser, readSecret } from './input.js';
+import { addErase } from './maintenance.js';
 import { fields, isoTime, listOf, type Output, snakeCase, table } from './output.js';
 import type { Services } from './services.js';
+
+const grantTypes = parser(`a list of ${GRANT_TYPES.join(', ')}`, (text) => {
+  const given = text.split(',').map((one) => one.trim() as GrantType);
+  return given.every((one) => GRANT_TYPES.includes(one)) ? given : null;
+});
+
+const DAY_MS = 86_400_000;
+const MAX_OVERLAP_MS = 365 * DAY_MS;
+
+const overlap = parser('a duration like 30m, 24h or 7d, at most 365d', (text) => {
+  const ms = parseDuration(text);
+  return ms !== null && ms <= MAX_OVERLAP_MS ? ms : null;
+});
 
 export function addClientCommands(program: Command): void {
   const client = program.command('client').description('issue and change API clients');
@@ -49,7 +62,7 @@ export function addClientCommands(program: Command): void {
       return { json: { client_id: id }, text: `Only the new secret of client ${id} is valid now.` };
     },
   );
-  addClientErase(client);
+  addErase(client, 'client');
   serviceCommand(client, 'list', 'list all clients', async ({ clients }) =>
     listOf((await clients.list()).map(view), 'There is no client yet. Create one with "usher client create --name …".'),
   );
@@ -157,23 +170,6 @@ async function setApplication(
       trusted: set?.isTrusted ?? false,
     },
   };
-}
-
-function grantTypes(text: string): GrantType[] {
-  const given = text.split(',').map((one) => one.trim());
-  const known = given.filter((one): one is GrantType => GRANT_TYPES.includes(one as GrantType));
-  if (known.length === given.length) return known;
-  throw new InvalidArgumentError(`It must be a list of ${GRANT_TYPES.join(', ')}.`);
-}
-
-const DAY_MS = 86_400_000;
-const MAX_OVERLAP_MS = 365 * DAY_MS;
-
-function overlap(text: string): number {
-  const ms = parseDuration(text);
-  if (ms === null || ms > MAX_OVERLAP_MS)
-    throw new InvalidArgumentError('It must be a duration like 30m, 24h or 7d, at most 365d.');
-  return ms;
 }
 
 async function rotateSecret(

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { rmSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { faultLine } from '../server/fault.js';
@@ -45,7 +45,7 @@ async function demo(say: (text: string) => void): Promise<StepResult[]> {
   );
   try {
     const results: StepResult[] = [];
-    for (const [title, step] of run.steps()) {
+    for (const [title, step] of Object.entries(run.steps)) {
       const result = await runStep(title, step);
       results.push(result);
       say(lineOf(result));
@@ -59,18 +59,16 @@ async function demo(say: (text: string) => void): Promise<StepResult[]> {
   }
 }
 
-/** The numbers of the signals that end the demo: by convention the exit code is 128 more. */
-const SIGNALS = { SIGINT: 2, SIGTERM: 15 } as const;
-
 /**
  * Removes the folder if a signal ends the demo, in any step: everything runs in this process, so nothing else stays. Nothing
  * is awaited, because a start in progress would write into the folder again.
  */
 function removeOnSignal(folder: string): void {
-  for (const [signal, number] of Object.entries(SIGNALS)) {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
       rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
-      process.exit(128 + number);
+      // By convention the exit code is 128 more than the number of the signal.
+      process.exit(128 + constants.signals[signal]);
     });
   }
 }
@@ -96,7 +94,6 @@ function lineOf({ step, ok, detail }: StepResult): string {
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
-type Step = [title: string, run: () => Promise<string>];
 type Json = Record<string, string | number>;
 
 const NOTIFICATION_TIMEOUT_MS = 30_000;
@@ -119,47 +116,51 @@ class DemoRun {
 
   constructor(private readonly config: Config) {}
 
-  steps(): Step[] {
-    return [
-      ['start Usher on the embedded database', () => this.startUsher()],
-      ['start a receiver', () => this.startReceiver()],
-      ['issue a client with that Notify URL', () => this.issueClient()],
-      ['exchange its id and secret for tokens', () => this.requestTokens()],
-      ['create and complete a movie order', () => this.completeOrder('first')],
-      ['complete a second order; its receiver fails once', () => this.failOnce()],
-      ['refresh the access token', () => this.refresh()],
-    ];
-  }
+  /** By their titles, in the order in which they run. */
+  readonly steps: Record<string, () => Promise<string>> = {
+    'start Usher on the embedded database': async () => {
+      // Loaded only now, so that the help of other commands is quick.
+      const { serve } = await import('../server/serve.js');
+      this.running = await serve(this.config);
+      return this.running.url;
+    },
+    'start a receiver': async () => {
+      this.receiver = await startLocalReceiver(this.receiverOptions);
+      return this.receiver.url;
+    },
+    'issue a client with that Notify URL': async () => {
+      const { ClientsService } = await import('../clients/clients.service.js');
+      const clients = this.usher.app.get(ClientsService, { strict: false });
+      const { client, secret } = await clients.create('Demo', this.receiver?.url ?? null);
+      this.clientId = client.id;
+      this.receiverOptions.secret = secret;
+      return `client_id ${client.id}`;
+    },
+    'exchange its id and secret for tokens': async () => {
+      this.tokens = await this.post('/auth/token', this.basic, { grant_type: 'client_credentials' });
+      return `${this.tokens.token_type}, valid for ${this.tokens.expires_in} s`;
+    },
+    'create and complete a movie order': () => this.completeOrder('first'),
+    'complete a second order; its receiver fails once': async () => {
+      this.receiverOptions.failFirst = 1;
+      const first = await this.completeOrder('second');
+      const second = await this.nextNotification();
+      if (second.answered !== 200) throw new Error(`the retry was answered ${second.answered}`);
+      return `${first}; retried: attempt ${second.attempt}, answered ${second.answered}`;
+    },
+    'refresh the access token': async () => {
+      const refreshed = await this.post('/auth/refresh', this.basic, {
+        grant_type: 'refresh_token',
+        refresh_token: this.tokens.refresh_token ?? '',
+      });
+      if (refreshed.access_token === this.tokens.access_token) throw new Error('the access token has not changed');
+      return 'a new access token, the same refresh token';
+    },
+  };
 
   async close(): Promise<void> {
     this.receiver?.close();
     await this.running?.app.close();
-  }
-
-  private async startUsher(): Promise<string> {
-    // Loaded only now, so that the help of other commands is quick.
-    const { serve } = await import('../server/serve.js');
-    this.running = await serve(this.config);
-    return this.running.url;
-  }
-
-  private async startReceiver(): Promise<string> {
-    this.receiver = await startLocalReceiver(this.receiverOptions);
-    return this.receiver.url;
-  }
-
-  private async issueClient(): Promise<string> {
-    const { ClientsService } = await import('../clients/clients.service.js');
-    const clients = this.usher.app.get(ClientsService, { strict: false });
-    const { client, secret } = await clients.create('Demo', this.receiver?.url ?? null);
-    this.clientId = client.id;
-    this.receiverOptions.secret = secret;
-    return `client_id ${client.id}`;
-  }
-
-  private async requestTokens(): Promise<string> {
-    this.tokens = await this.post('/auth/token', this.basic, { grant_type: 'client_credentials' });
-    return `${this.tokens.token_type}, valid for ${this.tokens.expires_in} s`;
   }
 
   private async completeOrder(name: string): Promise<string> {
@@ -173,23 +174,6 @@ class DemoRun {
     const completion = { bookingId: `booking-${name}`, transactionId: `payment-${name}`, qrCode: `QR-${name}` };
     await this.post(`/sandbox/movie-orders/${key}/complete`, this.bearer, completion);
     return describeReceived(await arrived, String(key));
-  }
-
-  private async failOnce(): Promise<string> {
-    this.receiverOptions.failFirst = 1;
-    const first = await this.completeOrder('second');
-    const second = await this.nextNotification();
-    if (second.answered !== 200) throw new Error(`the retry was answered ${second.answered}`);
-    return `${first}; retried: attempt ${second.attempt}, answered ${second.answered}`;
-  }
-
-  private async refresh(): Promise<string> {
-    const refreshed = await this.post('/auth/refresh', this.basic, {
-      grant_type: 'refresh_token',
-      refresh_token: this.tokens.refresh_token ?? '',
-    });
-    if (refreshed.access_token === this.tokens.access_token) throw new Error('the access token has not changed');
-    return 'a new access token, the same refresh token';
   }
 
   private async nextNotification(): Promise<Received> {

@@ -10,28 +10,30 @@ import { StartUpError } from '../values/start-up-error.js';
 /** A date or a time that exists: Date.parse() would read 2026-02-30 as 2 March. */
 const Time = z.union([z.iso.date(), z.iso.datetime({ offset: true, local: true })]);
 
-/** Parses a time, or a duration before now, to RFC 3339 text in UTC. */
-export function pastTime(text: string): string {
-  const ago = parseDuration(text);
-  if (ago === null && !Time.safeParse(text).success)
-    throw new InvalidArgumentError('It must be a duration like 24h, or a time like 2026-01-01T00:00:00Z.');
-  return new Date(ago === null ? text : Math.max(0, Date.now() - ago)).toISOString();
-}
-
-/** Parses a whole number within these bounds. */
-export const whole =
-  (min: number, max: number) =>
-  (text: string): number => {
-    const number = /^\d{1,6}$/.test(text) ? Number(text) : NaN;
-    if (number >= min && number <= max) return number;
-    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
+/** Makes the parser of an option. `parse` returns null for a text that is not what the option wants. */
+export const parser =
+  <T>(wanted: string, parse: (text: string) => T | null) =>
+  (text: string): T => {
+    const value = parse(text);
+    if (value === null) throw new InvalidArgumentError(`It must be ${wanted}.`);
+    return value;
   };
 
+/** Parses a time, or a duration before now, to RFC 3339 text in UTC. */
+export const pastTime = parser('a duration like 24h, or a time like 2026-01-01T00:00:00Z', (text) => {
+  const ago = parseDuration(text);
+  if (ago === null && !Time.safeParse(text).success) return null;
+  return new Date(ago === null ? text : Math.max(0, Date.now() - ago)).toISOString();
+});
+
+/** Parses a whole number within these bounds. */
+export const whole = (min: number, max: number, form = /^\d{1,6}$/) =>
+  parser(`a whole number from ${min} to ${max}`, (text) =>
+    form.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : null,
+  );
+
 /** As {@link whole}, but without leading zeros. */
-export function positive(text: string): number {
-  if (!/^[1-9]\d{0,5}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 to 999999.');
-  return Number(text);
-}
+export const positive = whole(1, 999_999, /^[1-9]\d{0,5}$/);
 
 /** The option of the commands that need a client secret. It has no value: see {@link clientSecretFrom}. */
 export const SECRET_OPTION = [

@@ -1,13 +1,20 @@
 import { once } from 'node:events';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { parseDuration } from '../values/duration.js';
 import { parseUrl } from '../values/urls/notify-url.js';
 import { command } from './command.js';
-import { clientSecretFrom, SECRET_OPTION, whole } from './input.js';
+import { clientSecretFrom, parser, SECRET_OPTION, whole } from './input.js';
 import { type Received, type ReceiverOptions, startLocalReceiver } from './local-receiver.js';
 import { dim, fields, green, printable, printableLine, red } from './output.js';
 
 const DEFAULT_PORT = 4000;
+
+const duration = parser('a duration like 500ms or 5s', parseDuration);
+
+const httpUrl = parser('a URL like http://127.0.0.1:8080/notify', (text) => {
+  const url = parseUrl(text);
+  return url && /^https?:$/.test(url.protocol) ? url : null;
+});
 
 export function addListen(program: Command): void {
   const description = 'run a receiver on this machine; it prints each notification and checks its signature';
@@ -71,16 +78,4 @@ function verdictOf({ webhookId, attempt, notification, fault }: Received): strin
   const kind = notification.eventType + (notification.test ? ' (test)' : '');
   const order = `${kind}  ${key}  ${status}  ${totalAmount} ${currencyCode}`;
   return `${green('signature valid')}  ${printableLine(`${order}  webhook ${webhookId} attempt ${attempt}`)}`;
-}
-
-function duration(text: string): number {
-  const ms = parseDuration(text);
-  if (ms === null) throw new InvalidArgumentError('It must be a duration like 500ms or 5s.');
-  return ms;
-}
-
-function httpUrl(text: string): URL {
-  const url = parseUrl(text);
-  if (url && /^https?:$/.test(url.protocol)) return url;
-  throw new InvalidArgumentError('It must be a URL like http://127.0.0.1:8080/notify.');
 }

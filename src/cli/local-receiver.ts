@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
@@ -56,9 +57,7 @@ export async function startLocalReceiver(options: ReceiverOptions): Promise<Loca
     if (isFromBrowser(request)) return answerBrowser(request, response, options);
     receive(request, response, options, seen).catch(() => response.destroy());
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject).listen(options.port, '127.0.0.1', resolve);
-  }).catch((error: NodeJS.ErrnoException) => {
+  await once(server.listen(options.port, '127.0.0.1'), 'listening').catch((error: NodeJS.ErrnoException) => {
     const reason = { EADDRINUSE: 'is in use', EACCES: 'is not allowed for this user' }[error.code ?? ''];
     throw reason === undefined ? error : new StartUpError(`port ${options.port} ${reason}; choose another with --port`);
   });
@@ -131,9 +130,9 @@ async function forward(to: URL, headers: IncomingHttpHeaders, rawBody: Buffer): 
       redirect: 'manual',
       signal: AbortSignal.timeout(FORWARD_TIMEOUT_MS),
     });
-    if (!response.ok) return { forwarded: response.status, forwardedBody: await beginningOf(response) };
+    const forwardedBody = response.ok ? null : await beginningOf(response);
     await response.body?.cancel();
-    return { forwarded: response.status, forwardedBody: null };
+    return { forwarded: response.status, forwardedBody };
   } catch (error) {
     const { cause, message } = error as Error;
     const reason = cause instanceof Error ? cause.message : message;

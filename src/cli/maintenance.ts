@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { AUDIT_ACTIONS } from '../audit/audit-event.entity.js';
 import type { AuditFilter } from '../audit/audit.module.js';
-import type { Migrated, MigrationStatus } from '../server/migrate.js';
+import type { Migrated } from '../server/migrate.js';
 import { loadConfig } from '../server/settings/settings.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { command, serviceCommand, withServices } from './command.js';
@@ -19,6 +19,8 @@ export function addMigrate(program: Command): void {
     );
 }
 
+const QUEUE_TABLES = 'tables of the queue';
+
 async function migrateNow({ status, sql }: { status?: true; sql?: true }): Promise<Output> {
   const { migrate, migrationSql, migrationStatus } = await import('../server/migrate.js');
   if (sql) {
@@ -30,8 +32,10 @@ async function migrateNow({ status, sql }: { status?: true; sql?: true }): Promi
     return { json, text: summaryOf(json) };
   }
   const json = await migrationStatus(loadConfig());
-  if (!isComplete(json)) process.exitCode = 1;
-  return { json, text: statusText(json) };
+  const { migrations, isQueueDone } = json;
+  const steps = [...migrations, ...(isQueueDone === null ? [] : [{ name: QUEUE_TABLES, isDone: isQueueDone }])];
+  if (!steps.every(({ isDone }) => isDone)) process.exitCode = 1;
+  return { json, text: steps.map(({ name, isDone }) => `${isDone ? 'done   ' : 'missing'}  ${name}`).join('\n') };
 }
 
 const UP_TO_DATE = 'No migrations to run; the database is up to date.';
@@ -41,16 +45,8 @@ function reportWaiting(): void {
 }
 
 function summaryOf({ migrations, queue }: Migrated): string {
-  const done = [...migrations, ...(queue ? ['tables of the queue'] : [])];
+  const done = [...migrations, ...(queue ? [QUEUE_TABLES] : [])];
   return done.length > 0 ? `Done: ${done.join(', ')}` : UP_TO_DATE;
-}
-
-const isComplete = ({ migrations, isQueueDone }: MigrationStatus): boolean =>
-  isQueueDone !== false && migrations.every(({ isDone }) => isDone);
-
-function statusText({ migrations, isQueueDone }: MigrationStatus): string {
-  const queue = isQueueDone === null ? [] : [{ name: 'tables of the queue', isDone: isQueueDone }];
-  return [...migrations, ...queue].map(({ name, isDone }) => `${isDone ? 'done   ' : 'missing'}  ${name}`).join('\n');
 }
 
 export function addAuditCommands(program: Command): void {
@@ -123,38 +119,29 @@ async function rotateKeys(_options: object, asJson: boolean): Promise<Output> {
   };
 }
 
-/** What a client or a member is called on the command line, and what deletes one. */
-interface Erasure {
-  kind: 'client' | 'member';
-  /** What the operator types: a client's id, a member's name. */
-  argument: 'id' | 'name';
-  /** The field of the output that shows it. */
-  field: 'client_id' | 'name';
-  method: 'eraseClient' | 'eraseMember';
-  /** What is deleted besides the rows that are counted. */
-  alsoDeleted: string;
-}
-
-export const addClientErase = (client: Command): void =>
-  addErase(client, 'delete a disabled client with its orders, webhooks and tokens; this cannot be undone', {
-    kind: 'client',
+/** What a client and a member are called on the command line, and what deletes one. */
+const ERASURES = {
+  client: {
+    description: 'delete a disabled client with its orders, webhooks and tokens; this cannot be undone',
+    /** What the operator types. */
     argument: 'id',
+    /** The field of the output that shows it. */
     field: 'client_id',
     method: 'eraseClient',
+    /** What is deleted besides the rows that are counted. */
     alsoDeleted: 'The client and its secrets',
-  });
-
-export const addMemberErase = (member: Command): void =>
-  addErase(member, 'delete a disabled member with orders, webhooks and tokens; this cannot be undone', {
-    kind: 'member',
+  },
+  member: {
+    description: 'delete a disabled member with orders, webhooks and tokens; this cannot be undone',
     argument: 'name',
     field: 'name',
     method: 'eraseMember',
     alsoDeleted: 'The member and their sessions',
-  });
+  },
+} as const;
 
-function addErase(parent: Command, description: string, erasure: Erasure): void {
-  const { kind, argument, field, method, alsoDeleted } = erasure;
+export function addErase(group: Command, kind: keyof typeof ERASURES): void {
+  const { description, argument, field, method, alsoDeleted } = ERASURES[kind];
   const erase = async (subject: string, { yes }: { yes?: true }, asJson: boolean): Promise<Output> => {
     const question = `This deletes everything of ${kind} ${subject} and cannot be undone. Type its ${argument} to go on: `;
     if (!yes && (await readLine(question)).trim() !== subject)
@@ -167,5 +154,5 @@ function addErase(parent: Command, description: string, erasure: Erasure): void 
     const json = { [field]: subject, ...snakeCase(counts) };
     return { json, text: `${fields(json)}\n\n${alsoDeleted} are deleted too. The audit events stay.` };
   };
-  command(parent, `erase <${argument}>`, description, erase).option('--yes', `do not ask for the ${argument} again`);
+  command(group, `erase <${argument}>`, description, erase).option('--yes', `do not ask for the ${argument} again`);
 }

@@ -7,9 +7,8 @@ import { exactJson } from '../http/exchange.js';
  */
 export const printable = (text: string): string =>
   text.replace(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
-    [...Array(character.length).keys()]
-      .map((index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`)
-      .join(''),
+    // Without the flag u, which takes the two halves of a surrogate pair as one.
+    character.replace(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
   );
 
 /** Text of others within a line: a newline is replaced too. */
@@ -47,7 +46,7 @@ export function table(rows: object[], empty: string): string {
   return cells
     .map((row) =>
       row
-        .map((cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - columnsOf(cell))))
+        .map((cell, column) => cell + ' '.repeat((widths[column] ?? 0) - columnsOf(cell)))
         .join('  ')
         .trimEnd(),
     )

@@ -2,7 +2,7 @@ import { Argument, type Command, Option } from 'commander';
 import { OPERATOR_ROLES, type OperatorRole } from '../operators/operator.entity.js';
 import { command, serviceCommand, withServices } from './command.js';
 import { readSecret } from './input.js';
-import { addMemberErase } from './maintenance.js';
+import { addErase } from './maintenance.js';
 import { isoTime, listOf, type Output } from './output.js';
 import type { Services } from './services.js';
 
@@ -40,7 +40,7 @@ export function addMemberCommands(program: Command): void {
     none: 'There is no member yet. Create one with "usher member create".',
     ends: 'sessions and what applications got',
   }).argument('<name>', 'what the member signs in with, such as an e-mail address');
-  addMemberErase(member);
+  addErase(member, 'member');
 }
 
 export function addOperatorCommands(program: Command): void {

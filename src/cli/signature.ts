@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { diagnose, type SignatureSteps, signatureSteps } from '../../packages/receiver/dist/index.js';
 import { NONCE_LENGTH, signatures } from '../values/notification.js';
 import { randomAlphanumeric } from '../values/identifier.js';
@@ -7,7 +7,7 @@ import { StartUpError } from '../values/start-up-error.js';
 import { commandEnvironment } from '../server/settings/settings.js';
 import type { Certification } from '../webhooks/certification/checks.js';
 import { command } from './command.js';
-import { clientSecretFrom, SECRET_OPTION } from './input.js';
+import { clientSecretFrom, parser, SECRET_OPTION } from './input.js';
 import { dim, fields, green, type Output, printableLine, red } from './output.js';
 
 interface SignedOptions {
@@ -25,6 +25,10 @@ interface VerifyOptions extends SignedOptions {
   signatureNext?: string;
   at?: number;
 }
+
+const unixSeconds = parser('a Unix time in seconds like 1767225600', (text) =>
+  /^\d{1,12}$/.test(text) ? Number(text) : null,
+);
 
 export function addSignatureCommands(program: Command): void {
   const described = 'check a signature, print every intermediate value, and say which step differs';
@@ -99,11 +103,6 @@ async function bodyOf({ body, bodyFile }: SignedOptions): Promise<Buffer> {
   });
 }
 
-function unixSeconds(text: string): number {
-  if (/^\d{1,12}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a Unix time in seconds like 1767225600.');
-}
-
 /** As the server's default, WEBHOOK_TIMEOUT. */
 const TIMEOUT_MS = 30_000;
 
@@ -136,12 +135,11 @@ async function certifyReceiver(url: string, options: { secretStdin?: boolean }):
 }
 
 function certificate({ passed, notifyUrl, checks }: Certification): string {
-  const lines = checks.map(({ name, expected, passed, reason, remedy }) => {
+  const lines = checks.flatMap(({ name, expected, passed, reason, remedy }) => {
     const line = `${passed ? green('right') : red('wrong')}  ${name.padEnd(11)}  ${printableLine(reason)}`;
-    const wanted = `expected: ${expected === 'accept' ? 'a 2xx' : 'a 4xx'}`;
-    return passed
-      ? line
-      : [line, ...[wanted, remedy].map((text) => text && dim(`       ${text}`))].filter(Boolean).join('\n');
+    if (passed) return line;
+    const advice = [`expected: ${expected === 'accept' ? 'a 2xx' : 'a 4xx'}`, ...(remedy ? [remedy] : [])];
+    return [line, ...advice.map((text) => dim(`       ${text}`))];
   });
   const wrong = checks.filter((check) => !check.passed).length;
   const verdict = passed ? green('The receiver passed.') : red(`The receiver did ${wrong} of ${checks.length} wrong.`);

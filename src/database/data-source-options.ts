@@ -6,7 +6,7 @@ import { socketHost } from '../values/urls/notify-url.js';
 import { loadPackage, StartUpError, unreachable } from '../values/start-up-error.js';
 import type { RetryPolicy } from '../values/retry-schedule.js';
 import { isPostgres, loadPg } from './data-source.js';
-import type { EmbeddedPostgres } from './embedded/index.js';
+import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/index.js';
 import { MIGRATION_TABLE, usherMigrations } from './migrator.js';
 import { isDatabaseDown, isolateSessions, PoolSockets } from './sql.js';
 import { prepareStatements } from './statements/statement.js';
@@ -66,7 +66,7 @@ export async function openDataSource(
   config: ResolvedOptions,
   embedded: EmbeddedPostgres | null,
   task: DatabaseTask,
-  entities: EntityTarget<object>[] = [],
+  entities: EntityTarget<object>[],
 ): Promise<DataSource> {
   const { database, names } = config;
   const sockets = new PoolSockets();
@@ -82,6 +82,23 @@ export async function openDataSource(
   } catch (error) {
     const isServerError = isDatabaseDown(error) || typeof (error as { code?: unknown }).code === 'string';
     throw isServerError && 'url' in database ? unreachable(names.databaseUrl, database.url, error) : error;
+  }
+}
+
+/** Opens the database only for `work`, and closes it. It joins a process that already runs an embedded one. */
+export async function withDataSource<T>(
+  config: ResolvedOptions,
+  task: DatabaseTask,
+  entities: EntityTarget<object>[],
+  work: (dataSource: DataSource, embedded: EmbeddedPostgres | null) => Promise<T>,
+): Promise<T> {
+  const { database } = config;
+  const embedded = database.kind === 'embedded' ? await openEmbeddedPostgres(database.folder, 'join') : null;
+  try {
+    const dataSource = await openDataSource(config, embedded, task, entities);
+    return await work(dataSource, embedded).finally(() => dataSource.destroy());
+  } finally {
+    await embedded?.close();
   }
 }
 

@@ -1,6 +1,4 @@
-import type { DataSource } from 'typeorm';
-import { openDataSource } from '../database/data-source-options.js';
-import { type EmbeddedPostgres, openEmbeddedPostgres } from '../database/embedded/index.js';
+import { withDataSource } from '../database/data-source-options.js';
 import { pendingMigrations, pendingSql, runMigrations, usherMigrations } from '../database/migrator.js';
 import { isDatabaseDown } from '../database/sql.js';
 import { isQueueMissing, migrateQueue, pendingQueueSql } from '../queue/queue-connections.js';
@@ -22,7 +20,7 @@ export interface MigrationStatus {
 
 /** Migrates the database, and a queue on Postgres. `onWait` is called if another process migrates at the moment. */
 export function migrate(config: Config, onWait: () => void = () => undefined): Promise<Migrated> {
-  return withDataSource(config, async (dataSource, embedded) => {
+  return withDataSource(config, 'migration', [], async (dataSource, embedded) => {
     const migrations = await runMigrations(dataSource, onWait).catch((error: unknown) => {
       throw isDatabaseDown(error) ? error : failed(error);
     });
@@ -32,7 +30,7 @@ export function migrate(config: Config, onWait: () => void = () => undefined): P
 
 /** Which migrations the database has. It changes nothing. */
 export function migrationStatus(config: Config): Promise<MigrationStatus> {
-  return withDataSource(config, async (dataSource, embedded) => {
+  return withDataSource(config, 'migration', [], async (dataSource, embedded) => {
     const pending = await pendingMigrations(dataSource);
     const migrations = usherMigrations.map(({ name }) => ({ name, isDone: !pending.includes(name) }));
     const hasTables = config.queue.kind !== 'redis';
@@ -46,20 +44,6 @@ export const migrationSql = (config: Config): Promise<string[]> =>
     ...(await pendingSql(dataSource)),
     ...(await pendingQueueSql(config, embedded)),
   ]);
-
-async function withDataSource<T>(
-  config: Config,
-  work: (dataSource: DataSource, embedded: EmbeddedPostgres | null) => Promise<T>,
-): Promise<T> {
-  const embedded =
-    config.database.kind === 'embedded' ? await openEmbeddedPostgres(config.database.folder, 'join') : null;
-  try {
-    const dataSource = await openDataSource(config, embedded, 'migration');
-    return await work(dataSource, embedded).finally(() => dataSource.destroy());
-  } finally {
-    await embedded?.close();
-  }
-}
 
 /** One line. TypeORM's error has a stack and the whole statement. */
 function failed(error: unknown): StartUpError {

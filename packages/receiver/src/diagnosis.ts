@@ -1,4 +1,4 @@
-import { compact, type DifferingStep, findEncoding, findMistake, type Signed } from './mistakes.js';
+import { compact, findEncoding, findMistake, type Mistake, type Signed } from './mistakes.js';
 import { signatureSteps, type SignatureSteps } from './signature.js';
 import {
   header,
@@ -14,11 +14,8 @@ export type { DifferingStep } from './mistakes.js';
 export type ReceivedSteps = Omit<SignatureSteps, 'signature'>;
 
 /** Why a request is not a genuine notification. For the developer's log; never for the response. */
-export interface Diagnosis {
+export interface Diagnosis extends Mistake {
   reason: InvalidReason;
-  differs: DifferingStep;
-  /** What to check, as a text for people. */
-  hint: string;
   /** What this receiver computed. Null if a header that is needed for it is missing. */
   steps: ReceivedSteps | null;
 }
@@ -38,10 +35,7 @@ export function diagnose(options: VerifyOptions): Diagnosis | null {
   }
 }
 
-function mistakeOf(
-  { reason, message }: InvalidNotificationError,
-  options: VerifyOptions,
-): Omit<Diagnosis, 'reason' | 'steps'> {
+function mistakeOf({ reason, message }: InvalidNotificationError, options: VerifyOptions): Mistake {
   switch (reason) {
     case 'missing-header':
       return { differs: 'header', hint: message };
@@ -57,14 +51,14 @@ function mistakeOf(
 }
 
 /** A header in another form: a signature that is right in Base64 or in upper case, a timestamp in milliseconds. */
-function malformed(message: string, options: VerifyOptions): Omit<Diagnosis, 'reason' | 'steps'> {
+function malformed(message: string, options: VerifyOptions): Mistake {
   if (/^\d{13}$/.test(header(options.headers, 'X-Timestamp') ?? ''))
     return { differs: 'timestamp', hint: `${message}; it is in milliseconds, send seconds` };
   const encoding = findEncoding(signedParts(options), header(options.headers, 'X-Signature'));
   return encoding ?? { differs: 'header', hint: message };
 }
 
-function differenceOf(options: VerifyOptions): Omit<Diagnosis, 'reason' | 'steps'> {
+function differenceOf(options: VerifyOptions): Mistake {
   const signed = signedParts(options);
   const given = [header(options.headers, 'X-Signature'), header(options.headers, 'X-Signature-Next')];
   const mistake = findMistake(signed, given);

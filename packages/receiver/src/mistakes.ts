@@ -1,4 +1,4 @@
-import { hmacHex, signNotification } from './signature.js';
+import { base64, hmacHex, signNotification } from './signature.js';
 
 /** What differs between the request and a genuine notification. */
 export type DifferingStep = 'header' | 'timestamp' | 'nonce' | 'body' | 'secret' | 'order' | 'encoding';
@@ -10,8 +10,6 @@ export interface Signed {
   rawBody: Uint8Array;
   secret: string;
 }
-
-type Buffered = Signed & { rawBody: Buffer };
 
 export interface Mistake {
   differs: DifferingStep;
@@ -25,14 +23,10 @@ type Candidate = Mistake & { signature: () => string };
  * Finds the mistake that explains a wrong signature: the signature is computed again with one common mistake at a time. Returns
  * null if none of them gives one of the received signatures. This only explains; it never makes a request valid.
  */
-export function findMistake(request: Signed, given: (string | undefined)[]): Mistake | null {
-  const signed: Buffered = { ...request, rawBody: Buffer.from(request.rawBody) };
-  const candidates = [bodies(signed), secrets(signed), messages(signed), nonces(signed)];
-  for (const group of candidates) {
-    const found = group.find(({ signature }) => given.includes(signature()));
-    if (found) return { differs: found.differs, hint: found.hint };
-  }
-  return otherTimestamp(signed, given);
+export function findMistake(signed: Signed, given: (string | undefined)[]): Mistake | null {
+  const candidates = [bodies, secrets, messages, nonces].flatMap((candidatesOf) => candidatesOf(signed));
+  const found = candidates.find(({ signature }) => given.includes(signature()));
+  return found ? { differs: found.differs, hint: found.hint } : otherTimestamp(signed, given);
 }
 
 /** A signature that is right, but written in another form than lower-case hex; else null. */
@@ -53,8 +47,8 @@ export function findEncoding({ secret, timestamp, nonce, rawBody }: Signed, give
   };
 }
 
-function bodies(signed: Buffered): Candidate[] {
-  const text = signed.rawBody.toString();
+function bodies({ secret, timestamp, nonce, rawBody }: Signed): Candidate[] {
+  const text = Buffer.from(rawBody).toString();
   const verifyReceived = 'Verify the received bytes, before any parser';
   const changes: [hint: string, body: Buffer | string | null][] = [
     ['the body was parsed and serialized again: the signature matches its compact JSON', compact(text)],
@@ -65,20 +59,18 @@ function bodies(signed: Buffered): Candidate[] {
     ['a byte order mark was added to the body', text.replace(/^\uFEFF/, '')],
   ];
   return changes.flatMap(([hint, body]) =>
-    body === null || signed.rawBody.equals(Buffer.from(body))
+    body === null
       ? []
-      : [
-          {
-            differs: 'body',
-            hint: `${hint}. ${verifyReceived}`,
-            signature: () => signNotification(signed.secret, signed.timestamp, signed.nonce, Buffer.from(body)),
-          },
-        ],
+      : {
+          differs: 'body',
+          hint: `${hint}. ${verifyReceived}`,
+          signature: () => signNotification(secret, timestamp, nonce, Buffer.from(body)),
+        },
   );
 }
 
-function secrets({ secret, timestamp, nonce, rawBody }: Buffered): Candidate[] {
-  const message = timestamp + nonce + rawBody.toString('base64');
+function secrets({ secret, timestamp, nonce, rawBody }: Signed): Candidate[] {
+  const message = timestamp + nonce + base64(rawBody);
   const keys: [hint: string, key: string | Buffer][] = [
     ['the secret has white space around it: without it the signature matches. Remove the white space', secret.trim()],
     ['the secret was decoded from hex before it was used; use its text', Buffer.from(secret, 'hex')],
@@ -102,62 +94,58 @@ const SEPARATORS = {
   ' ': 'spaces',
 };
 
-const BODY_FORMS: [form: string, encode: (body: Buffer) => Buffer][] = [
-  ['the standard Base64 of the body', (body) => Buffer.from(body.toString('base64'))],
-  ['the body itself', (body) => body],
-  ['URL-safe Base64', (body) => Buffer.from(body.toString('base64url'))],
-  ['Base64 without padding', (body) => Buffer.from(body.toString('base64').replace(/=+$/, ''))],
-  ['Base64 with line ends', (body) => Buffer.from(body.toString('base64').replace(/.{1,76}/g, '$&\n'))],
-  ['hex', (body) => Buffer.from(body.toString('hex'))],
+/** Each as Latin-1 text, which has a character for each byte. */
+const BODY_FORMS: [form: string, encode: (body: Buffer) => string][] = [
+  ['the standard Base64 of the body', (body) => body.toString('base64')],
+  ['the body itself', (body) => body.toString('latin1')],
+  ['URL-safe Base64', (body) => body.toString('base64url')],
+  ['Base64 without padding', (body) => body.toString('base64').replace(/=+$/, '')],
+  ['Base64 with line ends', (body) => body.toString('base64').replace(/.{1,76}/g, '$&\n')],
+  ['hex', (body) => body.toString('hex')],
 ];
 
-type PartName = 'timestamp' | 'nonce' | 'body';
-
-const ORDERS: PartName[][] = [
-  ['timestamp', 'nonce', 'body'],
-  ['nonce', 'timestamp', 'body'],
-  ['timestamp', 'body', 'nonce'],
-  ['nonce', 'body', 'timestamp'],
-  ['body', 'timestamp', 'nonce'],
-  ['body', 'nonce', 'timestamp'],
-  ['timestamp', 'body'],
-  ['nonce', 'body'],
-  ['timestamp', 'nonce'],
-  ['body'],
+const ORDERS = [
+  'timestamp, nonce, body',
+  'nonce, timestamp, body',
+  'timestamp, body, nonce',
+  'nonce, body, timestamp',
+  'body, timestamp, nonce',
+  'body, nonce, timestamp',
+  'timestamp, body',
+  'nonce, body',
+  'timestamp, nonce',
+  'body',
 ];
 const RIGHT_ORDER =
   'sign X-Timestamp, X-Nonce-Str and the Base64 of the body, in this order, with nothing between them';
 
 /** Every order of the parts, separator between them, and form of the body, except the right one. */
-function messages({ secret, timestamp, nonce, rawBody }: Buffered): Candidate[] {
-  return BODY_FORMS.flatMap(([form, encode], formIndex) =>
-    ORDERS.flatMap((order, orderIndex) =>
+function messages({ secret, timestamp, nonce, rawBody }: Signed): Candidate[] {
+  return BODY_FORMS.flatMap(([form, encode], formIndex) => {
+    const parts: Record<string, string> = { timestamp, nonce, body: encode(Buffer.from(rawBody)) };
+    return ORDERS.flatMap((order, orderIndex) =>
       ['', ...Object.keys(SEPARATORS)].map((separator): Candidate => {
-        const parts = { timestamp: Buffer.from(timestamp), nonce: Buffer.from(nonce), body: encode(rawBody) };
-        const pieces = order.flatMap((part, index) =>
-          index === 0 ? [parts[part]] : [Buffer.from(separator), parts[part]],
-        );
+        const pieces = order.split(', ').map((part) => parts[part]);
         const isOrder = orderIndex > 0 || separator !== '';
         return {
           differs: isOrder ? 'order' : 'encoding',
           hint: isOrder ? orderHint(order, separator, formIndex === 0 ? null : form) : encodingHint(form),
-          signature: () => hmacHex(secret, Buffer.concat(pieces)),
+          signature: () => hmacHex(secret, Buffer.from(pieces.join(separator), 'latin1')),
         };
       }),
-    ),
-  );
+    );
+  });
 }
 
-function orderHint(order: PartName[], separator: string, form: string | null): string {
+function orderHint(order: string, separator: string, form: string | null): string {
   const between = separator === '' ? '' : ` with ${SEPARATORS[separator as keyof typeof SEPARATORS]} between them`;
-  const what =
-    order.length === 1 ? 'only the body was signed' : `the parts were signed as ${order.join(', ')}${between}`;
+  const what = order === 'body' ? 'only the body was signed' : `the parts were signed as ${order}${between}`;
   return `${what}${form === null ? '' : `, with ${form}`}; ${RIGHT_ORDER}`;
 }
 
 const encodingHint = (form: string): string => `${form} was signed; use the standard Base64 of the body, with padding`;
 
-function nonces({ secret, timestamp, nonce, rawBody }: Buffered): Candidate[] {
+function nonces({ secret, timestamp, nonce, rawBody }: Signed): Candidate[] {
   const changed = 'the signature matches another nonce than X-Nonce-Str';
   return [nonce.toLowerCase(), nonce.toUpperCase(), nonce.slice(0, 31), ''].map((other) => ({
     differs: 'nonce',
@@ -171,18 +159,13 @@ const SEARCHED_SECONDS = 600;
 const MOST_SEARCHED_BYTES = 4 * 1_024 * 1_024;
 
 /** The timestamp in other units, or changed by up to ten minutes. */
-function otherTimestamp(
-  { secret, timestamp, nonce, rawBody }: Buffered,
-  given: (string | undefined)[],
-): Mistake | null {
+function otherTimestamp({ secret, timestamp, nonce, rawBody }: Signed, given: (string | undefined)[]): Mistake | null {
   const seconds = Number(timestamp.slice(0, 10));
-  const rest = nonce + rawBody.toString('base64');
+  const rest = nonce + base64(rawBody);
   const range = Math.min(SEARCHED_SECONDS, Math.ceil(MOST_SEARCHED_BYTES / (2 * rest.length)));
   const near = Array.from({ length: 2 * range + 1 }, (_, index) => String(seconds - range + index));
   const units = [`${seconds}000`, timestampText(seconds), `${timestamp}.0`];
-  const signedAt = [...units, ...near].find(
-    (text) => text !== timestamp && given.includes(hmacHex(secret, text + rest)),
-  );
+  const signedAt = [...units, ...near].find((text) => given.includes(hmacHex(secret, text + rest)));
   if (signedAt === undefined) return null;
   const hint = units.includes(signedAt)
     ? `the timestamp was signed as ${signedAt}; sign the value of X-Timestamp, which is in seconds`

@@ -44,7 +44,7 @@ export function signatureSteps(secret: string, timestamp: string, nonce: string,
   };
 }
 
-const base64 = (rawBody: Uint8Array): string => Buffer.from(rawBody).toString('base64');
+export const base64 = (rawBody: Uint8Array): string => Buffer.from(rawBody).toString('base64');
 
 export const hmacHex = (secret: string | Uint8Array, message: string | Uint8Array): string =>
   createHmac('sha256', secret).update(message).digest('hex');
