@@ -50,7 +50,7 @@ const PAGES: (new (...services: never[]) => { pages: Page[] })[] = [
 
 /** Adds the operator's pages to the server. */
 export function mountConsole(app: INestApplicationContext, server: FastifyInstance): void {
-  const pages = PAGES.flatMap((source) => app.get(source, { strict: false }).pages);
+  const pages = PAGES.flatMap((source) => app.get(source).pages);
   server.register((scope, _, done) => {
     mountPages(scope, pages);
     done();

@@ -27,11 +27,11 @@ const DASHBOARD_POLICY =
 export function mountDashboard(app: INestApplicationContext, server: FastifyInstance): void {
   const adapter = new FastifyAdapter();
   adapter.setBasePath(DASHBOARD_PATH);
-  const { environment } = app.get<Config>(SERVER_CONFIG, { strict: false });
-  const { redis } = app.get<QueueConnections>(QUEUE_CONNECTIONS, { strict: false });
+  const { environment } = app.get<Config>(SERVER_CONFIG);
+  const { redis } = app.get<QueueConnections>(QUEUE_CONNECTIONS);
   const producers = [WEBHOOK_QUEUE, RETRY_RUN_QUEUE, PURGE_QUEUE];
   if (environment === 'sandbox') producers.push(SANDBOX_QUEUE);
-  const queues = producers.map((name) => app.get<Queue>(getQueueToken(name), { strict: false }));
+  const queues = producers.map((name) => app.get<Queue>(getQueueToken(name)));
   createBullBoard({
     queues: queues.map((queue) => new BullMQAdapter(queue)),
     serverAdapter: adapter,
@@ -44,7 +44,7 @@ export function mountDashboard(app: INestApplicationContext, server: FastifyInst
       },
     },
   });
-  const audit = app.get(AuditLog, { strict: false });
+  const audit = app.get(AuditLog);
   server.register((scope, _, done) => {
     guardDashboard(scope, audit, producers);
     scope.addHook('onSend', async (request, reply, payload) => {
