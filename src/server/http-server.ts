@@ -28,7 +28,7 @@ import { Drain } from './health/health.controller.js';
 import { NestLogger } from './logger.js';
 import { isPolled, observeRequests } from './request-log.js';
 import { registerBodyParsers } from './request-bodies.js';
-import { methodsOf, recordRoutes } from './routes.js';
+import { recordRoutes } from './routes.js';
 import { ServerModule } from './server.module.js';
 import type { Config } from './settings/settings.js';
 import { traceRequests } from './tracing/request-spans.js';
@@ -53,13 +53,7 @@ export async function createHttpApplication(config: Config, logger: Logger): Pro
     abortOnError: false,
     logger: new NestLogger(logger),
   });
-  const tokens = isApi(config) ? app.get(TokenEvents) : null;
-  app.useGlobalFilters(
-    new ErrorFilter(
-      (path) => methodsOf(routes, path),
-      (request, error) => tokens?.refused(request, error),
-    ),
-  );
+  app.useGlobalFilters(new ErrorFilter(routes, isApi(config) ? app.get(TokenEvents) : null));
   registerBodyParsers(app, BODY_LIMIT_BYTES);
   answerExpectations(server.server);
   traceRequests(server, isPolled);
