@@ -1,25 +1,24 @@
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
-import { BlockList, isIPv6, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { sendOAuthError, sendProblem } from '../http/error-response.js';
+import { oauthBody, sendOAuthError, sendProblem } from '../http/error-response.js';
 import { countHeader, newRequestId, plainAddress, REQUEST_ID_HEADER, requestIdOf } from '../http/exchange.js';
 import { isAuthPath, NO_STORE, pathOf } from '../http/oauth-route.js';
 import { badRequest, Problem } from '../http/problem.js';
 import type { TrustedProxies } from '../options/option-kinds.js';
+import { blockList, familyOf } from '../values/urls/notify-url.js';
 import { logUnreadableRequest } from './request-log.js';
 import type { Config } from './settings/settings.js';
 
-const HEADERS_TOO_LARGE = { status: 431, description: 'the headers are larger than 16 KiB' };
-const TOO_SLOW = { status: 408, description: 'the request did not arrive in time' };
 /** With any port. */
 const LOOPBACK_HOST = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(:\d*)?$/i;
 
 const MALFORMED = { status: 400, description: 'this is not a valid HTTP/1.1 request' };
 
 const FAULTS: Record<string, typeof MALFORMED> = {
-  HPE_HEADER_OVERFLOW: HEADERS_TOO_LARGE,
-  ERR_HTTP_REQUEST_TIMEOUT: TOO_SLOW,
+  HPE_HEADER_OVERFLOW: { status: 431, description: 'the headers are larger than 16 KiB' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, description: 'the request did not arrive in time' },
 };
 
 /** Answers bytes that Node could not parse as a request. The route is unknown, so every client gets an OAuth error. */
@@ -35,8 +34,7 @@ const hasStartedResponse = (socket: Socket): boolean =>
   (socket as { _httpMessage?: { headersSent: boolean } | null })._httpMessage?.headersSent === true;
 
 function rawResponse(status: number, description: string): string {
-  const body = oauthBody(description);
-  const headers = { ...headersOf(body, logged(status, newRequestId())), Connection: 'close' };
+  const { headers, body } = lastResponse(status, description, newRequestId());
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n');
 }
@@ -44,31 +42,31 @@ function rawResponse(status: number, description: string): string {
 /** Refuses an Expect header other than 100-continue (RFC 9110 §10.1.1). */
 export function answerExpectations(server: Server): void {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    const body = oauthBody('this Expect header is not supported; use Expect: 100-continue');
-    response.writeHead(417, { ...headersOf(body, logged(417, requestIdOf(request))), Connection: 'close' }).end(body);
+    const description = 'this Expect header is not supported; use Expect: 100-continue';
+    const { headers, body } = lastResponse(417, description, requestIdOf(request));
+    response.writeHead(417, headers).end(body);
   });
 }
 
-const oauthBody = (description: string): string =>
-  JSON.stringify({ error: 'invalid_request', error_description: description });
-
-const headersOf = (body: string, requestId: string) => ({
-  ...NO_STORE,
-  [REQUEST_ID_HEADER]: requestId,
-  'Content-Type': 'application/json; charset=utf-8',
-  'Content-Length': body.length,
-});
-
-/** Logs a request that no Fastify hook sees, and returns its id. */
-function logged(status: number, requestId: string): string {
+/** Logs a request that no Fastify hook sees, and makes its response, after which the connection ends. */
+function lastResponse(status: number, description: string, requestId: string) {
   logUnreadableRequest(status, requestId);
-  return requestId;
+  const body = JSON.stringify(oauthBody('invalid_request', description));
+  const headers = {
+    ...NO_STORE,
+    [REQUEST_ID_HEADER]: requestId,
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': body.length,
+    Connection: 'close',
+  };
+  return { headers, body };
 }
 
 /** Answers a URL that the router cannot parse. */
 export function answerBadUrl(_: Error, request: FastifyRequest, reply: FastifyReply): void {
   const problem = badRequest('the URL is malformed or too long');
-  reply.header(REQUEST_ID_HEADER, logged(400, request.id));
+  logUnreadableRequest(400, request.id);
+  reply.header(REQUEST_ID_HEADER, request.id);
   if (isAuthPath(pathOf(request.raw.url ?? ''))) sendOAuthError(reply, 'invalid_request', problem);
   else sendProblem(reply, problem);
 }
@@ -155,22 +153,11 @@ export type Trust = (address: string, hop: number) => boolean;
 export function trustOf(proxies: TrustedProxies): Trust {
   if (proxies === null) return () => false;
   if ('hops' in proxies) return (_, hop) => hop < proxies.hops;
-  const trusted = blockListOf(proxies.addresses);
+  const trusted = blockList(proxies.addresses);
   return (address) => {
     const plain = plainAddress(address);
-    return plain !== null && trusted.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4');
+    return plain !== null && trusted.check(plain, familyOf(plain));
   };
-}
-
-function blockListOf(addresses: string[]): BlockList {
-  const list = new BlockList();
-  for (const text of addresses) {
-    const [address = '', bits] = text.split('/');
-    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
-    if (bits === undefined) list.addAddress(address, family);
-    else list.addSubnet(address, Number(bits), family);
-  }
-  return list;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
 import type { OAuthRequest } from '../auth/client-authentication/client-authentication.js';
+import type { TokenEvents } from '../auth/tokens/token.service.js';
 import {
   logServerError,
   oauthCodeOf,
@@ -15,17 +16,18 @@ import { wantsPage } from '../http/pages/page-route.js';
 import { sendErrorPage } from '../http/pages/page.js';
 import { notFound, Problem } from '../http/problem.js';
 import { unsupportedMediaType } from './request-bodies.js';
+import { methodsOf, type Route } from './routes.js';
 
 /** Answers the errors before and beside Usher's routes: unknown paths and methods, bodies that cannot be read. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   /**
-   * `allowedMethods` returns the methods of a path, because Fastify itself answers 404 instead of 405. `onRefused` is
-   * called for each OAuth request that is rejected with a 4xx.
+   * `routes` has the methods of each path, because Fastify itself answers 404 instead of 405. `tokens` is told of each OAuth
+   * request that is rejected with a 4xx.
    */
   constructor(
-    private readonly allowedMethods: (path: string) => string[],
-    private readonly onRefused: (request: OAuthRequest, error: string) => void,
+    private readonly routes: Route[],
+    private readonly tokens: TokenEvents | null,
   ) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
@@ -41,7 +43,7 @@ export class ErrorFilter implements ExceptionFilter {
 
   private respondOAuth(request: OAuthRequest, response: HttpResponse, error: unknown, problem: Problem): void {
     const code = oauthCodeOf(error, problem);
-    if (problem.getStatus() < 500 && oauthRoute(request)) this.onRefused(request, code);
+    if (problem.getStatus() < 500 && oauthRoute(request)) this.tokens?.refused(request, code);
     sendOAuthError(response, code, problem);
   }
 
@@ -52,7 +54,7 @@ export class ErrorFilter implements ExceptionFilter {
   }
 
   private unknownRoute(method: string, path: string): Problem {
-    const allowed = this.allowedMethods(path);
+    const allowed = methodsOf(this.routes, path);
     if (allowed.length === 0 || allowed.includes(method)) return notFound(unknownPath(path));
     const detail = `${method} is not allowed here; use ${allowed.join(' or ')}`;
     return new Problem(405, 'Method Not Allowed', detail).with({ Allow: allowed.join(', ') });

@@ -28,7 +28,7 @@ import { Drain } from './health/health.controller.js';
 import { NestLogger } from './logger.js';
 import { isPolled, observeRequests } from './request-log.js';
 import { registerBodyParsers } from './request-bodies.js';
-import { methodsOf, recordRoutes } from './routes.js';
+import { recordRoutes } from './routes.js';
 import { ServerModule } from './server.module.js';
 import type { Config } from './settings/settings.js';
 import { traceRequests } from './tracing/request-spans.js';
@@ -53,18 +53,12 @@ export async function createHttpApplication(config: Config, logger: Logger): Pro
     abortOnError: false,
     logger: new NestLogger(logger),
   });
-  const tokens = isApi(config) ? app.get(TokenEvents, { strict: false }) : null;
-  app.useGlobalFilters(
-    new ErrorFilter(
-      (path) => methodsOf(routes, path),
-      (request, error) => tokens?.refused(request, error),
-    ),
-  );
+  app.useGlobalFilters(new ErrorFilter(routes, isApi(config) ? app.get(TokenEvents) : null));
   registerBodyParsers(app, BODY_LIMIT_BYTES);
   answerExpectations(server.server);
   traceRequests(server, isPolled);
   warnOfIgnoredHeader(server, trusts);
-  observeRequests(server, app.get(MetricsRegistry, { strict: false }));
+  observeRequests(server, app.get(MetricsRegistry));
   addHooks(app, server, config);
   mountConsole(app, server);
   mountDashboard(app, server);
@@ -96,21 +90,26 @@ function createAdapter(trustProxy: Trust): FastifyAdapter {
 
 /** Adds the checks that run before the body is read: Host header, operator, client credentials, media type. */
 function addHooks(app: NestFastifyApplication, server: FastifyInstance, config: Config): void {
-  const authentication = isApi(config) ? app.get(ClientAuthentication, { strict: false }) : null;
-  const access = app.get(OperatorAccess, { strict: false });
-  const drain = app.get(Drain, { strict: false });
+  const authentication = isApi(config) ? app.get(ClientAuthentication) : null;
+  const access = app.get(OperatorAccess);
+  const drain = app.get(Drain);
   // Without this header Node would keep such a connection open for as long as the client likes.
   server.addHook('onSend', (_, reply, payload, done) => {
     if (drain.hasBegun) reply.header('connection', 'close');
     done(null, payload);
   });
+  const checkOperator = async (request: FastifyRequest, reply: FastifyReply): Promise<boolean> => {
+    checkHost(request, config);
+    return access.check(request, reply);
+  };
   // With a callback instead of a promise where nothing is waited for: this runs for every request.
   server.addHook('onRequest', (request, reply, done) => {
     if (isBelowOps(request)) {
-      void checked(request, reply, async () => {
-        checkHost(request, config);
-        return access.check(request, reply);
-      }).then((isAccepted) => isAccepted && done());
+      checkOperator(request, reply).then(
+        (isAccepted) => isAccepted && done(),
+        // Thrown, Bull Board's own error handler would turn it into a 500.
+        (error: unknown) => sendConsoleError(error, request, reply),
+      );
       return;
     }
     checkHost(request, config);
@@ -125,16 +124,6 @@ function addHooks(app: NestFastifyApplication, server: FastifyInstance, config: 
 /** The body of a connection that ended never ends, and nothing would finish or log the request. */
 const endedMeanwhile = ({ raw }: FastifyRequest): OAuthError | undefined =>
   raw.socket.destroyed ? new OAuthError('invalid_request', 'the connection ended before the body') : undefined;
-
-/** Whether the request may go on. Answers the error of a check, if there is one. Thrown, Bull Board's own error handler would turn it into a 500. */
-async function checked(request: FastifyRequest, reply: FastifyReply, check: () => Promise<boolean>): Promise<boolean> {
-  try {
-    return await check();
-  } catch (error) {
-    sendConsoleError(error, request, reply);
-    return false;
-  }
-}
 
 /** Matches the route that Fastify matched, however the path was written, and the path itself if no route matched. */
 function isBelowOps({ routeOptions, url }: FastifyRequest): boolean {

@@ -40,7 +40,7 @@ export function migrationStatus(config: Config): Promise<MigrationStatus> {
 
 /** The SQL of what {@link migrate} would do, statement by statement. It changes nothing. */
 export const migrationSql = (config: Config): Promise<string[]> =>
-  withDataSource(config, async (dataSource, embedded) => [
+  withDataSource(config, 'migration', [], async (dataSource, embedded) => [
     ...(await pendingSql(dataSource)),
     ...(await pendingQueueSql(config, embedded)),
   ]);

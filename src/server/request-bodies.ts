@@ -33,7 +33,7 @@ export function registerBodyParsers(app: NestFastifyApplication, bodyLimit: numb
     });
   app.useBodyParser('application/json', { bodyLimit }, (request: FastifyRequest, body: Buffer, done: Done) => {
     const fault = codingFault(request.headers);
-    if (fault !== null) throw new Problem(415, 'Unsupported Media Type', fault);
+    if (fault !== null) throw unsupported(fault);
     if (oauthRoute(request)) done(null, parseJsonParameters(body));
     else if (body.length === 0) done(null);
     else if (isUtf8(body)) parseOnce(request, body.toString(), done);
@@ -58,7 +58,9 @@ export const repeatedField = (name: string): Problem =>
 
 /** 415 for a content type that a JSON route does not take. */
 export const unsupportedMediaType = ({ 'content-type': given }: IncomingHttpHeaders): Problem =>
-  new Problem(415, 'Unsupported Media Type', mediaTypeFault(given, 'application/json'));
+  unsupported(mediaTypeFault(given, 'application/json'));
+
+const unsupported = (detail: string): Problem => new Problem(415, 'Unsupported Media Type', detail);
 
 const isFormRoute = ({ routeOptions }: FastifyRequest): boolean =>
   (routeOptions.config as Partial<typeof FORM_ROUTE>).form === true;

@@ -48,19 +48,16 @@ async function loadHttpServer() {
  * Creates a first client and a first member if an embedded sandbox has no client. `usher listen` is
  * its Notify URL and its redirect URI; it may use the authorization-code grant.
  */
-async function createFirst(
-  app: NestFastifyApplication,
-  config: Config,
-): Promise<Pick<Running, 'firstClient' | 'firstMember'>> {
+async function createFirst(app: NestFastifyApplication, config: Config) {
   const nothing = { firstClient: null, firstMember: null };
   if (config.database.kind !== 'embedded') return nothing;
-  const clients = app.get(ClientsService, { strict: false });
+  const clients = app.get(ClientsService);
   if ((await clients.list()).length > 0) return nothing;
   const { client, secret } = await clients.create('First client', config.allowPrivateHosts ? LISTEN_NOTIFY_URL : null);
-  const applications = app.get(ClientApplications, { strict: false });
+  const applications = app.get(ClientApplications);
   await applications.configure(client.id, { redirectUris: [LISTEN_CALLBACK] });
   const member = { name: 'member@cinema.example', password: randomAlphanumeric(PASSWORD_LENGTH) };
-  await app.get(MembersService, { strict: false }).create(member.name, member.password);
+  await app.get(MembersService).create(member.name, member.password);
   return { firstClient: { id: client.id, secret }, firstMember: member };
 }
 

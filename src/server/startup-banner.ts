@@ -13,6 +13,15 @@ export interface Started {
   firstMember: { name: string; password: string } | null;
 }
 
+/** Where the servers are and how they are reached, without passwords. */
+export const locationsOf = (config: Config) => ({
+  database: shownLocation(config.database),
+  queue: shownLocation(config.queue.kind === 'database' && 'url' in config.database ? config.database : config.queue),
+  // The credentials for the proxy are left out.
+  webhookProxy: config.proxy && `${config.proxy.protocol}//${config.proxy.host}`,
+  unencrypted: unencrypted(config),
+});
+
 /** The startup banner as JSON, for programs. */
 export function bannerFields(config: Config, { url, firstClient, firstMember }: Started) {
   const { environment, role, unsafeDefaults } = config;
@@ -21,11 +30,7 @@ export function bannerFields(config: Config, { url, firstClient, firstMember }: 
     role,
     url,
     dashboard: `${url}/ops/queues`,
-    database: shownLocation(config.database),
-    queue: shownLocation(config.queue.kind === 'database' && 'url' in config.database ? config.database : config.queue),
-    // The credentials for the proxy are left out.
-    webhookProxy: config.proxy && `${config.proxy.protocol}//${config.proxy.host}`,
-    unencrypted: unencrypted(config),
+    ...locationsOf(config),
     unsafeDefaults,
     firstClient: firstClient && { client_id: firstClient.id, client_secret: firstClient.secret },
     firstMember,
@@ -39,19 +44,15 @@ export function bannerText(config: Config, started: Started): string {
   const lines = [
     `Usher ${environment} (${role}) at ${url}, dashboard at ${dashboard}`,
     `Database ${database}, queue ${queue === 'embedded' || queue === database ? 'in the same database' : queue}.`,
+    webhookProxy !== null && `Deliveries go through the proxy ${webhookProxy}.`,
+    unencrypted.length > 0 && `Not encrypted: the connection to the ${unencrypted.join(' and the ')}.`,
+    unsafeDefaults.length > 0 && `Defaults for local use only: ${unsafeDefaults.join(', ')}.`,
+    firstClient && 'A first client was created, with "usher listen" as its receiver. Its secret is shown only once:',
+    firstClient && `  client_id      ${firstClient.client_id}\n  client_secret  ${firstClient.client_secret}`,
+    firstMember && 'A first member was created, who can let a client act for them (docs/authorisation-code.md):',
+    firstMember && `  name           ${firstMember.name}\n  password       ${firstMember.password}`,
   ];
-  if (webhookProxy !== null) lines.push(`Deliveries go through the proxy ${webhookProxy}.`);
-  if (unencrypted.length > 0) lines.push(`Not encrypted: the connection to the ${unencrypted.join(' and the ')}.`);
-  if (unsafeDefaults.length > 0) lines.push(`Defaults for local use only: ${unsafeDefaults.join(', ')}.`);
-  if (firstClient) {
-    lines.push('A first client was created, with "usher listen" as its receiver. Its secret is shown only once:');
-    lines.push(`  client_id      ${firstClient.client_id}`, `  client_secret  ${firstClient.client_secret}`);
-  }
-  if (firstMember) {
-    lines.push('A first member was created, who can let a client act for them (docs/authorisation-code.md):');
-    lines.push(`  name           ${firstMember.name}`, `  password       ${firstMember.password}`);
-  }
-  return `${lines.join('\n')}\n`;
+  return `${lines.filter(Boolean).join('\n')}\n`;
 }
 
 /** The servers whose connection goes over the network without encryption. */

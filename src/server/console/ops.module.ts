@@ -3,7 +3,6 @@ import type { FastifyInstance } from 'fastify';
 import { AccountModule } from '../../account/account.module.js';
 import { PurgeModule } from '../../retention/purge.module.js';
 import { WebhookModule } from '../../webhooks/webhook.module.js';
-import { BacklogGauges } from '../health/backlog-gauges.js';
 import { Backlog } from '../health/backlog.js';
 import { Drain, HealthController } from '../health/health.controller.js';
 import { MetricsController } from '../health/metrics.controller.js';
@@ -22,7 +21,6 @@ import { mountPages, type Page } from './frame/pages.js';
 import { HealthData } from './health/health-data.js';
 import { HealthPages } from './health/health-pages.js';
 import { MembersPages } from './members/members-pages.js';
-import { NotificationFilters } from './notifications/notification-filter.js';
 import { NotificationsPages } from './notifications/notifications-pages.js';
 import { ResendPages } from './notifications/resend-pages.js';
 import { WebhookPages } from './notifications/webhook-pages.js';
@@ -50,7 +48,7 @@ const PAGES: (new (...services: never[]) => { pages: Page[] })[] = [
 
 /** Adds the operator's pages to the server. */
 export function mountConsole(app: INestApplicationContext, server: FastifyInstance): void {
-  const pages = PAGES.flatMap((source) => app.get(source, { strict: false }).pages);
+  const pages = PAGES.flatMap((source) => app.get(source).pages);
   server.register((scope, _, done) => {
     mountPages(scope, pages);
     done();
@@ -69,12 +67,10 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
     ReceiversData,
     ClientDirectory,
     ClientDetailsReader,
-    NotificationFilters,
     AuditSearch,
     HealthData,
     ProcessList,
     Backlog,
-    BacklogGauges,
     Drain,
   ],
 })

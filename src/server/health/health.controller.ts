@@ -65,9 +65,8 @@ export class HealthController {
       database: this.database(),
       ...(this.config.role === 'worker' && { queue: this.connections.probe() }),
     };
-    const failing = await Promise.all(Object.entries(checks).map(([name, check]) => this.isFailing(name, check)));
-    const names = Object.keys(checks).filter((_, index) => failing[index]);
-    if (names.length > 0) throw notReady(names);
+    const names = await Promise.all(Object.entries(checks).map(([name, check]) => this.failing(name, check)));
+    if (names.flat().length > 0) throw notReady(names.flat());
     return { status: 'ok' };
   }
 
@@ -77,13 +76,14 @@ export class HealthController {
     await checkWritable(this.dataSource, Client);
   }
 
-  private async isFailing(name: string, check: Promise<unknown>): Promise<boolean> {
+  /** The name if the check fails, otherwise nothing. */
+  private async failing(name: string, check: Promise<unknown>): Promise<string[]> {
     try {
       await withTimeout(check, CHECK_TIMEOUT_MS);
-      return false;
+      return [];
     } catch (error) {
       this.logger.warn(`${name}: ${(error as Error).message}`);
-      return true;
+      return [name];
     }
   }
 }

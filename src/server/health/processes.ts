@@ -69,22 +69,18 @@ export class ProcessList implements OnApplicationBootstrap, BeforeApplicationShu
   /** Nothing depends on it, so it is tried again only at the next beat. */
   private async beat(): Promise<void> {
     try {
-      await this.write();
+      const { manager } = this.dataSource;
+      const { now, clockAheadMs } = await clockOf(this.dataSource);
+      if (this.startedAt === null) await manager.delete(ServiceProcess, { seenAt: LessThan(now - FORGOTTEN_MS) });
+      this.startedAt ??= now;
+      const name = `${hostname()}:${process.pid}`.slice(-NAME_LENGTH);
+      const times = { startedAt: this.startedAt, seenAt: now, clockAheadMs };
+      const onConflict = dialectOf(this.dataSource).upsert(['id'], ['seen_at', 'clock_ahead']);
+      const row = { id: this.id, name, role: this.config.role, version: VERSION, ...times };
+      await insertRows(this.dataSource, ServiceProcess, [row], onConflict);
     } catch (error) {
       this.logger.debug(`the row of this process was not written: ${(error as Error).message}`);
     }
-  }
-
-  private async write(): Promise<void> {
-    const { manager } = this.dataSource;
-    const { now, clockAheadMs } = await clockOf(this.dataSource);
-    if (this.startedAt === null) await manager.delete(ServiceProcess, { seenAt: LessThan(now - FORGOTTEN_MS) });
-    this.startedAt ??= now;
-    const name = `${hostname()}:${process.pid}`.slice(-NAME_LENGTH);
-    const times = { startedAt: this.startedAt, seenAt: now, clockAheadMs };
-    const onConflict = dialectOf(this.dataSource).upsert(['id'], ['seen_at', 'clock_ahead']);
-    const row = { id: this.id, name, role: this.config.role, version: VERSION, ...times };
-    await insertRows(this.dataSource, ServiceProcess, [row], onConflict);
   }
 
   private async read(): Promise<Processes> {

@@ -1,11 +1,12 @@
+import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
-import { gunzip } from 'node:zlib';
+import { gunzip, gzip } from 'node:zlib';
 import { Controller, Get, Header, Headers, Inject, Redirect, Res } from '@nestjs/common';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyReply } from 'fastify';
 import { notFound } from '../../http/problem.js';
-import { StartUpError } from '../../values/start-up-error.js';
+import { loadPackage, StartUpError } from '../../values/start-up-error.js';
 import { PAGE_POLICY, pageWithoutViewer, START_SCRIPT, viewerPage } from './page.js';
-import { loadViewerScript, type ViewerScript } from './viewer.js';
 
 const JAVASCRIPT = 'text/javascript; charset=utf-8';
 
@@ -75,5 +76,34 @@ export class DocsController {
       if (error instanceof StartUpError) return error;
       throw error;
     }));
+  }
+}
+
+/** The viewer's script. It is large, so it is kept compressed. */
+interface ViewerScript {
+  gzipped: Buffer;
+  /** A weak entity tag: the same for every content encoding (RFC 9110 section 8.8.3). */
+  etag: string;
+}
+
+const PACKAGE = '@scalar/fastify-api-reference';
+const SCRIPT_PATH = '/js/scalar.js';
+
+/**
+ * Reads the script of the viewer out of its package, which has it only within a Fastify plugin. The package's own page is
+ * not used: its script within the page would need a weaker policy.
+ * @throws StartUpError if the package is not installed
+ */
+async function loadViewerScript(): Promise<ViewerScript> {
+  const { default: plugin } = await loadPackage(PACKAGE, () => import('@scalar/fastify-api-reference'));
+  const instance = new FastifyAdapter().getInstance();
+  try {
+    await instance.register(plugin, { routePrefix: '/', configuration: { url: '/' } });
+    const { statusCode, rawPayload } = await instance.inject(SCRIPT_PATH);
+    if (statusCode !== 200) throw new Error(`${PACKAGE} has no ${SCRIPT_PATH}: it answers ${statusCode}`);
+    const digest = createHash('sha256').update(rawPayload).digest('base64url');
+    return { gzipped: await promisify(gzip)(rawPayload), etag: `W/"${digest}"` };
+  } finally {
+    await instance.close();
   }
 }

@@ -7,15 +7,14 @@ import { orderOperations } from '../../orders/movie-order.openapi.js';
 import { type EventType, NOTIFY_ORDER_COMPLETION } from '../../values/notification.js';
 import type { Environment } from '../../values/identifier.js';
 import { VERSION } from '../../values/version.js';
-import { Notification } from '../../webhooks/api/notification.schema.js';
 import { WEBHOOK_OPERATIONS } from '../../webhooks/api/webhook.openapi.js';
 import { CERTIFICATION_OPERATIONS } from '../../webhooks/certification/certification.openapi.js';
 import { UNDELIVERED_OPERATIONS } from '../../webhooks/undelivered/undelivered.openapi.js';
 import { HEALTH_OPERATIONS } from '../health/health.openapi.js';
 import { DOCS_OPERATIONS } from './docs.openapi.js';
 import { NOTIFICATION, NOTIFICATION_GUIDE } from './notification-guide.js';
-import { type OperationObject, operationObject, parametersOf } from './operation-object.js';
-import { type JsonSchema, schemaRef, schemasOf } from './schemas.js';
+import { type OperationObject, operationObject, requestObject } from './operation-object.js';
+import { type JsonSchema, schemasOf } from './schemas.js';
 
 const INTRODUCTION = `OAuth tokens and signed webhooks for a cinema booking API.
 
@@ -57,15 +56,8 @@ const SECURITY_SCHEMES = {
   internal: { type: 'http', scheme: 'basic', description: 'INTERNAL_USER and INTERNAL_PASSWORD of the deployment.' },
 };
 
-export interface OpenApiDocument {
-  openapi: string;
-  info: { title: string; version: string; description: string };
-  servers: { url: string; description: string }[];
-  tags: typeof TAGS;
-  paths: Record<string, Record<string, OperationObject>>;
-  webhooks: Record<string, Record<string, OperationObject>>;
-  components: { schemas: Record<string, JsonSchema>; securitySchemes: Partial<typeof SECURITY_SCHEMES> };
-}
+export type OpenApiDocument = ReturnType<typeof documentOf>;
+type Paths = Record<string, Record<string, OperationObject>>;
 
 /** The operations of a deployment in this environment. */
 export const operationsOf = (environment: Environment, publicUrl: string | null = null): Operation[] => [
@@ -86,32 +78,24 @@ export const operationsOf = (environment: Environment, publicUrl: string | null 
  * The OpenAPI 3.1 document of integrators. `publicUrl` is the public base URL; null means the one the document was fetched
  * from.
  */
-export function openApiDocument(environment: Environment, publicUrl: string | null): OpenApiDocument {
-  const operations = operationsOf(environment, publicUrl).filter(isForIntegrators);
-  return documentOf(
-    operations.map((operation) => without(['internal'], operation)),
-    {
-      title: 'Usher',
-      description: INTRODUCTION,
-      servers: serversOf(environment, publicUrl),
-      webhooks: { [NOTIFY_ORDER_COMPLETION]: { post: notificationObject() } } satisfies Record<EventType, object>,
-    },
-  );
-}
+export const openApiDocument = (environment: Environment, publicUrl: string | null): OpenApiDocument =>
+  documentOf(environment, publicUrl, {
+    title: 'Usher',
+    description: INTRODUCTION,
+    includes: isForIntegrators,
+    hidden: ['internal'],
+    webhooks: { [NOTIFY_ORDER_COMPLETION]: { post: notificationObject() } } satisfies Record<EventType, object>,
+  });
 
 /** The OpenAPI 3.1 document of the operator's own services, on the same server. */
-export function internalDocument(environment: Environment, publicUrl: string | null): OpenApiDocument {
-  const operations = operationsOf(environment, publicUrl).filter(isInternal);
-  return documentOf(
-    operations.map((operation) => without(['basic', 'bearer'], operation)),
-    {
-      title: 'Usher: internal operations',
-      description: INTERNAL_INTRODUCTION,
-      servers: serversOf(environment, publicUrl),
-      webhooks: {},
-    },
-  );
-}
+export const internalDocument = (environment: Environment, publicUrl: string | null): OpenApiDocument =>
+  documentOf(environment, publicUrl, {
+    title: 'Usher: internal operations',
+    description: INTERNAL_INTRODUCTION,
+    includes: isInternal,
+    hidden: ['basic', 'bearer'],
+    webhooks: {},
+  });
 
 /** Whether an operation belongs to the operator's own services. One that also takes client credentials is in both documents. */
 const isInternal = ({ tag, security }: Operation): boolean => tag === 'Service' || security.includes('internal');
@@ -119,43 +103,46 @@ const isInternal = ({ tag, security }: Operation): boolean => tag === 'Service' 
 const isForIntegrators = ({ tag, security }: Operation): boolean =>
   tag !== 'Service' && !(security.length === 1 && security[0] === 'internal');
 
-const without = (schemes: Security[], operation: Operation): Operation => ({
-  ...operation,
-  security: operation.security.filter((scheme) => !schemes.includes(scheme)),
-});
-
-const serversOf = (environment: Environment, publicUrl: string | null): OpenApiDocument['servers'] => [
-  { url: publicUrl ?? '/', description: `The ${environment} environment.` },
-];
-
-type Parts = Pick<OpenApiDocument, 'servers' | 'webhooks'> & Omit<OpenApiDocument['info'], 'version'>;
+/** What distinguishes the two documents. */
+interface Contents {
+  title: string;
+  description: string;
+  includes(operation: Operation): boolean;
+  /** The security schemes that are left out. */
+  hidden: Security[];
+  webhooks: Paths;
+}
 
 /** A document with only the tags, schemas and security schemes that its operations use. */
-function documentOf(operations: Operation[], { title, description, servers, webhooks }: Parts): OpenApiDocument {
+function documentOf(
+  environment: Environment,
+  publicUrl: string | null,
+  { title, description, includes, hidden, webhooks }: Contents,
+) {
+  const operations = operationsOf(environment, publicUrl)
+    .filter(includes)
+    .map((one) => ({ ...one, security: one.security.filter((scheme) => !hidden.includes(scheme)) }));
   const paths = pathsOf(operations);
-  const objects = [paths, webhooks]
-    .flatMap(Object.values)
-    .flatMap((methods) => Object.values<OperationObject>(methods));
-  const isUsed = (tag: { name: string }): boolean => objects.some(({ tags }) => tags.includes(tag.name));
-  const schemes = new Set(operations.flatMap(({ security }) => security));
+  const objects = [paths, webhooks].flatMap(Object.values<Paths[string]>).flatMap(Object.values<OperationObject>);
+  const tags = new Set<string>(objects.flatMap(({ tags }) => tags));
+  const schemes = new Set<string>(operations.flatMap(({ security }) => security));
   return {
     openapi: '3.1.1',
     info: { title, version: VERSION, description },
-    servers,
-    tags: TAGS.filter(isUsed),
+    servers: [{ url: publicUrl ?? '/', description: `The ${environment} environment.` }],
+    tags: TAGS.filter(({ name }) => tags.has(name)),
     paths,
     webhooks,
     components: {
-      schemas: schemasOf(objects),
-      securitySchemes: Object.fromEntries(
-        Object.entries(SECURITY_SCHEMES).filter(([name]) => schemes.has(name as Security)),
-      ),
+      // Names the type for the declaration file, which could not name zod's.
+      schemas: schemasOf(objects) as Record<string, JsonSchema>,
+      securitySchemes: Object.fromEntries(Object.entries(SECURITY_SCHEMES).filter(([name]) => schemes.has(name))),
     },
   };
 }
 
-function pathsOf(operations: Operation[]): OpenApiDocument['paths'] {
-  const paths: OpenApiDocument['paths'] = {};
+function pathsOf(operations: Operation[]): Paths {
+  const paths: Paths = {};
   for (const operation of operations) {
     paths[operation.path] = { ...paths[operation.path], [operation.method]: operationObject(operation) };
   }
@@ -163,22 +150,10 @@ function pathsOf(operations: Operation[]): OpenApiDocument['paths'] {
 }
 
 /** The receiver answers this operation, so it lists none of Usher's own errors. */
-function notificationObject(): OperationObject {
-  const { id, tag, summary, description, body } = NOTIFICATION;
-  return {
-    operationId: id,
-    tags: [tag],
-    summary,
-    description,
-    security: [],
-    parameters: parametersOf(NOTIFICATION),
-    requestBody: {
-      required: true,
-      content: { 'application/json': { schema: schemaRef(Notification), example: body.example } },
-    },
-    responses: {
-      '2XX': { description: 'Received; it is not sent again.' },
-      '4XX': { description: 'Like every status other than 2xx: it is retried.' },
-    },
-  };
-}
+const notificationObject = (): OperationObject => ({
+  ...requestObject(NOTIFICATION),
+  responses: {
+    '2XX': { description: 'Received; it is not sent again.' },
+    '4XX': { description: 'Like every status other than 2xx: it is retried.' },
+  },
+});

@@ -10,6 +10,9 @@ export const NOTIFICATION = {
   description:
     'Sent to the order’s Notify URL (specification 4.3). Verify X-Signature over the raw body, answer 2xx at once and ' +
     'process it afterwards. Any other response, or none within 30 seconds, is retried, up to five attempts in all.',
+  security: [],
+  oauth: false,
+  page: false,
   parameters: { header: NotificationHeaders },
   body: { schema: Notification, example: NOTIFICATION_EXAMPLE },
 } satisfies Partial<Operation>;

@@ -48,12 +48,15 @@ export function schemaRef(schema: z.ZodType): JsonSchema {
   return { $ref: uri(id) };
 }
 
-/** The properties of an unnamed object schema, such as query parameters. */
-export function propertiesOf(schema: z.ZodObject): { name: string; required: boolean; schema: JsonSchema }[] {
+/** The properties of an unnamed object schema as the parameters of an operation. */
+export function parametersIn(place: 'path' | 'query' | 'header', schema: z.ZodObject = z.object({})) {
   const { properties = {}, required = [] } = z.toJSONSchema(schema, OPTIONS) as JsonSchema;
-  return Object.entries(properties).map(([name, property]) => ({
+  return Object.entries(properties as Record<string, JsonSchema>).map(([name, { description, example, ...rest }]) => ({
+    in: place,
     name,
     required: required.includes(name),
-    schema: property as JsonSchema,
+    description,
+    example,
+    schema: rest as JsonSchema,
   }));
 }

@@ -116,7 +116,7 @@ function faultOf(url: URL, { allowPrivateHosts, httpsOnly }: NotifyUrlPolicy): s
     : null;
 }
 
-function familyOf(address: string) {
+export function familyOf(address: string) {
   return isIPv4(address) ? 'ipv4' : 'ipv6';
 }
 
@@ -130,11 +130,13 @@ function lastIPv4(address: string): string {
   return bytes.join('.');
 }
 
-function blockList(subnets: readonly string[]): BlockList {
+/** A list of addresses and of subnets like `10.0.0.0/8`. */
+export function blockList(subnets: readonly string[]): BlockList {
   const list = new BlockList();
   for (const subnet of subnets) {
     const [network = '', prefix] = subnet.split('/');
-    list.addSubnet(network, Number(prefix), familyOf(network));
+    if (prefix === undefined) list.addAddress(network, familyOf(network));
+    else list.addSubnet(network, Number(prefix), familyOf(network));
   }
   return list;
 }

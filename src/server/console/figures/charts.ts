@@ -1,6 +1,6 @@
 import { type Html, html } from '../../../http/html.js';
 import type { Figures } from '../../../webhooks/figures/delivery-figures.js';
-import { figuresOfPoints, HOUR_MS, type Point, ratio, shownMs, shownTime } from './figures.js';
+import { figuresOfPoints, HOUR_MS, type Point, ratio, shownMs } from './figures.js';
 
 const WIDTH = 360;
 const HEIGHT = 150;
@@ -11,42 +11,35 @@ const INNER_WIDTH = WIDTH - LEFT - 6;
 const INNER_HEIGHT = HEIGHT - TOP - BOTTOM;
 
 /** Attempts of each period as bars: those that succeeded below, those that failed above. */
-export function attemptsChart(points: Point[], periodMs: number): Html {
+export function attemptsChart(points: Point[]): Html {
   const largest = Math.max(0, ...points.map(({ figures }) => figures.attempts));
   const most = niceMaximum(largest);
   const width = INNER_WIDTH / points.length;
-  const bars = points.map(({ startsAt, figures: { attempts, failures } }, index) => {
-    const good = heightOf(attempts - failures, most);
-    const bad = heightOf(failures, most);
-    const rect = (kind: string, y: number, height: number): Html =>
+  const bars = points.map(({ begin, figures: { attempts, failures } }, index) => {
+    const bar = (kind: string, from: number, to: number): Html =>
       html`<rect
         class="${kind}"
         x="${rounded(LEFT + index * width + 0.5)}"
-        y="${rounded(y)}"
+        y="${yOf(to, most)}"
         width="${rounded(Math.max(1, width - 1))}"
-        height="${rounded(height)}"
+        height="${rounded(heightOf(to - from, most))}"
       ></rect>`;
     return html`<g>
-      <title>${shownTime(startsAt, periodMs)}: ${attempts - failures} succeeded, ${failures} failed</title>
-      ${rect('good', baseline - good, good)} ${rect('bad', baseline - good - bad, bad)}
+      <title>${begin}: ${attempts - failures} succeeded, ${failures} failed</title>
+      ${bar('good', 0, attempts - failures)} ${bar('bad', attempts - failures, attempts)}
     </g>`;
   });
   const { attempts, failures } = figuresOfPoints(points);
   const failed = ratio(attempts === 0 ? null : failures / attempts);
   const summary = `${attempts} attempts, ${failures} failed (${failed}); at most ${largest} in a period.`;
-  return figure('Attempts', summary, html`${axes(points, periodMs, most, String)} ${bars}`, [
+  return figure('Attempts', summary, html`${axes(points, most, String)} ${bars}`, [
     ['good', 'succeeded'],
     ['bad', 'failed'],
   ]);
 }
 
 /** Two times of each period as lines: half of all values are below the first one, 95 % below the second. */
-export function timesChart(
-  name: string,
-  points: Point[],
-  periodMs: number,
-  of: (figures: Figures) => Figures['receipt'],
-): Html {
+export function timesChart(name: string, points: Point[], of: (figures: Figures) => Figures['receipt']): Html {
   const valuesOf = (part: 'p50' | 'p95') => points.map(({ figures }) => of(figures)[part]?.ms ?? null);
   const known = valuesOf('p95').filter((value) => value !== null);
   const most = niceTime(Math.max(0, ...known));
@@ -63,13 +56,13 @@ export function timesChart(
         (value, index) =>
           value !== null &&
           html`<circle class="neutral" cx="${xOf(index, series.length)}" cy="${yOf(value, most)}" r="2">
-            <title>${shownTime(points[index]?.startsAt ?? 0, periodMs)}: ${part} ${shownMs(value)}</title>
+            <title>${points[index]?.begin}: ${part} ${shownMs(value)}</title>
           </circle>`,
       )}
     </g>`;
   };
   const lines = html`${line('p50', 'line')} ${line('p95', 'line second')}`;
-  return figure(name, summary, html`${axes(points, periodMs, most, shownMs)} ${lines}`, [
+  return figure(name, summary, html`${axes(points, most, shownMs)} ${lines}`, [
     ['', 'p50 (solid)'],
     ['', 'p95 (dashed)'],
   ]);
@@ -106,13 +99,11 @@ const NICE_TIMES = [
 const niceTime = (value: number): number =>
   NICE_TIMES.find((nice) => nice >= value) ?? Math.ceil(value / HOUR_MS) * HOUR_MS;
 
-function axes(points: Point[], periodMs: number, most: number, shown: (value: number) => string): Html {
+function axes(points: Point[], most: number, shown: (value: number) => string): Html {
   const levels = most === 1 ? [0, 1] : [0, most / 2, most];
   const middle = Math.floor(points.length / 2);
   const label = (index: number, x: number, anchor: string): Html =>
-    html`<text x="${x}" y="${HEIGHT - 5}" text-anchor="${anchor}">
-      ${shownTime(points[index]?.startsAt ?? 0, periodMs)}
-    </text>`;
+    html`<text x="${x}" y="${HEIGHT - 5}" text-anchor="${anchor}"> ${points[index]?.begin} </text>`;
   return html`${levels.map(
     (level) =>
       html`<line

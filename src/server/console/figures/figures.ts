@@ -4,7 +4,6 @@ import { type Figures, figuresOf, type Sums } from '../../../webhooks/figures/de
 import { type Columns, table } from '../frame/parts.js';
 
 const MINUTE_MS = 60_000;
-export const FIVE_MINUTES_MS = 5 * MINUTE_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
@@ -27,7 +26,7 @@ export function ratio(part: number | null): string {
 }
 
 /** When a period began, in UTC: the time of day, or the date where periods are longer than an hour. */
-export function shownTime(startsAt: number, periodMs: number): string {
+function shownTime(startsAt: number, periodMs: number): string {
   const text = new Date(startsAt).toISOString();
   if (periodMs >= DAY_MS) return text.slice(5, 10);
   return periodMs > HOUR_MS ? `${text.slice(5, 10)} ${text.slice(11, 13)}h` : text.slice(11, 16);
@@ -42,13 +41,14 @@ export interface Range {
   periods: number;
 }
 
-export const LAST_HOUR: Range = { name: 'Last hour', periodMs: FIVE_MINUTES_MS, periods: 12 };
+export const LAST_HOUR: Range = { name: 'Last hour', periodMs: 5 * MINUTE_MS, periods: 12 };
 export const LAST_DAY: Range = { name: 'Last 24 hours', periodMs: HOUR_MS, periods: 24 };
 export const LAST_WEEK: Range = { name: 'Last 7 days', periodMs: 6 * HOUR_MS, periods: 28 };
 
 /** The figures of one period. */
 export interface Point {
-  startsAt: number;
+  /** When it began, in UTC. */
+  begin: string;
   /** What the figures are made of. */
   sums: Sums[];
   figures: Figures;
@@ -59,14 +59,14 @@ export const beginOf = ({ periodMs, periods }: Range, now: number): number =>
   now - (now % periodMs) - (periods - 1) * periodMs;
 
 /** The points of a range, made of sums over `stepMs`. */
-export function pointsOf(range: Range, now: number, sums: Map<number, Sums>, stepMs: number): Point[] {
+export function pointsOf(range: Range, now: number, sums: Map<number, Sums>, stepMs = range.periodMs): Point[] {
   const { periodMs, periods } = range;
   const begin = beginOf(range, now);
   return Array.from({ length: periods }, (_, index) => {
     const startsAt = begin + index * periodMs;
     const steps = Array.from({ length: periodMs / stepMs }, (_, step) => sums.get(startsAt + step * stepMs));
     const found = steps.filter((step) => step !== undefined);
-    return { startsAt, sums: found, figures: figuresOf(found) };
+    return { begin: shownTime(startsAt, periodMs), sums: found, figures: figuresOf(found) };
   });
 }
 
@@ -79,18 +79,25 @@ export const ATTEMPTS: Columns<{ figures: Pick<Figures, 'attempts' | 'failures' 
   Succeeded: { number: ({ figures }) => ratio(figures.successRate) },
 };
 
+/** What half and 95 % of some times are below. */
+export const quantileColumns = <Row>(
+  prefix: string,
+  of: (figures: Row) => Figures['duration'],
+): Columns<{ figures: Row }> => ({
+  [`${prefix}p50`]: { number: ({ figures }) => shownQuantile(of(figures).p50) },
+  [`${prefix}p95`]: { number: ({ figures }) => shownQuantile(of(figures).p95) },
+});
+
 /** The numbers of a chart, for those who cannot see it and for those who need them. Periods without attempts are left out. */
-export function figuresTable(points: Point[], periodMs: number): Html {
+export function figuresTable(points: Point[]): Html {
   const shown = points.filter(({ figures }) => figures.attempts > 0 || figures.endedFailed > 0);
   const columns: Columns<Point> = {
-    'Begin (UTC)': ({ startsAt }) => shownTime(startsAt, periodMs),
+    'Begin (UTC)': ({ begin }) => begin,
     ...ATTEMPTS,
-    'Attempt p50': { number: ({ figures }) => shownQuantile(figures.duration.p50) },
-    'Attempt p95': { number: ({ figures }) => shownQuantile(figures.duration.p95) },
+    ...quantileColumns('Attempt ', ({ duration }) => duration),
     Delivered: { number: ({ figures }) => figures.delivered },
     'Ended FAILED': { number: ({ figures }) => figures.endedFailed },
-    'Receipt p50': { number: ({ figures }) => shownQuantile(figures.receipt.p50) },
-    'Receipt p95': { number: ({ figures }) => shownQuantile(figures.receipt.p95) },
+    ...quantileColumns('Receipt ', ({ receipt }) => receipt),
   };
   return html`<details>
     <summary>Numbers</summary>

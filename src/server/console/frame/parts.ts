@@ -19,9 +19,12 @@ export function duration(ms: number): string {
 
 const DASH = html`<span class="dim">–</span>`;
 
-/** A time relative to now; the exact one in UTC is its title. `at`: milliseconds since 1970, or a time in ISO 8601. */
-export function time(at: number | string | null): Html {
-  if (at === null) return DASH;
+/**
+ * A time relative to now; the exact one in UTC is its title. `at`: milliseconds since 1970, or a time in ISO 8601. Null of
+ * null.
+ */
+export function time(at: number | string | null): Html | null {
+  if (at === null) return null;
   const date = new Date(at);
   const exact = date.toISOString();
   const distance = Date.now() - date.getTime();

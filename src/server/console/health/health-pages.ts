@@ -4,16 +4,18 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type Html, html } from '../../../http/html.js';
 import { VERSION } from '../../../values/version.js';
 import { Backlog } from '../../health/backlog.js';
-import { answersOf } from '../../health/cached-query.js';
+import { type Answers, answersOf } from '../../health/cached-query.js';
 import { type ListedProcess, ProcessList } from '../../health/processes.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
-import { bannerFields } from '../../startup-banner.js';
+import { locationsOf } from '../../startup-banner.js';
 import { shownMs } from '../figures/figures.js';
 import type { Page, View } from '../frame/pages.js';
 import { type Columns, duration, emptyState, facts, notice, statusBadge, table, time } from '../frame/parts.js';
-import { problemNotice, queueTable } from '../overview/problems.js';
+import { type Problem, problemNotice, problemsOf, queueTable, type State } from '../overview/problems.js';
 import { type Checked, HealthData } from './health-data.js';
-import { faultsOf, type HealthState, shownClock, shownSize } from './health-faults.js';
+
+/** What the page on health knows. Null: no answer in time. */
+type HealthState = State & Answers<HealthData['queries']> & { ownId: string };
 
 /** Versions, servers, processes and settings. It works while the database or the queue is down. */
 @Injectable()
@@ -37,7 +39,7 @@ export class HealthPages {
 function healthPage(state: HealthState, config: Config): Html {
   const { database, queue, processes } = state;
   const faults = faultsOf(state);
-  const locations = bannerFields(config, { url: '', firstClient: null, firstMember: null });
+  const locations = locationsOf(config);
   const atDatabase = locations.queue === 'embedded' || locations.queue === locations.database;
   return html`${faults.length > 0 ? faults.map(problemNotice) : notice('good', 'No fault is known.')}
     <div class="columns">
@@ -123,7 +125,7 @@ function processTable({ processes, ownId }: HealthState): Html {
 }
 
 /** The settings of this process, except its secrets. */
-function settingsTable(config: Config, { unencrypted, webhookProxy }: ReturnType<typeof bannerFields>): Html {
+function settingsTable(config: Config, { unencrypted, webhookProxy }: ReturnType<typeof locationsOf>): Html {
   const { texts, queuePrefix, contactMessages, unsafeDefaults } = config;
   return facts({
     ...texts,
@@ -135,3 +137,79 @@ function settingsTable(config: Config, { unencrypted, webhookProxy }: ReturnType
     'For local use only': unsafeDefaults.length === 0 ? null : unsafeDefaults.join(', '),
   });
 }
+
+/** The signature's time is this process's. Receivers accept minutes, but a clock that drifts does not stop there. */
+const MAX_CLOCK_MS = 5_000;
+const MIN_FREE_DISK = 1_000_000_000;
+
+/** What is wrong, the worst first, and what to do about it. */
+function faultsOf(state: HealthState): Problem[] {
+  const processes = state.processes?.processes ?? [];
+  const alive = processes.filter(({ isAlive }) => isAlive);
+  const silent = processes.filter(({ isAlive }) => !isAlive);
+  return [
+    ...problemsOf(state),
+    missingMigrations(state),
+    diskFull(state),
+    ...wrongClocks(state, alive),
+    severalVersions(alive),
+    silent.length > 0 && silentProcesses(silent),
+  ].filter((fault) => !!fault);
+}
+
+function missingMigrations({ database }: HealthState): Problem | null {
+  const { missing = [] } = database?.answer?.migrations ?? {};
+  if (missing.length === 0) return null;
+  return {
+    kind: 'bad',
+    what: html`Migrations are missing: ${missing.join(', ')}.`,
+    remedy: html`Run <code>usher migrate</code>.`,
+  };
+}
+
+function diskFull({ freeDisk }: HealthState): Problem | null {
+  if (freeDisk === null || freeDisk >= MIN_FREE_DISK) return null;
+  return {
+    kind: 'warning',
+    what: html`Only ${shownSize(freeDisk)} of disk space are free where the embedded database is.`,
+    remedy: html`Make room before it is full: the database then accepts nothing.`,
+  };
+}
+
+function wrongClocks({ database, ownId }: HealthState, alive: ListedProcess[]): Problem[] {
+  const own = database?.answer ? [{ ...database.answer, name: 'This process' }] : [];
+  return [...own, ...alive.filter(({ id }) => id !== ownId)]
+    .filter(({ clockAheadMs }) => Math.abs(clockAheadMs) > MAX_CLOCK_MS)
+    .map(({ name, clockAheadMs }) => ({
+      kind: 'warning',
+      what: html`The clock of ${name} is ${shownClock(clockAheadMs)}.`,
+      remedy: html`Signatures carry the time of the process, and receivers refuse wrong ones. Synchronise the clocks of
+      both machines, for example with NTP.`,
+    }));
+}
+
+function severalVersions(alive: ListedProcess[]): Problem | null {
+  const versions = new Set(alive.map(({ version }) => version));
+  if (versions.size < 2) return null;
+  return {
+    kind: 'warning',
+    what: html`Processes of different versions run: ${[...versions].sort().join(', ')}.`,
+    remedy: html`Finish the upgrade: restart those of the older version.`,
+  };
+}
+
+const silentProcesses = (silent: ListedProcess[]): Problem => ({
+  kind: 'warning',
+  what: html`${silent.length} process(es) stopped within the last hour without a word:
+  ${silent.map(({ name }) => name).join(', ')}.`,
+  remedy: html`A killed process looks like this. Nothing is lost; read the end of its log if nobody stopped it.`,
+});
+
+/** How far a clock is from that of the database. */
+function shownClock(aheadMs: number): string {
+  if (Math.abs(aheadMs) < 100) return 'as the database’s';
+  return `${Math.abs(aheadMs / 1_000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database’s`;
+}
+
+const shownSize = (bytes: number): string =>
+  bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${Math.round(bytes / 1e6)} MB`;

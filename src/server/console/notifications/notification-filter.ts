@@ -1,10 +1,9 @@
-import { Injectable } from '@nestjs/common';
 import type { Client } from '../../../clients/client.entity.js';
 import { parseUrl } from '../../../values/urls/notify-url.js';
 import { ANY_WEBHOOK, type WebhookCriteria } from '../../../webhooks/search/webhook-criteria.js';
 import { type DiagnosisCode, DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
-import { ClientDirectory } from '../clients/client-directory.js';
+import type { ClientDirectory } from '../clients/client-directory.js';
 import { choice, type Filter, type FilterFields, hasFault, hrefOf, moment, readFilter } from '../frame/fields.js';
 
 export const NOTIFICATIONS_PATH = '/ops/notifications';
@@ -66,21 +65,19 @@ export interface NotificationFilter extends Filter<FilterValues> {
 const MAX_CHOICES = 10;
 
 /** Reads the filter of notifications from an address or a form. */
-@Injectable()
-export class NotificationFilters {
-  constructor(private readonly directory: ClientDirectory) {}
-
-  async read(input: Record<string, string>): Promise<NotificationFilter> {
-    const filter = readFilter(FILTER_FIELDS, input, Date.now());
-    const { status: state, client: name, order: referenceId, ...others } = filter.values;
-    const choices = name === null ? [] : await this.directory.search(name, MAX_CHOICES);
-    const [client = null] = choices.length === 1 ? choices : [];
-    if (choices.length > 1) filter.faults.client = 'Several clients fit; choose one below.';
-    else if (name !== null && client === null) filter.faults.client = FILTER_FIELDS.client.fault;
-    const { status, isSentAgain } = state ?? ANY_WEBHOOK;
-    const criteria = { ...others, status, isSentAgain, clientId: client?.id ?? null, referenceId };
-    return { ...filter, criteria: hasFault(filter) ? null : criteria, client, choices: client ? [] : choices };
-  }
+export async function readNotificationFilter(
+  directory: ClientDirectory,
+  input: Record<string, string>,
+): Promise<NotificationFilter> {
+  const filter = readFilter(FILTER_FIELDS, input, Date.now());
+  const { status: state, client: name, order: referenceId, ...others } = filter.values;
+  const choices = name === null ? [] : await directory.search(name, MAX_CHOICES);
+  const [client = null] = choices.length === 1 ? choices : [];
+  if (choices.length > 1) filter.faults.client = 'Several clients fit; choose one below.';
+  else if (name !== null && client === null) filter.faults.client = FILTER_FIELDS.client.fault;
+  const { status, isSentAgain } = state ?? ANY_WEBHOOK;
+  const criteria = { ...others, status, isSentAgain, clientId: client?.id ?? null, referenceId };
+  return { ...filter, criteria: hasFault(filter) ? null : criteria, client, choices: client ? [] : choices };
 }
 
 /** The address of the list with these fields of the filter. */

@@ -4,6 +4,7 @@ import { badRequest } from '../../../http/problem.js';
 import { ID, timeOfId } from '../../../values/identifier.js';
 import { type WebhookPage, WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
+import { ClientDirectory } from '../clients/client-directory.js';
 import { filterForm, hiddenField, MOMENT_HINT } from '../frame/fields.js';
 import type { Page, View, Visit } from '../frame/pages.js';
 import { clientLink, emptyState, notice, pager, time } from '../frame/parts.js';
@@ -11,8 +12,8 @@ import {
   FILTER_FIELDS,
   listHref,
   type NotificationFilter,
-  NotificationFilters,
   NOTIFICATIONS_PATH,
+  readNotificationFilter,
   STATUS_FILTERS,
 } from './notification-filter.js';
 import { isOpen, notificationTable, selectedIds, SELECTION_FORM } from './notification-table.js';
@@ -23,7 +24,7 @@ const PAGE_SIZE = 50;
 @Injectable()
 export class NotificationsPages {
   constructor(
-    private readonly filters: NotificationFilters,
+    private readonly clients: ClientDirectory,
     private readonly webhooks: WebhookList,
     private readonly resends: WebhookResends,
   ) {}
@@ -47,7 +48,7 @@ export class NotificationsPages {
           kind: 'danger',
           confirm: 'Yes, send all of them again',
           answer: async (fields, visit) => {
-            const { criteria } = await this.filters.read(fields);
+            const { criteria } = await readNotificationFilter(this.clients, fields);
             if (criteria === null) throw badRequest('the filter has a fault');
             return `/ops/resends/${await this.resends.startFor(criteria, visit)}`;
           },
@@ -58,7 +59,7 @@ export class NotificationsPages {
 
   private async show(visit: Visit): Promise<View> {
     const input = visit.refusal?.given ?? visit.query;
-    const filter = await this.filters.read(input);
+    const filter = await readNotificationFilter(this.clients, input);
     const { before: cursor = '' } = input;
     const before = ID.test(cursor) ? cursor : '';
     const page = filter.criteria && (await this.webhooks.page(filter.criteria, before || null, PAGE_SIZE));

@@ -69,13 +69,13 @@ const summary = (resend: WebhookResend, client: Client | null): Html =>
       Receiver: resend.host && receiverLink(resend.host),
       Reason: resend.reason && diagnosisOf(resend.reason).meaning,
       Order: resend.referenceId && orderLink(resend.referenceId),
-      'Created since': resend.madeSince && time(resend.madeSince),
-      'Created before': resend.madeUntil && time(resend.madeUntil),
-      'Failed since': resend.since && time(resend.since),
-      'Failed before': resend.until && time(resend.until),
+      'Created since': time(resend.madeSince),
+      'Created before': time(resend.madeUntil),
+      'Failed since': time(resend.since),
+      'Failed before': time(resend.until),
       'Asked for by': resend.actor,
       Started: time(resend.createdAt),
-      Ended: resend.finishedAt && time(resend.finishedAt),
+      Ended: time(resend.finishedAt),
     })}
     <p class="hint">
       Each is sent as a new notification. Left out is what has a newer, pending or delivered notification of the same

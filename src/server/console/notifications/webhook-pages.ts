@@ -73,8 +73,8 @@ const summary = (webhook: WebhookView, clientName: string | undefined): Html =>
     Receiver: webhook.notifyUrl && receiverLink(hostOf(webhook.notifyUrl)),
     'Notify URL': webhook.notifyUrl ?? 'deleted because of its age',
     Created: time(webhook.createdAt),
-    'Next attempt': webhook.nextAttemptAt && time(webhook.nextAttemptAt),
-    Ended: webhook.finishedAt && time(webhook.finishedAt),
+    'Next attempt': time(webhook.nextAttemptAt),
+    Ended: time(webhook.finishedAt),
     'Resend of': webhook.resendOf && webhookLink(webhook.resendOf),
   });
 

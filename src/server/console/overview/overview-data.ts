@@ -8,16 +8,7 @@ import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { DeliveryFigures } from '../../../webhooks/figures/delivery-figures.js';
 import { clientNames } from '../../../webhooks/search/webhook-list.js';
 import { Webhook } from '../../../webhooks/webhook.entity.js';
-import {
-  beginOf,
-  DAY_MS,
-  FIVE_MINUTES_MS,
-  HOUR_MS,
-  LAST_DAY,
-  LAST_HOUR,
-  LAST_WEEK,
-  pointsOf,
-} from '../figures/figures.js';
+import { beginOf, DAY_MS, HOUR_MS, LAST_DAY, LAST_HOUR, LAST_WEEK, pointsOf } from '../figures/figures.js';
 import { CachedQuery } from '../../health/cached-query.js';
 
 /** A client, without its name if it was erased. */
@@ -57,11 +48,11 @@ export class OverviewData {
   private async ranges() {
     const now = await databaseNow(this.manager);
     const [ofHour, ofWeek] = await Promise.all([
-      this.figures.ofAll(beginOf(LAST_HOUR, now), FIVE_MINUTES_MS),
+      this.figures.ofAll(beginOf(LAST_HOUR, now), LAST_HOUR.periodMs),
       this.figures.ofAll(beginOf(LAST_WEEK, now), HOUR_MS),
     ]);
     return [
-      { range: LAST_HOUR, points: pointsOf(LAST_HOUR, now, ofHour, FIVE_MINUTES_MS) },
+      { range: LAST_HOUR, points: pointsOf(LAST_HOUR, now, ofHour) },
       ...[LAST_DAY, LAST_WEEK].map((range) => ({ range, points: pointsOf(range, now, ofWeek, HOUR_MS) })),
     ];
   }

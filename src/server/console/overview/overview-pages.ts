@@ -110,9 +110,7 @@ function rangeCard({ range, points }: { range: Range; points: Point[] }): Html {
       · time to receipt p50 <strong>${shownQuantile(receipt.p50)}</strong>, p95
       <strong>${shownQuantile(receipt.p95)}</strong>
     </p>
-    ${attemptsChart(points, range.periodMs)}
-    ${timesChart('Time to receipt', points, range.periodMs, ({ receipt }) => receipt)}
-    ${figuresTable(points, range.periodMs)}
+    ${attemptsChart(points)} ${timesChart('Time to receipt', points, ({ receipt }) => receipt)} ${figuresTable(points)}
   </section>`;
 }
 

@@ -5,18 +5,24 @@ import { getQueueToken } from '@nestjs/bullmq';
 import type { INestApplicationContext } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import type { FastifyInstance, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify';
+import type { AuditAction } from '../../../audit/audit-event.entity.js';
 import { AuditLog } from '../../../audit/audit.module.js';
+import { sendProblem } from '../../../http/error-response.js';
+import { actorOf } from '../../../http/exchange.js';
 import { Html, html } from '../../../http/html.js';
+import { Problem } from '../../../http/problem.js';
 import { SANDBOX_QUEUE } from '../../../orders/sandbox/sandbox.module.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../../queue/queue-connections.js';
 import { PURGE_QUEUE } from '../../../retention/purge.module.js';
 import { WEBHOOK_QUEUE } from '../../../webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_QUEUE } from '../../../webhooks/queue/retry-run.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
-import { DASHBOARD_PATH, guardDashboard } from './dashboard-guard.js';
+import { SAFE_METHODS } from '../access/origin-check.js';
 import { brand, OPS_HEADERS, sectionLinks, whoIsSignedIn } from '../frame/frame.js';
 import { mayChange, signedInOf } from '../frame/signed-in.js';
 import { NAVIGATION_STYLE, TOKENS } from '../frame/style.js';
+
+const DASHBOARD_PATH = '/ops/queues';
 
 /** Bull Board's page runs its own scripts, sets styles in its elements, and loads nothing from other hosts. */
 const DASHBOARD_POLICY =
@@ -27,11 +33,11 @@ const DASHBOARD_POLICY =
 export function mountDashboard(app: INestApplicationContext, server: FastifyInstance): void {
   const adapter = new FastifyAdapter();
   adapter.setBasePath(DASHBOARD_PATH);
-  const { environment } = app.get<Config>(SERVER_CONFIG, { strict: false });
-  const { redis } = app.get<QueueConnections>(QUEUE_CONNECTIONS, { strict: false });
+  const { environment } = app.get<Config>(SERVER_CONFIG);
+  const { redis } = app.get<QueueConnections>(QUEUE_CONNECTIONS);
   const producers = [WEBHOOK_QUEUE, RETRY_RUN_QUEUE, PURGE_QUEUE];
   if (environment === 'sandbox') producers.push(SANDBOX_QUEUE);
-  const queues = producers.map((name) => app.get<Queue>(getQueueToken(name), { strict: false }));
+  const queues = producers.map((name) => app.get<Queue>(getQueueToken(name)));
   createBullBoard({
     queues: queues.map((queue) => new BullMQAdapter(queue)),
     serverAdapter: adapter,
@@ -44,7 +50,7 @@ export function mountDashboard(app: INestApplicationContext, server: FastifyInst
       },
     },
   });
-  const audit = app.get(AuditLog, { strict: false });
+  const audit = app.get(AuditLog);
   server.register((scope, _, done) => {
     guardDashboard(scope, audit, producers);
     scope.addHook('onSend', async (request, reply, payload) => {
@@ -104,3 +110,73 @@ function withNavigation(page: string, request: FastifyRequest): string {
 /** Bull Board shows no button of a queue that is read-only. JSON escapes quotes, so no text of a job looks like this member. */
 const readOnlyFor = (request: FastifyRequest, json: string): string =>
   mayChange(request) ? json : json.replaceAll('"readOnlyMode":false', '"readOnlyMode":true');
+
+const API = `${DASHBOARD_PATH}/api/queues`;
+
+/**
+ * The writing routes of Bull Board that are allowed, and how the audit names them. All others are refused, also those
+ * of a later version: they limit a queue without a word, add jobs or schedules of their own, or undo a pause unseen.
+ */
+const ALLOWED: Record<string, AuditAction> = {
+  'PUT /pause': 'queue.paused',
+  'PUT /resume': 'queue.resumed',
+  'PUT /:queueName/pause': 'queue.paused',
+  'PUT /:queueName/resume': 'queue.resumed',
+  'PUT /:queueName/retry/:queueStatus': 'queue.changed',
+  'PUT /:queueName/promote': 'queue.changed',
+  'PUT /:queueName/clean/:queueStatus': 'queue.changed',
+  'PUT /:queueName/empty': 'queue.changed',
+  'PUT /:queueName/:jobId/retry': 'queue.changed',
+  'PUT /:queueName/:jobId/promote': 'queue.changed',
+  'PUT /:queueName/:jobId/clean': 'queue.changed',
+  'PATCH /:queueName/:jobId/update-data': 'queue.changed',
+  'PATCH /:queueName/:jobId/delay': 'queue.changed',
+  'PATCH /:queueName/:jobId/priority': 'queue.changed',
+};
+
+/** With these bodies the routes only lift a limit that something else has set. */
+const LIFTS_LIMIT: Record<string, (body: Record<string, unknown>) => boolean> = {
+  'PUT /:queueName/concurrency': ({ concurrency }) => concurrency === 0,
+  'PUT /:queueName/rate-limit': ({ max }) => max === null,
+  'PUT /:queueName/rate-limit/release': () => true,
+};
+
+const REFUSAL = new Problem(
+  403,
+  'Forbidden',
+  'Usher does not allow this change, because it can stop deliveries unnoticed; pause the queue instead',
+);
+
+/** Refuses what can stop deliveries unnoticed, and records every other change of a queue before it is made. */
+function guardDashboard(scope: FastifyInstance, audit: AuditLog, queues: string[]): void {
+  scope.addHook('preHandler', async (request, reply) => {
+    if (SAFE_METHODS.includes(request.method)) return undefined;
+    const action = actionOf(request);
+    if (action === null) {
+      sendProblem(reply, REFUSAL);
+      return reply;
+    }
+    const { queueName, ...detail } = request.params as Record<string, string>;
+    // Bull Board answers 404 for another queue.
+    if (queueName !== undefined && !queues.includes(queueName)) return undefined;
+    const operation = routeName(request).split('/').filter(isWord).join(' ');
+    await audit.record({
+      action,
+      subject: `queue:${queueName ?? 'all'}`,
+      actor: actorOf(request),
+      detail: { operation, ...detail },
+    });
+    return undefined;
+  });
+}
+
+/** Null: the change is refused. */
+function actionOf(request: FastifyRequest): AuditAction | null {
+  const route = `${request.method} ${routeName(request)}`;
+  const lifts = LIFTS_LIMIT[route]?.((request.body ?? {}) as Record<string, unknown>) ?? false;
+  return lifts ? 'queue.changed' : (ALLOWED[route] ?? null);
+}
+
+const routeName = ({ routeOptions }: FastifyRequest): string => (routeOptions.url ?? '').replace(API, '');
+
+const isWord = (segment: string): boolean => /^[a-z]/.test(segment);

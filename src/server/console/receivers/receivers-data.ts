@@ -29,7 +29,10 @@ export interface UrlAnswers {
 }
 
 /** The ranges that the pages offer, by the value in their addresses. */
-export const RANGES: Record<string, Range> = { '24h': LAST_DAY, '7d': LAST_WEEK };
+export const RANGES = new Map([
+  ['24h', LAST_DAY],
+  ['7d', LAST_WEEK],
+]);
 
 export const MAX_HOSTS = 200;
 export const MAX_CLIENTS = 50;
@@ -44,7 +47,7 @@ const MAX_URLS = 50;
 @Injectable()
 export class ReceiversData {
   private readonly lists = new Map(
-    Object.values(RANGES).map((range) => [range, new CachedQuery(() => this.readList(range))]),
+    [...RANGES.values()].map((range) => [range, new CachedQuery(() => this.readList(range))]),
   );
 
   constructor(
@@ -75,7 +78,7 @@ export class ReceiversData {
     const { manager } = this.dataSource;
     const now = await databaseNow(manager);
     const since = beginOf(range, now);
-    const points = pointsOf(range, now, await this.figures.ofHost(host, since, range.periodMs), range.periodMs);
+    const points = pointsOf(range, now, await this.figures.ofHost(host, since, range.periodMs));
     const found = await this.figures.clientsOf(host, since, MAX_CLIENTS);
     const ids = found.map(({ clientId }) => clientId);
     const newest = await this.newestAt(host, ids.slice(0, ANSWERING_CLIENTS));

@@ -14,6 +14,7 @@ import {
   figuresTable,
   LAST_DAY,
   type Point,
+  quantileColumns,
   type Range,
   ratio,
   shownMs,
@@ -96,10 +97,10 @@ export class ReceiversPages {
 function receiver(visit: Visit, range: Range, { points, clients, answers }: Receiver, test: TestResult | null): Html {
   const figures = html`${totals(points)}
     <div class="columns">
-      <div class="card">${attemptsChart(points, range.periodMs)}</div>
-      <div class="card">${timesChart('Time of an attempt', points, range.periodMs, ({ duration }) => duration)}</div>
+      <div class="card">${attemptsChart(points)}</div>
+      <div class="card">${timesChart('Time of an attempt', points, ({ duration }) => duration)}</div>
     </div>
-    ${figuresTable(points, range.periodMs)}
+    ${figuresTable(points)}
     <h2>Clients</h2>
     ${table(CLIENT_COLUMNS, clients)}`;
   const attempts = html`<h2>Notify URLs</h2>
@@ -144,8 +145,7 @@ function totals(points: Point[]): Html {
 /** The figures of a host or of a client at it. */
 const FIGURES: Columns<Pick<HostFigures, 'figures'>> = {
   ...ATTEMPTS,
-  p50: { number: ({ figures }) => shownQuantile(figures.duration.p50) },
-  p95: { number: ({ figures }) => shownQuantile(figures.duration.p95) },
+  ...quantileColumns('', ({ duration }) => duration),
 };
 
 const CLIENT_COLUMNS: Columns<HostClient> = {
@@ -219,12 +219,12 @@ function hostOf({ id: host }: Visit): string {
   return host;
 }
 
-const rangeOf = (name = ''): Range => (Object.hasOwn(RANGES, name) && RANGES[name]) || LAST_DAY;
+const rangeOf = (name = ''): Range => RANGES.get(name) ?? LAST_DAY;
 
 /** Links to the other ranges of the same page. */
 const rangeLinks = (path: string, current: Range): Html =>
   html`<nav class="actions" aria-label="Range">
-    ${Object.entries(RANGES).map(([value, range]) =>
+    ${[...RANGES].map(([value, range]) =>
       range === current
         ? html`<strong aria-current="true">${range.name}</strong>`
         : html`<a href="${path}?range=${value}">${range.name}</a>`,
