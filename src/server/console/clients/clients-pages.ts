@@ -1,14 +1,13 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { ClientApplications } from '../../../clients/client-applications.js';
-import { type Client, MAX_CLIENT_NAME_LENGTH } from '../../../clients/client.entity.js';
+import type { Client } from '../../../clients/client.entity.js';
 import { ClientsService } from '../../../clients/clients.service.js';
 import { type Html, html } from '../../../http/html.js';
 import { Problem } from '../../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
-import { MAX_EMAIL_LENGTH } from '../../../values/email-address.js';
 import { timeOfId } from '../../../values/identifier.js';
-import { hostOf, NOTIFY_URL_MAX_LENGTH } from '../../../values/urls/notify-url.js';
-import { hrefOf, textField } from '../frame/fields.js';
+import { hostOf } from '../../../values/urls/notify-url.js';
+import { type FormPart, hrefOf, inputField, refilled, shownPart } from '../frame/fields.js';
 import { postForm } from '../frame/form.js';
 import { faultText, type Page, type View, type Visit } from '../frame/pages.js';
 import {
@@ -26,7 +25,7 @@ import {
   time,
 } from '../frame/parts.js';
 import { ClientDirectory } from './client-directory.js';
-import { applicationFields, applicationFieldset, redirectUrisField } from './client-page.js';
+import { applicationFields, applicationParts, CLIENT_FIELDS } from './client-page.js';
 import { quickStart } from './quick-start.js';
 
 const CLIENTS_PATH = '/ops/clients';
@@ -81,7 +80,7 @@ export class ClientsPages {
       q === '' ? 'Each integrator gets a client. Create the first one.' : 'No client has this id or name.';
     const create = html`<p class="actions"><a class="button primary" href="${CLIENTS_PATH}/new">New client</a></p>`;
     const body = html`<form class="filter" method="get" action="${CLIENTS_PATH}">
-        ${textField({ name: 'q', label: 'Name or id', value: q })} <button>Search</button>
+        ${inputField({ name: 'q', label: 'Name or id', value: q })} <button>Search</button>
       </form>
       ${mayChange && create} ${table(columns, clients, nothing)}
       ${pager((after) => hrefOf(CLIENTS_PATH, { q, after }), after, next)}`;
@@ -116,9 +115,9 @@ export class ClientsPages {
   }
 }
 
-const USUAL = { grantTypes: ['client_credentials', 'refresh_token'], isTrusted: false };
+const USUAL = { redirectUris: [], grantTypes: ['client_credentials', 'refresh_token'], isTrusted: false };
 
-/** A new client has {@link USUAL}, and no redirect URI. */
+/** A new client has {@link USUAL}. */
 const isUnusual = ({ redirectUris, grantTypes }: ReturnType<typeof applicationFields>): boolean =>
   redirectUris.length > 0 || grantTypes.length !== 2 || grantTypes.includes('authorization_code');
 
@@ -134,36 +133,21 @@ function faultOf(field: keyof Faults, check: () => unknown): Faults {
 
 /** The form for a new client: empty, or with what was refused. */
 function newClient({ request }: Visit, refused: Record<string, string> | null, faults: Faults): View {
-  const shown = (name: keyof Faults) => ({ name, value: refused?.[name] ?? '', fault: faults[name] });
-  const body = html`${textField({
-      ...shown('name'),
-      label: 'Name',
-      hint: 'Only people see it.',
-      maxLength: MAX_CLIENT_NAME_LENGTH,
-      isRequired: true,
-    })}
-    ${textField({
-      ...shown('notifyUrl'),
-      label: 'Notify URL',
-      type: 'url',
+  const empty = [
+    { ...CLIENT_FIELDS.name, hint: 'Only people see it.' },
+    {
+      ...CLIENT_FIELDS.notifyUrl,
       hint: 'Where notifications go whose order has no URL of its own. It can be set later.',
-      maxLength: NOTIFY_URL_MAX_LENGTH,
-    })}
-    ${textField({
-      ...shown('contact'),
-      label: 'Contact',
-      type: 'email',
-      hint: 'Is told by e-mail when a Notify URL fails.',
-      maxLength: MAX_EMAIL_LENGTH,
-    })}
-    <details ${refused && html`open`}>
-      <summary>Grants and redirect URIs</summary>
-      ${applicationFieldset(
-        { ...redirectUrisField(''), ...shown('redirectUris') },
-        refused ? applicationFields(refused) : USUAL,
-      )}
-    </details>`;
-  const form = postForm(request, CLIENTS_PATH, CREATE, body);
+    },
+    { ...CLIENT_FIELDS.contact, hint: 'Is told by e-mail when a Notify URL fails.' },
+  ];
+  const refill = (parts: FormPart[]) => (refused ? refilled(parts, refused, faults) : parts);
+  const application = refill(applicationParts(refused ? applicationFields(refused) : USUAL));
+  const details = html`<details ${refused && html`open`}>
+    <summary>Grants and redirect URIs</summary>
+    ${application.map(shownPart)}
+  </details>`;
+  const form = postForm(request, CLIENTS_PATH, CREATE, [...refill(empty), details]);
   return { title: 'New client', section: 'clients', body: form ?? notice('bad', 'A viewer cannot create clients.') };
 }
 
