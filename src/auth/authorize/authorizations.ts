@@ -3,10 +3,10 @@ import { type DataSource, type EntityManager, IsNull, MoreThan } from 'typeorm';
 import { AuditLog } from '../../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
-import { digestOf, newToken } from '../../http/pages/form-token.js';
+import { newToken } from '../../http/pages/form-token.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
-import { generateToken } from '../tokens/token.js';
+import { digestToken, generateToken } from '../tokens/token.js';
 import { type AuthorizationRequest, type Query, single } from './authorization-request.js';
 import { Authorization, Consent } from './authorization.entity.js';
 import { ClientApplications } from '../../clients/client-applications.js';
@@ -85,8 +85,8 @@ export class Authorizations {
     const createdAt = await databaseNow(this.dataSource.manager);
     await this.dataSource.manager.insert(Authorization, {
       ...request,
-      formDigest: digestOf(form),
-      browserDigest: digestOf(browser),
+      formDigest: digestToken(form),
+      browserDigest: digestToken(browser),
       clientId: client.id,
       ownerId,
       redirectUri,
@@ -101,7 +101,7 @@ export class Authorizations {
     const code = generateToken('code', this.options.environment);
     return inTransaction(this.dataSource, async (manager) => {
       const now = await databaseNow(manager);
-      const change = { codeDigest: digestOf(code), expiresAt: now + CODE_LIFETIME_MS };
+      const change = { codeDigest: digestToken(code), expiresAt: now + CODE_LIFETIME_MS };
       const { affected } = await manager.update(Authorization, pending(decision, now), change);
       if (affected !== 1) return null;
       const answered = await manager.findOneByOrFail(Authorization, { codeDigest: change.codeDigest });
@@ -135,8 +135,8 @@ export class Authorizations {
 
 /** The condition decides: of concurrent answers only one finds the row. */
 const pending = ({ form, browser, ownerId }: Decision, now: number) => ({
-  formDigest: digestOf(form),
-  browserDigest: digestOf(browser),
+  formDigest: digestToken(form),
+  browserDigest: digestToken(browser),
   ownerId,
   codeDigest: IsNull(),
   expiresAt: MoreThan(now),

@@ -3,8 +3,7 @@ import { logServerError, problemOf } from '../../http/error-response.js';
 import type { HttpRequest, HttpResponse } from '../../http/exchange.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
 import { refused } from '../../http/pages/form-token.js';
-import { PageRoute } from '../../http/pages/page-route.js';
-import { seeOther, sendPage } from '../../http/pages/page.js';
+import { PageRoute, seeOther, sendPage } from '../../http/pages/page.js';
 import type { ResourceOwner } from '../../values/resource-owner.js';
 import {
   type Answered,

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { isOfOtherSite } from '../../../http/pages/form-token.js';
 import { parseUrl } from '../../../values/urls/notify-url.js';
 
 export const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
@@ -12,8 +13,7 @@ export function isEncrypted({ headers, protocol }: FastifyRequest, publicUrl: st
 /** What a browser tells of the page that sends a request. Programs send none of these headers. */
 export function isCrossSite(request: FastifyRequest, publicUrl: string | null): boolean {
   const { headers } = request;
-  const site = headers['sec-fetch-site'];
-  if (site !== undefined && site !== 'same-origin' && site !== 'none') return true;
+  if (isOfOtherSite(headers)) return true;
   const address = pageOf(request);
   if (address === undefined) return false;
   const page = parseUrl(address);
