@@ -33,7 +33,7 @@ export class SignInController {
   @Get('sign-in')
   @PageRoute()
   async show(@Req() request: HttpRequest, @Res() response: HttpResponse, @Query('return_to') given: unknown) {
-    await this.sendSignIn(request, response, { returnTo: returnPath(given), name: '', fault: null, status: 200 });
+    await this.sendSignIn(request, response, { returnTo: returnPath(given), name: '', fault: null });
   }
 
   @Post('sign-in')
@@ -48,7 +48,7 @@ export class SignInController {
       this.site.forms.renew(response);
       return seeOther(response, this.site.url(returnTo));
     }
-    await this.sendSignIn(request, response, { returnTo, name: given.name, fault: WRONG_SIGN_IN, status: 403 });
+    await this.sendSignIn(request, response, { returnTo, name: given.name, fault: WRONG_SIGN_IN });
   }
 
   @Get('sign-out')
@@ -73,14 +73,14 @@ export class SignInController {
   private async sendSignIn(
     request: HttpRequest,
     response: HttpResponse,
-    { returnTo, name, fault, status }: { returnTo: string; name: string; fault: string | null; status: number },
+    given: Pick<SignInView, 'returnTo' | 'name' | 'fault'>,
   ): Promise<void> {
-    const target = await this.targetOf(returnTo);
+    const target = await this.targetOf(given.returnTo);
     const form = this.site.forms.seal(request.headers, response, SIGN_IN);
-    const application = target?.client.name ?? null;
-    const body = signInPage({ action: this.site.url(SIGN_IN), form, returnTo, name, application, fault });
+    const view = { ...given, action: this.site.url(SIGN_IN), form, application: target && target.client.name };
+    const body = signInPage(view);
     const formTarget = target && new URL(target.redirectUri).origin;
-    sendPage(response, status, { title: 'Sign in', body, formTarget });
+    sendPage(response, given.fault === null ? 200 : 403, { title: 'Sign in', body, formTarget });
   }
 
   /** Null for a request that leads nowhere: the page after the sign-in will say so. */
@@ -110,8 +110,8 @@ interface SignInView {
 
 const signInPage = ({ action, form, returnTo, name, application, fault }: SignInView): Html =>
   html`<h1>Sign in</h1>
-    ${application === null ? null : html`<p>to continue to <strong>${application}</strong></p>`}
-    ${fault === null ? null : html`<p class="note" role="alert" id="fault">${fault}</p>`}
+    ${application && html`<p>to continue to <strong>${application}</strong></p>`}
+    ${fault && html`<p class="note" role="alert" id="fault">${fault}</p>`}
     <form method="post" action="${action}">
       <input type="hidden" name="form" value="${form}" />
       <input type="hidden" name="return_to" value="${returnTo}" />

@@ -2,6 +2,7 @@ import { Column, Entity, Index, PrimaryColumn } from 'typeorm';
 import {
   CLIENT_ID_LENGTH,
   longText,
+  nullable,
   OWN_ID_LENGTH,
   OWNER_ID_LENGTH,
   text,
@@ -37,21 +38,21 @@ export class Authorization {
   @Column(text('redirect_uri', MAX_REDIRECT_URI_LENGTH))
   redirectUri: string;
 
-  @Column({ ...longText('state'), nullable: true })
+  @Column(nullable(longText('state')))
   state: string | null;
 
   /** The S256 challenge (RFC 7636). */
   @Column(text('code_challenge', DIGEST_LENGTH))
   codeChallenge: string;
 
-  @Column({ ...text('code_digest', DIGEST_LENGTH), nullable: true })
+  @Column(nullable(text('code_digest', DIGEST_LENGTH)))
   codeDigest: string | null;
 
   /** What the code was exchanged for; null before that, and after it was revoked. */
-  @Column({ ...text('grant_id', OWN_ID_LENGTH), nullable: true })
+  @Column(nullable(text('grant_id', OWN_ID_LENGTH)))
   grantId: string | null;
 
-  @Column({ ...wholeNumber('used_at'), nullable: true })
+  @Column(nullable(wholeNumber('used_at')))
   usedAt: number | null;
 
   @Column(wholeNumber('created_at'))

@@ -42,10 +42,11 @@ export interface Decision {
   browser: string;
   ownerId: string;
   actor: Actor;
+  isAllowed: boolean;
 }
 
-/** Where the answer goes. */
-export type Answered = Pick<Authorization, 'clientId' | 'redirectUri' | 'state'>;
+/** Where the answer goes. `code` is null if the owner declined. */
+export type Answered = Pick<Authorization, 'redirectUri' | 'state'> & { code: string | null };
 
 /** Authorization requests that wait for the owner, and their codes. */
 @Injectable()
@@ -96,40 +97,27 @@ export class Authorizations {
     return form;
   }
 
-  /** The owner allows it: returns the code. Null if this form was sent before, has expired, or is another browser's or owner's. */
-  async allow(decision: Decision): Promise<(Answered & { code: string }) | null> {
-    const code = generateToken('code', this.options.environment);
+  /**
+   * Stores the owner's answer. Returns where it goes, with a code if the owner allows it. Null if this form was sent before,
+   * has expired, or is another browser's or owner's.
+   */
+  async answer(decision: Decision): Promise<Answered | null> {
+    const code = decision.isAllowed ? generateToken('code', this.options.environment) : null;
     return inTransaction(this.dataSource, async (manager) => {
       const now = await databaseNow(manager);
-      const change = { codeDigest: digestToken(code), expiresAt: now + CODE_LIFETIME_MS };
-      const { affected } = await manager.update(Authorization, pending(decision, now), change);
-      if (affected !== 1) return null;
-      const answered = await manager.findOneByOrFail(Authorization, { codeDigest: change.codeDigest });
-      await giveConsent(manager, answered, now);
-      await this.record('consent.given', decision, answered, manager);
-      return { ...answered, code };
-    });
-  }
-
-  /** The owner declines. Null as with {@link allow}. */
-  async decline(decision: Decision): Promise<Answered | null> {
-    return inTransaction(this.dataSource, async (manager) => {
-      const now = await databaseNow(manager);
-      const asked = await manager.findOneBy(Authorization, pending(decision, now));
-      const { affected } = await manager.delete(Authorization, pending(decision, now));
+      const row = pending(decision, now);
+      const asked = await manager.findOneBy(Authorization, row);
+      const change = code && { codeDigest: digestToken(code), expiresAt: now + CODE_LIFETIME_MS };
+      const { affected } = await (change
+        ? manager.update(Authorization, row, change)
+        : manager.delete(Authorization, row));
       if (!asked || affected !== 1) return null;
-      await this.record('consent.declined', decision, asked, manager);
-      return asked;
+      if (change) await giveConsent(manager, asked, now);
+      const action = change ? 'consent.given' : 'consent.declined';
+      const detail = { owner: asked.ownerId };
+      await this.audit.record({ action, subject: `client:${asked.clientId}`, actor: decision.actor, detail }, manager);
+      return { ...asked, code };
     });
-  }
-
-  private record(
-    action: 'consent.given' | 'consent.declined',
-    { actor }: Decision,
-    { clientId, ownerId }: Authorization,
-    manager: EntityManager,
-  ): Promise<void> {
-    return this.audit.record({ action, subject: `client:${clientId}`, actor, detail: { owner: ownerId } }, manager);
   }
 }
 

@@ -1,5 +1,5 @@
 import { Column, PrimaryColumn } from 'typeorm';
-import { OWN_ID_LENGTH, text, wholeNumber } from '../../database/columns.js';
+import { nullable, OWN_ID_LENGTH, text, wholeNumber } from '../../database/columns.js';
 
 /** Somebody who signs in with a name and a password: a member or an operator. */
 export abstract class Account {
@@ -16,7 +16,7 @@ export abstract class Account {
   @Column(wholeNumber('created_at'))
   createdAt: number;
 
-  @Column({ ...wholeNumber('disabled_at'), nullable: true })
+  @Column(nullable(wholeNumber('disabled_at')))
   disabledAt: number | null;
 }
 
