@@ -56,8 +56,8 @@ export class SignInController {
   async showSignOut(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
     const owner = await this.site.currentOwner(request);
     const form = this.site.forms.seal(request.headers, response, SIGN_OUT);
-    const view = owner && { action: this.site.url(SIGN_OUT), form, owner: owner.name };
-    sendPage(response, 200, { title: 'Sign out', body: signOutPage(view) });
+    const body = owner ? signOutPage(this.site.url(SIGN_OUT), form, owner.name) : SIGNED_OUT;
+    sendPage(response, 200, { title: 'Sign out', body });
   }
 
   @Post('sign-out')
@@ -122,13 +122,13 @@ const signInPage = ({ action, form, returnTo, name, application, fault }: SignIn
       <p class="buttons"><button class="main">Sign in</button></p>
     </form>`;
 
-const signOutPage = (view: { action: string; form: string; owner: string } | null): Html =>
-  view === null
-    ? html`<h1>You are signed out</h1>
-        <p>Applications that you connected can still use your account.</p>`
-    : html`<h1>Sign out</h1>
-        <p>You are signed in as <strong>${view.owner}</strong>.</p>
-        <form method="post" action="${view.action}">
-          <input type="hidden" name="form" value="${view.form}" />
-          <p class="buttons"><button class="main">Sign out</button></p>
-        </form>`;
+const signOutPage = (action: string, form: string, owner: string): Html =>
+  html`<h1>Sign out</h1>
+    <p>You are signed in as <strong>${owner}</strong>.</p>
+    <form method="post" action="${action}">
+      <input type="hidden" name="form" value="${form}" />
+      <p class="buttons"><button class="main">Sign out</button></p>
+    </form>`;
+
+const SIGNED_OUT = html`<h1>You are signed out</h1>
+  <p>Applications that you connected can still use your account.</p>`;

@@ -164,7 +164,7 @@ export class ConnectionsController {
       applications: await this.applications.list(owner.id),
       action: this.site.url(PATH),
       form: forms.seal(request.headers, response, purposeOf(owner.id)),
-      signOutUrl: signOutUrl === null ? null : new URL(signOutUrl, this.site.issuer).href,
+      signOutUrl,
     });
     sendPage(response, 200, { title: 'Connected applications', body });
   }

@@ -42,7 +42,7 @@ interface ConnectionsView {
   applications: ConnectedApplication[];
   action: string;
   form: string;
-  signOutUrl: string | null;
+  signOutUrl: string | undefined;
 }
 
 export const connectionsPage = ({ owner, applications, action, form, signOutUrl }: ConnectionsView): Html =>

@@ -3,12 +3,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { digestToken } from '../../../auth/tokens/token.js';
 import { isDatabaseDown } from '../../../database/sql.js';
-import { TokenCookie } from '../../../http/pages/form-token.js';
+import { isOfOtherSite, TokenCookie } from '../../../http/pages/form-token.js';
 import { unavailable } from '../../../http/problem.js';
 import { OPERATOR_IDLE_MS, OperatorSessions, type SessionOwner } from '../../../operators/operator-sessions.js';
+import { parseUrl } from '../../../values/urls/notify-url.js';
 import { withTimeout } from '../../health/cached-query.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
-import { isEncrypted } from './origin-check.js';
 
 const MAX_REMEMBERED = 1_000;
 const TIMEOUT_MS = 3_000;
@@ -82,3 +82,29 @@ export class BrowserSessions {
     return new TokenCookie(name, isEncrypted(request, this.config.publicUrl));
   }
 }
+
+export const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
+
+/** Whether the browser reaches this server over https, as far as a proxy or USHER_AUTH_URL tells. */
+function isEncrypted({ headers, protocol }: FastifyRequest, publicUrl: string | null): boolean {
+  const { host = '' } = headers;
+  return protocol === 'https' || (publicUrl !== null && `https://${host}` === new URL(publicUrl).origin);
+}
+
+/** What a browser tells of the page that sends a request. Programs send none of these headers. */
+export function isCrossSite(request: FastifyRequest, publicUrl: string | null): boolean {
+  const { headers } = request;
+  if (isOfOtherSite(headers)) return true;
+  const address = pageOf(request);
+  if (address === undefined) return false;
+  const page = parseUrl(address);
+  if (page === null || page.host !== (headers.host ?? '')) return true;
+  // A proxy may end TLS without telling, so a page over https is accepted in either case.
+  return isEncrypted(request, publicUrl) && page.protocol !== 'https:';
+}
+
+/** Whether the request says which page sent it. Every browser says so of a request that writes. */
+export const namesItsPage = (request: FastifyRequest): boolean =>
+  request.headers['sec-fetch-site'] !== undefined || pageOf(request) !== undefined;
+
+const pageOf = ({ headers }: FastifyRequest): string | undefined => headers.origin ?? headers.referer;

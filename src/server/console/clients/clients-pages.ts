@@ -13,6 +13,7 @@ import { faultText, type Page, type View, type Visit } from '../frame/pages.js';
 import {
   clientLink,
   clientPath,
+  type Columns,
   copyButton,
   facts,
   notice,
@@ -31,9 +32,6 @@ import { quickStart } from './quick-start.js';
 const CLIENTS_PATH = '/ops/clients';
 const PAGE_SIZE = 50;
 const CREATE = { button: 'Create the client', kind: 'primary' } as const;
-
-/** What is wrong with the fields of the form for a new client. */
-type Faults = Partial<Record<'name' | 'notifyUrl' | 'contact' | 'redirectUris', string>>;
 
 /** The list of clients, and the form for a new one. */
 @Injectable()
@@ -61,20 +59,20 @@ export class ClientsPages {
       this.directory.failingSince(ids),
       this.directory.lastWebhookIds(ids),
     ]);
-    const columns = {
-      Client: (client: Client) => clientLink(client),
-      Id: ({ id }: Client) => shortId(id),
-      State: ({ id, disabledAt }: Client) => {
+    const columns: Columns<Client> = {
+      Client: clientLink,
+      Id: ({ id }) => shortId(id),
+      State: ({ id, disabledAt }) => {
         const since = failingSince.get(id);
         return html`${stateOf(disabledAt)}${since && html` ${statusBadge('failing')} since ${time(since)}`}`;
       },
-      Receiver: ({ notifyUrl }: Client) =>
+      Receiver: ({ notifyUrl }) =>
         notifyUrl === null ? html`<span class="dim">no Notify URL</span>` : receiverLink(hostOf(notifyUrl)),
-      'Last notification': ({ id }: Client) => {
+      'Last notification': ({ id }) => {
         const last = lastIds.get(id);
         return last ? time(timeOfId(last)) : null;
       },
-      Created: ({ createdAt }: Client) => time(createdAt),
+      Created: ({ createdAt }) => time(createdAt),
     };
     const nothing =
       q === '' ? 'Each integrator gets a client. Create the first one.' : 'No client has this id or name.';
@@ -96,12 +94,12 @@ export class ClientsPages {
       text?.trim(),
     );
     const application = applicationFields(fields);
-    const faults: Faults = {
-      ...faultOf('name', () => this.clients.checkName(name)),
-      ...faultOf('notifyUrl', () => notifyUrl && this.clients.checkNotifyUrl(notifyUrl)),
-      ...faultOf('contact', () => contact && this.clients.checkContact(contact)),
-      ...faultOf('redirectUris', () => this.applications.checkTogether(application)),
-    };
+    const faults = faultsOf({
+      name: () => this.clients.checkName(name),
+      notifyUrl: () => notifyUrl && this.clients.checkNotifyUrl(notifyUrl),
+      contact: () => contact && this.clients.checkContact(contact),
+      redirectUris: () => this.applications.checkTogether(application),
+    });
     if (Object.keys(faults).length > 0) return { ...newClient(visit, fields, faults), status: 422 };
     const { actor, request } = visit;
     const { client, secret } = await this.clients.create(name, notifyUrl || null, actor);
@@ -110,7 +108,7 @@ export class ClientsPages {
     const { environment, publicUrl } = this.options;
     const authUrl = publicUrl ?? `${request.protocol}://${request.headers.host ?? ''}`;
     const start = quickStart({ id: client.id, secret, authUrl, environment, hasNotifyUrl: notifyUrl !== '' });
-    const view = issued(`Client ${client.name} is created`, { client, secret, quickStart: start, oldValidUntil: null });
+    const view = issued(`Client ${client.name} is created`, { client, secret, quickStart: start });
     return { ...view, status: 201 };
   }
 }
@@ -121,18 +119,22 @@ const USUAL = { redirectUris: [], grantTypes: ['client_credentials', 'refresh_to
 const isUnusual = ({ redirectUris, grantTypes }: ReturnType<typeof applicationFields>): boolean =>
   redirectUris.length > 0 || grantTypes.length !== 2 || grantTypes.includes('authorization_code');
 
-function faultOf(field: keyof Faults, check: () => unknown): Faults {
-  try {
-    check();
-    return {};
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    return { [field]: faultText(error) };
+/** What is wrong with the fields of a form, by their names. Each check throws a {@link Problem} if its field is faulty. */
+function faultsOf(checks: Record<string, () => unknown>): Record<string, string> {
+  const faults: Record<string, string> = {};
+  for (const [name, check] of Object.entries(checks)) {
+    try {
+      check();
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      faults[name] = faultText(error);
+    }
   }
+  return faults;
 }
 
 /** The form for a new client: empty, or with what was refused. */
-function newClient({ request }: Visit, refused: Record<string, string> | null, faults: Faults): View {
+function newClient({ request }: Visit, refused: Record<string, string> | null, faults: Record<string, string>): View {
   const empty = [
     { ...CLIENT_FIELDS.name, hint: 'Only people see it.' },
     {
@@ -151,13 +153,13 @@ function newClient({ request }: Visit, refused: Record<string, string> | null, f
   return { title: 'New client', section: 'clients', body: form ?? notice('bad', 'A viewer cannot create clients.') };
 }
 
-export interface IssuedSecret {
+interface IssuedSecret {
   client: Client;
   secret: string;
   /** Of a new client: commands for its integrator. */
-  quickStart: string | null;
+  quickStart?: string;
   /** Of a rotation: until when the old secret is valid, in milliseconds since 1970. */
-  oldValidUntil: number | null;
+  oldValidUntil?: number;
 }
 
 /** The only page that ever shows a secret. */

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Html, html } from '../../../http/html.js';
+import { type Html, html } from '../../../http/html.js';
 import { PageFrame } from '../../../http/pages/page-frame.js';
 import { postForm } from './form.js';
 import { type SignedIn, signedInOf } from './signed-in.js';
@@ -60,7 +60,7 @@ export const sectionLinks = (current: Section | null): Html =>
     ${Object.entries(SECTIONS).map(([section, name]) => {
       const path = section === 'overview' ? '/ops' : `/ops/${section}`;
       return html`<li>
-        <a href="${path}" ${section === current && new Html(' aria-current="page"')}>${name}</a>
+        <a href="${path}" ${section === current && html`aria-current="page"`}>${name}</a>
       </li>`;
     })}
   </ul>`;
