@@ -145,7 +145,8 @@ function refuseJson(form: string): void {
   throw new OAuthError('invalid_request', `${fault}; send Content-Type: application/json`);
 }
 
-function formPairs(text: string): [string, string][] {
+/** The names and values of a form or of a query. Throws URIError if one is malformed. */
+export function formPairs(text: string): [string, string][] {
   return text
     .split('&')
     .filter((pair) => pair !== '')

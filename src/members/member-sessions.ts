@@ -5,7 +5,7 @@ import { Sessions } from '../auth/sign-in/sessions.js';
 import { type SignInLimit, SignInLimits } from '../auth/sign-in/sign-in.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { addressOf, type HttpRequest, type HttpResponse } from '../http/exchange.js';
-import { Cookies } from '../http/pages/form-token.js';
+import { TokenCookie } from '../http/pages/form-token.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { actor } from '../values/actor.js';
 import type { BrowserRequest, ResourceOwner, ResourceOwnerAuthenticator, SignIn } from '../values/resource-owner.js';
@@ -13,8 +13,6 @@ import { Member, MemberSession } from './member.entity.js';
 import { MembersService } from './members.service.js';
 
 export const IDLE_MS = 1_800_000;
-
-const COOKIE = 'usher-session';
 
 /** Signs the built-in members in and out of a browser. */
 @Injectable()
@@ -24,7 +22,7 @@ export class MemberSessions extends Sessions<MemberSession, ResourceOwner> imple
   protected readonly idleMs = IDLE_MS;
   private readonly base: string;
   private readonly basePath: string;
-  private readonly cookies: Cookies;
+  private readonly cookie: TokenCookie;
   private readonly limit: SignInLimit;
 
   constructor(
@@ -38,7 +36,7 @@ export class MemberSessions extends Sessions<MemberSession, ResourceOwner> imple
     this.base = `${publicUrl ?? ''}/auth`;
     this.basePath = publicUrl === null ? '' : new URL(publicUrl).pathname.replace(/\/$/, '');
     this.signOutUrl = `${this.base}/sign-out`;
-    this.cookies = new Cookies(publicUrl?.startsWith('https:') ?? false);
+    this.cookie = new TokenCookie('usher-session', publicUrl?.startsWith('https:') ?? false);
     this.limit = limits.of({
       people: 'Members',
       limit: 'failures-of-member',
@@ -48,7 +46,7 @@ export class MemberSessions extends Sessions<MemberSession, ResourceOwner> imple
   }
 
   async currentOwner({ headers }: BrowserRequest): Promise<ResourceOwner | null> {
-    const token = this.cookies.read(headers, COOKIE);
+    const token = this.cookie.read(headers);
     return token === null ? null : this.find(token);
   }
 
@@ -72,13 +70,13 @@ export class MemberSessions extends Sessions<MemberSession, ResourceOwner> imple
     const token = await this.begin(member, (session) => ({ ...session, memberId: member.id }), change);
     if (token === null) return false;
     await this.forget(request);
-    this.cookies.write(response, COOKIE, token);
+    this.cookie.write(response, token);
     return true;
   }
 
   async signOut(request: HttpRequest, response: HttpResponse): Promise<void> {
     await this.forget(request);
-    this.cookies.write(response, COOKIE, null);
+    this.cookie.write(response, null);
   }
 
   protected async ownerOf({ memberId: id }: MemberSession): Promise<ResourceOwner | null> {
@@ -89,7 +87,7 @@ export class MemberSessions extends Sessions<MemberSession, ResourceOwner> imple
   }
 
   private async forget({ headers }: BrowserRequest): Promise<void> {
-    const token = this.cookies.read(headers, COOKIE);
+    const token = this.cookie.read(headers);
     if (token !== null) await this.end(token);
   }
 }

@@ -4,8 +4,7 @@ import { AuthorizationSite } from '../auth/authorize/authorization-site.js';
 import { Authorizations, type AuthorizationTarget } from '../auth/authorize/authorizations.js';
 import type { HttpRequest, HttpResponse } from '../http/exchange.js';
 import { UsherRoutes } from '../http/oauth-route.js';
-import { PageRoute } from '../http/pages/page-route.js';
-import { seeOther, sendPage } from '../http/pages/page.js';
+import { PageRoute, seeOther, sendPage } from '../http/pages/page.js';
 import { Problem } from '../http/problem.js';
 import { MemberSessions } from './member-sessions.js';
 import { type Html, html } from '../http/html.js';
@@ -34,7 +33,7 @@ export class SignInController {
   @Get('sign-in')
   @PageRoute()
   async show(@Req() request: HttpRequest, @Res() response: HttpResponse, @Query('return_to') given: unknown) {
-    await this.sendSignIn(request, response, { returnTo: returnPath(given), name: '', fault: null, status: 200 });
+    await this.sendSignIn(request, response, { returnTo: returnPath(given), name: '', fault: null });
   }
 
   @Post('sign-in')
@@ -49,7 +48,7 @@ export class SignInController {
       this.site.forms.renew(response);
       return seeOther(response, this.site.url(returnTo));
     }
-    await this.sendSignIn(request, response, { returnTo, name: given.name, fault: WRONG_SIGN_IN, status: 403 });
+    await this.sendSignIn(request, response, { returnTo, name: given.name, fault: WRONG_SIGN_IN });
   }
 
   @Get('sign-out')
@@ -57,8 +56,8 @@ export class SignInController {
   async showSignOut(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
     const owner = await this.site.currentOwner(request);
     const form = this.site.forms.seal(request.headers, response, SIGN_OUT);
-    const view = owner && { action: this.site.url(SIGN_OUT), form, owner: owner.name };
-    sendPage(response, 200, { title: 'Sign out', body: signOutPage(view) });
+    const body = owner ? signOutPage(this.site.url(SIGN_OUT), form, owner.name) : SIGNED_OUT;
+    sendPage(response, 200, { title: 'Sign out', body });
   }
 
   @Post('sign-out')
@@ -74,14 +73,14 @@ export class SignInController {
   private async sendSignIn(
     request: HttpRequest,
     response: HttpResponse,
-    { returnTo, name, fault, status }: { returnTo: string; name: string; fault: string | null; status: number },
+    given: Pick<SignInView, 'returnTo' | 'name' | 'fault'>,
   ): Promise<void> {
-    const target = await this.targetOf(returnTo);
+    const target = await this.targetOf(given.returnTo);
     const form = this.site.forms.seal(request.headers, response, SIGN_IN);
-    const application = target?.client.name ?? null;
-    const body = signInPage({ action: this.site.url(SIGN_IN), form, returnTo, name, application, fault });
+    const view = { ...given, action: this.site.url(SIGN_IN), form, application: target && target.client.name };
+    const body = signInPage(view);
     const formTarget = target && new URL(target.redirectUri).origin;
-    sendPage(response, status, { title: 'Sign in', body, formTarget });
+    sendPage(response, given.fault === null ? 200 : 403, { title: 'Sign in', body, formTarget });
   }
 
   /** Null for a request that leads nowhere: the page after the sign-in will say so. */
@@ -111,8 +110,8 @@ interface SignInView {
 
 const signInPage = ({ action, form, returnTo, name, application, fault }: SignInView): Html =>
   html`<h1>Sign in</h1>
-    ${application === null ? null : html`<p>to continue to <strong>${application}</strong></p>`}
-    ${fault === null ? null : html`<p class="note" role="alert" id="fault">${fault}</p>`}
+    ${application && html`<p>to continue to <strong>${application}</strong></p>`}
+    ${fault && html`<p class="note" role="alert" id="fault">${fault}</p>`}
     <form method="post" action="${action}">
       <input type="hidden" name="form" value="${form}" />
       <input type="hidden" name="return_to" value="${returnTo}" />
@@ -123,13 +122,13 @@ const signInPage = ({ action, form, returnTo, name, application, fault }: SignIn
       <p class="buttons"><button class="main">Sign in</button></p>
     </form>`;
 
-const signOutPage = (view: { action: string; form: string; owner: string } | null): Html =>
-  view === null
-    ? html`<h1>You are signed out</h1>
-        <p>Applications that you connected can still use your account.</p>`
-    : html`<h1>Sign out</h1>
-        <p>You are signed in as <strong>${view.owner}</strong>.</p>
-        <form method="post" action="${view.action}">
-          <input type="hidden" name="form" value="${view.form}" />
-          <p class="buttons"><button class="main">Sign out</button></p>
-        </form>`;
+const signOutPage = (action: string, form: string, owner: string): Html =>
+  html`<h1>Sign out</h1>
+    <p>You are signed in as <strong>${owner}</strong>.</p>
+    <form method="post" action="${action}">
+      <input type="hidden" name="form" value="${form}" />
+      <p class="buttons"><button class="main">Sign out</button></p>
+    </form>`;
+
+const SIGNED_OUT = html`<h1>You are signed out</h1>
+  <p>Applications that you connected can still use your account.</p>`;

@@ -12,8 +12,7 @@ import {
 import type { HttpResponse } from '../http/exchange.js';
 import { OAuthError } from '../http/oauth-error.js';
 import { isOAuthRequest, oauthRoute, pathOf } from '../http/oauth-route.js';
-import { wantsPage } from '../http/pages/page-route.js';
-import { sendErrorPage } from '../http/pages/page.js';
+import { sendErrorPage, wantsPage } from '../http/pages/page.js';
 import { notFound, Problem } from '../http/problem.js';
 import { unsupportedMediaType } from './request-bodies.js';
 import { methodsOf, type Route } from './routes.js';

@@ -172,7 +172,7 @@ export const PRODUCT_MUTATIONS = [
   },
   {
     name: 'a page whose host ends alike may write to the console',
-    file: 'src/server/console/access/origin-check.ts',
+    file: 'src/server/console/access/browser-sessions.ts',
     from: "page.host !== (headers.host ?? '')",
     to: "!page.host.endsWith(headers.host ?? '')",
     caughtBy: 'test/server/console/access.spec.ts',

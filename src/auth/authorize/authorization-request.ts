@@ -1,5 +1,5 @@
 import type { Client } from '../../clients/client.entity.js';
-import { formDecode } from '../../http/oauth-route.js';
+import { formPairs } from '../../http/oauth-route.js';
 import { Problem } from '../../http/problem.js';
 
 /** The error codes of RFC 6749 §4.1.2.1. */
@@ -35,16 +35,13 @@ export interface AuthorizationRequest {
 export function queryOf(url: string): Query {
   const query = new Map<string, string[]>();
   const [, text = ''] = url.split(/\?(.*)/s);
-  for (const pair of text.split('&')) {
-    const [name = '', value = ''] = pair.split(/=(.*)/s).map(decoded);
-    if (value !== '') query.set(name, [...(query.get(name) ?? []), value]);
-  }
+  for (const [name, value] of pairsOf(text)) if (value !== '') query.set(name, [...(query.get(name) ?? []), value]);
   return query;
 }
 
-function decoded(text: string): string {
+function pairsOf(text: string): [name: string, value: string][] {
   try {
-    return formDecode(text);
+    return formPairs(text);
   } catch {
     throw new Problem(400, 'Bad Request', 'The address of this page is malformed. Start again at the application.');
   }

@@ -49,8 +49,10 @@ export class AuthorizationSite {
     return new FormTokens(this.issuer);
   }
 
-  get signOutUrl(): string | null {
-    return this.owners.signOutUrl ?? null;
+  /** Where the owner signs out; undefined if the application names no address. */
+  get signOutUrl(): string | undefined {
+    const { signOutUrl } = this.owners;
+    return signOutUrl && new URL(signOutUrl, this.issuer).href;
   }
 
   /** The public address of a path of Usher's. */

@@ -3,10 +3,10 @@ import { type DataSource, type EntityManager, IsNull, MoreThan } from 'typeorm';
 import { AuditLog } from '../../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
-import { digestOf, newToken } from '../../http/pages/form-token.js';
+import { newToken } from '../../http/pages/form-token.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
-import { generateToken } from '../tokens/token.js';
+import { digestToken, generateToken } from '../tokens/token.js';
 import { type AuthorizationRequest, type Query, single } from './authorization-request.js';
 import { Authorization, Consent } from './authorization.entity.js';
 import { ClientApplications } from '../../clients/client-applications.js';
@@ -42,10 +42,11 @@ export interface Decision {
   browser: string;
   ownerId: string;
   actor: Actor;
+  isAllowed: boolean;
 }
 
-/** Where the answer goes. */
-export type Answered = Pick<Authorization, 'clientId' | 'redirectUri' | 'state'>;
+/** Where the answer goes. `code` is null if the owner declined. */
+export type Answered = Pick<Authorization, 'redirectUri' | 'state'> & { code: string | null };
 
 /** Authorization requests that wait for the owner, and their codes. */
 @Injectable()
@@ -85,8 +86,8 @@ export class Authorizations {
     const createdAt = await databaseNow(this.dataSource.manager);
     await this.dataSource.manager.insert(Authorization, {
       ...request,
-      formDigest: digestOf(form),
-      browserDigest: digestOf(browser),
+      formDigest: digestToken(form),
+      browserDigest: digestToken(browser),
       clientId: client.id,
       ownerId,
       redirectUri,
@@ -96,47 +97,34 @@ export class Authorizations {
     return form;
   }
 
-  /** The owner allows it: returns the code. Null if this form was sent before, has expired, or is another browser's or owner's. */
-  async allow(decision: Decision): Promise<(Answered & { code: string }) | null> {
-    const code = generateToken('code', this.options.environment);
+  /**
+   * Stores the owner's answer. Returns where it goes, with a code if the owner allows it. Null if this form was sent before,
+   * has expired, or is another browser's or owner's.
+   */
+  async answer(decision: Decision): Promise<Answered | null> {
+    const code = decision.isAllowed ? generateToken('code', this.options.environment) : null;
     return inTransaction(this.dataSource, async (manager) => {
       const now = await databaseNow(manager);
-      const change = { codeDigest: digestOf(code), expiresAt: now + CODE_LIFETIME_MS };
-      const { affected } = await manager.update(Authorization, pending(decision, now), change);
-      if (affected !== 1) return null;
-      const answered = await manager.findOneByOrFail(Authorization, { codeDigest: change.codeDigest });
-      await giveConsent(manager, answered, now);
-      await this.record('consent.given', decision, answered, manager);
-      return { ...answered, code };
-    });
-  }
-
-  /** The owner declines. Null as with {@link allow}. */
-  async decline(decision: Decision): Promise<Answered | null> {
-    return inTransaction(this.dataSource, async (manager) => {
-      const now = await databaseNow(manager);
-      const asked = await manager.findOneBy(Authorization, pending(decision, now));
-      const { affected } = await manager.delete(Authorization, pending(decision, now));
+      const row = pending(decision, now);
+      const asked = await manager.findOneBy(Authorization, row);
+      const change = code && { codeDigest: digestToken(code), expiresAt: now + CODE_LIFETIME_MS };
+      const { affected } = await (change
+        ? manager.update(Authorization, row, change)
+        : manager.delete(Authorization, row));
       if (!asked || affected !== 1) return null;
-      await this.record('consent.declined', decision, asked, manager);
-      return asked;
+      if (change) await giveConsent(manager, asked, now);
+      const action = change ? 'consent.given' : 'consent.declined';
+      const detail = { owner: asked.ownerId };
+      await this.audit.record({ action, subject: `client:${asked.clientId}`, actor: decision.actor, detail }, manager);
+      return { ...asked, code };
     });
-  }
-
-  private record(
-    action: 'consent.given' | 'consent.declined',
-    { actor }: Decision,
-    { clientId, ownerId }: Authorization,
-    manager: EntityManager,
-  ): Promise<void> {
-    return this.audit.record({ action, subject: `client:${clientId}`, actor, detail: { owner: ownerId } }, manager);
   }
 }
 
 /** The condition decides: of concurrent answers only one finds the row. */
 const pending = ({ form, browser, ownerId }: Decision, now: number) => ({
-  formDigest: digestOf(form),
-  browserDigest: digestOf(browser),
+  formDigest: digestToken(form),
+  browserDigest: digestToken(browser),
   ownerId,
   codeDigest: IsNull(),
   expiresAt: MoreThan(now),

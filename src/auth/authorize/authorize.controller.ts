@@ -3,16 +3,9 @@ import { logServerError, problemOf } from '../../http/error-response.js';
 import type { HttpRequest, HttpResponse } from '../../http/exchange.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
 import { refused } from '../../http/pages/form-token.js';
-import { PageRoute } from '../../http/pages/page-route.js';
-import { seeOther, sendPage } from '../../http/pages/page.js';
+import { PageRoute, seeOther, sendPage } from '../../http/pages/page.js';
 import type { ResourceOwner } from '../../values/resource-owner.js';
-import {
-  type Answered,
-  AuthorizationEvents,
-  Authorizations,
-  type AuthorizationTarget,
-  type Decision,
-} from './authorizations.js';
+import { type Answered, AuthorizationEvents, Authorizations, type AuthorizationTarget } from './authorizations.js';
 import {
   asksForSignIn,
   AuthorizationError,
@@ -73,16 +66,19 @@ export class AuthorizeController {
   @Post('consent')
   @PageRoute()
   async consent(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
-    const { issuer } = this.site;
     const browser = this.site.forms.sender(request.headers);
     const owner = await this.site.currentOwner(request);
     const { form, decision } = (request.body ?? {}) as { form?: unknown; decision?: unknown };
     if (!owner || typeof form !== 'string') throw refused();
-    const answer: Decision = { form, browser, ownerId: owner.id, actor: ownerActor(request, owner) };
-    const isAllowed = decision === 'allow';
-    const answered = await (isAllowed ? this.authorizations.allow(answer) : this.authorizations.decline(answer));
+    const answered = await this.authorizations.answer({
+      form,
+      browser,
+      ownerId: owner.id,
+      actor: ownerActor(request, owner),
+      isAllowed: decision === 'allow',
+    });
     if (!answered) throw refused();
-    this.answer(response, issuer, answered);
+    this.answer(response, answered);
   }
 
   /** Asks the owner, except for an application that the operator trusts. */
@@ -93,10 +89,10 @@ export class AuthorizeController {
     if (!target.isTrusted) return this.showConsent(http, response, { query, target, owner }, form);
     // Asked again after the row is stored: closing the account deletes the row, or this finds the account closed.
     const isStillSignedIn = (await this.site.currentOwner(http))?.id === owner.id;
-    const decision = { form, browser, ownerId: owner.id, actor: ownerActor(http, owner) };
-    const allowed = isStillSignedIn ? await this.authorizations.allow(decision) : null;
+    const decision = { form, browser, ownerId: owner.id, actor: ownerActor(http, owner), isAllowed: true };
+    const allowed = isStillSignedIn ? await this.authorizations.answer(decision) : null;
     if (!allowed) throw new AuthorizationError('access_denied', 'the account was closed or signed out');
-    this.answer(response, this.site.issuer, allowed);
+    this.answer(response, allowed);
   }
 
   private async showConsent(
@@ -118,10 +114,9 @@ export class AuthorizeController {
     sendPage(response, 200, { title: 'Allow access?', body, formTarget: origin });
   }
 
-  private answer(response: HttpResponse, iss: string, answered: Answered & { code?: string }): void {
-    const { redirectUri, state, code = null } = answered;
+  private answer(response: HttpResponse, { redirectUri, state, code }: Answered): void {
     const denied = { error: 'access_denied', error_description: 'the account holder declined' };
-    this.respond(response, redirectUri, { ...(code === null ? denied : { code }), state, iss });
+    this.respond(response, redirectUri, { ...(code === null ? denied : { code }), state, iss: this.site.issuer });
   }
 
   private respond(response: HttpResponse, redirectUri: string, parameters: Record<string, string | null>): void {
@@ -169,7 +164,7 @@ export class ConnectionsController {
       applications: await this.applications.list(owner.id),
       action: this.site.url(PATH),
       form: forms.seal(request.headers, response, purposeOf(owner.id)),
-      signOutUrl: signOutUrl === null ? null : new URL(signOutUrl, this.site.issuer).href,
+      signOutUrl,
     });
     sendPage(response, 200, { title: 'Connected applications', body });
   }

@@ -61,21 +61,12 @@ export class CodeExchange {
     client: Requester,
     { formDigest, ownerId }: Authorization,
   ): Promise<Exchanged | { revoked: string } | null> {
+    const { environment, accessTokenSeconds, refreshTokenSeconds } = this.options;
     const now = await databaseNow(manager);
-    const grantId = newId(this.options.environment, now);
+    const grantId = newId(environment, now);
     const unused = { formDigest, usedAt: IsNull(), expiresAt: MoreThan(now) };
     const { affected } = await manager.update(Authorization, unused, { usedAt: now, grantId });
-    if (affected === 1) return this.issue(manager, client, { grantId, ownerId }, now);
-    return this.revoke(manager, client, formDigest);
-  }
-
-  private async issue(
-    manager: EntityManager,
-    client: Requester,
-    { grantId, ownerId }: { grantId: string; ownerId: string },
-    createdAt: number,
-  ): Promise<Exchanged> {
-    const { environment, accessTokenSeconds, refreshTokenSeconds } = this.options;
+    if (affected !== 1) return this.revoke(manager, client, formDigest);
     const { tokens, digests } = newTokens(environment);
     await manager.insert(Grant, {
       id: grantId,
@@ -84,9 +75,9 @@ export class CodeExchange {
       // As authenticated: if the client's tokens were revoked since then, the new ones are invalid too.
       generation: client.generation,
       ...digests,
-      createdAt,
-      accessExpiresAt: createdAt + accessTokenSeconds * 1_000,
-      expiresAt: createdAt + refreshTokenSeconds * 1_000 + EXPIRY_MARGIN_MS,
+      createdAt: now,
+      accessExpiresAt: now + accessTokenSeconds * 1_000,
+      expiresAt: now + refreshTokenSeconds * 1_000 + EXPIRY_MARGIN_MS,
     });
     return { grantId, tokens };
   }

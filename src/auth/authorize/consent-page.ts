@@ -42,16 +42,13 @@ interface ConnectionsView {
   applications: ConnectedApplication[];
   action: string;
   form: string;
-  signOutUrl: string | null;
+  signOutUrl: string | undefined;
 }
 
 export const connectionsPage = ({ owner, applications, action, form, signOutUrl }: ConnectionsView): Html =>
   html`<h1>Connected applications</h1>
-    <p>
-      You are signed in as <strong>${owner}</strong>.
-      ${signOutUrl === null ? null : html`<a href="${signOutUrl}">Sign out</a>`}
-    </p>
-    ${applications.length === 0 ? html`<p>No application may use your account.</p>` : null}
+    <p>You are signed in as <strong>${owner}</strong>. ${signOutUrl && html`<a href="${signOutUrl}">Sign out</a>`}</p>
+    ${applications.length === 0 && html`<p>No application may use your account.</p>`}
     ${applications.map((application) => connection(application, action, form))}`;
 
 const connection = ({ clientId, name, givenAt }: ConnectedApplication, action: string, form: string): Html =>

@@ -3,7 +3,8 @@ import { type DataSource, MoreThan } from 'typeorm';
 import { type AuditChange, AuditLog } from '../../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
-import { digestOf, newToken } from '../../http/pages/form-token.js';
+import { newToken } from '../../http/pages/form-token.js';
+import { digestToken } from '../tokens/token.js';
 import type { Account, Session } from './account.entity.js';
 import type { Accounts } from './accounts.js';
 
@@ -29,7 +30,7 @@ export abstract class Sessions<T extends Session, Owner> {
   async find(token: string, isUse = true): Promise<Owner | null> {
     const { manager } = this.dataSource;
     const now = await databaseNow(manager);
-    const where = { digest: digestOf(token), expiresAt: MoreThan(now) };
+    const where = { digest: digestToken(token), expiresAt: MoreThan(now) };
     const session = (await manager.findOneBy<Session>(this.entity, where)) as T | null;
     const owner = session && (await this.ownerOf(session, token));
     if (session && owner && isUse) await this.extend(session, now);
@@ -37,7 +38,7 @@ export abstract class Sessions<T extends Session, Owner> {
   }
 
   async end(token: string): Promise<void> {
-    await this.dataSource.manager.delete<Session>(this.entity, { digest: digestOf(token) });
+    await this.dataSource.manager.delete<Session>(this.entity, { digest: digestToken(token) });
   }
 
   /**
@@ -53,7 +54,7 @@ export abstract class Sessions<T extends Session, Owner> {
     const isBegun = await inTransaction(this.dataSource, async (manager) => {
       if (account && !(await this.accounts.lockUnchanged(manager, account))) return false;
       const createdAt = await databaseNow(manager);
-      const session = { digest: digestOf(token), createdAt, expiresAt: createdAt + this.idleMs };
+      const session = { digest: digestToken(token), createdAt, expiresAt: createdAt + this.idleMs };
       await manager.insert<Session>(this.entity, complete(session, token));
       await this.audit.record(change, manager);
       return true;

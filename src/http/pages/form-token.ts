@@ -1,6 +1,7 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { randomAlphanumeric } from '../../values/identifier.js';
+import { isSameText } from '../basic-credentials.js';
 import type { HttpResponse } from '../exchange.js';
 import { Problem } from '../problem.js';
 
@@ -11,24 +12,27 @@ const MAX_AGE_MS = 3_600_000;
 
 export const newToken = (): string => randomAlphanumeric(TOKEN_LENGTH);
 
-/** SHA-256 in base64url. Tokens have 256 random bits, so no salt is needed. */
-export const digestOf = (token: string): string => createHash('sha256').update(token).digest('base64url');
-
 /**
- * Cookies of this server. Over https their names begin with `__Host-`, so that no other host and no unencrypted page can
- * set them.
+ * A cookie of this server that holds a token. Over https its name begins with `__Host-`, so that no other host and no
+ * unencrypted page can set it.
  */
-export class Cookies {
-  /** `isSecure`: the browser reaches this server over https. */
-  constructor(private readonly isSecure: boolean) {}
+export class TokenCookie {
+  private readonly name: string;
 
-  /** A cookie that holds a token; null if there is none, or none of the right form. */
-  read({ cookie = '' }: IncomingHttpHeaders, name: string): string | null {
-    const wanted = this.nameOf(name);
+  /** `isSecure`: the browser reaches this server over https. */
+  constructor(
+    name: string,
+    private readonly isSecure: boolean,
+  ) {
+    this.name = isSecure ? `__Host-${name}` : name;
+  }
+
+  /** Null if there is none, or none of the right form. */
+  read({ cookie = '' }: IncomingHttpHeaders): string | null {
     const values = cookie
       .split(';')
       .map((pair) => pair.trim().split('='))
-      .filter(([key]) => key === wanted)
+      .filter(([key]) => key === this.name)
       .map(([, value = '']) => value);
     // Two cookies of one name: it cannot be known which of them this server set.
     const [value = ''] = values.length === 1 ? values : [];
@@ -36,15 +40,23 @@ export class Cookies {
   }
 
   /** Null deletes it. Without an age the browser forgets it when it is closed. */
-  write(response: HttpResponse, name: string, value: string | null): void {
-    const parts = [`${this.nameOf(name)}=${value ?? ''}`, 'Path=/', 'HttpOnly', 'SameSite=Lax'];
+  write(response: HttpResponse, value: string | null): void {
+    const parts = [`${this.name}=${value ?? ''}`, 'Path=/', 'HttpOnly', 'SameSite=Lax'];
     if (this.isSecure) parts.push('Secure');
     if (value === null) parts.push('Max-Age=0');
     addHeader(response, 'Set-Cookie', parts.join('; '));
   }
 
-  private nameOf(name: string): string {
-    return this.isSecure ? `__Host-${name}` : name;
+  /** Sets a new token. */
+  renew(response: HttpResponse): string {
+    const token = newToken();
+    this.write(response, token);
+    return token;
+  }
+
+  /** The token of this browser; a new one is set if it has none. */
+  ensure(headers: IncomingHttpHeaders, response: HttpResponse): string {
+    return this.read(headers) ?? this.renew(response);
   }
 }
 
@@ -68,36 +80,31 @@ export function seal(token: string, purpose: string): string {
 export function isSealed(token: string, purpose: string, sealed: unknown, maxAgeMs: number): boolean {
   const [time = '', nonce = '', mac = ''] = typeof sealed === 'string' ? sealed.split('.') : [];
   const age = Math.abs(Date.now() - Number(time));
-  return age < maxAgeMs && isEqual(mac, macOf(token, purpose, `${time}.${nonce}`));
+  return age < maxAgeMs && isSameText(mac, macOf(token, purpose, `${time}.${nonce}`));
 }
-
-const FORM_COOKIE = 'usher-form';
 
 /** Protects forms against requests that other sites make a browser send (CSRF), also before anybody has signed in. */
 export class FormTokens {
-  private readonly cookies: Cookies;
+  private readonly cookie: TokenCookie;
 
   constructor(private readonly issuer: string) {
-    this.cookies = new Cookies(issuer.startsWith('https:'));
+    this.cookie = new TokenCookie('usher-form', issuer.startsWith('https:'));
   }
 
   /** The token of this browser; a new one is set as a cookie. */
   browser(headers: IncomingHttpHeaders, response: HttpResponse): string {
-    const known = this.cookies.read(headers, FORM_COOKIE);
-    return known ?? this.renew(response);
+    return this.cookie.ensure(headers, response);
   }
 
   /** At sign-in and sign-out: forms from before are void. */
-  renew(response: HttpResponse): string {
-    const token = newToken();
-    this.cookies.write(response, FORM_COOKIE, token);
-    return token;
+  renew(response: HttpResponse): void {
+    this.cookie.renew(response);
   }
 
   /** The token of the browser that sends a form. Throws 403 for a request from a page of another site. */
   sender(headers: IncomingHttpHeaders): string {
     this.checkOrigin(headers);
-    const token = this.cookies.read(headers, FORM_COOKIE);
+    const token = this.cookie.read(headers);
     if (token === null) throw refused();
     return token;
   }
@@ -113,19 +120,18 @@ export class FormTokens {
   }
 
   /** A browser tells the page that a form was sent from. */
-  private checkOrigin({ 'sec-fetch-site': site, origin }: IncomingHttpHeaders): void {
-    const isForeign = site !== undefined && site !== 'same-origin' && site !== 'none';
-    if (isForeign || (origin !== undefined && origin !== new URL(this.issuer).origin)) throw refused();
+  private checkOrigin(headers: IncomingHttpHeaders): void {
+    const { origin = null } = headers;
+    if (isOfOtherSite(headers) || (origin !== null && origin !== new URL(this.issuer).origin)) throw refused();
   }
 }
+
+/** Whether a browser says that a page of another site, or of another host of the same site, sends this request. */
+export const isOfOtherSite = ({ 'sec-fetch-site': site }: IncomingHttpHeaders): boolean =>
+  site !== undefined && site !== 'same-origin' && site !== 'none';
 
 export const refused = (): Problem =>
   new Problem(403, 'This form is no longer valid', 'Go back to the application that you came from, and start again.');
 
 const macOf = (browser: string, purpose: string, message: string): string =>
   createHmac('sha256', browser).update(`${purpose}\n${message}`).digest('base64url');
-
-function isEqual(left: string, right: string): boolean {
-  const [one, other] = [Buffer.from(left), Buffer.from(right)];
-  return one.length === other.length && timingSafeEqual(one, other);
-}

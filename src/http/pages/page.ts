@@ -1,6 +1,15 @@
-import { type HttpResponse, setHeaders } from '../exchange.js';
+import {
+  applyDecorators,
+  type ArgumentsHost,
+  Catch,
+  type ExceptionFilter,
+  SetMetadata,
+  UseFilters,
+} from '@nestjs/common';
+import { logServerError, problemOf } from '../error-response.js';
+import { type HttpRequest, type HttpResponse, setHeaders } from '../exchange.js';
 import { type Html, html } from '../html.js';
-import { NO_STORE } from '../oauth-route.js';
+import { FASTIFY_ROUTE_CONFIG, isAuthPath, NO_STORE, oauthRoute, pathOf } from '../oauth-route.js';
 import type { Problem } from '../problem.js';
 import { PageFrame, PLAIN_STYLE } from './page-frame.js';
 
@@ -61,4 +70,27 @@ export function sendErrorPage(response: HttpResponse, problem: Problem): void {
   const body = html`<h1>${problem.title}</h1>
     <p class="note" role="alert">${problem.detail}</p>`;
   sendPage(response, problem.getStatus(), { title: problem.title, body });
+}
+
+/** Answers the errors of a page as a page. */
+@Catch()
+class PageFilter implements ExceptionFilter {
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const problem = problemOf(error);
+    if (problem.getStatus() >= 500) logServerError(http.getRequest<HttpRequest>(), error);
+    sendErrorPage(http.getResponse<HttpResponse>(), problem);
+  }
+}
+
+/** Marks a route for browsers: its body is a form, and its errors are pages. */
+export const PageRoute = (): MethodDecorator =>
+  applyDecorators(UseFilters(PageFilter), SetMetadata(FASTIFY_ROUTE_CONFIG, { form: true, page: true }));
+
+/** Whether an error before or beside a route goes to a browser: at a page, or at any other path that it opens below /auth. */
+export function wantsPage(request: HttpRequest): boolean {
+  const { routeOptions } = request as { routeOptions?: { config?: { page?: boolean } } };
+  if (routeOptions?.config?.page) return true;
+  const { accept = '' } = request.headers;
+  return oauthRoute(request) === null && isAuthPath(pathOf(request.url)) && accept.includes('text/html');
 }

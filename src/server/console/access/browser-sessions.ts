@@ -1,16 +1,15 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
+import { digestToken } from '../../../auth/tokens/token.js';
 import { isDatabaseDown } from '../../../database/sql.js';
-import { Cookies, digestOf, newToken } from '../../../http/pages/form-token.js';
+import { isOfOtherSite, TokenCookie } from '../../../http/pages/form-token.js';
 import { unavailable } from '../../../http/problem.js';
 import { OPERATOR_IDLE_MS, OperatorSessions, type SessionOwner } from '../../../operators/operator-sessions.js';
+import { parseUrl } from '../../../values/urls/notify-url.js';
 import { withTimeout } from '../../health/cached-query.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
-import { isEncrypted } from './origin-check.js';
 
-const SESSION_COOKIE = 'usher-ops-session';
-const FORM_COOKIE = 'usher-ops-form';
 const MAX_REMEMBERED = 1_000;
 const TIMEOUT_MS = 3_000;
 
@@ -30,12 +29,12 @@ export class BrowserSessions {
 
   /** The token of the browser's session, which may have ended; null if it has none. */
   token(request: FastifyRequest): string | null {
-    return this.cookies(request).read(request.headers, SESSION_COOKIE);
+    return this.sessionCookie(request).read(request.headers);
   }
 
   /** Who has the session; null if it has ended. `isUse`: the session is extended. */
   async owner(token: string, isUse: boolean): Promise<SessionOwner | null> {
-    const key = digestOf(token);
+    const key = digestToken(token);
     try {
       const owner = await withTimeout(this.sessions.find(token, isUse), TIMEOUT_MS);
       if (owner) this.remembered.set(key, owner);
@@ -53,36 +52,59 @@ export class BrowserSessions {
   /** Gives the browser a session, and ends the one it had. */
   async begin(request: FastifyRequest, reply: FastifyReply, token: string): Promise<void> {
     await this.forget(request);
-    const cookies = this.cookies(request);
-    cookies.write(reply, SESSION_COOKIE, token);
+    this.sessionCookie(request).write(reply, token);
     // A sign-in form from before is void, so nobody can have prepared one.
-    cookies.write(reply, FORM_COOKIE, newToken());
+    this.formCookie(request).renew(reply);
   }
 
   async end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     await this.forget(request);
-    this.cookies(request).write(reply, SESSION_COOKIE, null);
+    this.sessionCookie(request).write(reply, null);
   }
 
-  /** The token that seals forms before the sign-in; null if the browser has none. */
-  formToken(request: FastifyRequest): string | null {
-    return this.cookies(request).read(request.headers, FORM_COOKIE);
-  }
-
-  newFormToken(request: FastifyRequest, reply: FastifyReply): string {
-    const token = newToken();
-    this.cookies(request).write(reply, FORM_COOKIE, token);
-    return token;
+  /** Its token seals forms before the sign-in. */
+  formCookie(request: FastifyRequest): TokenCookie {
+    return this.cookie(request, 'usher-ops-form');
   }
 
   private async forget(request: FastifyRequest): Promise<void> {
     const token = this.token(request);
     if (token === null) return;
-    this.remembered.delete(digestOf(token));
+    this.remembered.delete(digestToken(token));
     await this.sessions.end(token);
   }
 
-  private cookies(request: FastifyRequest): Cookies {
-    return new Cookies(isEncrypted(request, this.config.publicUrl));
+  private sessionCookie(request: FastifyRequest): TokenCookie {
+    return this.cookie(request, 'usher-ops-session');
+  }
+
+  private cookie(request: FastifyRequest, name: string): TokenCookie {
+    return new TokenCookie(name, isEncrypted(request, this.config.publicUrl));
   }
 }
+
+export const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
+
+/** Whether the browser reaches this server over https, as far as a proxy or USHER_AUTH_URL tells. */
+function isEncrypted({ headers, protocol }: FastifyRequest, publicUrl: string | null): boolean {
+  const { host = '' } = headers;
+  return protocol === 'https' || (publicUrl !== null && `https://${host}` === new URL(publicUrl).origin);
+}
+
+/** What a browser tells of the page that sends a request. Programs send none of these headers. */
+export function isCrossSite(request: FastifyRequest, publicUrl: string | null): boolean {
+  const { headers } = request;
+  if (isOfOtherSite(headers)) return true;
+  const address = pageOf(request);
+  if (address === undefined) return false;
+  const page = parseUrl(address);
+  if (page === null || page.host !== (headers.host ?? '')) return true;
+  // A proxy may end TLS without telling, so a page over https is accepted in either case.
+  return isEncrypted(request, publicUrl) && page.protocol !== 'https:';
+}
+
+/** Whether the request says which page sent it. Every browser says so of a request that writes. */
+export const namesItsPage = (request: FastifyRequest): boolean =>
+  request.headers['sec-fetch-site'] !== undefined || pageOf(request) !== undefined;
+
+const pageOf = ({ headers }: FastifyRequest): string | undefined => headers.origin ?? headers.referer;

@@ -7,8 +7,7 @@ import { wantsPage } from '../frame/pages.js';
 import { OPS_HEADERS, PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
 import { LIVE_HEADER } from '../frame/script.js';
 import { type SignedIn, setSignedIn } from '../frame/signed-in.js';
-import { BrowserSessions } from './browser-sessions.js';
-import { isCrossSite, namesItsPage, SAFE_METHODS } from './origin-check.js';
+import { BrowserSessions, isCrossSite, namesItsPage, SAFE_METHODS } from './browser-sessions.js';
 
 /** What a viewer may post to: the routes about their own session and password. */
 const OWN_PATHS = [SIGN_IN_PATH, SIGN_OUT_PATH, PASSWORD_PATH];

@@ -4,7 +4,7 @@ import { conflict } from '../../../http/problem.js';
 import { MAX_OPERATOR_NAME_LENGTH, type Operator, type OperatorRole } from '../../../operators/operator.entity.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
 import { randomAlphanumeric } from '../../../values/identifier.js';
-import { hrefOf, selectField, textField } from '../frame/fields.js';
+import { type Field, hrefOf } from '../frame/fields.js';
 import { PASSWORD_PATH, SIGN_IN_PATH } from '../frame/frame.js';
 import type { Page, View, Visit } from '../frame/pages.js';
 import { type Columns, copiedId, facts, notice, stateOf, table, time } from '../frame/parts.js';
@@ -71,8 +71,8 @@ export class OperatorsPages {
 
   private async list(visit: Visit): Promise<View> {
     const ofSettings = { name: this.operators.firstName, role: 'operator', disabledAt: null, createdAt: null } as const;
-    const name = { name: 'name', label: 'Name', value: '', maxLength: MAX_OPERATOR_NAME_LENGTH, isRequired: true };
-    const form = visit.form('create', html`${textField(visit.field('create', name))} ${roleField('operator')}`);
+    const name = { name: 'name', label: 'Name', maxLength: MAX_OPERATOR_NAME_LENGTH, isRequired: true };
+    const form = visit.form('create', [name, roleField('operator')]);
     const card = html`<section class="card">
       <h2>New operator</h2>
       <p class="dim">The next page shows a password, once. The operator changes it after the first sign-in.</p>
@@ -113,7 +113,7 @@ const COLUMNS: Columns<Listed> = {
   Created: ({ createdAt }) => (createdAt === null ? html`<span class="dim">from OPS_USER</span>` : time(createdAt)),
 };
 
-const roleField = (current: OperatorRole): Html => selectField({ name: 'role', label: 'Role', value: current }, ROLES);
+const roleField = (value: OperatorRole): Field => ({ name: 'role', label: 'Role', value, options: ROLES });
 
 function changes(visit: Visit, { role, disabledAt }: Operator): Html {
   const [access, hint] =
@@ -123,7 +123,7 @@ function changes(visit: Visit, { role, disabledAt }: Operator): Html {
   return html`<div class="columns">
     <section class="card">
       <h2>Role</h2>
-      ${visit.form('role', roleField(role))}
+      ${visit.form('role', [roleField(role)])}
     </section>
     <section class="card">
       <h2>Password</h2>

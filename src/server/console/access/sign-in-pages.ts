@@ -76,7 +76,7 @@ export class SignInPages {
     const { request, reply } = visit;
     const { name: given = '', password = '' } = fields;
     const name = given.trim();
-    const browser = this.sessions.formToken(request);
+    const browser = this.sessions.formCookie(request).read(request.headers);
     const returnTo = returnPath(fields.return_to);
     const isValid = browser !== null && isSealed(browser, SIGN_IN_PATH, fields[FORM_FIELD], FORM_AGE_MS);
     const token = isValid ? await this.signIns.signIn({ name, password }, request) : null;
@@ -106,7 +106,7 @@ export class SignInPages {
     { request, reply }: Visit,
     { returnTo, name, fault }: { returnTo: string; name: string; fault?: string },
   ): View {
-    const browser = this.sessions.formToken(request) ?? this.sessions.newFormToken(request, reply);
+    const browser = this.sessions.formCookie(request).ensure(request.headers, reply);
     const body = html`${fault && notice('bad', fault)}
       <form method="post" action="${SIGN_IN_PATH}" class="change">
         ${hiddenField(FORM_FIELD, seal(browser, SIGN_IN_PATH))} ${hiddenField('return_to', returnTo)}

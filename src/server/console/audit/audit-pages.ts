@@ -1,5 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { AUDIT_ACTIONS, type AuditAction, type AuditEvent } from '../../../audit/audit-event.entity.js';
+import {
+  AUDIT_ACTIONS,
+  type AuditAction,
+  type AuditDetail,
+  type AuditEvent,
+} from '../../../audit/audit-event.entity.js';
 import { type Html, html } from '../../../http/html.js';
 import { ID, timeOfId } from '../../../values/identifier.js';
 import { ClientDirectory } from '../clients/client-directory.js';
@@ -17,11 +22,51 @@ import {
   readFilter,
 } from '../frame/fields.js';
 import type { Page, View, Visit } from '../frame/pages.js';
-import { type Columns, notice, pager, table, time } from '../frame/parts.js';
-import { type AuditCriteria, AuditSearch } from './audit-search.js';
-import { actionWords, actorLink, AUDIT_PATH, detailWords, type Names, subjectLink } from './audit-words.js';
+import { clientLink, type Columns, notice, pager, table, time, webhookLink } from '../frame/parts.js';
+import { type AuditCriteria, AuditSearch, kindAndId, type Names } from './audit-search.js';
 
+const AUDIT_PATH = '/ops/audit';
 const PAGE_SIZE = 50;
+
+const ACTIONS: Partial<Record<AuditAction, string>> = {
+  'client.created': 'created a client',
+  'client.renamed': 'renamed a client',
+  'client.disabled': 'disabled a client',
+  'client.enabled': 'enabled a client',
+  'client.notify-url-set': 'set a Notify URL',
+  'client.contact-set': 'set a contact',
+  'client.tokens-revoked': 'revoked all tokens of a client',
+  'client.erasure-started': 'began to erase a client',
+  'client.erased': 'erased a client',
+  'client.authentication-failed': 'failed to authenticate as a client',
+  'client.application-set': 'set grants and redirect URIs',
+  'secret.rotated': 'issued a new secret',
+  'secret.rotation-finished': 'ended an old secret',
+  'keys.rotated': 'changed the master key',
+  'webhook.resent': 'sent a notification again',
+  'resend.started': 'asked to send many notifications again',
+  'resend.stopped': 'stopped sending many notifications again',
+  'member.created': 'created a member',
+  'member.disabled': 'disabled a member',
+  'member.enabled': 'enabled a member',
+  'member.password-set': 'set the password of a member',
+  'member.erasure-started': 'began to erase a member',
+  'member.erased': 'erased a member',
+  'member.signed-in': 'signed in as a member',
+  'member.authentication-failed': 'failed to sign in as a member',
+  'consent.given': 'let a client act for them',
+  'consent.declined': 'did not let a client act for them',
+  'consent.withdrawn': 'withdrew the consent to a client',
+  'code.replayed': 'used an authorisation code twice',
+  'queue.paused': 'paused a queue',
+  'queue.resumed': 'resumed a queue',
+  'queue.changed': 'changed a queue',
+  'operator.authentication-failed': 'failed to sign in at these pages',
+  'internal.authentication-failed': 'failed to authenticate as an order service',
+};
+
+/** What somebody did, in words. */
+const actionWords = (action: AuditAction): string => ACTIONS[action] ?? action.replace(/[.-]/g, ' ');
 
 const searchable = (label: string, fault: string): FilterField<string> => ({
   label,
@@ -29,11 +74,11 @@ const searchable = (label: string, fault: string): FilterField<string> => ({
   fault,
 });
 
-const ACTIONS = Object.fromEntries(AUDIT_ACTIONS.map((action) => [action, `${action}: ${actionWords(action)}`]));
+const CHOICES = Object.fromEntries(AUDIT_ACTIONS.map((action) => [action, `${action}: ${actionWords(action)}`]));
 
 const FIELDS: FilterFields<AuditCriteria> = {
   actor: searchable('Who', 'No actor has such a name.'),
-  action: choice('Action', ACTIONS as Record<AuditAction, string>),
+  action: choice('Action', CHOICES as Record<AuditAction, string>),
   subject: searchable('To what', 'No subject has such a name.'),
   since: moment('Since'),
   until: moment('Before'),
@@ -100,3 +145,54 @@ const cut = (next: string): Html =>
     html`The search has ended at the events of ${time(timeOfId(next))}. Older ones may fit; go on with “Search older
     ones”, or give a subject or a time.`,
   );
+
+/** A link to all that the actor did. */
+const actorLink = ({ actor }: AuditEvent, names: Names): Html => {
+  const name = names.get(actor);
+  const text = name === undefined ? actor : `${name} (${kindAndId(actor)[0]})`;
+  return html`<a href="${hrefOf(AUDIT_PATH, { actor })}" title="${actor}">${text}</a>`;
+};
+
+/** A link to what was changed. */
+function subjectLink(subject: string, names: Names): Html {
+  const [kind, id] = kindAndId(subject);
+  const link = linkOf(kind, id, names.get(subject));
+  return link === null ? html`${subject}` : html`<span class="dim">${kind}</span> ${link}`;
+}
+
+/** `name`: of a client or a member. One who is erased has no page. */
+function linkOf(kind: string, id: string, name: string | undefined): Html | null {
+  if (name !== undefined) return kind === 'client' ? clientLink({ id, name }) : pathLink(`/ops/members/${id}`, name);
+  if (kind === 'webhook' && ID.test(id)) return webhookLink(id);
+  if (kind === 'resend') return pathLink(`/ops/resends/${encodeURIComponent(id)}`, 'progress');
+  if (kind === 'queue')
+    return pathLink(id === 'all' ? '/ops/queues' : `/ops/queues/queue/${encodeURIComponent(id)}`, id);
+  return kind === 'operator' ? pathLink('/ops/operators', id) : null;
+}
+
+const pathLink = (path: string, text: string): Html => html`<a href="${path}">${text}</a>`;
+
+/** The facts of an event, with links. What is not set is left out. */
+function detailWords(detail: AuditDetail, names: Names): Html {
+  const set = Object.entries(detail).filter(([, value]) => value !== null && value !== '');
+  return html`${set.map(([name, value]) => html`<div><span class="dim">${WORDS[name] ?? words(name)}:</span> ${valueOf(name, value, names)}</div>`)}`;
+}
+
+const WORDS: Record<string, string> = {
+  resentAs: 'as',
+  request: 'part of',
+  blocked: 'refused by the limit',
+  oldValidUntil: 'old secret valid until',
+};
+
+/** `tokensRevoked` as `tokens revoked`. */
+const words = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+
+function valueOf(name: string, value: AuditDetail[string], names: Names): Html {
+  const text = typeof value === 'boolean' ? (value ? 'yes' : 'no') : String(value);
+  const client = names.get(`${name}:${text}`);
+  if (name === 'client' && client !== undefined) return clientLink({ id: text, name: client });
+  if (name === 'resentAs' && ID.test(text)) return webhookLink(text);
+  if (name === 'request' && ID.test(text)) return pathLink(`/ops/resends/${text}`, 'a request for many');
+  return html`${text}`;
+}

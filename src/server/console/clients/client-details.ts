@@ -50,18 +50,25 @@ export class ClientDetailsReader {
       countPending(this.dataSource, id, pendingWebhookLimit ?? MAX_COUNTED),
     ]);
     const isTrusted = application?.isTrusted ?? false;
-    const limits = this.options;
-    return { client, account, isTrusted, failing, health, webhooks, orders, signInFailures, pending, limits };
+    return {
+      client,
+      account,
+      isTrusted,
+      failing,
+      health,
+      webhooks,
+      orders,
+      signInFailures,
+      pending,
+      limits: this.options,
+    };
   }
 
   private async orders(id: string) {
     const found = await this.directory.recentOrders(id, RECENT);
     const orders = found.map((order) => ({ order, key: orderKey(order.id) }));
-    const deliveries = await findDeliveries(
-      this.dataSource,
-      id,
-      orders.map(({ key }) => key),
-    );
-    return orders.map(({ order, key }) => ({ order, key, delivery: deliveries.get(key) ?? null }));
+    const keys = orders.map(({ key }) => key);
+    const deliveries = await findDeliveries(this.dataSource, id, keys);
+    return orders.map((one) => ({ ...one, delivery: deliveries.get(one.key) ?? null }));
   }
 }

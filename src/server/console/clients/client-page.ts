@@ -6,7 +6,7 @@ import { MAX_EMAIL_LENGTH } from '../../../values/email-address.js';
 import { NOTIFY_URL_MAX_LENGTH } from '../../../values/urls/notify-url.js';
 import type { TestResult } from '../../../webhooks/api/test-notifications.js';
 import type { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
-import { areaField, checkField, type Field, hrefOf, selectField, textField } from '../frame/fields.js';
+import { checkField, type FormPart, hrefOf, inputField } from '../frame/fields.js';
 import type { Visit } from '../frame/pages.js';
 import {
   type Columns,
@@ -140,7 +140,7 @@ const changes = (visit: Visit, details: ClientDetails): Html =>
       </section>
       <section class="card">
         <h3>Name and contact</h3>
-        ${nameForm(visit, details)} ${contactForm(visit, details)}
+        ${visit.form('rename', [{ ...CLIENT_FIELDS.name, value: details.client.name }])} ${contactForm(visit, details)}
       </section>
       <section class="card">
         <h3>Grants and redirect URIs</h3>
@@ -156,66 +156,60 @@ const changes = (visit: Visit, details: ClientDetails): Html =>
       </section>
     </div>`;
 
+/** The fields about a client, without their values. */
+export const CLIENT_FIELDS = {
+  name: { name: 'name', label: 'Name', maxLength: MAX_CLIENT_NAME_LENGTH, isRequired: true },
+  notifyUrl: { name: 'notifyUrl', label: 'Notify URL', type: 'url', maxLength: NOTIFY_URL_MAX_LENGTH },
+  contact: { name: 'contact', label: 'Contact', type: 'email', maxLength: MAX_EMAIL_LENGTH },
+} as const;
+
 function notifyUrlForms(visit: Visit, { client: { notifyUrl } }: ClientDetails): Html {
-  const field = visit.field('notify-url', {
-    name: 'notifyUrl',
-    label: 'Notify URL',
-    value: notifyUrl ?? '',
-    type: 'url',
-    maxLength: NOTIFY_URL_MAX_LENGTH,
-    isRequired: true,
-  });
-  const given = visit.givenIn('notify-url');
-  const isTested = given === null || given.isTested === 'yes';
-  const body = html`${textField(field)}
-  ${checkField('isTested', 'Send a signed sample there first, and change nothing unless it is answered 2xx', isTested)}`;
-  return html`${visit.form('notify-url', body)} ${notifyUrl && visit.form('test')}`;
+  const form = visit.form('notify-url', [
+    { ...CLIENT_FIELDS.notifyUrl, value: notifyUrl ?? '', isRequired: true },
+    checkField('isTested', 'Send a signed sample there first, and change nothing unless it is answered 2xx', true),
+  ]);
+  return html`${form} ${notifyUrl && visit.form('test')}`;
 }
 
-function nameForm(visit: Visit, { client }: ClientDetails): Html | null {
-  const field = { name: 'name', label: 'Name', value: client.name, maxLength: MAX_CLIENT_NAME_LENGTH };
-  return visit.form('rename', textField(visit.field('rename', { ...field, isRequired: true })));
-}
-
-function contactForm(visit: Visit, { client: { contact } }: ClientDetails): Html | null {
-  const field = visit.field('contact', {
-    name: 'contact',
-    label: 'Contact',
-    value: contact ?? '',
-    type: 'email',
-    maxLength: MAX_EMAIL_LENGTH,
-    hint: 'Is told by e-mail when a Notify URL fails. Empty: nobody is told.',
-  });
-  return visit.form('contact', textField(field));
+function contactForm(visit: Visit, { client }: ClientDetails): Html | null {
+  const hint = 'Is told by e-mail when a Notify URL fails. Empty: nobody is told.';
+  return visit.form('contact', [{ ...CLIENT_FIELDS.contact, value: client.contact ?? '', hint }]);
 }
 
 function applicationForm(visit: Visit, { account, isTrusted }: ClientDetails): Html | null {
-  const uris = visit.field('application', redirectUrisField(account.redirectUris.join('\n')));
   const given = visit.givenIn('application');
-  const shown = given ? applicationFields(given) : { grantTypes: account.grants, isTrusted };
-  return visit.form('application', applicationFieldset(uris, shown));
+  const { redirectUris, grants: grantTypes } = account;
+  return visit.form(
+    'application',
+    applicationParts(given ? applicationFields(given) : { redirectUris, grantTypes, isTrusted }),
+  );
 }
 
-export const redirectUrisField = (value: string): Field => ({
-  name: 'redirectUris',
-  label: 'Redirect URIs',
-  value,
-  hint: 'One a line; compared character by character.',
-});
-
 /** Also a part of the form for a new client. */
-export const applicationFieldset = (
-  redirectUris: Field,
-  { grantTypes, isTrusted }: { grantTypes: readonly string[]; isTrusted: boolean },
-): Html =>
-  html`${areaField(redirectUris)}
-    <fieldset>
-      <legend>Grants</legend>
-      ${GRANT_TYPES.map((grant) => checkField(`grant.${grant}`, grant, grantTypes.includes(grant)))}
-    </fieldset>
-    ${checkField('isTrusted', 'Trusted: members are not asked for their consent', isTrusted)}`;
+export const applicationParts = ({
+  redirectUris,
+  grantTypes,
+  isTrusted,
+}: {
+  redirectUris: string[];
+  grantTypes: readonly string[];
+  isTrusted: boolean;
+}): FormPart[] => [
+  {
+    name: 'redirectUris',
+    label: 'Redirect URIs',
+    type: 'area',
+    value: redirectUris.join('\n'),
+    hint: 'One a line; compared character by character.',
+  },
+  html`<fieldset>
+    <legend>Grants</legend>
+    ${GRANT_TYPES.map((grant) => inputField(checkField(`grant.${grant}`, grant, grantTypes.includes(grant))))}
+  </fieldset>`,
+  checkField('isTrusted', 'Trusted: members are not asked for their consent', isTrusted),
+];
 
-/** What was given in the fields of {@link applicationFieldset}: the redirect URIs, one a line, the grants and the trust. */
+/** What was given in the fields of {@link applicationParts}: the redirect URIs, one a line, the grants and the trust. */
 export const applicationFields = (fields: Record<string, string>) => ({
   redirectUris: (fields.redirectUris ?? '').split(/\s+/).filter((uri) => uri !== ''),
   grantTypes: GRANT_TYPES.filter((grant) => fields[`grant.${grant}`] === 'yes'),
@@ -225,8 +219,8 @@ export const applicationFields = (fields: Record<string, string>) => ({
 const rotateForm = (visit: Visit): Html | null =>
   visit.form(
     'rotate',
-    html`${selectField({ name: 'overlap', label: 'How long both secrets are valid', value: '24h' }, OVERLAPS)}
-    ${checkField('revokeTokens', 'The secret has leaked: also revoke all tokens', false)}`,
+    html`${inputField({ name: 'overlap', label: 'How long both secrets are valid', value: '24h', options: OVERLAPS })}
+    ${inputField(checkField('revokeTokens', 'The secret has leaked: also revoke all tokens', false))}`,
   );
 
 const disableForm = (visit: Visit): Html | null =>

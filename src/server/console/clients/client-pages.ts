@@ -113,6 +113,6 @@ export class ClientPages {
     if (!Object.hasOwn(OVERLAPS, overlap)) throw unprocessable('choose how long both secrets are valid');
     const options = { revokeTokens: fields.revokeTokens === 'yes', actor: visit.actor };
     const rotated = await this.rotation.rotate(client.id, parseDuration(overlap) ?? 0, options);
-    return issued(`New secret of ${client.name}`, { client, ...rotated, quickStart: null });
+    return issued(`New secret of ${client.name}`, { client, ...rotated });
   }
 }

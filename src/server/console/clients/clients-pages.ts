@@ -1,19 +1,19 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { ClientApplications } from '../../../clients/client-applications.js';
-import { type Client, MAX_CLIENT_NAME_LENGTH } from '../../../clients/client.entity.js';
+import type { Client } from '../../../clients/client.entity.js';
 import { ClientsService } from '../../../clients/clients.service.js';
 import { type Html, html } from '../../../http/html.js';
 import { Problem } from '../../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
-import { MAX_EMAIL_LENGTH } from '../../../values/email-address.js';
 import { timeOfId } from '../../../values/identifier.js';
-import { hostOf, NOTIFY_URL_MAX_LENGTH } from '../../../values/urls/notify-url.js';
-import { hrefOf, textField } from '../frame/fields.js';
+import { hostOf } from '../../../values/urls/notify-url.js';
+import { type FormPart, hrefOf, inputField, refilled, shownPart } from '../frame/fields.js';
 import { postForm } from '../frame/form.js';
 import { faultText, type Page, type View, type Visit } from '../frame/pages.js';
 import {
   clientLink,
   clientPath,
+  type Columns,
   copyButton,
   facts,
   notice,
@@ -26,15 +26,12 @@ import {
   time,
 } from '../frame/parts.js';
 import { ClientDirectory } from './client-directory.js';
-import { applicationFields, applicationFieldset, redirectUrisField } from './client-page.js';
+import { applicationFields, applicationParts, CLIENT_FIELDS } from './client-page.js';
 import { quickStart } from './quick-start.js';
 
 const CLIENTS_PATH = '/ops/clients';
 const PAGE_SIZE = 50;
 const CREATE = { button: 'Create the client', kind: 'primary' } as const;
-
-/** What is wrong with the fields of the form for a new client. */
-type Faults = Partial<Record<'name' | 'notifyUrl' | 'contact' | 'redirectUris', string>>;
 
 /** The list of clients, and the form for a new one. */
 @Injectable()
@@ -62,26 +59,26 @@ export class ClientsPages {
       this.directory.failingSince(ids),
       this.directory.lastWebhookIds(ids),
     ]);
-    const columns = {
-      Client: (client: Client) => clientLink(client),
-      Id: ({ id }: Client) => shortId(id),
-      State: ({ id, disabledAt }: Client) => {
+    const columns: Columns<Client> = {
+      Client: clientLink,
+      Id: ({ id }) => shortId(id),
+      State: ({ id, disabledAt }) => {
         const since = failingSince.get(id);
         return html`${stateOf(disabledAt)}${since && html` ${statusBadge('failing')} since ${time(since)}`}`;
       },
-      Receiver: ({ notifyUrl }: Client) =>
+      Receiver: ({ notifyUrl }) =>
         notifyUrl === null ? html`<span class="dim">no Notify URL</span>` : receiverLink(hostOf(notifyUrl)),
-      'Last notification': ({ id }: Client) => {
+      'Last notification': ({ id }) => {
         const last = lastIds.get(id);
         return last ? time(timeOfId(last)) : null;
       },
-      Created: ({ createdAt }: Client) => time(createdAt),
+      Created: ({ createdAt }) => time(createdAt),
     };
     const nothing =
       q === '' ? 'Each integrator gets a client. Create the first one.' : 'No client has this id or name.';
     const create = html`<p class="actions"><a class="button primary" href="${CLIENTS_PATH}/new">New client</a></p>`;
     const body = html`<form class="filter" method="get" action="${CLIENTS_PATH}">
-        ${textField({ name: 'q', label: 'Name or id', value: q })} <button>Search</button>
+        ${inputField({ name: 'q', label: 'Name or id', value: q })} <button>Search</button>
       </form>
       ${mayChange && create} ${table(columns, clients, nothing)}
       ${pager((after) => hrefOf(CLIENTS_PATH, { q, after }), after, next)}`;
@@ -97,12 +94,12 @@ export class ClientsPages {
       text?.trim(),
     );
     const application = applicationFields(fields);
-    const faults: Faults = {
-      ...faultOf('name', () => this.clients.checkName(name)),
-      ...faultOf('notifyUrl', () => notifyUrl && this.clients.checkNotifyUrl(notifyUrl)),
-      ...faultOf('contact', () => contact && this.clients.checkContact(contact)),
-      ...faultOf('redirectUris', () => this.applications.checkTogether(application)),
-    };
+    const faults = faultsOf({
+      name: () => this.clients.checkName(name),
+      notifyUrl: () => notifyUrl && this.clients.checkNotifyUrl(notifyUrl),
+      contact: () => contact && this.clients.checkContact(contact),
+      redirectUris: () => this.applications.checkTogether(application),
+    });
     if (Object.keys(faults).length > 0) return { ...newClient(visit, fields, faults), status: 422 };
     const { actor, request } = visit;
     const { client, secret } = await this.clients.create(name, notifyUrl || null, actor);
@@ -111,69 +108,58 @@ export class ClientsPages {
     const { environment, publicUrl } = this.options;
     const authUrl = publicUrl ?? `${request.protocol}://${request.headers.host ?? ''}`;
     const start = quickStart({ id: client.id, secret, authUrl, environment, hasNotifyUrl: notifyUrl !== '' });
-    const view = issued(`Client ${client.name} is created`, { client, secret, quickStart: start, oldValidUntil: null });
+    const view = issued(`Client ${client.name} is created`, { client, secret, quickStart: start });
     return { ...view, status: 201 };
   }
 }
 
-const USUAL = { grantTypes: ['client_credentials', 'refresh_token'], isTrusted: false };
+const USUAL = { redirectUris: [], grantTypes: ['client_credentials', 'refresh_token'], isTrusted: false };
 
-/** A new client has {@link USUAL}, and no redirect URI. */
+/** A new client has {@link USUAL}. */
 const isUnusual = ({ redirectUris, grantTypes }: ReturnType<typeof applicationFields>): boolean =>
   redirectUris.length > 0 || grantTypes.length !== 2 || grantTypes.includes('authorization_code');
 
-function faultOf(field: keyof Faults, check: () => unknown): Faults {
-  try {
-    check();
-    return {};
-  } catch (error) {
-    if (!(error instanceof Problem)) throw error;
-    return { [field]: faultText(error) };
+/** What is wrong with the fields of a form, by their names. Each check throws a {@link Problem} if its field is faulty. */
+function faultsOf(checks: Record<string, () => unknown>): Record<string, string> {
+  const faults: Record<string, string> = {};
+  for (const [name, check] of Object.entries(checks)) {
+    try {
+      check();
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      faults[name] = faultText(error);
+    }
   }
+  return faults;
 }
 
 /** The form for a new client: empty, or with what was refused. */
-function newClient({ request }: Visit, refused: Record<string, string> | null, faults: Faults): View {
-  const shown = (name: keyof Faults) => ({ name, value: refused?.[name] ?? '', fault: faults[name] });
-  const body = html`${textField({
-      ...shown('name'),
-      label: 'Name',
-      hint: 'Only people see it.',
-      maxLength: MAX_CLIENT_NAME_LENGTH,
-      isRequired: true,
-    })}
-    ${textField({
-      ...shown('notifyUrl'),
-      label: 'Notify URL',
-      type: 'url',
+function newClient({ request }: Visit, refused: Record<string, string> | null, faults: Record<string, string>): View {
+  const empty = [
+    { ...CLIENT_FIELDS.name, hint: 'Only people see it.' },
+    {
+      ...CLIENT_FIELDS.notifyUrl,
       hint: 'Where notifications go whose order has no URL of its own. It can be set later.',
-      maxLength: NOTIFY_URL_MAX_LENGTH,
-    })}
-    ${textField({
-      ...shown('contact'),
-      label: 'Contact',
-      type: 'email',
-      hint: 'Is told by e-mail when a Notify URL fails.',
-      maxLength: MAX_EMAIL_LENGTH,
-    })}
-    <details ${refused && html`open`}>
-      <summary>Grants and redirect URIs</summary>
-      ${applicationFieldset(
-        { ...redirectUrisField(''), ...shown('redirectUris') },
-        refused ? applicationFields(refused) : USUAL,
-      )}
-    </details>`;
-  const form = postForm(request, CLIENTS_PATH, CREATE, body);
+    },
+    { ...CLIENT_FIELDS.contact, hint: 'Is told by e-mail when a Notify URL fails.' },
+  ];
+  const refill = (parts: FormPart[]) => (refused ? refilled(parts, refused, faults) : parts);
+  const application = refill(applicationParts(refused ? applicationFields(refused) : USUAL));
+  const details = html`<details ${refused && html`open`}>
+    <summary>Grants and redirect URIs</summary>
+    ${application.map(shownPart)}
+  </details>`;
+  const form = postForm(request, CLIENTS_PATH, CREATE, [...refill(empty), details]);
   return { title: 'New client', section: 'clients', body: form ?? notice('bad', 'A viewer cannot create clients.') };
 }
 
-export interface IssuedSecret {
+interface IssuedSecret {
   client: Client;
   secret: string;
   /** Of a new client: commands for its integrator. */
-  quickStart: string | null;
+  quickStart?: string;
   /** Of a rotation: until when the old secret is valid, in milliseconds since 1970. */
-  oldValidUntil: number | null;
+  oldValidUntil?: number;
 }
 
 /** The only page that ever shows a secret. */

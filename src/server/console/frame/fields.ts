@@ -1,4 +1,4 @@
-import { type Html, html } from '../../../http/html.js';
+import { Html, html } from '../../../http/html.js';
 import { parseDuration } from '../../../values/duration.js';
 
 /** The address of a page with these fields. Empty ones are left out. */
@@ -13,66 +13,80 @@ export const isSearchable = (text: string): boolean => !/\p{Cc}|\p{Cs}/u.test(te
 export interface Field {
   name: string;
   label: string;
-  value: string;
+  value?: string;
   /** What is wrong with it. */
   fault?: string | undefined;
-  hint?: string;
-  type?: 'text' | 'url' | 'email' | 'password';
+  hint?: string | undefined;
+  /** `area`: a text of several lines. `check`: a checkbox, whose value is `yes` if it is ticked. */
+  type?: 'text' | 'url' | 'email' | 'password' | 'area' | 'check';
+  /** A list to choose one of: the values and their texts. The first one is what `''` means. */
+  options?: Record<string, string> | undefined;
   maxLength?: number;
   isRequired?: boolean;
   autocomplete?: string;
 }
 
-/** A text field with its label, its hint and its fault. */
-export function textField({ name, label, value, fault, hint, type = 'text', ...more }: Field): Html {
-  const { maxLength, isRequired, autocomplete = 'off' } = more;
+/** What a form consists of. */
+export type FormPart = Html | Field;
+
+/** The parts of a form that was refused: its fields have what was given, except for passwords, and their faults by name. */
+export const refilled = (
+  parts: FormPart[],
+  given: Record<string, string>,
+  faults: Record<string, string | undefined>,
+): FormPart[] =>
+  parts.map((part) => {
+    if (part instanceof Html) return part;
+    const value = part.type === 'password' ? '' : (given[part.name] ?? '');
+    return { ...part, value, fault: faults[part.name] };
+  });
+
+export const shownPart = (part: FormPart): Html => (part instanceof Html ? part : inputField(part));
+
+/** A field with its label, its hint and its fault. */
+export function inputField(field: Field): Html {
+  const { name, label, value, fault, hint, type, isRequired } = field;
+  if (type === 'check')
+    return html`<label class="check"
+      ><input type="checkbox" name="${name}" value="yes" ${value && html`checked`} ${isRequired && html`required`} />
+      ${label}</label
+    >`;
   return html`<label
-    >${label}
-    <input
-      name="${name}"
-      type="${type}"
-      value="${value}"
-      autocomplete="${autocomplete}"
-      ${maxLength && html`maxlength="${maxLength}"`}
-      ${isRequired && html`required`}
-      ${fault && INVALID}
-    />
-    ${hintAndFault(hint, fault)}</label
+    >${label} ${control(field)} ${hint && html`<span class="hint">${hint}</span>`}
+    ${fault && html`<span class="field-fault">${fault}</span>`}</label
   >`;
 }
 
-/** A list to choose one of. `options` are the values and their texts; the first one is what `''` means. */
-export const selectField = ({ name, label, value, fault, hint }: Field, options: Record<string, string>): Html =>
-  html`<label
-    >${label}
-    <select name="${name}" ${fault && INVALID}>
+function control({ name, value = '', fault, type = 'text', options, ...more }: Field): Html {
+  const { maxLength, isRequired, autocomplete = 'off' } = more;
+  const invalid = fault && html`aria-invalid="true"`;
+  if (options)
+    return html`<select name="${name}" ${invalid}>
       ${Object.entries(options).map(
         ([one, text]) => html`<option value="${one}" ${one === value && html`selected`}>${text}</option>`,
       )}
-    </select>
-    ${hintAndFault(hint, fault)}</label
-  >`;
+    </select>`;
+  if (type === 'area') return html`<textarea name="${name}" rows="3" ${invalid}>${value}</textarea>`;
+  return html`<input
+    name="${name}"
+    type="${type}"
+    value="${value}"
+    autocomplete="${autocomplete}"
+    ${maxLength && html`maxlength="${maxLength}"`}
+    ${isRequired && html`required`}
+    ${invalid}
+  />`;
+}
 
-/** A text of several lines. */
-export const areaField = ({ name, label, value, fault, hint }: Field): Html =>
-  html`<label
-    >${label}
-    <textarea name="${name}" rows="3" ${fault && INVALID}>${value}</textarea>
-    ${hintAndFault(hint, fault)}</label
-  >`;
-
-export const checkField = (name: string, label: string, isChecked: boolean): Html =>
-  html`<label class="check"
-    ><input type="checkbox" name="${name}" value="yes" ${isChecked && html`checked`} /> ${label}</label
-  >`;
+export const checkField = (name: string, label: string, isChecked: boolean): Field => ({
+  name,
+  label,
+  type: 'check',
+  value: isChecked ? 'yes' : '',
+});
 
 export const hiddenField = (name: string, value: string): Html =>
   html`<input type="hidden" name="${name}" value="${value}" />`;
-
-const INVALID = html`aria-invalid="true"`;
-
-const hintAndFault = (hint: string | undefined, fault: string | undefined): Html =>
-  html`${hint && html`<span class="hint">${hint}</span>`} ${fault && html`<span class="field-fault">${fault}</span>`}`;
 
 /** A field of a filter: how it is shown, and what its text means. */
 export interface FilterField<Value> {
@@ -127,8 +141,8 @@ export function filterForm<Values>(
   const shown = (Object.keys(fields) as (keyof Values & string)[]).map((name) => {
     const { label, options } = fields[name];
     if (label === null) return given[name] !== '' && hiddenField(name, given[name]);
-    const field = { name, label, value: given[name], fault: faults[name] };
-    return options ? selectField(field, { '': 'any', ...options }) : textField(field);
+    const choices = options && { '': 'any', ...options };
+    return inputField({ name, label, value: given[name], fault: faults[name], options: choices });
   });
   return html`<form class="filter" method="get" action="${path}">
     ${shown} <button>Filter</button>

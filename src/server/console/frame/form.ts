@@ -3,6 +3,7 @@ import { type Html, html } from '../../../http/html.js';
 import { isSealed, seal } from '../../../http/pages/form-token.js';
 import { pathOf } from '../../../http/oauth-route.js';
 import { Problem } from '../../../http/problem.js';
+import { type FormPart, hiddenField, inputField, shownPart } from './fields.js';
 import { mayChange, signedInOf } from './signed-in.js';
 
 /** How a form ends, and who gets it. */
@@ -29,31 +30,22 @@ export function postForm(
   request: FastifyRequest,
   path: string,
   { button, kind, confirm, isForViewers }: Submission,
-  body: Html | null = null,
+  parts: FormPart[] = [],
   id?: string,
 ): Html | null {
   if (!isForViewers && !mayChange(request)) return null;
+  // A request with HTTP Basic has no session to seal the form with. The check of its origin protects it.
+  const session = signedInOf(request)?.session;
   return html`<form
     method="post"
     action="${path}"
-    class="${body || confirm ? 'change' : 'inline'}"
+    class="${parts.length > 0 || confirm ? 'change' : 'inline'}"
     ${id && html`id="${id}"`}
   >
-    ${sealedField(request, path)} ${body}
-    ${
-      confirm &&
-      html`<label class="check"><input type="checkbox" name="confirmed" value="yes" required /> ${confirm}</label>`
-    }
+    ${session && hiddenField(FORM_FIELD, seal(session, pathOf(path)))} ${parts.map(shownPart)}
+    ${confirm && inputField({ name: 'confirmed', label: confirm, type: 'check', isRequired: true })}
     <button class="${kind ?? 'normal'}">${button}</button>
   </form>`;
-}
-
-/** A request with HTTP Basic has no session to seal the form with. The check of its origin protects it. */
-function sealedField(request: FastifyRequest, path: string): Html | null {
-  const session = signedInOf(request)?.session ?? null;
-  return session === null
-    ? null
-    : html`<input type="hidden" name="${FORM_FIELD}" value="${seal(session, pathOf(path))}" />`;
 }
 
 /**
@@ -66,8 +58,8 @@ export function formFields(request: FastifyRequest): Record<string, string> {
       (entry): entry is [string, string] => typeof entry[1] === 'string',
     ),
   );
-  const session = signedInOf(request)?.session ?? null;
-  if (session !== null && !isSealed(session, pathOf(request.url), fields[FORM_FIELD], MAX_AGE_MS)) throw outdated();
+  const session = signedInOf(request)?.session;
+  if (session && !isSealed(session, pathOf(request.url), fields[FORM_FIELD], MAX_AGE_MS)) throw outdated();
   return fields;
 }
 

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Html, html } from '../../../http/html.js';
+import { type Html, html } from '../../../http/html.js';
 import { PageFrame } from '../../../http/pages/page-frame.js';
 import { postForm } from './form.js';
 import { type SignedIn, signedInOf } from './signed-in.js';
@@ -60,7 +60,7 @@ export const sectionLinks = (current: Section | null): Html =>
     ${Object.entries(SECTIONS).map(([section, name]) => {
       const path = section === 'overview' ? '/ops' : `/ops/${section}`;
       return html`<li>
-        <a href="${path}" ${section === current && new Html(' aria-current="page"')}>${name}</a>
+        <a href="${path}" ${section === current && html`aria-current="page"`}>${name}</a>
       </li>`;
     })}
   </ul>`;
@@ -88,27 +88,23 @@ export interface ConsolePage {
 /** Sends a page with its headers. The signed-in operator is known from the request. */
 export function sendConsolePage(request: FastifyRequest, reply: FastifyReply, page: ConsolePage, status = 200): void {
   const operator = signedInOf(request);
-  if (!operator) return sendPageBeforeSignIn(reply, page, status);
+  const frame = operator ? FRAME : FRAME_BEFORE_SIGN_IN;
+  const content = operator ? shell(request, operator, page) : pageBeforeSignIn(page);
   void reply
     .status(status)
     .headers(PAGE_HEADERS)
-    .send(FRAME.document(`${page.title} · Usher`, shell(request, operator, page)));
+    .send(frame.document(`${page.title} · Usher`, content));
 }
 
 /** A page without navigation. */
-export function sendPageBeforeSignIn(reply: FastifyReply, { title, body }: ConsolePage, status: number): void {
-  const content = html`<main class="u-bare">
+const pageBeforeSignIn = ({ title, body }: ConsolePage): Html =>
+  html`<main class="u-bare">
     ${brand}
     <div class="card">
       <h1>${title}</h1>
       ${body}
     </div>
   </main>`;
-  void reply
-    .status(status)
-    .headers(PAGE_HEADERS)
-    .send(FRAME_BEFORE_SIGN_IN.document(`${title} · Usher`, content));
-}
 
 const LIVE = html`<p class="live" hidden>
   <span role="status">Updates every 10 s</span> <button type="button" class="quiet">Pause</button>

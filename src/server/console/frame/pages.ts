@@ -5,7 +5,7 @@ import { type Html, html } from '../../../http/html.js';
 import { Problem, unprocessable } from '../../../http/problem.js';
 import type { Actor } from '../../../values/actor.js';
 import { FORM_ROUTE } from '../../request-bodies.js';
-import type { Field } from './fields.js';
+import { type FormPart, refilled } from './fields.js';
 import { formFields, postForm, type Submission } from './form.js';
 import { type ConsolePage, OPS_HEADERS, SCRIPT_PATH, sendConsolePage } from './frame.js';
 import { notice, sentence } from './parts.js';
@@ -84,31 +84,22 @@ export class Visit {
     return this.page.path.replace(/:\w+/, encodeURIComponent(this.id));
   }
 
-  /** The form of an action of this page; null for a viewer who may not send it. `id`: for fields outside of the form. */
-  form(name: string, body: Html | null = null, id?: string): Html | null {
+  /**
+   * The form of an action of this page; null for a viewer who may not send it. After a refusal its fields have what was
+   * given, except for passwords, and the fault. `id`: for fields outside of the form.
+   */
+  form(name: string, content: Html | FormPart[] = [], id?: string): Html | null {
     const action = this.page.actions?.[name];
     if (!action) throw new Error(`${this.page.path} has no action ${name}`);
-    return postForm(this.request, addressOf(this.path, name, action), action, body, id);
+    const parts = [content].flat();
+    const { refusal } = this;
+    const shown = refusal?.form === name ? refilled(parts, refusal.given, faultsOf(refusal, parts)) : parts;
+    return postForm(this.request, addressOf(this.path, name, action), action, shown, id);
   }
 
   /** What was given in a form of this page that was refused; null if it was not. */
   givenIn(form: string): Record<string, string> | null {
     return this.refusal?.form === form ? this.refusal.given : null;
-  }
-
-  /** Why a form of this page was refused. */
-  faultIn(form: string): string | undefined {
-    return this.refusal?.form === form ? faultText(this.refusal.problem) : undefined;
-  }
-
-  /** A field of a form, with the value and the fault of what was refused. */
-  field(form: string, field: Field): Field {
-    const given = this.givenIn(form);
-    return given ? { ...field, value: given[field.name] ?? '', fault: this.faultIn(form) } : field;
-  }
-
-  async get(): Promise<View | string> {
-    return this.page.show(this);
   }
 
   /** Runs an action. What a person can correct is shown on the page. */
@@ -122,7 +113,7 @@ export class Visit {
     } catch (error) {
       if (!(error instanceof Problem) || !CORRECTABLE.includes(error.getStatus())) throw error;
       this.refusal = { form: name, given, problem: error };
-      return this.get();
+      return this.page.show(this);
     }
   }
 
@@ -150,6 +141,14 @@ export function faultText({ errors, detail }: Problem): string {
   return sentence(errors?.map(({ message }) => message).join('; ') ?? detail);
 }
 
+/** The field that the fault of a form names has it, otherwise the first one. */
+function faultsOf({ problem }: Refusal, parts: FormPart[]): Record<string, string> {
+  const fault = faultText(problem);
+  const names = parts.flatMap((part) => ('name' in part ? [part.name] : []));
+  const [faulty] = [...names.filter((name) => fault.startsWith(`The ${name} `)), ...names];
+  return faulty === undefined ? {} : { [faulty]: fault };
+}
+
 /** Adds the routes of pages, and their script. Their errors are pages too. */
 export function mountPages(scope: FastifyInstance, pages: Page[]): void {
   scope.setErrorHandler(sendConsoleError);
@@ -157,7 +156,7 @@ export function mountPages(scope: FastifyInstance, pages: Page[]): void {
   for (const page of pages) {
     scope.get(page.path, async (request, reply) => {
       const visit = new Visit(page, request, reply);
-      return send(visit, await visit.get());
+      return send(visit, await page.show(visit));
     });
     for (const [name, action] of Object.entries({ ...page.actions })) {
       scope.post(addressOf(page.path, name, action), { config: FORM_ROUTE }, async (request, reply) => {

@@ -8,7 +8,7 @@ import { notFound } from '../../../http/problem.js';
 import { MAX_MEMBER_NAME_LENGTH, Member } from '../../../members/member.entity.js';
 import { MembersService } from '../../../members/members.service.js';
 import { ID } from '../../../values/identifier.js';
-import { hrefOf, isSearchable, textField } from '../frame/fields.js';
+import { type Field, hrefOf, inputField, isSearchable } from '../frame/fields.js';
 import type { Page, View, Visit } from '../frame/pages.js';
 import { clientLink, type Columns, copiedId, facts, pager, stateOf, stateSince, table, time } from '../frame/parts.js';
 
@@ -85,7 +85,7 @@ export class MembersPages {
         ? 'Members sign in to let applications act for them. Create the first one.'
         : 'No member has a name that begins so.';
     const body = html`<form class="filter" method="get" action="${PATH}">
-        ${textField({ name: 'q', label: 'Name', value: q })} <button>Search</button>
+        ${inputField({ name: 'q', label: 'Name', value: q })} <button>Search</button>
       </form>
       ${table(COLUMNS, members, nothing)} ${pager((after) => hrefOf(PATH, { q, after }), after, next)}
       ${visit.mayChange && newMember(visit)}`;
@@ -135,45 +135,36 @@ const COLUMNS: Columns<Member> = {
   Created: ({ createdAt }) => time(createdAt),
 };
 
-const passwordField = (label: string, fault?: string): Html =>
-  textField({
-    name: 'password',
-    label,
-    value: '',
-    type: 'password',
-    autocomplete: 'new-password',
-    hint: `${MIN_PASSWORD_LENGTH} to ${MAX_PASSWORD_LENGTH} characters`,
-    isRequired: true,
-    fault,
-  });
+const NAME: Field = {
+  name: 'name',
+  label: 'Name, which the member signs in with',
+  maxLength: MAX_MEMBER_NAME_LENGTH,
+  isRequired: true,
+};
 
-function newMember(visit: Visit): Html {
-  const { fault, ...name } = visit.field('create', {
-    name: 'name',
-    label: 'Name, which the member signs in with',
-    value: '',
-    maxLength: MAX_MEMBER_NAME_LENGTH,
-    isRequired: true,
-  });
-  const isPassword = fault !== undefined && /password/.test(fault);
-  const body = html`${textField(isPassword ? name : { ...name, fault })}
-  ${passwordField('Password', isPassword ? fault : undefined)}`;
-  return html`<section class="card">
+const passwordField = (label: string): Field => ({
+  name: 'password',
+  label,
+  type: 'password',
+  autocomplete: 'new-password',
+  hint: `${MIN_PASSWORD_LENGTH} to ${MAX_PASSWORD_LENGTH} characters`,
+  isRequired: true,
+});
+
+const newMember = (visit: Visit): Html =>
+  html`<section class="card">
     <h2>New member</h2>
-    ${visit.form('create', body)}
+    ${visit.form('create', [NAME, passwordField('Password')])}
   </section>`;
-}
 
 function changes(visit: Visit, { disabledAt }: Member): Html {
-  const fault = visit.faultIn('set-password');
-  const password = html`${passwordField('New password', fault)}
-    <p class="hint">Ends the member’s sessions, and what applications got from them.</p>`;
+  const ends = html`<p class="hint">Ends the member’s sessions, and what applications got from them.</p>`;
   const hint = html`<p class="hint">Refuses the sign-in, and ends sessions and what applications got.</p>`;
   return html`<h2>Changes</h2>
     <div class="columns">
       <section class="card">
         <h3>Password</h3>
-        ${visit.form('set-password', password)}
+        ${visit.form('set-password', [passwordField('New password'), ends])}
       </section>
       <section class="card">
         <h3>Access</h3>

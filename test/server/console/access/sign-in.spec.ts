@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { AuditLog } from '../../../../src/audit/audit.module.js';
 import { ABSOLUTE_MS as OPERATOR_ABSOLUTE_MS } from '../../../../src/auth/sign-in/sessions.js';
-import { digestOf } from '../../../../src/http/pages/form-token.js';
+import { digestToken } from '../../../../src/auth/tokens/token.js';
 import { OperatorSession } from '../../../../src/operators/operator.entity.js';
 import { OPERATOR_IDLE_MS, OperatorSessions } from '../../../../src/operators/operator-sessions.js';
 import { OperatorsService } from '../../../../src/operators/operators.service.js';
@@ -113,7 +113,7 @@ describe('a sign-in', () => {
 describe('a session', () => {
   const row = async (browser: OperatorBrowser) => {
     const sessions = await usher.dataSource.manager.find(OperatorSession);
-    const digest = digestOf(browser.cookies.get(SESSION)!);
+    const digest = digestToken(browser.cookies.get(SESSION)!);
     return sessions.find((session) => session.digest === digest)!;
   };
   const change = (session: OperatorSession, times: Partial<OperatorSession>) =>
