@@ -135,7 +135,10 @@ async function lacksTables(client: PoolClient, config: ResolvedOptions): Promise
 const needsLimitTable = ({ database, queue }: ResolvedOptions): boolean =>
   database.kind !== 'embedded' || queue.kind === 'postgres';
 
-/** How pg reaches the queue where it is on Postgres; null where it is in the embedded database or on Redis, or is not used. */
+/**
+ * How pg reaches the queue where it is on Postgres; null where it is in the embedded database or on Redis, or is not used.
+ * @internal
+ */
 export function postgresAddress({ queue, database }: ResolvedOptions): PoolConfig | null {
   if (queue.kind === 'postgres') return { connectionString: queue.url.href };
   if (queue.kind === 'redis' || queue.kind === 'none') return null;
