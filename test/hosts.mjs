@@ -1,0 +1,160 @@
+/**
+ * Installs Usher's tarball into host applications of different kinds, and runs their tests. The first host is
+ * examples/booking-api. Each other one is this application with the files of test/hosts/NAME in place of its own.
+ *
+ * node test/hosts.mjs               all hosts
+ * node test/hosts.mjs NAME …        these hosts
+ *
+ * It needs a package registry, MariaDB, Redis and Postgres.
+ */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { Redis } from 'ioredis';
+import mysql from 'mysql2/promise';
+import pg from 'pg';
+import { pack, PACKAGES, ROOT } from '../packages/tarballs.mjs';
+import { mariadbUrl, postgresUrl, redisUrl } from './servers.mjs';
+
+const EXAMPLE = join(ROOT, 'examples/booking-api');
+const NPM_INSTALL = 'npm install --no-audit --no-fund --loglevel=error';
+const PEERS = Object.entries(PACKAGES[1].manifest.peerDependencies).map(([name]) => name);
+
+/** What differs from host to host, beside its files. */
+const HOSTS = {
+  'booking-api': { shape: 'CommonJS, Nest 11, TypeORM 0.3.20, BullMQ 5, Jest 30 with ts-jest, Postgres, snake naming' },
+};
+
+/** Installs, checks, builds, migrates and tests a host below `folder`, where `packed/` has the tarballs. */
+export async function testHost(name, folder) {
+  const { shape, database = 'postgres', install = NPM_INSTALL } = HOSTS[name];
+  const startedAt = Date.now();
+  const host = join(folder, 'examples', name);
+  copyHost(name, host);
+  const servers = await createServers(name, database);
+  try {
+    const scripts = ['npm run --silent build', 'npm run --silent migrate', 'npm test --silent'];
+    for (const command of [install, 'npx tsc --noEmit --skipLibCheck false', ...scripts]) {
+      process.stdout.write(`  ${name}: ${command}\n`);
+      run(command, [], { cwd: host, env: servers.env, shell: true });
+      if (command === install) checkOneCopy(host);
+    }
+  } finally {
+    await servers.drop();
+  }
+  process.stdout.write(`- ${name}: ${shape} (${Math.round((Date.now() - startedAt) / 1000)} s)\n`);
+}
+
+/** Runs a command without the settings that npm and Usher have in the calling process. Returns what it printed. */
+export function run(command, args, { cwd, env = {}, shell = false }) {
+  const inherited = Object.entries(process.env).filter(
+    ([variable]) => !/^(npm_|USHER_|DATABASE_|QUEUE_|REDIS_)/.test(variable),
+  );
+  const { status, stdout } = spawnSync(command, args, {
+    cwd,
+    env: { ...Object.fromEntries(inherited), ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    encoding: 'utf8',
+    shell,
+  });
+  if (status === 0) return stdout;
+  throw new Error(`${[command, ...args].join(' ')} ended with ${status}:\n${stdout}`);
+}
+
+function copyHost(name, host) {
+  const isOwn = (path) => !['node_modules', 'dist', 'package-lock.json'].includes(basename(path));
+  cpSync(EXAMPLE, host, { recursive: true, filter: isOwn });
+  const own = join(ROOT, 'test/hosts', name);
+  if (existsSync(own)) cpSync(own, host, { recursive: true });
+  const { type } = JSON.parse(readFileSync(join(host, 'package.json'), 'utf8'));
+  if (type === 'module') for (const path of sourcesOf(host)) nameFiles(path);
+}
+
+function sourcesOf(host) {
+  return ['src', 'test'].flatMap((part) =>
+    readdirSync(join(host, part), { recursive: true })
+      .filter((path) => path.endsWith('.ts'))
+      .map((path) => join(host, part, path)),
+  );
+}
+
+/** In an ES module, a relative import names its file with the extension. */
+function nameFiles(path) {
+  const text = readFileSync(path, 'utf8');
+  writeFileSync(path, text.replaceAll(/(from '\.{1,2}\/[^']+?)(?:\.js)?';/g, "$1.js';"));
+}
+
+/** Every package of the host finds the same files under the name of a peer. */
+function checkOneCopy(host) {
+  const installed = readdirSync(join(host, 'node_modules'), { recursive: true }).map((path) =>
+    path.replaceAll('\\', '/'),
+  );
+  for (const name of PEERS) {
+    const isCopy = (path) => path === `${name}/package.json` || path.endsWith(`/node_modules/${name}/package.json`);
+    const copies = new Set(
+      installed.filter(isCopy).map((path) => dirname(realpathSync(join(host, 'node_modules', path)))),
+    );
+    const isOptional = name in PACKAGES[1].manifest.peerDependenciesMeta;
+    assert.ok(copies.size <= 1 && (isOptional || copies.size === 1), `${name}: ${[...copies].join(', ') || 'no copy'}`);
+  }
+}
+
+/** A database and a prefix in Redis of the host's own. */
+async function createServers(name, type) {
+  const id = `${name.replaceAll('-', '_')}_${randomBytes(4).toString('hex')}`;
+  const administer = { postgres: administerPostgres, mariadb: administerMariadb }[type];
+  await administer(`CREATE DATABASE ${id}`);
+  return {
+    env: {
+      DATABASE_URL: `${type === 'postgres' ? postgresUrl() : mariadbUrl()}/${id}`,
+      REDIS_URL: redisUrl(),
+      USHER_QUEUE_PREFIX: id.replaceAll('_', '-'),
+      USHER_MASTER_KEYS: `k1:${randomBytes(32).toString('base64')}`,
+    },
+    drop: async () => {
+      await administer(`DROP DATABASE ${id}`);
+      await dropKeys(id.replaceAll('_', '-'));
+    },
+  };
+}
+
+async function administerPostgres(statement) {
+  const client = new pg.Client(`${postgresUrl()}/postgres`);
+  await client.connect();
+  await client.query(statement.replace(/^DROP.*/, '$& WITH (FORCE)')).finally(() => client.end());
+}
+
+async function administerMariadb(statement) {
+  const connection = await mysql.createConnection(mariadbUrl());
+  await connection.query(statement).finally(() => connection.end());
+}
+
+async function dropKeys(prefix) {
+  const redis = new Redis(redisUrl());
+  const keys = await redis.keys(`*${prefix}*`);
+  if (keys.length > 0) await redis.unlink(keys);
+  redis.disconnect();
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const folder = mkdtempSync(join(tmpdir(), 'usher-hosts-'));
+  try {
+    pack(join(folder, 'packed'));
+    const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(HOSTS);
+    for (const name of names) await testHost(name, folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
