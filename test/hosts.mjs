@@ -1,6 +1,7 @@
 /**
  * Installs Usher's tarball into host applications of different kinds, and runs their tests. The first host is
- * examples/booking-api. Each other one is this application with the files of test/hosts/NAME in place of its own.
+ * examples/booking-api. Each other one is this application with the files of test/hosts/NAME in place of its own. There
+ * `package.patch.json` and `tsconfig.patch.json` are merged into the application's (RFC 7386: null removes).
  *
  * node test/hosts.mjs               all hosts
  * node test/hosts.mjs NAME …        these hosts
@@ -32,9 +33,14 @@ const EXAMPLE = join(ROOT, 'examples/booking-api');
 const NPM_INSTALL = 'npm install --no-audit --no-fund --loglevel=error';
 const PEERS = Object.entries(PACKAGES[1].manifest.peerDependencies).map(([name]) => name);
 
-/** What differs from host to host, beside its files. */
+/** What differs from host to host, beside its files. `edits` are a file, what it has, and what this host has instead. */
 const HOSTS = {
   'booking-api': { shape: 'CommonJS, Nest 11, TypeORM 0.3.20, BullMQ 5, Jest 30 with ts-jest, Postgres, snake naming' },
+  'esm-mariadb': {
+    shape: 'ES module, Nest 11, TypeORM 0.3.28, BullMQ 5, Jest 29 with ts-jest, typeorm-transactional, MariaDB',
+    database: 'mariadb',
+    edits: [['src/database/data-source.ts', "'postgres'", "'mariadb'"]],
+  },
 };
 
 /** Installs, checks, builds, migrates and tests a host below `folder`, where `packed/` has the tarballs. */
@@ -48,7 +54,8 @@ export async function testHost(name, folder) {
     const scripts = ['npm run --silent build', 'npm run --silent migrate', 'npm test --silent'];
     for (const command of [install, 'npx tsc --noEmit --skipLibCheck false', ...scripts]) {
       process.stdout.write(`  ${name}: ${command}\n`);
-      run(command, [], { cwd: host, env: servers.env, shell: true });
+      const [program, ...args] = command.split(' ');
+      runIn(host, program, args, servers.env);
       if (command === install) checkOneCopy(host);
     }
   } finally {
@@ -58,7 +65,7 @@ export async function testHost(name, folder) {
 }
 
 /** Runs a command without the settings that npm and Usher have in the calling process. Returns what it printed. */
-export function run(command, args, { cwd, env = {}, shell = false }) {
+export function runIn(cwd, command, args, env = {}) {
   const inherited = Object.entries(process.env).filter(
     ([variable]) => !/^(npm_|USHER_|DATABASE_|QUEUE_|REDIS_)/.test(variable),
   );
@@ -67,10 +74,9 @@ export function run(command, args, { cwd, env = {}, shell = false }) {
     env: { ...Object.fromEntries(inherited), ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
     encoding: 'utf8',
-    shell,
   });
   if (status === 0) return stdout;
-  throw new Error(`${[command, ...args].join(' ')} ended with ${status}:\n${stdout}`);
+  throw new Error(`${command} ${args.join(' ')} ended with ${status}:\n${stdout}`);
 }
 
 function copyHost(name, host) {
@@ -78,8 +84,36 @@ function copyHost(name, host) {
   cpSync(EXAMPLE, host, { recursive: true, filter: isOwn });
   const own = join(ROOT, 'test/hosts', name);
   if (existsSync(own)) cpSync(own, host, { recursive: true });
-  const { type } = JSON.parse(readFileSync(join(host, 'package.json'), 'utf8'));
-  if (type === 'module') for (const path of sourcesOf(host)) nameFiles(path);
+  for (const file of ['package', 'tsconfig']) {
+    const patch = join(host, `${file}.patch.json`);
+    if (existsSync(patch)) edit(join(host, `${file}.json`), (text) => merged(JSON.parse(text), readJson(patch)));
+  }
+  for (const [path, before, after] of HOSTS[name].edits ?? [])
+    edit(join(host, path), (text) => {
+      assert.ok(text.includes(before), `${path} has no ${before}`);
+      return text.replaceAll(before, after);
+    });
+  // In an ES module, a relative import names its file with the extension.
+  if (readJson(join(host, 'package.json')).type === 'module')
+    for (const path of sourcesOf(host))
+      edit(path, (text) => text.replaceAll(/(from '\.{1,2}\/[^']+?)(?:\.js)?';/g, "$1.js';"));
+}
+
+const readJson = (path) => JSON.parse(readFileSync(path, 'utf8'));
+
+function edit(path, change) {
+  const changed = change(readFileSync(path, 'utf8'));
+  writeFileSync(path, typeof changed === 'string' ? changed : JSON.stringify(changed, null, 2));
+}
+
+/** A JSON merge patch (RFC 7386). */
+function merged(target, patch) {
+  if (patch === null || typeof patch !== 'object' || Array.isArray(patch)) return patch;
+  const kept = { ...target };
+  for (const [key, value] of Object.entries(patch))
+    if (value === null) delete kept[key];
+    else kept[key] = merged(kept[key], value);
+  return kept;
 }
 
 function sourcesOf(host) {
@@ -90,15 +124,9 @@ function sourcesOf(host) {
   );
 }
 
-/** In an ES module, a relative import names its file with the extension. */
-function nameFiles(path) {
-  const text = readFileSync(path, 'utf8');
-  writeFileSync(path, text.replaceAll(/(from '\.{1,2}\/[^']+?)(?:\.js)?';/g, "$1.js';"));
-}
-
 /** The host and each package in its `dependencies` find the same files under the name of a peer. */
 function checkOneCopy(host) {
-  const { dependencies } = JSON.parse(readFileSync(join(host, 'package.json'), 'utf8'));
+  const { dependencies } = readJson(join(host, 'package.json'));
   const users = [host, ...Object.keys(dependencies).map((name) => join(host, 'node_modules', name))];
   for (const name of PEERS) {
     const copies = new Set(users.flatMap((folder) => installedFor(realpathSync(folder), name)));
