@@ -27,21 +27,12 @@ import { Redis } from 'ioredis';
 import mysql from 'mysql2/promise';
 import pg from 'pg';
 import { pack, PACKAGES, ROOT } from '../packages/tarballs.mjs';
+import { HOSTS } from './hosts/list.mjs';
 import { mariadbUrl, postgresUrl, redisUrl } from './servers.mjs';
 
 const EXAMPLE = join(ROOT, 'examples/booking-api');
 const NPM_INSTALL = 'npm install --no-audit --no-fund --loglevel=error';
 const PEERS = Object.entries(PACKAGES[1].manifest.peerDependencies).map(([name]) => name);
-
-/** What differs from host to host, beside its files. `edits` are a file, what it has, and what this host has instead. */
-const HOSTS = {
-  'booking-api': { shape: 'CommonJS, Nest 11, TypeORM 0.3.20, BullMQ 5, Jest 30 with ts-jest, Postgres, snake naming' },
-  'esm-mariadb': {
-    shape: 'ES module, Nest 11, TypeORM 0.3.28, BullMQ 5, Jest 29 with ts-jest, typeorm-transactional, MariaDB',
-    database: 'mariadb',
-    edits: [['src/database/data-source.ts', "'postgres'", "'mariadb'"]],
-  },
-};
 
 /** Installs, checks, builds, migrates and tests a host below `folder`, where `packed/` has the tarballs. */
 export async function testHost(name, folder) {
@@ -91,7 +82,7 @@ function copyHost(name, host) {
   for (const [path, before, after] of HOSTS[name].edits ?? [])
     edit(join(host, path), (text) => {
       assert.ok(text.includes(before), `${path} has no ${before}`);
-      return text.replaceAll(before, after);
+      return text.replace(before, after);
     });
   // In an ES module, a relative import names its file with the extension.
   if (readJson(join(host, 'package.json')).type === 'module')
