@@ -11,7 +11,9 @@ const ts = require('typescript');
 const ENTRIES = ['index.d.ts', 'testing/index.d.ts'];
 /** `nest build` has checked the types. It leaves the comments out, which are most of an application's help here. */
 const EMIT_TYPES =
-  '--declaration --emitDeclarationOnly --removeComments false --sourceMap false --noCheck --outDir'.split(' ');
+  '--declaration --emitDeclarationOnly --removeComments false --stripInternal --sourceMap false --noCheck --outDir'.split(
+    ' ',
+  );
 
 const all = mkdtempSync(join(tmpdir(), 'usher-types-'));
 try {

@@ -1,8 +1,9 @@
 /**
  * Tests the packages as users get them, from the tarballs of `npm run pack`: uses that of the receiver kit alone; installs
- * that of Usher into an empty folder, runs the demo there, and builds and tests examples/order-service with it. With --floors
- * it does the last two with the lowest version of each peer dependency that package.json allows. It needs a package
- * registry, MariaDB, Redis and Postgres, so `npm test` does not run it.
+ * that of Usher into an empty folder, runs the demo there, and builds and tests examples/order-service with it; then tests
+ * two hosts of other kinds (test/hosts.mjs). With --floors it runs only the demo and examples/order-service, with the lowest
+ * version of each peer dependency that package.json allows. It needs a package registry, MariaDB, Redis and Postgres, so
+ * `npm test` does not run it.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -10,6 +11,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, 
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { contentsOf, PACKAGES } from '../packages/tarballs.mjs';
+import { runIn, testHost } from './hosts.mjs';
 
 const ROOT = join(import.meta.dirname, '..');
 const PACKAGE = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
@@ -50,6 +52,7 @@ try {
     runDemo();
     testExample();
     testRefusals();
+    for (const host of ['booking-api', 'esm-mariadb']) await testHost(host, folder);
   }
 } finally {
   rmSync(folder, { recursive: true, force: true });
@@ -59,21 +62,7 @@ function step(text) {
   process.stdout.write(`- ${text}\n`);
 }
 
-/** Runs a command without the settings that npm and Usher have in the calling process. */
-function run(command, args, cwd = APPLICATION) {
-  const inherited = Object.entries(process.env).filter(
-    ([name]) => !/^(npm_|USHER_|DATABASE_|QUEUE_|REDIS_)/.test(name),
-  );
-  const env = Object.fromEntries(inherited);
-  const { status, stdout } = spawnSync(command, args, {
-    cwd,
-    env,
-    stdio: ['ignore', 'pipe', 'inherit'],
-    encoding: 'utf8',
-  });
-  if (status === 0) return stdout;
-  throw new Error(`${command} ${args.join(' ')} ended with ${status}:\n${stdout}`);
-}
+const run = (command, args, cwd = APPLICATION) => runIn(cwd, command, args);
 
 function packBoth() {
   step('npm run pack');

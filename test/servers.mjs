@@ -7,19 +7,20 @@ const SERVERS = {
   Postgres: ['TEST_POSTGRES_URL', 'postgres://postgres@127.0.0.1:5432'],
 };
 
-export function postgresUrl() {
-  const [variable, fallback] = SERVERS.Postgres;
-  return process.env[variable] ?? fallback;
-}
+const urlOf = ([variable, fallback]) => process.env[variable] ?? fallback;
+
+export const mariadbUrl = () => urlOf(SERVERS.MariaDB);
+export const redisUrl = () => urlOf(SERVERS.Redis);
+export const postgresUrl = () => urlOf(SERVERS.Postgres);
 
 /** One line for each server that does not answer. */
 export async function silentServers() {
   const lines = await Promise.all(
-    Object.entries(SERVERS).map(async ([name, [variable, fallback]]) => {
-      const { hostname, port, host } = new URL(process.env[variable] ?? fallback);
+    Object.entries(SERVERS).map(async ([name, server]) => {
+      const { hostname, port, host } = new URL(urlOf(server));
       return (await answers(hostname, Number(port)))
         ? []
-        : [`Nothing answers at ${host}: start ${name} there, or set ${variable} to another one.`];
+        : [`Nothing answers at ${host}: start ${name} there, or set ${server[0]} to another one.`];
     }),
   );
   return lines.flat();

@@ -39,7 +39,10 @@ export function usherView(dataSource: DataSource): DataSource {
   return Object.defineProperty(view, 'manager', { value: view.createEntityManager() });
 }
 
-/** The driver of Postgres. A host whose database is on MySQL and whose queue is on Redis does not install it. */
+/**
+ * The driver of Postgres. A host whose database is on MySQL and whose queue is on Redis does not install it.
+ * @internal
+ */
 export const loadPg = async (): Promise<typeof pg> => (await loadPackage('pg', () => import('pg'))).default;
 
 type ListColumn = 'text' | 'int' | 'bigint';

@@ -153,7 +153,10 @@ async function tableVersion(client: PoolClient, schema: string): Promise<number>
 const needsLimitTable = ({ database, queue }: ResolvedOptions): boolean =>
   database.kind !== 'embedded' || queue.kind === 'postgres';
 
-/** How pg reaches the queue where it is on Postgres; null where it is in the embedded database or on Redis, or is not used. */
+/**
+ * How pg reaches the queue where it is on Postgres; null where it is in the embedded database or on Redis, or is not used.
+ * @internal
+ */
 export function postgresAddress({ queue, database }: ResolvedOptions): PoolConfig | null {
   if (queue.kind === 'postgres') return { connectionString: queue.url.href };
   if (queue.kind === 'redis' || queue.kind === 'none') return null;

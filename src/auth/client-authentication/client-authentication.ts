@@ -29,6 +29,7 @@ const STRATEGY_NAME = 'usher-basic';
 /**
  * HTTP Basic for API clients (specification 5.2). passport-http is not used to parse the header: it ignores text after
  * a second colon, so it would accept `secret:anything`, and it accepts any scheme that contains "basic".
+ * @internal
  */
 @Injectable()
 export class BasicStrategy extends PassportStrategy(PassportBasicStrategy, STRATEGY_NAME) {

@@ -17,7 +17,7 @@ import { PURGE_QUEUE } from '../../../retention/purge.module.js';
 import { WEBHOOK_QUEUE } from '../../../webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_QUEUE } from '../../../webhooks/queue/retry-run.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
-import { SAFE_METHODS } from '../access/origin-check.js';
+import { SAFE_METHODS } from '../access/browser-sessions.js';
 import { brand, OPS_HEADERS, sectionLinks, whoIsSignedIn } from '../frame/frame.js';
 import { mayChange, signedInOf } from '../frame/signed-in.js';
 import { NAVIGATION_STYLE, TOKENS } from '../frame/style.js';
