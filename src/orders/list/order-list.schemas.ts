@@ -5,7 +5,7 @@ import { named } from '../../http/operation.js';
 import { fieldError, invalidFields, type Problem } from '../../http/problem.js';
 import { OrderView } from '../movie-order.js';
 import { ORDER_STATUSES, orderStatuses } from '../movie-order.entity.js';
-import { OrderDelivery } from '../../webhooks/webhook-view.js';
+import { givenMoment, OrderDelivery } from '../../webhooks/webhook-view.js';
 
 const CURSOR = /^(all|pending|completed)\.([0-9a-z]{1,11})\.([0-9a-z]{0,11})\.([0-9a-f]{8})$/;
 const BAD_CURSOR = 'must be the nextCursor of an earlier page of the same list';
@@ -13,10 +13,7 @@ const BAD_CURSOR = 'must be the nextCursor of an earlier page of the same list';
 /** The query of `GET /movie-orders`. */
 export const OrderQuery = z.strictObject({
   status: z.enum(orderStatuses).optional().describe('Only the orders with this status.'),
-  completedAfter: z.iso
-    .datetime({ offset: true, error: 'must be an RFC 3339 time like 2026-01-01T00:00:00Z' })
-    .optional()
-    .describe('Only orders that were completed at this time or later.'),
+  completedAfter: givenMoment.optional().describe('Only orders that were completed at this time or later.'),
   cursor: z
     .string()
     .regex(CURSOR, BAD_CURSOR)
