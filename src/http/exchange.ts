@@ -4,6 +4,7 @@ import { isIP } from 'node:net';
 import { pipeline, type Readable, type Writable } from 'node:stream';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { type Actor, actor } from '../values/actor.js';
+import { ipv6Groups } from '../values/urls/notify-url.js';
 
 /** What Usher reads of a request, on Fastify and on Express alike. */
 export interface HttpRequest {
@@ -72,7 +73,7 @@ export function exactJson(value: unknown, indent?: number): string {
 const MAPPED_IPV4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 /** Some proxies write `192.0.2.1:54321` or `[2001:db8::1]:54321` into X-Forwarded-For. */
 const WITH_PORT = /^(?:\[([^\]]*)\]|([^:]*))(?::\d+)?$/;
-const GROUPS = 8;
+/** A network has the first four groups of an address. */
 const NETWORK_GROUPS = 4;
 
 /** The IP address in a client's address, without a port, brackets or a zone. Null if there is none. */
@@ -91,20 +92,8 @@ export function addressGroup(address: string): string {
   if (isIP(address) === 4) return address;
   const plain = plainAddress(address);
   if (plain === null) return 'unknown';
-  return isIP(plain) === 4 ? plain : `${network(plain).join(':')}::/64`;
+  return isIP(plain) === 4 ? plain : `${ipv6Groups(plain).slice(0, NETWORK_GROUPS).join(':')}::/64`;
 }
-
-/** The first four groups of an IPv6 address, without `::`. */
-function network(ipv6: string): string[] {
-  const [head = '', tail = ''] = ipv6.split('::');
-  const groupsOf = (text: string): string[] => (text === '' ? [] : text.split(':').flatMap(replaceIpv4));
-  const [left, right] = [groupsOf(head), groupsOf(tail)];
-  const gap = Array.from({ length: GROUPS - left.length - right.length }, () => '0');
-  return [...left, ...gap, ...right].slice(0, NETWORK_GROUPS).map((group) => parseInt(group, 16).toString(16));
-}
-
-/** `1.2.3.4` at the end of an IPv6 address takes two groups. They are not in the network part, so zeros suffice. */
-const replaceIpv4 = (group: string): string[] => (group.includes('.') ? ['0', '0'] : [group]);
 
 export const REQUEST_ID_HEADER = 'X-Request-Id';
 /** The allowed format of a client's own request id. The log contains it unchanged. */

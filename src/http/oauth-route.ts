@@ -53,7 +53,7 @@ export function pathOf(target: string): string {
 }
 
 /** The body encodings of the OAuth routes: JSON (specification 4) and form (RFC 6749). */
-export type BodyEncoding = 'json' | 'form';
+type BodyEncoding = 'json' | 'form';
 
 const ENCODINGS = new Map<string, BodyEncoding>([
   ['application/json', 'json'],

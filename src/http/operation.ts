@@ -17,22 +17,14 @@ export function named<T extends z.ZodType>(id: string, schema: T, description?: 
 
 export type Security = 'basic' | 'bearer' | 'internal';
 
-/** A 2xx response. */
-export interface Answer {
-  description: string;
-  /** Omitted if the response has no body. */
-  schema?: z.ZodType;
-  example?: unknown;
-  mediaType: string;
-}
-
 /** A 2xx response. Without a schema it has no body. */
 export const answer = <T extends z.ZodType>(
   description: string,
   schema?: T,
   example?: z.input<T>,
   mediaType = 'application/json',
-): Answer => ({ description, schema, example, mediaType });
+) => ({ description, schema, example, mediaType });
+export type Answer = ReturnType<typeof answer>;
 
 /** An error response: the error that the code throws, or a call that throws it. */
 export type Failure = Problem | OAuthError | (() => unknown);
@@ -65,11 +57,6 @@ export interface Operation extends Route {
   failures?: Failure[];
 }
 
-/** A guard names in a static property what it requires. */
-interface Guard {
-  security?: Security;
-}
-
 type Description = Omit<Operation, keyof Route | 'tag'>;
 
 /**
@@ -81,7 +68,8 @@ export function operations<T extends object>(
   controller: Type<T>,
   descriptions: { [Handler in keyof T]?: Description },
 ): Operation[] {
-  const guards = metadata<Guard[]>(GUARDS_METADATA, controller) ?? [];
+  // A guard names in a static property what it requires.
+  const guards = metadata<{ security?: Security }[]>(GUARDS_METADATA, controller) ?? [];
   const described = Object.entries(descriptions) as [handler: string, description: Description][];
   return described.map(([name, description]) => {
     const handler = (controller.prototype as Record<string, object>)[name] as object;
@@ -108,7 +96,7 @@ const metadata = <V>(key: string, of: object): V | undefined => Reflect.getMetad
 /** An HTML page. */
 export const PageBody = named('Page', z.string());
 export const PAGE_EXAMPLE = '<!doctype html>…';
-export const pageAnswer = (description: string): Answer => answer(description, PageBody, PAGE_EXAMPLE, 'text/html');
+export const pageAnswer = (description: string) => answer(description, PageBody, PAGE_EXAMPLE, 'text/html');
 
 /** RFC 6749 §5.2. */
 export const OAuthErrorBody = named(

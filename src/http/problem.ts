@@ -39,10 +39,15 @@ export class Problem extends HttpException {
   }
 }
 
-export const badRequest = (detail: string): Problem => new Problem(400, 'Bad Request', detail);
-export const notFound = (detail: string): Problem => new Problem(404, 'Not Found', detail);
-export const conflict = (detail: string): Problem => new Problem(409, 'Conflict', detail);
-export const unprocessable = (detail: string): Problem => new Problem(422, 'Unprocessable Content', detail);
+const problemKind =
+  (status: number, title: string) =>
+  (detail: string): Problem =>
+    new Problem(status, title, detail);
+
+export const badRequest = problemKind(400, 'Bad Request');
+export const notFound = problemKind(404, 'Not Found');
+export const conflict = problemKind(409, 'Conflict');
+export const unprocessable = problemKind(422, 'Unprocessable Content');
 
 /** `waitSeconds` is the Retry-After header. */
 export const tooManyRequests = (detail: string, waitSeconds: number): Problem =>
@@ -63,7 +68,7 @@ export function nullForProblem(error: unknown): null {
 }
 
 /** Where the input of {@link validated} comes from. */
-export type Place = 'body' | 'query';
+type Place = 'body' | 'query';
 
 /**
  * Parses `input` with the schema. Throws a 400 that lists every invalid, missing and unknown field, and what `also` finds
@@ -75,9 +80,9 @@ export function validated<T>(
   place: Place = 'body',
   also: (input: Record<string, unknown>) => FieldError[] = () => [],
 ): T {
-  const result = schema.safeParse(input, { error: wording });
-  const issues = result.success ? [] : result.error.issues.flatMap((issue) => fieldErrors(issue, input, schema, place));
-  const errors = [...issues, ...also(isObject(input) ? (input as Record<string, unknown>) : {})];
+  const result = schema.safeParse(input, { error: wording, reportInput: true });
+  const issues = result.success ? [] : result.error.issues.flatMap((issue) => fieldErrors(issue, schema, place));
+  const errors = [...issues, ...also(Object(input) as Record<string, unknown>)];
   if (result.success && errors.length === 0) return result.data;
   throw invalidFields(errors);
 }
@@ -112,10 +117,9 @@ function sentence({ pointer, parameter, header, message }: FieldError): string {
   return name === undefined || name === '' ? `the body ${message}` : `${name}: ${message}`;
 }
 
-function fieldErrors(issue: z.core.$ZodIssue, input: unknown, schema: z.ZodType, place: Place): FieldError[] {
-  const { path, message } = issue;
-  if (issue.code !== 'unrecognized_keys')
-    return [fieldError(place, path, messageOf(message, valueAt(input, path), path))];
+function fieldErrors(issue: z.core.$ZodIssue, schema: z.ZodType, place: Place): FieldError[] {
+  const { path } = issue;
+  if (issue.code !== 'unrecognized_keys') return [fieldError(place, path, messageOf(issue))];
   const what = place === 'query' ? 'parameter' : 'field';
   return issue.keys.map((key) => {
     const remedy = remedyFor(key, knownFields(schema));
@@ -123,21 +127,12 @@ function fieldErrors(issue: z.core.$ZodIssue, input: unknown, schema: z.ZodType,
   });
 }
 
-function messageOf(message: string, value: unknown, path: PropertyKey[]): string {
-  if (value !== undefined) return message;
+function messageOf({ message, input, path }: z.core.$ZodIssue): string {
+  if (input !== undefined) return message;
   return path.length === 0
     ? 'is missing; send a JSON object with Content-Type: application/json'
     : `is missing; it ${message}`;
 }
-
-function valueAt(input: unknown, path: PropertyKey[]): unknown {
-  return path.reduce(
-    (value, part) => (isObject(value) ? (value as Record<PropertyKey, unknown>)[part] : undefined),
-    input,
-  );
-}
-
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 const TYPES: Readonly<Record<string, string>> = {
   string: 'a string',

@@ -38,7 +38,7 @@ const COMPLETED: OrderView = {
   lastUpdatedAt: '2026-01-01T00:00:05.000Z',
 };
 
-const ANSWER = { description: 'The order.', schema: OrderView, example: COMPLETED };
+const ANSWER = answer('The order.', OrderView, COMPLETED);
 
 const COMPLETION_FAILURES: Failure[] = [
   () => validated(Completion, { ...COMPLETION, bookingId: '' }),
@@ -139,7 +139,7 @@ const ORDER_OPERATIONS = [
       summary: 'Get a movie order',
       description: 'An order of another client is answered like one that does not exist.',
       parameters: { path },
-      answers: { 200: answer('The order.', OrderView, COMPLETED) },
+      answers: { 200: ANSWER },
       failures: [unknownOrder(KEY)],
     },
   }),
@@ -150,7 +150,7 @@ const ORDER_OPERATIONS = [
       description: 'Idempotent: a repeated request with equal values gets the same answer.',
       parameters: { path },
       body: { schema: Completion, example: COMPLETION },
-      answers: { 200: answer('The order.', OrderView, COMPLETED) },
+      answers: { 200: ANSWER },
       failures: COMPLETION_FAILURES,
     },
   }),
@@ -166,7 +166,7 @@ const SANDBOX_OPERATIONS = operations('Movie orders', SandboxOrdersController, {
     parameters: { path },
     body: { schema: SandboxCompletion, example: { ...COMPLETION, delay: '30s', twice: true } },
     answers: {
-      200: answer('The order.', OrderView, COMPLETED),
+      200: ANSWER,
       202: answer('The order, still PENDING. It is completed after the delay.', OrderView, PENDING),
     },
     failures: [...COMPLETION_FAILURES, otherDelayedCompletion()],

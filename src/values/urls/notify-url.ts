@@ -120,13 +120,19 @@ export function familyOf(address: string) {
   return isIPv4(address) ? 'ipv4' : 'ipv6';
 }
 
-function lastIPv4(address: string): string {
+/** The eight groups of an IPv6 address, in hexadecimal without leading zeros. */
+export function ipv6Groups(address: string): string[] {
   const canonical = new URL(`http://[${address}]/`).hostname.slice(1, -1);
-  const [high = '0', low = '0'] = canonical.replace('::', ':0:0:').split(':').slice(-2);
-  const bytes = [high, low].flatMap((group) => {
-    const value = Number.parseInt(group || '0', 16);
-    return [value >> 8, value & 0xff];
-  });
+  const [left = [], right = []] = canonical.split('::').map((half) => half.split(':').filter(Boolean));
+  const gap = Array.from({ length: 8 - left.length - right.length }, () => '0');
+  return [...left, ...gap, ...right];
+}
+
+function lastIPv4(address: string): string {
+  const bytes = ipv6Groups(address)
+    .slice(-2)
+    .map((group) => Number.parseInt(group, 16))
+    .flatMap((value) => [value >> 8, value & 0xff]);
   return bytes.join('.');
 }
 
