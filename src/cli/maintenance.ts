@@ -21,7 +21,9 @@ const QUEUE_TABLES = 'tables of the queue';
 async function migrateNow({ status }: { status?: true }): Promise<Output> {
   const { migrate, migrationStatus } = await import('../server/migrate.js');
   if (!status) {
-    const json = await migrate(loadConfig(), reportWaiting);
+    const json = await migrate(loadConfig(), () =>
+      process.stderr.write('usher: another process is migrating this database; waiting for it\n'),
+    );
     return { json, text: summaryOf(json) };
   }
   const json = await migrationStatus(loadConfig());
@@ -29,10 +31,6 @@ async function migrateNow({ status }: { status?: true }): Promise<Output> {
   const steps = [...migrations, ...(isQueueDone === null ? [] : [{ name: QUEUE_TABLES, isDone: isQueueDone }])];
   if (!steps.every(({ isDone }) => isDone)) process.exitCode = 1;
   return { json, text: steps.map(({ name, isDone }) => `${isDone ? 'done   ' : 'missing'}  ${name}`).join('\n') };
-}
-
-function reportWaiting(): void {
-  process.stderr.write('usher: another process is migrating this database; waiting for it\n');
 }
 
 function summaryOf({ migrations, queue }: Migrated): string {

@@ -74,7 +74,7 @@ async function list({ reference, ...filter }: WebhookFilter & { reference?: stri
 async function show(id: string): Promise<Output> {
   const { webhook, attempts, plan } = await (await reader()).show(id);
   const parts = [fields(webhook), attemptTable(webhook, attempts), adviceOn(attempts), planned(plan)];
-  return { json: { ...webhook, attempts, plan }, text: parts.filter((part) => part !== '').join('\n\n') };
+  return { json: { ...webhook, attempts, plan }, text: parts.filter(Boolean).join('\n\n') };
 }
 
 async function health(clientId: string): Promise<Output> {

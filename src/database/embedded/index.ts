@@ -102,22 +102,21 @@ async function serve(db: PGlite, sockets: SocketFolder, lock: FolderLock): Promi
   await listen(server, path);
   await chmod(path, 0o600);
   lock.announce('serving');
-  const closeAll = async (): Promise<void> => {
-    const serverClosed = close(server);
-    await multiplexer.close();
-    try {
-      await db.close();
-    } finally {
-      await multiplexer.destroyStreams();
-      await serverClosed;
-      await lock.release();
-      await sockets.close();
-    }
-  };
   return {
     role: 'owner',
     connection: { ...BASE_OPTIONS, stream: () => multiplexer.createStream() },
-    close: once(closeAll),
+    close: once(async () => {
+      const serverClosed = close(server);
+      await multiplexer.close();
+      try {
+        await db.close();
+      } finally {
+        await multiplexer.destroyStreams();
+        await serverClosed;
+        await lock.release();
+        await sockets.close();
+      }
+    }),
   };
 }
 

@@ -67,7 +67,7 @@ export class SessionQueue<Client> {
 
   async acquire(client: Client): Promise<void> {
     if (this.#holder === undefined) this.#holder = client;
-    if (this.#holder === client) return this.#setIdle(false);
+    if (this.#holder === client) return this.#setBusy();
     await new Promise<void>((start) => {
       this.#waiters.push({ client, start });
       this.#startTimer();
@@ -76,22 +76,22 @@ export class SessionQueue<Client> {
 
   /** The holder keeps the session but runs nothing: it is inside a transaction. */
   markIdle(): void {
-    this.#setIdle(true);
+    this.#isIdle = true;
+    this.#startTimer();
   }
 
   release(client: Client): void {
     if (this.#holder !== client) return;
     const next = this.#waiters.shift();
     this.#holder = next?.client;
-    this.#setIdle(false);
+    this.#setBusy();
     next?.start();
   }
 
-  #setIdle(isIdle: boolean): void {
-    this.#isIdle = isIdle;
+  #setBusy(): void {
+    this.#isIdle = false;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#startTimer();
   }
 
   #startTimer(): void {
