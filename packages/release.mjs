@@ -12,7 +12,7 @@ const isDryRun = process.argv.includes('--dry-run') || process.env.npm_config_dr
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 const TAG = `v${version}`;
 
-const faults = [...faultsOfTree(), ...faultsOfVersion(), ...(isDryRun ? [] : faultsOfProvenance())];
+const faults = [...faultsOfCommit(), ...(isDryRun ? [] : faultsOfProvenance())];
 if (faults.length > 0) {
   process.stderr.write(`No release of ${version}:\n${faults.map((fault) => `- ${fault}\n`).join('')}`);
   process.exitCode = 1;
@@ -30,37 +30,24 @@ function run(command, ...args) {
   execFileSync(command, args, { cwd: ROOT, stdio: 'inherit' });
 }
 
-function faultsOfTree() {
+function* faultsOfCommit() {
   const changed = git('status', '--porcelain');
-  return changed === '' ? [] : [`the tree has changes that are not committed:\n${changed.replaceAll(/^/gm, '    ')}`];
-}
-
-function faultsOfVersion() {
+  if (changed !== '') yield `the tree has changes that are not committed:\n${changed.replaceAll(/^/gm, '    ')}`;
   const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
-  const versions = [
-    ...PACKAGES.map(({ manifest }) => [manifest.name, manifest.version]),
-    ['package-lock.json', packages[''].version],
-  ];
+  const manifests = [...PACKAGES.map(({ manifest }) => manifest), { ...packages[''], name: 'package-lock.json' }];
+  for (const { name, version: other } of manifests)
+    if (other !== version) yield `${name} has the version ${other}; make it ${version}`;
   const changelog = readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8').split('\n');
-  return [
-    ...versions
-      .filter(([, other]) => other !== version)
-      .map(([name, other]) => `${name} has the version ${other}; make it ${version}`),
-    ...(changelog.some((line) => line.startsWith(`## ${version} `))
-      ? []
-      : [`CHANGELOG.md has no heading for ${version}; name what is new`]),
-    ...(git('tag', '--list', TAG) === '' ? [] : [`the tag ${TAG} exists; raise the version`]),
-  ];
+  if (!changelog.some((line) => line.startsWith(`## ${version} `)))
+    yield `CHANGELOG.md has no heading for ${version}; name what is new`;
+  if (git('tag', '--list', TAG) !== '') yield `the tag ${TAG} exists; raise the version`;
 }
 
 /** A registry takes a package with provenance only from a CI job whose repository the package names. */
-function faultsOfProvenance() {
-  return [
-    ...PACKAGES.filter(({ manifest }) => !manifest.repository).map(
-      ({ manifest }) => `${manifest.name} has no "repository" in its package.json; provenance needs it`,
-    ),
-    ...(process.env.CI ? [] : ['provenance comes from a CI job; run this command in one']),
-  ];
+function* faultsOfProvenance() {
+  for (const { manifest } of PACKAGES)
+    if (!manifest.repository) yield `${manifest.name} has no "repository" in its package.json; provenance needs it`;
+  if (!process.env.CI) yield 'provenance comes from a CI job; run this command in one';
 }
 
 function rehearse() {
@@ -77,7 +64,7 @@ function rehearse() {
     );
   }
   process.stdout.write(`3. tag ${TAG} at ${git('rev-parse', '--short', 'HEAD')}\nNothing was published or tagged.\n`);
-  const later = faultsOfProvenance();
+  const later = [...faultsOfProvenance()];
   if (later.length > 0)
     process.stdout.write(`The release itself would refuse:\n${later.map((one) => `- ${one}\n`).join('')}`);
 }

@@ -28,7 +28,9 @@ async function migrateNow({ status, sql }: { status?: true; sql?: true }): Promi
     return { json, text: json.length > 0 ? `${json.join(';\n')};` : `-- ${UP_TO_DATE}` };
   }
   if (!status) {
-    const json = await migrate(loadConfig(), reportWaiting);
+    const json = await migrate(loadConfig(), () =>
+      process.stderr.write('usher: another process is migrating this database; waiting for it\n'),
+    );
     return { json, text: summaryOf(json) };
   }
   const json = await migrationStatus(loadConfig());
@@ -39,10 +41,6 @@ async function migrateNow({ status, sql }: { status?: true; sql?: true }): Promi
 }
 
 const UP_TO_DATE = 'No migrations to run; the database is up to date.';
-
-function reportWaiting(): void {
-  process.stderr.write('usher: another process is migrating this database; waiting for it\n');
-}
 
 function summaryOf({ migrations, queue }: Migrated): string {
   const done = [...migrations, ...(queue ? [QUEUE_TABLES] : [])];

@@ -40,7 +40,7 @@ async function list(services: Services, { client, ...query }: { client: string }
     currencyCode,
     payableAmount,
     lastUpdatedAt,
-    delivery: delivery?.status ?? null,
+    delivery: delivery?.status,
   }));
   const more = page.hasMore ? `\n\nThere are more: --cursor ${page.nextCursor}` : '';
   return { json: page, text: table(rows, 'No order found.') + more };

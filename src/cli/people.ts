@@ -1,4 +1,5 @@
 import { Argument, type Command, Option } from 'commander';
+import type { Account } from '../auth/sign-in/account.entity.js';
 import { OPERATOR_ROLES, type OperatorRole } from '../operators/operator.entity.js';
 import { command, serviceCommand, withServices } from './command.js';
 import { readSecret } from './input.js';
@@ -6,25 +7,12 @@ import { addErase } from './maintenance.js';
 import { isoTime, listOf, type Output } from './output.js';
 import type { Services } from './services.js';
 
-/** What members and operators have in common. */
-interface Person {
-  id: string;
-  name: string;
-  role?: OperatorRole;
-  createdAt: number;
-  disabledAt: number | null;
-}
-
-interface People {
-  list(): Promise<Person[]>;
-  setDisabled(name: string, disabled: boolean): Promise<Person>;
-  setPassword(name: string, password: string): Promise<Person>;
-}
+type Person = Account & { role?: OperatorRole };
 
 type CreateOptions = { role: OperatorRole };
 
 interface PeopleCommands {
-  of(services: Services): People;
+  service: 'members' | 'operators';
   create(services: Services, name: string, password: string, options: CreateOptions): Promise<Person>;
   /** What `list` prints if there is nobody. */
   none: string;
@@ -35,7 +23,7 @@ interface PeopleCommands {
 export function addMemberCommands(program: Command): void {
   const member = program.command('member').description('members of the cinema, who let applications act for them');
   addPeopleCommands(member, 'create a member; the password is read from standard input', {
-    of: ({ members }) => members,
+    service: 'members',
     create: ({ members }, name, password) => members.create(name, password),
     none: 'There is no member yet. Create one with "usher member create".',
     ends: 'sessions and what applications got',
@@ -46,7 +34,7 @@ export function addMemberCommands(program: Command): void {
 export function addOperatorCommands(program: Command): void {
   const operator = program.command('operator').description('people who may sign in to the console at /ops');
   addPeopleCommands(operator, 'create an operator; the password is read from standard input', {
-    of: ({ operators }) => operators,
+    service: 'operators',
     create: ({ operators }, name, password, { role }) => operators.create({ name, password, role }),
     none: 'Only the operator of OPS_USER can sign in. Create others with "usher operator create".',
     ends: 'sessions',
@@ -66,7 +54,11 @@ export function addOperatorCommands(program: Command): void {
 }
 
 /** Adds the commands that create, list, disable and enable people and set their passwords. Returns the one that creates. */
-function addPeopleCommands(group: Command, description: string, { of, create, none, ends }: PeopleCommands): Command {
+function addPeopleCommands(
+  group: Command,
+  description: string,
+  { service, create, none, ends }: PeopleCommands,
+): Command {
   const withPassword = async (work: (services: Services, password: string) => Promise<Person>): Promise<Output> => {
     const password = await readSecret('Password');
     return shown(
@@ -79,7 +71,7 @@ function addPeopleCommands(group: Command, description: string, { of, create, no
   );
   serviceCommand(group, 'list', `list all ${group.name()}s`, async (services) =>
     listOf(
-      (await of(services).list()).map((person) => view(group, person)),
+      (await services[service].list()).map((person) => view(group, person)),
       none,
     ),
   );
@@ -88,10 +80,10 @@ function addPeopleCommands(group: Command, description: string, { of, create, no
     ['enable', false, 'allow sign-in again'],
   ] as const)
     serviceCommand(group, `${name} <name>`, description, (services, person: string) =>
-      shown(group, of(services).setDisabled(person, isDisabled)),
+      shown(group, services[service].setDisabled(person, isDisabled)),
     );
   command(group, 'set-password <name>', `read a new password from standard input; ends ${ends}`, (name: string) =>
-    withPassword((services, password) => of(services).setPassword(name, password)),
+    withPassword((services, password) => services[service].setPassword(name, password)),
   );
   return creation;
 }

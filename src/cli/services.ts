@@ -23,7 +23,7 @@ import { OperatorsModule } from '../operators/operators.module.js';
 import { OrdersModule } from '../orders/orders.module.js';
 import { Erasure, ErasureModule } from '../retention/erasure.js';
 import { usherModuleFor } from '../usher.module.js';
-import { type Actor, actor } from '../values/actor.js';
+import { actor } from '../values/actor.js';
 import { WebhookModule } from '../webhooks/webhook.module.js';
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
@@ -71,7 +71,14 @@ export class CommandModule {
     return {
       module: CommandModule,
       imports: [
-        usherModuleFor({ ...config, actor: commandLine(), database: joined, queue, deliver: false }),
+        usherModuleFor({
+          ...config,
+          // The user of the operating system who runs the command, and the machine.
+          actor: actor('command-line', userName(), hostname()),
+          database: joined,
+          queue,
+          deliver: false,
+        }),
         OrdersModule,
         WebhookModule,
         AccountModule,
@@ -80,11 +87,6 @@ export class CommandModule {
       ],
     };
   }
-}
-
-/** The user of the operating system who runs the command, and the machine. */
-function commandLine(): Actor {
-  return actor('command-line', userName(), hostname());
 }
 
 /** In a container the user may have no name. */

@@ -5,12 +5,17 @@ import { migrateOrRefuse } from '../database/migrator.js';
 import { createLogger, NestLogger } from '../server/logger.js';
 import { type Config, loadConfig } from '../server/settings/settings.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
+import { webhookHealth } from '../webhooks/webhook-health.js';
+import { listWebhooks, showWebhook, type WebhookFilter } from '../webhooks/webhook-queries.js';
 
-export { webhookHealth } from '../webhooks/webhook-health.js';
-export { listWebhooks, showWebhook } from '../webhooks/webhook-queries.js';
+/** A command that only reads opens nothing but the database: it starts quicker without Nest's modules. */
+export const list = (filter: WebhookFilter) => withDatabase((dataSource) => listWebhooks(dataSource, filter));
 
-/** Opens only the database, runs `work` and closes it. A command that only reads starts quicker without Nest's modules. */
-export async function withDatabase<T>(work: (dataSource: DataSource, config: Config) => Promise<T>): Promise<T> {
+export const show = (id: string) => withDatabase((dataSource, { retry }) => showWebhook(dataSource, retry, id));
+
+export const health = (clientId: string) => withDatabase((dataSource) => webhookHealth(dataSource, clientId));
+
+async function withDatabase<T>(work: (dataSource: DataSource, config: Config) => Promise<T>): Promise<T> {
   const config = loadConfig();
   Logger.overrideLogger(new NestLogger(await createLogger({ ...config, logLevel: config.commandLogLevel }, 'stderr')));
   return withDataSource(config, 'service', [Webhook, WebhookAttempt, DeliveredReference], async (dataSource) => {

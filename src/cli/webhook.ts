@@ -1,8 +1,7 @@
 import { type Command, Option } from 'commander';
-import type { DataSource } from 'typeorm';
-import type { Config } from '../server/settings/settings.js';
 import type { AttemptView, DeliveryPlan, WebhookView } from '../webhooks/webhook-view.js';
 import type { WebhookFilter } from '../webhooks/webhook-queries.js';
+import type { ResendRequest } from '../webhooks/undelivered/resend.schemas.js';
 import type { UndeliveredNotification, UndeliveredQuery } from '../webhooks/undelivered/undelivered-webhooks.js';
 import { command, holderOf, serviceCommand, withServices } from './command.js';
 import { pastTime, positive } from './input.js';
@@ -36,9 +35,10 @@ export function addWebhookCommands(program: Command): void {
     webhook,
     'resend [id]',
     'resend one FAILED notification, or all of them',
-    async (id: string | undefined, { status, ...selection }: ResendOptions, asJson: boolean) => {
+    async (id: string | undefined, options: ResendOptions, asJson: boolean) => {
+      const { status, ...selection } = options;
       if ((id === undefined) === (status === undefined)) resend.error('give either an id or --status FAILED');
-      if (id === undefined) return resendAll({ status, ...selection }, asJson);
+      if (id === undefined) return resendAll(options, asJson);
       if (Object.keys(selection).length > 0)
         resend.error('--client, --since, --until and --reference can only be used with --status FAILED');
       return withServices(async ({ webhooks }) => ({ json: await webhooks.resend(id) }), 'with-queue');
@@ -56,18 +56,11 @@ export function addWebhookCommands(program: Command): void {
     .option('--reference <key>', 'with --status: only those of this order');
 }
 
-type Reader = typeof import('./webhook-reader.js');
-
-/** Reads webhooks without Nest's modules, so that it starts quicker. */
-async function read<T>(work: (reader: Reader, dataSource: DataSource, config: Config) => Promise<T>): Promise<T> {
-  const reader = await import('./webhook-reader.js');
-  return reader.withDatabase((dataSource, config) => work(reader, dataSource, config));
-}
+/** Loaded only when a command needs it, so that help and usage errors are quick. */
+const reader = () => import('./webhook-reader.js');
 
 async function list({ reference, ...filter }: WebhookFilter & { reference?: string }): Promise<Output> {
-  const json = await read(({ listWebhooks }, dataSource) =>
-    listWebhooks(dataSource, { ...filter, referenceId: reference }),
-  );
+  const json = await (await reader()).list({ ...filter, referenceId: reference });
   const rows = json.map(({ id, referenceId, status, attempts, nextAttemptAt }) => ({
     id,
     referenceId,
@@ -79,22 +72,20 @@ async function list({ reference, ...filter }: WebhookFilter & { reference?: stri
 }
 
 async function show(id: string): Promise<Output> {
-  const { webhook, attempts, plan } = await read(({ showWebhook }, dataSource, { retry }) =>
-    showWebhook(dataSource, retry, id),
-  );
+  const { webhook, attempts, plan } = await (await reader()).show(id);
   const parts = [fields(webhook), attemptTable(webhook, attempts), adviceOn(attempts), planned(plan)];
-  return { json: { ...webhook, attempts, plan }, text: parts.filter((part) => part !== '').join('\n\n') };
+  return { json: { ...webhook, attempts, plan }, text: parts.filter(Boolean).join('\n\n') };
 }
 
 async function health(clientId: string): Promise<Output> {
-  const json = await read(({ webhookHealth }, dataSource) => webhookHealth(dataSource, clientId));
+  const json = await (await reader()).health(clientId);
   const rows = json.hosts.map(({ host, failuresInARow, lastDiagnosis, oldestPendingAt, answerTimes }) => ({
     host,
     failuresInARow,
-    lastFailure: lastDiagnosis?.code ?? null,
+    lastFailure: lastDiagnosis?.code,
     oldestPendingAt,
-    medianMs: answerTimes?.medianMs ?? null,
-    p95Ms: answerTimes?.p95Ms ?? null,
+    medianMs: answerTimes?.medianMs,
+    p95Ms: answerTimes?.p95Ms,
   }));
   return { json, text: table(rows, 'No notification found.') };
 }
@@ -134,13 +125,7 @@ async function undelivered(
   return asJson ? { json } : null;
 }
 
-interface ResendOptions {
-  status?: 'FAILED';
-  client?: string;
-  since?: string;
-  until?: string;
-  reference?: string;
-}
+type ResendOptions = Partial<ResendRequest> & { client?: string };
 
 /** In this process, with its progress. If it is interrupted, a worker goes on. */
 async function resendAll({ client, ...request }: ResendOptions, asJson: boolean): Promise<Output> {

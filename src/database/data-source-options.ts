@@ -1,4 +1,5 @@
 import { connect, Socket } from 'node:net';
+import { coerce, lt } from 'semver';
 import { DataSource, type DataSourceOptions, type EntityTarget } from 'typeorm';
 import { MAX_TIMER_MS } from '../values/duration.js';
 import type { ResolvedOptions } from '../usher.options.js';
@@ -133,12 +134,9 @@ async function mysqlDialect(url: URL, setting: string): Promise<'mysql' | 'maria
 
 function checkedDialect(version: string, setting: string): 'mysql' | 'mariadb' {
   const dialect = /mariadb/i.test(version) ? 'mariadb' : 'mysql';
-  const [major = 0, minor = 0] = version
-    .replace(/^5\.5\.5-/, '')
-    .split('.')
-    .map(Number);
-  const isSupported = dialect === 'mariadb' ? major > 10 || (major === 10 && minor >= 6) : major >= 8;
-  if (!isSupported)
+  // MariaDB may put 5.5.5- in front of its version.
+  const known = coerce(version.replace(/^5\.5\.5-/, '')) ?? '0.0.0';
+  if (lt(known, dialect === 'mariadb' ? '10.6.0' : '8.0.0'))
     throw new StartUpError(
       `${setting}: the server has version ${version}; use MySQL 8 or MariaDB 10.6 or later (for SKIP LOCKED)`,
     );

@@ -64,8 +64,8 @@ const POSTGRES = {
   /** `position` begins with 1. */
   placeholder: (position: number) => `$${position}`,
 
-  /** The values for a statement that contains the same list several times. */
-  repeated: (parameters: unknown[], _times: number) => parameters,
+  /** The values for a statement that contains the same list twice. */
+  twice: (parameters: unknown[]) => parameters,
 
   /** A condition behind a column: its value is one of these. */
   isOneOf: (parameter: (value: unknown) => string, values: string[]) => `= ANY(${parameter(values)})`,
@@ -98,8 +98,8 @@ const POSTGRES = {
    * unless `valueOf` makes others from the stored and the given one.
    */
   upsert: (key: string[], columns: string[], valueOf = (_stored: string, given: string) => given) => {
-    const changes = columns.map((name): [string, string] => [name, valueOf(`t.${name}`, `EXCLUDED.${name}`)]);
-    return `ON CONFLICT (${key.join(', ')}) DO ${changes.length === 0 ? 'NOTHING' : `UPDATE SET ${assigned(changes)}`}`;
+    const changes = assigned(columns.map((name) => [name, valueOf(`t.${name}`, `EXCLUDED.${name}`)]));
+    return `ON CONFLICT (${key.join(', ')}) DO ${changes === '' ? 'NOTHING' : `UPDATE SET ${changes}`}`;
   },
 
   /** Updates the rows `t` of a table whose id is one of the rows `v`, where a further condition fits. */
@@ -131,7 +131,7 @@ export type Dialect = typeof POSTGRES;
 const MYSQL: Dialect = {
   now: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000",
   placeholder: () => '?',
-  repeated: (parameters, times) => Array.from({ length: times }, () => parameters).flat(),
+  twice: (parameters) => [...parameters, ...parameters],
   isOneOf: (parameter, values) => `IN (${parameter(values)})`,
   values: (rows) => ({ sql: '?', parameters: [rows] }),
   rows: (columns, rows) => {
@@ -143,8 +143,8 @@ const MYSQL: Dialect = {
   into: (table) => table,
   // An update to what it is changes nothing.
   upsert: (key, columns, valueOf = (_stored, given) => given) => {
-    const changes = columns.map((name): [string, string] => [name, valueOf(name, `VALUES(${name})`)]);
-    return `ON DUPLICATE KEY UPDATE ${assigned(changes.length === 0 ? key.map((name) => [name, name]) : changes)}`;
+    const changes = assigned(columns.map((name) => [name, valueOf(name, `VALUES(${name})`)]));
+    return `ON DUPLICATE KEY UPDATE ${changes || assigned(key.map((name) => [name, name]))}`;
   },
   update: (table, rows, changes, condition = '') =>
     `UPDATE ${rows} STRAIGHT_JOIN ${table} t FORCE INDEX (PRIMARY) ON t.id = v.id ${condition}

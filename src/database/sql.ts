@@ -16,7 +16,7 @@ export async function databaseNow(manager: EntityManager): Promise<number> {
   return Number(row.now);
 }
 
-const DEADLOCK_CODES: unknown[] = ['ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', '40P01', '40001'];
+const DEADLOCK_CODES = ['ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', '40P01', '40001'];
 const MAX_TRIES = 5;
 const PAUSE_MS = 10;
 
@@ -111,10 +111,10 @@ export function joinTransaction<T>(
 }
 
 /** Whether the error says that a row with this key already exists. */
-export const isDuplicate = (error: unknown): boolean => ['ER_DUP_ENTRY', '23505'].includes(String(codeOf(error)));
+export const isDuplicate = (error: unknown): boolean => ['ER_DUP_ENTRY', '23505'].includes(codeOf(error));
 
 /** MySQL's and MariaDB's codes of a server that refuses to write; 25006 is Postgres's. */
-const READ_ONLY_CODES: unknown[] = [
+const READ_ONLY_CODES = [
   'ER_READ_ONLY_MODE',
   'ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION',
   'ER_OPEN_AS_READONLY',
@@ -139,18 +139,17 @@ const LOST_CONNECTION = ['QueryRunnerAlreadyReleasedError', 'QueryRunnerProvider
 
 /** Whether the database cannot be used now: it does not answer, it refuses connections, or it is read-only. */
 export function isDatabaseDown(error: unknown): boolean {
-  const code = codeOf(error);
-  if (typeof code === 'string' && DOWN_CODE.test(code)) return true;
+  if (DOWN_CODE.test(codeOf(error))) return true;
   const { name = '' } = (error ?? {}) as Partial<Error>;
   return isReadOnly(error) || DOWN_MESSAGE.test(messageOf(error)) || LOST_CONNECTION.includes(name);
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : '');
 
-function codeOf(error: unknown): unknown {
-  if (typeof error !== 'object' || error === null) return undefined;
-  const { code, driverError } = error as { code?: unknown; driverError?: { code?: unknown } };
-  return driverError?.code ?? code;
+/** Empty if the error has no code. */
+function codeOf(error: unknown): string {
+  const { code, driverError } = (error ?? {}) as { code?: unknown; driverError?: { code?: unknown } };
+  return String(driverError?.code ?? code ?? '');
 }
 
 /** What to do when a transaction ends; neither function may throw. */

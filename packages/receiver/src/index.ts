@@ -9,14 +9,16 @@ export {
   type FetchResponse,
   NotificationGuard,
 } from './middleware.js';
-export { type CompletedOrderData, type Notification, NOTIFY_ORDER_COMPLETION } from './notification.js';
 export { type IncomingRequest, type ReceiverOptions, RefusedNotificationError } from './received-request.js';
 export { NonceMemory, type ReplayMemory, verifyOnce } from './replay.js';
 export { signatureSteps, type SignatureSteps, signNotification } from './signature.js';
 export {
+  type CompletedOrderData,
   type FetchHeaders,
   InvalidNotificationError,
   type InvalidReason,
+  type Notification,
+  NOTIFY_ORDER_COMPLETION,
   verifyNotification,
   type VerifyOptions,
 } from './verify.js';

@@ -1,4 +1,3 @@
-import type { Notification } from './notification.js';
 import {
   collect,
   type IncomingRequest,
@@ -8,7 +7,7 @@ import {
   RefusedNotificationError,
   verifiedRequest,
 } from './received-request.js';
-import type { FetchHeaders } from './verify.js';
+import type { FetchHeaders, Notification } from './verify.js';
 
 /** A middleware of Express. */
 export type ExpressMiddleware = (

@@ -1,7 +1,6 @@
 import { diagnose, type Diagnosis } from './diagnosis.js';
-import type { Notification } from './notification.js';
 import { type ReplayMemory, verifyOnce } from './replay.js';
-import { InvalidNotificationError, verifyNotification, type VerifyOptions } from './verify.js';
+import { InvalidNotificationError, type Notification, verifyNotification, type VerifyOptions } from './verify.js';
 
 /** Options of all middleware. */
 export interface ReceiverOptions {

@@ -1,8 +1,8 @@
-import type { Notification } from './notification.js';
 import {
   DEFAULT_TOLERANCE_SECONDS,
   header,
   InvalidNotificationError,
+  type Notification,
   verifyNotification,
   type VerifyOptions,
 } from './verify.js';

@@ -3,9 +3,15 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { StartUpError } from '../../values/start-up-error.js';
-import { type PGlite, prepareFolder, startPGlite, UnusableFolderError } from './folder/data-folder.js';
-import { FolderLock } from './folder/folder-lock.js';
-import { close, listen, openSocketFolder, type SocketFolder } from './folder/unix-sockets.js';
+import {
+  openSocketFolder,
+  type PGlite,
+  prepareFolder,
+  type SocketFolder,
+  startPGlite,
+  UnusableFolderError,
+} from './folder/data-folder.js';
+import { close, FolderLock, listen } from './folder/folder-lock.js';
 import { Multiplexer } from './session/multiplexer.js';
 
 export class FolderInUseError extends StartUpError {
@@ -58,14 +64,13 @@ async function open(folder: string, sockets: SocketFolder, mode: 'own' | 'join',
     const lock = await FolderLock.acquire(sockets.path);
     if (lock instanceof FolderLock) return openAsOwner(folder, sockets, lock, log);
     try {
-      if (mode === 'own') throw new FolderInUseError(folder, lock.pid);
-      if (await lock.isServing())
+      if (mode === 'join' && (await lock.isServing()))
         return {
           role: 'guest',
           connection: { ...BASE_OPTIONS, host: sockets.path },
           close: once(() => sockets.close()),
         };
-      if (!lock.isClosed) throw new FolderInUseError(folder, lock.pid);
+      if (mode === 'own' || !lock.isClosed) throw new FolderInUseError(folder, lock.pid);
     } finally {
       lock.close();
     }
@@ -97,22 +102,21 @@ async function serve(db: PGlite, sockets: SocketFolder, lock: FolderLock): Promi
   await listen(server, path);
   await chmod(path, 0o600);
   lock.announce('serving');
-  const closeAll = async (): Promise<void> => {
-    const serverClosed = close(server);
-    await multiplexer.close();
-    try {
-      await db.close();
-    } finally {
-      await multiplexer.destroyStreams();
-      await serverClosed;
-      await lock.release();
-      await sockets.close();
-    }
-  };
   return {
     role: 'owner',
     connection: { ...BASE_OPTIONS, stream: () => multiplexer.createStream() },
-    close: once(closeAll),
+    close: once(async () => {
+      const serverClosed = close(server);
+      await multiplexer.close();
+      try {
+        await db.close();
+      } finally {
+        await multiplexer.destroyStreams();
+        await serverClosed;
+        await lock.release();
+        await sockets.close();
+      }
+    }),
   };
 }
 

@@ -7,7 +7,7 @@ import { PoolSockets } from '../sql.js';
 /** A row as the driver returns it. 64-bit integers may be text. */
 export type Row = Record<string, string | number | boolean | null>;
 
-export interface StatementResult {
+interface StatementResult {
   rows: Row[];
   /** Rows that an INSERT, UPDATE or DELETE wrote. */
   affected: number;
@@ -106,17 +106,18 @@ export async function insertRows<T extends ObjectLiteral>(
   onConflict = '',
 ): Promise<void> {
   const dataSource = dataSourceOf(on);
-  const { columns } = dataSource.getMetadata(target);
+  const { columns, name } = dataSource.getMetadata(target);
   const { driver } = dataSource;
-  const dialect = dialectOf(dataSource);
-  const values = rows.map((row) =>
-    columns.map((column) => driver.preparePersistentValue(column.getEntityValue(row), column) as unknown),
+  const { into, values } = dialectOf(dataSource);
+  const { sql, parameters } = values(
+    rows.map((row) =>
+      columns.map((column) => driver.preparePersistentValue(column.getEntityValue(row), column) as unknown),
+    ),
   );
   const names = columns.map(({ databaseName }) => driver.escape(databaseName)).join(', ');
-  const { sql, parameters } = dialect.values(values);
   await runStatement(on, {
-    text: `INSERT INTO ${dialect.into(tableOf(dataSource, target))} (${names}) VALUES ${sql} ${onConflict}`,
+    text: `INSERT INTO ${into(tableOf(dataSource, target))} (${names}) VALUES ${sql} ${onConflict}`,
     parameters,
-    name: rows.length === 1 ? `usher_insert_${dataSource.getMetadata(target).name}` : undefined,
+    name: rows.length === 1 ? `usher_insert_${name}` : undefined,
   });
 }

@@ -2,7 +2,7 @@ import { PGlite } from '@electric-sql/pglite';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { Multiplexer } from '../../../src/database/embedded/session/multiplexer.js';
-import { subscriptionChangesIn } from '../../../src/database/embedded/session/subscriptions.js';
+import { subscriptionChangesIn } from '../../../src/database/embedded/session/session.js';
 import { until } from './support.js';
 
 let db: PGlite;

@@ -152,7 +152,7 @@ export class TokenStatements {
         ) t
         JOIN ${this.clients} c ON c.id = t.client_id AND c.token_generation = t.generation AND c.disabled_at IS NULL
         WHERE t.expires_at > ${this.now}`,
-      parameters: this.dialect.repeated(list.parameters, 2),
+      parameters: this.dialect.twice(list.parameters),
     });
     return rows;
   }

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { readdir, rename, rm } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { close, listen } from './unix-sockets.js';
 
 const LOCK_NAME = /^lock-\d+-[0-9a-f]{12}\.sock$/;
 const TEMPORARY_NAME = /^new-[0-9a-f]{12}\.sock$/;
@@ -15,7 +14,8 @@ const TEMPORARY_NAME = /^new-[0-9a-f]{12}\.sock$/;
 export class FolderLock {
   readonly #server: Server;
   readonly #watchers = new Set<Socket>();
-  #states: LockState[] = ['contending'];
+  /** One {@link LockState} a line. */
+  #announced = 'contending\n';
 
   private constructor(
     private readonly folder: string,
@@ -94,12 +94,12 @@ export class FolderLock {
     socket.on('error', () => socket.destroy());
     socket.on('close', () => this.#watchers.delete(socket));
     socket.resume();
-    socket.write(this.#states.map((state) => `${state}\n`).join(''));
+    socket.write(this.#announced);
   }
 
   /** Tells waiting processes. */
   announce(state: LockState): void {
-    this.#states.push(state);
+    this.#announced += `${state}\n`;
     for (const socket of this.#watchers) socket.write(`${state}\n`);
   }
 }
@@ -175,4 +175,13 @@ class LockPeer {
     }
     return true;
   }
+}
+
+export async function listen(server: Server, path: string): Promise<void> {
+  server.listen(path);
+  await once(server, 'listening');
+}
+
+export function close(server: Server): Promise<void> {
+  return new Promise((resolve) => server.close(() => resolve()));
 }

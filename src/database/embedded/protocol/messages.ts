@@ -104,17 +104,17 @@ const SSL_REQUEST = 80877103;
 const GSS_REQUEST = 80877104;
 const PROTOCOL_3_0 = 196608;
 
-/** `encrypt` is an SSL or GSS request; `start` is the startup message itself. */
-type StartupPacket = { kind: 'encrypt' } | { kind: 'cancel' } | { kind: 'start'; searchPath: string | undefined };
+/** `encrypt` is an SSL or GSS request; an object is what the startup message itself asks for. */
+type StartupPacket = 'encrypt' | 'cancel' | { searchPath: string | undefined };
 
 export function parseStartupPacket(packet: Buffer): StartupPacket {
   const code = packet.readInt32BE(4);
-  if (code === SSL_REQUEST || code === GSS_REQUEST) return { kind: 'encrypt' };
-  if (code === CANCEL_REQUEST) return { kind: 'cancel' };
+  if (code === SSL_REQUEST || code === GSS_REQUEST) return 'encrypt';
+  if (code === CANCEL_REQUEST) return 'cancel';
   if (code !== PROTOCOL_3_0) throw new ProtocolError('0A000', 'only protocol version 3.0 is supported');
   const texts = packet.toString('utf8', 8).split('\0');
   const options = texts.find((_, index) => index % 2 === 1 && texts[index - 1] === 'options');
-  return { kind: 'start', searchPath: searchPathIn(options ?? '') };
+  return { searchPath: searchPathIn(options ?? '') };
 }
 
 /** Accepts the client without a password: the socket is accessible to its own user only. */

@@ -113,17 +113,11 @@ export class PreparedStatements {
 
   /** The message with its statement name replaced; the original if it names no statement. */
   rename(original: Buffer): Buffer {
-    switch (typeOf(original)) {
-      case 'P':
-        return this.#replace(original, 5, true);
-      case 'B':
-        return this.#replace(original, stringAt(original, 5).next, false);
-      case 'D':
-      case 'C':
-        return original[5] === 0x53 ? this.#replace(original, 6, false) : original;
-      default:
-        return original;
-    }
+    const type = typeOf(original);
+    if (type === 'P') return this.#replace(original, 5);
+    if (type === 'B') return this.#replace(original, stringAt(original, 5).next);
+    if ('DC'.includes(type) && original[5] === 0x53) return this.#replace(original, 6);
+    return original;
   }
 
   /** Returns the SQL that deallocates all of them. */
@@ -133,14 +127,12 @@ export class PreparedStatements {
     return names.map((name) => `DEALLOCATE "${name}"`);
   }
 
-  #replace(original: Buffer, start: number, isNew: boolean): Buffer {
+  #replace(original: Buffer, start: number): Buffer {
     const { text, next } = stringAt(original, start);
     if (text === '') return original;
+    const type = typeOf(original);
     const name = this.#names.get(text) ?? `${this.prefix}_${++this.#count}`;
-    if (isNew) this.#names.set(text, name);
-    return message(
-      typeOf(original),
-      Buffer.concat([original.subarray(5, start), strings(name), original.subarray(next)]),
-    );
+    if (type === 'P') this.#names.set(text, name);
+    return message(type, Buffer.concat([original.subarray(5, start), strings(name), original.subarray(next)]));
   }
 }

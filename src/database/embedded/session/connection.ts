@@ -10,8 +10,14 @@ import {
   sync,
 } from '../protocol/messages.js';
 import { MessageReader, PreparedStatements, readBatch, type RequestBatch } from '../protocol/request-batch.js';
-import { DEFAULT_SEARCH_PATH, type Session, type SessionQueue } from './session.js';
-import { type SubscriptionChange, subscriptionChangesIn, type Subscriptions } from './subscriptions.js';
+import {
+  DEFAULT_SEARCH_PATH,
+  type Session,
+  type SessionQueue,
+  type SubscriptionChange,
+  subscriptionChangesIn,
+  type Subscriptions,
+} from './session.js';
 
 /** A listener with more unread notifications than this is disconnected. */
 const MAX_BACKLOG_BYTES = 16 * 1024 * 1024;
@@ -77,8 +83,8 @@ export class Connection {
       const packet = await this.#reader.nextStartupPacket();
       if (!packet) return false;
       const startup = parseStartupPacket(packet);
-      if (startup.kind === 'cancel') return false;
-      if (startup.kind === 'start') {
+      if (startup === 'cancel') return false;
+      if (startup !== 'encrypt') {
         this.#searchPath = startup.searchPath ?? DEFAULT_SEARCH_PATH;
         await this.#send(startupReply(this.shared.serverVersion, this.id));
         return true;
@@ -155,8 +161,7 @@ export class Connection {
   }
 
   #disconnect(): Promise<void> {
-    this.#disconnecting ??= this.#running.then(() => this.#cleanUp());
-    return this.#disconnecting;
+    return (this.#disconnecting ??= this.#running.then(() => this.#cleanUp()));
   }
 
   async #cleanUp(): Promise<void> {

@@ -2,8 +2,7 @@ import { once, setMaxListeners } from 'node:events';
 import { type Duplex, duplexPair } from 'node:stream';
 import type { PGlite } from '../folder/data-folder.js';
 import { Connection, type Shared } from './connection.js';
-import { Session, SessionQueue } from './session.js';
-import { Subscriptions } from './subscriptions.js';
+import { Session, SessionQueue, Subscriptions } from './session.js';
 
 const IDLE_TIMEOUT_MS = 10_000;
 const CLOSE_GRACE_MS = 1_000;
