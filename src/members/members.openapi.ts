@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PAGE_FAILURES, pageAnswer } from '../auth/authorize/authorize.openapi.js';
+import { FORM, PAGE_FAILURES, pageAnswer } from '../auth/authorize/authorize.openapi.js';
 import { tooManySignIns } from '../auth/sign-in/sign-in.module.js';
 import { named, operation, type Operation } from '../http/operation.js';
 import { Problem } from '../http/problem.js';
@@ -21,7 +21,6 @@ const SignInForm = z
 const SignOutForm = z.object({ form }).register(named, { id: 'SignOutForm' });
 
 const tag = 'Authorization';
-const FORM = '1767225600000.0a1B.mac';
 
 /** The pages of the built-in members. */
 export const MEMBER_OPERATIONS: Operation[] = [

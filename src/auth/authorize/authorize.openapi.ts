@@ -32,7 +32,8 @@ const WithdrawalForm = z
   .object({ form: z.string().meta({ description: 'From the page.' }), client_id: z.string() })
   .register(named, { id: 'WithdrawalForm' });
 
-const FORM = '1767225600000.0a1B.mac';
+/** An example of what a form carries. */
+export const FORM = '1767225600000.0a1B.mac';
 
 const tag = 'Authorization';
 export const pageAnswer = (description: string) => ({
