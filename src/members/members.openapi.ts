@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { FORM } from '../auth/authorize/authorize.openapi.js';
 import { tooManySignIns } from '../auth/sign-in/sign-in.module.js';
 import { answer, named, operations, pageAnswer } from '../http/operation.js';
 import { Problem } from '../http/problem.js';
@@ -19,8 +20,6 @@ const SignInForm = named(
 );
 
 const SignOutForm = named('SignOutForm', z.object({ form }));
-
-const FORM = '1767225600000.0a1B.mac';
 
 /** The pages of the built-in members. */
 export const MEMBER_OPERATIONS = operations('Authorization', SignInController, {

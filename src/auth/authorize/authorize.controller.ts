@@ -52,8 +52,7 @@ export class AuthorizeController {
       await this.proceed(request, response, { query, target, owner });
     } catch (error) {
       const { code, description } = authorizationErrorOf(error, request);
-      const { redirectUri } = target;
-      this.respond(response, redirectUri, {
+      this.respond(response, target.redirectUri, {
         error: code,
         error_description: description,
         state: stateOf(query),
@@ -82,11 +81,12 @@ export class AuthorizeController {
   }
 
   /** Asks the owner, except for an application that the operator trusts. */
-  private async proceed(http: HttpRequest, response: HttpResponse, { query, target, owner }: Asked): Promise<void> {
+  private async proceed(http: HttpRequest, response: HttpResponse, asked: Asked): Promise<void> {
+    const { query, target, owner } = asked;
     const request = checkRequest(query, target.client);
     const browser = this.site.forms.browser(http.headers, response);
     const form = await this.authorizations.ask(target, request, { ownerId: owner.id, browser });
-    if (!target.isTrusted) return this.showConsent(http, response, { query, target, owner }, form);
+    if (!target.isTrusted) return this.showConsent(http, response, asked, form);
     // Asked again after the row is stored: closing the account deletes the row, or this finds the account closed.
     const isStillSignedIn = (await this.site.currentOwner(http))?.id === owner.id;
     const decision = { form, browser, ownerId: owner.id, actor: ownerActor(http, owner), isAllowed: true };
@@ -127,8 +127,10 @@ export class AuthorizeController {
 
 /** The same request, for the time after the sign-in. */
 function pathWithoutPrompt(query: Query): string {
-  const pairs = [...query].flatMap(([name, values]) => values.map((value): [string, string] => [name, value]));
-  return `/auth/authorize?${new URLSearchParams(pairs.filter(([name]) => name !== 'prompt'))}`;
+  const again = new URLSearchParams();
+  for (const [name, values] of query) for (const value of values) again.append(name, value);
+  again.delete('prompt');
+  return `/auth/authorize?${again}`;
 }
 
 /** The cause of a fault goes only to the log. */

@@ -32,7 +32,8 @@ const WithdrawalForm = named(
   z.object({ form: z.string().describe('From the page.'), client_id: z.string() }),
 );
 
-const FORM = '1767225600000.0a1B.mac';
+/** An example of what a form carries. */
+export const FORM = '1767225600000.0a1B.mac';
 
 export const AUTHORIZATION_OPERATIONS = [
   ...operations('Authorization', AuthorizeController, {

@@ -1,12 +1,5 @@
-import {
-  applyDecorators,
-  type ArgumentsHost,
-  Catch,
-  type ExceptionFilter,
-  SetMetadata,
-  UseFilters,
-} from '@nestjs/common';
-import { logServerError, problemOf } from '../error-response.js';
+import { applyDecorators, Catch, SetMetadata, UseFilters } from '@nestjs/common';
+import { ProblemFilter } from '../error-response.js';
 import { type HttpRequest, type HttpResponse, setHeaders } from '../exchange.js';
 import { type Html, html } from '../html.js';
 import { FASTIFY_ROUTE_CONFIG, isAuthPath, NO_STORE, oauthRoute, pathOf } from '../oauth-route.js';
@@ -74,13 +67,8 @@ export function sendErrorPage(response: HttpResponse, problem: Problem): void {
 
 /** Answers the errors of a page as a page. */
 @Catch()
-class PageFilter implements ExceptionFilter {
-  catch(error: unknown, host: ArgumentsHost): void {
-    const http = host.switchToHttp();
-    const problem = problemOf(error);
-    if (problem.getStatus() >= 500) logServerError(http.getRequest<HttpRequest>(), error);
-    sendErrorPage(http.getResponse<HttpResponse>(), problem);
-  }
+class PageFilter extends ProblemFilter {
+  protected override readonly send = sendErrorPage;
 }
 
 /** Marks a route for browsers: its body is a form, and its errors are pages. */

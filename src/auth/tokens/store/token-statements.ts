@@ -3,7 +3,7 @@ import { Client, ClientSecret } from '../../../clients/client.entity.js';
 import type { Requester } from '../../../clients/secrets/client-secrets.js';
 import { type Dialect, dialectOf, tableOf } from '../../../database/data-source.js';
 import type { ResolvedOptions } from '../../../usher.options.js';
-import { type Row, runStatement, type StatementResult } from '../../../database/statements/statement.js';
+import { type Row, runStatement } from '../../../database/statements/statement.js';
 import { AccessToken, EXPIRY_MARGIN_MS, Grant } from '../grant.entity.js';
 
 type Columns<Name extends string> = Record<Name, 'text' | 'int'>;
@@ -175,7 +175,7 @@ export class TokenStatements {
     columns: Columns<Name>,
     rows: Record<NoInfer<Name>, unknown>[],
     write: (list: string) => string,
-  ): Promise<StatementResult> {
+  ) {
     const { sql, parameters } = this.dialect.rows(columns, rows);
     return runStatement(this.dataSource, { name, text: write(sql), parameters });
   }

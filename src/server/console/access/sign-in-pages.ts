@@ -120,7 +120,7 @@ export class SignInPages {
         </label>
         <button class="primary">Sign in</button>
       </form>`;
-    return { title: 'Sign in', section: null, body };
+    return { title: 'Sign in', body };
   }
 
   private passwordPage(visit: Visit): View {
@@ -147,7 +147,7 @@ export class SignInPages {
           Change them there, and restart Usher. All sessions of this operator then end.
         </p>`
       : visit.form('change', fields);
-    return { title: 'Your password', section: null, body: html`${content}` };
+    return { title: 'Your password', body: html`${content}` };
   }
 }
 

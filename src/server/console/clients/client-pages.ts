@@ -6,7 +6,7 @@ import { SecretRotation } from '../../../clients/secrets/secret-rotation.js';
 import { unprocessable } from '../../../http/problem.js';
 import { parseDuration } from '../../../values/duration.js';
 import { type TestResult, TestNotifications } from '../../../webhooks/api/test-notifications.js';
-import type { Action, Page, View, Visit } from '../frame/pages.js';
+import type { Page, View, Visit } from '../frame/pages.js';
 import { ClientDetailsReader } from './client-details.js';
 import { applicationFields, clientPage, OVERLAPS } from './client-page.js';
 import { issued } from './clients-pages.js';
@@ -14,76 +14,79 @@ import { issued } from './clients-pages.js';
 /** The page of one client. Each change is made by the service that the command line uses too. */
 @Injectable()
 export class ClientPages {
-  readonly pages: Page[];
-
   constructor(
     private readonly details: ClientDetailsReader,
     private readonly account: ClientAccount,
     private readonly clients: ClientsService,
+    private readonly applications: ClientApplications,
     private readonly rotation: SecretRotation,
     private readonly tests: TestNotifications,
-    applications: ClientApplications,
-  ) {
-    const actions: Record<string, Action> = {
-      rename: {
-        button: 'Rename',
-        done: 'The client has its new name.',
-        run: ({ name = '' }, { id, actor }) => clients.rename(id, name.trim(), actor),
+  ) {}
+
+  readonly pages: Page[] = [
+    {
+      path: '/ops/clients/:id',
+      show: (visit) => this.show(visit),
+      actions: {
+        rename: {
+          button: 'Rename',
+          done: 'The client has its new name.',
+          run: ({ name = '' }, { id, actor }) => this.clients.rename(id, name.trim(), actor),
+        },
+        'notify-url': {
+          button: 'Set the Notify URL',
+          done: 'The Notify URL is set. Pending notifications still go to the URL that they were made with.',
+          run: (fields, visit) => this.setNotifyUrl(fields, visit),
+        },
+        test: {
+          button: 'Send a test notification to the present URL',
+          answer: (_, visit) => this.test(visit),
+        },
+        contact: {
+          button: 'Set the contact',
+          done: 'The contact is set.',
+          run: ({ contact = '' }, { id, actor }) => this.clients.setContact(id, contact.trim() || null, actor),
+        },
+        application: {
+          button: 'Set grants and redirect URIs',
+          done: 'Grants and redirect URIs are set.',
+          run: (fields, { id, actor }) => this.applications.configure(id, applicationFields(fields), actor),
+        },
+        rotate: {
+          button: 'Issue a new secret',
+          kind: 'danger',
+          confirm: 'The integrator will get the new secret from me',
+          answer: (fields, visit) => this.rotate(fields, visit),
+        },
+        'finish-rotation': {
+          button: 'End the old secret now',
+          kind: 'danger',
+          confirm: 'The integrator uses the new secret',
+          done: 'Only the new secret is valid now.',
+          run: (_, { id, actor }) => this.rotation.finish(id, actor),
+        },
+        'revoke-tokens': {
+          button: 'Revoke all tokens',
+          kind: 'danger',
+          confirm: 'The client must request new tokens',
+          done: 'All tokens are revoked. Within 5 s every process refuses them.',
+          run: (_, { id, actor }) => this.clients.revokeTokens(id, actor),
+        },
+        disable: {
+          button: 'Disable the client',
+          kind: 'danger',
+          confirm: 'The client cannot use the API any more',
+          done: 'The client is disabled, and its tokens are revoked.',
+          run: (_, { id, actor }) => this.clients.setDisabled(id, true, actor),
+        },
+        enable: {
+          button: 'Enable the client',
+          done: 'The client is enabled. It must request new tokens.',
+          run: (_, { id, actor }) => this.clients.setDisabled(id, false, actor),
+        },
       },
-      'notify-url': {
-        button: 'Set the Notify URL',
-        done: 'The Notify URL is set. Pending notifications still go to the URL that they were made with.',
-        run: (fields, visit) => this.setNotifyUrl(fields, visit),
-      },
-      test: {
-        button: 'Send a test notification to the present URL',
-        answer: (_, visit) => this.test(visit),
-      },
-      contact: {
-        button: 'Set the contact',
-        done: 'The contact is set.',
-        run: ({ contact = '' }, { id, actor }) => clients.setContact(id, contact.trim() || null, actor),
-      },
-      application: {
-        button: 'Set grants and redirect URIs',
-        done: 'Grants and redirect URIs are set.',
-        run: (fields, { id, actor }) => applications.configure(id, applicationFields(fields), actor),
-      },
-      rotate: {
-        button: 'Issue a new secret',
-        kind: 'danger',
-        confirm: 'The integrator will get the new secret from me',
-        answer: (fields, visit) => this.rotate(fields, visit),
-      },
-      'finish-rotation': {
-        button: 'End the old secret now',
-        kind: 'danger',
-        confirm: 'The integrator uses the new secret',
-        done: 'Only the new secret is valid now.',
-        run: (_, { id, actor }) => rotation.finish(id, actor),
-      },
-      'revoke-tokens': {
-        button: 'Revoke all tokens',
-        kind: 'danger',
-        confirm: 'The client must request new tokens',
-        done: 'All tokens are revoked. Within 5 s every process refuses them.',
-        run: (_, { id, actor }) => clients.revokeTokens(id, actor),
-      },
-      disable: {
-        button: 'Disable the client',
-        kind: 'danger',
-        confirm: 'The client cannot use the API any more',
-        done: 'The client is disabled, and its tokens are revoked.',
-        run: (_, { id, actor }) => clients.setDisabled(id, true, actor),
-      },
-      enable: {
-        button: 'Enable the client',
-        done: 'The client is enabled. It must request new tokens.',
-        run: (_, { id, actor }) => clients.setDisabled(id, false, actor),
-      },
-    };
-    this.pages = [{ path: '/ops/clients/:id', show: (visit) => this.show(visit), actions }];
-  }
+    },
+  ];
 
   private async show(visit: Visit, test: TestResult | null = null): Promise<View> {
     const details = await this.details.read(visit.id);

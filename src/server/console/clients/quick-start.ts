@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { Environment } from '../../../values/identifier.js';
 
-export interface QuickStart {
+interface QuickStart {
   id: string;
   secret: string;
   authUrl: string;
@@ -14,10 +14,9 @@ const EXAMPLE = { timestamp: '1767225600', nonce: 'aZ09bY18cX27dW36eV45fU54gT63h
 
 /** Commands for the integrator of a new client, for one shell: a token, an order, and how a signature is verified. */
 export function quickStart(client: QuickStart): string {
-  const isSandbox = client.environment === 'sandbox';
-  const steps = [settings(client), TOKEN, ORDER, ...(isSandbox ? [COMPLETE] : []), LIST, verify(client)];
-  const test = client.hasNotifyUrl ? [SAMPLE] : [];
-  return [...steps, ...test].join('\n\n');
+  const complete = client.environment === 'sandbox' && COMPLETE;
+  const steps = [settings(client), TOKEN, ORDER, complete, LIST, verify(client), client.hasNotifyUrl && SAMPLE];
+  return steps.filter(Boolean).join('\n\n');
 }
 
 const settings = ({ id, secret, authUrl, environment }: QuickStart): string =>

@@ -55,7 +55,7 @@ const SECTIONS = {
 export type Section = keyof typeof SECTIONS;
 
 /** The links to all sections; the current one is marked. */
-export const sectionLinks = (current: Section | null): Html =>
+export const sectionLinks = (current?: Section): Html =>
   html`<ul>
     ${Object.entries(SECTIONS).map(([section, name]) => {
       const path = section === 'overview' ? '/ops' : `/ops/${section}`;
@@ -76,22 +76,24 @@ export const brand = html`<a class="u-brand" href="/ops">
 
 export interface ConsolePage {
   title: string;
-  /** Null for a page that belongs to none, such as an error. */
-  section: Section | null;
+  /** Left out for a page that belongs to none, such as an error. */
+  section?: Section;
   body: Html;
   /** The search text, shown again in the search field. */
   query?: string;
   /** Reloads the body while the page is open, if scripts run. */
   isLive?: boolean;
+  /** Default 200. */
+  status?: number | undefined;
 }
 
 /** Sends a page with its headers. The signed-in operator is known from the request. */
-export function sendConsolePage(request: FastifyRequest, reply: FastifyReply, page: ConsolePage, status = 200): void {
+export function sendConsolePage(request: FastifyRequest, reply: FastifyReply, page: ConsolePage): void {
   const operator = signedInOf(request);
   const frame = operator ? FRAME : FRAME_BEFORE_SIGN_IN;
   const content = operator ? shell(request, operator, page) : pageBeforeSignIn(page);
   void reply
-    .status(status)
+    .status(page.status ?? 200)
     .headers(PAGE_HEADERS)
     .send(frame.document(`${page.title} · Usher`, content));
 }

@@ -24,8 +24,8 @@ export interface Page {
   notices?: Record<string, string>;
 }
 
-/** What a page shows. `status` is 200 unless it says otherwise. */
-export type View = ConsolePage & { status?: number };
+/** What a page shows. */
+export type View = ConsolePage;
 
 /** What a form of a page does. It has either `run` or `answer`. */
 export interface Action extends Submission {
@@ -171,10 +171,9 @@ function send(visit: Visit, answer: View | string): FastifyReply {
   const { request, reply } = visit;
   if (typeof answer === 'string') return reply.redirect(answer, 303);
   const { refusal } = visit;
-  const { status = refusal?.problem.getStatus() ?? 200, ...view } = answer;
   void reply.headers(refusal?.problem.headers ?? {});
-  const body = html`${visit.notices()} ${view.body}`;
-  sendConsolePage(request, reply, { ...view, body }, status);
+  const body = html`${visit.notices()} ${answer.body}`;
+  sendConsolePage(request, reply, { status: refusal?.problem.getStatus(), ...answer, body });
   return reply;
 }
 
@@ -186,7 +185,7 @@ export function sendConsoleError(error: unknown, request: FastifyRequest, reply:
   if (!wantsPage(request)) return sendProblem(reply, problem);
   const body = html`${notice('bad', sentence(problem.detail))}
     <p><a href="/ops">Back to the overview</a></p>`;
-  sendConsolePage(request, reply, { title: problem.title, section: null, body }, problem.getStatus());
+  sendConsolePage(request, reply, { title: problem.title, body, status: problem.getStatus() });
 }
 
 /** Whether a browser opens a page with this request. */
