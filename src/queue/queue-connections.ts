@@ -43,15 +43,13 @@ export async function openQueueConnections(
   if (queue.kind === 'redis') return openRedis(config, await findRedis(queue.url, config));
   const pools = await openPools(config, embedded);
   const isOwn = config.database.kind === 'embedded' && queue.kind === 'database';
-  try {
-    await withClient(pools.worker, config, async (client) => {
-      const schema = postgresSchema(config.queuePrefix);
-      await (isOwn ? bullmq.runMigrations(client, schema) : bullmq.assertSchemaCompatibility(client, schema));
-    });
-  } catch (error) {
+  const schema = postgresSchema(config.queuePrefix);
+  await withClient<unknown>(pools.worker, config, (client) =>
+    isOwn ? bullmq.runMigrations(client, schema) : bullmq.assertSchemaCompatibility(client, schema),
+  ).catch(async (error: unknown) => {
     await pools.close();
     throw error;
-  }
+  });
   return pools as unknown as QueueConnections;
 }
 
@@ -179,16 +177,14 @@ async function openPools(config: ResolvedOptions, embedded: EmbeddedPostgres | n
   };
 }
 
-const remedyOf = ({ database }: ResolvedOptions): string =>
-  database.kind === 'host'
-    ? 'call migrateUsherQueue() with the options of UsherModule first'
-    : 'run "usher migrate" first';
-
 /** Says what to do. Without an address of its own the queue is in the database. */
 function explained(error: unknown, config: ResolvedOptions): unknown {
   const { queue, database, names } = config;
-  if (error instanceof bullmq.SchemaMigrationRequiredError)
-    return new StartUpError(`the queue has no tables yet, or old ones; ${remedyOf(config)}`);
+  if (error instanceof bullmq.SchemaMigrationRequiredError) {
+    const isHost = database.kind === 'host';
+    const command = isHost ? 'call migrateUsherQueue() with the options of UsherModule' : 'run "usher migrate"';
+    return new StartUpError(`the queue has no tables yet, or old ones; ${command} first`);
+  }
   if ('url' in queue) return unreachable(names.queueUrl, queue.url, error);
   return database.kind === 'postgres' ? unreachable(names.databaseUrl, database.url, error) : error;
 }
