@@ -143,7 +143,7 @@ function assembled(
     imports: [
       { ...optionsModule, global: true, providers: [...providers, resolved], exports: [USHER_OPTIONS] },
       DatabaseModule.forRoot(usherEntities),
-      QueueModule.forRoot(),
+      QueueModule,
       AuditModule,
       MetricsModule,
       LimitsModule,

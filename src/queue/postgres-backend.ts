@@ -19,22 +19,17 @@ class SchemaConnection extends PostgresConnection {
     super(pool as unknown as ConstructorParameters<typeof PostgresConnection>[0]);
     this.schema = schema;
   }
-
-  override waitUntilReady(): Promise<void> {
-    return super.waitUntilReady().catch((error: unknown) => forget(this, error));
-  }
-}
-
-class PostgresBackend extends PostgresQueueBackend {
-  override waitUntilReady(): Promise<void> {
-    return super.waitUntilReady().catch((error: unknown) => forget(this, error));
-  }
 }
 
 /** BullMQ keeps how the first connection went for good, also its failure. Without it the next use connects again. */
-function forget(one: object, error: unknown): never {
-  Object.assign(one, { readyPromise: undefined });
-  throw error;
+function forgettingFailure<T extends { waitUntilReady(): Promise<void> }>(one: T): T {
+  const waitUntilReady = one.waitUntilReady.bind(one);
+  one.waitUntilReady = () =>
+    waitUntilReady().catch((error: unknown) => {
+      Object.assign(one, { readyPromise: undefined });
+      throw error;
+    });
+  return one;
 }
 
 /**
@@ -45,13 +40,10 @@ export function selectBackendByConnection(): void {
   setDefaultBackendFactory(((name, options, factoryOptions = {}) => {
     if (!isPgPool(options.connection)) return createRedisBackend(name, options, factoryOptions);
     const schema = postgresSchema((options as { prefix?: string }).prefix ?? 'bullmq');
-    const connection = new SchemaConnection(options.connection as unknown as Pool, schema);
-    return new PostgresBackend(
-      connection,
-      name,
-      options as object as PostgresOptions,
-      true,
-      factoryOptions.withBlockingConnection ? name : undefined,
+    const connection = forgettingFailure(new SchemaConnection(options.connection as unknown as Pool, schema));
+    const blocking = factoryOptions.withBlockingConnection ? name : undefined;
+    return forgettingFailure(
+      new PostgresQueueBackend(connection, name, options as object as PostgresOptions, true, blocking),
     );
   }) as BackendFactory);
 }

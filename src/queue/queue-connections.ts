@@ -44,15 +44,13 @@ export async function openQueueConnections(
   if (queue.kind === 'redis') return openRedis(config, await findRedis(queue.url, config));
   const pools = await openPools(config, embedded);
   const isOwn = config.database.kind === 'embedded' && queue.kind === 'database';
-  try {
-    await withClient(pools.worker, config, async (client) => {
-      if (isOwn) await bullmq.runMigrations(client, postgresSchema(config.queuePrefix));
-      else if (await lacksTables(client, config)) throw missingTables(config);
-    });
-  } catch (error) {
+  await withClient(pools.worker, config, async (client) => {
+    if (isOwn) await bullmq.runMigrations(client, postgresSchema(config.queuePrefix));
+    else if (await lacksTables(client, config)) throw missingTables(config);
+  }).catch(async (error: unknown) => {
     await pools.close();
     throw error;
-  }
+  });
   return pools as unknown as QueueConnections;
 }
 

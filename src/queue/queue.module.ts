@@ -1,12 +1,5 @@
 import { BullModule, getQueueToken } from '@nestjs/bullmq';
-import {
-  type DynamicModule,
-  type FactoryProvider,
-  Global,
-  Inject,
-  Module,
-  type OnApplicationShutdown,
-} from '@nestjs/common';
+import { type FactoryProvider, Global, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import { EMBEDDED_POSTGRES } from '../database/database.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
@@ -40,28 +33,23 @@ class QueueConnectionsModule implements OnApplicationShutdown {
   }
 }
 
-@Module({})
-export class QueueModule {
-  static forRoot(): DynamicModule {
-    return {
-      module: QueueModule,
-      imports: [
-        QueueConnectionsModule,
-        BullModule.forRootAsync(PRODUCER, {
-          inject: [USHER_OPTIONS, QUEUE_CONNECTIONS],
-          useFactory: (options: ResolvedOptions, { producer }: QueueConnections) => ({
-            connection: producer,
-            prefix: keyPrefix(options),
-            // With both, a queue fails fast while Redis is away and recovers. With the first alone it never recovers.
-            skipWaitingForReady: true,
-            skipVersionCheck: true,
-            ...telemetryOption(),
-          }),
-        }),
-      ],
-    };
-  }
-}
+@Module({
+  imports: [
+    QueueConnectionsModule,
+    BullModule.forRootAsync(PRODUCER, {
+      inject: [USHER_OPTIONS, QUEUE_CONNECTIONS],
+      useFactory: (options: ResolvedOptions, { producer }: QueueConnections) => ({
+        connection: producer,
+        prefix: keyPrefix(options),
+        // With both, a queue fails fast while Redis is away and recovers. With the first alone it never recovers.
+        skipWaitingForReady: true,
+        skipVersionCheck: true,
+        ...telemetryOption(),
+      }),
+    }),
+  ],
+})
+export class QueueModule {}
 
 /**
  * A provider that logs the errors of a queue from its first moment. Without a listener, BullMQ prints a lost connection to

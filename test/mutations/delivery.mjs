@@ -93,7 +93,7 @@ export const DELIVERY_MUTATIONS = [
   {
     name: 'a cut-off attempt that ends a webhook is not in the figures',
     file: 'src/webhooks/deliver/claim.store.ts',
-    from: 'attempt: null, ended }',
+    from: "attempt: null, ended: 'FAILED' }",
     to: 'attempt: null, ended: null }',
   },
   {

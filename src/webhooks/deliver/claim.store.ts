@@ -68,7 +68,7 @@ export class ClaimStore {
       where: { id: In(ids), status: 'PENDING' },
     });
     for (const { id, nextAttemptAt } of pending) {
-      answers.set(id, { kind: 'not-due', inMs: Math.max((nextAttemptAt ?? now) - now, LOCKED_MS) });
+      answers.set(id, { kind: 'deferred', inMs: Math.max((nextAttemptAt ?? now) - now, LOCKED_MS) });
     }
     return failed;
   }
@@ -77,7 +77,7 @@ export class ClaimStore {
 /** Returns a claim only once: BullMQ runs a job twice when it wrongly considers it stalled. */
 function takeOnce(answers: Map<string, ClaimResult>, id: string): ClaimResult {
   const answer = answers.get(id) ?? { kind: 'ended' };
-  if (answer.kind === 'claimed') answers.set(id, { kind: 'not-due', inMs: LOCKED_MS });
+  if (answer.kind === 'claimed') answers.set(id, { kind: 'deferred', inMs: LOCKED_MS });
   return answer;
 }
 
@@ -108,17 +108,13 @@ export async function failExhausted(
       ? exhausted
       : await manager.findBy(Webhook, { id: In(ids), status: 'FAILED', finishedAt: now });
   const failure = { error: CUT_OFF, diagnosis: 'interrupted' as const, endedFailed: true };
-  const attempts = failed.map(({ clientId, notifyUrl }) => ({
-    clientId,
-    host: hostOf(notifyUrl),
-    endedAt: now,
-    failure,
-  }));
-  await noteAttempts(manager, attempts);
-  const ended = 'FAILED' as const;
+  await noteAttempts(
+    manager,
+    failed.map(({ clientId, notifyUrl }) => ({ clientId, host: hostOf(notifyUrl), endedAt: now, failure })),
+  );
   await addOutcomes(
     manager,
-    failed.map((webhook) => ({ webhook, endedAt: now, attempt: null, ended })),
+    failed.map((webhook) => ({ webhook, endedAt: now, attempt: null, ended: 'FAILED' })),
   );
   return failed;
 }

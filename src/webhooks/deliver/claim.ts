@@ -22,11 +22,14 @@ export interface Claim {
   hasFailingHost: boolean;
 }
 
-export type ClaimResult =
-  | { kind: 'claimed'; claim: Claim }
-  | { kind: 'not-due'; inMs: number }
+/** No attempt is made. */
+export type NoAttempt =
+  /** Try again after `inMs` milliseconds. */
+  | { kind: 'deferred'; inMs: number }
   /** Nothing is left to do: the webhook has ended, or its row was deleted. */
   | { kind: 'ended' };
+
+export type ClaimResult = { kind: 'claimed'; claim: Claim } | NoAttempt;
 
 export interface FinishedAttempt {
   claim: Claim;

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
@@ -49,15 +50,15 @@ export class DatabaseOutage implements OnModuleDestroy {
   /** Resolves at once while the database answers; else when it is back, or when this process shuts down. */
   async end(): Promise<void> {
     if (!this.outage || this.hasShutDown) return;
-    const shutDown = new Promise<void>((resolve) => this.shutdown.signal.addEventListener('abort', () => resolve()));
-    await Promise.race([this.outage, shutDown]);
+    await Promise.race([this.outage, once(this.shutdown.signal, 'abort')]);
   }
 
   onModuleDestroy(): void {
     this.shutdown.abort();
-    if (this.unrecorded.size > 0)
+    const attempts = [...this.unrecorded].map(({ webhook, attempt }) => `${webhook.id} (attempt ${attempt})`);
+    if (attempts.length > 0)
       this.logger.warn(
-        `shutting down with ${this.unrecorded.size} attempt(s) that are not recorded: ${this.list()}. This process goes on ` +
+        `shutting down with ${attempts.length} attempt(s) that are not recorded: ${attempts.join(', ')}. This process goes on ` +
           'until they are; if it is killed, these notifications may be sent again',
       );
   }
@@ -66,8 +67,8 @@ export class DatabaseOutage implements OnModuleDestroy {
     const startedAt = performance.now();
     let isLogged = false;
     let error = first;
-    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
-      await this.pause(pauseMs);
+    for (let tried = 0; ; tried += 1) {
+      await this.pauseAfter(tried);
       if (this.hasShutDown && this.unrecorded.size === 0) return;
       try {
         await checkWritable(this.dataSource, Client);
@@ -97,25 +98,22 @@ export class DatabaseOutage implements OnModuleDestroy {
     this.logger.error(
       `webhook ${webhook.id}: recording attempt ${attempt} failed and is tried again: ${reasonOf(error)}`,
     );
-    await pause(jittered(Math.min(FIRST_PAUSE_MS * 2 ** tried, LONGEST_PAUSE_MS)));
+    await pause(pauseMs(tried));
   }
 
   /** A shutdown ends the pause that is running, but not the ones after it. */
-  private async pause(ms: number): Promise<void> {
+  private async pauseAfter(tried: number): Promise<void> {
     const options = this.hasShutDown ? {} : { signal: this.shutdown.signal };
-    await pause(jittered(ms), undefined, options).catch(() => undefined);
+    await pause(pauseMs(tried), undefined, options).catch(() => undefined);
   }
 
   private get hasShutDown(): boolean {
     return this.shutdown.signal.aborted;
   }
-
-  private list(): string {
-    return [...this.unrecorded].map(({ webhook, attempt }) => `${webhook.id} (attempt ${attempt})`).join(', ');
-  }
 }
 
 const reasonOf = (error: unknown): string => (error as Error).message.split('\n')[0] ?? '';
 
-/** Between half of the pause and all of it, so that processes do not all ask at the same moment. */
-const jittered = (ms: number): number => ms * (1 - Math.random() / 2);
+/** It grows. Between half of it and all of it, so that processes do not all ask at the same moment. */
+const pauseMs = (tried: number): number =>
+  Math.min(FIRST_PAUSE_MS * 2 ** tried, LONGEST_PAUSE_MS) * (1 - Math.random() / 2);

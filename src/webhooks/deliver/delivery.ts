@@ -4,7 +4,7 @@ import { isDatabaseDown } from '../../database/sql.js';
 import type { Span } from '@opentelemetry/api';
 import { NotificationSender, type SignedRequest } from '../transport/notification-sender.js';
 import { lineOf } from '../transport/outcome.js';
-import type { Claim, ClaimResult, FinishedAttempt, DeliveryState } from './claim.js';
+import type { Claim, ClaimResult, DeliveryState, FinishedAttempt, NoAttempt } from './claim.js';
 import { DeliveryEvents, describeOutcome, inAttemptSpan } from './delivery-events.js';
 import { ClaimStore } from './claim.store.js';
 import { DatabaseOutage } from './database-outage.js';
@@ -12,10 +12,8 @@ import { OutcomeStore } from './outcome.store.js';
 import { signedRequest, SigningSecrets } from './signing.js';
 
 export type DeliveryResult =
-  | { kind: 'ended' }
+  | NoAttempt
   | { kind: 'delivered'; line: string; attempt: number }
-  /** No attempt was made; try again after `inMs` milliseconds. */
-  | { kind: 'deferred'; inMs: number }
   | { kind: 'failed'; line: string; attempt: number; dueInMs: number }
   | { kind: 'exhausted'; line: string; attempt: number };
 
@@ -50,11 +48,10 @@ export class Delivery {
 
   async attempt(webhookId: string): Promise<DeliveryResult> {
     const answer = await this.claims.run(webhookId);
-    if (answer.kind === 'ended') return answer;
-    if (answer.kind === 'not-due') return { kind: 'deferred', inMs: answer.inMs };
+    if (answer.kind !== 'claimed') return answer;
     const { claim } = answer;
     return inAttemptSpan(claim, async (span) => {
-      const request = await this.sign(claim).catch((error: unknown) => this.notSigned(claim, error));
+      const request = await this.sign(claim).catch((error: unknown) => this.cannotBe('signed', claim, error));
       if (request === null || performance.now() - claim.at.monotonicMs > STALE_CLAIM_MS) return this.release(claim);
       return this.send(claim, request, span);
     });
@@ -65,10 +62,13 @@ export class Delivery {
     return signedRequest(await this.secrets.of(clientId), { id, attempt, url, body: Buffer.from(body) });
   }
 
-  /** The secret cannot be read or decrypted. This is not the receiver's fault, so it does not count as an attempt. */
-  private notSigned({ webhook }: Claim, error: unknown): null {
+  /**
+   * The secret cannot be read or decrypted, or this process could not open a socket. This is not the receiver's fault, so it
+   * does not count as an attempt.
+   */
+  private cannotBe(done: 'signed' | 'sent', { webhook }: Claim, error: unknown): null {
     if (isDatabaseDown(error)) void this.outage.begin(error);
-    else this.logger.error(`webhook ${webhook.id} cannot be signed: ${(error as Error).message}`);
+    else this.logger.error(`webhook ${webhook.id} cannot be ${done}: ${(error as Error).message}`);
     return null;
   }
 
@@ -78,22 +78,17 @@ export class Delivery {
   }
 
   private async send(claim: Claim, request: SignedRequest, span: Span): Promise<DeliveryResult> {
-    const outcome = await this.sender.send(request).catch((error: Error) => this.notSent(claim, error));
+    const outcome = await this.sender.send(request).catch((error: unknown) => this.cannotBe('sent', claim, error));
     if (outcome === null) return this.release(claim);
     describeOutcome(span, outcome);
     const endedMonotonicMs = performance.now();
     const endedAt = Math.ceil(claim.at.databaseMs + endedMonotonicMs - claim.at.monotonicMs);
     const summary = { line: lineOf(outcome), attempt: claim.attempt };
-    const state = await this.outage.untilStored(claim, () => this.records.run({ claim, outcome, endedAt }));
-    this.events.attemptEnded({ claim, outcome, endedAt }, state);
+    const finished = { claim, outcome, endedAt };
+    const state = await this.outage.untilStored(claim, () => this.records.run(finished));
+    this.events.attemptEnded(finished, state);
     if (outcome.kind === 'delivered') return { kind: 'delivered', ...summary };
     return afterFailure(state, summary, endedAt + performance.now() - endedMonotonicMs);
-  }
-
-  /** This process could not open a socket. */
-  private notSent({ webhook }: Claim, error: Error): null {
-    this.logger.error(`webhook ${webhook.id} cannot be sent: ${error.message}`);
-    return null;
   }
 }
 

@@ -55,7 +55,7 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
     if ('retry' in slot) return this.defer(job, this.deferrals.next(slot), token);
     const webhook = webhookOf(job);
     const result = await this.delivery.attempt(webhook).catch((error: unknown) => this.afterFault(webhook, error));
-    slot.release(result.kind !== 'ended' && result.kind !== 'deferred');
+    slot.release('line' in result);
     return result.kind === 'delivered' ? shown(result) : this.afterFailure(job, result, token);
   }
 
@@ -66,7 +66,9 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
   ): Promise<undefined> {
     if (result.kind === 'ended') return undefined;
     if (result.kind === 'deferred') return this.defer(job, result.inMs, token);
-    await this.logToJob(job, result);
+    await job.log(shown(result)).catch((error: Error) => {
+      this.logger.debug(`job ${job.id ?? ''}: the log line of this attempt was not written: ${error.message}`);
+    });
     if (result.kind === 'exhausted') throw new UnrecoverableError(result.line);
     if (job.priority !== RETRY_PRIORITY) await job.changePriority({ priority: RETRY_PRIORITY });
     throw new DeliveryFailed(result.line, result.dueInMs);
@@ -79,21 +81,13 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
     return { kind: 'deferred', inMs: 5 * MIN_BACKOFF_MS };
   }
 
-  /** Adds a line to the job's log, which the dashboard shows. */
-  private async logToJob(job: Job<DeliveryJob>, result: { attempt: number; line: string }): Promise<void> {
-    await job.log(shown(result)).catch((error: unknown) => {
-      this.logger.debug(
-        `job ${job.id ?? ''}: the log line of this attempt was not written: ${(error as Error).message}`,
-      );
-    });
-  }
-
   private async defer(job: Job<DeliveryJob>, inMs: number, token?: string): Promise<never> {
-    await job.moveToDelayed(Date.now() + Math.max(MIN_BACKOFF_MS, Math.ceil(inMs)), token);
+    await job.moveToDelayed(Date.now() + backoffMs(inMs), token);
     throw new DelayedError();
   }
 }
 
+/** A line of the job's log, or its result, which the dashboard shows. */
 const shown = ({ attempt, line }: { attempt: number; line: string }): string =>
   `${new Date().toISOString()} attempt ${attempt}: ${line}`;
 
@@ -108,9 +102,10 @@ function destinationOf({ data }: Job<Partial<DeliveryJob> | null>): Destination 
 
 /** Milliseconds until the row is due, a whole number of at least 1,000, for any error. Never throws. */
 export function backoffStrategy(_attemptsMade: number, _type: string | undefined, error: Error | undefined): number {
-  const dueInMs = error instanceof DeliveryFailed ? error.dueInMs : 0;
-  return Math.max(MIN_BACKOFF_MS, Math.ceil(dueInMs));
+  return backoffMs(error instanceof DeliveryFailed ? error.dueInMs : 0);
 }
+
+const backoffMs = (ms: number): number => Math.max(MIN_BACKOFF_MS, Math.ceil(ms));
 
 /** The lock is three HTTP timeouts, so that a slow receiver or a clock one minute off does not make a job look stalled. */
 function workerOptions({ retry, concurrency }: ResolvedOptions) {
