@@ -6,30 +6,26 @@ import {
   Get,
   Headers,
   HttpCode,
-  Inject,
   Injectable,
   Post,
   Put,
   UseFilters,
   UseGuards,
 } from '@nestjs/common';
-import { INVALID_CREDENTIALS } from '../http/basic-credentials.js';
 import { z } from 'zod';
 import { addressOf, type HttpResponse, RequestActor, setHeaders } from '../http/exchange.js';
 import { CurrentClient } from '../auth/bearer/bearer.guard.js';
 import type { Client } from '../clients/client.entity.js';
-import { parseBasicHeader } from '../http/basic-credentials.js';
+import { INVALID_CREDENTIALS, parseBasicHeader } from '../http/basic-credentials.js';
 import { BASIC_CHALLENGE, ProblemFilter } from '../http/error-response.js';
 import { NO_STORE, UsherRoutes } from '../http/oauth-route.js';
 import { KNOWN_QUERY, Problem, unauthorized, validated } from '../http/problem.js';
 import type { Actor } from '../values/actor.js';
 import type { AccountView, ChangedNotifyUrl, NewSecret } from './account-view.js';
 import { ClientAccount } from './client-account.js';
-import type { DataSource } from 'typeorm';
 import { FailureCounts } from '../audit/audit.module.js';
 import { BasicGuard, type OAuthRequest } from '../auth/client-authentication/client-authentication.js';
 import { ClientSecrets } from '../clients/secrets/client-secrets.js';
-import { USHER_DATA_SOURCE } from '../database/data-source.js';
 
 /**
  * Requires the client id and secret, never an access token: a leaked token must not be able to take the account over. No
@@ -44,7 +40,6 @@ export class AccountGuard implements CanActivate {
     private readonly basic: BasicGuard,
     private readonly secrets: ClientSecrets,
     private readonly failures: FailureCounts,
-    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -64,7 +59,7 @@ export class AccountGuard implements CanActivate {
   private async checkRemembered({ user, rememberedSecret = null }: OAuthRequest): Promise<void> {
     if (!user) throw INVALID();
     const requester = { clientId: user.id, generation: user.tokenGeneration, rememberedSecret };
-    if (await this.secrets.isStillValid(this.dataSource.manager, requester)) return;
+    if (await this.secrets.isStillValid(requester)) return;
     this.secrets.forget(user.id);
     throw INVALID();
   }
