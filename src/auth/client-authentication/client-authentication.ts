@@ -3,10 +3,9 @@ import { Reflector } from '@nestjs/core';
 import { PassportStrategy } from '@nestjs/passport';
 import type { StrategyCreatedStatic } from 'passport';
 import { BasicStrategy as PassportBasicStrategy } from 'passport-http';
-import type { DataSource } from 'typeorm';
-import { Client } from '../../clients/client.entity.js';
+import type { Client } from '../../clients/client.entity.js';
+import { ClientsService } from '../../clients/clients.service.js';
 import { type AuthenticatedClient, ClientChanged, ClientSecrets } from '../../clients/secrets/client-secrets.js';
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import {
   type BasicCredentials,
   checkSingleHeader,
@@ -83,7 +82,7 @@ export class ClientAuthentication {
   constructor(
     limits: Limits,
     private readonly secrets: ClientSecrets,
-    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    private readonly clients: ClientsService,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {
     this.failuresOfClient = limits.failureLimit('failures');
@@ -146,7 +145,7 @@ export class ClientAuthentication {
 
   /** Only an existing client id goes into the log: any other text may be a secret typed into the wrong field. */
   private async noteClaimedClient(request: OAuthRequest, id: string): Promise<void> {
-    const claimed = await this.dataSource.manager.findOne(Client, { where: { id }, select: { id: true } });
+    const claimed = await this.clients.find(id);
     if (claimed) request.claimedClient = claimed.id;
   }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { GrantType } from '../../clients/client.entity.js';
 import { named } from '../../http/operation.js';
-import type { ServerMetadata } from '../metadata/server-metadata.js';
+import type { ServerMetadata } from '../metadata/metadata.module.js';
 
 const token = z.string().min(1).describe('An access or a refresh token.');
 

@@ -127,8 +127,12 @@ export class ClientSecrets {
       'usher_signing_pairs',
     );
     const found = rows.map((row) => entityOf(this.dataSource, ClientSecret, row));
-    const pairs = clientIds.map((id) => [id, signers(found.filter(({ clientId }) => clientId === id))] as const);
-    return new Map(pairs.filter((entry): entry is [string, SigningPair] => entry[1] !== null));
+    return new Map(
+      clientIds.flatMap((id) => {
+        const pair = signers(found.filter(({ clientId }) => clientId === id));
+        return pair ? [[id, pair] as const] : [];
+      }),
+    );
   }
 
   /** Decrypts the secret. Throws if its master key is missing. */
