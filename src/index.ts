@@ -1,5 +1,5 @@
 export type { AccountView, ChangedNotifyUrl, NewSecret } from './account/account-view.js';
-export { AccountModule, ClientRoutesModule } from './account/account.module.js';
+export { AccountModule, ClientRoutesModule } from './account/account.controller.js';
 export { ClientAccount } from './account/client-account.js';
 export { AUDIT_ACTIONS, type AuditAction, type AuditDetail, AuditEvent } from './audit/audit-event.entity.js';
 export { type AuditChange, type AuditFilter, AuditLog, type TokenEvent } from './audit/audit.module.js';

@@ -7,6 +7,7 @@ import {
   Headers,
   HttpCode,
   Injectable,
+  Module,
   Post,
   Put,
   UseFilters,
@@ -26,6 +27,7 @@ import { ClientAccount } from './client-account.js';
 import { FailureCounts } from '../audit/audit.module.js';
 import { BasicGuard, type OAuthRequest } from '../auth/client-authentication/client-authentication.js';
 import { ClientSecrets } from '../clients/secrets/client-secrets.js';
+import { WebhookModule } from '../webhooks/webhook.module.js';
 
 /**
  * Requires the client id and secret, never an access token: a leaked token must not be able to take the account over. No
@@ -33,7 +35,7 @@ import { ClientSecrets } from '../clients/secrets/client-secrets.js';
  * replaced a moment ago must not replace the new one.
  */
 @Injectable()
-export class AccountGuard implements CanActivate {
+class AccountGuard implements CanActivate {
   static readonly security = 'basic';
 
   constructor(
@@ -117,3 +119,14 @@ export class AccountController {
     return this.account.finishRotation(client.id, presented, actor);
   }
 }
+
+/** {@link ClientAccount} without routes. */
+@Module({ imports: [WebhookModule], providers: [ClientAccount], exports: [ClientAccount] })
+export class AccountModule {}
+
+/**
+ * The routes with which a client reads and changes itself: `GET /client`, `PUT /client/notify-url`,
+ * `POST /client/secret/rotate` and `POST /client/secret/finish`. They take the client's id and secret by HTTP Basic.
+ */
+@Module({ imports: [AccountModule], controllers: [AccountController], providers: [AccountGuard] })
+export class ClientRoutesModule {}

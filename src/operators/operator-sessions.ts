@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { Inject, Injectable } from '@nestjs/common';
+import { type DynamicModule, Inject, Injectable, Module } from '@nestjs/common';
 import { type DataSource, IsNull } from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
 import { Sessions } from '../auth/sign-in/sessions.js';
@@ -87,5 +87,19 @@ export class OperatorSessions extends Sessions<OperatorSession, SessionOwner> {
   private settingsMac(token: string): string {
     const { user, password } = this.first;
     return createHmac('sha256', token).update(`${user}\n${password}`).digest('base64url');
+  }
+}
+
+/** The people who sign in to the console, for the server and the command line. An application that embeds Usher has none. */
+@Module({})
+export class OperatorsModule {
+  /** `first`: the operator whom the settings name. */
+  static with(first: Credentials): DynamicModule {
+    return {
+      module: OperatorsModule,
+      global: true,
+      providers: [{ provide: FIRST_OPERATOR, useValue: first }, OperatorsService, OperatorSessions],
+      exports: [FIRST_OPERATOR, OperatorsService, OperatorSessions],
+    };
   }
 }
