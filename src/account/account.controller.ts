@@ -25,7 +25,7 @@ import type { Actor } from '../values/actor.js';
 import type { AccountView, ChangedNotifyUrl, NewSecret } from './account-view.js';
 import { ClientAccount } from './client-account.js';
 import { FailureCounts } from '../audit/audit.module.js';
-import { BasicGuard, type OAuthRequest } from '../auth/client-authentication/client-authentication.js';
+import { BasicGuard, type ClientRequest } from '../auth/client-authentication/client-authentication.js';
 import { ClientSecrets } from '../clients/secrets/client-secrets.js';
 import { WebhookModule } from '../webhooks/webhook.module.js';
 
@@ -46,7 +46,7 @@ class AccountGuard implements CanActivate {
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const http = context.switchToHttp();
-    const request = http.getRequest<OAuthRequest>();
+    const request = http.getRequest<ClientRequest>();
     setHeaders(http.getResponse<HttpResponse>(), NO_STORE);
     await this.basic.canActivate(context).catch((error: unknown) => {
       const status = error instanceof Problem ? error.getStatus() : 500;
@@ -58,16 +58,13 @@ class AccountGuard implements CanActivate {
     return true;
   }
 
-  private async checkRemembered({ user, rememberedSecret = null }: OAuthRequest): Promise<void> {
-    if (!user) throw INVALID();
+  private async checkRemembered({ user, rememberedSecret = null }: ClientRequest): Promise<void> {
     const requester = { clientId: user.id, generation: user.tokenGeneration, rememberedSecret };
     if (await this.secrets.isStillValid(requester)) return;
     this.secrets.forget(user.id);
-    throw INVALID();
+    throw unauthorized(INVALID_CREDENTIALS, BASIC_CHALLENGE);
   }
 }
-
-const INVALID = (): Problem => unauthorized(INVALID_CREDENTIALS, BASIC_CHALLENGE);
 
 const NoFields = z.strictObject({});
 

@@ -16,6 +16,12 @@ export const OPERATOR_IDLE_MS = 7_200_000;
 
 export type SessionOwner = Pick<Operator, 'name' | 'role'>;
 
+/** What an operator types. */
+interface SignInInput {
+  name: string;
+  password: string;
+}
+
 /** Signs operators in: those with a row, and the one of the settings. */
 @Injectable()
 export class OperatorSessions extends Sessions<OperatorSession, SessionOwner> {
@@ -40,7 +46,7 @@ export class OperatorSessions extends Sessions<OperatorSession, SessionOwner> {
   }
 
   /** The token of a new session; null for a wrong name or password, and for a disabled operator. Throws 429. */
-  async signIn(given: { name: string; password: string }, request: HttpRequest): Promise<string | null> {
+  async signIn(given: SignInInput, request: HttpRequest): Promise<string | null> {
     const isFirst = given.name === this.first.user;
     const operator = isFirst ? null : await this.accounts.find(given.name);
     const known = isFirst || operator ? subjectOf(given.name) : null;
@@ -58,13 +64,13 @@ export class OperatorSessions extends Sessions<OperatorSession, SessionOwner> {
   }
 
   /** Whether this is the password of the operator with this name. It counts as a sign-in for the limits. */
-  async confirm(given: { name: string; password: string }, request: HttpRequest): Promise<boolean> {
+  async confirm(given: SignInInput, request: HttpRequest): Promise<boolean> {
     return this.isRight(given, await this.accounts.find(given.name), subjectOf(given.name), request);
   }
 
   /** Hashes in any case, see {@link OperatorsService.hasPassword}. */
   private isRight(
-    { name, password }: { name: string; password: string },
+    { name, password }: SignInInput,
     operator: Operator | null,
     subject: string | null,
     request: HttpRequest,

@@ -68,6 +68,9 @@ export interface OAuthRequest extends HttpRequest {
   [IS_AUTHENTICATED]?: boolean;
 }
 
+/** The request of a client that {@link BasicGuard} has authenticated. */
+export type ClientRequest = OAuthRequest & { user: Client };
+
 /**
  * Authenticates clients by Basic (specification 5.2), with limits against guessing. Per client id and address: once the limit
  * is reached, no secret is checked. Per address over all client ids: further failures are answered 429, but correct
@@ -124,10 +127,15 @@ export class ClientAuthentication {
     const claimedId = credentials.at(-1)?.id;
     if (claimedId === undefined) throw invalidClient(request, credentials);
     const group = addressGroup(request.ip ?? '');
-    const check = () => this.callerOf(credentials, internal);
+    const check = async (): Promise<Caller | null> =>
+      internal && hasCredentials(credentials, this.options.internal)
+        ? INTERNAL
+        : this.secrets.authenticate(credentials);
     const caller = await this.failuresOfClient.run(`${group} ${claimedId}`, check, slowDown);
     if (caller === null) {
-      await this.noteClaimedClient(request, claimedId);
+      // Only an existing client id goes into the log: any other text may be a secret typed into the wrong field.
+      const claimed = await this.clients.find(claimedId);
+      if (claimed) request.claimedClient = claimed.id;
       // The answer is the same whether the client id exists or not.
       const wait = this.failuresOfAddress.count(limitKey(group));
       if (wait > 0) throw slowDown(wait);
@@ -135,18 +143,6 @@ export class ClientAuthentication {
     }
     request.user = caller.client;
     request.rememberedSecret = caller.rememberedSecret;
-  }
-
-  /** Null if the credentials are wrong. */
-  private async callerOf(credentials: BasicCredentials[], isInternalAllowed: boolean): Promise<Caller | null> {
-    if (isInternalAllowed && hasCredentials(credentials, this.options.internal)) return INTERNAL;
-    return this.secrets.authenticate(credentials);
-  }
-
-  /** Only an existing client id goes into the log: any other text may be a secret typed into the wrong field. */
-  private async noteClaimedClient(request: OAuthRequest, id: string): Promise<void> {
-    const claimed = await this.clients.find(id);
-    if (claimed) request.claimedClient = claimed.id;
   }
 
   /**

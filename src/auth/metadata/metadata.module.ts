@@ -33,18 +33,12 @@ export class AuthMetadataModule implements OnModuleInit {
       metadataPath(this.options.publicUrl ?? this.paths.base),
       (request: MetadataRequest, response: HttpResponse) => {
         try {
-          response.send(this.metadata(request));
+          const base = this.options.publicUrl ?? this.requestBaseUrl(request) + this.paths.base;
+          response.send(serverMetadata(base, this.site.isAvailable));
         } catch (error) {
           sendProblem(response, problemOf(error));
         }
       },
-    );
-  }
-
-  private metadata(request: MetadataRequest): ServerMetadata {
-    return serverMetadata(
-      this.options.publicUrl ?? this.requestBaseUrl(request) + this.paths.base,
-      this.site.isAvailable,
     );
   }
 

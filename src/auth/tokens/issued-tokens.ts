@@ -10,7 +10,7 @@ import { subjectOf } from '../../values/resource-owner.js';
 import { revokeGrants } from '../authorize/connected-applications.js';
 import { AccessTokens } from '../bearer/access-tokens.js';
 import { AccessToken, EXPIRY_MARGIN_MS, Grant } from './grant.entity.js';
-import { TokenStore, type ValidToken } from './store/token.store.js';
+import { TokenStore } from './store/token.store.js';
 import { tokenOf } from './token-request.js';
 import type { Introspection } from './token.schemas.js';
 import { digestToken, parseToken } from './token.js';
@@ -63,9 +63,7 @@ export class IssuedTokens {
     };
   }
 
-  private async findRefreshToken(
-    refreshDigest: string,
-  ): Promise<Pick<ValidToken, 'clientId' | 'ownerId' | 'createdAt' | 'expiresAt'> | null> {
+  private async findRefreshToken(refreshDigest: string) {
     const { manager } = this.dataSource;
     const grant = await manager.findOneBy(Grant, { refreshDigest });
     if (!grant) return null;

@@ -3,12 +3,12 @@ import type { GrantType } from '../../clients/client.entity.js';
 import { named } from '../../http/operation.js';
 import type { ServerMetadata } from '../metadata/metadata.module.js';
 
-const token = z.string().min(1).describe('An access or a refresh token.');
+const given = z.string().min(1);
 
 export const RefreshRequest = z
   .object({
     grant_type: z.literal('refresh_token'),
-    refresh_token: z.string().min(1).describe('From the token endpoint.'),
+    refresh_token: given.describe('From the token endpoint.'),
   })
   .describe('Specification 2.2.')
   .register(named, { id: 'RefreshRequest' });
@@ -16,9 +16,9 @@ export const RefreshRequest = z
 const CodeRequest = z
   .object({
     grant_type: z.literal('authorization_code'),
-    code: z.string().min(1).describe('From the redirect. It is good once, for 60 seconds.'),
-    code_verifier: z.string().min(1).describe('RFC 7636.'),
-    redirect_uri: z.string().min(1).optional().describe('If sent, it must be that of the request.'),
+    code: given.describe('From the redirect. It is good once, for 60 seconds.'),
+    code_verifier: given.describe('RFC 7636.'),
+    redirect_uri: given.optional().describe('If sent, it must be that of the request.'),
   })
   .describe('RFC 6749 section 4.1.3.')
   .register(named, { id: 'CodeRequest' });
@@ -37,7 +37,7 @@ export const TokenRequest = z
 
 export const TokenStatusRequest = z
   .object({
-    token,
+    token: given.describe('An access or a refresh token.'),
     token_type_hint: z.string().optional().describe('Ignored: the token prefix shows its kind.'),
   })
   .register(named, { id: 'TokenStatusRequest' });
@@ -76,19 +76,19 @@ export const Introspection = z
   .register(named, { id: 'Introspection' });
 export type Introspection = z.infer<typeof Introspection>;
 
+const url = z.string();
 const names = z.array(z.string());
 
 export const Metadata = z
   .object({
-    issuer: z.string(),
-    authorization_endpoint: z
-      .string()
+    issuer: url,
+    authorization_endpoint: url
       .optional()
       .describe('Left out, with the three fields below, where the authorization-code grant is not available.'),
-    token_endpoint: z.string(),
-    refresh_endpoint: z.string(),
-    revocation_endpoint: z.string(),
-    introspection_endpoint: z.string(),
+    token_endpoint: url,
+    refresh_endpoint: url,
+    revocation_endpoint: url,
+    introspection_endpoint: url,
     grant_types_supported: names,
     response_types_supported: names,
     response_modes_supported: names.optional(),
@@ -97,7 +97,7 @@ export const Metadata = z
     token_endpoint_auth_methods_supported: names,
     revocation_endpoint_auth_methods_supported: names,
     introspection_endpoint_auth_methods_supported: names,
-    service_documentation: z.string(),
+    service_documentation: url,
   })
   .describe('RFC 8414 section 2.')
   .register(named, { id: 'ServerMetadata' }) satisfies z.ZodType<ServerMetadata>;
