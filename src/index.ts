@@ -131,7 +131,7 @@ export { type ApplicationChange, ClientApplications } from './clients/client-app
 /** The entities of a client and of its redirect URIs. */
 export { Client, ClientApplication, type GrantType } from './clients/client.entity.js';
 /** A client's own Notify URL and secret: the service, and its routes below `/client`. */
-export { AccountModule, ClientRoutesModule } from './account/account.module.js';
+export { AccountModule, ClientRoutesModule } from './account/account.controller.js';
 /** The service behind these routes. */
 export { ClientAccount } from './account/client-account.js';
 /** What it returns. */

@@ -26,7 +26,7 @@ import { Operator, OperatorSession } from './operators/operator.entity.js';
 import { migrateQueue } from './queue/queue-connections.js';
 import { QueueModule } from './queue/queue.module.js';
 import { resolveOptions } from './resolve-options.js';
-import { PurgeModule } from './retention/purge.module.js';
+import { PurgeModule } from './retention/purge.js';
 import { type ResolvedOptions, USHER_OPTIONS, type UsherOptions } from './usher.options.js';
 import { SignInModule } from './auth/sign-in/sign-in.module.js';
 import { StartUpError } from './values/start-up-error.js';

@@ -6,30 +6,28 @@ import {
   Get,
   Headers,
   HttpCode,
-  Inject,
   Injectable,
+  Module,
   Post,
   Put,
   UseFilters,
   UseGuards,
 } from '@nestjs/common';
-import { INVALID_CREDENTIALS } from '../http/basic-credentials.js';
 import { z } from 'zod';
 import { addressOf, type HttpResponse, RequestActor, setHeaders } from '../http/exchange.js';
 import { CurrentClient } from '../auth/bearer/bearer.guard.js';
 import type { Client } from '../clients/client.entity.js';
-import { parseBasicHeader } from '../http/basic-credentials.js';
+import { INVALID_CREDENTIALS, parseBasicHeader } from '../http/basic-credentials.js';
 import { BASIC_CHALLENGE, ProblemFilter } from '../http/error-response.js';
 import { NO_STORE, UsherRoutes } from '../http/oauth-route.js';
 import { KNOWN_QUERY, Problem, unauthorized, validated } from '../http/problem.js';
 import type { Actor } from '../values/actor.js';
 import type { AccountView, ChangedNotifyUrl, NewSecret } from './account-view.js';
 import { ClientAccount } from './client-account.js';
-import type { DataSource } from 'typeorm';
 import { FailureCounts } from '../audit/audit.module.js';
-import { BasicGuard, type OAuthRequest } from '../auth/client-authentication/client-authentication.js';
+import { BasicGuard, type ClientRequest } from '../auth/client-authentication/client-authentication.js';
 import { ClientSecrets } from '../clients/secrets/client-secrets.js';
-import { USHER_DATA_SOURCE } from '../database/data-source.js';
+import { WebhookModule } from '../webhooks/webhook.module.js';
 
 /**
  * Requires the client id and secret, never an access token: a leaked token must not be able to take the account over. No
@@ -37,19 +35,18 @@ import { USHER_DATA_SOURCE } from '../database/data-source.js';
  * replaced a moment ago must not replace the new one.
  */
 @Injectable()
-export class AccountGuard implements CanActivate {
+class AccountGuard implements CanActivate {
   static readonly security = 'basic';
 
   constructor(
     private readonly basic: BasicGuard,
     private readonly secrets: ClientSecrets,
     private readonly failures: FailureCounts,
-    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const http = context.switchToHttp();
-    const request = http.getRequest<OAuthRequest>();
+    const request = http.getRequest<ClientRequest>();
     setHeaders(http.getResponse<HttpResponse>(), NO_STORE);
     await this.basic.canActivate(context).catch((error: unknown) => {
       const status = error instanceof Problem ? error.getStatus() : 500;
@@ -61,16 +58,13 @@ export class AccountGuard implements CanActivate {
     return true;
   }
 
-  private async checkRemembered({ user, rememberedSecret = null }: OAuthRequest): Promise<void> {
-    if (!user) throw INVALID();
+  private async checkRemembered({ user, rememberedSecret = null }: ClientRequest): Promise<void> {
     const requester = { clientId: user.id, generation: user.tokenGeneration, rememberedSecret };
-    if (await this.secrets.isStillValid(this.dataSource.manager, requester)) return;
+    if (await this.secrets.isStillValid(requester)) return;
     this.secrets.forget(user.id);
-    throw INVALID();
+    throw unauthorized(INVALID_CREDENTIALS, BASIC_CHALLENGE);
   }
 }
-
-const INVALID = (): Problem => unauthorized(INVALID_CREDENTIALS, BASIC_CHALLENGE);
 
 const NoFields = z.strictObject({});
 
@@ -122,3 +116,14 @@ export class AccountController {
     return this.account.finishRotation(client.id, presented, actor);
   }
 }
+
+/** {@link ClientAccount} without routes. */
+@Module({ imports: [WebhookModule], providers: [ClientAccount], exports: [ClientAccount] })
+export class AccountModule {}
+
+/**
+ * The routes with which a client reads and changes itself: `GET /client`, `PUT /client/notify-url`,
+ * `POST /client/secret/rotate` and `POST /client/secret/finish`. They take the client's id and secret by HTTP Basic.
+ */
+@Module({ imports: [AccountModule], controllers: [AccountController], providers: [AccountGuard] })
+export class ClientRoutesModule {}

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ClientApplications } from '../clients/client-applications.js';
-import type { Client } from '../clients/client.entity.js';
+import type { Client, ClientSecret } from '../clients/client.entity.js';
 import { ClientsService } from '../clients/clients.service.js';
 import { ClientSecrets } from '../clients/secrets/client-secrets.js';
 import { SecretRotation } from '../clients/secrets/secret-rotation.js';
@@ -96,9 +96,7 @@ export const sampleRefused = (test: TestResult): Problem => {
   return unprocessable(`the Notify URL is unchanged, because it did not accept a sample: ${why}`).including({ test });
 };
 
-type Stored = { createdAt: number; expiresAt: number | null };
-
-const stateOf = ({ createdAt, expiresAt }: Stored, signs: 'X-Signature' | 'X-Signature-Next') => ({
+const stateOf = ({ createdAt, expiresAt }: ClientSecret, signs: 'X-Signature' | 'X-Signature-Next') => ({
   createdAt: new Date(createdAt).toISOString(),
   expiresAt: expiresAt === null ? null : new Date(expiresAt).toISOString(),
   signs,

@@ -61,7 +61,8 @@ export class ClientApplications {
     const known = await this.find(clientId);
     const redirectUris = change.redirectUris ?? known?.redirectUris ?? [];
     const isTrusted = change.isTrusted ?? known?.isTrusted ?? false;
-    const grantTypes = grantsOf(client, change, redirectUris);
+    const grantTypes = grantsOf(client, change);
+    checkGrants(grantTypes, redirectUris);
     await inTransaction(this.dataSource, async (manager) => {
       await manager.update(Client, { id: clientId }, { grantTypes });
       await manager.delete(ClientApplication, { clientId });
@@ -76,12 +77,9 @@ export class ClientApplications {
   }
 }
 
-function grantsOf(client: Client, change: ApplicationChange, redirectUris: string[]): GrantType[] {
-  const isFirst = redirectUris.length > 0 && !client.grantTypes.includes('authorization_code');
-  const others: GrantType[] = isFirst && change.redirectUris ? ['authorization_code'] : [];
-  const grantTypes = change.grantTypes ?? [...client.grantTypes, ...others];
-  checkGrants(grantTypes, redirectUris);
-  return [...new Set(grantTypes)];
+function grantsOf(client: Client, { redirectUris = [], grantTypes }: ApplicationChange): GrantType[] {
+  const added: GrantType[] = redirectUris.length > 0 ? ['authorization_code'] : [];
+  return [...new Set(grantTypes ?? [...client.grantTypes, ...added])];
 }
 
 function checkGrants(grantTypes: GrantType[], redirectUris: string[]): void {

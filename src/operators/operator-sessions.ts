@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { Inject, Injectable } from '@nestjs/common';
+import { type DynamicModule, Inject, Injectable, Module } from '@nestjs/common';
 import { type DataSource, IsNull } from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
 import { Sessions } from '../auth/sign-in/sessions.js';
@@ -15,6 +15,12 @@ import { FIRST_OPERATOR, OperatorsService, subjectOf } from './operators.service
 export const OPERATOR_IDLE_MS = 7_200_000;
 
 export type SessionOwner = Pick<Operator, 'name' | 'role'>;
+
+/** What an operator types. */
+interface SignInInput {
+  name: string;
+  password: string;
+}
 
 /** Signs operators in: those with a row, and the one of the settings. */
 @Injectable()
@@ -40,7 +46,7 @@ export class OperatorSessions extends Sessions<OperatorSession, SessionOwner> {
   }
 
   /** The token of a new session; null for a wrong name or password, and for a disabled operator. Throws 429. */
-  async signIn(given: { name: string; password: string }, request: HttpRequest): Promise<string | null> {
+  async signIn(given: SignInInput, request: HttpRequest): Promise<string | null> {
     const isFirst = given.name === this.first.user;
     const operator = isFirst ? null : await this.accounts.find(given.name);
     const known = isFirst || operator ? subjectOf(given.name) : null;
@@ -58,13 +64,13 @@ export class OperatorSessions extends Sessions<OperatorSession, SessionOwner> {
   }
 
   /** Whether this is the password of the operator with this name. It counts as a sign-in for the limits. */
-  async confirm(given: { name: string; password: string }, request: HttpRequest): Promise<boolean> {
+  async confirm(given: SignInInput, request: HttpRequest): Promise<boolean> {
     return this.isRight(given, await this.accounts.find(given.name), subjectOf(given.name), request);
   }
 
   /** Hashes in any case, see {@link OperatorsService.hasPassword}. */
   private isRight(
-    { name, password }: { name: string; password: string },
+    { name, password }: SignInInput,
     operator: Operator | null,
     subject: string | null,
     request: HttpRequest,
@@ -87,5 +93,19 @@ export class OperatorSessions extends Sessions<OperatorSession, SessionOwner> {
   private settingsMac(token: string): string {
     const { user, password } = this.first;
     return createHmac('sha256', token).update(`${user}\n${password}`).digest('base64url');
+  }
+}
+
+/** The people who sign in to the console, for the server and the command line. An application that embeds Usher has none. */
+@Module({})
+export class OperatorsModule {
+  /** `first`: the operator whom the settings name. */
+  static with(first: Credentials): DynamicModule {
+    return {
+      module: OperatorsModule,
+      global: true,
+      providers: [{ provide: FIRST_OPERATOR, useValue: first }, OperatorsService, OperatorSessions],
+      exports: [FIRST_OPERATOR, OperatorsService, OperatorSessions],
+    };
   }
 }

@@ -78,7 +78,6 @@ export class OperatorsService extends Accounts<Operator> {
 /** How the audit names an operator: as it names an actor. */
 export const subjectOf = (name: string): string => `operator:${nameOf(name)}`;
 
-function checkRole(role: string): void {
-  if (!OPERATOR_ROLES.some((known) => known === role))
-    throw unprocessable(`the role must be ${OPERATOR_ROLES.join(' or ')}`);
+function checkRole(role: OperatorRole): void {
+  if (!OPERATOR_ROLES.includes(role)) throw unprocessable(`the role must be ${OPERATOR_ROLES.join(' or ')}`);
 }

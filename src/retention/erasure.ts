@@ -82,12 +82,12 @@ export class Erasure {
     const subject = `client:${clientId}`;
     const client = await manager.findOneBy(Client, { id: clientId });
     if (client) {
-      refuseEnabledClient(client);
+      refuseEnabled(client);
       await this.audit.record({ action: 'client.erasure-started', subject, actor });
     }
     const erased = await this.eraseRows({ clientId }, onProgress, async (manager) => {
       const locked = await manager.findOne(Client, { where: { id: clientId }, lock: { mode: 'pessimistic_write' } });
-      if (locked) refuseEnabledClient(locked);
+      refuseEnabled(locked);
       for (const entity of OWNED_BY_CLIENT) await manager.delete(entity, { clientId });
       await manager.delete(Client, { id: clientId });
     });
@@ -104,13 +104,13 @@ export class Erasure {
    */
   async eraseMember(name: string, { onProgress, actor }: ErasureOptions = {}): Promise<Erased> {
     const member = await this.members.get(name);
-    refuseEnabledMember(member);
+    refuseEnabled(member);
     const { id } = member;
     const subject = `member:${id}`;
     await this.audit.record({ action: 'member.erasure-started', subject, actor });
     const erased = await this.eraseRows({ ownerId: id }, onProgress, async (manager) => {
       const locked = await manager.findOne(Member, { where: { id }, lock: { mode: 'pessimistic_write' } });
-      if (locked) refuseEnabledMember(locked);
+      refuseEnabled(locked);
       await this.applications.withdrawAll(id, manager);
       await manager.delete(WebhookResend, { ownerId: id });
       await manager.delete(MemberSession, { memberId: id });
@@ -176,14 +176,10 @@ export class Erasure {
 
 const total = (erased: Erased): number => Object.values(erased).reduce((sum, count) => sum + count, 0);
 
-function refuseEnabledClient({ id, disabledAt }: Client): void {
-  if (disabledAt !== null) return;
-  throw conflict(`client ${id} is enabled; disable it first with "usher client disable ${id}"`);
-}
-
-function refuseEnabledMember({ name, disabledAt }: Member): void {
-  if (disabledAt !== null) return;
-  throw conflict(`member ${name} is enabled; disable them first with "usher member disable ${name}"`);
+function refuseEnabled(holder: Client | Member | null): void {
+  if (holder?.disabledAt !== null) return;
+  const [kind, name, it] = holder instanceof Client ? ['client', holder.id, 'it'] : ['member', holder.name, 'them'];
+  throw conflict(`${kind} ${name} is enabled; disable ${it} first with "usher ${kind} disable ${name}"`);
 }
 
 /** Not part of UsherModule, because it needs WebhookModule. */

@@ -1,9 +1,22 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { BullModule, InjectQueue } from '@nestjs/bullmq';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  Logger,
+  Module,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import type { Queue } from 'bullmq';
 import type { DataSource, EntityManager } from 'typeorm';
 import { dataSourceOf, dialectOf, tableOf, USHER_DATA_SOURCE } from '../database/data-source.js';
 import { runSql } from '../database/statements/statement.js';
 import { databaseNow, inTransaction } from '../database/sql.js';
+import { errorLogOf, PRODUCER } from '../queue/queue.module.js';
+import { type RunJob, RunQueue } from '../queue/run-queue.js';
+import { Workers } from '../queue/workers.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
+import { LogLine } from '../values/log-line.js';
 import { deleteRows, EXPIRING_ROWS, type ExpiredKey, type ExpiringRows } from './expired-rows.js';
 
 /** How many rows of each kind were deleted. */
@@ -107,3 +120,47 @@ async function lockBatch(manager: EntityManager, rows: ExpiringRows, from: numbe
 }
 
 const conditionOf = ({ condition }: ExpiringRows): string => condition ?? '1 = 1';
+
+export const PURGE_QUEUE = 'usher-purge';
+
+const HOUR_MS = 3_600_000;
+
+/** Runs the purge at every full hour, in one worker. */
+@Injectable()
+export class PurgeSchedule implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  private readonly logger = new Logger('Usher purge');
+  private readonly runs: RunQueue;
+  private readonly shutdown = new AbortController();
+
+  constructor(
+    @InjectQueue(PURGE_QUEUE) queue: Queue<RunJob>,
+    private readonly purge: Purge,
+    private readonly workers: Workers,
+  ) {
+    this.runs = new RunQueue(queue, HOUR_MS, 'purge');
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    if (!this.workers.areEnabled) return;
+    await this.workers.start(PURGE_QUEUE, this.process.bind(this), this.logger);
+    this.runs.start();
+  }
+
+  beforeApplicationShutdown(): void {
+    this.runs.stop();
+    this.shutdown.abort();
+  }
+
+  async process(): Promise<void> {
+    const purged = await this.purge.run({ signal: this.shutdown.signal });
+    this.logger.log(new LogLine({ purged: 'expired rows', ...purged }));
+  }
+}
+
+/** Deletes expired rows and rows older than the retention time. */
+@Module({
+  imports: [BullModule.registerQueue({ name: PURGE_QUEUE, configKey: PRODUCER })],
+  providers: [Purge, PurgeSchedule, errorLogOf(PURGE_QUEUE)],
+  exports: [Purge, BullModule],
+})
+export class PurgeModule {}

@@ -1,9 +1,9 @@
 import { type DynamicModule, Module } from '@nestjs/common';
-import { ClientRoutesModule } from '../account/account.module.js';
+import { ClientRoutesModule } from '../account/account.controller.js';
 import { AuthModule, AuthorizationRoutesModule } from '../auth/auth.module.js';
 import { AuthMetadataModule } from '../auth/metadata/metadata.module.js';
 import { MemberRoutesModule } from '../members/members.module.js';
-import { OperatorsModule } from '../operators/operators.module.js';
+import { OperatorsModule } from '../operators/operator-sessions.js';
 import { OrderRoutesModule } from '../orders/orders.module.js';
 import { SandboxRoutesModule, SandboxWorkerModule } from '../orders/sandbox/sandbox.module.js';
 import { usherModuleFor } from '../usher.module.js';

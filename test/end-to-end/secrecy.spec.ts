@@ -7,7 +7,7 @@ import { getDataSourceToken } from '@nestjs/typeorm';
 import type { Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
 import { CommandModule } from '../../src/cli/services.js';
-import { PURGE_QUEUE } from '../../src/retention/purge.module.js';
+import { PURGE_QUEUE } from '../../src/retention/purge.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
 import { WEBHOOK_QUEUE } from '../../src/webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_QUEUE } from '../../src/webhooks/queue/retry-run.js';

@@ -60,8 +60,8 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a client revokes the token of another one',
     file: 'src/auth/tokens/issued-tokens.ts',
-    from: 'found?.clientId === client.id ? found : null',
-    to: 'found ?? null',
+    from: 'revokeGrants(manager, { refreshDigest: digest, clientId })',
+    to: 'revokeGrants(manager, { refreshDigest: digest })',
     caughtBy: 'test/auth/tokens/revoke-introspect.spec.ts',
   },
 
@@ -99,8 +99,8 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a revoked access token stays in the cache',
     file: 'src/auth/tokens/issued-tokens.ts',
-    from: "if (revoked.kind === 'access') this.accessTokens.forget(token);",
-    to: "if (revoked.kind === 'access') return;",
+    from: "if (kind === 'access') this.accessTokens.forget(token);",
+    to: "if (kind === 'access') return;",
     caughtBy: 'test/auth/tokens/revoke-introspect.spec.ts',
   },
   {

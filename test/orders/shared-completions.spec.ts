@@ -3,7 +3,7 @@ import { getQueueToken } from '@nestjs/bullmq';
 import type { Queue } from 'bullmq';
 import { Client } from '../../src/clients/client.entity.js';
 import { OrdersService } from '../../src/orders/orders.service.js';
-import { PURGE_QUEUE } from '../../src/retention/purge.module.js';
+import { PURGE_QUEUE } from '../../src/retention/purge.js';
 import { TestReceiver } from '../support/receiver.js';
 import { COMPLETION, NEW_ORDER, type TestClient, TestUsher } from '../support/usher.js';
 

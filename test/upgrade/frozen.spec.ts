@@ -5,7 +5,7 @@ import { getQueueToken } from '@nestjs/bullmq';
 import type { Queue } from 'bullmq';
 import { SANDBOX_QUEUE } from '../../src/orders/sandbox/sandbox.module.js';
 import { RunQueue } from '../../src/queue/run-queue.js';
-import { PURGE_QUEUE } from '../../src/retention/purge.module.js';
+import { PURGE_QUEUE } from '../../src/retention/purge.js';
 import { WEBHOOK_QUEUE } from '../../src/webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_QUEUE } from '../../src/webhooks/queue/retry-run.js';
 import { WebhookResends } from '../../src/webhooks/undelivered/webhook-resends.js';

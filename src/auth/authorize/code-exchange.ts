@@ -43,7 +43,7 @@ export class CodeExchange {
     const verifier = requiredText(parameters, 'code_verifier');
     const redirectUri = parameters.redirect_uri === undefined ? null : requiredText(parameters, 'redirect_uri');
     const outcome = await inTransaction(this.dataSource, async (manager) => {
-      if (!(await this.secrets.isStillValid(manager, client))) throw new ClientChanged();
+      if (!(await this.secrets.isStillValid(client, manager))) throw new ClientChanged();
       const found = await manager.findOneBy(Authorization, { codeDigest: digestToken(code) });
       if (found?.clientId !== client.clientId) return null;
       const isValid =

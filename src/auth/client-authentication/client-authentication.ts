@@ -3,10 +3,9 @@ import { Reflector } from '@nestjs/core';
 import { PassportStrategy } from '@nestjs/passport';
 import type { StrategyCreatedStatic } from 'passport';
 import { BasicStrategy as PassportBasicStrategy } from 'passport-http';
-import type { DataSource } from 'typeorm';
-import { Client } from '../../clients/client.entity.js';
+import type { Client } from '../../clients/client.entity.js';
+import { ClientsService } from '../../clients/clients.service.js';
 import { type AuthenticatedClient, ClientChanged, ClientSecrets } from '../../clients/secrets/client-secrets.js';
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import {
   type BasicCredentials,
   checkSingleHeader,
@@ -70,6 +69,9 @@ export interface OAuthRequest extends HttpRequest {
   [IS_AUTHENTICATED]?: boolean;
 }
 
+/** The request of a client that {@link BasicGuard} has authenticated. */
+export type ClientRequest = OAuthRequest & { user: Client };
+
 /**
  * Authenticates clients by Basic (specification 5.2), with limits against guessing. Per client id and address: once the limit
  * is reached, no secret is checked. Per address over all client ids: further failures are answered 429, but correct
@@ -84,7 +86,7 @@ export class ClientAuthentication {
   constructor(
     limits: Limits,
     private readonly secrets: ClientSecrets,
-    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    private readonly clients: ClientsService,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {
     this.failuresOfClient = limits.failureLimit('failures');
@@ -126,10 +128,15 @@ export class ClientAuthentication {
     const claimedId = credentials.at(-1)?.id;
     if (claimedId === undefined) throw invalidClient(request, credentials);
     const group = addressGroup(request.ip ?? '');
-    const check = () => this.callerOf(credentials, internal);
+    const check = async (): Promise<Caller | null> =>
+      internal && hasCredentials(credentials, this.options.internal)
+        ? INTERNAL
+        : this.secrets.authenticate(credentials);
     const caller = await this.failuresOfClient.run(`${group} ${claimedId}`, check, slowDown);
     if (caller === null) {
-      await this.noteClaimedClient(request, claimedId);
+      // Only an existing client id goes into the log: any other text may be a secret typed into the wrong field.
+      const claimed = await this.clients.find(claimedId);
+      if (claimed) request.claimedClient = claimed.id;
       // The answer is the same whether the client id exists or not.
       const wait = this.failuresOfAddress.count(limitKey(group));
       if (wait > 0) throw slowDown(wait);
@@ -137,18 +144,6 @@ export class ClientAuthentication {
     }
     request.user = caller.client;
     request.rememberedSecret = caller.rememberedSecret;
-  }
-
-  /** Null if the credentials are wrong. */
-  private async callerOf(credentials: BasicCredentials[], isInternalAllowed: boolean): Promise<Caller | null> {
-    if (isInternalAllowed && hasCredentials(credentials, this.options.internal)) return INTERNAL;
-    return this.secrets.authenticate(credentials);
-  }
-
-  /** Only an existing client id goes into the log: any other text may be a secret typed into the wrong field. */
-  private async noteClaimedClient(request: OAuthRequest, id: string): Promise<void> {
-    const claimed = await this.dataSource.manager.findOne(Client, { where: { id }, select: { id: true } });
-    if (claimed) request.claimedClient = claimed.id;
   }
 
   /**

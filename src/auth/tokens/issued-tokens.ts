@@ -7,9 +7,10 @@ import { databaseNow, inTransaction } from '../../database/sql.js';
 import type { Parameters } from '../../http/oauth-route.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { subjectOf } from '../../values/resource-owner.js';
+import { revokeGrants } from '../authorize/connected-applications.js';
 import { AccessTokens } from '../bearer/access-tokens.js';
 import { AccessToken, EXPIRY_MARGIN_MS, Grant } from './grant.entity.js';
-import { TokenStore, type ValidToken } from './store/token.store.js';
+import { TokenStore } from './store/token.store.js';
 import { tokenOf } from './token-request.js';
 import type { Introspection } from './token.schemas.js';
 import { digestToken, parseToken } from './token.js';
@@ -30,16 +31,18 @@ export class IssuedTokens {
   /** Revokes a token of this client, and with a refresh token its access tokens. Ignores any other token. */
   async revoke(client: Client, parameters: Parameters): Promise<void> {
     const token = tokenOf(parameters, client.id);
-    const revoked = await inTransaction(this.dataSource, async (manager) => {
-      const found = await lockIssuedToken(manager, token);
-      const own = found?.clientId === client.id ? found : null;
-      if (own) await remove(manager, own);
-      return own;
-    });
-    if (!revoked) return;
-    if (revoked.kind === 'access') this.accessTokens.forget(token);
-    else this.accessTokens.forgetGrant(revoked.grantId);
-    this.audit.log('token.revoked', { client: client.id, kind: revoked.kind, grant: revoked.grantId });
+    const kind = kindOf(token);
+    if (kind === null) return;
+    const [digest, clientId] = [digestToken(token), client.id];
+    const [grant] = await inTransaction(this.dataSource, (manager) =>
+      kind === 'access'
+        ? revokeAccessToken(manager, digest, clientId)
+        : revokeGrants(manager, { refreshDigest: digest, clientId }),
+    );
+    if (grant === undefined) return;
+    if (kind === 'access') this.accessTokens.forget(token);
+    else this.accessTokens.forgetGrant(grant);
+    this.audit.log('token.revoked', { client: clientId, kind, grant });
   }
 
   /** A client sees only its own tokens. The internal credential (`null`) sees the tokens of all clients. */
@@ -60,9 +63,7 @@ export class IssuedTokens {
     };
   }
 
-  private async findRefreshToken(
-    refreshDigest: string,
-  ): Promise<Pick<ValidToken, 'clientId' | 'ownerId' | 'createdAt' | 'expiresAt'> | null> {
+  private async findRefreshToken(refreshDigest: string) {
     const { manager } = this.dataSource;
     const grant = await manager.findOneBy(Grant, { refreshDigest });
     if (!grant) return null;
@@ -92,39 +93,13 @@ function kindOf(token: string): 'access' | 'refresh' | null {
   return kind === 'code' ? null : kind;
 }
 
-/** A token with its grant. It may belong to any client and may have expired. */
-interface IssuedToken {
-  kind: 'access' | 'refresh';
-  digest: string;
-  grantId: string;
-  clientId: string;
-}
-
-/**
- * Finds the row of a token, and locks the grant of a refresh token until the transaction ends: without the lock, a refresh
- * concurrent with a revocation could leave a valid access token behind. Null: unknown, revoked or malformed.
- */
-async function lockIssuedToken(manager: EntityManager, token: string): Promise<IssuedToken | null> {
-  const kind = kindOf(token);
-  if (kind === null) return null;
-  const digest = digestToken(token);
-  if (kind === 'refresh') {
-    const lock = { mode: 'pessimistic_write' } as const;
-    const grant = await manager.findOne(Grant, { where: { refreshDigest: digest }, lock });
-    return grant && { kind, digest, grantId: grant.id, clientId: grant.clientId };
-  }
-  const first = await manager.findOneBy(Grant, { accessDigest: digest });
-  if (first) return { kind, digest, grantId: first.id, clientId: first.clientId };
-  const row = await manager.findOneBy(AccessToken, { digest });
-  return row && { kind, digest, grantId: row.grantId, clientId: row.clientId };
-}
-
-async function remove(manager: EntityManager, { kind, digest, grantId }: IssuedToken): Promise<void> {
-  if (kind === 'access') {
-    await manager.update(Grant, { accessDigest: digest }, { accessDigest: null });
-    await manager.delete(AccessToken, { digest });
-    return;
-  }
-  await manager.delete(AccessToken, { grantId });
-  await manager.delete(Grant, { id: grantId });
+/** Returns the id of its grant; empty if the client has no such token. */
+async function revokeAccessToken(manager: EntityManager, digest: string, clientId: string): Promise<string[]> {
+  const first = await manager.findOneBy(Grant, { accessDigest: digest, clientId });
+  const grantId = first?.id ?? (await manager.findOneBy(AccessToken, { digest, clientId }))?.grantId;
+  if (grantId === undefined) return [];
+  // In both tables, because the purge may have moved a grant's first token since then.
+  await manager.update(Grant, { accessDigest: digest }, { accessDigest: null });
+  await manager.delete(AccessToken, { digest });
+  return [grantId];
 }

@@ -1,12 +1,12 @@
 import type { z } from 'zod';
-import type { GrantType } from '../../clients/client.entity.js';
+import { GRANT_TYPES, type GrantType } from '../../clients/client.entity.js';
 import { OAuthError } from '../../http/oauth-error.js';
 import type { Parameters } from '../../http/oauth-route.js';
 import { GRANT_REQUESTS } from './token.schemas.js';
 
 /** The grants of POST /auth/token, and those of POST /auth/refresh. */
-export const TOKEN_GRANTS: GrantType[] = ['client_credentials', 'refresh_token', 'authorization_code'];
-export const REFRESH_GRANTS: GrantType[] = ['refresh_token'];
+export const TOKEN_GRANTS: readonly GrantType[] = GRANT_TYPES;
+export const REFRESH_GRANTS: readonly GrantType[] = ['refresh_token'];
 
 /** The parameters that a grant needs beside grant_type. */
 const NEEDED: ReadonlyMap<string, string[]> = new Map(
@@ -22,7 +22,7 @@ const NEEDED: ReadonlyMap<string, string[]> = new Map(
  * The grant_type, if the endpoint accepts it (specification 4.1 and 4.2). Checks the credentials in the body and the
  * parameters of the grant as well, and names everything that is missing or malformed (RFC 6749 §5.2).
  */
-export function grantTypeOf(body: Parameters, clientId: string, accepted: GrantType[]): GrantType {
+export function grantTypeOf(body: Parameters, clientId: string, accepted: readonly GrantType[]): GrantType {
   const given = body.grant_type;
   const likely = accepted.length === 1 && textFault(body, 'grant_type') !== null ? accepted[0] : given;
   const needed = NEEDED.get(String(likely)) ?? [];

@@ -10,10 +10,14 @@ import {
   UseFilters,
   UseGuards,
 } from '@nestjs/common';
-import type { Client } from '../../clients/client.entity.js';
 import type { HttpResponse } from '../../http/exchange.js';
 import { OAuthRoute, parametersOf, UsherRoutes } from '../../http/oauth-route.js';
-import { BasicGuard, ClientAuthentication, type OAuthRequest } from '../client-authentication/client-authentication.js';
+import {
+  BasicGuard,
+  ClientAuthentication,
+  type ClientRequest,
+  type OAuthRequest,
+} from '../client-authentication/client-authentication.js';
 import { IssuedTokens } from './issued-tokens.js';
 import { TokenEvents, TokenService } from './token.service.js';
 import { logServerError, oauthCodeOf, problemOf, sendOAuthError } from '../../http/error-response.js';
@@ -34,9 +38,6 @@ export class OAuthErrorFilter implements ExceptionFilter {
     sendOAuthError(http.getResponse<HttpResponse>(), code, problem);
   }
 }
-
-/** The request of a client that {@link BasicGuard} has authenticated. */
-type ClientRequest = OAuthRequest & { user: Client };
 
 /**
  * The OAuth routes. They read the body and write the response themselves, so that an application's global pipes and

@@ -1,7 +1,6 @@
 import { answer, type Operation, operations } from '../../http/operation.js';
 import { invalidCode } from '../authorize/code-exchange.js';
-import { noPublicUrl } from '../metadata/metadata.module.js';
-import { metadataPath, serverMetadata } from '../metadata/server-metadata.js';
+import { metadataPath, noPublicUrl, serverMetadata } from '../metadata/metadata.module.js';
 import {
   Introspection,
   Metadata,
@@ -24,6 +23,8 @@ const TOKENS: TokenResponse = {
   token_type: 'Bearer',
 };
 
+const TOKEN_ANSWER = answer('The tokens.', TokenResponse, TOKENS);
+
 const CLIENT = 'b8E7BDVoa1df1jDrbYlF';
 
 export const TOKEN_OPERATIONS = operations('Tokens', TokenController, {
@@ -35,7 +36,7 @@ export const TOKEN_OPERATIONS = operations('Tokens', TokenController, {
       '`grant_type=authorization_code` it exchanges a code; the tokens then act for the resource owner. It also accepts ' +
       '`grant_type=refresh_token` (RFC 6749 section 6), for clients that know only one token endpoint.',
     body: { schema: TokenRequest, example: { grant_type: 'client_credentials' } },
-    answers: { 200: answer('The tokens.', TokenResponse, TOKENS) },
+    answers: { 200: TOKEN_ANSWER },
     failures: [
       () => grantTypeOf({}, CLIENT, TOKEN_GRANTS),
       () => grantTypeOf({ grant_type: 'password' }, CLIENT, TOKEN_GRANTS),
@@ -56,7 +57,7 @@ export const TOKEN_OPERATIONS = operations('Tokens', TokenController, {
       schema: RefreshRequest,
       example: { grant_type: 'refresh_token', refresh_token: TOKENS.refresh_token },
     },
-    answers: { 200: answer('The tokens.', TokenResponse, TOKENS) },
+    answers: { 200: TOKEN_ANSWER },
     failures: [
       () => grantTypeOf({ grant_type: 'refresh_token' }, CLIENT, REFRESH_GRANTS),
       () => grantTypeOf({ grant_type: 'password' }, CLIENT, REFRESH_GRANTS),

@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import type { GrantType } from '../../clients/client.entity.js';
 import { named } from '../../http/operation.js';
-import type { ServerMetadata } from '../metadata/server-metadata.js';
+import type { ServerMetadata } from '../metadata/metadata.module.js';
 
-const token = z.string().min(1).describe('An access or a refresh token.');
+const given = z.string().min(1);
 
 export const RefreshRequest = named(
   'RefreshRequest',
   z.object({
     grant_type: z.literal('refresh_token'),
-    refresh_token: z.string().min(1).describe('From the token endpoint.'),
+    refresh_token: given.describe('From the token endpoint.'),
   }),
   'Specification 2.2.',
 );
@@ -18,9 +18,9 @@ const CodeRequest = named(
   'CodeRequest',
   z.object({
     grant_type: z.literal('authorization_code'),
-    code: z.string().min(1).describe('From the redirect. It is good once, for 60 seconds.'),
-    code_verifier: z.string().min(1).describe('RFC 7636.'),
-    redirect_uri: z.string().min(1).optional().describe('If sent, it must be that of the request.'),
+    code: given.describe('From the redirect. It is good once, for 60 seconds.'),
+    code_verifier: given.describe('RFC 7636.'),
+    redirect_uri: given.optional().describe('If sent, it must be that of the request.'),
   }),
   'RFC 6749 section 4.1.3.',
 );
@@ -41,7 +41,7 @@ export const TokenRequest = named(
 export const TokenStatusRequest = named(
   'TokenStatusRequest',
   z.object({
-    token,
+    token: given.describe('An access or a refresh token.'),
     token_type_hint: z.string().optional().describe('Ignored: the token prefix shows its kind.'),
   }),
 );
@@ -78,20 +78,20 @@ const Active = z.object({
 export const Introspection = named('Introspection', z.union([Inactive, Active]), 'RFC 7662 section 2.2.');
 export type Introspection = z.infer<typeof Introspection>;
 
+const url = z.string();
 const names = z.array(z.string());
 
 export const Metadata = named(
   'ServerMetadata',
   z.object({
-    issuer: z.string(),
-    authorization_endpoint: z
-      .string()
+    issuer: url,
+    authorization_endpoint: url
       .optional()
       .describe('Left out, with the three fields below, where the authorization-code grant is not available.'),
-    token_endpoint: z.string(),
-    refresh_endpoint: z.string(),
-    revocation_endpoint: z.string(),
-    introspection_endpoint: z.string(),
+    token_endpoint: url,
+    refresh_endpoint: url,
+    revocation_endpoint: url,
+    introspection_endpoint: url,
     grant_types_supported: names,
     response_types_supported: names,
     response_modes_supported: names.optional(),
@@ -100,7 +100,7 @@ export const Metadata = named(
     token_endpoint_auth_methods_supported: names,
     revocation_endpoint_auth_methods_supported: names,
     introspection_endpoint_auth_methods_supported: names,
-    service_documentation: z.string(),
+    service_documentation: url,
   }),
   'RFC 8414 section 2.',
 ) satisfies z.ZodType<ServerMetadata>;

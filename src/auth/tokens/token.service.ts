@@ -115,7 +115,7 @@ export class TokenService {
     return this.renew(requesterOf(client, rememberedSecret), parameters, '/auth/refresh');
   }
 
-  private check(client: Client, parameters: Parameters, accepted: GrantType[]): GrantType {
+  private check(client: Client, parameters: Parameters, accepted: readonly GrantType[]): GrantType {
     const wait = this.limiter?.count(limitKey(client.id)) ?? 0;
     if (wait > 0) throw tooManyTokenRequests(wait);
     const grantType = grantTypeOf(parameters, client.id, accepted);

@@ -20,7 +20,7 @@ export class KeyFile {
   }
 
   read(): MasterKey[] {
-    const keys = parseMasterKeys(this.entries().join(','));
+    const keys = parseMasterKeys(this.text());
     if (!keys)
       throw new StartUpError(`${this.path} is damaged; restore it from a backup, or set its keys as master keys`);
     return keys;
@@ -38,7 +38,6 @@ export class KeyFile {
 
   private entries(): string[] {
     return this.text()
-      .trim()
       .split(',')
       .map((entry) => entry.trim());
   }

@@ -68,12 +68,6 @@ export interface KeyRotationResult {
   place: 'file' | 'setting';
 }
 
-interface Page {
-  rotated: number;
-  /** The id of the last row; null if there are no more rows. */
-  lastId: string | null;
-}
-
 const PAGE_SIZE = 100;
 
 /** Encrypts every client secret with the first master key. The service can run meanwhile. Safe to repeat. */
@@ -102,7 +96,7 @@ export class KeyRotation {
   private async encryptAll(keyId: string, onProgress: (done: number, total: number) => void): Promise<number> {
     const outdated = await this.dataSource.manager.countBy(ClientSecret, { keyId: Not(keyId) });
     let rotated = 0;
-    for (let after: string | null = ''; after !== null;) {
+    for (let after: string | undefined = ''; after !== undefined;) {
       const page = await this.encryptPage(keyId, after);
       rotated += page.rotated;
       onProgress(rotated, Math.max(rotated, outdated));
@@ -122,7 +116,8 @@ export class KeyRotation {
     await inTransaction(this.dataSource, async (manager) => keyFile.keepOnly([...(await keyUsage(manager)).keys()]));
   }
 
-  private encryptPage(keyId: string, after: string): Promise<Page> {
+  /** `lastId` is that of the last row; undefined if there are no more rows. */
+  private encryptPage(keyId: string, after: string) {
     return inTransaction(this.dataSource, async (manager) => {
       const page = await manager.find(ClientSecret, {
         where: { id: MoreThan(after), keyId: Not(keyId) },
@@ -131,7 +126,7 @@ export class KeyRotation {
       });
       let rotated = 0;
       for (const secret of page) rotated += await this.encryptAgain(manager, secret);
-      return { rotated, lastId: page.at(-1)?.id ?? null };
+      return { rotated, lastId: page.at(-1)?.id };
     });
   }
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { type DataSource, type EntityManager, IsNull, MoreThan } from 'typeorm';
+import { type DataSource, IsNull, MoreThan } from 'typeorm';
 import { Client, ClientSecret } from '../client.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { entityOf, runSql } from '../../database/statements/statement.js';
@@ -80,7 +80,10 @@ export class ClientSecrets {
   }
 
   /** Whether a remembered client and its secret are still as they were. A client that was read just now is. */
-  async isStillValid(manager: EntityManager, { clientId, generation, rememberedSecret }: Requester): Promise<boolean> {
+  async isStillValid(
+    { clientId, generation, rememberedSecret }: Requester,
+    manager = this.dataSource.manager,
+  ): Promise<boolean> {
     if (rememberedSecret === null) return true;
     const now = await databaseNow(manager);
     const secret = { id: rememberedSecret, clientId };
@@ -124,8 +127,12 @@ export class ClientSecrets {
       'usher_signing_pairs',
     );
     const found = rows.map((row) => entityOf(this.dataSource, ClientSecret, row));
-    const pairs = clientIds.map((id) => [id, signers(found.filter(({ clientId }) => clientId === id))] as const);
-    return new Map(pairs.filter((entry): entry is [string, SigningPair] => entry[1] !== null));
+    return new Map(
+      clientIds.flatMap((id) => {
+        const pair = signers(found.filter(({ clientId }) => clientId === id));
+        return pair ? [[id, pair] as const] : [];
+      }),
+    );
   }
 
   /** Decrypts the secret. Throws if its master key is missing. */

@@ -49,11 +49,11 @@ export class SecretRotation {
   ): Promise<RotatedSecret> {
     const rotationKey = repeatKey === undefined ? null : digestOf(repeatKey);
     return inTransaction(this.dataSource, async (manager) => {
-      const now = await lockClient(manager, clientId);
-      const answered = rotationKey === null ? null : await this.answered(manager, clientId, rotationKey, now);
+      const { now, overlapEnd } = await lockClient(manager, clientId);
+      const answered = rotationKey && (await this.answered(manager, clientId, rotationKey, overlapEnd));
       if (answered) return answered;
+      if (overlapEnd !== null) throw rotationInProgress(clientId, overlapEnd);
       const secret = newSecret();
-      await rejectSecondRotation(manager, clientId, now);
       await manager.update(ClientSecret, { clientId, expiresAt: IsNull() }, { expiresAt: now + overlapMs });
       await manager.delete(ClientSecret, { clientId, expiresAt: LessThanOrEqual(now) });
       const id = newId(this.options.environment, now);
@@ -68,12 +68,8 @@ export class SecretRotation {
 
   /** Ends the overlap now. Only the new secret stays valid. 409 if there is none. */
   async finish(clientId: string, actor?: Actor): Promise<void> {
-    await inTransaction(this.dataSource, async (manager) => {
-      const now = await lockClient(manager, clientId);
-      const until = await overlapEnd(manager, clientId, now);
-      if (until === null) throw conflict(`client ${clientId} has no rotation in progress`);
-      await this.endOverlap(manager, clientId, actor);
-    });
+    if (await this.endOverlap(clientId, actor)) return;
+    throw conflict(`client ${clientId} has no rotation in progress`);
   }
 
   /**
@@ -81,18 +77,25 @@ export class SecretRotation {
    * nothing changes, because the answer to an earlier request may have been lost.
    */
   async finishWith(clientId: string, presented: string[], actor?: Actor): Promise<void> {
-    await inTransaction(this.dataSource, async (manager) => {
-      const now = await lockClient(manager, clientId);
-      if ((await overlapEnd(manager, clientId, now)) === null) return;
-      const permanent = await manager.findBy(ClientSecret, { clientId, expiresAt: IsNull() });
+    await this.endOverlap(clientId, actor, (permanent) => {
       if (!presented.some((secret) => this.vault.match(secret, permanent))) throw useNewSecret();
-      await this.endOverlap(manager, clientId, actor);
     });
   }
 
-  private async endOverlap(manager: EntityManager, clientId: string, actor?: Actor): Promise<void> {
-    await manager.delete(ClientSecret, { clientId, expiresAt: Not(IsNull()) });
-    await this.audit.record({ action: 'secret.rotation-finished', subject: `client:${clientId}`, actor }, manager);
+  /** False without a rotation. `check` gets the secrets that stay valid, and may refuse. */
+  private endOverlap(
+    clientId: string,
+    actor: Actor | undefined,
+    check: (permanent: ClientSecret[]) => void = () => undefined,
+  ): Promise<boolean> {
+    return inTransaction(this.dataSource, async (manager) => {
+      const { overlapEnd } = await lockClient(manager, clientId);
+      if (overlapEnd === null) return false;
+      check(await manager.findBy(ClientSecret, { clientId, expiresAt: IsNull() }));
+      await manager.delete(ClientSecret, { clientId, expiresAt: Not(IsNull()) });
+      await this.audit.record({ action: 'secret.rotation-finished', subject: `client:${clientId}`, actor }, manager);
+      return true;
+    });
   }
 
   /** What the rotation with this key was answered; null if it is a new one. */
@@ -100,11 +103,10 @@ export class SecretRotation {
     manager: EntityManager,
     clientId: string,
     rotationKey: string,
-    now: number,
+    oldValidUntil: number | null,
   ): Promise<RotatedSecret | null> {
     const issued = await manager.findOneBy(ClientSecret, { clientId, rotationKey, expiresAt: IsNull() });
     if (!issued) return null;
-    const oldValidUntil = await overlapEnd(manager, clientId, now);
     if (oldValidUntil === null) throw rotationEnded();
     return { secret: this.vault.open(issued, clientId), oldValidUntil };
   }
@@ -124,19 +126,14 @@ export const rotationInProgress = (clientId: string, until: number): Problem =>
 
 const digestOf = (key: string): string => hash('sha256', key, 'base64url');
 
-/** Locks the client's row until the transaction ends. Returns the current database time. */
-async function lockClient(manager: EntityManager, id: string): Promise<number> {
+/**
+ * Locks the client's row until the transaction ends. Returns the current database time, and the end of the overlap of a
+ * rotation in progress.
+ */
+async function lockClient(manager: EntityManager, id: string) {
   const client = await manager.findOne(Client, { where: { id }, lock: { mode: 'pessimistic_write' } });
   if (client?.id !== id) throw unknownClient(id);
-  return databaseNow(manager);
-}
-
-async function rejectSecondRotation(manager: EntityManager, clientId: string, now: number): Promise<void> {
-  const until = await overlapEnd(manager, clientId, now);
-  if (until !== null) throw rotationInProgress(clientId, until);
-}
-
-async function overlapEnd(manager: EntityManager, clientId: string, now: number): Promise<number | null> {
-  const old = await manager.findOneBy(ClientSecret, { clientId, expiresAt: MoreThan(now) });
-  return old?.expiresAt ?? null;
+  const now = await databaseNow(manager);
+  const old = await manager.findOneBy(ClientSecret, { clientId: id, expiresAt: MoreThan(now) });
+  return { now, overlapEnd: old?.expiresAt ?? null };
 }

@@ -4,39 +4,31 @@ import type { MasterKey } from '../../values/master-key.js';
 /** The master keys of this process. A key file is read again whenever it may have changed, see key-file.ts. */
 export class KeyRing {
   private readonly byId = new Map<string, MasterKey>();
-  private firstKey: MasterKey;
 
   /** `place` tells the operator where the keys are. `read` returns the keys; the first key encrypts. */
   constructor(
     readonly place: string,
     private readonly read: () => MasterKey[],
   ) {
-    this.firstKey = this.refresh();
+    this.encryptionKey();
   }
 
-  /** Returns the key that encrypts. Reads the keys again, because another process may have added a key to the file. */
+  /**
+   * Returns the key that encrypts. Reads the keys again, because another process may have added a key to the file. Keeps
+   * removed keys in memory, because rows that were read earlier may still use them.
+   */
   encryptionKey(): MasterKey {
-    return this.refresh();
-  }
-
-  /** Any key, for a dummy computation whose result is discarded. */
-  anyKey(): MasterKey {
-    return this.firstKey;
-  }
-
-  /** Reads the keys again if the id is unknown: a stored secret may use a key that was added later. */
-  find(id: string): MasterKey | undefined {
-    if (!this.byId.has(id)) this.refresh();
-    return this.byId.get(id);
-  }
-
-  /** Keeps removed keys in memory, because rows that were read earlier may still use them. */
-  private refresh(): MasterKey {
     const keys = this.read();
     for (const key of keys) this.byId.set(key.id, key);
     const [first] = keys;
     if (!first) throw new Error(`${this.place} contains no master key`);
-    return (this.firstKey = first);
+    return first;
+  }
+
+  /** Reads the keys again if the id is unknown: a stored secret may use a key that was added later. */
+  find(id: string): MasterKey | undefined {
+    if (!this.byId.has(id)) this.encryptionKey();
+    return this.byId.get(id);
   }
 }
 
@@ -86,7 +78,7 @@ export class Vault {
 
   private matchesOne(secret: string, { keyId, digest }: SealedSecret): boolean {
     const key = keyId === '' ? undefined : this.keys.find(keyId);
-    const actual = digestOf(secret, (key ?? this.keys.anyKey()).digestKey);
+    const actual = digestOf(secret, key?.digestKey ?? DUMMY_KEY);
     const expected = Buffer.from(digest, 'base64url');
     return (
       timingSafeEqual(actual, expected.length === actual.length ? expected : Buffer.alloc(actual.length)) &&
@@ -95,7 +87,9 @@ export class Vault {
   }
 }
 
-const DUMMY_SECRET: SealedSecret = { keyId: '', digest: Buffer.alloc(32).toString('base64url'), sealed: '' };
+/** For a computation whose result is discarded. */
+const DUMMY_KEY = Buffer.alloc(32);
+const DUMMY_SECRET: SealedSecret = { keyId: '', digest: DUMMY_KEY.toString('base64url'), sealed: '' };
 
 const digestOf = (secret: string, key: Buffer): Buffer => createHmac('sha256', key).update(secret).digest();
 

@@ -1,7 +1,7 @@
 import { type INestApplicationContext, Module } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
-import { AccountModule } from '../../account/account.module.js';
-import { PurgeModule } from '../../retention/purge.module.js';
+import { AccountModule } from '../../account/account.controller.js';
+import { PurgeModule } from '../../retention/purge.js';
 import { WebhookModule } from '../../webhooks/webhook.module.js';
 import { Backlog } from '../health/backlog.js';
 import { Drain, HealthController } from '../health/health.controller.js';

@@ -6,7 +6,7 @@ import { Client } from '../../clients/client.entity.js';
 import { checkWritable, dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { runSql } from '../../database/statements/statement.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-connections.js';
-import { PURGE_QUEUE } from '../../retention/purge.module.js';
+import { PURGE_QUEUE } from '../../retention/purge.js';
 import { WEBHOOK_QUEUE } from '../../webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_QUEUE } from '../../webhooks/queue/retry-run.js';
 import { Webhook } from '../../webhooks/webhook.entity.js';

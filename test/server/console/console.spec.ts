@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { getQueueToken } from '@nestjs/bullmq';
 import type { Queue } from 'bullmq';
-import { PURGE_QUEUE } from '../../../src/retention/purge.module.js';
+import { PURGE_QUEUE } from '../../../src/retention/purge.js';
 import { eventually } from '../../support/eventually.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
 import { basic, type TestClient, TestUsher } from '../../support/usher.js';

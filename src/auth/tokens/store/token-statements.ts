@@ -53,9 +53,9 @@ export class TokenStatements {
   ) {
     this.dialect = dialectOf(dataSource);
     this.now = this.dialect.now;
-    [this.grants, this.accessTokens, this.clients] = [Grant, AccessToken, Client].map((entity) =>
-      tableOf(dataSource, entity),
-    ) as [string, string, string];
+    this.grants = tableOf(dataSource, Grant);
+    this.accessTokens = tableOf(dataSource, AccessToken);
+    this.clients = tableOf(dataSource, Client);
     this.joinRequester = `
       LEFT JOIN ${tableOf(dataSource, ClientSecret)} s
         ON s.id = v.rememberedSecret AND s.client_id = v.clientId AND (s.expires_at IS NULL OR s.expires_at > ${this.now})

@@ -29,18 +29,15 @@ export interface ValidToken {
 @Injectable()
 export class TokenStore {
   private readonly statements: TokenStatements;
-  private readonly grants: Batcher<NewGrant, boolean>;
-  private readonly refreshes: Batcher<Refresh, string | null>;
-  private readonly lookUps: Batcher<string, ValidToken | null>;
+  private readonly grants = new Batcher((grants: NewGrant[]) => this.insertAll(grants), MAX_RUNNING);
+  private readonly refreshes = new Batcher((refreshes: Refresh[]) => this.refreshAll(refreshes), MAX_RUNNING);
+  private readonly lookUps = new Batcher((digests: string[]) => this.findAll(digests), MAX_RUNNING);
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     @Inject(USHER_OPTIONS) options: ResolvedOptions,
   ) {
     this.statements = new TokenStatements(dataSource, options);
-    this.grants = new Batcher((grants) => this.insertAll(grants), MAX_RUNNING);
-    this.refreshes = new Batcher((refreshes) => this.refreshAll(refreshes), MAX_RUNNING);
-    this.lookUps = new Batcher((digests) => this.findAll(digests), MAX_RUNNING);
   }
 
   /** @throws ClientChanged */
@@ -75,16 +72,13 @@ export class TokenStore {
       const grant = grants[index];
       return grant ? [{ ...refresh, grantId: grant.id }] : [];
     });
-    const inserted = await this.addAll(added);
+    const inserted =
+      added.length > 0 ? await retryDeadlocks(() => this.statements.insertAccessTokens(added)) : new Set<string>();
     const due = new Set(grants.flatMap((grant) => (grant?.isDue ? [grant.id] : [])));
     if (due.size > 0) await retryDeadlocks(() => this.statements.extendGrants([...due]));
     return refreshes.map(({ accessDigest }, index) =>
       inserted.has(accessDigest) ? (grants[index]?.id ?? null) : null,
     );
-  }
-
-  private async addAll(rows: Parameters<TokenStatements['insertAccessTokens']>[0]): Promise<Set<string>> {
-    return rows.length === 0 ? new Set() : retryDeadlocks(() => this.statements.insertAccessTokens(rows));
   }
 
   private async findAll(digests: string[]): Promise<(ValidToken | null)[]> {

@@ -13,7 +13,7 @@ import { Html, html } from '../../../http/html.js';
 import { Problem } from '../../../http/problem.js';
 import { SANDBOX_QUEUE } from '../../../orders/sandbox/sandbox.module.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../../queue/queue-connections.js';
-import { PURGE_QUEUE } from '../../../retention/purge.module.js';
+import { PURGE_QUEUE } from '../../../retention/purge.js';
 import { WEBHOOK_QUEUE } from '../../../webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_QUEUE } from '../../../webhooks/queue/retry-run.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
