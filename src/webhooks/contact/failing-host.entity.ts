@@ -4,7 +4,7 @@ import type { DiagnosisCode } from '../transport/diagnosis.js';
 
 /** A host name has at most 253 characters; a colon and a port may follow. */
 export const HOST_LENGTH = 260;
-export const ERROR_LENGTH = 500;
+const ERROR_LENGTH = 500;
 
 /** A host of a client's Notify URLs whose last attempts failed. A host that accepts notifications has no row. */
 @Entity('usher_failing_host')

@@ -2,9 +2,9 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { type Diagnosis, diagnosisOf } from '../transport/diagnosis.js';
+import type { Diagnosis } from '../transport/diagnosis.js';
 import { rowOf, webhooksById, webhooksOf } from '../webhook-queries.js';
-import { type WebhookView, webhookView } from '../webhook-view.js';
+import { attemptView, type WebhookView, webhookView } from '../webhook-view.js';
 import { DeliveredReference, liveKeyOf, Webhook, WebhookAttempt } from '../webhook.entity.js';
 import type { WebhookCriteria } from './webhook-criteria.js';
 import { WebhookSearch } from './webhook-search.js';
@@ -109,24 +109,22 @@ async function lastFailures(
 ): Promise<Map<string, ListedWebhook['failure']>> {
   const open = webhooks.filter(({ status }) => status !== 'SUCCESS');
   const attempts = await manager.find(WebhookAttempt, {
-    select: { webhookId: true, number: true, durationMs: true, error: true, diagnosis: true },
+    select: { webhookId: true, number: true, startedAt: true, durationMs: true, error: true, diagnosis: true },
     where: { webhookId: In(open.map(({ id }) => id)) },
     order: { number: 'ASC' },
   });
   const failures = new Map<string, ListedWebhook['failure']>();
-  for (const { webhookId, number, durationMs, error, diagnosis } of attempts) {
-    const webhook = open.find(({ id }) => id === webhookId);
-    const isCutOff = durationMs === null && (webhook?.status === 'FAILED' || number < (webhook?.attempts ?? 0));
-    if (error !== null) failures.set(webhookId, { error, diagnosis: diagnosis && diagnosisOf(diagnosis) });
-    else if (isCutOff) failures.set(webhookId, { error: 'cut off', diagnosis: diagnosisOf('interrupted') });
-  }
+  for (const webhook of open)
+    for (const attempt of attempts.filter(({ webhookId }) => webhookId === webhook.id)) {
+      const { error, diagnosis } = attemptView(attempt, webhook);
+      if (error !== null || diagnosis) failures.set(webhook.id, { error: error ?? 'cut off', diagnosis });
+    }
   return failures;
 }
 
 /** For each FAILED webhook the one of its order that came last, if that is another one. */
 async function laterOnes(manager: EntityManager, webhooks: WebhookView[]): Promise<Map<string, Webhook>> {
   const failed = webhooks.filter(({ status }) => status === 'FAILED');
-  if (failed.length === 0) return new Map();
   const others = await webhooksOf(
     manager,
     failed.map(({ referenceId }) => referenceId),

@@ -12,6 +12,7 @@ import { RetryRun } from '../queue/retry-run.js';
 import type { WebhookCriteria } from '../search/webhook-criteria.js';
 import { WebhookSearch } from '../search/webhook-search.js';
 import { Webhook } from '../webhook.entity.js';
+import type { ResendOptions } from '../webhook.service.js';
 import { time } from '../webhook-view.js';
 import { checkedRequest, resendView, type ResendView } from './resend.schemas.js';
 import { ResendWork, selectedBy } from './resend-work.js';
@@ -24,13 +25,9 @@ export interface ResendHolder {
 }
 
 /** How {@link WebhookResends.start} runs. */
-export interface StartOptions {
+export interface StartOptions extends ResendOptions {
   /** Wait while the client has as many pending webhooks as the limit. Default: false, as for other resends of operators. */
   isLimited?: boolean;
-  /** Shown in the log lines of the deliveries. */
-  requestId?: string | null;
-  /** Who asks for it, for the audit. Default: the application, `host`. */
-  actor?: Actor | undefined;
 }
 
 /** Sends many FAILED webhooks again, in the background. A request is a row, so a crash only delays it. */
