@@ -94,28 +94,41 @@ export const OrderView = z
 /** An order as its client sees it. */
 export type OrderView = z.infer<typeof OrderView>;
 
-/** The fields that its notification has come in the order of specification 2.3. */
 export function viewOf(order: MovieOrder): OrderView {
   return {
     key: orderKey(order.id),
+    status: order.status,
+    currencyCode: order.currencyCode,
+    totalAmount: order.totalAmount,
+    bookingAmount: order.bookingAmount,
+    payableAmount: order.payableAmount,
+    ...(order.notifyUrl !== null && { notifyUrl: order.notifyUrl }),
     ...(order.bookingId !== null && { bookingId: order.bookingId }),
     ...(order.transactionId !== null && { transactionId: order.transactionId }),
+    ...(order.qrCode !== null && { qrCode: order.qrCode }),
+    createdAt: rfc3339(order.createdAt),
+    lastUpdatedAt: rfc3339(order.lastUpdatedAt),
+  };
+}
+
+/** The `data` of the notification, with the fields in the order of specification 2.3. */
+export function notificationData(
+  order: MovieOrder,
+  { bookingId, transactionId, qrCode }: Completion,
+): CompletedOrderData {
+  return {
+    key: orderKey(order.id),
+    bookingId,
+    transactionId,
     currencyCode: order.currencyCode,
     totalAmount: order.totalAmount,
     bookingAmount: order.bookingAmount,
     payableAmount: order.payableAmount,
     status: order.status,
-    ...(order.qrCode !== null && { qrCode: order.qrCode }),
+    ...(qrCode !== undefined && { qrCode }),
     createdAt: rfc3339(order.createdAt),
     lastUpdatedAt: rfc3339(order.lastUpdatedAt),
-    ...(order.notifyUrl !== null && { notifyUrl: order.notifyUrl }),
   };
-}
-
-/** The `data` of the notification of an order that has the values of its completion. */
-export function notificationData(order: MovieOrder, completion: Completion): CompletedOrderData {
-  const { notifyUrl: _, ...data } = viewOf(order);
-  return { ...data, ...completion };
 }
 
 /** RFC 3339 in UTC with milliseconds. */
