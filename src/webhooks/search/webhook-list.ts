@@ -40,8 +40,14 @@ export class WebhookList {
   async page(criteria: WebhookCriteria, before: string | null, most: number): Promise<WebhookPage> {
     const { ids, ...rest } = await this.search.find(criteria, before, most);
     const webhooks = await this.listed(ids);
-    if (before !== null || webhooks.some(({ webhook }) => webhook.status === 'SUCCESS')) return { webhooks, ...rest };
-    return { webhooks: [...(await this.deleted(criteria)), ...webhooks], ...rest };
+    const { referenceId, clientId, status, host, reason } = criteria;
+    const isWhole = before === null && (status ?? 'SUCCESS') === 'SUCCESS' && host === null && reason === null;
+    if (referenceId === null || !isWhole || webhooks.some(({ webhook }) => webhook.status === 'SUCCESS'))
+      return { webhooks, ...rest };
+    // What is left of the delivered notification of one order, if its row was deleted because of its age.
+    const where = { referenceId, ...(clientId !== null && { clientId }) };
+    const deleted = await this.described(await this.dataSource.manager.findBy(DeliveredReference, where));
+    return { webhooks: [...deleted, ...webhooks], ...rest };
   }
 
   /** These webhooks, the newest first. One that does not exist is left out. */
@@ -64,14 +70,6 @@ export class WebhookList {
   async bodyOf(id: string): Promise<string | null> {
     const row = await this.dataSource.manager.findOne(Webhook, { select: { id: true, body: true }, where: { id } });
     return row?.body || null;
-  }
-
-  /** What is left of the delivered notification of one order, if its row was deleted because of its age. */
-  private async deleted({ referenceId, clientId, status, host, reason }: WebhookCriteria): Promise<ListedWebhook[]> {
-    const isPossible = (status ?? 'SUCCESS') === 'SUCCESS' && host === null && reason === null;
-    if (referenceId === null || !isPossible) return [];
-    const where = { referenceId, ...(clientId !== null && { clientId }) };
-    return this.described(await this.dataSource.manager.findBy(DeliveredReference, where));
   }
 
   private async described(rows: (Webhook | DeliveredReference)[]): Promise<ListedWebhook[]> {

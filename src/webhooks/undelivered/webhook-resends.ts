@@ -47,7 +47,7 @@ export class WebhookResends {
    * `WebhookService.resend` does, unless another one of its reference is newer, pending or delivered. 400 for an invalid field.
    */
   async start(holder: ResendHolder, input: unknown, options: StartOptions = {}): Promise<ResendView> {
-    const row = await this.insert({ ...holder, ...requested(input) }, options);
+    const row = await this.insert({ ...holder, ...checkedRequest(input) }, options);
     this.retryRun.resend(row.id);
     return resendView(row);
   }
@@ -84,7 +84,7 @@ export class WebhookResends {
     options: StartOptions = {},
     onProgress: (view: ResendView) => void = () => undefined,
   ): Promise<ResendView> {
-    const { id } = await this.insert({ ...holder, ...requested(input) }, options);
+    const { id } = await this.insert({ ...holder, ...checkedRequest(input) }, options);
     for (;;) {
       const progress = await this.work.batch(id);
       const view = resendView(await this.get(id));
@@ -172,15 +172,6 @@ const ALL_FAILED = {
   webhookIds: null,
   selected: null,
 };
-
-function requested(input: unknown) {
-  const { since, until, reference } = checkedRequest(input);
-  return {
-    referenceId: reference ?? null,
-    since: since === undefined ? null : Date.parse(since),
-    until: until === undefined ? null : Date.parse(until),
-  };
-}
 
 /** What it selects, without what is not set. */
 function detailOf(row: WebhookResend): AuditDetail {
