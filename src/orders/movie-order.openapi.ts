@@ -4,8 +4,12 @@ import { validated } from '../http/problem.js';
 import { tooManyPending } from '../webhooks/pending-limit.js';
 import { otherCompletion, unknownOrder } from './complete/order-completions.js';
 import { keyUsedElsewhere } from './idempotency.js';
-import { InternalOrdersController, MovieOrdersController, OrderListController } from './movie-orders.controller.js';
-import { tooManyOrders } from './order-limit.js';
+import {
+  InternalOrdersController,
+  MovieOrdersController,
+  OrderListController,
+  tooManyOrders,
+} from './movie-orders.controller.js';
 import { otherDelayedCompletion, SandboxOrdersController } from './sandbox/sandbox.module.js';
 import { IdempotencyKeyHeader } from '../http/idempotency-key.js';
 import { answer, type Failure, type Operation, operations } from '../http/operation.js';

@@ -5,6 +5,8 @@ import {
   Header,
   Headers,
   HttpCode,
+  Inject,
+  Injectable,
   Param,
   Post,
   Query,
@@ -23,13 +25,16 @@ import type { Client } from '../clients/client.entity.js';
 import { ProblemFilter } from '../http/error-response.js';
 import { exactJson, RequestActor, RequestId } from '../http/exchange.js';
 import { UsherRoutes } from '../http/oauth-route.js';
-import { KNOWN_QUERY, TakesQuery } from '../http/problem.js';
+import { KNOWN_QUERY, type Problem, TakesQuery, tooManyRequests } from '../http/problem.js';
+import { type Limiter, limitKey } from '../limits/limiter.js';
+import { Limits } from '../limits/limits.module.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Actor } from '../values/actor.js';
+import { PendingLimit } from '../webhooks/pending-limit.js';
 import { OrderList } from './list/order-list.js';
 import type { OrderPage } from './list/order-list.schemas.js';
 import { OrderTotals } from './list/order-totals.js';
 import type { Completion, NewOrder, OrderView } from './movie-order.js';
-import { OrderLimit } from './order-limit.js';
 import { OrdersService } from './orders.service.js';
 
 /** A client's orders, to compare them with what it knows. Before the routes of single orders: `totals` is no key. */
@@ -53,6 +58,30 @@ export class OrderListController {
     return exactJson(await this.totals.of(holder, query));
   }
 }
+
+/** Limits the orders that a client creates over REST: their rate, and while too many of its webhooks are pending. */
+@Injectable()
+export class OrderLimit {
+  private readonly limiter: Limiter | null;
+
+  constructor(
+    limits: Limits,
+    private readonly pending: PendingLimit,
+    @Inject(USHER_OPTIONS) { orderRateLimit }: ResolvedOptions,
+  ) {
+    this.limiter = orderRateLimit && limits.limiter('orders', orderRateLimit);
+  }
+
+  /** Counts a request. Throws 429 with Retry-After if it exceeds a limit. */
+  async count(clientId: string): Promise<void> {
+    const wait = this.limiter?.count(limitKey(clientId)) ?? 0;
+    if (wait > 0) throw tooManyOrders(wait);
+    await this.pending.check(clientId);
+  }
+}
+
+export const tooManyOrders = (waitSeconds: number): Problem =>
+  tooManyRequests('too many new orders; create them more slowly', waitSeconds);
 
 /** The routes with which clients create and read orders. */
 @ClientController('movie-orders')

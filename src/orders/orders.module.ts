@@ -3,8 +3,12 @@ import { EventsModule } from '../events/events.js';
 import { OrderCompletions, OrderEvents } from './complete/order-completions.js';
 import { OrderList } from './list/order-list.js';
 import { OrderTotals } from './list/order-totals.js';
-import { InternalOrdersController, MovieOrdersController, OrderListController } from './movie-orders.controller.js';
-import { OrderLimit } from './order-limit.js';
+import {
+  InternalOrdersController,
+  MovieOrdersController,
+  OrderLimit,
+  OrderListController,
+} from './movie-orders.controller.js';
 import { OrdersService } from './orders.service.js';
 
 /** Create, get, list and complete movie orders; emits `OrderCompleted`. */

@@ -12,7 +12,7 @@ const MAX_PENDING = 1_000;
 /** The answers of one host that its answer times are made of. */
 const MAX_ANSWERS = 100;
 
-export const HostHealth = named(
+const HostHealth = named(
   'HostHealth',
   z.object({
     host: z.string().describe('The host and port of Notify URLs in use.'),
@@ -83,7 +83,7 @@ function healthOf(host: string, attempts: WebhookAttempt[], oldestPending: Webho
 }
 
 function timesOf(durations: number[]): HostHealth['answerTimes'] {
-  const sorted = [...durations].sort((left, right) => left - right);
+  const sorted = durations.toSorted((left, right) => left - right);
   const quantile = (part: number): number => sorted[Math.ceil(sorted.length * part) - 1] ?? 0;
   return sorted.length === 0 ? null : { attempts: sorted.length, medianMs: quantile(0.5), p95Ms: quantile(0.95) };
 }

@@ -77,12 +77,14 @@ export const webhooksById = (manager: EntityManager, ids: string[]): Promise<Web
   manager.find(Webhook, { select: SHOWN, where: { id: In(ids) }, order: { id: 'DESC' } });
 
 /** All webhooks of these references, the oldest first, without their bodies. */
-export const webhooksOf = (manager: EntityManager, referenceIds: string[]): Promise<Webhook[]> =>
-  manager.find(Webhook, {
+export async function webhooksOf(manager: EntityManager, referenceIds: string[]): Promise<Webhook[]> {
+  if (referenceIds.length === 0) return [];
+  return manager.find(Webhook, {
     select: { ...SHOWN, liveKey: true },
     where: { referenceId: In([...new Set(referenceIds)]) },
     order: { id: 'ASC' },
   });
+}
 
 /** One webhook with its attempts. 404 if there is none with this id. */
 export async function showWebhook({ manager }: DataSource, retry: RetryPolicy, id: string): Promise<WebhookDetails> {
@@ -120,7 +122,6 @@ export async function findDeliveries(
   clientId: string,
   referenceIds: string[],
 ): Promise<Map<string, OrderDelivery>> {
-  if (referenceIds.length === 0) return new Map();
   const found = new Map<string, OrderDelivery>();
   const add = (rows: (Webhook | DeliveredReference)[]): void => {
     for (const { id: webhookId, referenceId, status, attempts, finishedAt, ...of } of rows.map(webhookView)) {

@@ -104,7 +104,10 @@ const deliveredWebhook = (row: DeliveredReference) => ({
   createdAt: timeOfId(row.webhookId),
 });
 
-export function attemptView({ webhookId: _, ...attempt }: WebhookAttempt, webhook: Webhook): AttemptView {
+export function attemptView(
+  { webhookId: _, ...attempt }: WebhookAttempt,
+  webhook: Pick<WebhookView, 'status' | 'attempts'>,
+): AttemptView {
   const isCutOff = attempt.durationMs === null && (webhook.status !== 'PENDING' || attempt.number < webhook.attempts);
   const code = isCutOff ? 'interrupted' : attempt.diagnosis;
   const diagnosis = code && diagnosisOf(code);

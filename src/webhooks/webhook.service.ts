@@ -39,9 +39,9 @@ export interface Notified {
   isNew: boolean;
 }
 
-/** Who resends a webhook. */
+/** Who resends a webhook or many. */
 export interface ResendOptions {
-  /** Shown in the log lines of the delivery. */
+  /** Shown in the log lines of the deliveries. */
   requestId?: string | null;
   /** Who asks for it, for the audit. Default: the application, `host`. */
   actor?: Actor | undefined;

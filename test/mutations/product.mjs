@@ -246,7 +246,7 @@ export const PRODUCT_MUTATIONS = [
   },
   {
     name: 'an order is created without waiting for the check of the quota',
-    file: 'src/orders/order-limit.ts',
+    file: 'src/orders/movie-orders.controller.ts',
     from: 'await this.pending.check(clientId);',
     to: 'this.pending.check(clientId).catch(() => undefined);',
     caughtBy: 'test/orders/quotas.spec.ts',

@@ -85,10 +85,9 @@ export class OrderList {
   }
 
   private async placed(reading: Reading): Promise<Part> {
-    if (reading.start.kind !== 'pending')
-      return { rows: await this.select(reading, null), until: null, mayHaveMore: false };
-    const { until, mayHaveMore } = await this.examined(reading);
-    return { rows: await this.select(reading, until), until, mayHaveMore };
+    const isPending = reading.start.kind === 'pending';
+    const part = isPending ? await this.examined(reading) : { until: null, mayHaveMore: false };
+    return { ...part, rows: await this.select(reading, part.until) };
   }
 
   /** PENDING orders have no index of their own, so a page looks at no more than {@link EXAMINED_AT_ONCE} orders. */

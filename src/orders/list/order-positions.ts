@@ -62,7 +62,7 @@ export async function placeOrders(dataSource: DataSource, wanted: Wanted): Promi
     const last = await lockCounter(manager, wanted);
     const orders = await unplaced(manager, wanted, PLACED_AT_ONCE, 'FOR UPDATE SKIP LOCKED');
     if (orders.length === 0) return 0;
-    await storePositions(manager, wanted, positionsAfter(last, orders));
+    await storePositions(manager, wanted, last, orders);
     return orders.length;
   });
 }
@@ -114,25 +114,16 @@ async function lockCounter(manager: EntityManager, { holder: { clientId }, list 
   return counter?.[list.counter] ?? 0;
 }
 
-interface Placed extends Record<string, unknown> {
-  id: string;
-  place: number;
-}
-
 /** A position tells its time, so that a list that begins at some time is found by the index of positions. */
-function positionsAfter(last: number, orders: Unplaced[]): Placed[] {
+async function storePositions(manager: EntityManager, { holder, list }: Wanted, last: number, orders: Unplaced[]) {
   let place = last;
-  return orders.map(({ id, at }) => {
+  const placed = orders.map(({ id, at }) => {
     place = Math.max(place + 1, positionAt(at));
     return { id, place };
   });
-}
-
-async function storePositions(manager: EntityManager, { holder, list }: Wanted, placed: Placed[]): Promise<void> {
-  const orders = tableOf(manager, MovieOrder);
+  const table = tableOf(manager, MovieOrder);
   const dialect = dialectOf(manager);
   const { sql, parameters } = dialect.rows({ id: 'text', place: 'bigint' }, placed);
-  await runStatement(manager, { text: dialect.update(orders, sql, { [list.position]: 'v.place' }), parameters });
-  const last = placed.at(-1)?.place ?? 0;
-  await manager.update(OrderCounter, { clientId: holder.clientId }, { [list.counter]: last });
+  await runStatement(manager, { text: dialect.update(table, sql, { [list.position]: 'v.place' }), parameters });
+  await manager.update(OrderCounter, { clientId: holder.clientId }, { [list.counter]: place });
 }

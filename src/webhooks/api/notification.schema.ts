@@ -35,33 +35,33 @@ export const Notification = named(
 );
 export type Notification = z.infer<typeof Notification>;
 
-const signature = z.string().regex(/^[0-9a-f]{64}$/);
+const header = (pattern: RegExp, description: string, example: string) =>
+  z.string().regex(pattern).meta({ description, example });
+
+const HMAC = /^[0-9a-f]{64}$/;
 
 /** The headers of a notification: those of specification 6.2 and Usher's own. */
 export const NotificationHeaders = z.object({
-  'X-Timestamp': z
+  'X-Timestamp': header(/^\d{10}$/, 'Seconds since 1970 at signing.', '1767225600'),
+  'X-Nonce-Str': header(
+    /^[A-Za-z0-9]{32}$/,
+    'Random, and different for every attempt.',
+    'aZ09bY18cX27dW36eV45fU54gT63hS72',
+  ),
+  'X-Signature': header(
+    HMAC,
+    'Hex HMAC-SHA256, keyed with the client secret, over X-Timestamp, X-Nonce-Str and the Base64 of the raw body.',
+    '52ffabb36d5e7257f7a6da26a20ce87676cdd25fcc61695cd3515fba9974cf9f',
+  ),
+  'X-Signature-Next': z
     .string()
-    .regex(/^\d{10}$/)
-    .meta({ description: 'Seconds since 1970 at signing.', example: '1767225600' }),
-  'X-Nonce-Str': z
-    .string()
-    .regex(/^[A-Za-z0-9]{32}$/)
-    .meta({ description: 'Random, and different for every attempt.', example: 'aZ09bY18cX27dW36eV45fU54gT63hS72' }),
-  'X-Signature': signature.meta({
-    description:
-      'Hex HMAC-SHA256, keyed with the client secret, over X-Timestamp, X-Nonce-Str and the Base64 of the raw body.',
-    example: '52ffabb36d5e7257f7a6da26a20ce87676cdd25fcc61695cd3515fba9974cf9f',
-  }),
-  'X-Signature-Next': signature
+    .regex(HMAC)
     .optional()
     .describe('While the secret is being changed: the same signature, made with the new secret.'),
   'X-Webhook-Id': z
     .string()
     .meta({ description: 'The same for every attempt of one webhook.', example: 's0kT3aVb9Rm5Wc7Zp1Qx4L' }),
-  'X-Webhook-Attempt': z
-    .string()
-    .regex(/^\d+$/)
-    .meta({ description: 'The number of the attempt, from 1.', example: '1' }),
+  'X-Webhook-Attempt': header(/^\d+$/, 'The number of the attempt, from 1.', '1'),
   'X-Webhook-Test': z.literal('true').optional().describe('Only in a test notification; its body has `test` as well.'),
 });
 

@@ -132,7 +132,7 @@ const reasonOf = (error: unknown): string =>
 const MAX_HOST_IN_SUBJECT = 100;
 
 /** The message of a turn. `failed` says how many notifications to each host ended FAILED. */
-export function contactMessage(turn: Turn, failed: Map<string, number>, options: Options): ContactMessage {
+function contactMessage(turn: Turn, failed: Map<string, number>, options: Options): ContactMessage {
   const { client, state } = turn;
   const hosts = turn.hosts.map((row) => hostView(row, failed.get(row.host) ?? 0));
   return {

@@ -9,7 +9,7 @@ import { ContactState, FailingHost } from './failing-host.entity.js';
 import { hostOf } from '../../values/urls/notify-url.js';
 
 /** At most one message an hour for each client. */
-export const MESSAGE_EVERY_MS = 3_600_000;
+const MESSAGE_EVERY_MS = 3_600_000;
 /** Longer than sending takes, so that another process sends only after a crash or a long pause. */
 const LEASE_MS = 4 * SEND_LIMIT_MS;
 const FIRST_PAUSE_MS = 120_000;

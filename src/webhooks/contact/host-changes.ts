@@ -11,7 +11,7 @@ export interface HostAttempt {
 }
 
 /** A host that has failed for so long is announced, even if no notification has ended FAILED. */
-export const FAILING_AFTER_MS = 600_000;
+const FAILING_AFTER_MS = 600_000;
 /** How often the time of the last failure is written. Every failure would make the row a bottleneck. */
 const WRITE_EVERY_MS = 60_000;
 

@@ -36,7 +36,7 @@ type Parameter = (value: unknown) => string;
 /** SQL conditions on the row `w` that no index answers. Their cost is paid for each row that is looked at. */
 export function rowConditions(
   dataSource: DataSource,
-  { host, reason, isSentAgain }: Pick<WebhookCriteria, 'host' | 'reason' | 'isSentAgain'>,
+  { host = null, reason = null, isSentAgain = null }: Partial<WebhookCriteria>,
   parameter: Parameter,
 ): string[] {
   return [

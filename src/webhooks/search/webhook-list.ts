@@ -2,9 +2,9 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { type Diagnosis, diagnosisOf } from '../transport/diagnosis.js';
+import type { Diagnosis } from '../transport/diagnosis.js';
 import { rowOf, webhooksById, webhooksOf } from '../webhook-queries.js';
-import { type WebhookView, webhookView } from '../webhook-view.js';
+import { attemptView, type WebhookView, webhookView } from '../webhook-view.js';
 import { DeliveredReference, liveKeyOf, Webhook, WebhookAttempt } from '../webhook.entity.js';
 import type { WebhookCriteria } from './webhook-criteria.js';
 import { WebhookSearch } from './webhook-search.js';
@@ -40,8 +40,14 @@ export class WebhookList {
   async page(criteria: WebhookCriteria, before: string | null, most: number): Promise<WebhookPage> {
     const { ids, ...rest } = await this.search.find(criteria, before, most);
     const webhooks = await this.listed(ids);
-    if (before !== null || webhooks.some(({ webhook }) => webhook.status === 'SUCCESS')) return { webhooks, ...rest };
-    return { webhooks: [...(await this.deleted(criteria)), ...webhooks], ...rest };
+    const { referenceId, clientId, status, host, reason } = criteria;
+    const isWhole = before === null && (status ?? 'SUCCESS') === 'SUCCESS' && host === null && reason === null;
+    if (referenceId === null || !isWhole || webhooks.some(({ webhook }) => webhook.status === 'SUCCESS'))
+      return { webhooks, ...rest };
+    // What is left of the delivered notification of one order, if its row was deleted because of its age.
+    const where = { referenceId, ...(clientId !== null && { clientId }) };
+    const deleted = await this.described(await this.dataSource.manager.findBy(DeliveredReference, where));
+    return { webhooks: [...deleted, ...webhooks], ...rest };
   }
 
   /** These webhooks, the newest first. One that does not exist is left out. */
@@ -64,14 +70,6 @@ export class WebhookList {
   async bodyOf(id: string): Promise<string | null> {
     const row = await this.dataSource.manager.findOne(Webhook, { select: { id: true, body: true }, where: { id } });
     return row?.body || null;
-  }
-
-  /** What is left of the delivered notification of one order, if its row was deleted because of its age. */
-  private async deleted({ referenceId, clientId, status, host, reason }: WebhookCriteria): Promise<ListedWebhook[]> {
-    const isPossible = (status ?? 'SUCCESS') === 'SUCCESS' && host === null && reason === null;
-    if (referenceId === null || !isPossible) return [];
-    const where = { referenceId, ...(clientId !== null && { clientId }) };
-    return this.described(await this.dataSource.manager.findBy(DeliveredReference, where));
   }
 
   private async described(rows: (Webhook | DeliveredReference)[]): Promise<ListedWebhook[]> {
@@ -109,24 +107,22 @@ async function lastFailures(
 ): Promise<Map<string, ListedWebhook['failure']>> {
   const open = webhooks.filter(({ status }) => status !== 'SUCCESS');
   const attempts = await manager.find(WebhookAttempt, {
-    select: { webhookId: true, number: true, durationMs: true, error: true, diagnosis: true },
+    select: { webhookId: true, number: true, startedAt: true, durationMs: true, error: true, diagnosis: true },
     where: { webhookId: In(open.map(({ id }) => id)) },
     order: { number: 'ASC' },
   });
   const failures = new Map<string, ListedWebhook['failure']>();
-  for (const { webhookId, number, durationMs, error, diagnosis } of attempts) {
-    const webhook = open.find(({ id }) => id === webhookId);
-    const isCutOff = durationMs === null && (webhook?.status === 'FAILED' || number < (webhook?.attempts ?? 0));
-    if (error !== null) failures.set(webhookId, { error, diagnosis: diagnosis && diagnosisOf(diagnosis) });
-    else if (isCutOff) failures.set(webhookId, { error: 'cut off', diagnosis: diagnosisOf('interrupted') });
-  }
+  for (const webhook of open)
+    for (const attempt of attempts.filter(({ webhookId }) => webhookId === webhook.id)) {
+      const { error, diagnosis } = attemptView(attempt, webhook);
+      if (error !== null || diagnosis) failures.set(webhook.id, { error: error ?? 'cut off', diagnosis });
+    }
   return failures;
 }
 
 /** For each FAILED webhook the one of its order that came last, if that is another one. */
 async function laterOnes(manager: EntityManager, webhooks: WebhookView[]): Promise<Map<string, Webhook>> {
   const failed = webhooks.filter(({ status }) => status === 'FAILED');
-  if (failed.length === 0) return new Map();
   const others = await webhooksOf(
     manager,
     failed.map(({ referenceId }) => referenceId),

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import { dataSourceOf, dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { runSql, runStatement } from '../../database/statements/statement.js';
+import { runSql } from '../../database/statements/statement.js';
 import {
   type BoundedSearch,
   boundedSearch,
@@ -62,12 +62,9 @@ export class WebhookSearch {
     if (referenceId !== null) return { source: byIndex([{ referenceId }]), rest: criteria };
     const known = { ...criteria, status: null, clientId: null };
     const isUndelivered = status === null && reason !== null;
-    if (clientId !== null) {
-      const statuses = isUndelivered ? (['FAILED', 'PENDING'] as const) : [status];
+    const statuses = isUndelivered ? (['FAILED', 'PENDING'] as const) : [status];
+    if (clientId !== null || !statuses.includes('PENDING'))
       return { source: byIndex(statuses.map((status) => ({ status, clientId }))), rest: known };
-    }
-    if (status === null && !isUndelivered) return { source: byIndex([{}]), rest: known };
-    if (status !== null && status !== 'PENDING') return { source: byIndex([{ status }]), rest: known };
     const pending = await this.pending();
     // So many of them are soon found among all webhooks.
     if (pending === null) return { source: byIndex([{}]), rest: { ...known, status } };
@@ -78,10 +75,10 @@ export class WebhookSearch {
 
   /** All PENDING webhooks, the newest first. Null if there are more than {@link MAX_SORTED}. */
   private async pending(): Promise<string[] | null> {
-    const { rows } = await runStatement(this.dataSource, {
-      text: `SELECT id FROM ${tableOf(this.dataSource, Webhook)} WHERE status = 'PENDING' LIMIT ${MAX_SORTED + 1}`,
-      parameters: [],
-    });
+    const { rows } = await runSql(
+      this.dataSource,
+      () => `SELECT id FROM ${tableOf(this.dataSource, Webhook)} WHERE status = 'PENDING' LIMIT ${MAX_SORTED + 1}`,
+    );
     const ids = newestFirst(rows.map(({ id }) => String(id)));
     return ids.length > MAX_SORTED ? null : ids;
   }
@@ -104,7 +101,7 @@ const merged =
 const newestFirst = (ids: string[]): string[] => ids.sort().reverse();
 
 /** What the index of a search did not answer. */
-type Rest = Omit<WebhookCriteria, 'since' | 'until' | 'referenceId'>;
+type Rest = Partial<Omit<WebhookCriteria, 'since' | 'until' | 'referenceId'>>;
 
 /** Those of the ids whose webhooks fit, the newest first. */
 export async function fittingIds(on: DataSource | EntityManager, ids: string[], rest: Rest): Promise<string[]> {

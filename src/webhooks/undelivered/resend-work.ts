@@ -17,7 +17,6 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
 import { firstIdAt } from '../../values/identifier.js';
 import { type Recorded, WebhookRecorder } from '../record/webhook.recorder.js';
-import { ANY_WEBHOOK } from '../search/webhook-criteria.js';
 import { fittingIds } from '../search/webhook-search.js';
 import { liveKeyOf, Webhook } from '../webhook.entity.js';
 import { countPending, webhooksOf } from '../webhook-queries.js';
@@ -73,9 +72,13 @@ export class ResendWork {
       const request = await manager.findOne(WebhookResend, { where: { id }, lock: { mode: 'pessimistic_write' } });
       if (!request || request.finishedAt !== null) return 'finished';
       const ids = await this.nextIds(manager, request);
+      const { host, reason } = request;
+      // What no index answers.
+      const isAny = host === null && reason === null;
+      const fitting = isAny ? ids : await fittingIds(manager, ids, { host, reason });
       const most = Math.min(room, BATCH);
       const failed = await manager.find(Webhook, {
-        where: { ...selectedBy(request), id: In(await this.fitting(manager, request, ids)) },
+        where: { ...selectedBy(request), id: In(fitting) },
         order: { id: 'DESC' },
         take: most,
       });
@@ -107,11 +110,6 @@ export class ResendWork {
     const timeToId = (ms: number | null) => (ms === null ? null : firstIdAt(this.options.environment, ms));
     const part = { before: doneFromId ?? timeToId(madeUntil), from: timeToId(madeSince), most: EXAMINED };
     return webhookIds(manager, [{ clientId, referenceId, status: 'FAILED' }], part);
-  }
-
-  /** What no index answers. */
-  private async fitting(manager: EntityManager, { host, reason }: WebhookResend, ids: string[]): Promise<string[]> {
-    return host === null && reason === null ? ids : fittingIds(manager, ids, { ...ANY_WEBHOOK, host, reason });
   }
 
   /** Returns how many were resent. */

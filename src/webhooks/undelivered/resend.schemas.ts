@@ -42,12 +42,14 @@ export const ResendView = named(
 /** A request to send FAILED webhooks again, and how far it is. Times as RFC 3339 text in UTC. */
 export type ResendView = z.infer<typeof ResendView>;
 
-/** 400 for an invalid field, and for a time range that is empty. */
-export function checkedRequest(input: unknown): ResendRequest {
-  const request = validated(ResendRequest, input);
-  const { since, until } = request;
-  if (since === undefined || until === undefined || Date.parse(since) < Date.parse(until)) return request;
-  throw invalidFields([fieldError('body', ['until'], 'must be later than since')]);
+/** What the request selects. 400 for an invalid field, and for a time range that is empty. */
+export function checkedRequest(input: unknown): Pick<WebhookResend, 'referenceId' | 'since' | 'until'> {
+  const { reference: referenceId = null, ...times } = validated(ResendRequest, input);
+  const since = times.since === undefined ? null : Date.parse(times.since);
+  const until = times.until === undefined ? null : Date.parse(times.until);
+  if (since !== null && until !== null && since >= until)
+    throw invalidFields([fieldError('body', ['until'], 'must be later than since')]);
+  return { referenceId, since, until };
 }
 
 export const stateOf = ({ finishedAt, isStopped }: WebhookResend): ResendView['state'] =>

@@ -52,9 +52,11 @@ export class UndeliveredWebhooks {
    */
   async *pages(holder: Holder, query: unknown = {}): AsyncGenerator<UndeliveredNotification[], void> {
     const { cursor = '', limit = Infinity } = validated(UndeliveredQuery, query, 'query');
+    // The cost does not depend on what was delivered.
+    const which = (['FAILED', 'PENDING'] as const).map((status) => ({ ...holder, status }));
     let left = limit;
     for (let after = cursor; left > 0;) {
-      const ids = await this.next(holder, after);
+      const ids = await webhookIds(this.dataSource, which, { after, most: PAGE });
       const rows = (await this.read(ids)).slice(0, left);
       if (rows.length > 0) yield await this.signed(holder.clientId, rows);
       if (ids.length < PAGE) return;
@@ -69,12 +71,6 @@ export class UndeliveredWebhooks {
       const unsigned = { id: String(id), attempt: Number(attempts), url: String(url), body: Buffer.from(String(body)) };
       return { headers: signedRequest(secret, unsigned).headers, body: String(body) };
     });
-  }
-
-  /** The ids of pending and FAILED webhooks. The cost does not depend on what was delivered. */
-  private next(holder: Holder, after: string): Promise<string[]> {
-    const which = (['FAILED', 'PENDING'] as const).map((status) => ({ ...holder, status }));
-    return webhookIds(this.dataSource, which, { after, most: PAGE });
   }
 
   /** Those that were not delivered meanwhile, and have nothing newer, pending or delivered of their reference. */

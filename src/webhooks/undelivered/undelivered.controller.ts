@@ -31,7 +31,7 @@ export class UndeliveredController {
     const first = await pages.next();
     response.header('Content-Type', 'application/x-ndjson');
     response.header('Cache-Control', 'no-store');
-    sendStream(response, Readable.from(lines(first, pages), { objectMode: false }));
+    sendStream(response, Readable.from(lines(pages, first), { objectMode: false }));
   }
 
   /** Goes on in the background; `Location` is where its progress is seen. */
@@ -64,10 +64,7 @@ export class UndeliveredController {
 
 type Page = UndeliveredNotification[];
 
-async function* lines(first: IteratorResult<Page, void>, others: AsyncIterable<Page>) {
-  if (first.done) return;
-  yield textOf(first.value);
-  for await (const page of others) yield textOf(page);
+async function* lines(pages: AsyncGenerator<Page, void>, first: IteratorResult<Page, void>) {
+  for (let page = first; !page.done; page = await pages.next())
+    yield page.value.map((line) => `${JSON.stringify(line)}\n`).join('');
 }
-
-const textOf = (page: Page) => page.map((line) => `${JSON.stringify(line)}\n`).join('');

@@ -12,6 +12,7 @@ import { RetryRun } from '../queue/retry-run.js';
 import type { WebhookCriteria } from '../search/webhook-criteria.js';
 import { WebhookSearch } from '../search/webhook-search.js';
 import { Webhook } from '../webhook.entity.js';
+import type { ResendOptions } from '../webhook.service.js';
 import { time } from '../webhook-view.js';
 import { checkedRequest, resendView, type ResendView } from './resend.schemas.js';
 import { ResendWork, selectedBy } from './resend-work.js';
@@ -24,13 +25,9 @@ export interface ResendHolder {
 }
 
 /** How {@link WebhookResends.start} runs. */
-export interface StartOptions {
+export interface StartOptions extends ResendOptions {
   /** Wait while the client has as many pending webhooks as the limit. Default: false, as for other resends of operators. */
   isLimited?: boolean;
-  /** Shown in the log lines of the deliveries. */
-  requestId?: string | null;
-  /** Who asks for it, for the audit. Default: the application, `host`. */
-  actor?: Actor | undefined;
 }
 
 /** Sends many FAILED webhooks again, in the background. A request is a row, so a crash only delays it. */
@@ -50,7 +47,7 @@ export class WebhookResends {
    * `WebhookService.resend` does, unless another one of its reference is newer, pending or delivered. 400 for an invalid field.
    */
   async start(holder: ResendHolder, input: unknown, options: StartOptions = {}): Promise<ResendView> {
-    const row = await this.insert({ ...holder, ...requested(input) }, options);
+    const row = await this.insert({ ...holder, ...checkedRequest(input) }, options);
     this.retryRun.resend(row.id);
     return resendView(row);
   }
@@ -87,7 +84,7 @@ export class WebhookResends {
     options: StartOptions = {},
     onProgress: (view: ResendView) => void = () => undefined,
   ): Promise<ResendView> {
-    const { id } = await this.insert({ ...holder, ...requested(input) }, options);
+    const { id } = await this.insert({ ...holder, ...checkedRequest(input) }, options);
     for (;;) {
       const progress = await this.work.batch(id);
       const view = resendView(await this.get(id));
@@ -175,15 +172,6 @@ const ALL_FAILED = {
   webhookIds: null,
   selected: null,
 };
-
-function requested(input: unknown) {
-  const { since, until, reference } = checkedRequest(input);
-  return {
-    referenceId: reference ?? null,
-    since: since === undefined ? null : Date.parse(since),
-    until: until === undefined ? null : Date.parse(until),
-  };
-}
 
 /** What it selects, without what is not set. */
 function detailOf(row: WebhookResend): AuditDetail {
