@@ -24,14 +24,12 @@ const FAULTS: Record<string, typeof MALFORMED> = {
 /** Answers bytes that Node could not parse as a request. The route is unknown, so every client gets an OAuth error. */
 export function answerConnectionFault(error: Error & { code?: string }, socket: Socket): void {
   const { status, description } = FAULTS[error.code ?? ''] ?? MALFORMED;
-  if (error.code !== 'ECONNRESET' && socket.writable && !hasStartedResponse(socket))
+  // Like Node's own handler: a response that has started must not be followed by a second one.
+  const { _httpMessage: response } = socket as { _httpMessage?: { headersSent: boolean } | null };
+  if (error.code !== 'ECONNRESET' && socket.writable && !response?.headersSent)
     socket.write(rawResponse(status, description));
   socket.destroy();
 }
-
-/** Like Node's own handler: a response that has started must not be followed by a second one. */
-const hasStartedResponse = (socket: Socket): boolean =>
-  (socket as { _httpMessage?: { headersSent: boolean } | null })._httpMessage?.headersSent === true;
 
 function rawResponse(status: number, description: string): string {
   const { headers, body } = lastResponse(status, description, newRequestId());

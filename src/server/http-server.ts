@@ -24,9 +24,9 @@ import { mountDashboard } from './console/queues/dashboard.js';
 import { sendConsoleError } from './console/frame/pages.js';
 import { OperatorAccess } from './console/access/operator-access.js';
 import { ErrorFilter } from './error.filter.js';
-import { Drain } from './health/health.controller.js';
+import { HealthController } from './health/health.controller.js';
 import { NestLogger } from './logger.js';
-import { isPolled, observeRequests } from './request-log.js';
+import { observeRequests } from './request-log.js';
 import { registerBodyParsers } from './request-bodies.js';
 import { recordRoutes } from './routes.js';
 import { ServerModule } from './server.module.js';
@@ -56,12 +56,12 @@ export async function createHttpApplication(config: Config, logger: Logger): Pro
   app.useGlobalFilters(new ErrorFilter(routes, isApi(config) ? app.get(TokenEvents) : null));
   registerBodyParsers(app, BODY_LIMIT_BYTES);
   answerExpectations(server.server);
-  traceRequests(server, isPolled);
+  traceRequests(server);
   warnOfIgnoredHeader(server, trusts);
   observeRequests(server, app.get(MetricsRegistry));
   addHooks(app, server, config);
   mountConsole(app, server);
-  mountDashboard(app, server);
+  mountDashboard(app, server, config);
   return app;
 }
 
@@ -92,10 +92,10 @@ function createAdapter(trustProxy: Trust): FastifyAdapter {
 function addHooks(app: NestFastifyApplication, server: FastifyInstance, config: Config): void {
   const authentication = isApi(config) ? app.get(ClientAuthentication) : null;
   const access = app.get(OperatorAccess);
-  const drain = app.get(Drain);
+  const health = app.get(HealthController);
   // Without this header Node would keep such a connection open for as long as the client likes.
   server.addHook('onSend', (_, reply, payload, done) => {
-    if (drain.hasBegun) reply.header('connection', 'close');
+    if (health.isShuttingDown) reply.header('connection', 'close');
     done(null, payload);
   });
   const checkOperator = async (request: FastifyRequest, reply: FastifyReply): Promise<boolean> => {

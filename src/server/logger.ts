@@ -133,7 +133,7 @@ const ownContext = (context: unknown): unknown =>
  * By level: the contexts whose lines are for the debug level. Nest logs every module and route at the start, and errors that it
  * also throws.
  */
-const NEST_NOISE: Partial<Record<string, ReadonlySet<unknown>>> = {
+const NEST_NOISE: Record<string, ReadonlySet<unknown>> = {
   info: new Set(['NestFactory', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer', 'NestApplication']),
   error: new Set(['ExceptionHandler', 'NestApplication']),
 };

@@ -18,8 +18,16 @@ import { type Config, SERVER_CONFIG } from './settings/settings.js';
 export class ServerModule {
   static forRole(config: Config): DynamicModule {
     const isSandbox = config.environment === 'sandbox';
-    const auth = [AuthModule, AuthMetadataModule, AuthorizationRoutesModule, MemberRoutesModule];
-    const api = [...auth, ClientRoutesModule, OrderRoutesModule, WebhookRoutesModule, DocsModule];
+    const api = [
+      AuthModule,
+      AuthMetadataModule,
+      AuthorizationRoutesModule,
+      MemberRoutesModule,
+      ClientRoutesModule,
+      OrderRoutesModule,
+      WebhookRoutesModule,
+      DocsModule,
+    ];
     return {
       module: ServerModule,
       global: true,

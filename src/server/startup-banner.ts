@@ -57,8 +57,7 @@ export function bannerText(config: Config, started: Started): string {
 
 /** The servers whose connection goes over the network without encryption. */
 function unencrypted({ database, queue }: Config): string[] {
-  const locations = { database, queue };
-  return Object.entries(locations).flatMap(([name, location]) =>
+  return Object.entries({ database, queue }).flatMap(([name, location]) =>
     'url' in location && isUnencrypted(location.url) ? name : [],
   );
 }

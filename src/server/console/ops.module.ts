@@ -4,7 +4,7 @@ import { AccountModule } from '../../account/account.controller.js';
 import { PurgeModule } from '../../retention/purge.js';
 import { WebhookModule } from '../../webhooks/webhook.module.js';
 import { Backlog } from '../health/backlog.js';
-import { Drain, HealthController } from '../health/health.controller.js';
+import { HealthController } from '../health/health.controller.js';
 import { MetricsController } from '../health/metrics.controller.js';
 import { ProcessList } from '../health/processes.js';
 import { BrowserSessions } from './access/browser-sessions.js';
@@ -71,7 +71,6 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
     HealthData,
     ProcessList,
     Backlog,
-    Drain,
   ],
 })
 export class OpsModule {}

@@ -1,13 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import {
-  Controller,
-  Get,
-  Logger,
-  type BeforeApplicationShutdown,
-  Inject,
-  Injectable,
-  type OnModuleDestroy,
-} from '@nestjs/common';
+import { Controller, Get, Logger, type BeforeApplicationShutdown, Inject, type OnModuleDestroy } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
 import { checkWritable, USHER_DATA_SOURCE } from '../../database/data-source.js';
@@ -17,35 +9,28 @@ import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-conn
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 import { withTimeout } from './cached-query.js';
 
-/** First step of a shutdown, while the port is still open: `ready` is 503, so that a load balancer can react. */
-@Injectable()
-export class Drain implements OnModuleDestroy, BeforeApplicationShutdown {
-  /** From then on the process is not ready, and each response closes its connection. */
-  hasBegun = false;
-
-  constructor(@Inject(SERVER_CONFIG) private readonly config: Config) {}
-
-  onModuleDestroy(): void {
-    this.hasBegun = true;
-  }
-
-  async beforeApplicationShutdown(): Promise<void> {
-    await pause(this.config.shutdownDelayMs);
-  }
-}
-
 const CHECK_TIMEOUT_MS = 3_000;
 
 @Controller('health')
-export class HealthController {
+export class HealthController implements OnModuleDestroy, BeforeApplicationShutdown {
+  /** Whether a shutdown has begun. From then on the process is not ready, and each response closes its connection. */
+  isShuttingDown = false;
   private readonly logger = new Logger('Usher health');
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     @Inject(QUEUE_CONNECTIONS) private readonly connections: QueueConnections,
     @Inject(SERVER_CONFIG) private readonly config: Config,
-    private readonly drain: Drain,
   ) {}
+
+  /** First step of a shutdown, while the port is still open: `ready` is 503, so that a load balancer can react. */
+  onModuleDestroy(): void {
+    this.isShuttingDown = true;
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    await pause(this.config.shutdownDelayMs);
+  }
 
   /** 200 as long as the process answers. */
   @Get('live')
@@ -60,13 +45,13 @@ export class HealthController {
    */
   @Get('ready')
   async ready(): Promise<{ status: 'ok' }> {
-    if (this.drain.hasBegun) throw unavailable('the process is shutting down');
-    const checks = {
-      database: this.database(),
-      ...(this.config.role === 'worker' && { queue: this.connections.probe() }),
-    };
-    const names = await Promise.all(Object.entries(checks).map(([name, check]) => this.failing(name, check)));
-    if (names.flat().length > 0) throw notReady(names.flat());
+    if (this.isShuttingDown) throw unavailable('the process is shutting down');
+    const failing = await Promise.all([
+      this.failing('database', this.database()),
+      this.config.role === 'worker' ? this.failing('queue', this.connections.probe()) : [],
+    ]);
+    const names = failing.flat();
+    if (names.length > 0) throw notReady(names);
     return { status: 'ok' };
   }
 

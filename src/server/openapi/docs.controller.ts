@@ -18,10 +18,21 @@ export interface ApiDocuments {
   internal(): object;
 }
 
+/** Makes something with its first use: most processes never show it. */
+export function lazy<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => (made ??= make());
+}
+
 /** The API documentation: a page with a viewer, and the OpenAPI documents that it shows. */
 @Controller()
 export class DocsController {
-  private viewer: Promise<ViewerScript | StartUpError> | null = null;
+  private readonly loaded = lazy(() =>
+    loadViewerScript().catch((error: unknown) => {
+      if (error instanceof StartUpError) return error;
+      throw error;
+    }),
+  );
 
   constructor(@Inject(API_DOCUMENTS) private readonly documents: ApiDocuments) {}
 
@@ -70,20 +81,6 @@ export class DocsController {
     if (!/\bgzip\b/.test(headers['accept-encoding'] ?? '')) return void reply.send(await promisify(gunzip)(gzipped));
     void reply.header('Content-Encoding', 'gzip').send(gzipped);
   }
-
-  private loaded(): Promise<ViewerScript | StartUpError> {
-    return (this.viewer ??= loadViewerScript().catch((error: unknown) => {
-      if (error instanceof StartUpError) return error;
-      throw error;
-    }));
-  }
-}
-
-/** The viewer's script. It is large, so it is kept compressed. */
-interface ViewerScript {
-  gzipped: Buffer;
-  /** A weak entity tag: the same for every content encoding (RFC 9110 section 8.8.3). */
-  etag: string;
 }
 
 const PACKAGE = '@scalar/fastify-api-reference';
@@ -94,7 +91,7 @@ const SCRIPT_PATH = '/js/scalar.js';
  * not used: its script within the page would need a weaker policy.
  * @throws StartUpError if the package is not installed
  */
-async function loadViewerScript(): Promise<ViewerScript> {
+async function loadViewerScript() {
   const { default: plugin } = await loadPackage(PACKAGE, () => import('@scalar/fastify-api-reference'));
   const instance = new FastifyAdapter().getInstance();
   try {
@@ -102,7 +99,12 @@ async function loadViewerScript(): Promise<ViewerScript> {
     const { statusCode, rawPayload } = await instance.inject(SCRIPT_PATH);
     if (statusCode !== 200) throw new Error(`${PACKAGE} has no ${SCRIPT_PATH}: it answers ${statusCode}`);
     const digest = createHash('sha256').update(rawPayload).digest('base64url');
-    return { gzipped: await promisify(gzip)(rawPayload), etag: `W/"${digest}"` };
+    return {
+      // It is large, so it is kept compressed.
+      gzipped: await promisify(gzip)(rawPayload),
+      /** A weak entity tag: the same for every content encoding (RFC 9110 section 8.8.3). */
+      etag: `W/"${digest}"`,
+    };
   } finally {
     await instance.close();
   }

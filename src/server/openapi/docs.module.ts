@@ -1,13 +1,7 @@
 import { Module } from '@nestjs/common';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import { API_DOCUMENTS, type ApiDocuments, DocsController } from './docs.controller.js';
+import { API_DOCUMENTS, type ApiDocuments, DocsController, lazy } from './docs.controller.js';
 import { internalDocument, openApiDocument } from './document.js';
-
-/** Makes a document with its first use: most processes never show it. */
-function lazy<Document>(make: () => Document): () => Document {
-  let made: Document | undefined;
-  return () => (made ??= make());
-}
 
 @Module({
   controllers: [DocsController],

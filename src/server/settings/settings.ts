@@ -12,7 +12,7 @@ import { SETTINGS } from './server-options.js';
 type Values = OptionValues<typeof SETTINGS>;
 
 export type Role = Values['role'];
-export type LogLevel = Values['logLevel'];
+type LogLevel = Values['logLevel'];
 
 /** Injects the {@link Config}. */
 export const SERVER_CONFIG = Symbol('ServerConfig');

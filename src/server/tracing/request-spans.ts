@@ -1,18 +1,19 @@
 import { type Context, context, propagation, ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isTracing, tracer } from '../../telemetry/tracing.js';
+import { isPolled } from '../request-log.js';
 
 /**
- * Gives each request a span, which is active while it is answered and logged. Routes that `isIgnored` accepts get none.
+ * Gives each request a span, which is active while it is answered and logged. A route that is polled all the time gets none.
  * Add it before all other hooks. Without an SDK it adds nothing.
  */
-export function traceRequests(server: FastifyInstance, isIgnored: (route: string | null) => boolean): void {
+export function traceRequests(server: FastifyInstance): void {
   if (!isTracing()) return;
   const contexts = new WeakMap<FastifyRequest, Context>();
   const continued = (request: FastifyRequest, done: () => void): void =>
     context.with(contexts.get(request) ?? context.active(), done);
   server.addHook('onRequest', (request, _, done) => {
-    if (!isIgnored(request.routeOptions.url ?? null)) contexts.set(request, startSpan(request));
+    if (!isPolled(request.routeOptions.url ?? null)) contexts.set(request, startSpan(request));
     continued(request, done);
   });
   // The body is read in the context of its connection.

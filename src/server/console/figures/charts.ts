@@ -74,14 +74,15 @@ const heightOf = (value: number, most: number): number => (value / most) * INNER
 const yOf = (value: number, most: number): number => rounded(baseline - heightOf(value, most));
 const xOf = (index: number, count: number): number => rounded(LEFT + ((index + 0.5) * INNER_WIDTH) / count);
 
-/** Points of each line without a gap. */
+const GAP = 'gap';
+
+/** Points of each line without a gap. A single point makes no line. */
 function runsOf(series: (number | null)[], most: number): string[] {
-  const runs: string[][] = [[]];
-  for (const [index, value] of series.entries()) {
-    if (value === null) runs.push([]);
-    else runs.at(-1)?.push(`${xOf(index, series.length)},${yOf(value, most)}`);
-  }
-  return runs.filter((run) => run.length > 1).map((run) => run.join(' '));
+  const points = series.map((value, index) =>
+    value === null ? GAP : `${xOf(index, series.length)},${yOf(value, most)}`,
+  );
+  const runs = points.join(' ').split(GAP);
+  return runs.map((run) => run.trim()).filter((run) => run.includes(' '));
 }
 
 /** The next of 1, 2, 5, 10, 20, … that is not below the value. */

@@ -14,8 +14,8 @@ export function shownMs(ms: number): string {
   return ms < HOUR_MS ? `${oneDecimal(ms / MINUTE_MS)} min` : `${oneDecimal(ms / HOUR_MS)} h`;
 }
 
-export const shownQuantile = (value: Quantile | null): string =>
-  value === null ? '–' : `${value.isMore ? 'over ' : ''}${shownMs(value.ms)}`;
+export const shownQuantile = (value: Quantile | null | undefined): string =>
+  value ? `${value.isMore ? 'over ' : ''}${shownMs(value.ms)}` : '–';
 
 /** A part of a whole as a percentage. It is 100 % or 0 % only if it is so exactly. */
 export function ratio(part: number | null): string {

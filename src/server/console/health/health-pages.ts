@@ -11,7 +11,7 @@ import { locationsOf } from '../../startup-banner.js';
 import { shownMs } from '../figures/figures.js';
 import type { Page, View } from '../frame/pages.js';
 import { type Columns, duration, emptyState, facts, notice, statusBadge, table, time } from '../frame/parts.js';
-import { type Problem, problemNotice, problemsOf, queueTable, type State } from '../overview/problems.js';
+import { bad, type Problem, problemNotice, problemsOf, queueTable, type State, warning } from '../overview/problems.js';
 import { type Checked, HealthData } from './health-data.js';
 
 /** What the page on health knows. Null: no answer in time. */
@@ -160,50 +160,45 @@ function faultsOf(state: HealthState): Problem[] {
 function missingMigrations({ database }: HealthState): Problem | null {
   const { missing = [] } = database?.answer?.migrations ?? {};
   if (missing.length === 0) return null;
-  return {
-    kind: 'bad',
-    what: html`Migrations are missing: ${missing.join(', ')}.`,
-    remedy: html`Run <code>usher migrate</code>.`,
-  };
+  return bad(html`Migrations are missing: ${missing.join(', ')}.`, html`Run <code>usher migrate</code>.`);
 }
 
 function diskFull({ freeDisk }: HealthState): Problem | null {
   if (freeDisk === null || freeDisk >= MIN_FREE_DISK) return null;
-  return {
-    kind: 'warning',
-    what: html`Only ${shownSize(freeDisk)} of disk space are free where the embedded database is.`,
-    remedy: html`Make room before it is full: the database then accepts nothing.`,
-  };
+  return warning(
+    html`Only ${shownSize(freeDisk)} of disk space are free where the embedded database is.`,
+    html`Make room before it is full: the database then accepts nothing.`,
+  );
 }
 
 function wrongClocks({ database, ownId }: HealthState, alive: ListedProcess[]): Problem[] {
   const own = database?.answer ? [{ ...database.answer, name: 'This process' }] : [];
   return [...own, ...alive.filter(({ id }) => id !== ownId)]
     .filter(({ clockAheadMs }) => Math.abs(clockAheadMs) > MAX_CLOCK_MS)
-    .map(({ name, clockAheadMs }) => ({
-      kind: 'warning',
-      what: html`The clock of ${name} is ${shownClock(clockAheadMs)}.`,
-      remedy: html`Signatures carry the time of the process, and receivers refuse wrong ones. Synchronise the clocks of
-      both machines, for example with NTP.`,
-    }));
+    .map(({ name, clockAheadMs }) =>
+      warning(
+        html`The clock of ${name} is ${shownClock(clockAheadMs)}.`,
+        html`Signatures carry the time of the process, and receivers refuse wrong ones. Synchronise the clocks of both
+        machines, for example with NTP.`,
+      ),
+    );
 }
 
 function severalVersions(alive: ListedProcess[]): Problem | null {
   const versions = new Set(alive.map(({ version }) => version));
   if (versions.size < 2) return null;
-  return {
-    kind: 'warning',
-    what: html`Processes of different versions run: ${[...versions].sort().join(', ')}.`,
-    remedy: html`Finish the upgrade: restart those of the older version.`,
-  };
+  return warning(
+    html`Processes of different versions run: ${[...versions].sort().join(', ')}.`,
+    html`Finish the upgrade: restart those of the older version.`,
+  );
 }
 
-const silentProcesses = (silent: ListedProcess[]): Problem => ({
-  kind: 'warning',
-  what: html`${silent.length} process(es) stopped within the last hour without a word:
-  ${silent.map(({ name }) => name).join(', ')}.`,
-  remedy: html`A killed process looks like this. Nothing is lost; read the end of its log if nobody stopped it.`,
-});
+const silentProcesses = (silent: ListedProcess[]): Problem =>
+  warning(
+    html`${silent.length} process(es) stopped within the last hour without a word:
+    ${silent.map(({ name }) => name).join(', ')}.`,
+    html`A killed process looks like this. Nothing is lost; read the end of its log if nobody stopped it.`,
+  );
 
 /** How far a clock is from that of the database. */
 function shownClock(aheadMs: number): string {

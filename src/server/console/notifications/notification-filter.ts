@@ -11,14 +11,16 @@ export const NOTIFICATIONS_PATH = '/ops/notifications';
 type StatusFilter = { name: string } & Pick<WebhookCriteria, 'status' | 'isSentAgain'>;
 
 /** The values of the field `status`, with what they mean. */
-export const STATUS_FILTERS: Record<string, StatusFilter> = {
-  '': { name: 'All', status: null, isSentAgain: null },
-  PENDING: { name: 'Pending', status: 'PENDING', isSentAgain: null },
-  SUCCESS: { name: 'Delivered', status: 'SUCCESS', isSentAgain: null },
-  FAILED: { name: 'Failed', status: 'FAILED', isSentAgain: null },
-  UNRESOLVED: { name: 'Failed, not sent again', status: 'FAILED', isSentAgain: false },
-  RESENT: { name: 'Failed, sent again', status: 'FAILED', isSentAgain: true },
-};
+export const STATUS_FILTERS = new Map(
+  Object.entries<StatusFilter>({
+    '': { name: 'All', status: null, isSentAgain: null },
+    PENDING: { name: 'Pending', status: 'PENDING', isSentAgain: null },
+    SUCCESS: { name: 'Delivered', status: 'SUCCESS', isSentAgain: null },
+    FAILED: { name: 'Failed', status: 'FAILED', isSentAgain: null },
+    UNRESOLVED: { name: 'Failed, not sent again', status: 'FAILED', isSentAgain: false },
+    RESENT: { name: 'Failed, sent again', status: 'FAILED', isSentAgain: true },
+  }),
+);
 
 const REASONS = Object.fromEntries(
   Object.entries(DIAGNOSES).map(([code, { meaning }]) => [code, `${code}: ${meaning}`]),
@@ -37,7 +39,7 @@ interface FilterValues {
 export const FILTER_FIELDS: FilterFields<FilterValues> = {
   status: {
     label: null,
-    read: (text) => (Object.hasOwn(STATUS_FILTERS, text) && STATUS_FILTERS[text]) || null,
+    read: (text) => STATUS_FILTERS.get(text) ?? null,
     fault: 'Choose one of the list.',
   },
   client: { label: 'Client, by name or id', read: (text) => text, fault: 'No client has this id or name.' },

@@ -79,7 +79,7 @@ export class NotificationsPages {
 /** The lists that are needed most, as links. */
 const views = ({ given }: NotificationFilter): Html =>
   html`<nav class="actions" aria-label="Lists">
-    ${Object.entries(STATUS_FILTERS).map(([status, { name }]) => {
+    ${[...STATUS_FILTERS].map(([status, { name }]) => {
       const isCurrent = given.status === status && html`aria-current="page"`;
       return html`<a class="button" href="${listHref({ ...given, status })}" ${isCurrent}>${name}</a>`;
     })}

@@ -67,11 +67,9 @@ export class OverviewData {
           ORDER BY next_attempt_at LIMIT ${MAX_PENDING}) AS first_due
         GROUP BY client_id ORDER BY pending DESC, client_id`,
     );
-    const counted = rows.reduce((sum, { pending }) => sum + Number(pending), 0);
-    const top = rows
-      .slice(0, MAX_CLIENTS)
-      .map(({ client_id: clientId, pending }) => ({ clientId: String(clientId), pending: Number(pending) }));
-    return { clients: await withClients(this.manager, top), isCapped: counted >= MAX_PENDING };
+    const all = rows.map((row) => ({ clientId: String(row.client_id), pending: Number(row.pending) }));
+    const counted = all.reduce((sum, { pending }) => sum + pending, 0);
+    return { clients: await withClients(this.manager, all.slice(0, MAX_CLIENTS)), isCapped: counted >= MAX_PENDING };
   }
 
   /** Those that failed within a day: a host that nothing is sent to any more is not a fault of today. */

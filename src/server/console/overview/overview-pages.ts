@@ -84,8 +84,8 @@ function totals({ due, ranges }: Overview): Html {
   const { successRate = null, receipt, delivered = null, endedFailed = null } = lastHour ?? {};
   return tiles({
     'Attempts succeeded, 1 h': [ratio(successRate), rateKind(successRate)],
-    'Time to receipt p50, 1 h': shownQuantile(receipt?.p50 ?? null),
-    'Time to receipt p95, 1 h': shownQuantile(receipt?.p95 ?? null),
+    'Time to receipt p50, 1 h': shownQuantile(receipt?.p50),
+    'Time to receipt p95, 1 h': shownQuantile(receipt?.p95),
     'Delivered, 1 h': delivered,
     'Ended FAILED, 1 h': [endedFailed, endedFailed ? 'bad' : null],
     'Due now': due && shownDue(due),

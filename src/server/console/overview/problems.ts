@@ -9,7 +9,7 @@ import { clientLink, type Columns, notice, receiverLink, statusBadge, table, tim
 import { type FailingReceiver, MAX_FAILING } from './overview-data.js';
 
 /** `paused`: the event that paused it, if the audit knows it. */
-export type ShownQueue = QueueDepth & { paused?: AuditEvent | undefined };
+export type ShownQueue = QueueDepth & { paused?: AuditEvent };
 
 /** What tells whether something is wrong. Null: no answer in time. */
 export interface State extends Answers<Backlog['queries']> {
@@ -24,6 +24,11 @@ export interface Problem {
   what: Html;
   remedy: Html;
 }
+
+/** A problem that stops deliveries. */
+export const bad = (what: Html, remedy: Html): Problem => ({ kind: 'bad', what, remedy });
+/** One that delays deliveries, stops those to single receivers, or may do so. */
+export const warning = (what: Html, remedy: Html): Problem => ({ kind: 'warning', what, remedy });
 
 /** A notification that waits for longer is late: the queue takes what is due within seconds. */
 const LATE_MS = 120_000;
@@ -47,72 +52,64 @@ export const problemNotice = ({ kind, what, remedy }: Problem): Html =>
 
 const health = html`<a href="/ops/health">Health</a>`;
 
-const databaseDown: Problem = {
-  kind: 'bad',
-  what: html`The database does not answer, or it refuses to write.`,
-  remedy: html`Orders, tokens and deliveries wait for it. Check that its server runs, has free disk space and is not
-  read-only. ${health} has its last answer.`,
-};
+const databaseDown = bad(
+  html`The database does not answer, or it refuses to write.`,
+  html`Orders, tokens and deliveries wait for it. Check that its server runs, has free disk space and is not read-only.
+  ${health} has its last answer.`,
+);
 
-const queueDown: Problem = {
-  kind: 'bad',
-  what: html`The queue accepts no jobs.`,
-  remedy: html`Notifications are recorded and wait; they are sent by themselves when it is back. Check that the server
-  of the queue runs and has free memory. ${health} has its address.`,
-};
+const queueDown = bad(
+  html`The queue accepts no jobs.`,
+  html`Notifications are recorded and wait; they are sent by themselves when it is back. Check that the server of the
+  queue runs and has free memory. ${health} has its address.`,
+);
 
 /** Nothing else on the page would explain it. */
 function stoppedQueue({ queue, isPaused, limit, paused }: ShownQueue): Problem | null {
   const link = queueLink(queue);
   if (isPaused)
-    return {
-      kind: 'bad',
-      what: html`The queue ${link} is paused${paused && html` by ${paused.actor}, ${time(paused.createdAt)}`}.`,
-      remedy: html`Its jobs wait. Resume it on its page when the reason is over.`,
-    };
+    return bad(
+      html`The queue ${link} is paused${paused && html` by ${paused.actor}, ${time(paused.createdAt)}`}.`,
+      html`Its jobs wait. Resume it on its page when the reason is over.`,
+    );
   if (limit === null) return null;
-  return {
-    kind: 'warning',
-    what: html`The queue ${link} is limited: ${limit}.`,
-    remedy: html`Its jobs wait. Usher sets no such limit; another program did. Lift it on its page.`,
-  };
+  return warning(
+    html`The queue ${link} is limited: ${limit}.`,
+    html`Its jobs wait. Usher sets no such limit; another program did. Lift it on its page.`,
+  );
 }
 
 /** Workers of applications on Postgres are not known, so it matters only if something waits. */
 function missingWorkers(processes: Processes, { count, oldestAgeMs }: Due): Problem | null {
   const isCertain = processes.connectedWorkers !== null || (count > 0 && oldestAgeMs > LATE_MS);
   if (workersOf(processes) > 0 || !isCertain) return null;
-  return {
-    kind: 'bad',
-    what: html`No worker runs, so nothing is sent.`,
-    remedy: html`Start a process with <code>USHER_ROLE=worker</code> or <code>all</code>. ${health} lists the processes.`,
-  };
+  return bad(
+    html`No worker runs, so nothing is sent.`,
+    html`Start a process with <code>USHER_ROLE=worker</code> or <code>all</code>. ${health} lists the processes.`,
+  );
 }
 
 function lateDeliveries({ count, oldestAgeMs }: Due): Problem | null {
   if (count === 0 || oldestAgeMs <= LATE_MS) return null;
-  return {
-    kind: 'warning',
-    what: html`Notifications are late: the oldest of ${count} that are due waits for ${shownMs(oldestAgeMs)}.`,
-    remedy: html`If no fault is named above, the workers cannot keep up: start another one, or look for receivers that
-      answer slowly in <a href="/ops/receivers">Receivers</a>.`,
-  };
+  return warning(
+    html`Notifications are late: the oldest of ${count} that are due waits for ${shownMs(oldestAgeMs)}.`,
+    html`If no fault is named above, the workers cannot keep up: start another one, or look for receivers that answer
+      slowly in <a href="/ops/receivers">Receivers</a>.`,
+  );
 }
 
 function failingReceiver({ client, host, failingSince, lastError, lastDiagnosis }: FailingReceiver): Problem {
   const explained = lastDiagnosis && DIAGNOSES[lastDiagnosis];
-  return {
-    kind: 'warning',
-    what: html`${receiverLink(host)} of ${clientLink(client)} has failed since ${time(failingSince)}.`,
-    remedy: html`${explained?.meaning ?? lastError} ${explained?.remedy}`,
-  };
+  return warning(
+    html`${receiverLink(host)} of ${clientLink(client)} has failed since ${time(failingSince)}.`,
+    html`${explained?.meaning ?? lastError} ${explained?.remedy}`,
+  );
 }
 
-const moreReceivers: Problem = {
-  kind: 'warning',
-  what: html`Further receivers fail.`,
-  remedy: html`<a href="/ops/receivers">Receivers</a> lists them all.`,
-};
+const moreReceivers = warning(
+  html`Further receivers fail.`,
+  html`<a href="/ops/receivers">Receivers</a> lists them all.`,
+);
 
 /** The queues, and their jobs by state. */
 export function queueTable(queues: ShownQueue[]): Html {

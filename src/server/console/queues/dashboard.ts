@@ -16,7 +16,7 @@ import { QUEUE_CONNECTIONS, type QueueConnections } from '../../../queue/queue-c
 import { PURGE_QUEUE } from '../../../retention/purge.js';
 import { WEBHOOK_QUEUE } from '../../../webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_QUEUE } from '../../../webhooks/queue/retry-run.js';
-import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
+import type { Config } from '../../settings/settings.js';
 import { SAFE_METHODS } from '../access/browser-sessions.js';
 import { brand, OPS_HEADERS, sectionLinks, whoIsSignedIn } from '../frame/frame.js';
 import { mayChange, signedInOf } from '../frame/signed-in.js';
@@ -30,16 +30,14 @@ const DASHBOARD_POLICY =
   "form-action 'self'; frame-ancestors 'none'";
 
 /** Bull Board for all queues. Its own login option protects only the page, so operator-access.ts checks every request. */
-export function mountDashboard(app: INestApplicationContext, server: FastifyInstance): void {
+export function mountDashboard(app: INestApplicationContext, server: FastifyInstance, { environment }: Config): void {
   const adapter = new FastifyAdapter();
   adapter.setBasePath(DASHBOARD_PATH);
-  const { environment } = app.get<Config>(SERVER_CONFIG);
   const { redis } = app.get<QueueConnections>(QUEUE_CONNECTIONS);
-  const producers = [WEBHOOK_QUEUE, RETRY_RUN_QUEUE, PURGE_QUEUE];
-  if (environment === 'sandbox') producers.push(SANDBOX_QUEUE);
-  const queues = producers.map((name) => app.get<Queue>(getQueueToken(name)));
+  const queues = [WEBHOOK_QUEUE, RETRY_RUN_QUEUE, PURGE_QUEUE];
+  if (environment === 'sandbox') queues.push(SANDBOX_QUEUE);
   createBullBoard({
-    queues: queues.map((queue) => new BullMQAdapter(queue)),
+    queues: queues.map((name) => new BullMQAdapter(app.get<Queue>(getQueueToken(name)))),
     serverAdapter: adapter,
     options: {
       uiConfig: {
@@ -50,9 +48,8 @@ export function mountDashboard(app: INestApplicationContext, server: FastifyInst
       },
     },
   });
-  const audit = app.get(AuditLog);
   server.register((scope, _, done) => {
-    guardDashboard(scope, audit, producers);
+    guardDashboard(scope, app.get(AuditLog), queues);
     scope.addHook('onSend', async (request, reply, payload) => {
       // @fastify/static has set other headers for its files.
       reply.headers({ ...OPS_HEADERS, 'Content-Security-Policy': DASHBOARD_POLICY });
@@ -150,7 +147,7 @@ const REFUSAL = new Problem(
 /** Refuses what can stop deliveries unnoticed, and records every other change of a queue before it is made. */
 function guardDashboard(scope: FastifyInstance, audit: AuditLog, queues: string[]): void {
   scope.addHook('preHandler', async (request, reply) => {
-    if (SAFE_METHODS.includes(request.method)) return undefined;
+    if (SAFE_METHODS.includes(request.method)) return;
     const action = actionOf(request);
     if (action === null) {
       sendProblem(reply, REFUSAL);
@@ -158,7 +155,7 @@ function guardDashboard(scope: FastifyInstance, audit: AuditLog, queues: string[
     }
     const { queueName, ...detail } = request.params as Record<string, string>;
     // Bull Board answers 404 for another queue.
-    if (queueName !== undefined && !queues.includes(queueName)) return undefined;
+    if (queueName !== undefined && !queues.includes(queueName)) return;
     const operation = routeName(request).split('/').filter(isWord).join(' ');
     await audit.record({
       action,
@@ -166,14 +163,13 @@ function guardDashboard(scope: FastifyInstance, audit: AuditLog, queues: string[
       actor: actorOf(request),
       detail: { operation, ...detail },
     });
-    return undefined;
   });
 }
 
 /** Null: the change is refused. */
 function actionOf(request: FastifyRequest): AuditAction | null {
   const route = `${request.method} ${routeName(request)}`;
-  const lifts = LIFTS_LIMIT[route]?.((request.body ?? {}) as Record<string, unknown>) ?? false;
+  const lifts = LIFTS_LIMIT[route]?.((request.body ?? {}) as Record<string, unknown>);
   return lifts ? 'queue.changed' : (ALLOWED[route] ?? null);
 }
 

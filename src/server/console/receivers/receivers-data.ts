@@ -19,14 +19,7 @@ export type Receiver = Awaited<ReturnType<ReceiversData['of']>>;
 export type HostClient = Receiver['clients'][number];
 
 /** The attempts at one Notify URL. */
-export interface UrlAnswers {
-  notifyUrl: string;
-  attempts: number;
-  failures: number;
-  /** The median of their durations. */
-  medianMs: number;
-  last: WebhookAttempt;
-}
+export type UrlAnswers = ReturnType<typeof byUrl>[number];
 
 /** The ranges that the pages offer, by the value in their addresses. */
 export const RANGES = new Map([
@@ -131,7 +124,7 @@ export class ReceiversData {
 /** The answers to the newest of these webhooks: the last ones, and those of each Notify URL, the most failures first. */
 async function answersTo(manager: EntityManager, webhooks: Webhook[]) {
   // Ids begin with their time, so these are the newest of all clients.
-  const newest = [...webhooks].sort((one, other) => (one.id < other.id ? 1 : -1)).slice(0, MAX_NOTIFICATIONS);
+  const newest = webhooks.toSorted((one, other) => (one.id < other.id ? 1 : -1)).slice(0, MAX_NOTIFICATIONS);
   const byId = new Map((await withClients(manager, newest)).map((webhook) => [webhook.id, webhook]));
   const attempts = await manager.find(WebhookAttempt, {
     where: { webhookId: In([...byId.keys()]), durationMs: Not(IsNull()) },
@@ -145,7 +138,7 @@ async function answersTo(manager: EntityManager, webhooks: Webhook[]) {
 }
 
 /** `ended` has the newest first. */
-function byUrl(ended: { notifyUrl: string; attempt: WebhookAttempt }[]): UrlAnswers[] {
+function byUrl(ended: { notifyUrl: string; attempt: WebhookAttempt }[]) {
   const groups = new Map<string, [WebhookAttempt, ...WebhookAttempt[]]>();
   for (const { notifyUrl, attempt } of ended) {
     const group = groups.get(notifyUrl);
@@ -157,6 +150,7 @@ function byUrl(ended: { notifyUrl: string; attempt: WebhookAttempt }[]): UrlAnsw
       notifyUrl,
       attempts: attempts.length,
       failures: attempts.filter(({ error }) => error !== null).length,
+      /** The median of their durations. */
       medianMs: median(attempts.map(({ durationMs }) => durationMs ?? 0)),
       last: attempts[0],
     }))
@@ -165,6 +159,6 @@ function byUrl(ended: { notifyUrl: string; attempt: WebhookAttempt }[]): UrlAnsw
 }
 
 function median(values: number[]): number {
-  const sorted = [...values].sort((one, other) => one - other);
+  const sorted = values.toSorted((one, other) => one - other);
   return sorted[Math.floor(sorted.length / 2)] ?? 0;
 }

@@ -4,7 +4,6 @@ import { type Html, html } from '../../../http/html.js';
 import { notFound, unprocessable } from '../../../http/problem.js';
 import { type TestResult, TestNotifications } from '../../../webhooks/api/test-notifications.js';
 import { type FailingHost, HOST_LENGTH } from '../../../webhooks/contact/failing-host.entity.js';
-import type { HostFigures } from '../../../webhooks/figures/delivery-figures.js';
 import { DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
 import type { WebhookAttempt } from '../../../webhooks/webhook.entity.js';
 import { attemptsChart, timesChart } from '../figures/charts.js';
@@ -143,16 +142,16 @@ function totals(points: Point[]): Html {
 }
 
 /** The figures of a host or of a client at it. */
-const FIGURES: Columns<Pick<HostFigures, 'figures'>> = {
+const FIGURES: Columns<Pick<ListedHost, 'figures' | 'failing'>> = {
   ...ATTEMPTS,
   ...quantileColumns('', ({ duration }) => duration),
+  'Failing since': ({ failing }) => time(failing && failing.failingSince),
 };
 
 const CLIENT_COLUMNS: Columns<HostClient> = {
   Client: ({ client }) => clientLink(client),
   'Notify URL': ({ notifyUrl }) => notifyUrl,
   ...FIGURES,
-  'Failing since': ({ failing }) => time(failing && failing.failingSince),
 };
 
 const URL_COLUMNS: Columns<UrlAnswers> = {
@@ -202,13 +201,12 @@ function testForm(visit: Visit, clients: HostClient[]): Html | null {
 
 function testOutcome(test: TestResult): Html {
   const { notifyUrl, outcome, responseStatus, durationMs, error, diagnosis, responseSnippet, address } = test;
-  const isGood = outcome === 'delivered';
-  return html`${notice(isGood ? 'good' : 'bad', isGood ? 'The test was accepted.' : html`<strong>The test failed: ${error}.</strong> ${diagnosis?.meaning} ${diagnosis?.remedy}`)}
+  return html`${outcome === 'delivered' ? notice('good', 'The test was accepted.') : notice('bad', html`<strong>The test failed: ${error}.</strong> ${diagnosis?.meaning} ${diagnosis?.remedy}`)}
   ${facts({
     'sent to': notifyUrl,
     status: responseStatus,
     took: shownMs(durationMs),
-    address: address,
+    address,
     answer: responseSnippet && html`<pre>${responseSnippet}</pre>`,
   })}`;
 }
@@ -243,6 +241,5 @@ const COLUMNS: Columns<ListedHost> = {
   Receiver: ({ host }) => receiverLink(host),
   Clients: { number: ({ clients }) => clients },
   ...FIGURES,
-  'Failing since': ({ failing }) => time(failing && failing.failingSince),
   Why: ({ failing }) => failing && reasonOf(failing),
 };

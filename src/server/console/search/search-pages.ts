@@ -35,15 +35,19 @@ export class SearchPages {
     ];
     const [first, second] = places;
     if (first && !second) return first;
-    const names = clients.map((client) => html`<li>${clientLink(client)} ${shortId(client.id)}</li>`);
-    const foundClients = html`<h2>Clients</h2>
-      <ul>
-        ${names}
-      </ul>`;
-    const foundWebhooks = html`<h2>Notifications</h2>
-      ${notificationTable(webhooks)}`;
-    const body = html`${!first && emptyState(NOTHING)} ${clients.length > 0 && foundClients}
-    ${webhooks.length > 0 && foundWebhooks}`;
+    const body = html`${!first && emptyState(NOTHING)}
+    ${
+      clients.length > 0 &&
+      html`<h2>Clients</h2>
+        <ul>
+          ${clients.map((client) => html`<li>${clientLink(client)} ${shortId(client.id)}</li>`)}
+        </ul>`
+    }
+    ${
+      webhooks.length > 0 &&
+      html`<h2>Notifications</h2>
+        ${notificationTable(webhooks)}`
+    }`;
     return { title: 'Found', section: 'notifications', query, body };
   }
 
