@@ -46,7 +46,8 @@ export async function testHost(name, folder) {
     for (const command of [install, 'npx tsc --noEmit --skipLibCheck false', ...scripts]) {
       process.stdout.write(`  ${name}: ${command}\n`);
       const [program, ...args] = command.split(' ');
-      runIn(host, program, args, servers.env);
+      const printed = runIn(host, program, args, servers.env);
+      if (args[0] === 'test') process.stdout.write(printed);
       if (command === install) checkOneCopy(host);
     }
   } finally {
