@@ -42,11 +42,12 @@ export async function testHost(name, folder) {
   copyHost(name, host);
   const servers = await createServers(name, database);
   try {
-    const scripts = ['npm run --silent build', 'npm run --silent migrate', 'npm test --silent'];
+    const scripts = ['build', 'migrate', 'test'].map((script) => `npm --silent run ${script}`);
     for (const command of [install, 'npx tsc --noEmit --skipLibCheck false', ...scripts]) {
       process.stdout.write(`  ${name}: ${command}\n`);
       const [program, ...args] = command.split(' ');
-      runIn(host, program, args, servers.env);
+      const printed = runIn(host, program, args, servers.env);
+      if (args.includes('test')) process.stdout.write(printed);
       if (command === install) checkOneCopy(host);
     }
   } finally {

@@ -62,7 +62,9 @@ function step(text) {
   process.stdout.write(`- ${text}\n`);
 }
 
-const run = (command, args, cwd = APPLICATION) => runIn(cwd, command, args);
+function run(command, args, cwd = APPLICATION) {
+  return runIn(cwd, command, args);
+}
 
 function packBoth() {
   step('npm run pack');

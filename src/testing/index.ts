@@ -1,7 +1,9 @@
-import { type INestApplicationContext, Injectable, Module, Optional } from '@nestjs/common';
+import { Inject, type INestApplicationContext, Injectable, Module, Optional } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
 import { TokenService } from '../auth/tokens/token.service.js';
 import { ClientsService } from '../clients/clients.service.js';
-import { AfterCommit, type TransactionOptions } from '../database/sql.js';
+import { USHER_DATA_SOURCE } from '../database/data-source.js';
+import { AfterCommit, callersManager, type TransactionOptions } from '../database/sql.js';
 import {
   EventsModule,
   type FinalStatus,
@@ -18,8 +20,8 @@ import { notFailed, type Notified, NotifyRequest, WebhookService } from '../webh
 import { unknownWebhook, type WebhookDetails, type WebhookFilter } from '../webhooks/webhook-queries.js';
 
 /**
- * Replaces {@link WebhookService} in tests: validates and records the requests to notify and sends nothing. A request
- * with a manager counts once its transaction has committed; one that was rolled back is in `rolledBack`.
+ * Replaces {@link WebhookService} in tests: validates and records the requests to notify and sends nothing. It joins the
+ * caller's transaction as the real service does; a request that was rolled back is in `rolledBack`.
  */
 @Injectable()
 export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find' | 'list' | 'show' | 'resend'> {
@@ -32,16 +34,18 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
   constructor(
     @Optional() private readonly emitter?: UsherEmitter,
     @Optional() private readonly afterCommit?: AfterCommit,
+    @Optional() @Inject(USHER_DATA_SOURCE) private readonly dataSource?: DataSource,
   ) {}
 
   /** Like the real service: a reference that is PENDING or SUCCESS gets no second webhook. */
-  async notify(request: NotifyRequest, { manager }: TransactionOptions = {}): Promise<Notified> {
+  async notify(request: NotifyRequest, transaction: TransactionOptions = {}): Promise<Notified> {
     const checked = validated(NotifyRequest, request);
     this.requests.push(checked);
     const live = this.liveOf(checked.referenceId);
     const { referenceId, clientId, ownerId = null, notifyUrl = 'https://registered.example/notify' } = checked;
     const webhook = live ?? this.add({ referenceId, clientId, ownerId, notifyUrl, resendOf: null });
     const undo = (): void => this.rollBack(checked, live ? null : webhook);
+    const manager = this.dataSource && callersManager(this.dataSource, transaction);
     if (manager && this.afterCommit) this.afterCommit.do(manager, () => undefined, undo);
     return { webhook, isNew: !live };
   }

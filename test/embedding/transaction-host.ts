@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { type INestApplicationContext, Module } from '@nestjs/common';
+import { type INestApplicationContext, Module, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DataSource, type DataSourceOptions, type EntityManager } from 'typeorm';
 import {
@@ -42,7 +42,10 @@ export class TransactionHost {
     private readonly store: AsyncLocalStorage<EntityManager> | null,
   ) {}
 
-  static async start(kind: 'typeorm-transactional' | 'currentManager'): Promise<TransactionHost> {
+  static async start(
+    kind: 'typeorm-transactional' | 'currentManager',
+    webhookModule: Type = WebhookModule,
+  ): Promise<TransactionHost> {
     const [backend, receiver] = [await createBackend(), await TestReceiver.start()];
     const config = loadConfig(backend.settings);
     const { database, queue } = config;
@@ -70,7 +73,7 @@ export class TransactionHost {
           ...(store && { currentManager: () => store.getStore() }),
         }),
         OrdersModule,
-        WebhookModule,
+        webhookModule,
       ],
     })
     class HostModule {}

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { RecordingWebhookModule, type RecordingWebhooks } from '../../src/testing/index.js';
 import { COMPLETION, NEW_ORDER } from '../support/usher.js';
 import { TransactionHost } from './transaction-host.js';
 
@@ -38,4 +39,20 @@ describe.each(['typeorm-transactional', 'currentManager'] as const)('a caller in
     const created = await later.create;
     expect(await host.orders.get(host.client, created.key)).toMatchObject({ status: 'PENDING' });
   });
+});
+
+test('RecordingWebhookModule finds the transaction of a caller too, and forgets what it rolled back', async () => {
+  const host = await TransactionHost.start('currentManager', RecordingWebhookModule);
+  try {
+    const webhooks = host.webhooks as unknown as RecordingWebhooks;
+    const failing = host.transaction(async () => {
+      await webhooks.notify({ referenceId: 'Ticket-1', clientId: host.client.id, data: {} });
+      throw new Error('the payment was refused');
+    });
+    await expect(failing).rejects.toThrow('the payment was refused');
+    expect([webhooks.requests, await webhooks.find('Ticket-1')]).toEqual([[], []]);
+    expect(webhooks.rolledBack.map(({ referenceId }) => referenceId)).toEqual(['Ticket-1']);
+  } finally {
+    await host.stop();
+  }
 });

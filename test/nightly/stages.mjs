@@ -22,6 +22,13 @@ export const STAGES = [
     minutes: { long: 2, short: 2 },
   },
   {
+    name: 'hosts',
+    why: 'Applications of six kinds use the package: versions, module systems, Webpack, Fastify, pnpm.',
+    needs: ['servers'],
+    run: 'node test/hosts.mjs',
+    minutes: { long: 6, short: 6 },
+  },
+  {
     name: 'tls',
     why: 'Connections to MariaDB, Postgres, Redis and Sentinel are encrypted, and certificates are checked.',
     needs: ['build', 'mariadbd', 'redis-server', 'openssl'],
