@@ -15,7 +15,7 @@ export const DELIVERY_MUTATIONS = [
   {
     name: 'no lease',
     file: 'src/webhooks/deliver/claim.store.ts',
-    from: 'leaseUntil(this.options.retry, first.at.databaseMs)',
+    from: 'leaseUntil(retry, first.at.databaseMs)',
     to: 'first.at.databaseMs',
   },
   {

@@ -27,12 +27,16 @@ export class ClaimStore {
 
   /** Returns the results in the order of `ids`. If an id occurs twice, only the first one gets the claim. */
   async claim(ids: string[]): Promise<ClaimResult[]> {
-    const answers = new Map<string, ClaimResult>();
-    const failed = await inTransaction(this.dataSource, async (manager) => {
-      answers.clear();
-      for (const claim of await this.claimDue(manager, ids)) answers.set(claim.webhook.id, { kind: 'claimed', claim });
+    const { retry } = this.options;
+    const { answers, failed } = await inTransaction(this.dataSource, async (manager) => {
+      const claims = await lockDue(manager, ids, retry.maxAttempts);
+      const [first] = claims;
+      if (first) await beginAttempts(manager, claims, leaseUntil(retry, first.at.databaseMs));
+      const answers = new Map<string, ClaimResult>(
+        claims.map((claim) => [claim.webhook.id, { kind: 'claimed', claim }]),
+      );
       const others = ids.filter((id) => !answers.has(id));
-      return others.length > 0 ? this.classify(manager, others, answers) : [];
+      return { answers, failed: others.length > 0 ? await this.classify(manager, others, answers) : [] };
     });
     if (failed.length > 0) this.events.lastAttemptsCutOff(failed);
     return ids.map((id) => takeOnce(answers, id));
@@ -46,13 +50,6 @@ export class ClaimStore {
       const { affected } = await manager.update(Webhook, held, { attempts: attempt - 1, nextAttemptAt });
       if (affected === 1) await manager.delete(WebhookAttempt, { webhookId: webhook.id, number: attempt });
     });
-  }
-
-  private async claimDue(manager: EntityManager, ids: string[]): Promise<Claim[]> {
-    const claims = await lockDue(manager, ids, this.options.retry.maxAttempts);
-    const [first] = claims;
-    if (first) await beginAttempts(manager, claims, leaseUntil(this.options.retry, first.at.databaseMs));
-    return claims;
   }
 
   /** Sets the result of every id that was not claimed. Returns the webhooks that ended FAILED. */

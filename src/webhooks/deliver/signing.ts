@@ -46,17 +46,10 @@ export class SigningSecrets {
   }
 }
 
-export interface Unsigned {
-  id: string;
-  attempt: number;
-  url: string;
-  body: Buffer;
-}
-
 /** Signs with a new nonce (specification 6.2). */
 export function signedRequest(
   secret: SigningSecret,
-  { id, attempt, url, body }: Unsigned,
+  { id, attempt, url, body }: Pick<SignedRequest, 'url' | 'body'> & { id: string; attempt: number },
   now = Date.now(),
 ): SignedRequest {
   const timestamp = String(Math.floor(now / 1_000));

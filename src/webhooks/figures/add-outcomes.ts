@@ -17,8 +17,8 @@ export interface RecordedOutcome {
   ended: FinalStatus | null;
 }
 
-export const HOUR_MS = 3_600_000;
-export const TOTAL_PERIOD_MS = 300_000;
+const HOUR_MS = 3_600_000;
+const TOTAL_PERIOD_MS = 300_000;
 
 /** Enough that few processes share one. Each further shard is a further row to read. */
 const SHARDS = 16;
@@ -31,13 +31,24 @@ interface Figure {
   counts: number[];
 }
 
+const KEY = ['client_id', 'starts_at', 'host', 'shard'];
+const COLUMNS = [...KEY, ...FIGURE_COLUMNS].join(', ');
+
 /**
  * Adds outcomes to the figures, by one statement. Call it last in the transaction that records them, because the rows that it
  * locks are those of many webhooks.
  */
 export async function addOutcomes(manager: EntityManager, outcomes: RecordedOutcome[]): Promise<void> {
   const added = outcomes.filter(({ attempt, ended }) => attempt !== null || ended !== null);
-  if (added.length > 0) await add(manager, figuresOf(added));
+  if (added.length === 0) return;
+  const figures = figuresOf(added);
+  const table = tableOf(manager, DeliveryFigure);
+  const { into, upsert, values } = dialectOf(manager);
+  const { sql, parameters } = values(figures.map(({ key, counts }) => [...key, SHARD_OF_PROCESS, ...counts]));
+  const sums = upsert(KEY, FIGURE_COLUMNS, (stored, given) => `${stored} + ${given}`);
+  const text = `INSERT INTO ${into(table)} (${COLUMNS}) VALUES ${sql} ${sums}`;
+  // One client and one host, the usual case, make two rows.
+  await runStatement(manager, { text, parameters, name: figures.length === 2 ? 'usher_add_figures' : undefined });
 }
 
 /** What to add, in key order, so that two batches never wait for each other in a circle. */
@@ -82,19 +93,6 @@ function additionsOf({ webhook, endedAt, attempt, ended }: RecordedOutcome): Add
 }
 
 const columnOf = ({ bounds, columns }: Histogram, value: number): string => columns[bucketOf(bounds, value)] ?? '';
-
-const KEY = ['client_id', 'starts_at', 'host', 'shard'];
-const COLUMNS = [...KEY, ...FIGURE_COLUMNS].join(', ');
-
-async function add(manager: EntityManager, figures: Figure[]): Promise<void> {
-  const table = tableOf(manager, DeliveryFigure);
-  const { into, upsert, values } = dialectOf(manager);
-  const { sql, parameters } = values(figures.map(({ key, counts }) => [...key, SHARD_OF_PROCESS, ...counts]));
-  const sums = upsert(KEY, FIGURE_COLUMNS, (stored, given) => `${stored} + ${given}`);
-  const text = `INSERT INTO ${into(table)} (${COLUMNS}) VALUES ${sql} ${sums}`;
-  // One client and one host, the usual case, make two rows.
-  await runStatement(manager, { text, parameters, name: figures.length === 2 ? 'usher_add_figures' : undefined });
-}
 
 /** The bucket of a value: its upper bound is inclusive. */
 export function bucketOf(bounds: number[], value: number): number {

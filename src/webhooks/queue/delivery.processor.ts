@@ -53,7 +53,8 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
     await this.outage.end();
     const slot = await this.shares.take(destinationOf(job));
     if ('retry' in slot) return this.defer(job, this.deferrals.next(slot), token);
-    const webhook = webhookOf(job);
+    // The job's id, because the job's data can be edited on the dashboard.
+    const webhook = job.id ?? '';
     const result = await this.delivery.attempt(webhook).catch((error: unknown) => this.afterFault(webhook, error));
     slot.release('line' in result);
     return result.kind === 'delivered' ? shown(result) : this.afterFailure(job, result, token);
@@ -90,9 +91,6 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
 /** A line of the job's log, or its result, which the dashboard shows. */
 const shown = ({ attempt, line }: { attempt: number; line: string }): string =>
   `${new Date().toISOString()} attempt ${attempt}: ${line}`;
-
-/** Uses the job's id, because the job's data can be edited on the dashboard. */
-const webhookOf = ({ id }: Job<DeliveryJob>): string => id ?? '';
 
 /** One machine can listen on many ports, and a name may end with a dot, so neither makes it another host. */
 function destinationOf({ data }: Job<Partial<DeliveryJob> | null>): Destination {

@@ -98,12 +98,13 @@ class OpenRequests {
 /** The groups in which a request counts: those of its client, of its host and of this process. */
 const groupsOf = ({ client, host }: Destination) => [`client ${client}`, `host ${host}`, 'all'] as const;
 
-/** The largest share of the worker slots for requests on trial: those of one client, and those to one host. */
-const TRIAL_SHARE = 1 / 8;
-/** The largest share for all requests of one client, for all to one host, and for all requests on trial together. */
-const TOTAL_SHARE = 1 / 2;
+/**
+ * The largest shares of the worker slots. `trial`: for requests on trial, those of one client and those to one host. `total`: for
+ * all requests of one client, for all to one host, and for all requests on trial together.
+ */
+const SHARES = { trial: 1 / 8, total: 1 / 2 };
 /** The same two while a client is the only one. A quarter of the slots stays free for the next client. */
-const ALONE = { trialShare: 3 / 8, totalShare: 3 / 4 };
+const SHARES_ALONE = { trial: 3 / 8, total: 3 / 4 };
 const ALONE_AFTER_MS = 60_000;
 /** The shares of the slots in which jobs may wait for the first answers of their client or host: one client's, and all. */
 const WAITING_SHARE = { client: 1 / 8, all: 1 / 4 };
@@ -152,7 +153,8 @@ export class SlotShares {
   /** Resolves to a slot, if necessary after a short wait, or to the reason why there is none. */
   async take(destination: Destination): Promise<Slot | Refusal> {
     const { client } = destination;
-    this.noteClient(client);
+    if (client !== this.latestClient) this.aloneSince = this.now();
+    this.latestClient = client;
     this.requests.update();
     const decision = this.decide(destination);
     const mayWait = decision === 'wait' || (isSoon(decision) && this.hasRoomFor(client));
@@ -168,23 +170,21 @@ export class SlotShares {
     const { client, host } = destination;
     const [ofClient, ofHost] = this.requests.around(destination);
     const isAlone = client === this.latestClient && this.now() - this.aloneSince >= ALONE_AFTER_MS;
-    const isQuick = this.requests.speedOf(host) === 'quick' && ofHost.old < this.share(TRIAL_SHARE);
-    const refusal = isQuick ? null : this.refusal(destination, isAlone ? ALONE.trialShare : TRIAL_SHARE);
+    const shares = isAlone ? SHARES_ALONE : SHARES;
+    const isQuick = this.requests.speedOf(host) === 'quick' && ofHost.old < this.share(SHARES.trial);
+    const refusal = isQuick ? null : this.refusal(destination, this.share(shares.trial));
     if (refusal) return refusal;
-    const isFull =
-      ofClient.all >= this.share(isAlone ? ALONE.totalShare : TOTAL_SHARE) || ofHost.all >= this.share(TOTAL_SHARE);
-    if (isFull) return 'wait';
+    if (ofClient.all >= this.share(shares.total) || ofHost.all >= this.share(SHARES.total)) return 'wait';
     return isQuick ? 'as quick' : 'on trial';
   }
 
   /** For a request on trial: whether its client, its host or all of them have their share. */
-  private refusal(destination: Destination, trialShare: number): Refusal | null {
-    const most = this.share(trialShare);
+  private refusal(destination: Destination, most: number): Refusal | null {
     const [client, host] = groupsOf(destination);
     const [ofClient, ofHost, total] = this.requests.around(destination);
     if (ofClient.onTrial >= most) return refusalOf(client, ofClient.old >= most / 2);
     if (ofHost.onTrial >= most) return refusalOf(host, ofHost.old >= most / 2);
-    if (total.onTrial < this.share(TOTAL_SHARE)) return null;
+    if (total.onTrial < this.share(SHARES.total)) return null;
     const isSlow = this.requests.speedOf(destination.host) === 'slow';
     // A client without a request on trial still gets one, because its host may be quick.
     return ofClient.onTrial > 0 || isSlow ? refusalOf(client, isSlow || ofClient.old > 0) : null;
@@ -225,12 +225,6 @@ export class SlotShares {
   private hasRoomFor(client: string): boolean {
     const ofClient = this.waiting.filter(({ destination }) => destination.client === client).length;
     return ofClient < this.share(WAITING_SHARE.client) && this.waiting.length < this.share(WAITING_SHARE.all);
-  }
-
-  private noteClient(client: string): void {
-    if (client === this.latestClient) return;
-    this.latestClient = client;
-    this.aloneSince = this.now();
   }
 
   private share(part: number): number {

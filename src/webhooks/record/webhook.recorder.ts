@@ -96,7 +96,7 @@ export class WebhookRecorder {
   private async recorded(
     manager: EntityManager,
     { id, liveKey }: NewRow,
-    live: Map<string, LiveWebhook>,
+    live: Awaited<ReturnType<typeof liveWebhooks>>,
   ): Promise<Recorded> {
     const found = live.get(liveKey);
     if (!found) throw new Error(`the webhook of ${liveKey} has disappeared`);
@@ -170,7 +170,7 @@ async function lookUp(manager: EntityManager, keys: readonly Key[]): Promise<Map
 }
 
 /** Inserts the first row of each live key that does not exist, and reads the webhooks of all of them. */
-async function insertWebhooks(manager: EntityManager, rows: NewRow[]): Promise<Map<string, LiveWebhook>> {
+async function insertWebhooks(manager: EntityManager, rows: NewRow[]): ReturnType<typeof liveWebhooks> {
   if (rows.length === 0) return new Map();
   const byKey = new Map(rows.toReversed().map((row) => [row.liveKey, row]));
   // Changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
@@ -179,18 +179,12 @@ async function insertWebhooks(manager: EntityManager, rows: NewRow[]): Promise<M
   return liveWebhooks(manager, [...byKey.keys()]);
 }
 
-interface LiveWebhook {
-  webhook: Webhook;
-  /** When the last attempt of an earlier webhook of its reference failed, or null. */
-  lastFailureAt: number | null;
-}
-
 /**
  * The webhooks of these live keys. Read after the insert: from then on no other webhook of their references makes an attempt.
  * The rows are locked, because a REPEATABLE READ transaction must also see one that was committed after it began. The earlier
  * webhooks are not: gap locks would block others.
  */
-async function liveWebhooks(manager: EntityManager, liveKeys: string[]): Promise<Map<string, LiveWebhook>> {
+async function liveWebhooks(manager: EntityManager, liveKeys: string[]) {
   const table = tableOf(manager, Webhook);
   const { byIndex, isOneOf, lock } = dialectOf(manager);
   // A REPEATABLE READ transaction can see a failed webhook as still PENDING. It then failed at the new one's start or before.
@@ -209,8 +203,9 @@ async function liveWebhooks(manager: EntityManager, liveKeys: string[]): Promise
   return new Map(
     rows.map((row) => {
       const webhook = entityOf(manager, Webhook, row);
-      const { last_failure_at: at } = row;
-      return [String(webhook.liveKey), { webhook, lastFailureAt: at === null ? null : Number(at) }];
+      /** When the last attempt of an earlier webhook of its reference failed, or null. */
+      const lastFailureAt = row.last_failure_at === null ? null : Number(row.last_failure_at);
+      return [String(webhook.liveKey), { webhook, lastFailureAt }] as const;
     }),
   );
 }

@@ -60,7 +60,12 @@ export class DeliveryExchange implements Dispatcher.DispatchHandler {
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: Headers): void {
     if (this.settled) return;
-    if (status < 200) return this.countInformational();
+    if (status < 200) {
+      this.informational += 1;
+      if (this.informational > MAX_INFORMATIONAL_RESPONSES)
+        this.settle({ kind: 'unreachable', code: 'answer-not-http', reason: 'too many informational responses' });
+      return;
+    }
     this.verdict = verdictOfStatus(status, headers);
     this.encoding = headers['content-encoding'];
     this.progress.phase = 'body';
@@ -79,12 +84,6 @@ export class DeliveryExchange implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController | undefined, error: Error): void {
     this.settle(this.verdict.kind === 'timed-out' ? verdictOfFault(error, this.progress.phase) : this.verdict);
-  }
-
-  private countInformational(): void {
-    this.informational += 1;
-    if (this.informational > MAX_INFORMATIONAL_RESPONSES)
-      this.settle({ kind: 'unreachable', code: 'answer-not-http', reason: 'too many informational responses' });
   }
 
   /** Timers run before input. After a pause of this process, read first what had arrived before the deadline. */

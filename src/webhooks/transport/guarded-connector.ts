@@ -21,15 +21,9 @@ export interface GuardOptions {
 }
 
 export class BlockedAddressError extends Error {
-  readonly code = 'ERR_BLOCKED_ADDRESS';
-
   constructor(readonly address: string) {
     super(`sending to ${address} is not allowed`);
   }
-}
-
-class NoAddressError extends Error {
-  readonly code = 'ENOTFOUND';
 }
 
 // How long Node tries one address before the next one. Its default of 250 ms is too short for a distant receiver.
@@ -102,7 +96,7 @@ export class GuardedConnector {
   private async checkedAddresses(hostname: string): Promise<LookupAddress[]> {
     const family = isIP(hostname);
     const answers = family === 0 ? await this.answersFor(hostname) : [{ address: hostname, family }];
-    if (answers.length === 0) throw new NoAddressError(`${hostname} has no address`);
+    if (answers.length === 0) throw Object.assign(new Error(`${hostname} has no address`), { code: 'ENOTFOUND' });
     // Copied, because a resolver may change its answer after the check.
     const addresses = answers.map(({ address, family }) => ({ address, family }));
     const refused = addresses.find(({ address }) => !isAllowedAddress(address, this.options.allowPrivateHosts));

@@ -104,11 +104,8 @@ export class ResponseSnippet {
 
   text(): string {
     if (this.bytes === 0) return '';
-    return this.encoding === '' ? printable(this.head) : this.encodedText();
-  }
-
-  /** Only the size of a compressed body is shown; it is never decompressed. */
-  private encodedText(): string {
+    if (this.encoding === '') return printable(this.head);
+    // Only the size of a compressed body is shown; it is never decompressed.
     const size = this.bytes >= BODY_MAX_BYTES ? `${BODY_MAX_BYTES} bytes or more` : `${this.bytes} bytes`;
     return `(${this.encoding}, ${size})`;
   }

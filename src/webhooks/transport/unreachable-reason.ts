@@ -40,18 +40,20 @@ const UNDICI_MESSAGES: Readonly<Record<string, UnreachableReason>> = {
   'bad upgrade': ['answer-not-http', 'answered 101 Switching Protocols, which was not requested'],
 };
 
-// This machine ran out of a resource before a connection was made.
-const RESOURCE_ERRORS = new Set(['EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM']);
-const PROGRAMMING_ERRORS = new Set([
+const LOCAL_FAULTS = new Set([
+  // This machine ran out of a resource before a connection was made.
+  'EMFILE',
+  'ENFILE',
+  'ENOBUFS',
+  'ENOMEM',
+  // Programming errors.
   'UND_ERR_INVALID_ARG',
   'UND_ERR_NOT_SUPPORTED',
   'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
 ]);
 
 /** True for an error of this process or machine. It does not count as an attempt. */
-export function isLocalFault(error: Error): boolean {
-  return RESOURCE_ERRORS.has(codeOf(error)) || PROGRAMMING_ERRORS.has(codeOf(error));
-}
+export const isLocalFault = (error: Error): boolean => LOCAL_FAULTS.has(codeOf(error));
 
 export function unreachableReason(error: Error, phase: Phase): UnreachableReason {
   const code = codeOf(error);
