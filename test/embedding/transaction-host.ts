@@ -21,6 +21,7 @@ import {
   usherEntities,
   UsherModule,
   usherMigrations,
+  usherQueueMigration,
   WebhookModule,
   WebhookService,
 } from '../../src/index.js';
@@ -48,13 +49,13 @@ export class TransactionHost {
   ): Promise<TransactionHost> {
     const [backend, receiver] = [await createBackend(), await TestReceiver.start()];
     const config = loadConfig(backend.settings);
-    const { database, queue } = config;
+    const { database, queue, queuePrefix } = config;
     const embedded = database.kind === 'embedded' ? await openEmbeddedPostgres(database.folder, 'own') : null;
     const options = await dataSourceOptions(config, embedded, 'migration');
     const dataSource = new DataSource({
       ...options,
       entities: usherEntities,
-      migrations: usherMigrations,
+      migrations: 'url' in queue ? usherMigrations : [...usherMigrations, usherQueueMigration({ prefix: queuePrefix })],
     } as DataSourceOptions);
     const store = kind === 'currentManager' ? new AsyncLocalStorage<EntityManager>() : null;
     if (!store) {
@@ -62,13 +63,14 @@ export class TransactionHost {
       addTransactionalDataSource({ name: NAME, dataSource });
     }
     await dataSource.initialize();
+    await dataSource.runMigrations();
     @Module({
       imports: [
         UsherModule.forRoot({
           environment: 'sandbox',
           masterKeys: `test:${Buffer.alloc(32, 7).toString('base64')}`,
           database: { dataSource },
-          queue: { prefix: config.queuePrefix, ...('url' in queue && { url: queue.url.href }) },
+          queue: { prefix: queuePrefix, ...('url' in queue && { url: queue.url.href }) },
           notifyUrls: { allowPrivate: true },
           ...(store && { currentManager: () => store.getStore() }),
         }),
