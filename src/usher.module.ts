@@ -5,7 +5,6 @@ import {
   type DynamicModule,
   type FactoryProvider,
   type InjectionToken,
-  Module,
 } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { AuditEvent } from './audit/audit-event.entity.js';
@@ -35,6 +34,7 @@ import { ContactState, FailingHost } from './webhooks/contact/failing-host.entit
 import { DeliveryFigure } from './webhooks/figures/delivery-figure.entity.js';
 import { PendingLimitModule } from './webhooks/pending-limit.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from './webhooks/webhook.entity.js';
+import { UsherNamedModule } from './telemetry/usher-named.js';
 
 /** Usher's entities, for the `entities` of an application's own `DataSource`. */
 export const usherEntities: (new () => object)[] = [
@@ -90,14 +90,14 @@ const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN } = new ConfigurableModule
   .setFactoryMethodName('createUsherOptions')
   .build();
 
-@Module({})
+@UsherNamedModule({})
 class UsherOptionsModule extends ConfigurableModuleClass {}
 
 /**
  * What the modules of Usher share: options, database, queue, clients and guards. It is always global; import it once.
  * Call `app.enableShutdownHooks()`, so that SIGTERM closes connections and lets running attempts finish.
  */
-@Module({})
+@UsherNamedModule({})
 export class UsherModule {
   /**
    * Checks the options now.

@@ -7,7 +7,6 @@ import {
   Headers,
   HttpCode,
   Injectable,
-  Module,
   Post,
   Put,
   UseFilters,
@@ -28,6 +27,7 @@ import { FailureCounts } from '../audit/audit.module.js';
 import { BasicGuard, type ClientRequest } from '../auth/client-authentication/client-authentication.js';
 import { ClientSecrets } from '../clients/secrets/client-secrets.js';
 import { WebhookModule } from '../webhooks/webhook.module.js';
+import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 /**
  * Requires the client id and secret, never an access token: a leaked token must not be able to take the account over. No
@@ -118,12 +118,12 @@ export class AccountController {
 }
 
 /** {@link ClientAccount} without routes. */
-@Module({ imports: [WebhookModule], providers: [ClientAccount], exports: [ClientAccount] })
+@UsherNamedModule({ imports: [WebhookModule], providers: [ClientAccount], exports: [ClientAccount] })
 export class AccountModule {}
 
 /**
  * The routes with which a client reads and changes itself: `GET /client`, `PUT /client/notify-url`,
  * `POST /client/secret/rotate` and `POST /client/secret/finish`. They take the client's id and secret by HTTP Basic.
  */
-@Module({ imports: [AccountModule], controllers: [AccountController], providers: [AccountGuard] })
+@UsherNamedModule({ imports: [AccountModule], controllers: [AccountController], providers: [AccountGuard] })
 export class ClientRoutesModule {}

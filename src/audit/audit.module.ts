@@ -1,4 +1,4 @@
-import { type BeforeApplicationShutdown, Global, Inject, Injectable, Logger, Module } from '@nestjs/common';
+import { type BeforeApplicationShutdown, Global, Inject, Injectable, Logger } from '@nestjs/common';
 import { type DataSource, type EntityManager, type FindOptionsWhere, MoreThanOrEqual } from 'typeorm';
 import { AfterCommit, databaseNow } from '../database/sql.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
@@ -7,6 +7,7 @@ import { type Actor, fitting, UNKNOWN } from '../values/actor.js';
 import { newId } from '../values/identifier.js';
 import { type AuditAction, type AuditDetail, AuditEvent } from './audit-event.entity.js';
 import { LogLine } from '../values/log-line.js';
+import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 /** The context of the audit's lines in the log. */
 export const AUDIT_CONTEXT = 'audit';
@@ -79,7 +80,7 @@ export class AuditLog {
 }
 
 @Global()
-@Module({ providers: [AuditLog], exports: [AuditLog] })
+@UsherNamedModule({ providers: [AuditLog], exports: [AuditLog] })
 export class AuditModule {}
 
 /** An authentication that failed. */

@@ -1,4 +1,4 @@
-import { Inject, Module } from '@nestjs/common';
+import { Inject } from '@nestjs/common';
 import { FailureCounts } from '../audit/audit.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { AuthorizationEvents, Authorizations } from './authorize/authorizations.js';
@@ -15,6 +15,7 @@ import { IssuedTokens } from './tokens/issued-tokens.js';
 import { TokenEvents, TokenService } from './tokens/token.service.js';
 import { TokenController } from './tokens/token.controller.js';
 import { TokenStore } from './tokens/store/token.store.js';
+import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 const SERVICES = [
   FailureCounts,
@@ -37,7 +38,7 @@ const SERVICES = [
 ];
 
 /** Guards and token services without any route. It comes with UsherModule. */
-@Module({
+@UsherNamedModule({
   providers: SERVICES,
   // Nest instantiates a guard in each module that uses it, so that module needs the guard's dependencies.
   exports: SERVICES,
@@ -45,7 +46,7 @@ const SERVICES = [
 export class AuthenticationModule {}
 
 /** The routes `POST /auth/token`, `/auth/refresh`, `/auth/revoke` and `/auth/introspect`. */
-@Module({ controllers: [TokenController] })
+@UsherNamedModule({ controllers: [TokenController] })
 export class AuthModule {
   /** Without UsherModule the error of the start then says what to import. */
   constructor(@Inject(USHER_OPTIONS) _: ResolvedOptions, paths: AuthPaths) {
@@ -57,7 +58,7 @@ export class AuthModule {
  * The pages of the authorization-code grant: `GET /auth/authorize`, its consent page, and `/auth/connections`. They need a
  * `publicUrl` with https.
  */
-@Module({ controllers: [AuthorizeController, ConnectionsController] })
+@UsherNamedModule({ controllers: [AuthorizeController, ConnectionsController] })
 export class AuthorizationRoutesModule {
   constructor(site: AuthorizationSite) {
     site.addRoutes();

@@ -1,4 +1,4 @@
-import { type DynamicModule, Inject, Logger, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { type DynamicModule, Inject, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import type { DataSource, EntityTarget } from 'typeorm';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { StartUpError } from '../values/start-up-error.js';
@@ -8,6 +8,7 @@ import { USHER_DATA_SOURCE, usherView } from './data-source.js';
 import { DatabaseClock } from './database-clock.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/index.js';
 import { migrateOrRefuse } from './migrator.js';
+import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 /** Injects the opened embedded database, or null where there is none. */
 export const EMBEDDED_POSTGRES = Symbol('EmbeddedPostgres');
@@ -69,7 +70,7 @@ async function close(
 }
 
 /** The data source, the application's own or one that Usher opens beside it, and its migrations. */
-@Module({})
+@UsherNamedModule({})
 export class DatabaseModule implements OnApplicationShutdown {
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,

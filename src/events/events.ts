@@ -1,7 +1,6 @@
 import {
   Injectable,
   Logger,
-  Module,
   type OnApplicationBootstrap,
   type OnApplicationShutdown,
   SetMetadata,
@@ -11,6 +10,7 @@ import { EventEmitter2, OnEvent } from '@nestjs/event-emitter';
 import type { EntityManager } from 'typeorm';
 import { allEnded } from '../database/sql.js';
 import type { CompletedOrderData } from '../values/notification.js';
+import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 /**
  * Emitted inside the transaction that completes an order. Changes made with `manager` are committed with the order, and a
@@ -161,5 +161,5 @@ export class UsherEmitter extends EventEmitter2 implements OnApplicationBootstra
 }
 
 /** Orders and webhooks share its emitter. Each can be used without the other. */
-@Module({ imports: [DiscoveryModule], providers: [UsherEmitter], exports: [UsherEmitter] })
+@UsherNamedModule({ imports: [DiscoveryModule], providers: [UsherEmitter], exports: [UsherEmitter] })
 export class EventsModule {}

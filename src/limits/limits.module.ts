@@ -1,4 +1,4 @@
-import { Global, Inject, Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Global, Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { postgresAddress, QUEUE_CONNECTIONS, type QueueConnections } from '../queue/queue-connections.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { Rate } from '../values/duration.js';
@@ -10,6 +10,7 @@ import { loadPg } from '../database/data-source.js';
 import { LIMIT_TABLE, postgresSchema, surviveLostConnections } from '../queue/postgres-pool.js';
 import { connectRedis, FAIL_FAST, type RedisServer } from '../queue/redis-connection.js';
 import { leaveReplica, REJECT } from '../queue/redis-failover.js';
+import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 /** Timeout of the shared store. */
 const STORE_TIMEOUT_MS = 1_000;
@@ -105,7 +106,7 @@ export class Limits implements OnApplicationShutdown {
 }
 
 @Global()
-@Module({
+@UsherNamedModule({
   providers: [
     { provide: LIMITER_STORE, useFactory: openLimiterStore, inject: [USHER_OPTIONS, QUEUE_CONNECTIONS] },
     Limits,

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { type DynamicModule, Inject, Injectable, Module } from '@nestjs/common';
+import { type DynamicModule, Inject, Injectable } from '@nestjs/common';
 import { type DataSource, IsNull } from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
 import { Sessions } from '../auth/sign-in/sessions.js';
@@ -11,6 +11,7 @@ import type { Credentials } from '../usher.options.js';
 import { actor } from '../values/actor.js';
 import { Operator, OperatorSession } from './operator.entity.js';
 import { FIRST_OPERATOR, OperatorsService, subjectOf } from './operators.service.js';
+import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 export const OPERATOR_IDLE_MS = 7_200_000;
 
@@ -97,7 +98,7 @@ export class OperatorSessions extends Sessions<OperatorSession, SessionOwner> {
 }
 
 /** The people who sign in to the console, for the server and the command line. An application that embeds Usher has none. */
-@Module({})
+@UsherNamedModule({})
 export class OperatorsModule {
   /** `first`: the operator whom the settings name. */
   static with(first: Credentials): DynamicModule {

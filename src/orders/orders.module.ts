@@ -1,4 +1,3 @@
-import { Module } from '@nestjs/common';
 import { EventsModule } from '../events/events.js';
 import { OrderCompletions, OrderEvents } from './complete/order-completions.js';
 import { OrderList } from './list/order-list.js';
@@ -10,9 +9,10 @@ import {
   OrderListController,
 } from './movie-orders.controller.js';
 import { OrdersService } from './orders.service.js';
+import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 /** Create, get, list and complete movie orders; emits `OrderCompleted`. */
-@Module({
+@UsherNamedModule({
   imports: [EventsModule],
   providers: [OrdersService, OrderCompletions, OrderEvents, OrderList, OrderTotals],
   exports: [OrdersService, OrderList, OrderTotals],
@@ -20,7 +20,7 @@ import { OrdersService } from './orders.service.js';
 export class OrdersModule {}
 
 /** The REST routes of movie orders. */
-@Module({
+@UsherNamedModule({
   imports: [OrdersModule],
   controllers: [OrderListController, MovieOrdersController, InternalOrdersController],
   providers: [OrderLimit],

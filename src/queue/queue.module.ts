@@ -1,5 +1,5 @@
 import { BullModule, getQueueToken } from '@nestjs/bullmq';
-import { type FactoryProvider, Global, Inject, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { type FactoryProvider, Global, Inject, type OnApplicationShutdown } from '@nestjs/common';
 import type { Queue } from 'bullmq';
 import { EMBEDDED_POSTGRES } from '../database/database.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
@@ -8,12 +8,13 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { keyPrefix, openQueueConnections, QUEUE_CONNECTIONS, type QueueConnections } from './queue-connections.js';
 import { queueWarnings } from './repeated-warnings.js';
 import { Workers } from './workers.js';
+import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 /** Name of the shared @nestjs/bullmq configuration for queues that add jobs. */
 export const PRODUCER = 'usher-producer';
 
 @Global()
-@Module({
+@UsherNamedModule({
   providers: [
     {
       provide: QUEUE_CONNECTIONS,
@@ -33,7 +34,7 @@ class QueueConnectionsModule implements OnApplicationShutdown {
   }
 }
 
-@Module({
+@UsherNamedModule({
   imports: [
     QueueConnectionsModule,
     BullModule.forRootAsync(PRODUCER, {

@@ -1,4 +1,4 @@
-import { Inject, Injectable, Logger, Module } from '@nestjs/common';
+import { Inject, Injectable, Logger } from '@nestjs/common';
 import { type DataSource, type EntityManager, In, MoreThan } from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
 import { Authorization, Consent } from '../auth/authorize/authorization.entity.js';
@@ -19,6 +19,7 @@ import { DeliveryQueue } from '../webhooks/queue/delivery.queue.js';
 import { WebhookResend } from '../webhooks/undelivered/webhook-resend.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
 import { WebhookModule } from '../webhooks/webhook.module.js';
+import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 interface ErasureOptions {
   /** The number of rows deleted so far. */
@@ -183,5 +184,5 @@ function refuseEnabled(holder: Client | Member | null): void {
 }
 
 /** Not part of UsherModule, because it needs WebhookModule. */
-@Module({ imports: [WebhookModule], providers: [Erasure], exports: [Erasure] })
+@UsherNamedModule({ imports: [WebhookModule], providers: [Erasure], exports: [Erasure] })
 export class ErasureModule {}

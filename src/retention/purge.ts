@@ -4,7 +4,6 @@ import {
   Inject,
   Injectable,
   Logger,
-  Module,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
 import type { Queue } from 'bullmq';
@@ -18,6 +17,7 @@ import { Workers } from '../queue/workers.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { LogLine } from '../values/log-line.js';
 import { deleteRows, EXPIRING_ROWS, type ExpiredKey, type ExpiringRows } from './expired-rows.js';
+import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 /** How many rows of each kind were deleted. */
 export type Purged = Record<keyof typeof EXPIRING_ROWS, number>;
@@ -158,7 +158,7 @@ export class PurgeSchedule implements OnApplicationBootstrap, BeforeApplicationS
 }
 
 /** Deletes expired rows and rows older than the retention time. */
-@Module({
+@UsherNamedModule({
   imports: [BullModule.registerQueue({ name: PURGE_QUEUE, configKey: PRODUCER })],
   providers: [Purge, PurgeSchedule, errorLogOf(PURGE_QUEUE)],
   exports: [Purge, BullModule],

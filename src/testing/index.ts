@@ -1,4 +1,4 @@
-import { Inject, type INestApplicationContext, Injectable, Module, Optional } from '@nestjs/common';
+import { Inject, type INestApplicationContext, Injectable, Optional } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { TokenService } from '../auth/tokens/token.service.js';
 import { ClientsService } from '../clients/clients.service.js';
@@ -18,6 +18,7 @@ import { newId } from '../values/identifier.js';
 import type { WebhookView } from '../webhooks/webhook-view.js';
 import { notFailed, type Notified, NotifyRequest, WebhookService } from '../webhooks/webhook.service.js';
 import { unknownWebhook, type WebhookDetails, type WebhookFilter } from '../webhooks/webhook-queries.js';
+import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 /**
  * Replaces {@link WebhookService} in tests: validates and records the requests to notify and sends nothing. It joins the
@@ -136,7 +137,7 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
 }
 
 /** Use it instead of WebhookModule: WebhookService is then {@link RecordingWebhooks}. */
-@Module({
+@UsherNamedModule({
   imports: [EventsModule],
   providers: [RecordingWebhooks, { provide: WebhookService, useExisting: RecordingWebhooks }],
   exports: [RecordingWebhooks, WebhookService],

@@ -1,10 +1,11 @@
-import { Inject, Injectable, Module } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import type { DataSource } from 'typeorm';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { type Problem, tooManyRequests } from '../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { countPending } from './webhook-queries.js';
+import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 /** How long a process trusts a count. So a client can exceed the limit by what it creates in this time. */
 const TTL_MS = 1_000;
@@ -46,7 +47,7 @@ export class PendingLimit {
 }
 
 /** Comes with UsherModule. */
-@Module({ providers: [PendingLimit], exports: [PendingLimit] })
+@UsherNamedModule({ providers: [PendingLimit], exports: [PendingLimit] })
 export class PendingLimitModule {}
 
 export const tooManyPending = (limit: number): Problem =>

@@ -1,5 +1,5 @@
 import { BullModule } from '@nestjs/bullmq';
-import { Module, type OnApplicationShutdown } from '@nestjs/common';
+import { type OnApplicationShutdown } from '@nestjs/common';
 import { EventsModule } from '../events/events.js';
 import { errorLogOf, PRODUCER } from '../queue/queue.module.js';
 import { traceHeaders } from '../telemetry/tracing.js';
@@ -29,6 +29,7 @@ import { UndeliveredController } from './undelivered/undelivered.controller.js';
 import { UndeliveredWebhooks } from './undelivered/undelivered-webhooks.js';
 import { WebhookResends } from './undelivered/webhook-resends.js';
 import { WebhookService } from './webhook.service.js';
+import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 const createSender = ({ retry, allowPrivateHosts, proxy, traceReceivers }: ResolvedOptions): NotificationSender =>
   new NotificationSender({
@@ -54,7 +55,7 @@ async function createMessenger({
  * Records notifications and enqueues their delivery. Where the options say `deliver`, its workers deliver them. They need
  * `app.enableShutdownHooks()` to finish running attempts at SIGTERM.
  */
-@Module({
+@UsherNamedModule({
   imports: [
     EventsModule,
     BullModule.registerQueue(
@@ -114,7 +115,7 @@ export class WebhookModule implements OnApplicationShutdown {
 }
 
 /** The REST routes of a client's own webhooks. */
-@Module({
+@UsherNamedModule({
   imports: [WebhookModule],
   controllers: [UndeliveredController, WebhooksController],
 })

@@ -1,4 +1,4 @@
-import { Inject, Module, type OnModuleInit } from '@nestjs/common';
+import { Inject, type OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { sendProblem, problemOf } from '../../http/error-response.js';
 import type { HttpRequest, HttpResponse } from '../../http/exchange.js';
@@ -7,6 +7,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { AuthorizationSite } from '../authorize/authorization-site.js';
 import { AuthPaths } from './auth-paths.js';
 import { parseUrl } from '../../values/urls/notify-url.js';
+import { UsherNamedModule } from '../../telemetry/usher-named.js';
 
 /** A scheme, a host and an optional port, nothing else. */
 const BASE_URL = /^https?:\/\/(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d*)?$/i;
@@ -17,7 +18,7 @@ type MetadataRequest = HttpRequest & { protocol: string; host?: string };
  * RFC 8414: the addresses of the OAuth endpoints and what they support. The route is registered with the HTTP adapter,
  * because an application's global prefix and versions must not move it away from `/.well-known`.
  */
-@Module({})
+@UsherNamedModule({})
 export class AuthMetadataModule implements OnModuleInit {
   constructor(
     private readonly adapterHost: HttpAdapterHost,

@@ -1,4 +1,4 @@
-import { Global, Injectable, Module } from '@nestjs/common';
+import { Global, Injectable } from '@nestjs/common';
 import { Counter } from 'prom-client';
 import { type Failure, FailureCounts } from '../../audit/audit.module.js';
 import { addressGroup, addressOf, type HttpRequest } from '../../http/exchange.js';
@@ -8,6 +8,7 @@ import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 import { Passwords } from './passwords.js';
+import { UsherNamedModule } from '../../telemetry/usher-named.js';
 
 /** Who tries to sign in. */
 interface SignInAttempt {
@@ -84,7 +85,7 @@ export class SignInLimits {
 
 /** What members and operators share: both sign in with a password. Comes with UsherModule. */
 @Global()
-@Module({ providers: [Passwords, SignInLimits], exports: [Passwords, SignInLimits] })
+@UsherNamedModule({ providers: [Passwords, SignInLimits], exports: [Passwords, SignInLimits] })
 export class SignInModule {}
 
 export const tooManySignIns = (waitSeconds: number): Problem =>

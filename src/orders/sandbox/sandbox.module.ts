@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { BullModule, InjectQueue } from '@nestjs/bullmq';
-import { Body, Injectable, Logger, Module, type OnApplicationBootstrap, Param, Post, Res } from '@nestjs/common';
+import { Body, Injectable, Logger, type OnApplicationBootstrap, Param, Post, Res } from '@nestjs/common';
 import type { Job, Queue } from 'bullmq';
 import { ClientController, CurrentClient, CurrentResourceOwner } from '../../auth/bearer/bearer.guard.js';
 import type { Client } from '../../clients/client.entity.js';
@@ -15,6 +15,7 @@ import { type Completion, type OrderView, SandboxCompletion } from '../movie-ord
 import { effectOfCompletion } from '../movie-order.entity.js';
 import { OrdersModule } from '../orders.module.js';
 import { OrdersService } from '../orders.service.js';
+import { UsherNamedModule } from '../../telemetry/usher-named.js';
 
 export const SANDBOX_QUEUE = 'usher-sandbox-operator';
 
@@ -123,7 +124,7 @@ export class SandboxOrdersController {
 }
 
 /** The sandbox's cinema operator. Only a sandbox imports it. */
-@Module({
+@UsherNamedModule({
   imports: [OrdersModule, BullModule.registerQueue({ name: SANDBOX_QUEUE, configKey: PRODUCER })],
   providers: [SandboxOperator, errorLogOf(SANDBOX_QUEUE)],
   exports: [SandboxOperator],
@@ -131,9 +132,9 @@ export class SandboxOrdersController {
 class SandboxOperatorModule {}
 
 /** The REST route with which a client completes its own orders. */
-@Module({ imports: [OrdersModule, SandboxOperatorModule], controllers: [SandboxOrdersController] })
+@UsherNamedModule({ imports: [OrdersModule, SandboxOperatorModule], controllers: [SandboxOrdersController] })
 export class SandboxRoutesModule {}
 
 /** Completes the orders whose delay has ended. */
-@Module({ imports: [SandboxOperatorModule], providers: [SandboxOperatorProcessor] })
+@UsherNamedModule({ imports: [SandboxOperatorModule], providers: [SandboxOperatorProcessor] })
 export class SandboxWorkerModule {}

@@ -1,4 +1,4 @@
-import { Body, HttpCode, Inject, Module, Post } from '@nestjs/common';
+import { Body, HttpCode, Inject, Post } from '@nestjs/common';
 import { ClientController, CurrentClient } from '../../auth/bearer/bearer.guard.js';
 import type { Client } from '../../clients/client.entity.js';
 import { ClientsService } from '../../clients/clients.service.js';
@@ -12,6 +12,7 @@ import { NotificationSender } from '../transport/notification-sender.js';
 import { WebhookModule } from '../webhook.module.js';
 import { certify } from './certify.js';
 import { CertificationRequest } from './checks.js';
+import { UsherNamedModule } from '../../telemetry/usher-named.js';
 
 /** Each sends six requests. */
 export const CERTIFICATION_LIMIT: MinuteLimit = { name: 'certifications', count: 3, what: 'certifications' };
@@ -53,7 +54,7 @@ export const noNotifyUrl = () => unprocessable('the client has no Notify URL; as
 export const secretBeingChanged = () => conflict('the secret of this client is being changed; finish that first');
 
 /** The REST route with which a client of a sandbox certifies its receiver. */
-@Module({
+@UsherNamedModule({
   imports: [WebhookModule],
   controllers: [CertificationsController],
 })
