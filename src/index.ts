@@ -92,6 +92,11 @@ export { CertificationRoutesModule } from './webhooks/certification/certificatio
 /** Tells the contacts of clients that a Notify URL fails or has recovered; for the option `contactMessages`. */
 export type { ContactMessage, ContactMessageHost, ContactMessenger } from './values/contact-messenger.js';
 
+/** # Health. */
+
+/** Database, queue, missing migrations and late notifications: as facts, and as a health indicator of @nestjs/terminus. */
+export { type Due, type HealthFacts, type HealthStatus, UsherHealth } from './webhooks/usher-health.js';
+
 /** # Tokens and guards. */
 
 /** The token routes below `/auth`, and the pages of the authorization-code grant. */

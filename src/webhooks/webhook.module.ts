@@ -28,6 +28,7 @@ import { ResendWork } from './undelivered/resend-work.js';
 import { UndeliveredController } from './undelivered/undelivered.controller.js';
 import { UndeliveredWebhooks } from './undelivered/undelivered-webhooks.js';
 import { WebhookResends } from './undelivered/webhook-resends.js';
+import { UsherHealth } from './usher-health.js';
 import { WebhookService } from './webhook.service.js';
 import { UsherNamedModule } from '../telemetry/usher-named.js';
 
@@ -77,6 +78,7 @@ async function createMessenger({
     { provide: NotificationSender, useFactory: createSender, inject: [USHER_OPTIONS] },
     SigningSecrets,
     TestNotifications,
+    UsherHealth,
     DeliveryEvents,
     WebhookEndedEmitter,
     DatabaseOutage,
@@ -103,6 +105,7 @@ async function createMessenger({
     NotificationSender,
     SigningSecrets,
     TestNotifications,
+    UsherHealth,
     BullModule,
   ],
 })

@@ -1,24 +1,12 @@
 import { InjectQueue } from '@nestjs/bullmq';
 import { Inject, Injectable } from '@nestjs/common';
 import type { JobType, Queue } from 'bullmq';
-import type { DataSource } from 'typeorm';
-import { Client } from '../../clients/client.entity.js';
-import { checkWritable, dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { runSql } from '../../database/statements/statement.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-connections.js';
 import { PURGE_QUEUE } from '../../retention/purge.js';
 import { WEBHOOK_QUEUE } from '../../webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_QUEUE } from '../../webhooks/queue/retry-run.js';
-import { Webhook } from '../../webhooks/webhook.entity.js';
+import { UsherHealth } from '../../webhooks/usher-health.js';
 import { CachedQuery } from './cached-query.js';
-
-/** Pending webhooks whose next attempt is due. */
-export interface Due {
-  /** Counted up to {@link MAX_COUNTED}. */
-  count: number;
-  /** How long the oldest has been due. */
-  oldestAgeMs: number;
-}
 
 export interface QueueDepth {
   queue: string;
@@ -28,7 +16,6 @@ export interface QueueDepth {
   jobs: Record<string, number>;
 }
 
-const MAX_COUNTED = 100_000;
 /** Without completed jobs: they are deleted after a while, so their number says nothing. */
 const STATES: JobType[] = ['waiting', 'prioritized', 'active', 'delayed', 'failed'];
 /** State of the waiting jobs of a paused queue on Postgres. BullMQ's type covers only Redis. */
@@ -38,34 +25,19 @@ const PAUSED = 'paused' as JobType;
 @Injectable()
 export class Backlog {
   readonly queries = {
-    due: new CachedQuery(() => dueNow(this.dataSource)),
+    due: new CachedQuery(() => this.health.due()),
     queues: new CachedQuery(() => Promise.all([this.deliveries, this.retryRuns, this.purges].map(depthOf))),
     /** Whether the queue accepts jobs. */
     isQueueUp: new CachedQuery(() => this.connections.probe().then(() => true)),
   };
 
   constructor(
-    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    private readonly health: UsherHealth,
     @InjectQueue(WEBHOOK_QUEUE) private readonly deliveries: Queue,
     @InjectQueue(RETRY_RUN_QUEUE) private readonly retryRuns: Queue,
     @InjectQueue(PURGE_QUEUE) private readonly purges: Queue,
     @Inject(QUEUE_CONNECTIONS) private readonly connections: QueueConnections,
   ) {}
-}
-
-/** Reads only the index usher_webhook_due. A database that cannot be written to counts as down. */
-async function dueNow(dataSource: DataSource): Promise<Due> {
-  await checkWritable(dataSource, Client);
-  const { manager } = dataSource;
-  const { now } = dialectOf(manager);
-  const { rows } = await runSql(
-    manager,
-    () => `
-      SELECT COUNT(*) AS count, ${now} - MIN(next_attempt_at) AS age FROM (
-        SELECT next_attempt_at FROM ${tableOf(manager, Webhook)} WHERE status = 'PENDING' AND next_attempt_at <= ${now}
-        ORDER BY next_attempt_at LIMIT ${MAX_COUNTED}) AS due`,
-  );
-  return { count: Number(rows[0]?.count), oldestAgeMs: Number(rows[0]?.age ?? 0) };
 }
 
 async function depthOf(queue: Queue): Promise<QueueDepth> {

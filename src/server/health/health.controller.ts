@@ -1,25 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Controller, Get, Logger, type BeforeApplicationShutdown, Inject, type OnModuleDestroy } from '@nestjs/common';
-import type { DataSource } from 'typeorm';
-import { Client } from '../../clients/client.entity.js';
-import { checkWritable, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { pendingMigrations } from '../../database/migrator.js';
+import { Controller, Get, type BeforeApplicationShutdown, Inject, type OnModuleDestroy } from '@nestjs/common';
 import { type Problem, unavailable } from '../../http/problem.js';
-import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-connections.js';
+import { UsherHealth } from '../../webhooks/usher-health.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import { withTimeout } from './cached-query.js';
-
-const CHECK_TIMEOUT_MS = 3_000;
 
 @Controller('health')
 export class HealthController implements OnModuleDestroy, BeforeApplicationShutdown {
   /** Whether a shutdown has begun. From then on the process is not ready, and each response closes its connection. */
   isShuttingDown = false;
-  private readonly logger = new Logger('Usher health');
 
   constructor(
-    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
-    @Inject(QUEUE_CONNECTIONS) private readonly connections: QueueConnections,
+    private readonly health: UsherHealth,
     @Inject(SERVER_CONFIG) private readonly config: Config,
   ) {}
 
@@ -46,30 +37,13 @@ export class HealthController implements OnModuleDestroy, BeforeApplicationShutd
   @Get('ready')
   async ready(): Promise<{ status: 'ok' }> {
     if (this.isShuttingDown) throw unavailable('the process is shutting down');
-    const failing = await Promise.all([
-      this.failing('database', this.database()),
-      this.config.role === 'worker' ? this.failing('queue', this.connections.probe()) : [],
+    const [database, queue] = await Promise.all([
+      this.health.isDatabaseReady(),
+      this.config.role === 'worker' ? this.health.isQueueReady() : true,
     ]);
-    const names = failing.flat();
-    if (names.length > 0) throw notReady(names);
+    const failing = [...(database ? [] : ['database']), ...(queue ? [] : ['queue'])];
+    if (failing.length > 0) throw notReady(failing);
     return { status: 'ok' };
-  }
-
-  private async database(): Promise<void> {
-    const pending = await pendingMigrations(this.dataSource);
-    if (pending.length > 0) throw new Error(`${pending.length} migration(s) missing`);
-    await checkWritable(this.dataSource, Client);
-  }
-
-  /** The name if the check fails, otherwise nothing. */
-  private async failing(name: string, check: Promise<unknown>): Promise<string[]> {
-    try {
-      await withTimeout(check, CHECK_TIMEOUT_MS);
-      return [];
-    } catch (error) {
-      this.logger.warn(`${name}: ${(error as Error).message}`);
-      return [name];
-    }
   }
 }
 

@@ -3,7 +3,8 @@ import { collectDefaultMetrics, Gauge, prometheusContentType, type Registry } fr
 import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 import { VERSION } from '../../values/version.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import { Backlog, type Due, type QueueDepth } from './backlog.js';
+import type { Due } from '../../webhooks/usher-health.js';
+import { Backlog, type QueueDepth } from './backlog.js';
 import type { CachedQuery } from './cached-query.js';
 
 /** Gauges of prom-client whose names belong to counters, so that `promtool check metrics` refuses them. */

@@ -18,7 +18,8 @@ import { newId } from '../../values/identifier.js';
 import { VERSION } from '../../values/version.js';
 import { WEBHOOK_QUEUE } from '../../webhooks/queue/delivery.queue.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import { CachedQuery, withTimeout } from './cached-query.js';
+import { withTimeout } from '../../values/duration.js';
+import { CachedQuery } from './cached-query.js';
 
 const BEAT_MS = 60_000;
 /** After two missed beats a process counts as ended. */

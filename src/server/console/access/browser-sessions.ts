@@ -7,7 +7,7 @@ import { isOfOtherSite, TokenCookie } from '../../../http/pages/form-token.js';
 import { unavailable } from '../../../http/problem.js';
 import { OPERATOR_IDLE_MS, OperatorSessions, type SessionOwner } from '../../../operators/operator-sessions.js';
 import { parseUrl } from '../../../values/urls/notify-url.js';
-import { withTimeout } from '../../health/cached-query.js';
+import { withTimeout } from '../../../values/duration.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 
 const MAX_REMEMBERED = 1_000;

@@ -5,7 +5,8 @@ import type { DataSource } from 'typeorm';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { pendingMigrations, usherMigrations } from '../../../database/migrator.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../../queue/queue-connections.js';
-import { CachedQuery, withTimeout } from '../../health/cached-query.js';
+import { withTimeout } from '../../../values/duration.js';
+import { CachedQuery } from '../../health/cached-query.js';
 import { clockOf } from '../../health/processes.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 

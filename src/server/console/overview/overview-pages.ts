@@ -1,7 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { type Html, html } from '../../../http/html.js';
-import { Backlog, type Due, type QueueDepth } from '../../health/backlog.js';
+import type { Due } from '../../../webhooks/usher-health.js';
+import { Backlog, type QueueDepth } from '../../health/backlog.js';
 import { type Answers, answersOf } from '../../health/cached-query.js';
 import { ProcessList } from '../../health/processes.js';
 import { attemptsChart, timesChart } from '../figures/charts.js';

@@ -1,7 +1,8 @@
 import type { AuditEvent } from '../../../audit/audit-event.entity.js';
 import { type Html, html } from '../../../http/html.js';
 import { DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
-import type { Backlog, Due, QueueDepth } from '../../health/backlog.js';
+import type { Due } from '../../../webhooks/usher-health.js';
+import type { Backlog, QueueDepth } from '../../health/backlog.js';
 import type { Answers } from '../../health/cached-query.js';
 import { type Processes, workersOf } from '../../health/processes.js';
 import { shownMs } from '../figures/figures.js';
