@@ -1,3 +1,6 @@
+import type { INestApplicationContext } from '@nestjs/common';
+import type { HostDocument } from './server/openapi/host-document.js';
+
 /** # The three you need: import both modules in the root module, and inject the service where an order completes. */
 
 /** Options, database, queue, clients, token service and guards; always global. Call `forRoot()` or `forRootAsync()` once. */
@@ -92,7 +95,22 @@ export { CertificationRoutesModule } from './webhooks/certification/certificatio
 /** Tells the contacts of clients that a Notify URL fails or has recovered; for the option `contactMessages`. */
 export type { ContactMessage, ContactMessageHost, ContactMessenger } from './values/contact-messenger.js';
 
-/** # Health. */
+/** # Documents and health. */
+
+export type { HostDocument };
+/**
+ * Adds the operations that an application serves by Usher's routes to its OpenAPI document, for example of @nestjs/swagger,
+ * which leaves them out. Their paths have the application's prefix, version and RouterModule paths; the names of their schemas
+ * and security schemes begin with `Usher`. It changes the document and returns it.
+ */
+export async function addUsherPaths<T extends HostDocument>(
+  document: T,
+  application: INestApplicationContext,
+): Promise<T> {
+  // Loaded at its first use, because the descriptions of all operations take time.
+  const { addPaths } = await import('./server/openapi/host-document.js');
+  return addPaths(document, application);
+}
 
 /** Database, queue, missing migrations and late notifications: as facts, and as a health indicator of @nestjs/terminus. */
 export { type Due, type HealthFacts, type HealthStatus, UsherHealth } from './webhooks/usher-health.js';

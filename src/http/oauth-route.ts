@@ -17,8 +17,9 @@ export const OAUTH_ROUTE = 'usher:oauth-route';
  */
 export const USHER_ROUTE = 'usher:route';
 
-/** Marks a controller as one of Usher's. */
-export const UsherRoutes = (): ClassDecorator => SetMetadata(USHER_ROUTE, true);
+/** Marks a controller as one of Usher's. @nestjs/swagger leaves it out; `addUsherPaths()` adds what its routes really are. */
+export const UsherRoutes = (): ClassDecorator =>
+  applyDecorators(SetMetadata(USHER_ROUTE, true), SetMetadata('swagger/apiExcludeController', [true]));
 
 /** Where @nestjs/platform-fastify finds a route's `config`. That package is optional, so it is not imported here. */
 export const FASTIFY_ROUTE_CONFIG = '__fastify_route_config__';

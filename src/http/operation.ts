@@ -31,6 +31,8 @@ export type Failure = Problem | OAuthError | (() => unknown);
 
 /** What an operation has from its route. */
 interface Route {
+  /** Where the route is; none for the metadata, which no controller serves. */
+  controller?: Type;
   method: 'get' | 'post' | 'put';
   /** Path parameters are written as `{name}`. */
   path: string;
@@ -78,6 +80,7 @@ export function operations<T extends object>(
     const method = RequestMethod[metadata<RequestMethod>(METHOD_METADATA, handler) ?? RequestMethod.GET];
     return {
       tag,
+      controller,
       method: method.toLowerCase() as Route['method'],
       path: `/${parts.split('/').filter(Boolean).join('/')}`.replace(/:(\w+)/g, '{$1}'),
       security: [

@@ -31,7 +31,7 @@ const INTRODUCTION = `OAuth tokens and signed webhooks for a cinema booking API.
 const INTERNAL_INTRODUCTION = `For the operator's own services on the private network, not for integrators: completing orders, checking
 tokens of all clients, health. The console for people and the metrics are below \`/ops\`.`;
 
-const TAGS = [
+export const TAGS = [
   {
     name: 'Tokens',
     description: 'Exchange client credentials or a code for tokens. Errors are those of RFC 6749 section 5.2.',
@@ -50,7 +50,7 @@ const TAGS = [
   { name: 'Service', description: 'Health of the service, and its API description.' },
 ];
 
-const SECURITY_SCHEMES = {
+export const SECURITY_SCHEMES = {
   basic: { type: 'http', scheme: 'basic', description: 'The client id and the client secret.' },
   bearer: { type: 'http', scheme: 'bearer', description: 'An access token.' },
   internal: { type: 'http', scheme: 'basic', description: 'INTERNAL_USER and INTERNAL_PASSWORD of the deployment.' },

@@ -3,6 +3,9 @@ import { NAMES } from '../../http/operation.js';
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
+/** OpenAPI 3.1 takes JSON Schema as it is; 3.0 has a dialect of its own. */
+export type Target = 'draft-2020-12' | 'openapi-3.0';
+
 const uri = (id: string): string => `#/components/schemas/${id}`;
 
 /** 'input' schemas allow unknown members, which both sides must ignore. */
@@ -20,8 +23,8 @@ function simplify(schema: JsonSchema): void {
 }
 
 /** The named schemas that the operations refer to, also through other schemas, for `components.schemas`. */
-export function schemasOf(operations: object[]): Record<string, JsonSchema> {
-  const all = componentSchemas();
+export function schemasOf(operations: object[], target: Target = 'draft-2020-12'): Record<string, JsonSchema> {
+  const all = componentSchemas(target);
   const used = new Set<string>();
   const collect = (part: object): void => {
     for (const [, id = ''] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
@@ -35,8 +38,8 @@ export function schemasOf(operations: object[]): Record<string, JsonSchema> {
 }
 
 /** All named schemas, by their name. */
-function componentSchemas(): Record<string, JsonSchema> {
-  const { schemas } = z.toJSONSchema(NAMES, OPTIONS);
+function componentSchemas(target: Target): Record<string, JsonSchema> {
+  const { schemas } = z.toJSONSchema(NAMES, { ...OPTIONS, target });
   return Object.fromEntries(Object.entries(schemas).map(([id, { $schema: _, $id: __, ...schema }]) => [id, schema]));
 }
 
