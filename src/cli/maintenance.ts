@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { AUDIT_ACTIONS } from '../audit/audit-event.entity.js';
 import type { AuditFilter } from '../audit/audit.module.js';
 import type { Migrated } from '../server/migrate.js';
-import { loadConfig } from '../server/settings/settings.js';
+import { loadMigrationConfig } from '../server/settings/settings.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { command, serviceCommand, withServices } from './command.js';
 import { pastTime, positive, readLine } from './input.js';
@@ -23,17 +23,18 @@ const QUEUE_TABLES = 'tables of the queue';
 
 async function migrateNow({ status, sql }: { status?: true; sql?: true }): Promise<Output> {
   const { migrate, migrationSql, migrationStatus } = await import('../server/migrate.js');
+  const config = loadMigrationConfig();
   if (sql) {
-    const json = await migrationSql(loadConfig());
+    const json = await migrationSql(config);
     return { json, text: json.length > 0 ? `${json.join(';\n')};` : `-- ${UP_TO_DATE}` };
   }
   if (!status) {
-    const json = await migrate(loadConfig(), () =>
+    const json = await migrate(config, () =>
       process.stderr.write('usher: another process is migrating this database; waiting for it\n'),
     );
     return { json, text: summaryOf(json) };
   }
-  const json = await migrationStatus(loadConfig());
+  const json = await migrationStatus(config);
   const { migrations, isQueueDone } = json;
   const steps = [...migrations, ...(isQueueDone === null ? [] : [{ name: QUEUE_TABLES, isDone: isQueueDone }])];
   if (!steps.every(({ isDone }) => isDone)) process.exitCode = 1;

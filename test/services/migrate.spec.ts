@@ -4,7 +4,7 @@ import { usherEntities } from '../../src/index.js';
 import { dataSourceOptions } from '../../src/database/data-source-options.js';
 import { usherMigrations } from '../../src/database/migrator.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
-import { BACKEND } from '../support/backend.js';
+import { BACKEND, type Settings } from '../support/backend.js';
 import { eventually } from '../support/eventually.js';
 import { OwnDatabase } from '../support/own-database.js';
 import { usher, UsherProcess } from '../support/process.js';
@@ -120,6 +120,12 @@ describe('usher migrate', () => {
     expect((await migrate('--status')).code).toBe(0);
     expect(await differences()).toEqual([]);
     expect((await migrate('--sql')).stdout).toBe('-- No migrations to run; the database is up to date.\n');
+  });
+
+  test('needs no setting but those of the database and the queue, also in production', async () => {
+    const { DATABASE_URL, QUEUE_URL, QUEUE_PREFIX } = database.settings;
+    const settings = { DATABASE_URL, QUEUE_URL, QUEUE_PREFIX, USHER_ENV: 'production' };
+    expect(await usher(settings as Settings, ['migrate'])).toMatchObject({ code: 0, stderr: '' });
   });
 
   if (BACKEND === 'postgres') {

@@ -41,19 +41,19 @@ export class ConfigError extends StartUpError {
 }
 
 /**
- * Reads the server's settings from the environment.
+ * Reads the server's settings from the environment. What only migrates needs neither master keys nor what is for serving.
  * @throws ConfigError with every fault
  */
-export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config {
+export function loadConfig(environment: NodeJS.ProcessEnv = process.env, onlyMigrates = false): Config {
   const reader = new OptionReader(SETTINGS, environmentSource(environment));
   const { role, host, logLevel } = reader.values;
-  const exposed = exposure(reader.values, host);
-  const unsafeDefaults = exposed === null ? reader.useLocalDefaults() : [];
+  const exposed = onlyMigrates ? null : exposure(reader.values, host);
+  const unsafeDefaults = exposed === null && !onlyMigrates ? reader.useLocalDefaults() : [];
   const { operatorUser, operatorPassword, ...values } = reader.values;
   const options = combined(reader, SYSTEM, exposed);
   if (exposed !== null && !reader.isGiven('operatorUser', 'operatorPassword'))
     reader.faults.push(`OPS_USER and OPS_PASSWORD must be set${exposed}: the operator’s credentials for /ops`);
-  if (options.environment === 'production' && !reader.isGiven('trustProxy'))
+  if (options.environment === 'production' && !onlyMigrates && !reader.isGiven('trustProxy'))
     reader.missing('trustProxy', ' in production');
   const faults = [...misspeltNames(environment, NAMES), ...reader.finish()];
   if (faults.length > 0) throw new ConfigError(faults);
@@ -72,6 +72,9 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env): Config
     texts: Object.fromEntries(texts) as Config['texts'],
   };
 }
+
+/** The settings of `usher migrate`. */
+export const loadMigrationConfig = (): Config => loadConfig(process.env, true);
 
 const OF_THE_SERVER = Object.values(SETTINGS).filter(({ variable }) => variable !== null);
 const NOT_SECRET = OF_THE_SERVER.filter(({ isSecret }) => !isSecret);
