@@ -24,11 +24,6 @@ export function tableOf(on: OnDataSource, entity: EntityTarget<object>): string 
   return parts.map((part) => dataSource.driver.escape(part)).join('.');
 }
 
-/** Rejects where the database does not answer, or answers but refuses to write. It changes and locks nothing. */
-export async function checkWritable(dataSource: DataSource, entity: EntityTarget<object>): Promise<void> {
-  await dataSource.query(`UPDATE ${tableOf(dataSource, entity)} SET id = id WHERE 1 = 0`);
-}
-
 /**
  * An application's data source as Usher uses it. Its reads go to the primary: a replica lags, so a token would be unknown just
  * after it was issued. Its manager is never that of a caller: in a method with `@Transactional()`, typeorm-transactional puts the

@@ -2,7 +2,7 @@ import type { Pool as MysqlPool, ResultSetHeader, RowDataPacket } from 'mysql2';
 import type { Pool as PgPool } from 'pg';
 import type { DataSource, EntityManager, EntityTarget, ObjectLiteral } from 'typeorm';
 import { dataSourceOf, dialectOf, isPostgres, tableOf } from '../data-source.js';
-import { PoolSockets } from '../sql.js';
+import { isDiskFull, PoolSockets } from '../sql.js';
 
 /** A row as the driver returns it. 64-bit integers may be text. */
 export type Row = Record<string, string | number | boolean | null>;
@@ -37,6 +37,18 @@ const withNames = new WeakSet<object>();
 /** Prepares the named statements of this Postgres once a connection. Not behind a pooler, which shares sessions. */
 export const prepareStatements = ({ driver }: DataSource): void => void withNames.add(driver);
 
+/** By driver: the statement that was refused last because the disk of the server is full. */
+const refusals = new WeakMap<object, { text: string; error: unknown; at: number }>();
+/** A full disk refuses some statements only: it counts as full until the refused one succeeds, or for this long. */
+const FULL_MS = 60_000;
+
+/** Rejects where the database does not answer, or answers but refuses to write. It changes and locks nothing. */
+export async function checkWritable(dataSource: DataSource, entity: EntityTarget<object>): Promise<void> {
+  await dataSource.query(`UPDATE ${tableOf(dataSource, entity)} SET id = id WHERE 1 = 0`);
+  const { error, at } = refusals.get(dataSource.driver) ?? { at: -Infinity };
+  if (performance.now() - at < FULL_MS) throw error as Error;
+}
+
 /**
  * Runs a statement on the driver itself. A statement by TypeORM's query runner costs twice as much processor time, and by its
  * builder more again, so the statements of the busiest requests come here. With a manager it runs in its transaction.
@@ -46,20 +58,32 @@ export async function runStatement(on: DataSource | EntityManager, statement: St
   const { text, parameters } = statement;
   dataSource.logger.logQuery(text, parameters);
   try {
-    // The connection of the transaction, or the pool.
-    const { queryRunner } = on as Partial<EntityManager>;
-    const runner = queryRunner ? await queryRunner.connect() : poolOf(dataSource);
-    if (!runner) throw new Error('the data source is closed');
-    if (!isPostgres(dataSource)) return await runOnMysql(runner as MysqlPool, statement);
-    const name = withNames.has(dataSource.driver) ? statement.name : undefined;
-    const { rows, rowCount } = await (runner as PgPool).query<Row>({ text, values: parameters, name });
-    return { rows, affected: rowCount ?? 0 };
+    const result = await runOnDriver(on, dataSource, statement);
+    if (refusals.get(dataSource.driver)?.text === text) refusals.delete(dataSource.driver);
+    return result;
   } catch (error) {
     dataSource.logger.logQueryError(error as Error, text, parameters);
+    if (isDiskFull(error)) refusals.set(dataSource.driver, { text, error, at: performance.now() });
     for (const subscriber of dataSource.subscribers)
       if (subscriber instanceof PoolSockets) subscriber.renewAfter(error);
     throw error;
   }
+}
+
+async function runOnDriver(
+  on: DataSource | EntityManager,
+  dataSource: DataSource,
+  statement: Statement,
+): Promise<StatementResult> {
+  // The connection of the transaction, or the pool.
+  const { queryRunner } = on as Partial<EntityManager>;
+  const runner = queryRunner ? await queryRunner.connect() : poolOf(dataSource);
+  if (!runner) throw new Error('the data source is closed');
+  if (!isPostgres(dataSource)) return runOnMysql(runner as MysqlPool, statement);
+  const { text, parameters: values } = statement;
+  const name = withNames.has(dataSource.driver) ? statement.name : undefined;
+  const { rows, rowCount } = await (runner as PgPool).query<Row>({ text, values, name });
+  return { rows, affected: rowCount ?? 0 };
 }
 
 function runOnMysql(runner: MysqlPool, { text, parameters }: Statement): Promise<StatementResult> {

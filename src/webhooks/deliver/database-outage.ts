@@ -3,8 +3,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
-import { checkWritable, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { isDatabaseDown } from '../../database/sql.js';
+import { checkWritable } from '../../database/statements/statement.js';
 import type { Claim } from './claim.js';
 
 const FIRST_PAUSE_MS = 500;
