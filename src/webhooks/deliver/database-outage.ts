@@ -51,7 +51,11 @@ export class DatabaseOutage implements OnModuleDestroy {
   /** Resolves at once while the database answers; else when it is back, or when this process shuts down. */
   async end(): Promise<void> {
     if (!this.outage || this.hasShutDown) return;
-    await Promise.race([this.outage, once(this.shutdown.signal, 'abort')]);
+    const over = new AbortController();
+    const shutdown = once(this.shutdown.signal, 'abort', { signal: over.signal });
+    await Promise.race([this.outage, shutdown]);
+    // Removes the listener, of which each waiting job has one.
+    over.abort();
   }
 
   onModuleDestroy(): void {
