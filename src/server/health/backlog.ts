@@ -11,6 +11,7 @@ import { WEBHOOK_QUEUE } from '../../webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_QUEUE } from '../../webhooks/queue/retry-run.js';
 import { Webhook } from '../../webhooks/webhook.entity.js';
 import { CachedQuery } from './cached-query.js';
+import { clockOf } from './processes.js';
 
 /** Pending webhooks whose next attempt is due. */
 export interface Due {
@@ -39,6 +40,7 @@ const PAUSED = 'paused' as JobType;
 export class Backlog {
   readonly queries = {
     due: new CachedQuery(() => dueNow(this.dataSource)),
+    clock: new CachedQuery(() => clockOf(this.dataSource)),
     queues: new CachedQuery(() => Promise.all([this.deliveries, this.retryRuns, this.purges].map(depthOf))),
     /** Whether the queue accepts jobs. */
     isQueueUp: new CachedQuery(() => this.connections.probe().then(() => true)),
