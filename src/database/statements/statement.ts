@@ -2,7 +2,7 @@ import type { Pool as MysqlPool, ResultSetHeader, RowDataPacket } from 'mysql2';
 import type { Pool as PgPool } from 'pg';
 import type { DataSource, EntityManager, EntityTarget, ObjectLiteral } from 'typeorm';
 import { dataSourceOf, dialectOf, isPostgres, tableOf } from '../data-source.js';
-import { isDiskFull, PoolSockets } from '../sql.js';
+import { isDiskFull, isDuplicate, PoolSockets } from '../sql.js';
 
 /** A row as the driver returns it. 64-bit integers may be text. */
 export type Row = Record<string, string | number | boolean | null>;
@@ -120,15 +120,15 @@ export function entityOf<T extends ObjectLiteral>(
 }
 
 /**
- * Inserts rows of an entity by one statement, without what TypeORM's own insert does around it. `onConflict` is SQL behind the
- * rows. With a manager it runs in its transaction.
+ * Inserts rows of an entity by one statement, without what TypeORM's own insert does around it, and returns how many.
+ * `onConflict` is SQL behind the rows. With a manager it runs in its transaction.
  */
 export async function insertRows<T extends ObjectLiteral>(
   on: DataSource | EntityManager,
   target: EntityTarget<T>,
   rows: T[],
   onConflict = '',
-): Promise<void> {
+): Promise<number> {
   const dataSource = dataSourceOf(on);
   const { columns, name } = dataSource.getMetadata(target);
   const { driver } = dataSource;
@@ -139,9 +139,24 @@ export async function insertRows<T extends ObjectLiteral>(
     ),
   );
   const names = columns.map(({ databaseName }) => driver.escape(databaseName)).join(', ');
-  await runStatement(on, {
+  const { affected } = await runStatement(on, {
     text: `INSERT INTO ${into(tableOf(dataSource, target))} (${names}) VALUES ${sql} ${onConflict}`,
     parameters,
-    name: rows.length === 1 ? `usher_insert_${name}` : undefined,
+    name: rows.length === 1 ? `usher_insert_${name}${onConflict && '_or'}` : undefined,
   });
+  return affected;
+}
+
+/** Inserts a row unless one with its key exists, and returns whether it did. It waits for a transaction that inserts the same key. */
+export async function insertIfAbsent<T extends ObjectLiteral>(
+  on: EntityManager,
+  target: EntityTarget<T>,
+  row: T,
+): Promise<boolean> {
+  try {
+    return (await insertRows(on, target, [row], dialectOf(on).ifAbsent)) === 1;
+  } catch (error) {
+    if (isDuplicate(error)) return false;
+    throw error;
+  }
 }
