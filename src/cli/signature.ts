@@ -128,7 +128,7 @@ async function certifyReceiver(url: string, options: { secretStdin?: boolean }):
     throw error instanceof NotifyUrlError ? new StartUpError(error.message) : error;
   }
   const sender = new NotificationSender({ timeoutMs: TIMEOUT_MS, allowPrivateHosts: true, proxy: null });
-  const json = await certify(sender, url, await clientSecretFrom(options));
+  const json = await certify(sender, url, await clientSecretFrom(options), Date.now());
   await sender.close();
   if (!json.passed) process.exitCode = 1;
   return { json, text: certificate(json) };

@@ -24,11 +24,6 @@ export function tableOf(on: OnDataSource, entity: EntityTarget<object>): string 
   return parts.map((part) => dataSource.driver.escape(part)).join('.');
 }
 
-/** Rejects where the database does not answer, or answers but refuses to write. It changes and locks nothing. */
-export async function checkWritable(dataSource: DataSource, entity: EntityTarget<object>): Promise<void> {
-  await dataSource.query(`UPDATE ${tableOf(dataSource, entity)} SET id = id WHERE 1 = 0`);
-}
-
 /**
  * An application's data source as Usher uses it. Its reads go to the primary: a replica lags, so a token would be unknown just
  * after it was issued. Its manager is never that of a caller: in a method with `@Transactional()`, typeorm-transactional puts the
@@ -102,6 +97,9 @@ const POSTGRES = {
     return `ON CONFLICT (${key.join(', ')}) DO ${changes === '' ? 'NOTHING' : `UPDATE SET ${changes}`}`;
   },
 
+  /** Behind an inserted row: nothing happens if one with its key exists. MySQL has only the error {@link isDuplicate}. */
+  ifAbsent: 'ON CONFLICT DO NOTHING',
+
   /** Updates the rows `t` of a table whose id is one of the rows `v`, where a further condition fits. */
   update: (table: string, rows: string, changes: Record<string, string>, condition = '') =>
     `UPDATE ${table} t SET ${assigned(Object.entries(changes))} FROM ${rows} WHERE t.id = v.id ${condition}`,
@@ -146,6 +144,7 @@ const MYSQL: Dialect = {
     const changes = assigned(columns.map((name) => [name, valueOf(name, `VALUES(${name})`)]));
     return `ON DUPLICATE KEY UPDATE ${changes || assigned(key.map((name) => [name, name]))}`;
   },
+  ifAbsent: '',
   update: (table, rows, changes, condition = '') =>
     `UPDATE ${rows} STRAIGHT_JOIN ${table} t FORCE INDEX (PRIMARY) ON t.id = v.id ${condition}
      SET ${assigned(Object.entries(changes).map(([name, value]) => [`t.${name}`, value]))}`,

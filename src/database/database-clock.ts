@@ -24,9 +24,12 @@ export class DatabaseClock {
     return Math.floor(databaseMs + performance.now() - at);
   }
 
+  /** Takes the time from the answer to another statement, which has just arrived. */
+  readonly take = (databaseMs: number): void => void (this.reading = { databaseMs, at: performance.now() });
+
   private read(): Promise<void> {
     this.asking ??= databaseNow(this.dataSource.manager)
-      .then((databaseMs) => void (this.reading = { databaseMs, at: performance.now() }))
+      .then(this.take)
       .finally(() => (this.asking = null));
     return this.asking;
   }

@@ -129,6 +129,10 @@ export function isReadOnly(error: unknown): boolean {
   return READ_ONLY_CODES.includes(code);
 }
 
+/** Whether the server refuses to write because its disk is full. */
+export const isDiskFull = (error: unknown): boolean =>
+  ['ER_RECORD_FILE_FULL', 'ER_DISK_FULL', 'ER_DISK_FULL_NOWAIT', '53100'].includes(codeOf(error));
+
 /** Errors of mysql2, pg and the network. SQLSTATE 08… and 57P0… mean a lost server, 53300 too many connections. */
 const DOWN_CODE =
   /^(E[A-Z]*(CONN|TIMEDOUT|PIPE|HOST|NOTFOUND)|EAI_AGAIN|PROTOCOL_|POOL_|08|57P0|53300|ER_CON_COUNT|ER_TOO_MANY_USER_CONNECTIONS|ER_USER_LIMIT_REACHED|ER_SERVER_SHUTDOWN|ER_NORMAL_SHUTDOWN|ER_CONNECTION_KILLED|ER_NET_)/;
@@ -137,11 +141,12 @@ const DOWN_MESSAGE =
 /** TypeORM releases the runner of a Postgres connection that was lost; its next statement fails with such an error. */
 const LOST_CONNECTION = ['QueryRunnerAlreadyReleasedError', 'QueryRunnerProviderAlreadyReleasedError'];
 
-/** Whether the database cannot be used now: it does not answer, it refuses connections, or it is read-only. */
+/** Whether the database cannot be used now: it does not answer, refuses connections, is read-only, or its disk is full. */
 export function isDatabaseDown(error: unknown): boolean {
   if (DOWN_CODE.test(codeOf(error))) return true;
   const { name = '' } = (error ?? {}) as Partial<Error>;
-  return isReadOnly(error) || DOWN_MESSAGE.test(messageOf(error)) || LOST_CONNECTION.includes(name);
+  if (isReadOnly(error) || isDiskFull(error)) return true;
+  return DOWN_MESSAGE.test(messageOf(error)) || LOST_CONNECTION.includes(name);
 }
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : '');

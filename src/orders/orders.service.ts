@@ -1,13 +1,13 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Span } from '@opentelemetry/api';
-import type { DataSource } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
 import type { Holder } from '../auth/bearer/bearer.guard.js';
 import type { Client } from '../clients/client.entity.js';
 import { ClientsService } from '../clients/clients.service.js';
 import { Batcher } from '../database/statements/batcher.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { DatabaseClock } from '../database/database-clock.js';
-import { insertRows } from '../database/statements/statement.js';
+import { insertIfAbsent, insertRows } from '../database/statements/statement.js';
 import {
   callersManager,
   databaseNow,
@@ -50,7 +50,7 @@ const MAX_RUNNING = 4;
 /** Creates and completes movie orders. Keys are as in specification 2.3. Errors are problems of http/problem.ts. */
 @Injectable()
 export class OrdersService {
-  private readonly inserts: Batcher<MovieOrder, undefined>;
+  private readonly inserts: Batcher<MovieOrder, boolean>;
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
@@ -61,8 +61,8 @@ export class OrdersService {
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {
     this.inserts = new Batcher(async (orders) => {
-      await retryDeadlocks(() => insertRows(dataSource, MovieOrder, orders));
-      return orders.map(() => undefined);
+      await insertRows(dataSource, MovieOrder, orders);
+      return orders.map(() => true);
     }, MAX_RUNNING);
   }
 
@@ -83,20 +83,11 @@ export class OrdersService {
     // The request's client may be cached for some seconds, so one without a URL is read again.
     if (request.notifyUrl === undefined && client.notifyUrl === null) await this.clients.registeredNotifyUrl(client.id);
     const holder = { clientId: client.id, ownerId };
-    const isAlone = key === null && !callersManager(this.dataSource, transaction);
-    return inSpan('order create', (span) => {
-      if (isAlone) return this.insert(holder, request, requestId, span);
-      return joinTransaction(this.dataSource, transaction, async (manager) => {
-        const order = this.newOrder(holder, request, await databaseNow(manager));
-        const id = key === null ? order.id : await claimIdempotencyKey(manager, key, order, request);
-        const reference = orderKey(id);
-        span.setAttributes(orderAttributes(reference, client.id));
-        if (id !== order.id) return viewOf(await manager.findOneByOrFail(MovieOrder, { id }));
-        await manager.insert(MovieOrder, order);
-        this.events.record('created', manager, { reference, client: client.id, requestId });
-        return viewOf(order);
-      });
-    });
+    const create = (manager: EntityManager | null): Promise<OrderView> =>
+      inSpan('order create', (span) => this.insert(manager, { ...holder, key, requestId }, request, span));
+    return callersManager(this.dataSource, transaction)
+      ? joinTransaction(this.dataSource, transaction, create)
+      : retryDeadlocks(() => create(null));
   }
 
   /**
@@ -126,13 +117,29 @@ export class OrdersService {
     return viewOf(await this.completions.complete({ key, completion, requestId, actor }, transaction));
   }
 
-  /** An order on its own needs no transaction: those of the same moment share a statement. */
-  private async insert(holder: Holder, request: NewOrder, requestId: string | null, span: Span): Promise<OrderView> {
-    const order = this.newOrder(holder, request, await this.clock.now());
+  /**
+   * Without the caller's transaction it needs none: new orders of the same moment share a statement, and a key is stored before
+   * its order.
+   */
+  private async insert(
+    callers: EntityManager | null,
+    { key, requestId, ...holder }: Holder & { key: string | null; requestId: string | null },
+    request: NewOrder,
+    span: Span,
+  ): Promise<OrderView> {
+    const manager = callers ?? this.dataSource.manager;
+    let order = this.newOrder(holder, request, await (callers ? databaseNow(callers) : this.clock.now()));
+    const claim = key === null ? null : await claimIdempotencyKey(manager, key, order, request);
+    if (claim && claim.orderId !== order.id) {
+      const found = await manager.findOneBy(MovieOrder, { id: claim.orderId });
+      if (found) return viewOf(found);
+      order = { ...this.newOrder(holder, request, claim.createdAt), id: claim.orderId };
+    }
     const reference = orderKey(order.id);
     span.setAttributes(orderAttributes(reference, holder.clientId));
-    await this.inserts.run(order);
-    this.events.record('created', null, { reference, client: holder.clientId, requestId });
+    const isAlone = callers === null && key === null;
+    const isNew = await (isAlone ? this.inserts.run(order) : insertIfAbsent(manager, MovieOrder, order));
+    if (isNew) this.events.record('created', callers, { reference, client: holder.clientId, requestId });
     return viewOf(order);
   }
 

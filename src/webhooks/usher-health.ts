@@ -1,9 +1,9 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { Client } from '../clients/client.entity.js';
-import { checkWritable, dialectOf, tableOf, USHER_DATA_SOURCE } from '../database/data-source.js';
+import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../database/data-source.js';
 import { pendingMigrations } from '../database/migrator.js';
-import { runSql } from '../database/statements/statement.js';
+import { checkWritable, runSql } from '../database/statements/statement.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../queue/queue-connections.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { withTimeout } from '../values/duration.js';

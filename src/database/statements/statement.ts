@@ -2,7 +2,7 @@ import type { Pool as MysqlPool, ResultSetHeader, RowDataPacket } from 'mysql2';
 import type { Pool as PgPool } from 'pg';
 import type { DataSource, EntityManager, EntityTarget, ObjectLiteral } from 'typeorm';
 import { dataSourceOf, dialectOf, isPostgres, tableOf } from '../data-source.js';
-import { PoolSockets } from '../sql.js';
+import { isDiskFull, isDuplicate, PoolSockets } from '../sql.js';
 
 /** A row as the driver returns it. 64-bit integers may be text. */
 export type Row = Record<string, string | number | boolean | null>;
@@ -37,6 +37,18 @@ const withNames = new WeakSet<object>();
 /** Prepares the named statements of this Postgres once a connection. Not behind a pooler, which shares sessions. */
 export const prepareStatements = ({ driver }: DataSource): void => void withNames.add(driver);
 
+/** By driver: the statement that was refused last because the disk of the server is full. */
+const refusals = new WeakMap<object, { text: string; error: unknown; at: number }>();
+/** A full disk refuses some statements only: it counts as full until the refused one succeeds, or for this long. */
+const FULL_MS = 60_000;
+
+/** Rejects where the database does not answer, or answers but refuses to write. It changes and locks nothing. */
+export async function checkWritable(dataSource: DataSource, entity: EntityTarget<object>): Promise<void> {
+  await dataSource.query(`UPDATE ${tableOf(dataSource, entity)} SET id = id WHERE 1 = 0`);
+  const { error, at } = refusals.get(dataSource.driver) ?? { at: -Infinity };
+  if (performance.now() - at < FULL_MS) throw error as Error;
+}
+
 /**
  * Runs a statement on the driver itself. A statement by TypeORM's query runner costs twice as much processor time, and by its
  * builder more again, so the statements of the busiest requests come here. With a manager it runs in its transaction.
@@ -46,20 +58,32 @@ export async function runStatement(on: DataSource | EntityManager, statement: St
   const { text, parameters } = statement;
   dataSource.logger.logQuery(text, parameters);
   try {
-    // The connection of the transaction, or the pool.
-    const { queryRunner } = on as Partial<EntityManager>;
-    const runner = queryRunner ? await queryRunner.connect() : poolOf(dataSource);
-    if (!runner) throw new Error('the data source is closed');
-    if (!isPostgres(dataSource)) return await runOnMysql(runner as MysqlPool, statement);
-    const name = withNames.has(dataSource.driver) ? statement.name : undefined;
-    const { rows, rowCount } = await (runner as PgPool).query<Row>({ text, values: parameters, name });
-    return { rows, affected: rowCount ?? 0 };
+    const result = await runOnDriver(on, dataSource, statement);
+    if (refusals.get(dataSource.driver)?.text === text) refusals.delete(dataSource.driver);
+    return result;
   } catch (error) {
     dataSource.logger.logQueryError(error as Error, text, parameters);
+    if (isDiskFull(error)) refusals.set(dataSource.driver, { text, error, at: performance.now() });
     for (const subscriber of dataSource.subscribers)
       if (subscriber instanceof PoolSockets) subscriber.renewAfter(error);
     throw error;
   }
+}
+
+async function runOnDriver(
+  on: DataSource | EntityManager,
+  dataSource: DataSource,
+  statement: Statement,
+): Promise<StatementResult> {
+  // The connection of the transaction, or the pool.
+  const { queryRunner } = on as Partial<EntityManager>;
+  const runner = queryRunner ? await queryRunner.connect() : poolOf(dataSource);
+  if (!runner) throw new Error('the data source is closed');
+  if (!isPostgres(dataSource)) return runOnMysql(runner as MysqlPool, statement);
+  const { text, parameters: values } = statement;
+  const name = withNames.has(dataSource.driver) ? statement.name : undefined;
+  const { rows, rowCount } = await (runner as PgPool).query<Row>({ text, values, name });
+  return { rows, affected: rowCount ?? 0 };
 }
 
 function runOnMysql(runner: MysqlPool, { text, parameters }: Statement): Promise<StatementResult> {
@@ -96,15 +120,15 @@ export function entityOf<T extends ObjectLiteral>(
 }
 
 /**
- * Inserts rows of an entity by one statement, without what TypeORM's own insert does around it. `onConflict` is SQL behind the
- * rows. With a manager it runs in its transaction.
+ * Inserts rows of an entity by one statement, without what TypeORM's own insert does around it, and returns how many.
+ * `onConflict` is SQL behind the rows. With a manager it runs in its transaction.
  */
 export async function insertRows<T extends ObjectLiteral>(
   on: DataSource | EntityManager,
   target: EntityTarget<T>,
   rows: T[],
   onConflict = '',
-): Promise<void> {
+): Promise<number> {
   const dataSource = dataSourceOf(on);
   const { columns, name } = dataSource.getMetadata(target);
   const { driver } = dataSource;
@@ -115,9 +139,24 @@ export async function insertRows<T extends ObjectLiteral>(
     ),
   );
   const names = columns.map(({ databaseName }) => driver.escape(databaseName)).join(', ');
-  await runStatement(on, {
+  const { affected } = await runStatement(on, {
     text: `INSERT INTO ${into(tableOf(dataSource, target))} (${names}) VALUES ${sql} ${onConflict}`,
     parameters,
-    name: rows.length === 1 ? `usher_insert_${name}` : undefined,
+    name: rows.length === 1 ? `usher_insert_${name}${onConflict && '_or'}` : undefined,
   });
+  return affected;
+}
+
+/** Inserts a row unless one with its key exists, and returns whether it did. It waits for a transaction that inserts the same key. */
+export async function insertIfAbsent<T extends ObjectLiteral>(
+  on: EntityManager,
+  target: EntityTarget<T>,
+  row: T,
+): Promise<boolean> {
+  try {
+    return (await insertRows(on, target, [row], dialectOf(on).ifAbsent)) === 1;
+  } catch (error) {
+    if (isDuplicate(error)) return false;
+    throw error;
+  }
 }

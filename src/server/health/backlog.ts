@@ -1,12 +1,15 @@
 import { InjectQueue } from '@nestjs/bullmq';
 import { Inject, Injectable } from '@nestjs/common';
 import type { JobType, Queue } from 'bullmq';
+import type { DataSource } from 'typeorm';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-connections.js';
 import { PURGE_QUEUE } from '../../retention/purge.js';
 import { WEBHOOK_QUEUE } from '../../webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_QUEUE } from '../../webhooks/queue/retry-run.js';
 import { UsherHealth } from '../../webhooks/usher-health.js';
 import { CachedQuery } from './cached-query.js';
+import { clockOf } from './processes.js';
 
 export interface QueueDepth {
   queue: string;
@@ -26,6 +29,7 @@ const PAUSED = 'paused' as JobType;
 export class Backlog {
   readonly queries = {
     due: new CachedQuery(() => this.health.due()),
+    clock: new CachedQuery(() => clockOf(this.dataSource)),
     queues: new CachedQuery(() => Promise.all([this.deliveries, this.retryRuns, this.purges].map(depthOf))),
     /** Whether the queue accepts jobs. */
     isQueueUp: new CachedQuery(() => this.connections.probe().then(() => true)),
@@ -33,6 +37,7 @@ export class Backlog {
 
   constructor(
     private readonly health: UsherHealth,
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     @InjectQueue(WEBHOOK_QUEUE) private readonly deliveries: Queue,
     @InjectQueue(RETRY_RUN_QUEUE) private readonly retryRuns: Queue,
     @InjectQueue(PURGE_QUEUE) private readonly purges: Queue,

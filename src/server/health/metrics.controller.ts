@@ -39,7 +39,7 @@ export class MetricsController {
 type Samples = [labels: Record<string, string>, value: number][];
 
 /** Gauges of the backlog. While the database or the queue does not answer, its `_up` is 0 and its other gauges are absent. */
-function addBacklogGauges(registry: Registry, { queries: { due, queues, isQueueUp } }: Backlog): void {
+function addBacklogGauges(registry: Registry, { queries: { due, clock, queues, isQueueUp } }: Backlog): void {
   const add = (name: string, help: string, labelNames: string[], read: () => Promise<Samples>): Gauge =>
     new Gauge({
       name,
@@ -63,6 +63,10 @@ function addBacklogGauges(registry: Registry, { queries: { due, queues, isQueueU
     ((await queues.get()) ?? []).flatMap(samplesOf);
 
   add('usher_database_up', '1 if the database answered in time and can be written to, else 0.', [], isUp(due));
+  add('usher_clock_ahead_seconds', "How far this process's clock is ahead of the database's.", [], async () => {
+    const answer = await clock.get();
+    return answer ? [[{}, answer.clockAheadMs / 1_000]] : [];
+  });
   add(
     'usher_webhooks_due',
     'Pending webhooks whose next attempt is due, counted up to 100000.',

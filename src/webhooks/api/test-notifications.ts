@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Client } from '../../clients/client.entity.js';
 import { ClientsService } from '../../clients/clients.service.js';
 import { PendingLimit } from '../pending-limit.js';
+import { DatabaseClock } from '../../database/database-clock.js';
 import { named } from '../../http/operation.js';
 import { countRequest, type MinuteLimit } from '../../http/minute-limit.js';
 import { validated } from '../../http/problem.js';
@@ -30,6 +31,7 @@ export class TestNotifications {
     private readonly secrets: SigningSecrets,
     private readonly sender: NotificationSender,
     private readonly pending: PendingLimit,
+    private readonly clock: DatabaseClock,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
@@ -52,10 +54,10 @@ export class TestNotifications {
    */
   async sendTo(client: Pick<Client, 'id'>, url: string): Promise<TestResult> {
     countRequest(this.limits, TEST_LIMIT, client.id);
-    const now = Date.now();
+    const now = await this.clock.now();
     const id = newId(this.options.environment, now);
     const body = sampleBody(this.options.environment, now);
-    const request = testRequest(await this.secrets.of(client.id), { id, attempt: 1, url, body });
+    const request = testRequest(await this.secrets.of(client.id), { id, attempt: 1, url, body }, now);
     const outcome = await this.sender.send(request);
     return resultOf(this.options.environment, id, url, outcome);
   }

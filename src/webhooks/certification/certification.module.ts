@@ -3,6 +3,7 @@ import { ClientController, CurrentClient } from '../../auth/bearer/bearer.guard.
 import type { Client } from '../../clients/client.entity.js';
 import { ClientsService } from '../../clients/clients.service.js';
 import { PendingLimit } from '../pending-limit.js';
+import { DatabaseClock } from '../../database/database-clock.js';
 import { countRequest, type MinuteLimit } from '../../http/minute-limit.js';
 import { conflict, notFound, unprocessable, validated } from '../../http/problem.js';
 import { Limits } from '../../limits/limits.module.js';
@@ -26,6 +27,7 @@ export class CertificationsController {
     private readonly secrets: SigningSecrets,
     private readonly sender: NotificationSender,
     private readonly pending: PendingLimit,
+    private readonly clock: DatabaseClock,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
@@ -45,7 +47,7 @@ export class CertificationsController {
     if (secret.next !== null) throw secretBeingChanged();
     await this.pending.check(id);
     countRequest(this.limits, CERTIFICATION_LIMIT, id);
-    return certify(this.sender, notifyUrl, secret.current);
+    return certify(this.sender, notifyUrl, secret.current, await this.clock.now());
   }
 }
 

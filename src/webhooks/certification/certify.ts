@@ -8,10 +8,11 @@ export async function certify(
   sender: Pick<NotificationSender, 'send'>,
   notifyUrl: string,
   secret: string,
+  now: number,
 ): Promise<Certification> {
   const checks: CheckResult[] = [];
   let unanswered: Check | null = null;
-  for (const check of certificationChecks(notifyUrl, secret)) {
+  for (const check of certificationChecks(notifyUrl, secret, now)) {
     const outcome: Outcome | null = unanswered ? null : await sender.send(check.request);
     checks.push(resultOf(check, outcome, unanswered));
     if (outcome && !('status' in outcome)) unanswered = check;

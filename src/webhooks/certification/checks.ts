@@ -45,15 +45,15 @@ const HOUR_MS = 3_600_000;
 const SECRET_LENGTH = 43;
 const UNICODE = { bookingId: 'Amélie — 天使爱美丽 🎬', qrCode: 'QR\u2028“Ω”' };
 
-/** The notifications of a certification. All are marked as tests, as those of `POST /webhooks/test` are. */
-export function certificationChecks(url: string, secret: string): Check[] {
+/** The notifications of a certification at `now`. All are marked as tests, as those of `POST /webhooks/test` are. */
+export function certificationChecks(url: string, secret: string, now: number): Check[] {
   const keys: SigningSecret = { current: secret, next: null };
-  const made = (body: Buffer, more: { secret?: SigningSecret; attempt?: number; id?: string; now?: number } = {}) => {
-    const { attempt = 1, id = newId('sandbox', Date.now()), now } = more;
-    return testRequest(more.secret ?? keys, { id, attempt, url, body }, now);
+  const made = (body: Buffer, more: { secret?: SigningSecret; attempt?: number; id?: string; at?: number } = {}) => {
+    const { attempt = 1, id = newId('sandbox', now), at = now } = more;
+    return testRequest(more.secret ?? keys, { id, attempt, url, body }, at);
   };
-  const body = (fields: object = {}): Buffer => sampleBody('sandbox', Date.now(), fields);
-  const [id, first] = [newId('sandbox', Date.now()), body()];
+  const body = (fields: object = {}): Buffer => sampleBody('sandbox', now, fields);
+  const [id, first] = [newId('sandbox', now), body()];
   const otherSecret = randomAlphanumeric(SECRET_LENGTH);
   return [
     {
@@ -97,7 +97,7 @@ export function certificationChecks(url: string, secret: string): Check[] {
       name: 'stale',
       sent: 'that was signed an hour ago, with a valid signature',
       expected: 'refuse',
-      request: made(body(), { now: Date.now() - HOUR_MS }),
+      request: made(body(), { at: now - HOUR_MS }),
       remedy: 'refuse a notification whose X-Timestamp differs from the present time by more than 300 seconds',
     },
   ];

@@ -3,8 +3,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Inject, Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
-import { checkWritable, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { isDatabaseDown } from '../../database/sql.js';
+import { checkWritable } from '../../database/statements/statement.js';
 import type { Claim } from './claim.js';
 
 const FIRST_PAUSE_MS = 500;
@@ -50,7 +51,11 @@ export class DatabaseOutage implements OnModuleDestroy {
   /** Resolves at once while the database answers; else when it is back, or when this process shuts down. */
   async end(): Promise<void> {
     if (!this.outage || this.hasShutDown) return;
-    await Promise.race([this.outage, once(this.shutdown.signal, 'abort')]);
+    const over = new AbortController();
+    const shutdown = once(this.shutdown.signal, 'abort', { signal: over.signal });
+    await Promise.race([this.outage, shutdown]);
+    // Removes the listener, of which each waiting job has one.
+    over.abort();
   }
 
   onModuleDestroy(): void {

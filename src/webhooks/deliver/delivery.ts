@@ -4,7 +4,14 @@ import { isDatabaseDown } from '../../database/sql.js';
 import type { Span } from '@opentelemetry/api';
 import { NotificationSender, type SignedRequest } from '../transport/notification-sender.js';
 import { lineOf } from '../transport/outcome.js';
-import type { Claim, ClaimResult, DeliveryState, FinishedAttempt, NoAttempt } from './claim.js';
+import {
+  type Claim,
+  type ClaimResult,
+  databaseTime,
+  type DeliveryState,
+  type FinishedAttempt,
+  type NoAttempt,
+} from './claim.js';
 import { DeliveryEvents, describeOutcome, inAttemptSpan } from './delivery-events.js';
 import { ClaimStore } from './claim.store.js';
 import { DatabaseOutage } from './database-outage.js';
@@ -57,9 +64,10 @@ export class Delivery {
     });
   }
 
-  private async sign({ webhook, attempt }: Claim): Promise<SignedRequest> {
+  private async sign({ webhook, attempt, at }: Claim): Promise<SignedRequest> {
     const { id, clientId, notifyUrl: url, body } = webhook;
-    return signedRequest(await this.secrets.of(clientId), { id, attempt, url, body: Buffer.from(body) });
+    const secret = await this.secrets.of(clientId);
+    return signedRequest(secret, { id, attempt, url, body: Buffer.from(body) }, databaseTime(at));
   }
 
   /**
@@ -82,7 +90,7 @@ export class Delivery {
     if (outcome === null) return this.release(claim);
     describeOutcome(span, outcome);
     const endedMonotonicMs = performance.now();
-    const endedAt = Math.ceil(claim.at.databaseMs + endedMonotonicMs - claim.at.monotonicMs);
+    const endedAt = Math.ceil(databaseTime(claim.at, endedMonotonicMs));
     const summary = { line: lineOf(outcome), attempt: claim.attempt };
     const finished = { claim, outcome, endedAt };
     const state = await this.outage.untilStored(claim, () => this.records.run(finished));

@@ -46,11 +46,11 @@ export class SigningSecrets {
   }
 }
 
-/** Signs with a new nonce (specification 6.2). */
+/** Signs with a new nonce (specification 6.2). `now` is the database's time, because the clock of a worker may be wrong. */
 export function signedRequest(
   secret: SigningSecret,
   { id, attempt, url, body }: Pick<SignedRequest, 'url' | 'body'> & { id: string; attempt: number },
-  now = Date.now(),
+  now: number,
 ): SignedRequest {
   const timestamp = String(Math.floor(now / 1_000));
   const nonce = randomAlphanumeric(NONCE_LENGTH);

@@ -67,9 +67,9 @@ export class UndeliveredWebhooks {
 
   private async signed(clientId: string, rows: Row[]): Promise<UndeliveredNotification[]> {
     const secret = await this.secrets.of(clientId);
-    return rows.map(({ id, attempts, notify_url: url, body }) => {
+    return rows.map(({ id, attempts, notify_url: url, body, now }) => {
       const unsigned = { id: String(id), attempt: Number(attempts), url: String(url), body: Buffer.from(String(body)) };
-      return { headers: signedRequest(secret, unsigned).headers, body: String(body) };
+      return { headers: signedRequest(secret, unsigned, Number(now)).headers, body: String(body) };
     });
   }
 
@@ -77,11 +77,12 @@ export class UndeliveredWebhooks {
   private async read(ids: string[]): Promise<Row[]> {
     if (ids.length === 0) return [];
     const webhooks = tableOf(this.dataSource, Webhook);
+    const { isOneOf, now } = dialectOf(this.dataSource);
     const { rows } = await runSql(
       this.dataSource,
       (parameter) => `
-        SELECT w.id, w.attempts, w.notify_url, w.body FROM ${webhooks} w
-        WHERE w.id ${dialectOf(this.dataSource).isOneOf(parameter, ids)} AND w.purged_at IS NULL
+        SELECT w.id, w.attempts, w.notify_url, w.body, ${now} AS now FROM ${webhooks} w
+        WHERE w.id ${isOneOf(parameter, ids)} AND w.purged_at IS NULL
           AND (w.status = 'PENDING' OR (w.status = 'FAILED' AND NOT EXISTS (
             SELECT 1 FROM ${webhooks} l
             WHERE l.reference_id = w.reference_id AND l.event_type = w.event_type AND l.id <> w.id

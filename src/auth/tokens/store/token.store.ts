@@ -3,6 +3,7 @@ import type { DataSource } from 'typeorm';
 import { ClientChanged } from '../../../clients/secrets/client-secrets.js';
 import { Batcher } from '../../../database/statements/batcher.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
+import { DatabaseClock } from '../../../database/database-clock.js';
 import { retryDeadlocks } from '../../../database/sql.js';
 import { entityOf, type Row } from '../../../database/statements/statement.js';
 import { Client } from '../../../clients/client.entity.js';
@@ -36,6 +37,7 @@ export class TokenStore {
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     @Inject(USHER_OPTIONS) options: ResolvedOptions,
+    private readonly clock: DatabaseClock,
   ) {
     this.statements = new TokenStatements(dataSource, options);
   }
@@ -84,6 +86,7 @@ export class TokenStore {
   private async findAll(digests: string[]): Promise<(ValidToken | null)[]> {
     const rows = await this.statements.findAccessTokens([...new Set(digests)]);
     const found = new Map(rows.map((row) => [row.token_digest, this.validToken(row)]));
+    for (const { expiresAt, remainingMs } of found.values()) this.clock.take(expiresAt - remainingMs);
     return digests.map((digest) => found.get(digest) ?? null);
   }
 

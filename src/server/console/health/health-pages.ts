@@ -138,7 +138,7 @@ function settingsTable(config: Config, { unencrypted, webhookProxy }: ReturnType
   });
 }
 
-/** The signature's time is this process's. Receivers accept minutes, but a clock that drifts does not stop there. */
+/** Signatures carry the database's time, but the log and the queue use this process's. A clock that drifts does not stop there. */
 const MAX_CLOCK_MS = 5_000;
 const MIN_FREE_DISK = 1_000_000_000;
 
@@ -178,8 +178,8 @@ function wrongClocks({ database, ownId }: HealthState, alive: ListedProcess[]): 
     .map(({ name, clockAheadMs }) =>
       warning(
         html`The clock of ${name} is ${shownClock(clockAheadMs)}.`,
-        html`Signatures carry the time of the process, and receivers refuse wrong ones. Synchronise the clocks of both
-        machines, for example with NTP.`,
+        html`The log and the queue use this clock. Signatures carry the time of the database, and receivers refuse wrong
+        ones. Synchronise the clocks of both machines, for example with NTP.`,
       ),
     );
 }
