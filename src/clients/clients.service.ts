@@ -21,7 +21,7 @@ import { type ClientCredentials, CONTROL_CHARACTER, credentialFault, newCredenti
 import { Client, MAX_CLIENT_NAME_LENGTH, ClientSecret, NEXT_GENERATION } from './client.entity.js';
 import { Vault } from './secrets/vault.js';
 
-const NAME = new RegExp(`^(?=.*\\S)\\P{Cc}{1,${MAX_CLIENT_NAME_LENGTH}}$`, 'u');
+const NAME = new RegExp(`^(?=.*\\S)[^\\p{Cc}\\p{Bidi_Control}]{1,${MAX_CLIENT_NAME_LENGTH}}$`, 'u');
 
 export const unknownClient = (id: string): Problem =>
   notFound(`there is no client ${id}; "usher client list" shows all clients`);
@@ -111,7 +111,9 @@ export class ClientsService {
   /** Throws 422 if a client cannot have this name. */
   checkName(name: string): void {
     if (NAME.test(name)) return;
-    throw unprocessable(`the name is invalid; use 1 to ${MAX_CLIENT_NAME_LENGTH} characters on one line`);
+    throw unprocessable(
+      `the name is invalid; use 1 to ${MAX_CLIENT_NAME_LENGTH} characters on one line, without characters that change the direction of text`,
+    );
   }
 
   /** Throws 422 if this is not an e-mail address. */

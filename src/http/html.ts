@@ -18,4 +18,6 @@ function render(value: Part): string {
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
-const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (char) => ENTITIES[char] ?? char);
+/** What changes the direction of text is replaced, because a name with it could pass for another one. */
+const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"']|\p{Bidi_Control}/gu, (char) => ENTITIES[char] ?? '\uFFFD');

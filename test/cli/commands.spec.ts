@@ -83,7 +83,7 @@ describe('client', () => {
     );
     expect(await failureOf('client', 'disable', 'nobody')).toContain('there is no client nobody');
     expect(await failureOf('client', 'create', '--name', '')).toBe(
-      'the name is invalid; use 1 to 200 characters on one line',
+      'the name is invalid; use 1 to 200 characters on one line, without characters that change the direction of text',
     );
     expect(await failureOf('client', 'create', '--name', 'a\nb')).toContain('on one line');
     expect(await failureOf('client', 'create', '--name', 'x'.repeat(201))).toContain('1 to 200 characters');

@@ -60,6 +60,7 @@ export const asksForSignIn = (query: Query): boolean => (query.get('prompt') ?? 
 
 /** RFC 6749 Appendix A.5: printable ASCII. */
 const STATE = /^[\x20-\x7e]+$/;
+const MAX_STATE_LENGTH = 2_048;
 /** SHA-256 in base64url (RFC 7636 §4.2). */
 const S256 = /^[A-Za-z0-9_-]{43}$/;
 
@@ -77,6 +78,11 @@ export function checkRequest(query: Query, client: Client): AuthorizationRequest
   const state = value('state');
   if (state !== null && !STATE.test(state))
     throw new AuthorizationError('invalid_request', 'state must be printable ASCII');
+  if (state !== null && state.length > MAX_STATE_LENGTH)
+    throw new AuthorizationError(
+      'invalid_request',
+      `state has more than ${MAX_STATE_LENGTH} characters; send a shorter one`,
+    );
   return { state, codeChallenge: challengeOf(value('code_challenge'), value('code_challenge_method')) };
 }
 

@@ -72,7 +72,7 @@ export class Consent {
   @Text(CLIENT_ID_LENGTH, PRIMARY)
   clientId: string;
 
-  /** When it was last given. */
+  /** When it was last given; of an application that the operator trusts, when it was last recorded in the audit. */
   @WholeNumber()
   givenAt: number;
 }

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, type EntityManager, IsNull, MoreThan } from 'typeorm';
+import { type DataSource, type EntityManager, In, IsNull, MoreThan } from 'typeorm';
 import { AuditLog } from '../../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
@@ -33,6 +33,10 @@ export const unknownRedirectUri = (): Problem =>
 const FORM_LIFETIME_MS = 600_000;
 /** RFC 6749 §4.1.2 asks for at most ten minutes. A browser needs less than a second. */
 const CODE_LIFETIME_MS = 60_000;
+/** Requests of one owner that no application has used. Older ones are dropped, so that links cannot fill the table. */
+export const MAX_OPEN = 20;
+const MAX_DROPPED = 100;
+const AUDIT_TRUSTED_EVERY_MS = 86_400_000;
 
 /** The owner's answer on the consent page. */
 export interface Decision {
@@ -43,6 +47,8 @@ export interface Decision {
   ownerId: string;
   actor: Actor;
   isAllowed: boolean;
+  /** The operator decided it: nobody was asked. */
+  isTrusted: boolean;
 }
 
 /** Where the answer goes. `code` is null if the owner declined. */
@@ -82,9 +88,10 @@ export class Authorizations {
     request: AuthorizationRequest,
     { ownerId, browser }: Pick<Decision, 'ownerId' | 'browser'>,
   ): Promise<string> {
+    const { manager } = this.dataSource;
     const form = newToken();
-    const createdAt = await databaseNow(this.dataSource.manager);
-    await this.dataSource.manager.insert(Authorization, {
+    const createdAt = await databaseNow(manager);
+    await manager.insert(Authorization, {
       ...request,
       formDigest: digestToken(form),
       browserDigest: digestToken(browser),
@@ -94,6 +101,7 @@ export class Authorizations {
       createdAt,
       expiresAt: createdAt + FORM_LIFETIME_MS,
     });
+    await dropOldest(manager, ownerId);
     return form;
   }
 
@@ -112,10 +120,14 @@ export class Authorizations {
         ? manager.update(Authorization, row, change)
         : manager.delete(Authorization, row));
       if (!asked || affected !== 1) return null;
+      const { ownerId, clientId } = asked;
+      const { isTrusted, actor } = decision;
+      const recent = { ownerId, clientId, givenAt: MoreThan(now - AUDIT_TRUSTED_EVERY_MS) };
+      if (isTrusted && (await manager.existsBy(Consent, recent))) return { ...asked, code };
       if (change) await giveConsent(manager, asked, now);
       const action = change ? 'consent.given' : 'consent.declined';
-      const detail = { owner: asked.ownerId };
-      await this.audit.record({ action, subject: `client:${asked.clientId}`, actor: decision.actor, detail }, manager);
+      const detail = { owner: ownerId, ...(isTrusted && { trusted: true }) };
+      await this.audit.record({ action, subject: `client:${clientId}`, actor, detail }, manager);
       return { ...asked, code };
     });
   }
@@ -129,6 +141,19 @@ const pending = ({ form, browser, ownerId }: Decision, now: number) => ({
   codeDigest: IsNull(),
   expiresAt: MoreThan(now),
 });
+
+/** A used request stays, because it is needed to notice a replay of its code. */
+async function dropOldest(manager: EntityManager, ownerId: string): Promise<void> {
+  const dropped = await manager.find(Authorization, {
+    select: { formDigest: true },
+    where: { ownerId, usedAt: IsNull() },
+    order: { createdAt: 'DESC' },
+    skip: MAX_OPEN,
+    take: MAX_DROPPED,
+  });
+  const digests = dropped.map(({ formDigest }) => formDigest).sort();
+  if (digests.length > 0) await manager.delete(Authorization, { formDigest: In(digests), usedAt: IsNull() });
+}
 
 async function giveConsent(manager: EntityManager, { ownerId, clientId }: Authorization, givenAt: number) {
   await manager

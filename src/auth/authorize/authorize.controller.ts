@@ -75,6 +75,7 @@ export class AuthorizeController {
       ownerId: owner.id,
       actor: ownerActor(request, owner),
       isAllowed: decision === 'allow',
+      isTrusted: false,
     });
     if (!answered) throw refused();
     this.answer(response, answered);
@@ -89,7 +90,14 @@ export class AuthorizeController {
     if (!target.isTrusted) return this.showConsent(http, response, asked, form);
     // Asked again after the row is stored: closing the account deletes the row, or this finds the account closed.
     const isStillSignedIn = (await this.site.currentOwner(http))?.id === owner.id;
-    const decision = { form, browser, ownerId: owner.id, actor: ownerActor(http, owner), isAllowed: true };
+    const decision = {
+      form,
+      browser,
+      ownerId: owner.id,
+      actor: ownerActor(http, owner),
+      isAllowed: true,
+      isTrusted: true,
+    };
     const allowed = isStillSignedIn ? await this.authorizations.answer(decision) : null;
     if (!allowed) throw new AuthorizationError('access_denied', 'the account was closed or signed out');
     this.answer(response, allowed);

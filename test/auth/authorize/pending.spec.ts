@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { IsNull } from 'typeorm';
+import { AuditLog } from '../../../src/audit/audit.module.js';
+import { Authorization, Consent } from '../../../src/auth/authorize/authorization.entity.js';
+import { MAX_OPEN } from '../../../src/auth/authorize/authorizations.js';
+import type { TestClient, TestUsher } from '../../support/usher.js';
+import { application, authorizePath, exchange, fieldsOf, REDIRECT_URI, signedIn, startWithIssuer } from './support.js';
+
+let usher: TestUsher;
+let client: TestClient;
+let trusted: TestClient;
+
+beforeAll(async () => {
+  usher = await startWithIssuer();
+  client = await application(usher);
+  trusted = await application(usher, { isTrusted: true });
+});
+afterAll(() => usher.stop());
+
+const openOf = (ownerId: string) => usher.dataSource.manager.countBy(Authorization, { ownerId, usedAt: IsNull() });
+
+test('a member has at most 20 requests that no application has used, and the newest are good', async () => {
+  const { browser, owner } = await signedIn(usher);
+  const first = fieldsOf((await browser.get(authorizePath(client))).text).form!;
+  for (let n = 0; n < MAX_OPEN + 5; n += 1) await browser.get(authorizePath(n % 2 ? client : trusted));
+  expect(await openOf(owner.id)).toBe(MAX_OPEN);
+  expect((await browser.post('/auth/consent', { form: first, decision: 'allow' })).status).toBe(403);
+  const code = (await browser.decide(authorizePath(client))).searchParams.get('code')!;
+  expect((await exchange(client, code)).status).toBe(200);
+});
+
+test('a used code is never dropped for newer requests: its replay still revokes what it gave', async () => {
+  const { browser } = await signedIn(usher);
+  const code = (await browser.decide(authorizePath(client))).searchParams.get('code')!;
+  const { body } = await exchange(client, code);
+  for (let n = 0; n < MAX_OPEN + 1; n += 1) await browser.get(authorizePath(client));
+  expect((await exchange(client, code)).status).toBe(400);
+  expect((await client.refresh(body.refresh_token)).status).toBe(400);
+});
+
+test('a state of more than 2048 characters is refused, one of 2048 is stored and comes back', async () => {
+  const { browser, owner } = await signedIn(usher);
+  const refused = new URL((await browser.get(authorizePath(client, { state: 's'.repeat(2_049) }))).location);
+  expect(refused.href).toMatch(REDIRECT_URI);
+  expect(refused.searchParams.get('error')).toBe('invalid_request');
+  expect(refused.searchParams.get('error_description')).toBe('state has more than 2048 characters; send a shorter one');
+  expect(await openOf(owner.id)).toBe(0);
+  const longest = 's'.repeat(2_048);
+  expect((await browser.decide(authorizePath(client, { state: longest }))).searchParams.get('state')).toBe(longest);
+});
+
+test('the consent to a trusted application, which nobody is asked for, is in the audit once a day', async () => {
+  const { browser, owner } = await signedIn(usher);
+  const audit = usher.running.app.get(AuditLog, { strict: false });
+  const consents = async () =>
+    (await audit.list({ subject: `client:${trusted.id}`, action: 'consent.given' }))
+      .map(({ detail }) => detail)
+      .filter((detail) => detail.owner === owner.id);
+  const code = async () => new URL((await browser.get(authorizePath(trusted))).location).searchParams.get('code')!;
+  for (let n = 0; n < 5; n += 1) expect((await exchange(trusted, await code())).status).toBe(200);
+  expect(await consents()).toEqual([{ owner: owner.id, trusted: true }]);
+  const where = { ownerId: owner.id, clientId: trusted.id };
+  const { givenAt } = await usher.dataSource.manager.findOneByOrFail(Consent, where);
+  await usher.dataSource.manager.update(Consent, where, { givenAt: givenAt - 86_400_001 });
+  await code();
+  await code();
+  expect(await consents()).toHaveLength(2);
+});
+
+test('each answer on the consent page is in the audit', async () => {
+  const { browser, owner } = await signedIn(usher);
+  for (const decision of ['allow', 'allow', 'decline'] as const) await browser.decide(authorizePath(client), decision);
+  const audit = usher.running.app.get(AuditLog, { strict: false });
+  const events = await audit.list({ actor: `owner:${owner.id}`, subject: `client:${client.id}` });
+  expect(events.map(({ action }) => action)).toEqual(['consent.declined', 'consent.given', 'consent.given']);
+});
