@@ -1,7 +1,5 @@
 import { isUtf8 } from 'node:buffer';
 import { hash, timingSafeEqual } from 'node:crypto';
-import { countHeader, type HttpRequest, rawRequest } from './exchange.js';
-import { OAuthError } from './oauth-error.js';
 import { formDecode } from './oauth-route.js';
 
 export interface BasicCredentials {
@@ -57,14 +55,6 @@ function formDecodePair({ id, secret }: BasicCredentials): BasicCredentials | nu
     return null;
   }
 }
-
-/** With two Authorization headers it is undefined which one applies, so reject the request. */
-export function checkSingleHeader(request: HttpRequest): void {
-  if (countHeader(rawRequest(request), 'authorization') > 1) throw severalHeaders();
-}
-
-export const severalHeaders = (): OAuthError =>
-  new OAuthError('invalid_request', 'send exactly one Authorization header');
 
 const HOW = 'send Authorization: Basic <BASE64(client_id:client_secret)>, with curl: -u client_id:client_secret';
 

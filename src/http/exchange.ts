@@ -5,6 +5,7 @@ import { pipeline, type Readable, type Writable } from 'node:stream';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { type Actor, actor } from '../values/actor.js';
 import { ipv6Groups } from '../values/urls/notify-url.js';
+import { badRequest, type Problem } from './problem.js';
 
 /** What Usher reads of a request, on Fastify and on Express alike. */
 export interface HttpRequest {
@@ -34,7 +35,7 @@ export const rawRequest = (request: HttpRequest): Pick<IncomingMessage, 'rawHead
   request.raw ?? (request as unknown as IncomingMessage);
 
 /** How often a request has a header; `name` is in lower case. Node's own `headers` keep only one of some. */
-export function countHeader({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>, name: string): number {
+function countHeader({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>, name: string): number {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const given = rawHeaders[index] as string;
@@ -42,6 +43,17 @@ export function countHeader({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>,
   }
   return count;
 }
+
+/** With two of one of these headers it is undefined which one applies. */
+export const SINGLE_HEADERS = ['Host', 'Authorization', 'Content-Type'];
+
+/** Throws 400 for two headers of a name in {@link SINGLE_HEADERS}: Node's own `headers` would have the first one alone. */
+export function checkSingleHeaders(request: HttpRequest): void {
+  const repeated = SINGLE_HEADERS.find((name) => countHeader(rawRequest(request), name.toLowerCase()) > 1);
+  if (repeated !== undefined) throw severalHeaders(repeated);
+}
+
+export const severalHeaders = (name: string): Problem => badRequest(`send only one ${name} header`);
 
 /** The pattern of the matched route, such as `/webhooks/:id`; null where no route matched. */
 export function routeOf(request: object): string | null {

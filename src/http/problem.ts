@@ -1,5 +1,5 @@
 import { type CanActivate, type ExecutionContext, HttpException, SetMetadata } from '@nestjs/common';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { remedyFor } from '../values/spelling.js';
 
 const RETRY_AFTER_SECONDS = '5';
@@ -132,6 +132,18 @@ function messageOf({ message, input, path }: z.core.$ZodIssue): string {
   return path.length === 0
     ? 'is missing; send a JSON object with Content-Type: application/json'
     : `is missing; it ${message}`;
+}
+
+/**
+ * A number in a query, in decimal digits: `Number()` also reads 0x10, 1e1 and an empty text. `without` says what holds if
+ * there is none.
+ */
+export function wholeNumber<T extends z.ZodType>(least: number, most: number, without: (number: z.ZodInt) => T) {
+  const wanted = `must be a whole number from ${least} to ${most}`;
+  return z.preprocess(
+    (given) => (given === undefined ? given : /^\d{1,15}$/.test(String(given)) ? Number(given) : NaN),
+    without(z.int(wanted).min(least, wanted).max(most, wanted)),
+  );
 }
 
 const TYPES: Readonly<Record<string, string>> = {

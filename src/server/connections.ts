@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { oauthBody, sendOAuthError, sendProblem } from '../http/error-response.js';
-import { countHeader, newRequestId, plainAddress, REQUEST_ID_HEADER, requestIdOf } from '../http/exchange.js';
+import { checkSingleHeaders, newRequestId, plainAddress, REQUEST_ID_HEADER, requestIdOf } from '../http/exchange.js';
 import { isAuthPath, NO_STORE, pathOf } from '../http/oauth-route.js';
 import { badRequest, Problem } from '../http/problem.js';
 import type { TrustedProxies } from '../options/option-kinds.js';
@@ -70,13 +70,14 @@ export function answerBadUrl(_: Error, request: FastifyRequest, reply: FastifyRe
 }
 
 /**
- * Requires exactly one Host header (RFC 9112 §3.2). Node's own 400 has no body, and of two headers it takes the first.
+ * Requires exactly one Host header (RFC 9112 §3.2), because Node's own 400 has no body, and at most one of others.
  * With unsafe defaults only a loopback host is answered: a page of another site can give its own name the address
  * 127.0.0.1 (DNS rebinding), and would then be on the same origin as /ops with its known password.
  */
-export function checkHost({ raw }: FastifyRequest, { unsafeDefaults }: Pick<Config, 'unsafeDefaults'>): void {
+export function checkHeaders(request: FastifyRequest, { unsafeDefaults }: Pick<Config, 'unsafeDefaults'>): void {
+  checkSingleHeaders(request);
+  const { raw } = request;
   const { host } = raw.headers;
-  if (countHeader(raw, 'host') > 1) throw severalHosts();
   if (raw.httpVersion === '1.1' && host === undefined) throw hostMissing();
   if (unsafeDefaults.length > 0 && host !== undefined && !LOOPBACK_HOST.test(host))
     throw new Problem(
@@ -86,7 +87,6 @@ export function checkHost({ raw }: FastifyRequest, { unsafeDefaults }: Pick<Conf
     );
 }
 
-export const severalHosts = (): Problem => badRequest('send only one Host header');
 export const hostMissing = (): Problem => badRequest('the Host header is missing');
 
 /**

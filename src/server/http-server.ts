@@ -13,7 +13,7 @@ import {
   answerBadUrl,
   answerConnectionFault,
   answerExpectations,
-  checkHost,
+  checkHeaders,
   takeTurns,
   type Trust,
   trustOf,
@@ -76,7 +76,7 @@ function createAdapter(trustProxy: Trust): FastifyAdapter {
     // While the server shuts down, it still answers requests on open connections.
     return503OnClosing: false,
     genReqId: requestIdOf,
-    // checkHost() refuses a missing Host header with a response body, which Node would not send.
+    // checkHeaders() refuses a missing Host header with a response body, which Node would not send.
     http: {
       maxHeaderSize: HEADER_LIMIT_BYTES,
       requireHostHeader: false,
@@ -99,7 +99,7 @@ function addHooks(app: NestFastifyApplication, server: FastifyInstance, config: 
     done(null, payload);
   });
   const checkOperator = async (request: FastifyRequest, reply: FastifyReply): Promise<boolean> => {
-    checkHost(request, config);
+    checkHeaders(request, config);
     return access.check(request, reply);
   };
   // With a callback instead of a promise where nothing is waited for: this runs for every request.
@@ -112,7 +112,7 @@ function addHooks(app: NestFastifyApplication, server: FastifyInstance, config: 
       );
       return;
     }
-    checkHost(request, config);
+    checkHeaders(request, config);
     // Before the body is read, because a wrong path or method matters more than a wrong media type.
     if (request.is404) throw new NotFoundException();
     const route = oauthRoute(request);

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyRequest } from 'fastify';
 import {
+  bodyEncoding,
   codingFault,
   mediaTypeFault,
   oauthRoute,
@@ -34,6 +35,7 @@ export function registerBodyParsers(app: NestFastifyApplication, bodyLimit: numb
   app.useBodyParser('application/json', { bodyLimit }, (request: FastifyRequest, body: Buffer, done: Done) => {
     const fault = codingFault(request.headers);
     if (fault !== null) throw unsupported(fault);
+    if (bodyEncoding(request.headers['content-type']) === null) throw unsupportedMediaType(request.headers);
     if (oauthRoute(request)) done(null, parseJsonParameters(body));
     else if (body.length === 0) done(null);
     else if (isUtf8(body)) parseOnce(request, body.toString(), done);
@@ -42,7 +44,7 @@ export function registerBodyParsers(app: NestFastifyApplication, bodyLimit: numb
   app.useBodyParser(FORM, { bodyLimit }, (request: FastifyRequest, body: Buffer, done: Done) => {
     // Of an unknown path that is the fault.
     const isTaken = oauthRoute(request) !== null || isFormRoute(request) || request.is404;
-    if (!isTaken) throw unsupportedMediaType(request.headers);
+    if (!isTaken || bodyEncoding(request.headers['content-type']) === null) throw unsupportedMediaType(request.headers);
     done(null, parseFormParameters(body));
   });
   server.removeContentTypeParser('text/plain');

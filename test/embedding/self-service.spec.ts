@@ -17,6 +17,7 @@ import {
 } from '../../src/index.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
 import { usherModuleFor } from '../../src/usher.module.js';
+import { exchange, firstAnswer } from '../auth/tokens/support.js';
 import { type Backend, createBackend } from '../support/backend.js';
 import { eventually } from '../support/eventually.js';
 import { answer, TestReceiver } from '../support/receiver.js';
@@ -105,6 +106,21 @@ describe.each([
     expect([headers.get('content-type'), headers.get('cache-control')]).toEqual(['application/x-ndjson', 'no-store']);
     expect(text.trim().split('\n')).toHaveLength(1);
     expect(text).toContain(failed);
+  });
+
+  test.each([
+    ['POST /auth/token', () => basic(id, secret)],
+    ['GET /client', () => basic(id, secret)],
+    ['GET /movie-orders', () => bearer],
+    ['POST /internal/movie-orders/x/complete', () => basic('internal', 'internal')],
+  ])('is refused with two Authorization headers: %s', async (line, authorization) => {
+    const header = `Authorization: ${authorization()}`;
+    const lines = [`${line} HTTP/1.1`, 'Host: localhost', 'Connection: close', header, header, '', ''];
+    const text = await exchange(url, lines.join('\r\n'));
+    expect([firstAnswer(text).status, text]).toEqual([
+      400,
+      expect.stringContaining('send only one Authorization header'),
+    ]);
   });
 
   test('repairs its Notify URL, rotates its secret and ends the old one', async () => {

@@ -11,7 +11,7 @@ import {
 } from '@nestjs/common';
 import { Client } from '../../clients/client.entity.js';
 import { ProblemFilter } from '../../http/error-response.js';
-import { type HttpRequest, type HttpResponse, setHeaders } from '../../http/exchange.js';
+import { checkSingleHeaders, type HttpRequest, type HttpResponse, setHeaders } from '../../http/exchange.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
 import { KNOWN_QUERY, Problem, unauthorized } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -42,6 +42,7 @@ export class BearerGuard implements CanActivate {
   async canActivate(context: ExecutionContext): Promise<boolean> {
     const http = context.switchToHttp();
     const request = http.getRequest<BearerRequest>();
+    checkSingleHeaders(request);
     try {
       const token = bearerToken(request.headers.authorization);
       if (token === null) throw tokenMissing(request.headers.authorization, this.paths.base);

@@ -6,14 +6,14 @@ import { BasicStrategy as PassportBasicStrategy } from 'passport-http';
 import type { Client } from '../../clients/client.entity.js';
 import { ClientsService } from '../../clients/clients.service.js';
 import { type AuthenticatedClient, ClientChanged, ClientSecrets } from '../../clients/secrets/client-secrets.js';
+import { type BasicCredentials, hasCredentials, parseBasicHeader, refusalOf } from '../../http/basic-credentials.js';
 import {
-  type BasicCredentials,
-  checkSingleHeader,
-  hasCredentials,
-  parseBasicHeader,
-  refusalOf,
-} from '../../http/basic-credentials.js';
-import { addressGroup, type HttpRequest, type HttpResponse, setHeaders } from '../../http/exchange.js';
+  addressGroup,
+  checkSingleHeaders,
+  type HttpRequest,
+  type HttpResponse,
+  setHeaders,
+} from '../../http/exchange.js';
 import { problemOf } from '../../http/error-response.js';
 import { OAuthError } from '../../http/oauth-error.js';
 import { checkMediaType, NO_STORE, OAUTH_ROUTE, type OAuthRouteOptions } from '../../http/oauth-route.js';
@@ -122,7 +122,7 @@ export class ClientAuthentication {
 
   /** Stores the client of a request on it. Throws an {@link OAuthError} without valid credentials. */
   private async identify(request: OAuthRequest, { internal }: OAuthRouteOptions): Promise<void> {
-    checkSingleHeader(request);
+    checkSingleHeaders(request);
     const credentials = parseBasicHeader(request.headers.authorization);
     // The decoded client id, so that different encodings of one id count together.
     const claimedId = credentials.at(-1)?.id;

@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { Counter } from 'prom-client';
 import { FailureCounts } from '../../audit/audit.module.js';
-import { addressGroup, addressOf, type HttpRequest, setActor } from '../../http/exchange.js';
+import { addressGroup, addressOf, checkSingleHeaders, type HttpRequest, setActor } from '../../http/exchange.js';
 import { hasCredentials, parseBasicHeader } from '../../http/basic-credentials.js';
 import { type Problem, tooManyRequests, unauthorized } from '../../http/problem.js';
 import { type FailureLimit, TOO_MANY_FAILURES } from '../../limits/failure-limit.js';
@@ -50,6 +50,7 @@ export class FixedCredentials {
 
   /** Remembers the actor of the request. Throws a `Problem`: 401, or 429 after too many failures. */
   async check(request: HttpRequest, holder: Holder, expected: Credentials | null): Promise<void> {
+    checkSingleHeaders(request);
     const { authorization } = request.headers;
     // A browser asks for the password only after a 401, so a request without any is no guess.
     if (authorization === undefined) throw refusal(holder);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Holder } from '../../auth/bearer/bearer.guard.js';
 import { named } from '../../http/operation.js';
-import { fieldError, invalidFields, type Problem } from '../../http/problem.js';
+import { fieldError, invalidFields, type Problem, wholeNumber } from '../../http/problem.js';
 import { OrderView } from '../movie-order.js';
 import { ORDER_STATUSES, orderStatuses } from '../movie-order.entity.js';
 import { givenMoment, OrderDelivery } from '../../webhooks/webhook-view.js';
@@ -19,7 +19,7 @@ export const OrderQuery = z.strictObject({
     .regex(CURSOR, BAD_CURSOR)
     .optional()
     .describe('The `nextCursor` of an earlier page. It stands for `status` and `completedAfter` too.'),
-  limit: z.coerce.number().int().min(1).max(100).default(50).describe('The number of orders on a page.'),
+  limit: wholeNumber(1, 100, (number) => number.default(50)).describe('The number of orders on a page.'),
 });
 /** Which orders a page has: those after the cursor, or the oldest ones. */
 export type OrderQuery = z.input<typeof OrderQuery>;

@@ -5,8 +5,8 @@ import { invalidToken, ownerRefused, tokenMissing } from '../../auth/bearer/bear
 import { invalidClient, slowDown } from '../../auth/client-authentication/client-authentication.js';
 import { refusal, tooManyFailures } from '../../auth/client-authentication/internal.guard.js';
 import { generateToken } from '../../auth/tokens/token.js';
-import { severalHeaders } from '../../http/basic-credentials.js';
 import { oauthBody, oauthCodeOf, problemBody, problemOf } from '../../http/error-response.js';
+import { severalHeaders, SINGLE_HEADERS } from '../../http/exchange.js';
 import { OAuthError } from '../../http/oauth-error.js';
 import { checkMediaType, parseFormParameters, parseJsonParameters } from '../../http/oauth-route.js';
 import {
@@ -21,7 +21,7 @@ import {
 } from '../../http/operation.js';
 import { refused } from '../../http/pages/form-token.js';
 import { KNOWN_QUERY, Problem, unavailable } from '../../http/problem.js';
-import { hostMissing, severalHosts } from '../connections.js';
+import { hostMissing } from '../connections.js';
 import { invalidJson, repeatedField, unsupportedMediaType } from '../request-bodies.js';
 import { type JsonSchema, parametersIn, schemaRef } from './schemas.js';
 
@@ -166,7 +166,7 @@ const UNREADABLE_BODY: Failure[] = [
 ];
 
 const REFUSED: Record<Security, Failure[]> = {
-  basic: [severalHeaders(), invalidClient(WITH_HEADER, WRONG), slowDown(WAIT_SECONDS)].map(problemOf),
+  basic: [invalidClient(WITH_HEADER, WRONG), slowDown(WAIT_SECONDS)].map(problemOf),
   bearer: [
     tokenMissing(),
     invalidToken('', 'sandbox'),
@@ -187,7 +187,7 @@ function sharedFailures({ oauth, page, security, body, parameters }: Operation):
   if (oauth) return MALFORMED_OAUTH;
   if (page) return [noIssuer(), ...(body ? [refused()] : []), unavailable()];
   return [
-    severalHosts(),
+    ...SINGLE_HEADERS.map(severalHeaders),
     hostMissing(),
     ...(parameters?.query || security.length === 0 ? [] : [() => KNOWN_QUERY.check({ verbose: 'true' })]),
     ...(body ? UNREADABLE_BODY : []),

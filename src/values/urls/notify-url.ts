@@ -87,7 +87,7 @@ export function parseHttpUrl(url: string): URL {
     throw new NotifyUrlError(
       `The Notify URL may have at most ${NOTIFY_URL_MAX_LENGTH} characters; this one has ${url.length}.`,
     );
-  const parsed = /^https?:\/\/[^/\\\s][^\s\\\p{Cc}]*$/iu.test(url) ? parseUrl(url) : null;
+  const parsed = /^https?:\/\/[^/\\\s\p{Cs}][^\s\\\p{Cc}\p{Cs}]*$/iu.test(url) ? parseUrl(url) : null;
   if (!parsed)
     throw new NotifyUrlError(
       'The Notify URL must be an absolute http or https URL, such as https://example.com/notify.',

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { named } from '../../http/operation.js';
+import { wholeNumber } from '../../http/problem.js';
 import { type Environment, ID } from '../../values/identifier.js';
 import { addressKind } from '../../values/urls/notify-url.js';
 import { AttemptView, DeliveryPlan, givenMoment, ReferenceId, WebhookView } from '../webhook-view.js';
-
-const LIMIT_RANGE = 'must be a whole number from 1 to 100';
 
 /** The query of `GET /webhooks`. */
 export const WebhookQuery = z.strictObject({
@@ -12,13 +11,7 @@ export const WebhookQuery = z.strictObject({
   reference: ReferenceId.optional().describe('The `key` of an order.'),
   createdAfter: givenMoment.optional().describe('Created at this time or later.'),
   createdBefore: givenMoment.optional().describe('Created before this time.'),
-  limit: z.coerce
-    .number(LIMIT_RANGE)
-    .int(LIMIT_RANGE)
-    .min(1, LIMIT_RANGE)
-    .max(100, LIMIT_RANGE)
-    .default(50)
-    .describe('The number of webhooks on a page.'),
+  limit: wholeNumber(1, 100, (number) => number.default(50)).describe('The number of webhooks on a page.'),
   cursor: z
     .string()
     .regex(ID, 'must be the nextCursor of an earlier page')

@@ -5,7 +5,7 @@ import type { Holder } from '../../auth/bearer/bearer.guard.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { type Row, runSql } from '../../database/statements/statement.js';
 import { named } from '../../http/operation.js';
-import { validated } from '../../http/problem.js';
+import { validated, wholeNumber } from '../../http/problem.js';
 import { ID } from '../../values/identifier.js';
 import { signedRequest, SigningSecrets } from '../deliver/signing.js';
 import { Webhook } from '../webhook.entity.js';
@@ -18,7 +18,7 @@ export const UndeliveredQuery = z.strictObject({
     .regex(ID, 'must be the X-Webhook-Id of an earlier line')
     .optional()
     .describe('The `X-Webhook-Id` of the last line that you have. Default: from the oldest one on.'),
-  limit: z.coerce.number().int().min(1).max(1_000_000).optional().describe('At most this many lines. Default: all.'),
+  limit: wholeNumber(1, 1_000_000, (number) => number.optional()).describe('At most this many lines. Default: all.'),
 });
 /** Which notifications to read. */
 export type UndeliveredQuery = z.input<typeof UndeliveredQuery>;

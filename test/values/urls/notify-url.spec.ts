@@ -52,6 +52,8 @@ describe('a Notify URL', () => {
     'https://exa\tmple.com/',
     'https://example.com/a b',
     'https://example.com/\u0000',
+    'https://example.com/\ud800',
+    'https://\udfff/',
     'https://example.com\\@10.0.0.1/',
     'https://a b.com/',
     'https://256.256.256.256/',
