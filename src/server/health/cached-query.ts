@@ -1,18 +1,4 @@
-/** What was asked did not answer in time. */
-export class NoAnswer extends Error {}
-
-/** Rejects with {@link NoAnswer} if `work` takes longer than `timeoutMs`. The work itself is not cancelled. */
-export async function withTimeout<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new NoAnswer(`no answer in ${timeoutMs} ms`)), timeoutMs);
-  });
-  try {
-    return await Promise.race([work, timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
+import { withTimeout } from '../../values/duration.js';
 
 const MIN_CACHE_MS = 5_000;
 /** A slow query is cached for this many times its duration, so it uses a connection at most 5 % of the time. */

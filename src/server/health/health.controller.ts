@@ -6,8 +6,8 @@ import { checkWritable, USHER_DATA_SOURCE } from '../../database/data-source.js'
 import { pendingMigrations } from '../../database/migrator.js';
 import { type Problem, unavailable } from '../../http/problem.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-connections.js';
+import { withTimeout } from '../../values/duration.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import { withTimeout } from './cached-query.js';
 
 const CHECK_TIMEOUT_MS = 3_000;
 

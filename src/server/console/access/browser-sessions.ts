@@ -6,8 +6,8 @@ import { isDatabaseDown } from '../../../database/sql.js';
 import { isOfOtherSite, TokenCookie } from '../../../http/pages/form-token.js';
 import { unavailable } from '../../../http/problem.js';
 import { OperatorSessions, type SessionOwner } from '../../../operators/operator-sessions.js';
+import { NoAnswer, withTimeout } from '../../../values/duration.js';
 import { parseUrl } from '../../../values/urls/notify-url.js';
-import { NoAnswer, withTimeout } from '../../health/cached-query.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 
 const MAX_REMEMBERED = 1_000;

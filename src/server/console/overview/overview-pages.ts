@@ -3,7 +3,6 @@ import { AuditLog } from '../../../audit/audit.module.js';
 import { type Html, html } from '../../../http/html.js';
 import { Backlog, type Due, type QueueDepth } from '../../health/backlog.js';
 import { type Answers, answersOf } from '../../health/cached-query.js';
-import { ProcessList } from '../../health/processes.js';
 import { attemptsChart, timesChart } from '../figures/charts.js';
 import {
   figuresOfPoints,
@@ -28,7 +27,6 @@ export class OverviewPages {
   constructor(
     private readonly data: OverviewData,
     private readonly backlog: Backlog,
-    private readonly processes: ProcessList,
     private readonly audit: AuditLog,
   ) {}
 
@@ -36,11 +34,7 @@ export class OverviewPages {
 
   private async show({ query: { q = '' } }: Visit): Promise<View | string> {
     if (q !== '') return searchHref(q);
-    const state = await answersOf({
-      ...this.data.queries,
-      ...this.backlog.queries,
-      processes: this.processes.all,
-    });
+    const state = await answersOf({ ...this.data.queries, ...this.backlog.queries });
     const queues = state.queues && (await Promise.all(state.queues.map((queue) => this.shown(queue))));
     return { title: 'Overview', section: 'overview', body: overview({ ...state, queues }), isLive: true };
   }
