@@ -99,6 +99,7 @@ export function combined(reader: OptionReader<typeof OPTIONS>, actor: Actor, exp
     ...values,
     names: reader.names,
     actor,
+    role: values.deliver ? 'all' : 'api',
     database: database.kind === 'embedded' ? { ...database, join: values.joinDatabase } : database,
     queue: queueUrl && queueUrl !== 'embedded' ? queueUrl : { kind: 'database' },
     queuePrefix: values.queuePrefix ?? `usher-${environment}`,

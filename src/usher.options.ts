@@ -141,6 +141,8 @@ export interface ResolvedOptions extends Omit<LibraryValues, Combined> {
   names: Record<keyof LibraryValues, string>;
   /** Who makes the changes that name nobody else. */
   actor: Actor;
+  /** How the list of processes calls this one; null: a command, which ends by itself and is not listed. */
+  role: 'all' | 'api' | 'worker' | null;
   database: DatabaseLocation;
   queue: QueueLocation;
   queuePrefix: string;

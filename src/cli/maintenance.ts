@@ -91,7 +91,9 @@ async function purgeNow(_options: object, asJson: boolean): Promise<Output> {
 export function addKeysCommands(program: Command): void {
   const keys = program.command('keys').description('the master keys that encrypt client secrets');
   const description = 'encrypt every client secret again with the first master key, while the service runs';
-  command(keys, 'rotate', description, rotateKeys).addHelpText(
+  const rotate = command(keys, 'rotate', description, rotateKeys);
+  rotate.option('--force', 'also if a running process lacks the key; it answers 503 to clients until it is restarted');
+  rotate.addHelpText(
     'after',
     '\nFirst add the new key at the end of USHER_MASTER_KEYS in every process, then move it to the front in every process,' +
       '\nthen run this command. For the key file of an embedded database, this command makes the new key itself.',
@@ -103,15 +105,17 @@ const UNUSED_KEYS = {
   setting: 'The other keys are no longer needed; remove them from USHER_MASTER_KEYS.',
 };
 
-async function rotateKeys(_options: object, asJson: boolean): Promise<Output> {
+async function rotateKeys(options: { force?: true }, asJson: boolean): Promise<Output> {
   const { place, ...done } = await withProgress('Encrypting', asJson, (show) =>
-    withServices(({ keyRotation }) => keyRotation.run(show)),
+    withServices(({ keyRotation }) => keyRotation.run(show, options)),
   );
-  const { rotated, total, keyId, remaining } = done;
+  const { rotated, total, keyId, remaining, lacking } = done;
   const advice =
     remaining > 0
       ? `${remaining} were encrypted with another key meanwhile. Put the new key first in every process and run this again.`
-      : UNUSED_KEYS[place];
+      : lacking.length > 0
+        ? `These processes cannot open them: ${lacking.join(', ')}. Add "${keyId}" to the keys of each and restart it.`
+        : UNUSED_KEYS[place];
   return {
     json: snakeCase(done),
     text: `${rotated} of ${total} client secret(s) encrypted again with master key "${keyId}".\n${advice}`,

@@ -75,6 +75,7 @@ export class CommandModule {
           ...config,
           // The user of the operating system who runs the command, and the machine.
           actor: actor('command-line', userName(), hostname()),
+          role: null,
           database: joined,
           queue,
           deliver: false,

@@ -6,6 +6,7 @@ import { ClientApplications } from './client-applications.js';
 import { ClientsService } from './clients.service.js';
 import { KEY_FILE, KeyCheck, KeyRotation } from './keys/key-rotation.js';
 import { KeyFile } from './keys/key-file.js';
+import { ProcessList } from './keys/processes.js';
 import { KeyRing, Vault } from './secrets/vault.js';
 import { ClientSecrets } from './secrets/client-secrets.js';
 import { SecretRotation } from './secrets/secret-rotation.js';
@@ -33,7 +34,8 @@ function openKeyRing({ masterKeys, names }: ResolvedOptions, file: KeyFile | nul
     SecretRotation,
     KeyRotation,
     KeyCheck,
+    ProcessList,
   ],
-  exports: [ClientsService, ClientApplications, ClientSecrets, SecretRotation, KeyRotation],
+  exports: [ClientsService, ClientApplications, ClientSecrets, SecretRotation, KeyRotation, ProcessList],
 })
 export class ClientsModule {}

@@ -3,6 +3,13 @@ import type { DataSource } from 'typeorm';
 import { USHER_DATA_SOURCE } from './data-source.js';
 import { databaseNow } from './sql.js';
 
+/** The database's time, and how far this process's clock is ahead of it. */
+export async function clockOf({ manager }: DataSource): Promise<{ now: number; clockAheadMs: number }> {
+  const askedAt = Date.now();
+  const now = await databaseNow(manager);
+  return { now, clockAheadMs: Math.round((askedAt + Date.now()) / 2 - now) };
+}
+
 /** How long the monotonic clock of this process continues the database's time. */
 const MAX_AGE_MS = 4_000;
 

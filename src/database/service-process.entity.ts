@@ -1,7 +1,7 @@
 import { Entity, Index } from 'typeorm';
-import { OWN_ID_LENGTH, PRIMARY, Text, WholeNumber } from './columns.js';
+import { LongText, OWN_ID_LENGTH, PRIMARY, separatedBy, Text, WholeNumber } from './columns.js';
 
-/** A process of the server that said a short time ago that it runs, for the operator's page on health. */
+/** A process that said a short time ago that it runs: of the server, or of an application that embeds Usher. */
 @Entity('usher_process')
 @Index('usher_process_seen', ['seenAt'])
 export class ServiceProcess {
@@ -29,4 +29,8 @@ export class ServiceProcess {
   /** How far the process's clock is ahead of the database's, in milliseconds. */
   @WholeNumber({ name: 'clock_ahead' })
   clockAheadMs: number;
+
+  /** The ids of the master keys that it has. Null for a process of 0.2.0, which does not tell them. */
+  @LongText({ nullable: true, transformer: separatedBy(',') })
+  keyIds: string[] | null;
 }

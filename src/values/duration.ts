@@ -27,11 +27,14 @@ export function parseRate(text: string): Rate | null {
   return match && { count: Number(match[1]), seconds: UNIT_MS[match[2] as keyof typeof UNIT_MS] / 1_000 };
 }
 
-/** Rejects if `work` takes longer than `timeoutMs`. The work itself is not cancelled. */
+/** What was asked did not answer in time. */
+export class NoAnswer extends Error {}
+
+/** Rejects with {@link NoAnswer} if `work` takes longer than `timeoutMs`. The work itself is not cancelled. */
 export async function withTimeout<T>(work: Promise<T>, timeoutMs: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer in ${timeoutMs} ms`)), timeoutMs);
+    timer = setTimeout(() => reject(new NoAnswer(`no answer in ${timeoutMs} ms`)), timeoutMs);
   });
   try {
     return await Promise.race([work, timeout]);

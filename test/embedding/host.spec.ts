@@ -47,7 +47,7 @@ beforeAll(async () => {
   embedded = config.database.kind === 'embedded' ? await openEmbeddedPostgres(config.database.folder, 'own') : null;
   const base = await dataSourceOptions(config, embedded, 'migration');
   const own = await new DataSource({ ...base, entities: usherEntities } as DataSourceOptions).initialize();
-  await own.undoLastMigration();
+  for (const _ of usherMigrations) await own.undoLastMigration();
   await own.destroy();
   hostOptions = {
     ...base,

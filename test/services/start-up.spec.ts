@@ -96,7 +96,7 @@ if (BACKEND === 'mariadb') {
       const url = `${MYSQL_URL}/mysql`;
       await expectRefusal(
         { ...queue, DATABASE_URL: url },
-        '1 database migration(s) are missing (Initial1767225600000); run "usher migrate" first',
+        '2 database migration(s) are missing (Initial1767225600000, ProcessKeys1795500000000); run "usher migrate" first',
       );
     });
   });
@@ -167,7 +167,8 @@ if (BACKEND === 'postgres') {
     });
 
     test('lacks the tables of the service', async () => {
-      const wanted = '1 database migration(s) are missing (Initial1767225600000); run "usher migrate" first';
+      const wanted =
+        '2 database migration(s) are missing (Initial1767225600000, ProcessKeys1795500000000); run "usher migrate" first';
       await expectRefusal({ DATABASE_URL: `${POSTGRES_URL}/postgres` }, wanted);
     });
 

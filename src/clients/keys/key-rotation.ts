@@ -3,10 +3,11 @@ import { type DataSource, type EntityManager, MoreThan, Not } from 'typeorm';
 import { AuditLog } from '../../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { inTransaction } from '../../database/sql.js';
-import type { Actor } from '../../values/actor.js';
+import { conflict, type Problem } from '../../http/problem.js';
 import { ClientSecret } from '../client.entity.js';
 import { KeyRing, Vault } from '../secrets/vault.js';
 import type { KeyFile } from './key-file.js';
+import { ProcessList } from './processes.js';
 import { StartUpError } from '../../values/start-up-error.js';
 
 /** Counts the client secrets that each master key encrypts, by key id. */
@@ -64,6 +65,8 @@ export interface KeyRotationResult {
   keyId: string;
   /** Number of secrets still encrypted with another key: a process without the new key created them meanwhile. */
   remaining: number;
+  /** The running processes that cannot open these secrets: they do not have the key, or do not tell. */
+  lacking: string[];
   /** Where the keys are stored. */
   place: 'file' | 'setting';
 }
@@ -76,21 +79,35 @@ export class KeyRotation {
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     @Inject(KEY_FILE) private readonly keyFile: KeyFile | null,
-    private readonly keys: KeyRing,
     private readonly vault: Vault,
     private readonly audit: AuditLog,
+    private readonly processes: ProcessList,
   ) {}
 
-  async run(onProgress: (done: number, total: number) => void, actor?: Actor): Promise<KeyRotationResult> {
+  /** 409 if a running process lacks the key, unless it is forced: until such a process has the key, it answers clients 503. */
+  async run(
+    onProgress: (done: number, total: number) => void,
+    { force = false }: { force?: boolean } = {},
+  ): Promise<KeyRotationResult> {
     if (this.keyFile) await this.addKey(this.keyFile);
-    const keyId = this.keys.encryptionKey().id;
+    const keyId = this.vault.keys.encryptionKey().id;
+    const forced = await this.lacking(keyId);
+    if (forced.length > 0 && !force) throw processesLack(keyId, this.vault.keys.place, forced);
     const rotated = await this.encryptAll(keyId, onProgress);
     if (this.keyFile) await this.removeUnused(this.keyFile);
     const usage = await keyUsage(this.dataSource.manager);
     const total = sum(usage);
-    await this.audit.record({ action: 'keys.rotated', subject: `key:${keyId}`, actor, detail: { rotated, total } });
+    const detail = { rotated, total, ...(forced.length > 0 && { forced: forced.join('; ') }) };
+    await this.audit.record({ action: 'keys.rotated', subject: `key:${keyId}`, detail });
     const remaining = total - (usage.get(keyId) ?? 0);
-    return { rotated, total, keyId, remaining, place: this.keyFile ? 'file' : 'setting' };
+    // Asked again, because a process may have started meanwhile.
+    const lacking = await this.lacking(keyId);
+    return { rotated, total, keyId, remaining, lacking, place: this.keyFile ? 'file' : 'setting' };
+  }
+
+  /** A process that has a key file reads it again when it meets a new key. */
+  private async lacking(keyId: string): Promise<string[]> {
+    return this.keyFile ? [] : this.processes.without(keyId);
   }
 
   private async encryptAll(keyId: string, onProgress: (done: number, total: number) => void): Promise<number> {
@@ -138,5 +155,11 @@ export class KeyRotation {
     return affected ?? 0;
   }
 }
+
+const processesLack = (keyId: string, place: string, lacking: string[]): Problem =>
+  conflict(
+    `these processes run and could not open secrets of master key "${keyId}": ${lacking.join(', ')}; add "${keyId}" to ` +
+      `${place} of each and restart it. One that was killed is listed for 150 s. --force rotates all the same`,
+  );
 
 const sum = (usage: Map<string, number>): number => [...usage.values()].reduce((total, count) => total + count, 0);

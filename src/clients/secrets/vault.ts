@@ -25,6 +25,11 @@ export class KeyRing {
     return first;
   }
 
+  get ids(): string[] {
+    this.encryptionKey();
+    return [...this.byId.keys()];
+  }
+
   /** Reads the keys again if the id is unknown: a stored secret may use a key that was added later. */
   find(id: string): MasterKey | undefined {
     if (!this.byId.has(id)) this.encryptionKey();
@@ -46,7 +51,7 @@ const TAG_BYTES = 16;
 
 /** Hashes and encrypts client secrets with the master keys. Does not access the database. */
 export class Vault {
-  constructor(private readonly keys: KeyRing) {}
+  constructor(readonly keys: KeyRing) {}
 
   seal(secret: string, clientId: string): SealedSecret {
     const { id, digestKey, sealingKey } = this.keys.encryptionKey();

@@ -6,7 +6,6 @@ import { WebhookModule } from '../../webhooks/webhook.module.js';
 import { Backlog } from '../health/backlog.js';
 import { HealthController } from '../health/health.controller.js';
 import { MetricsController } from '../health/metrics.controller.js';
-import { ProcessList } from '../health/processes.js';
 import { BrowserSessions } from './access/browser-sessions.js';
 import { OperatorAccess } from './access/operator-access.js';
 import { OperatorsPages } from './access/operators-pages.js';
@@ -69,7 +68,6 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
     ClientDetailsReader,
     AuditSearch,
     HealthData,
-    ProcessList,
     Backlog,
   ],
 })

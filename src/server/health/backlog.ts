@@ -2,14 +2,23 @@ import { InjectQueue } from '@nestjs/bullmq';
 import { Inject, Injectable } from '@nestjs/common';
 import type { JobType, Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
+import { type ListedProcess, ProcessList } from '../../clients/keys/processes.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { clockOf } from '../../database/database-clock.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-connections.js';
 import { PURGE_QUEUE } from '../../retention/purge.js';
 import { WEBHOOK_QUEUE } from '../../webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_QUEUE } from '../../webhooks/queue/retry-run.js';
+import { withTimeout } from '../../values/duration.js';
 import { UsherHealth } from '../../webhooks/usher-health.js';
 import { CachedQuery } from './cached-query.js';
-import { clockOf } from './processes.js';
+
+export interface Processes {
+  /** At most 100. */
+  processes: ListedProcess[];
+  /** Workers of deliveries, as Redis lists their connections. Null: only the table of processes knows. */
+  connectedWorkers: number | null;
+}
 
 export interface QueueDepth {
   queue: string;
@@ -19,12 +28,14 @@ export interface QueueDepth {
   jobs: Record<string, number>;
 }
 
+const MAX_PROCESSES = 100;
+const WORKERS_MS = 1_000;
 /** Without completed jobs: they are deleted after a while, so their number says nothing. */
 const STATES: JobType[] = ['waiting', 'prioritized', 'active', 'delayed', 'failed'];
 /** State of the waiting jobs of a paused queue on Postgres. BullMQ's type covers only Redis. */
 const PAUSED = 'paused' as JobType;
 
-/** Due webhooks in the database and jobs in the queues. Null where there was no answer in time. */
+/** Due webhooks in the database, jobs in the queues, and who works. Null where there was no answer in time. */
 @Injectable()
 export class Backlog {
   readonly queries = {
@@ -33,6 +44,10 @@ export class Backlog {
     queues: new CachedQuery(() => Promise.all([this.deliveries, this.retryRuns, this.purges].map(depthOf))),
     /** Whether the queue accepts jobs. */
     isQueueUp: new CachedQuery(() => this.connections.probe().then(() => true)),
+    processes: new CachedQuery(async () => ({
+      processes: (await this.list.read()).slice(0, MAX_PROCESSES),
+      connectedWorkers: await this.connectedWorkers(),
+    })),
   };
 
   constructor(
@@ -42,7 +57,19 @@ export class Backlog {
     @InjectQueue(RETRY_RUN_QUEUE) private readonly retryRuns: Queue,
     @InjectQueue(PURGE_QUEUE) private readonly purges: Queue,
     @Inject(QUEUE_CONNECTIONS) private readonly connections: QueueConnections,
+    private readonly list: ProcessList,
   ) {}
+
+  /** A Redis of a provider may forbid the list of its connections. */
+  private async connectedWorkers(): Promise<number | null> {
+    if (this.connections.redis === null) return null;
+    return withTimeout(this.deliveries.getWorkersCount(), WORKERS_MS).catch(() => null);
+  }
+}
+
+/** How many workers of deliveries are known to run. */
+export function workersOf({ processes, connectedWorkers }: Processes): number {
+  return connectedWorkers ?? processes.filter(({ role, isAlive }) => isAlive && role !== 'api').length;
 }
 
 async function depthOf(queue: Queue): Promise<QueueDepth> {

@@ -20,6 +20,7 @@ export const SERVER_CONFIG = Symbol('ServerConfig');
 /** The server's configuration, checked. Times are in milliseconds unless the name says seconds. */
 export interface Config
   extends ResolvedOptions, Omit<Values, keyof typeof OPTIONS | 'operatorUser' | 'operatorPassword'> {
+  role: Role;
   operator: Credentials;
   /** Whether to trace with OpenTelemetry: the environment names an exporter. */
   tracing: boolean;
@@ -65,6 +66,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, onlyMig
     ...values,
     ...options,
     unsafeDefaults,
+    role,
     deliver: role !== 'api',
     operator: { user: operatorUser ?? '', password: operatorPassword ?? '' },
     tracing: isTraced(environment),

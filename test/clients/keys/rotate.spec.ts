@@ -1,12 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { verifyNotification } from 'usher-receiver';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
+import { AuditLog } from '../../../src/audit/audit.module.js';
 import { ClientSecret } from '../../../src/clients/client.entity.js';
 import { KeyRotation } from '../../../src/clients/keys/key-rotation.js';
+import { ServiceProcess } from '../../../src/database/service-process.entity.js';
 import { BACKEND, type Settings } from '../../support/backend.js';
 import { usher as run, usherJson, usherProcess } from '../../support/process.js';
 import { TestReceiver } from '../../support/receiver.js';
@@ -49,7 +52,7 @@ describe('"keys rotate" with USHER_MASTER_KEYS', () => {
     const statuses = new Set<number>();
     while (isRotating) statuses.add(await statusOf(client));
     const total = await dataSourceOf(usher).manager.count(ClientSecret);
-    expect(await rotation).toEqual({ rotated: total, total, key_id: 'new', remaining: 0 });
+    expect(await rotation).toEqual({ rotated: total, total, key_id: 'new', remaining: 0, lacking: [] });
     expect([...statuses, await statusOf(client)].every((status) => status === 200)).toBe(true);
     expect(await keyIds(usher)).toEqual(['new']);
     const [arrival] = await receiver.waitFor(await client.completedOrder());
@@ -66,6 +69,7 @@ describe('"keys rotate" with USHER_MASTER_KEYS', () => {
       total,
       key_id: 'new',
       remaining: 0,
+      lacking: [],
     });
   });
 
@@ -98,6 +102,46 @@ describe('"keys rotate" with USHER_MASTER_KEYS', () => {
     expect(stderr).toBe(
       `usher: ${total} client secret(s) are encrypted with master key "new", which is missing from USHER_MASTER_KEYS; put that key back after the first key\n`,
     );
+  });
+});
+
+describe('"keys rotate" while a running process lacks the new key', () => {
+  let usher: TestUsher;
+  let settings: Settings;
+  const own = `${hostname()}:${process.pid}`;
+
+  beforeAll(async () => {
+    usher = await TestUsher.start({ USHER_MASTER_KEYS: OLD });
+    settings = { ...usher.settings, ...NEW_FIRST };
+    const { manager } = usher.dataSource;
+    const now = Date.now();
+    const released = { role: 'api', version: '0.2.0', startedAt: now, seenAt: now, clockAheadMs: 0 };
+    await manager.insert(ServiceProcess, [
+      { ...released, id: 'released', name: 'web-1:10' },
+      { ...released, id: 'ended', name: 'web-2:11', seenAt: now - 200_000 },
+      { ...released, id: 'ready', name: 'web-3:12', keyIds: ['old', 'new'] },
+    ]);
+  });
+  afterAll(() => usher.stop());
+
+  test('is refused and names it, as it does a process that does not tell its keys', async () => {
+    const client = await usher.client();
+    const { code, stdout, stderr } = await usherProcess(settings, ['keys', 'rotate']);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain(`${own} (it has old)`);
+    expect(stderr).toContain('web-1:10 (version 0.2.0 does not tell its keys)');
+    expect(stderr).not.toMatch(/web-[23]/);
+    expect(stderr).toMatch(/add "new" to USHER_MASTER_KEYS .*--force/);
+    expect([await keyIds(usher), await statusOf(client)]).toEqual([['old'], 200]);
+  });
+
+  test('is done with --force, which the audit has, and does not say that other keys are no longer needed', async () => {
+    const { code, stdout } = await run(settings, ['keys', 'rotate', '--force']);
+    expect([code, await keyIds(usher)]).toEqual([0, ['new']]);
+    expect(stdout).toContain(`${own} (it has old)`);
+    expect(stdout).not.toContain('no longer needed');
+    const [event] = await usher.running.app.get(AuditLog, { strict: false }).list({ action: 'keys.rotated' });
+    expect(event!.detail.forced).toContain(`${own} (it has old)`);
   });
 });
 

@@ -5,22 +5,23 @@ import { digestToken } from '../../../auth/tokens/token.js';
 import { isDatabaseDown } from '../../../database/sql.js';
 import { isOfOtherSite, TokenCookie } from '../../../http/pages/form-token.js';
 import { unavailable } from '../../../http/problem.js';
-import { OPERATOR_IDLE_MS, OperatorSessions, type SessionOwner } from '../../../operators/operator-sessions.js';
+import { OperatorSessions, type SessionOwner } from '../../../operators/operator-sessions.js';
+import { NoAnswer, withTimeout } from '../../../values/duration.js';
 import { parseUrl } from '../../../values/urls/notify-url.js';
-import { withTimeout } from '../../../values/duration.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 
 const MAX_REMEMBERED = 1_000;
+const REMEMBERED_MS = 60_000;
 const TIMEOUT_MS = 3_000;
 
 /** The cookies of the console, and the sessions that they stand for. */
 @Injectable()
 export class BrowserSessions {
   /**
-   * Sessions that this process has checked. They are used only while the database does not answer, so that the console can
-   * still be read then. Without the database nothing can be changed: each change is recorded first.
+   * Sessions that this process has checked within the last minute, so that the console can still be read while they cannot
+   * be checked. The operator may have been disabled meanwhile, so nothing is changed with them.
    */
-  private readonly remembered = new LRUCache<string, SessionOwner>({ max: MAX_REMEMBERED, ttl: OPERATOR_IDLE_MS });
+  private readonly remembered = new LRUCache<string, SessionOwner>({ max: MAX_REMEMBERED, ttl: REMEMBERED_MS });
 
   constructor(
     private readonly sessions: OperatorSessions,
@@ -32,8 +33,8 @@ export class BrowserSessions {
     return this.sessionCookie(request).read(request.headers);
   }
 
-  /** Who has the session; null if it has ended. `isUse`: the session is extended. */
-  async owner(token: string, isUse: boolean): Promise<SessionOwner | null> {
+  /** Who has the session of a request; null if it has ended. `isUse`: the session is extended. 503 if that is not known. */
+  async owner({ method }: FastifyRequest, token: string, isUse: boolean): Promise<SessionOwner | null> {
     const key = digestToken(token);
     try {
       const owner = await withTimeout(this.sessions.find(token, isUse), TIMEOUT_MS);
@@ -41,9 +42,9 @@ export class BrowserSessions {
       else this.remembered.delete(key);
       return owner;
     } catch (error) {
-      const owner = this.remembered.get(key);
+      const owner = ['GET', 'HEAD'].includes(method) && this.remembered.get(key);
       if (owner) return owner;
-      throw isDatabaseDown(error)
+      throw error instanceof NoAnswer || isDatabaseDown(error)
         ? unavailable('the database does not answer, so the sign-in cannot be checked')
         : error;
     }

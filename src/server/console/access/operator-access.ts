@@ -43,7 +43,7 @@ export class OperatorAccess {
       return { name: operator.user, role: 'operator', session: null, environment };
     }
     const session = this.sessions.token(request);
-    const owner = session && (await this.sessions.owner(session, isUse(request)));
+    const owner = session && (await this.sessions.owner(request, session, isUse(request)));
     return owner ? { ...owner, session, environment } : null;
   }
 

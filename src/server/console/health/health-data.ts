@@ -3,11 +3,11 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Cluster, Redis } from 'ioredis';
 import type { DataSource } from 'typeorm';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
+import { clockOf } from '../../../database/database-clock.js';
 import { pendingMigrations, usherMigrations } from '../../../database/migrator.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../../queue/queue-connections.js';
 import { withTimeout } from '../../../values/duration.js';
 import { CachedQuery } from '../../health/cached-query.js';
-import { clockOf } from '../../health/processes.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 
 /** Below the time after which a {@link CachedQuery} gives up, so that the page has the reason. */

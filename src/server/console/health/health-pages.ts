@@ -1,11 +1,11 @@
 import { cpus, freemem, hostname, loadavg, totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import { Inject, Injectable } from '@nestjs/common';
+import { type ListedProcess, ProcessList } from '../../../clients/keys/processes.js';
 import { type Html, html } from '../../../http/html.js';
 import { VERSION } from '../../../values/version.js';
 import { Backlog } from '../../health/backlog.js';
 import { type Answers, answersOf } from '../../health/cached-query.js';
-import { type ListedProcess, ProcessList } from '../../health/processes.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 import { locationsOf } from '../../startup-banner.js';
 import { shownMs } from '../figures/figures.js';
@@ -30,7 +30,7 @@ export class HealthPages {
   readonly pages: Page[] = [{ path: '/ops/health', show: () => this.show() }];
 
   private async show(): Promise<View> {
-    const state = await answersOf({ ...this.data.queries, ...this.backlog.queries, processes: this.list.all });
+    const state = await answersOf({ ...this.data.queries, ...this.backlog.queries });
     const body = healthPage({ ...state, ownId: this.list.id }, this.config);
     return { title: 'Health', section: 'health', body, isLive: true };
   }
@@ -116,11 +116,12 @@ function processTable({ processes, ownId }: HealthState): Html {
     Started: ({ startedAt }) => time(startedAt),
     Seen: ({ seenAt }) => time(seenAt),
     Clock: ({ clockAheadMs }) => shownClock(clockAheadMs),
+    'Master keys': ({ keyIds }) => keyIds?.join(', ') ?? 'not known',
   };
   return html`${table(columns, processes.processes, 'No process has written its row yet.')}
     <p class="dim">
-      Each process of the server writes its row once a minute. A silent one stopped without a word, or does not reach
-      the database. Applications that embed Usher are not in this list.
+      Each process of the server, and of an application that embeds Usher, writes its row once a minute. A silent one
+      stopped without a word, or does not reach the database.
     </p>`;
 }
 

@@ -4,7 +4,6 @@ import { type Html, html } from '../../../http/html.js';
 import type { Due } from '../../../webhooks/usher-health.js';
 import { Backlog, type QueueDepth } from '../../health/backlog.js';
 import { type Answers, answersOf } from '../../health/cached-query.js';
-import { ProcessList } from '../../health/processes.js';
 import { attemptsChart, timesChart } from '../figures/charts.js';
 import {
   figuresOfPoints,
@@ -29,7 +28,6 @@ export class OverviewPages {
   constructor(
     private readonly data: OverviewData,
     private readonly backlog: Backlog,
-    private readonly processes: ProcessList,
     private readonly audit: AuditLog,
   ) {}
 
@@ -37,11 +35,7 @@ export class OverviewPages {
 
   private async show({ query: { q = '' } }: Visit): Promise<View | string> {
     if (q !== '') return searchHref(q);
-    const state = await answersOf({
-      ...this.data.queries,
-      ...this.backlog.queries,
-      processes: this.processes.all,
-    });
+    const state = await answersOf({ ...this.data.queries, ...this.backlog.queries });
     const queues = state.queues && (await Promise.all(state.queues.map((queue) => this.shown(queue))));
     return { title: 'Overview', section: 'overview', body: overview({ ...state, queues }), isLive: true };
   }

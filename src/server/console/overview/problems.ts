@@ -2,9 +2,8 @@ import type { AuditEvent } from '../../../audit/audit-event.entity.js';
 import { type Html, html } from '../../../http/html.js';
 import { DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
 import type { Due } from '../../../webhooks/usher-health.js';
-import type { Backlog, QueueDepth } from '../../health/backlog.js';
+import { type Backlog, type Processes, type QueueDepth, workersOf } from '../../health/backlog.js';
 import type { Answers } from '../../health/cached-query.js';
-import { type Processes, workersOf } from '../../health/processes.js';
 import { shownMs } from '../figures/figures.js';
 import { clientLink, type Columns, notice, receiverLink, statusBadge, table, time } from '../frame/parts.js';
 import { type FailingReceiver, MAX_FAILING } from './overview-data.js';
@@ -15,7 +14,6 @@ export type ShownQueue = QueueDepth & { paused?: AuditEvent };
 /** What tells whether something is wrong. Null: no answer in time. */
 export interface State extends Answers<Backlog['queries']> {
   queues: ShownQueue[] | null;
-  processes: Processes | null;
   failing?: FailingReceiver[] | null;
 }
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { ProcessList } from '../../../../src/clients/keys/processes.js';
 import { ServiceProcess } from '../../../../src/database/service-process.entity.js';
-import { ProcessList } from '../../../../src/server/health/processes.js';
 import { VERSION } from '../../../../src/values/version.js';
 import { BACKEND } from '../../../support/backend.js';
 import { eventually } from '../../../support/eventually.js';

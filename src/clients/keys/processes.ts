@@ -1,0 +1,96 @@
+import { hostname } from 'node:os';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationBootstrap,
+} from '@nestjs/common';
+import { type DataSource, LessThan, MoreThan } from 'typeorm';
+import { dialectOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { clockOf } from '../../database/database-clock.js';
+import { ServiceProcess } from '../../database/service-process.entity.js';
+import { databaseNow } from '../../database/sql.js';
+import { insertRows } from '../../database/statements/statement.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { withTimeout } from '../../values/duration.js';
+import { newId } from '../../values/identifier.js';
+import { VERSION } from '../../values/version.js';
+import { KeyRing } from '../secrets/vault.js';
+
+const BEAT_MS = 60_000;
+/** After two missed beats a process counts as ended. */
+const ALIVE_MS = 2.5 * BEAT_MS;
+const FORGOTTEN_MS = 3_600_000;
+const FAREWELL_MS = 1_000;
+const NAME_LENGTH = 255;
+
+export type ListedProcess = ServiceProcess & { isAlive: boolean };
+
+/** Which processes run, and which master keys each has. Each one writes its row once a minute. */
+@Injectable()
+export class ProcessList implements OnApplicationBootstrap, BeforeApplicationShutdown {
+  readonly id: string;
+  private readonly logger = new Logger('Usher health');
+  private timer: NodeJS.Timeout | null = null;
+  private startedAt: number | null = null;
+
+  constructor(
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
+    private readonly keys: KeyRing,
+  ) {
+    this.id = newId(options.environment, Date.now());
+  }
+
+  async onApplicationBootstrap(): Promise<void> {
+    const { role } = this.options;
+    if (role === null) return;
+    this.timer = setInterval(() => void this.beat(role), BEAT_MS).unref();
+    await withTimeout(this.beat(role), FAREWELL_MS).catch(() => undefined);
+  }
+
+  async beforeApplicationShutdown(): Promise<void> {
+    if (!this.timer) return;
+    clearInterval(this.timer);
+    await withTimeout(this.dataSource.manager.delete(ServiceProcess, { id: this.id }), FAREWELL_MS).catch(
+      () => undefined,
+    );
+  }
+
+  /** Those that run, and those that stopped without a word within an hour, the newest first. */
+  async read(): Promise<ListedProcess[]> {
+    const { manager } = this.dataSource;
+    const now = await databaseNow(manager);
+    const rows = await manager.find(ServiceProcess, {
+      where: { seenAt: MoreThan(now - FORGOTTEN_MS) },
+      order: { startedAt: 'DESC' },
+    });
+    return rows.map((row) => ({ ...row, isAlive: row.seenAt > now - ALIVE_MS }));
+  }
+
+  /** The processes that run and do not say that they have this master key. */
+  async without(keyId: string): Promise<string[]> {
+    const lacking = (await this.read()).filter(({ isAlive, keyIds }) => isAlive && !keyIds?.includes(keyId));
+    return lacking.map(({ name, version, keyIds }) =>
+      keyIds ? `${name} (it has ${keyIds.join(', ')})` : `${name} (version ${version} does not tell its keys)`,
+    );
+  }
+
+  /** If it fails, it is tried again only at the next beat. */
+  private async beat(role: string): Promise<void> {
+    try {
+      const { manager } = this.dataSource;
+      const { now, clockAheadMs } = await clockOf(this.dataSource);
+      if (this.startedAt === null) await manager.delete(ServiceProcess, { seenAt: LessThan(now - FORGOTTEN_MS) });
+      this.startedAt ??= now;
+      const name = `${hostname()}:${process.pid}`.slice(-NAME_LENGTH);
+      const times = { startedAt: this.startedAt, seenAt: now, clockAheadMs };
+      const onConflict = dialectOf(this.dataSource).upsert(['id'], ['seen_at', 'clock_ahead', 'key_ids']);
+      const row = { id: this.id, name, role, version: VERSION, ...times, keyIds: this.keys.ids };
+      await insertRows(this.dataSource, ServiceProcess, [row], onConflict);
+    } catch (error) {
+      this.logger.debug(`the row of this process was not written: ${(error as Error).message}`);
+    }
+  }
+}
