@@ -19,6 +19,8 @@ const LOCK_MS = 90_000;
 /** How long an idle worker waits for a job in one command of Redis, where every job that is added or due ends the wait. */
 const IDLE_WAIT_SECONDS = 20;
 const PROBE_EVERY_MS = 250;
+/** After a failover, BullMQ may wait for an answer that never comes, although the queue is reachable again. */
+const CLOSE_LIMIT_MS = 10_000;
 /** Time for an application that calls enableShutdownHooks() only after it has started. */
 const HOOKS_EXPECTED_AFTER_MS = 1_000;
 
@@ -93,8 +95,8 @@ export class Workers implements OnApplicationBootstrap, BeforeApplicationShutdow
   }
 
   /**
-   * Takes no more jobs and waits for the running ones. Then waits for BullMQ to close, but only while the queue is
-   * reachable: Worker.close() never ends while Redis is away.
+   * Takes no more jobs and waits for the running ones. Then waits for BullMQ to close, for a short time and only while the
+   * queue is reachable: Worker.close() never ends while Redis is away.
    */
   private async close({ worker, jobs }: Running): Promise<void> {
     const isQueueReachable = (): Promise<boolean> =>
@@ -105,7 +107,9 @@ export class Workers implements OnApplicationBootstrap, BeforeApplicationShutdow
     let isClosed = false;
     const closing = worker.close().finally(() => (isClosed = true));
     while (jobs.size > 0) await Promise.allSettled(jobs);
-    while (!isClosed && (await isQueueReachable())) await Promise.race([closing, pause(PROBE_EVERY_MS)]);
+    const limit = performance.now() + CLOSE_LIMIT_MS;
+    while (!isClosed && performance.now() < limit && (await isQueueReachable()))
+      await Promise.race([closing, pause(PROBE_EVERY_MS)]);
   }
 }
 
