@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Histogram, type Registry } from 'prom-client';
 import { REQUEST_ID_HEADER } from '../http/exchange.js';
 
@@ -9,31 +9,41 @@ const NO_ROUTE = 'none';
 
 const logger = new Logger('Usher http');
 
+/** Status of a request whose caller closed the connection before the end of the response, as nginx has it. */
+const GIVEN_UP = 499;
+
 type Request = FastifyRequest & { user?: { id: string } | null };
 
 /** Adds the request id to every response, and writes one log line and one histogram value for every request. */
 export function observeRequests(server: FastifyInstance, registry: Registry): void {
   const durations = new Histogram({
     name: 'usher_http_request_duration_seconds',
-    help: 'How long requests took, by method, route and class of status.',
+    help: 'How long requests took, by method, route and class of status; 499: the caller went away.',
     labelNames: ['method', 'route', 'status'],
     buckets: BUCKETS_S,
     registers: [registry],
   });
-  server.addHook('onRequest', (request, reply, done) => {
-    reply.header(REQUEST_ID_HEADER, request.id);
-    done();
-  });
-  server.addHook('onResponse', (request, reply, done) => {
+  const observed = new WeakSet<object>();
+  const observe = (request: FastifyRequest, { raw, elapsedTime }: FastifyReply, statusCode: number): void => {
+    if (observed.has(raw)) return;
+    observed.add(raw);
     const { method, routeOptions, user, id } = request as Request;
-    const { statusCode, elapsedTime } = reply;
     const route = routeOptions.url ?? null;
     const durationMs = Math.round(elapsedTime * 10) / 10;
     // The route's pattern, but not the URL, headers or body, because they may contain secrets.
     const line = { method, route, status: statusCode, durationMs, client: user?.id ?? null, requestId: id };
     logger[isPolled(route) ? 'debug' : 'log'](line);
-    const status = `${Math.floor(statusCode / 100)}xx`;
+    const status = statusCode === GIVEN_UP ? String(GIVEN_UP) : `${Math.floor(statusCode / 100)}xx`;
     durations.observe({ method, route: route ?? NO_ROUTE, status }, elapsedTime / 1_000);
+  };
+  server.addHook('onRequest', (request, reply, done) => {
+    reply.header(REQUEST_ID_HEADER, request.id);
+    // Follows the end of a complete response, which is observed by then.
+    reply.raw.once('close', () => observe(request, reply, GIVEN_UP));
+    done();
+  });
+  server.addHook('onResponse', (request, reply, done) => {
+    observe(request, reply, reply.statusCode);
     done();
   });
 }

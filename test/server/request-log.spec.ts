@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { request, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createLogger } from '../../src/server/logger.js';
@@ -68,6 +69,23 @@ test('the line names a client by its Basic credentials too, and never an unknown
   await usher.request('GET', '/no-such-path', { 'x-request-id': 'shown-3' });
   expect(await lineOf('shown-3')).toMatchObject({ route: null, status: 404, client: null });
   expect(text).not.toContain('no-such-path');
+});
+
+test('a request whose caller goes away has one line and one count with the status 499', async () => {
+  const responses: ServerResponse[] = [];
+  receiver.behaviour = (response) => void responses.push(response);
+  const headers = { authorization, 'x-request-id': 'given-up', 'content-type': 'application/json' };
+  const caller = request(`${usher.running.url}/webhooks/test`, { method: 'POST', headers });
+  caller.on('error', () => undefined).end('{}');
+  await eventually('the receiver is asked', () => responses.length > 0);
+  caller.destroy();
+  expect(await lineOf('given-up')).toMatchObject({ route: '/webhooks/test', status: 499, client: client.id });
+  receiver.behaviour = answer(200);
+  responses[0]?.end();
+  expect((await client.call('GET', '/movie-orders')).status).toBe(200);
+  expect(lines('http').filter(({ requestId }) => requestId === 'given-up')).toHaveLength(1);
+  const { body } = await usher.request('GET', '/ops/metrics', { authorization: basic('ops', 'ops') });
+  expect(body.text).toMatch(/duration_seconds_count\{method="POST",route="\/webhooks\/test",status="499"\} 1$/m);
 });
 
 test.each([
