@@ -72,5 +72,6 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
     ProcessList,
     Backlog,
   ],
+  exports: [OperatorAccess],
 })
 export class OpsModule {}
