@@ -144,6 +144,17 @@ export function takeTurns(server: FastifyInstance): void {
   });
 }
 
+/**
+ * Ends a connection whose client accepts no byte for the server's timeout. Node would also end one whose request runs for so
+ * long, and tells in the same way that a connection has been idle for its keep-alive time.
+ */
+export function endStalledConnections(server: Server): void {
+  server.on('timeout', (socket: Socket & { _httpMessage?: object | null }) => {
+    const isIdle = !socket._httpMessage && socket.timeout !== server.timeout;
+    if (isIdle || socket.writableLength > 0) socket.destroy();
+  });
+}
+
 /** Whether a proxy's X-Forwarded-For is trusted. `hop` counts from the connection, which is 0. */
 export type Trust = (address: string, hop: number) => boolean;
 

@@ -14,6 +14,7 @@ import {
   answerConnectionFault,
   answerExpectations,
   checkHeaders,
+  endStalledConnections,
   takeTurns,
   type Trust,
   trustOf,
@@ -39,6 +40,8 @@ const BODY_LIMIT_BYTES = 16 * 1_024;
 const HEADER_LIMIT_BYTES = 16 * 1_024;
 /** For the whole request, from its first byte to its last. */
 const REQUEST_TIMEOUT_MS = 30_000;
+/** For a client to accept something of what is sent to it. */
+const ACCEPT_TIMEOUT_MS = 30_000;
 /** How often Node looks for requests that took longer. Its default of 30 s would let them last for up to 60 s. */
 const TIMEOUT_CHECK_MS = 1_000;
 
@@ -56,6 +59,7 @@ export async function createHttpApplication(config: Config, logger: Logger): Pro
   app.useGlobalFilters(new ErrorFilter(routes, isApi(config) ? app.get(TokenEvents) : null));
   registerBodyParsers(app, BODY_LIMIT_BYTES);
   answerExpectations(server.server);
+  endStalledConnections(server.server);
   traceRequests(server);
   warnOfIgnoredHeader(server, trusts);
   observeRequests(server, app.get(MetricsRegistry));
@@ -72,6 +76,7 @@ function createAdapter(trustProxy: Trust): FastifyAdapter {
     bodyLimit: BODY_LIMIT_BYTES,
     routerOptions: { maxParamLength: MAX_PARAMETER_LENGTH },
     requestTimeout: REQUEST_TIMEOUT_MS,
+    connectionTimeout: ACCEPT_TIMEOUT_MS,
     trustProxy,
     // While the server shuts down, it still answers requests on open connections.
     return503OnClosing: false,
@@ -98,6 +103,12 @@ function addHooks(app: NestFastifyApplication, server: FastifyInstance, config: 
     if (health.isShuttingDown) reply.header('connection', 'close');
     done(null, payload);
   });
+  // A browser ignores it over http, and RFC 6797 section 7.2 forbids to send it there.
+  if (config.publicUrl?.startsWith('https:'))
+    server.addHook('onRequest', (_, reply, done) => {
+      reply.header('Strict-Transport-Security', 'max-age=31536000');
+      done();
+    });
   const checkOperator = async (request: FastifyRequest, reply: FastifyReply): Promise<boolean> => {
     checkHeaders(request, config);
     return access.check(request, reply);

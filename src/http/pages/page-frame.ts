@@ -12,6 +12,9 @@ input{flex:1;min-width:0;font:inherit;padding:.5rem}button{font:inherit;padding:
 .note{border-left:4px solid var(--bad);padding:.5rem .8rem;background:var(--soft)}
 `;
 
+/** Of every page. No page of another site can hold its window, or is held by it. */
+export const ISOLATION_HEADERS = { 'Cross-Origin-Opener-Policy': 'same-origin', 'X-Content-Type-Options': 'nosniff' };
+
 /** What every HTML document of Usher has around its content: one style sheet, and the hash that permits it. */
 export class PageFrame {
   /** The source for `style-src` in the Content-Security-Policy. It covers exactly the bytes of the style sheet. */

@@ -4,7 +4,7 @@ import { type HttpRequest, type HttpResponse, setHeaders } from '../exchange.js'
 import { type Html, html } from '../html.js';
 import { FASTIFY_ROUTE_CONFIG, isAuthPath, NO_STORE, oauthRoute, pathOf } from '../oauth-route.js';
 import type { Problem } from '../problem.js';
-import { PageFrame, PLAIN_STYLE } from './page-frame.js';
+import { ISOLATION_HEADERS, PageFrame, PLAIN_STYLE } from './page-frame.js';
 
 const FRAME = new PageFrame(`${PLAIN_STYLE}
 body{max-width:34rem;padding:1.5rem 1rem;overflow-wrap:anywhere}
@@ -36,12 +36,12 @@ export function sendPage(
 ): void {
   setHeaders(response, {
     ...NO_STORE,
+    ...ISOLATION_HEADERS,
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy':
       `default-src 'none'; style-src ${FRAME.styleSource}; base-uri 'none'; frame-ancestors 'none'; ` +
       `form-action 'self'${formTarget === null ? '' : ` ${formTarget}`}`,
     'X-Frame-Options': 'DENY',
-    'X-Content-Type-Options': 'nosniff',
     // With no-referrer, a form would send Origin: null, which form-token.ts refuses.
     'Referrer-Policy': 'same-origin',
   });

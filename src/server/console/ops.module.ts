@@ -70,5 +70,6 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
     HealthData,
     Backlog,
   ],
+  exports: [OperatorAccess],
 })
 export class OpsModule {}

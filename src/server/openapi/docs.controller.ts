@@ -1,16 +1,31 @@
-import { createHash } from 'node:crypto';
-import { promisify } from 'node:util';
-import { gunzip, gzip } from 'node:zlib';
-import { Controller, Get, Header, Headers, Inject, Redirect, Res } from '@nestjs/common';
+import {
+  type CanActivate,
+  Controller,
+  type ExecutionContext,
+  Get,
+  Inject,
+  Injectable,
+  Redirect,
+  Req,
+  Res,
+  UseGuards,
+} from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { FixedCredentials } from '../../auth/client-authentication/internal.guard.js';
+import { parseBasicHeader } from '../../http/basic-credentials.js';
+import { ISOLATION_HEADERS } from '../../http/pages/page-frame.js';
 import { notFound } from '../../http/problem.js';
 import { loadPackage, StartUpError } from '../../values/start-up-error.js';
+import { OperatorAccess } from '../console/access/operator-access.js';
+import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 import { PAGE_POLICY, pageWithoutViewer, START_SCRIPT, viewerPage } from './page.js';
+import { StaticAnswer } from './static-answer.js';
 
-const JAVASCRIPT = 'text/javascript; charset=utf-8';
+const JAVASCRIPT = 'text/javascript';
+const JSON_TYPE = 'application/json';
 
-/** Injects {@link ApiDocuments}. They describe the controller below too, so it cannot import them. */
+/** Injects {@link ApiDocuments}. They describe the controllers below too, so these cannot import them. */
 export const API_DOCUMENTS = Symbol('ApiDocuments');
 
 export interface ApiDocuments {
@@ -19,7 +34,7 @@ export interface ApiDocuments {
 }
 
 /** Makes something with its first use: most processes never show it. */
-export function lazy<T>(make: () => T): () => T {
+function lazy<T>(make: () => T): () => T {
   let made: T | undefined;
   return () => (made ??= make());
 }
@@ -27,12 +42,28 @@ export function lazy<T>(make: () => T): () => T {
 /** The API documentation: a page with a viewer, and the OpenAPI documents that it shows. */
 @Controller()
 export class DocsController {
-  private readonly loaded = lazy(() =>
-    loadViewerScript().catch((error: unknown) => {
+  private readonly viewer = lazy(async () => {
+    try {
+      return await StaticAnswer.of(JAVASCRIPT, await loadViewerScript());
+    } catch (error) {
       if (error instanceof StartUpError) return error;
       throw error;
-    }),
-  );
+    }
+  });
+  private readonly start = lazy(() => StaticAnswer.of(JAVASCRIPT, START_SCRIPT));
+  private readonly shown = lazy(async () => {
+    const viewer = await this.viewer();
+    return StaticAnswer.of(
+      'text/html',
+      viewer instanceof StartUpError ? pageWithoutViewer(viewer.message) : viewerPage(),
+      {
+        ...ISOLATION_HEADERS,
+        'Content-Security-Policy': PAGE_POLICY,
+        'Referrer-Policy': 'no-referrer',
+      },
+    );
+  });
+  private readonly document = lazy(() => StaticAnswer.of(JSON_TYPE, JSON.stringify(this.documents.forIntegrators())));
 
   constructor(@Inject(API_DOCUMENTS) private readonly documents: ApiDocuments) {}
 
@@ -42,44 +73,61 @@ export class DocsController {
   home(): void {}
 
   @Get('docs')
-  @Header('Content-Type', 'text/html; charset=utf-8')
-  @Header('Content-Security-Policy', PAGE_POLICY)
-  @Header('X-Content-Type-Options', 'nosniff')
-  @Header('Referrer-Policy', 'no-referrer')
-  @Header('Cache-Control', 'no-cache')
-  async page(): Promise<string> {
-    const viewer = await this.loaded();
-    return viewer instanceof StartUpError ? pageWithoutViewer(viewer.message) : viewerPage();
+  async page(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    (await this.shown()).send(request, reply);
   }
 
   @Get('docs/openapi.json')
-  openapi(): object {
-    return this.documents.forIntegrators();
-  }
-
-  @Get('docs/internal.json')
-  internalOpenapi(): object {
-    return this.documents.internal();
+  async openapi(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    (await this.document()).send(request, reply);
   }
 
   @Get('docs/start.js')
-  @Header('Content-Type', JAVASCRIPT)
-  @Header('Cache-Control', 'no-cache')
-  start(): string {
-    return START_SCRIPT;
+  async startScript(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    (await this.start()).send(request, reply);
   }
 
-  /** The browser keeps it and asks only whether it has changed. */
   @Get('docs/viewer.js')
-  async script(@Headers() headers: Record<string, string>, @Res() reply: FastifyReply): Promise<void> {
-    const viewer = await this.loaded();
+  async viewerScript(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const viewer = await this.viewer();
     if (viewer instanceof StartUpError) throw notFound(viewer.message);
-    const { gzipped, etag } = viewer;
-    void reply.headers({ ETag: etag, 'Cache-Control': 'no-cache', Vary: 'Accept-Encoding' });
-    if (headers['if-none-match']?.includes(etag)) return void reply.status(304).send();
-    void reply.header('Content-Type', JAVASCRIPT);
-    if (!/\bgzip\b/.test(headers['accept-encoding'] ?? '')) return void reply.send(await promisify(gunzip)(gzipped));
-    void reply.header('Content-Encoding', 'gzip').send(gzipped);
+    viewer.send(request, reply);
+  }
+}
+
+/** Lets those read the internal operations who may call them, and operators, also by their session. */
+@Injectable()
+export class InternalReaders implements CanActivate {
+  static readonly security = 'internal';
+
+  constructor(
+    private readonly access: OperatorAccess,
+    private readonly credentials: FixedCredentials,
+    @Inject(SERVER_CONFIG) private readonly config: Config,
+  ) {}
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const request = context.switchToHttp().getRequest<FastifyRequest>();
+    const { internal } = this.config;
+    const isService = parseBasicHeader(request.headers.authorization)[0]?.id === internal?.user;
+    if (!isService && (await this.access.operatorOf(request))) return true;
+    await this.credentials.check(request, 'internal', internal);
+    return true;
+  }
+}
+
+@Controller('docs/internal.json')
+@UseGuards(InternalReaders)
+export class InternalDocsController {
+  private readonly document = lazy(() =>
+    StaticAnswer.of(JSON_TYPE, JSON.stringify(this.documents.internal()), { 'Cache-Control': 'private, no-cache' }),
+  );
+
+  constructor(@Inject(API_DOCUMENTS) private readonly documents: ApiDocuments) {}
+
+  @Get()
+  async internalOpenapi(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    (await this.document()).send(request, reply);
   }
 }
 
@@ -91,20 +139,14 @@ const SCRIPT_PATH = '/js/scalar.js';
  * not used: its script within the page would need a weaker policy.
  * @throws StartUpError if the package is not installed
  */
-async function loadViewerScript() {
+async function loadViewerScript(): Promise<Buffer> {
   const { default: plugin } = await loadPackage(PACKAGE, () => import('@scalar/fastify-api-reference'));
   const instance = new FastifyAdapter().getInstance();
   try {
     await instance.register(plugin, { routePrefix: '/', configuration: { url: '/' } });
     const { statusCode, rawPayload } = await instance.inject(SCRIPT_PATH);
     if (statusCode !== 200) throw new Error(`${PACKAGE} has no ${SCRIPT_PATH}: it answers ${statusCode}`);
-    const digest = createHash('sha256').update(rawPayload).digest('base64url');
-    return {
-      // It is large, so it is kept compressed.
-      gzipped: await promisify(gzip)(rawPayload),
-      /** A weak entity tag: the same for every content encoding (RFC 9110 section 8.8.3). */
-      etag: `W/"${digest}"`,
-    };
+    return rawPayload;
   } finally {
     await instance.close();
   }

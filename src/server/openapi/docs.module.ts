@@ -1,17 +1,19 @@
 import { Module } from '@nestjs/common';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import { API_DOCUMENTS, type ApiDocuments, DocsController, lazy } from './docs.controller.js';
+import { OpsModule } from '../console/ops.module.js';
+import { API_DOCUMENTS, type ApiDocuments, DocsController, InternalDocsController } from './docs.controller.js';
 import { internalDocument, openApiDocument } from './document.js';
 
 @Module({
-  controllers: [DocsController],
+  imports: [OpsModule],
+  controllers: [DocsController, InternalDocsController],
   providers: [
     {
       provide: API_DOCUMENTS,
       inject: [SERVER_CONFIG],
       useFactory: ({ environment, publicUrl }: Config): ApiDocuments => ({
-        forIntegrators: lazy(() => openApiDocument(environment, publicUrl)),
-        internal: lazy(() => internalDocument(environment, publicUrl)),
+        forIntegrators: () => openApiDocument(environment, publicUrl),
+        internal: () => internalDocument(environment, publicUrl),
       }),
     },
   ],

@@ -1,20 +1,15 @@
 import { z } from 'zod';
 import { answer, named, operations, pageAnswer } from '../../http/operation.js';
-import { DocsController } from './docs.controller.js';
+import { DocsController, InternalDocsController } from './docs.controller.js';
 
 const Document = named('OpenApiDocument', z.looseObject({ openapi: z.string() }));
 
 const documentAnswer = { 200: answer('OpenAPI 3.1.', Document) };
 
-export const DOCS_OPERATIONS = operations('Service', DocsController, {
+const DOCS = operations('Service', DocsController, {
   openapi: {
     id: 'getDocument',
     summary: 'The operations of integrators as OpenAPI',
-    answers: documentAnswer,
-  },
-  internalOpenapi: {
-    id: 'getInternalDocument',
-    summary: 'This document: the internal operations as OpenAPI',
     answers: documentAnswer,
   },
   page: {
@@ -24,3 +19,14 @@ export const DOCS_OPERATIONS = operations('Service', DocsController, {
     answers: { 200: pageAnswer('The page.') },
   },
 });
+
+const INTERNAL_DOCS = operations('Service', InternalDocsController, {
+  internalOpenapi: {
+    id: 'getInternalDocument',
+    summary: 'This document: the internal operations as OpenAPI',
+    description: 'It also takes the credentials of an operator, or the session of one.',
+    answers: documentAnswer,
+  },
+});
+
+export const DOCS_OPERATIONS = [...DOCS, ...INTERNAL_DOCS];

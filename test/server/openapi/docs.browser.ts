@@ -106,7 +106,8 @@ describe.each([
 });
 
 test('operations can be searched, samples are in several languages, and the internal operations stand apart', async () => {
-  const context = await browser.newContext({ viewport: DESKTOP });
+  const httpCredentials = { username: 'internal', password: 'internal' };
+  const context = await browser.newContext({ viewport: DESKTOP, httpCredentials });
   const page = await open(context);
   await page
     .getByRole('button', { name: /Search/ })

@@ -5,7 +5,8 @@ import type { FastifyInstance } from 'fastify';
 import { openApiDocument, operationsOf, type OpenApiDocument } from '../../../src/server/openapi/document.js';
 import { PAGE_POLICY } from '../../../src/server/openapi/page.js';
 import { routesOf } from '../../../src/server/routes.js';
-import { TestUsher } from '../../support/usher.js';
+import { OperatorBrowser } from '../../support/operator-browser.js';
+import { basic, TestUsher } from '../../support/usher.js';
 
 let usher: TestUsher;
 let document: OpenApiDocument;
@@ -13,7 +14,9 @@ let internal: OpenApiDocument;
 
 beforeAll(async () => {
   usher = await TestUsher.shared();
-  const fetched = async (path: string) => (await usher.request('GET', path, {})).body as unknown as OpenApiDocument;
+  const headers = { authorization: basic('internal', 'internal') };
+  const fetched = async (path: string) =>
+    (await usher.request('GET', path, headers)).body as unknown as OpenApiDocument;
   [document, internal] = [await fetched('/docs/openapi.json'), await fetched('/docs/internal.json')];
 });
 
@@ -124,6 +127,31 @@ describe('the OpenAPI document', () => {
   });
 });
 
+describe('the document of internal operations', () => {
+  const read = async (headers: Record<string, string>) => {
+    const { status, body } = await usher.request('GET', '/docs/internal.json', headers);
+    return [status, 'openapi' in body];
+  };
+
+  test('is shown to order services and to operators, also by their session, and to nobody else', async () => {
+    const client = await usher.client();
+    const token = String((await client.token()).body.access_token);
+    const browser = await OperatorBrowser.of(usher, 'reader-of-documents', 'viewer');
+    const cookie = [...browser.cookies].map((pair) => pair.join('=')).join('; ');
+    const shown: Record<string, string>[] = [
+      { authorization: basic('internal', 'internal') },
+      { authorization: basic('ops', 'ops') },
+      { cookie },
+    ];
+    for (const headers of shown) expect(await read(headers)).toEqual([200, true]);
+    const refused = [basic('internal', 'ops'), basic('ops', 'internal'), client.basic, `Bearer ${token}`];
+    for (const authorization of refused) expect(await read({ authorization })).toEqual([401, false]);
+    expect(await read({})).toEqual([401, false]);
+    expect(await read({ cookie: 'usher-ops-session=' + 'x'.repeat(43) })).toEqual([401, false]);
+    expect(await read({ authorization: basic('internal', 'wrong'), cookie })).toEqual([401, false]);
+  });
+});
+
 describe('the page at /docs', () => {
   test('is where / leads, and its policy allows no script of its own and no other host', async () => {
     const home = await fetch(usher.running.url, { redirect: 'manual' });
@@ -139,22 +167,5 @@ describe('the page at /docs', () => {
     expect(String(body.text)).not.toMatch(
       /(src|href)="(https?:)?\/|<script(?! src="docs\/(viewer|start)\.js"><)|\son\w+=/,
     );
-  });
-
-  test('gets its viewer compressed, and only if it has changed', async () => {
-    const url = `${usher.running.url}/docs/viewer.js`;
-    const first = await fetch(url);
-    expect(first.headers.get('content-encoding')).toBe('gzip');
-    expect(first.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
-    const script = await first.text();
-    expect(script).toContain('createApiReference');
-    const plain = await fetch(url, { headers: { 'accept-encoding': 'identity' } });
-    expect(plain.headers.get('content-encoding')).toBeNull();
-    expect((await plain.text()) === script).toBe(true);
-    const etag = String(first.headers.get('etag'));
-    const again = await fetch(url, { headers: { 'if-none-match': etag } });
-    expect([again.status, await again.text()]).toEqual([304, '']);
-    const other = await fetch(url, { headers: { 'if-none-match': 'W/"other"' } });
-    expect((await other.text()) === script).toBe(true);
   });
 });

@@ -36,7 +36,7 @@ export class OperatorAccess {
   }
 
   /** An Authorization header counts before a session. Null without either, or if the session has ended. */
-  private async operatorOf(request: FastifyRequest): Promise<SignedIn | null> {
+  async operatorOf(request: FastifyRequest): Promise<SignedIn | null> {
     const { operator, environment } = this.config;
     if (request.headers.authorization !== undefined) {
       await this.credentials.check(request, 'operator', operator);

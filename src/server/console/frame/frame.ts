@@ -1,14 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Html, html } from '../../../http/html.js';
-import { PageFrame } from '../../../http/pages/page-frame.js';
+import { ISOLATION_HEADERS, PageFrame } from '../../../http/pages/page-frame.js';
 import { postForm } from './form.js';
 import { type SignedIn, signedInOf } from './signed-in.js';
 import { CONSOLE_STYLE } from './style.js';
 
 /** Of every response at and below /ops. */
 export const OPS_HEADERS = {
+  ...ISOLATION_HEADERS,
   'Content-Security-Policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  'X-Content-Type-Options': 'nosniff',
   // With no-referrer, a form would send Origin: null, which operator-access.ts refuses.
   'Referrer-Policy': 'same-origin',
   'Cache-Control': 'no-store',
