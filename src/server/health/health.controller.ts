@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Controller, Get, Logger, type BeforeApplicationShutdown, Inject, type OnModuleDestroy } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
+import { KeyCheck } from '../../clients/keys/key-rotation.js';
 import { checkWritable, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { pendingMigrations } from '../../database/migrator.js';
 import { type Problem, unavailable } from '../../http/problem.js';
@@ -21,6 +22,7 @@ export class HealthController implements OnModuleDestroy, BeforeApplicationShutd
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     @Inject(QUEUE_CONNECTIONS) private readonly connections: QueueConnections,
     @Inject(SERVER_CONFIG) private readonly config: Config,
+    private readonly keys: KeyCheck,
   ) {}
 
   /** First step of a shutdown, while the port is still open: `ready` is 503, so that a load balancer can react. */
@@ -40,19 +42,30 @@ export class HealthController implements OnModuleDestroy, BeforeApplicationShutd
 
   /**
    * 200 if the process can do its work and is not shutting down; else 503 with the reason. A process that answers requests
-   * needs a database that can be written to, and no missing migration. It does not need the queue, because tokens and orders do not. A worker
-   * also needs a queue that accepts jobs.
+   * needs a database that can be written to, no missing migration, and the master keys of all client secrets. It does not
+   * need the queue, because tokens and orders do not. A worker also needs a queue that accepts jobs.
    */
   @Get('ready')
   async ready(): Promise<{ status: 'ok' }> {
     if (this.isShuttingDown) throw unavailable('the process is shutting down');
     const failing = await Promise.all([
-      this.failing('database', this.database()),
+      this.ofDatabase(),
       this.config.role === 'worker' ? this.failing('queue', this.connections.probe()) : [],
     ]);
     const names = failing.flat();
     if (names.length > 0) throw notReady(names);
     return { status: 'ok' };
+  }
+
+  /** Whether the keys fit is known only while the database answers. */
+  private async ofDatabase(): Promise<string[]> {
+    const names = await this.failing('database', this.database());
+    return names.length > 0 ? names : this.failing('master key', this.masterKeys());
+  }
+
+  private async masterKeys(): Promise<void> {
+    const fault = await this.keys.fault();
+    if (fault !== null) throw new Error(fault);
   }
 
   private async database(): Promise<void> {
