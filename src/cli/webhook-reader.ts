@@ -6,10 +6,10 @@ import { createLogger, NestLogger } from '../server/logger.js';
 import { type Config, loadConfig } from '../server/settings/settings.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
 import { webhookHealth } from '../webhooks/webhook-health.js';
-import { listWebhooks, showWebhook, type WebhookFilter } from '../webhooks/webhook-queries.js';
+import { listWebhooks, showWebhook, type WebhookPart } from '../webhooks/webhook-queries.js';
 
 /** A command that only reads opens nothing but the database: it starts quicker without Nest's modules. */
-export const list = (filter: WebhookFilter) => withDatabase((dataSource) => listWebhooks(dataSource, filter));
+export const list = (part: WebhookPart) => withDatabase((dataSource) => listWebhooks(dataSource, part));
 
 export const show = (id: string) => withDatabase((dataSource, { retry }) => showWebhook(dataSource, retry, id));
 

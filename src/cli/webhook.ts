@@ -12,6 +12,7 @@ export function addWebhookCommands(program: Command): void {
   const webhook = program.command('webhook').description('notifications and their delivery');
 
   command(webhook, 'list', 'list notifications, newest first', list)
+    .option('--client <id>', 'only those of this client')
     .option('--reference <key>', 'only those of this order')
     .addOption(new Option('--status <status>', 'only those with this status').choices(['PENDING', 'SUCCESS', 'FAILED']))
     .option('--limit <n>', 'maximum number', positive, 100);
@@ -59,8 +60,11 @@ export function addWebhookCommands(program: Command): void {
 /** Loaded only when a command needs it, so that help and usage errors are quick. */
 const reader = () => import('./webhook-reader.js');
 
-async function list({ reference, ...filter }: WebhookFilter & { reference?: string }): Promise<Output> {
-  const json = await (await reader()).list({ ...filter, referenceId: reference });
+type ListOptions = WebhookFilter & { client?: string; reference?: string };
+
+async function list({ client, reference, ...filter }: ListOptions): Promise<Output> {
+  const holder = client === undefined ? {} : { holder: { clientId: client, ownerId: null } };
+  const json = await (await reader()).list({ ...filter, ...holder, referenceId: reference });
   const rows = json.map(({ id, referenceId, status, attempts, nextAttemptAt }) => ({
     id,
     referenceId,

@@ -36,6 +36,6 @@ function openKeyRing({ masterKeys, names }: ResolvedOptions, file: KeyFile | nul
     KeyCheck,
     ProcessList,
   ],
-  exports: [ClientsService, ClientApplications, ClientSecrets, SecretRotation, KeyRotation, ProcessList],
+  exports: [ClientsService, ClientApplications, ClientSecrets, SecretRotation, KeyRotation, KeyCheck, ProcessList],
 })
 export class ClientsModule {}

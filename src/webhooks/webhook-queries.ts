@@ -33,7 +33,7 @@ export interface WebhookFilter {
 }
 
 /** The part of the list that a client asks for. */
-interface WebhookPart extends WebhookFilter {
+export interface WebhookPart extends WebhookFilter {
   /** Only the webhooks of this client, and of this resource owner unless it is null. */
   holder?: Holder;
   /** Created at this time or later, as RFC 3339 text. */

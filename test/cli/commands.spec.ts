@@ -159,6 +159,9 @@ describe('webhook', () => {
     ]);
     expect(await json<object[]>('webhook', 'list', '--status', 'FAILED', '--reference', key)).toHaveLength(1);
     expect(await json<object[]>('webhook', 'list', '--limit', '1')).toHaveLength(1);
+    const { client_id: other = '' } = await json<Record<string, string>>('client', 'create', '--name', 'Another');
+    const listOf = (id: string) => json<object[]>('webhook', 'list', '--client', id, '--reference', key);
+    expect([await listOf(client.id), await listOf(other)]).toEqual([listed, []]);
     expect(await textOf('webhook', 'list', '--reference', key)).toMatch(
       /^id +referenceId +status +attempts +nextAttemptAt\n/,
     );

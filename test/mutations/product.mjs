@@ -397,6 +397,27 @@ export const PRODUCT_MUTATIONS = [
     to: '',
     caughtBy: 'test/clients/leaked-secret.spec.ts',
   },
+  {
+    name: 'a secret that cannot be opened counts as a wrong one',
+    file: 'src/clients/secrets/vault.ts',
+    from: 'this.open(candidate, candidate.clientId);',
+    to: 'void candidate;',
+    caughtBy: 'test/clients/keys/unreadable.spec.ts',
+  },
+  {
+    name: 'a key rotation does not ask who has the key',
+    file: 'src/clients/keys/key-rotation.ts',
+    from: 'if (forced.length > 0 && !force) throw processesLack(keyId, this.vault.keys.place, forced);',
+    to: '',
+    caughtBy: 'test/clients/keys/rotate.spec.ts',
+  },
+  {
+    name: 'a session that cannot be checked changes something',
+    file: 'src/server/console/access/browser-sessions.ts',
+    from: "const owner = ['GET', 'HEAD'].includes(method) && this.remembered.get(key);",
+    to: 'const owner = this.remembered.get(key);',
+    caughtBy: 'test/server/console/access/unchecked-session.spec.ts',
+  },
 
   // Retention and erasure.
   {

@@ -105,7 +105,7 @@ describe('usher migrate', () => {
     const after = await migrate('--status');
     expect(after).toEqual({
       code: 0,
-      stdout: `done     ${NAMES[0]}\n${tables ? 'done     tables of the queue\n' : ''}`,
+      stdout: `${NAMES.map((name) => `done     ${name}\n`).join('')}${tables ? 'done     tables of the queue\n' : ''}`,
       stderr: '',
     });
   });

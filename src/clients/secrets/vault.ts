@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { MasterKey } from '../../values/master-key.js';
+import { type Problem, unavailable } from '../../http/problem.js';
+import { MASTER_KEY_BYTES, type MasterKey } from '../../values/master-key.js';
 
 /** The master keys of this process. A key file is read again whenever it may have changed, see key-file.ts. */
 export class KeyRing {
@@ -51,7 +52,12 @@ const TAG_BYTES = 16;
 
 /** Hashes and encrypts client secrets with the master keys. Does not access the database. */
 export class Vault {
-  constructor(readonly keys: KeyRing) {}
+  /** Compared for an unknown client. Nobody knows it. */
+  private readonly dummy: SealedSecret & { clientId: string };
+
+  constructor(readonly keys: KeyRing) {
+    this.dummy = { clientId: '', ...this.seal(randomBytes(MASTER_KEY_BYTES).toString('base64'), '') };
+  }
 
   seal(secret: string, clientId: string): SealedSecret {
     const { id, digestKey, sealingKey } = this.keys.encryptionKey();
@@ -61,40 +67,51 @@ export class Vault {
     return { keyId: id, digest: digestOf(secret, digestKey).toString('base64url'), sealed: sealed.toString('base64') };
   }
 
-  /** Decrypts the secret. Throws if its master key is not configured or if the row was modified. */
+  /** Decrypts the secret. Throws 503 if its master key is missing or another one, or if the row was modified. */
   open({ keyId, sealed }: SealedSecret, clientId: string): string {
     const key = this.keys.find(keyId);
-    if (!key) throw new Error(`master key ${keyId} is missing from ${this.keys.place}`);
+    if (!key) throw this.cannotOpen(clientId, `master key "${keyId}" is missing from ${this.keys.place}`);
     const bytes = Buffer.from(sealed, 'base64');
-    const decipher = createDecipheriv('aes-256-gcm', key.sealingKey, bytes.subarray(0, NONCE_BYTES))
-      .setAAD(associatedData(clientId, keyId))
-      .setAuthTag(bytes.subarray(-TAG_BYTES));
-    return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString('utf8');
+    try {
+      const decipher = createDecipheriv('aes-256-gcm', key.sealingKey, bytes.subarray(0, NONCE_BYTES))
+        .setAAD(associatedData(clientId, keyId))
+        .setAuthTag(bytes.subarray(-TAG_BYTES));
+      return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]).toString(
+        'utf8',
+      );
+    } catch {
+      throw this.cannotOpen(clientId, `master key "${keyId}" differs in ${this.keys.place}, or the row was changed`);
+    }
+  }
+
+  /** The reason is for the log alone. */
+  private cannotOpen(clientId: string, reason: string): Problem {
+    const problem = unavailable();
+    problem.message = `the secret of client ${clientId} cannot be opened: ${reason}`;
+    Error.captureStackTrace(problem);
+    return problem;
   }
 
   /**
    * The stored secret that fits. Compares all in constant time. For an unknown client it compares a dummy secret, so the
-   * timing is the same.
+   * timing is the same. If none fits, it opens them: throws 503 if this process cannot tell whether the secret is right.
    */
-  match<T extends SealedSecret>(secret: string, stored: T[]): T | undefined {
-    if (stored.length === 0) this.matchesOne(secret, DUMMY_SECRET);
-    return stored.filter((candidate) => this.matchesOne(secret, candidate))[0];
+  match<T extends SealedSecret & { clientId: string }>(secret: string, stored: T[]): T | undefined {
+    const [found] = stored.filter((candidate) => this.matchesOne(secret, candidate));
+    if (found) return found;
+    if (stored.length === 0) this.matchesOne(secret, this.dummy);
+    for (const candidate of stored.length > 0 ? stored : [this.dummy]) this.open(candidate, candidate.clientId);
+    return undefined;
   }
 
   private matchesOne(secret: string, { keyId, digest }: SealedSecret): boolean {
-    const key = keyId === '' ? undefined : this.keys.find(keyId);
-    const actual = digestOf(secret, key?.digestKey ?? DUMMY_KEY);
+    const key = this.keys.find(keyId);
+    if (!key) return false;
+    const actual = digestOf(secret, key.digestKey);
     const expected = Buffer.from(digest, 'base64url');
-    return (
-      timingSafeEqual(actual, expected.length === actual.length ? expected : Buffer.alloc(actual.length)) &&
-      key !== undefined
-    );
+    return timingSafeEqual(actual, expected.length === actual.length ? expected : Buffer.alloc(actual.length));
   }
 }
-
-/** For a computation whose result is discarded. */
-const DUMMY_KEY = Buffer.alloc(32);
-const DUMMY_SECRET: SealedSecret = { keyId: '', digest: DUMMY_KEY.toString('base64url'), sealed: '' };
 
 const digestOf = (secret: string, key: Buffer): Buffer => createHmac('sha256', key).update(secret).digest();
 

@@ -2,6 +2,7 @@ import { InjectQueue } from '@nestjs/bullmq';
 import { Inject, Injectable } from '@nestjs/common';
 import type { JobType, Queue } from 'bullmq';
 import type { DataSource } from 'typeorm';
+import { KeyCheck } from '../../clients/keys/key-rotation.js';
 import { type ListedProcess, ProcessList } from '../../clients/keys/processes.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { clockOf } from '../../database/database-clock.js';
@@ -35,7 +36,7 @@ const STATES: JobType[] = ['waiting', 'prioritized', 'active', 'delayed', 'faile
 /** State of the waiting jobs of a paused queue on Postgres. BullMQ's type covers only Redis. */
 const PAUSED = 'paused' as JobType;
 
-/** Due webhooks in the database, jobs in the queues, and who works. Null where there was no answer in time. */
+/** Due webhooks in the database, jobs in the queues, who works, and whether its keys fit. Null where there was no answer in time. */
 @Injectable()
 export class Backlog {
   readonly queries = {
@@ -44,6 +45,7 @@ export class Backlog {
     queues: new CachedQuery(() => Promise.all([this.deliveries, this.retryRuns, this.purges].map(depthOf))),
     /** Whether the queue accepts jobs. */
     isQueueUp: new CachedQuery(() => this.connections.probe().then(() => true)),
+    areSecretsReadable: new CachedQuery(async () => (await this.keys.fault()) === null),
     processes: new CachedQuery(async () => ({
       processes: (await this.list.read()).slice(0, MAX_PROCESSES),
       connectedWorkers: await this.connectedWorkers(),
@@ -58,6 +60,7 @@ export class Backlog {
     @InjectQueue(PURGE_QUEUE) private readonly purges: Queue,
     @Inject(QUEUE_CONNECTIONS) private readonly connections: QueueConnections,
     private readonly list: ProcessList,
+    private readonly keys: KeyCheck,
   ) {}
 
   /** A Redis of a provider may forbid the list of its connections. */

@@ -1,17 +1,23 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Controller, Get, type BeforeApplicationShutdown, Inject, type OnModuleDestroy } from '@nestjs/common';
+import { Controller, Get, Logger, type BeforeApplicationShutdown, Inject, type OnModuleDestroy } from '@nestjs/common';
+import { KeyCheck } from '../../clients/keys/key-rotation.js';
 import { type Problem, unavailable } from '../../http/problem.js';
 import { UsherHealth } from '../../webhooks/usher-health.js';
+import { withTimeout } from '../../values/duration.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
+
+const CHECK_TIMEOUT_MS = 3_000;
 
 @Controller('health')
 export class HealthController implements OnModuleDestroy, BeforeApplicationShutdown {
   /** Whether a shutdown has begun. From then on the process is not ready, and each response closes its connection. */
   isShuttingDown = false;
+  private readonly logger = new Logger('Usher health');
 
   constructor(
     private readonly health: UsherHealth,
     @Inject(SERVER_CONFIG) private readonly config: Config,
+    private readonly keys: KeyCheck,
   ) {}
 
   /** First step of a shutdown, while the port is still open: `ready` is 503, so that a load balancer can react. */
@@ -31,8 +37,8 @@ export class HealthController implements OnModuleDestroy, BeforeApplicationShutd
 
   /**
    * 200 if the process can do its work and is not shutting down; else 503 with the reason. A process that answers requests
-   * needs a database that can be written to, and no missing migration. It does not need the queue, because tokens and orders do not. A worker
-   * also needs a queue that accepts jobs.
+   * needs a database that can be written to, no missing migration, and the master keys of all client secrets. It does not
+   * need the queue, because tokens and orders do not. A worker also needs a queue that accepts jobs.
    */
   @Get('ready')
   async ready(): Promise<{ status: 'ok' }> {
@@ -41,9 +47,21 @@ export class HealthController implements OnModuleDestroy, BeforeApplicationShutd
       this.health.isDatabaseReady(),
       this.config.role === 'worker' ? this.health.isQueueReady() : true,
     ]);
-    const failing = [...(database ? [] : ['database']), ...(queue ? [] : ['queue'])];
+    const lacksKeys = database && (await this.lacksKeys());
+    const failing = [
+      ...(database ? [] : ['database']),
+      ...(queue ? [] : ['queue']),
+      ...(lacksKeys ? ['master key'] : []),
+    ];
     if (failing.length > 0) throw notReady(failing);
     return { status: 'ok' };
+  }
+
+  /** Whether the keys fit is known only while the database answers. */
+  private async lacksKeys(): Promise<boolean> {
+    const fault = await withTimeout(this.keys.fault(), CHECK_TIMEOUT_MS).catch((error: Error) => error.message);
+    if (fault !== null) this.logger.warn(`master key: ${fault}`);
+    return fault !== null;
   }
 }
 

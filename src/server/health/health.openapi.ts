@@ -15,7 +15,7 @@ export const HEALTH_OPERATIONS = operations('Service', HealthController, {
     id: 'isReady',
     summary: 'Whether the service is ready',
     description:
-      'Ready means: the database answers, no migration is missing, and the process is not shutting down. ' +
+      'Ready means: the database answers, no migration is missing, the process has the master keys of the client secrets, and it is not shutting down. ' +
       'A process of role `worker` also needs a queue that accepts jobs.',
     answers,
     failures: [notReady(['database'])],

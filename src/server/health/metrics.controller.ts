@@ -39,7 +39,10 @@ export class MetricsController {
 type Samples = [labels: Record<string, string>, value: number][];
 
 /** Gauges of the backlog. While the database or the queue does not answer, its `_up` is 0 and its other gauges are absent. */
-function addBacklogGauges(registry: Registry, { queries: { due, clock, queues, isQueueUp } }: Backlog): void {
+function addBacklogGauges(
+  registry: Registry,
+  { queries: { due, clock, queues, isQueueUp, areSecretsReadable } }: Backlog,
+): void {
   const add = (name: string, help: string, labelNames: string[], read: () => Promise<Samples>): Gauge =>
     new Gauge({
       name,
@@ -67,6 +70,15 @@ function addBacklogGauges(registry: Registry, { queries: { due, clock, queues, i
     const answer = await clock.get();
     return answer ? [[{}, answer.clockAheadMs / 1_000]] : [];
   });
+  add(
+    'usher_secrets_readable',
+    '1 if this process has the master keys of all client secrets, else 0.',
+    [],
+    async () => {
+      const answer = await areSecretsReadable.get();
+      return answer === null ? [] : [[{}, answer ? 1 : 0]];
+    },
+  );
   add(
     'usher_webhooks_due',
     'Pending webhooks whose next attempt is due, counted up to 100000.',

@@ -33,11 +33,12 @@ export const warning = (what: Html, remedy: Html): Problem => ({ kind: 'warning'
 const LATE_MS = 120_000;
 
 /** The worst first: what stops everything, then what stops single receivers. */
-export function problemsOf({ due, queues, isQueueUp, processes, failing }: State): Problem[] {
+export function problemsOf({ due, queues, isQueueUp, areSecretsReadable, processes, failing }: State): Problem[] {
   const receivers = failing ?? [];
   return [
     due === null && databaseDown,
     isQueueUp === null && queueDown,
+    areSecretsReadable === false && secretsUnreadable,
     ...(queues ?? []).map(stoppedQueue),
     isQueueUp && due && processes && missingWorkers(processes, due),
     due && lateDeliveries(due),
@@ -61,6 +62,12 @@ const queueDown = bad(
   html`The queue accepts no jobs.`,
   html`Notifications are recorded and wait; they are sent by themselves when it is back. Check that the server of the
   queue runs and has free memory. ${health} has its address.`,
+);
+
+const secretsUnreadable = bad(
+  html`This process lacks a master key, so it cannot open client secrets.`,
+  html`It answers their clients 503 and signs nothing for them. Add the key and restart the process; ${health} lists the
+  keys of each process.`,
 );
 
 /** Nothing else on the page would explain it. */
