@@ -37,6 +37,7 @@ function npmPack({ folder, manifest }, args) {
   try {
     const files = ['package.json', 'README.md', 'LICENSE', ...manifest.files.filter((path) => !path.startsWith('!'))];
     for (const path of files) cpSync(join(folder, path), join(copy, path), { recursive: true });
+    writePackageFile(copy);
     for (const page of files.filter((path) => path.endsWith('.md'))) unlinkMissing(copy, page);
     const told = execFileSync('npm', ['pack', '--json', '--ignore-scripts', '--loglevel=error', ...args], {
       cwd: copy,
@@ -46,6 +47,13 @@ function npmPack({ folder, manifest }, args) {
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }
+}
+
+/** Without scripts: npm would warn of `prepare`, which only a checkout can run. */
+function writePackageFile(folder) {
+  const path = join(folder, 'package.json');
+  const { scripts: _, devDependencies: __, ...manifest } = JSON.parse(readFileSync(path, 'utf8'));
+  writeFileSync(path, `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
 /** Leaves only the text of links to files that are not packed, because a package has no address of its repository. */

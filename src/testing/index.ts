@@ -16,6 +16,7 @@ import { conflict, validated } from '../http/problem.js';
 import { NOTIFY_ORDER_COMPLETION } from '../values/notification.js';
 import { newId } from '../values/identifier.js';
 import type { WebhookView } from '../webhooks/webhook-view.js';
+import { UsherHealth } from '../webhooks/usher-health.js';
 import { notFailed, type Notified, NotifyRequest, WebhookService } from '../webhooks/webhook.service.js';
 import { unknownWebhook, type WebhookDetails, type WebhookFilter } from '../webhooks/webhook-queries.js';
 import { UsherNamedModule } from '../telemetry/usher-named.js';
@@ -139,8 +140,8 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
 /** Use it instead of WebhookModule: WebhookService is then {@link RecordingWebhooks}. */
 @UsherNamedModule({
   imports: [EventsModule],
-  providers: [RecordingWebhooks, { provide: WebhookService, useExisting: RecordingWebhooks }],
-  exports: [RecordingWebhooks, WebhookService],
+  providers: [UsherHealth, RecordingWebhooks, { provide: WebhookService, useExisting: RecordingWebhooks }],
+  exports: [UsherHealth, RecordingWebhooks, WebhookService],
 })
 export class RecordingWebhookModule {}
 

@@ -68,6 +68,12 @@ test('a host can import every entrance of the package without any optional packa
   for (const name of OPTIONAL) expect((await run(folder, importing(name))).stderr).toMatch('ERR_MODULE_NOT_FOUND');
 });
 
+test('addUsherPaths() needs no package of the HTTP server', async () => {
+  const folder = installedWithout([...OPTIONAL, ...OF_OPTIONAL]);
+  const ended = await run(folder, importing('./dist/server/openapi/host-document.js'));
+  expect(ended).toEqual({ code: 0, stdout: '', stderr: '' });
+});
+
 test('an ES module and a CommonJS module of a host get the same classes', async () => {
   const program = `
     const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);

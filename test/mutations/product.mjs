@@ -187,8 +187,8 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'quotes in a page are not escaped',
     file: 'src/http/html.ts',
-    from: `/[&<>"']/g`,
-    to: '/[&<>]/g',
+    from: `/[&<>"']|`,
+    to: '/[&<>]|',
     caughtBy: 'test/server/console/console.spec.ts',
   },
 

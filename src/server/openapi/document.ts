@@ -1,18 +1,11 @@
-import { ACCOUNT_OPERATIONS } from '../../account/account.openapi.js';
-import { AUTHORIZATION_OPERATIONS } from '../../auth/authorize/authorize.openapi.js';
-import { metadataOperation, TOKEN_OPERATIONS } from '../../auth/tokens/token.openapi.js';
 import type { Operation, Security } from '../../http/operation.js';
-import { MEMBER_OPERATIONS } from '../../members/members.openapi.js';
-import { orderOperations } from '../../orders/movie-order.openapi.js';
 import { type EventType, NOTIFY_ORDER_COMPLETION } from '../../values/notification.js';
 import type { Environment } from '../../values/identifier.js';
 import { VERSION } from '../../values/version.js';
-import { WEBHOOK_OPERATIONS } from '../../webhooks/api/webhook.openapi.js';
-import { CERTIFICATION_OPERATIONS } from '../../webhooks/certification/certification.openapi.js';
-import { UNDELIVERED_OPERATIONS } from '../../webhooks/undelivered/undelivered.openapi.js';
 import { HEALTH_OPERATIONS } from '../health/health.openapi.js';
 import { DOCS_OPERATIONS } from './docs.openapi.js';
-import { NOTIFICATION, NOTIFICATION_GUIDE } from './notification-guide.js';
+import { NOTIFICATION } from './notification-guide.js';
+import { libraryOperations, SECURITY_SCHEMES, TAGS } from './library-operations.js';
 import { type OperationObject, operationObject, requestObject } from './operation-object.js';
 import { type JsonSchema, schemasOf } from './schemas.js';
 
@@ -31,45 +24,12 @@ const INTRODUCTION = `OAuth tokens and signed webhooks for a cinema booking API.
 const INTERNAL_INTRODUCTION = `For the operator's own services on the private network, not for integrators: completing orders, checking
 tokens of all clients, health. The console for people and the metrics are below \`/ops\`.`;
 
-export const TAGS = [
-  {
-    name: 'Tokens',
-    description: 'Exchange client credentials or a code for tokens. Errors are those of RFC 6749 section 5.2.',
-  },
-  {
-    name: 'Authorization',
-    description: 'The pages of the authorization-code grant, for the browsers of resource owners.',
-  },
-  {
-    name: 'Client',
-    description: 'A client’s own account: Notify URL and secret. Errors are problem details.',
-  },
-  { name: 'Movie orders', description: 'Create orders whose completion is notified. Errors are problem details.' },
-  { name: 'Notifications', description: NOTIFICATION_GUIDE },
-  { name: 'Webhooks', description: 'The state of notifications and their attempts. Errors are problem details.' },
-  { name: 'Service', description: 'Health of the service, and its API description.' },
-];
-
-export const SECURITY_SCHEMES = {
-  basic: { type: 'http', scheme: 'basic', description: 'The client id and the client secret.' },
-  bearer: { type: 'http', scheme: 'bearer', description: 'An access token.' },
-  internal: { type: 'http', scheme: 'basic', description: 'INTERNAL_USER and INTERNAL_PASSWORD of the deployment.' },
-};
-
 export type OpenApiDocument = ReturnType<typeof documentOf>;
 type Paths = Record<string, Record<string, OperationObject>>;
 
 /** The operations of a deployment in this environment. */
 export const operationsOf = (environment: Environment, publicUrl: string | null = null): Operation[] => [
-  ...TOKEN_OPERATIONS,
-  metadataOperation(publicUrl),
-  ...AUTHORIZATION_OPERATIONS,
-  ...MEMBER_OPERATIONS,
-  ...ACCOUNT_OPERATIONS,
-  ...orderOperations(environment),
-  ...UNDELIVERED_OPERATIONS,
-  ...WEBHOOK_OPERATIONS,
-  ...(environment === 'sandbox' ? CERTIFICATION_OPERATIONS : []),
+  ...libraryOperations(environment, publicUrl),
   ...HEALTH_OPERATIONS,
   ...DOCS_OPERATIONS,
 ];

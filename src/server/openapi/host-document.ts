@@ -4,7 +4,7 @@ import { AuthPaths } from '../../auth/metadata/auth-paths.js';
 import { AuthMetadataModule, metadataPath } from '../../auth/metadata/metadata.module.js';
 import type { Operation } from '../../http/operation.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { operationsOf, SECURITY_SCHEMES, TAGS } from './document.js';
+import { libraryOperations, SECURITY_SCHEMES, TAGS } from './library-operations.js';
 import { type OperationObject, operationObject } from './operation-object.js';
 import { schemasOf } from './schemas.js';
 
@@ -43,7 +43,7 @@ export function addPaths<T extends HostDocument>(document: T, application: INest
 function servedBy(application: INestApplicationContext): { operation: Operation; path: string }[] {
   const paths = application.get(AuthPaths, { strict: false });
   const { environment, publicUrl } = application.get<ResolvedOptions>(USHER_OPTIONS, { strict: false });
-  const operations = operationsOf(environment, publicUrl);
+  const operations = libraryOperations(environment, publicUrl);
   return [...application.get(ModulesContainer).values()].flatMap(({ metatype, controllers }) => {
     const served = new Set([...controllers.values()].map((one) => one.metatype));
     if (metatype === AuthMetadataModule) served.add(metatype);
