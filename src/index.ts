@@ -1,7 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import type { HostDocument } from './server/openapi/host-document.js';
 
-/** # The three you need: import both modules in the root module, and inject the service where an order completes. */
+/** # The three you need: UsherModule in the root module, WebhookModule in each module that injects the service. */
 
 /** Options, database, queue, clients, token service and guards; always global. Call `forRoot()` or `forRootAsync()` once. */
 export { UsherModule } from './usher.module.js';

@@ -473,7 +473,7 @@ export const PRODUCT_MUTATIONS = [
   },
   {
     name: 'routes are missing in the OpenAPI document',
-    file: 'src/server/openapi/document.ts',
+    file: 'src/server/openapi/library-operations.ts',
     from: '...UNDELIVERED_OPERATIONS,',
     to: '',
     caughtBy: 'test/server/openapi/openapi.spec.ts',
