@@ -175,7 +175,8 @@ export class AfterCommit implements EntitySubscriberInterface {
   /** Runs one of the two after the transaction of `manager` has ended. */
   do(manager: EntityManager, onCommit: () => void, onRollback: () => void = () => undefined): void {
     const runner = manager.queryRunner;
-    if (!runner?.isTransactionActive) throw new Error('the transaction ended while a call of Usher still ran in it; await the call');
+    if (!runner?.isTransactionActive)
+      throw new Error('the transaction ended while a call of Usher still ran in it; await the call');
     const callbacks = this.waiting.get(runner) ?? [];
     callbacks.push({ onCommit, onRollback });
     this.waiting.set(runner, callbacks);

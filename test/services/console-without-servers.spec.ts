@@ -33,7 +33,9 @@ const pageWith = (path: string, what: RegExp): Promise<string> =>
 
 test('without a queue the overview and the page on health say so, and what to do', async () => {
   queue.cut();
-  expect(await pageWith('/ops', /The queue accepts no jobs/)).toMatch(/Check\s+that\s+the\s+server\s+of\s+the\s+queue\s+runs/);
+  expect(await pageWith('/ops', /The queue accepts no jobs/)).toMatch(
+    /Check\s+that\s+the\s+server\s+of\s+the\s+queue\s+runs/,
+  );
   const health = await pageWith('/ops/health', /The queue accepts no jobs/);
   expect(health).toMatch(/<dt>State<\/dt>\s*<dd><span class="badge bad">down<\/span>/);
   expect(health).toMatch(BACKEND === 'mariadb' ? /MariaDB/ : /PostgreSQL/);
