@@ -6,7 +6,7 @@ import { newFolder } from '../support/process.js';
 
 const VERSION = '9.9.9';
 const MANIFESTS = ['package.json', 'packages/receiver/package.json'];
-const COPIED = ['.gitignore', 'LICENSE', 'README.md', 'bin', 'package-lock.json', 'packages', ...MANIFESTS];
+const COPIED = ['.gitignore', 'LICENSE', 'README.md', 'bin', 'docs', 'package-lock.json', 'packages', ...MANIFESTS];
 
 type Exports = { [condition: string]: Exports } | string;
 interface Manifest {
