@@ -7,10 +7,6 @@ export interface Moment {
   monotonicMs: number;
 }
 
-/** The database's time, as the monotonic clock continues it from a moment. */
-export const databaseTime = ({ databaseMs, monotonicMs }: Moment, now = performance.now()): number =>
-  databaseMs + now - monotonicMs;
-
 /** The part of a webhook that an attempt uses. */
 export type ClaimedWebhook = Pick<
   Webhook,

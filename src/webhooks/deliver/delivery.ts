@@ -7,7 +7,7 @@ import { lineOf } from '../transport/outcome.js';
 import {
   type Claim,
   type ClaimResult,
-  databaseTime,
+  type Moment,
   type DeliveryState,
   type FinishedAttempt,
   type NoAttempt,
@@ -110,3 +110,7 @@ function afterFailure(
   if (status === 'FAILED') return { kind: 'exhausted', ...summary };
   return { kind: 'failed', ...summary, dueInMs: (nextAttemptAt ?? now) - now };
 }
+
+/** The database's time, as the monotonic clock continues it from a moment. */
+const databaseTime = ({ databaseMs, monotonicMs }: Moment, now = performance.now()): number =>
+  databaseMs + now - monotonicMs;
