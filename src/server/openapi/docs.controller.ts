@@ -19,7 +19,7 @@ import { notFound } from '../../http/problem.js';
 import { loadPackage, StartUpError } from '../../values/start-up-error.js';
 import { OperatorAccess } from '../console/access/operator-access.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import { PAGE_POLICY, pageWithoutViewer, START_SCRIPT, viewerPage } from './page.js';
+import { type DocumentPage, PAGE_POLICY, pageWithoutViewer, START_SCRIPT, viewerPage } from './page.js';
 import { StaticAnswer } from './static-answer.js';
 
 const JAVASCRIPT = 'text/javascript';
@@ -39,30 +39,29 @@ function lazy<T>(make: () => T): () => T {
   return () => (made ??= make());
 }
 
-/** The API documentation: a page with a viewer, and the OpenAPI documents that it shows. */
+const viewer = lazy(async () => {
+  try {
+    return await StaticAnswer.of(JAVASCRIPT, await loadViewerScript());
+  } catch (error) {
+    if (error instanceof StartUpError) return error;
+    throw error;
+  }
+});
+
+const pageOf = async (page: DocumentPage, headers: Record<string, string> = {}): Promise<StaticAnswer> => {
+  const script = await viewer();
+  return StaticAnswer.of(
+    'text/html',
+    script instanceof StartUpError ? pageWithoutViewer(page, script.message) : viewerPage(page),
+    { ...ISOLATION_HEADERS, 'Content-Security-Policy': PAGE_POLICY, 'Referrer-Policy': 'no-referrer', ...headers },
+  );
+};
+
+/** The API documentation: a page with a viewer, and the OpenAPI document that it shows. */
 @Controller()
 export class DocsController {
-  private readonly viewer = lazy(async () => {
-    try {
-      return await StaticAnswer.of(JAVASCRIPT, await loadViewerScript());
-    } catch (error) {
-      if (error instanceof StartUpError) return error;
-      throw error;
-    }
-  });
   private readonly start = lazy(() => StaticAnswer.of(JAVASCRIPT, START_SCRIPT));
-  private readonly shown = lazy(async () => {
-    const viewer = await this.viewer();
-    return StaticAnswer.of(
-      'text/html',
-      viewer instanceof StartUpError ? pageWithoutViewer(viewer.message) : viewerPage(),
-      {
-        ...ISOLATION_HEADERS,
-        'Content-Security-Policy': PAGE_POLICY,
-        'Referrer-Policy': 'no-referrer',
-      },
-    );
-  });
+  private readonly shown = lazy(() => pageOf({ title: 'Usher API', document: 'docs/openapi.json', scripts: 'docs/' }));
   private readonly document = lazy(() => StaticAnswer.of(JSON_TYPE, JSON.stringify(this.documents.forIntegrators())));
 
   constructor(@Inject(API_DOCUMENTS) private readonly documents: ApiDocuments) {}
@@ -89,9 +88,9 @@ export class DocsController {
 
   @Get('docs/viewer.js')
   async viewerScript(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const viewer = await this.viewer();
-    if (viewer instanceof StartUpError) throw notFound(viewer.message);
-    viewer.send(request, reply);
+    const script = await viewer();
+    if (script instanceof StartUpError) throw notFound(script.message);
+    script.send(request, reply);
   }
 }
 
@@ -116,16 +115,26 @@ export class InternalReaders implements CanActivate {
   }
 }
 
-@Controller('docs/internal.json')
+const PRIVATE = { 'Cache-Control': 'private, no-cache' };
+
+@Controller('docs')
 @UseGuards(InternalReaders)
 export class InternalDocsController {
+  private readonly shown = lazy(() =>
+    pageOf({ title: 'Usher: internal operations', document: 'internal.json', scripts: '' }, PRIVATE),
+  );
   private readonly document = lazy(() =>
-    StaticAnswer.of(JSON_TYPE, JSON.stringify(this.documents.internal()), { 'Cache-Control': 'private, no-cache' }),
+    StaticAnswer.of(JSON_TYPE, JSON.stringify(this.documents.internal()), PRIVATE),
   );
 
   constructor(@Inject(API_DOCUMENTS) private readonly documents: ApiDocuments) {}
 
-  @Get()
+  @Get('internal')
+  async internalPage(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    (await this.shown()).send(request, reply);
+  }
+
+  @Get('internal.json')
   async internalOpenapi(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     (await this.document()).send(request, reply);
   }

@@ -14,7 +14,7 @@ const DOCS = operations('Service', DocsController, {
   },
   page: {
     id: 'getDocumentation',
-    summary: 'Both documents as a page',
+    summary: 'The document as a page',
     description: '`GET /` leads here. The page loads its scripts from `/docs/viewer.js` and `/docs/start.js`.',
     answers: { 200: pageAnswer('The page.') },
   },
@@ -26,6 +26,12 @@ const INTERNAL_DOCS = operations('Service', InternalDocsController, {
     summary: 'This document: the internal operations as OpenAPI',
     description: 'It also takes the credentials of an operator, or the session of one.',
     answers: documentAnswer,
+  },
+  internalPage: {
+    id: 'getInternalDocumentation',
+    summary: 'This document as a page',
+    description: 'It takes the same credentials.',
+    answers: { 200: pageAnswer('The page.') },
   },
 });
 

@@ -12,12 +12,12 @@ import { type JsonSchema, schemasOf } from './schemas.js';
 const INTRODUCTION = `OAuth tokens and signed webhooks for a cinema booking API.
 
 1. The operator gives you a client id and a client secret.
-2. Open [Request an access token](#api/tag/tokens/POST/auth/token), choose *Test Request*, enter the client id and the
+2. Open [Request an access token](#tag/tokens/POST/auth/token), choose *Test Request*, enter the client id and the
    client secret under *Authentication*, and send it.
-3. [Create an order](#api/tag/movie-orders/POST/movie-orders) in the same way: it takes the access token, and the address of
+3. [Create an order](#tag/movie-orders/POST/movie-orders) in the same way: it takes the access token, and the address of
    your receiver as \`notifyUrl\`.
 4. When the cinema operator has completed the order, Usher sends you a signed notification.
-   [Verify it](#api/tag/notifications), and answer 2xx.
+   [Verify it](#tag/notifications), and answer 2xx.
 
 *Test Request* sends a real request from this page to this server. What you enter stays in the memory of this page.`;
 

@@ -1,15 +1,8 @@
 import { html } from '../../http/html.js';
 import { PageFrame } from '../../http/pages/page-frame.js';
 
-/** Relative to /docs, so that the page also works below a path of a proxy. */
-const DOCUMENTS = [
-  { title: 'For integrators', slug: 'api', url: 'docs/openapi.json', default: true },
-  { title: 'Internal operations', slug: 'internal', url: 'docs/internal.json' },
-];
-
 /** What Scalar may do. It would otherwise load fonts of its makers, and offer their hosted services. */
 const VIEWER_OPTIONS = {
-  sources: DOCUMENTS,
   withDefaultFonts: false,
   telemetry: false,
   agent: { disabled: true },
@@ -33,7 +26,9 @@ const VIEWER_OPTIONS = {
 };
 
 /** The script that starts the viewer. A file of its own, so that the policy allows no script within the page. */
-export const START_SCRIPT = `Scalar.createApiReference('#viewer', ${JSON.stringify(VIEWER_OPTIONS)});\n`;
+export const START_SCRIPT = `const url = document.getElementById('viewer').dataset.document;
+Scalar.createApiReference('#viewer', { ...${JSON.stringify(VIEWER_OPTIONS)}, url });
+`;
 
 /**
  * Only scripts of this server run, and the page talks only to this server: try-it sends its requests there. The viewer sets
@@ -45,28 +40,31 @@ export const PAGE_POLICY =
 
 /** The icon is empty, so that browsers do not ask for /favicon.ico. */
 const FRAME = new PageFrame('', html`<link rel="icon" href="data:," />`);
-const TITLE = 'Usher API';
 
-/** The page with the viewer. */
-export const viewerPage = (): string =>
+/** Where a page finds a document and its scripts: relative, so that it also works below a path of a proxy. */
+export interface DocumentPage {
+  title: string;
+  document: string;
+  scripts: string;
+}
+
+/** The page that shows a document with the viewer. */
+export const viewerPage = ({ title, document, scripts }: DocumentPage): string =>
   FRAME.document(
-    TITLE,
-    html`<div id="viewer"></div>
+    title,
+    html`<div id="viewer" data-document="${document}"></div>
       <noscript>
-        <p>This page needs JavaScript. The API as OpenAPI 3.1: <a href="docs/openapi.json">docs/openapi.json</a>.</p>
+        <p>This page needs JavaScript. The API as OpenAPI 3.1: <a href="${document}">${document}</a>.</p>
       </noscript>
-      <script src="docs/viewer.js"></script>
-      <script src="docs/start.js"></script>`,
+      <script src="${scripts}viewer.js"></script>
+      <script src="${scripts}start.js"></script>`,
   );
 
-/** The page of an installation without the viewer: what is missing, and where the documents are. */
-export const pageWithoutViewer = (explanation: string): string =>
+/** The page of an installation without the viewer: what is missing, and where the document is. */
+export const pageWithoutViewer = ({ title, document }: DocumentPage, explanation: string): string =>
   FRAME.document(
-    TITLE,
-    html`<h1>Usher API</h1>
+    title,
+    html`<h1>${title}</h1>
       <p>This page shows the API if its viewer is installed: ${explanation}. Then restart Usher.</p>
-      <p>The API as OpenAPI 3.1, for any other viewer:</p>
-      <ul>
-        ${DOCUMENTS.map(({ title, url }) => html`<li>${title}: <a href="${url}">${url}</a></li>`)}
-      </ul>`,
+      <p>The API as OpenAPI 3.1, for any other viewer: <a href="${document}">${document}</a>.</p>`,
   );

@@ -49,7 +49,7 @@ const isTooWide = (page: Page): Promise<boolean> =>
 
 /** Opens an operation by its address, fills in its credentials and sends its request; returns the response. */
 async function send(page: Page, operation: string, path: string, credentials: Record<string, string>) {
-  await page.goto(`${usher.running.url}/docs#api/tag/${operation}`);
+  await page.goto(`${usher.running.url}/docs#tag/${operation}`);
   await page.getByRole('button', { name: `Test Request (post ${path})` }).click();
   const dialog = page.getByRole('dialog');
   for (const [selector, text] of Object.entries(credentials)) await dialog.locator(selector).fill(text);
@@ -96,7 +96,7 @@ describe.each([
     expect(await isTooWide(page)).toBe(false);
     const background = await page.evaluate('getComputedStyle(document.body).backgroundColor');
     expect(/^rgb\(2\d\d/.test(String(background))).toBe(colorScheme === 'light');
-    await page.goto(`${usher.running.url}/docs#api/tag/notifications`);
+    await page.goto(`${usher.running.url}/docs#tag/notifications`);
     await page.getByRole('heading', { name: 'How to verify a notification' }).waitFor();
     await page.getByText('1767225600aZ09bY18cX27dW36eV45fU54gT63hS72e30=', { exact: true }).waitFor();
     expect(await isTooWide(page)).toBe(false);
@@ -115,14 +115,13 @@ test('operations can be searched, samples are in several languages, and the inte
     .click();
   await page.getByRole('dialog').getByRole('combobox').fill('sample notification');
   await page.getByRole('dialog').getByText('Send a sample notification').first().click();
-  await page.waitForURL(/#api\/tag\/webhooks\/POST\/webhooks\/test$/);
-  await page.goto(`${usher.running.url}/docs#api/description/introduction`);
+  await page.waitForURL(/#tag\/webhooks\/POST\/webhooks\/test$/);
+  await page.goto(`${usher.running.url}/docs#description/introduction`);
   await page.getByText('Python', { exact: true }).first().click();
-  await page.goto(`${usher.running.url}/docs#api/tag/movie-orders/POST/movie-orders`);
+  await page.goto(`${usher.running.url}/docs#tag/movie-orders/POST/movie-orders`);
   await page.getByText('http.client.HTTPConnection').first().waitFor();
   expect(await page.getByText('/internal/movie-orders').count()).toBe(0);
-  await page.goto(`${usher.running.url}/docs#internal/description/introduction`);
-  await page.reload();
+  await page.goto(`${usher.running.url}/docs/internal`);
   await page.getByRole('heading', { name: 'Usher: internal operations' }).waitFor();
   await page.getByText('/internal/movie-orders').first().waitFor();
   expect(faults).toEqual([]);

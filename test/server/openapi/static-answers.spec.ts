@@ -16,6 +16,7 @@ const get = (path: string, headers: Record<string, string> = {}): Promise<Respon
 
 describe.each([
   ['/docs', 'text/html'],
+  ['/docs/internal', 'text/html'],
   ['/docs/openapi.json', 'application/json'],
   ['/docs/internal.json', 'application/json'],
   ['/docs/start.js', 'text/javascript'],
