@@ -30,8 +30,8 @@ export function resolveOptions(options: UsherOptions): ResolvedOptions {
   if (!reader.isGiven('dataSource', 'databaseUrl')) reader.missing('databaseUrl');
   if (reader.isGiven('dataSource')) {
     reader.values.databaseUrl = null;
-    if (reader.isGiven('databaseUrl', 'databasePool', 'joinDatabase'))
-      reader.fault('dataSource', ' is used as it is; leave out url, pool and join');
+    if (reader.isGiven('databaseUrl', 'databasePool', 'migrationTable', 'joinDatabase'))
+      reader.fault('dataSource', ' is used as it is; leave out url, pool, migrationTable and join');
   }
   if (isObject(options?.internal) && !reader.isGiven('internalUser', 'internalPassword'))
     reader.missing('internalUser');
@@ -86,14 +86,19 @@ export function exposure({ environment, databaseUrl }: LibraryValues, host = 'lo
 const NOWHERE: DatabaseLocation = { kind: 'postgres', url: new URL('postgres://nowhere/nowhere') };
 
 /** Checks what concerns several options, and combines them. */
-export function combined(reader: OptionReader<typeof OPTIONS>, actor: Actor, exposed: string | null): ResolvedOptions {
+export function combined(
+  reader: OptionReader<typeof OPTIONS>,
+  actor: Actor,
+  exposed: string | null,
+  opensQueue = true,
+): ResolvedOptions {
   const { values } = reader;
   const { environment, dataSource, databaseUrl, queueUrl, internalUser, internalPassword, smtpUrl, smtpFrom } = values;
   const { timeoutMs, retryEveryMs, minIntervalMs, maxAttempts } = values;
   if (exposed !== null && !reader.isGiven('masterKeys')) reader.missing('masterKeys', exposed);
   const database = dataSource ? ({ kind: 'host', dataSource } as const) : (databaseUrl ?? NOWHERE);
   const type = dataSource ? dataSource.options.type : database.kind;
-  const needsServer = type !== 'embedded' && (queueUrl === 'embedded' || type !== 'postgres');
+  const needsServer = opensQueue && type !== 'embedded' && (queueUrl === 'embedded' || type !== 'postgres');
   if (needsServer && (queueUrl === 'embedded' || !reader.isGiven('queueUrl'))) reader.missing('queueUrl');
   return {
     ...values,

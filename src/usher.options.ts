@@ -41,6 +41,8 @@ export interface UsherOptions {
         url: string;
         /** Connections of this process; default 10. */
         pool?: number;
+        /** The table that records Usher's migrations; default usher_migration. */
+        migrationTable?: string;
         /** Whether to use the process that already runs the embedded database, if there is one; default false. */
         join?: boolean;
       };

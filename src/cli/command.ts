@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { print, type Output } from './output.js';
-import type { Needs, Services } from './services.js';
+import type { Needs } from '../server/settings/settings.js';
+import type { Services } from './services.js';
 
 /**
  * A command such as `show <id>`. `run` gets the arguments, the options, and whether --json is given. It returns what is printed,

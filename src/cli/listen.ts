@@ -76,6 +76,8 @@ function verdictOf({ webhookId, attempt, notification, fault }: Received): strin
   if (!notification) return red(printableLine(`signature invalid (${fault?.differs}): ${fault?.hint}`));
   const { key, totalAmount, currencyCode, status } = notification.data;
   const kind = notification.eventType + (notification.test ? ' (test)' : '');
-  const order = `${kind}  ${key}  ${status}  ${totalAmount} ${currencyCode}`;
+  // An application that embeds Usher may send other data.
+  const amount = totalAmount && `${totalAmount} ${currencyCode}`;
+  const order = [kind, key, status, amount].filter(Boolean).join('  ');
   return `${green('signature valid')}  ${printableLine(`${order}  webhook ${webhookId} attempt ${attempt}`)}`;
 }

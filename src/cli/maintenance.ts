@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { AUDIT_ACTIONS } from '../audit/audit-event.entity.js';
 import type { AuditFilter } from '../audit/audit.module.js';
 import type { Migrated } from '../server/migrate.js';
-import { loadMigrationConfig } from '../server/settings/settings.js';
+import { commandConfig } from '../server/settings/settings.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { command, serviceCommand, withServices } from './command.js';
 import { pastTime, positive, readLine } from './input.js';
@@ -23,7 +23,7 @@ const QUEUE_TABLES = 'tables of the queue';
 
 async function migrateNow({ status, sql }: { status?: true; sql?: true }): Promise<Output> {
   const { migrate, migrationSql, migrationStatus } = await import('../server/migrate.js');
-  const config = loadMigrationConfig();
+  const config = commandConfig('migrate');
   if (sql) {
     const json = await migrationSql(config);
     return { json, text: json.length > 0 ? `${json.join(';\n')};` : `-- ${UP_TO_DATE}` };

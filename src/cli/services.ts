@@ -14,7 +14,7 @@ import { OrderTotals } from '../orders/list/order-totals.js';
 import { OrdersService } from '../orders/orders.service.js';
 import { Purge } from '../retention/purge.js';
 import { createLogger, NestLogger } from '../server/logger.js';
-import { type Config, loadConfig } from '../server/settings/settings.js';
+import { type Config, commandConfig, type Needs } from '../server/settings/settings.js';
 import { UndeliveredWebhooks } from '../webhooks/undelivered/undelivered-webhooks.js';
 import { WebhookResends } from '../webhooks/undelivered/webhook-resends.js';
 import { WebhookService } from '../webhooks/webhook.service.js';
@@ -30,7 +30,7 @@ export type Services = Awaited<ReturnType<typeof openServices>>;
 
 /** Opens the services that commands use. They also work next to a running server. */
 export async function openServices(needs: Needs) {
-  const config = loadConfig();
+  const config = commandConfig(needs);
   const logger = new NestLogger(await createLogger({ ...config, logLevel: config.commandLogLevel }, 'stderr'));
   const app = await NestFactory.createApplicationContext(CommandModule.forConfig(config, needs), {
     logger,
@@ -57,9 +57,6 @@ export async function openServices(needs: Needs) {
     close: () => app.close(),
   };
 }
-
-/** Whether a command adds jobs. One that does not never connects to the queue, whose server may be down or unknown to it. */
-export type Needs = 'with-queue' | 'without-queue';
 
 /** For the command line: everything except routes and workers. It needs no Fastify and can run next to a server. */
 @Module({})

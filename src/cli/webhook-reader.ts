@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm';
 import { withDataSource } from '../database/data-source-options.js';
 import { migrateOrRefuse } from '../database/migrator.js';
 import { createLogger, NestLogger } from '../server/logger.js';
-import { type Config, loadConfig } from '../server/settings/settings.js';
+import { commandConfig, type Config } from '../server/settings/settings.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
 import { webhookHealth } from '../webhooks/webhook-health.js';
 import { listWebhooks, showWebhook, type WebhookPart } from '../webhooks/webhook-queries.js';
@@ -16,7 +16,7 @@ export const show = (id: string) => withDatabase((dataSource, { retry }) => show
 export const health = (clientId: string) => withDatabase((dataSource) => webhookHealth(dataSource, clientId));
 
 async function withDatabase<T>(work: (dataSource: DataSource, config: Config) => Promise<T>): Promise<T> {
-  const config = loadConfig();
+  const config = commandConfig('without-queue');
   Logger.overrideLogger(new NestLogger(await createLogger({ ...config, logLevel: config.commandLogLevel }, 'stderr')));
   return withDataSource(config, 'service', [Webhook, WebhookAttempt, DeliveredReference], async (dataSource) => {
     await migrateOrRefuse(dataSource, config.database);

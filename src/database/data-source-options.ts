@@ -8,18 +8,11 @@ import { loadPackage, StartUpError, unreachable } from '../values/start-up-error
 import type { RetryPolicy } from '../values/retry-schedule.js';
 import { isPostgres, loadPg } from './data-source.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/index.js';
-import { MIGRATION_TABLE, usherMigrations } from './migrator.js';
+import { usherMigrations } from './migrator.js';
 import { isDatabaseDown, isolateSessions, PoolSockets } from './sql.js';
 import { prepareStatements } from './statements/statement.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
-
-const COMMON = {
-  migrations: usherMigrations,
-  migrationsTableName: MIGRATION_TABLE,
-  migrationsTransactionMode: 'each' as const,
-  logging: false,
-} satisfies Partial<DataSourceOptions>;
 
 /** The service closes a connection that does not answer in time; a migration may run for as long as it needs. */
 type DatabaseTask = 'service' | 'migration';
@@ -32,9 +25,15 @@ export async function dataSourceOptions(
   sockets = new PoolSockets(),
 ): Promise<DataSourceOptions> {
   const { database, databasePool, names } = config;
+  const common = {
+    migrations: usherMigrations,
+    migrationsTableName: config.migrationTable,
+    migrationsTransactionMode: 'each' as const,
+    logging: false,
+  };
   const timeoutMs = task === 'service' ? socketTimeoutMs(config.retry) : 0;
   if (database.kind === 'embedded') {
-    return { ...COMMON, type: 'postgres', extra: { ...embedded?.connection, max: databasePool } };
+    return { ...common, type: 'postgres', extra: { ...embedded?.connection, max: databasePool } };
   }
   if (database.kind === 'host') return database.dataSource.options;
   if (database.kind === 'postgres') {
@@ -45,11 +44,11 @@ export async function dataSourceOptions(
       keepAlive: true,
       stream: () => sockets.keep(new Socket(), timeoutMs),
     };
-    return { ...COMMON, type: 'postgres', extra };
+    return { ...common, type: 'postgres', extra };
   }
   const connection = mysqlConnection(database.url);
   return {
-    ...COMMON,
+    ...common,
     type: await mysqlDialect(database.url, names.databaseUrl),
     database: connection.database,
     extra: {

@@ -9,19 +9,14 @@ import { ProcessKeys1795500000000 } from './migrations/1795500000000-process-key
 
 const logger = new Logger('Usher database');
 
-/** Records the migrations of a database that Usher opens itself. */
-export const MIGRATION_TABLE = 'usher_migration';
-
 /** Usher's migrations, for the `migrations` of an application's own `DataSource`. None of them sets `transaction`. */
 export const usherMigrations = [Initial1767225600000, ProcessKeys1795500000000];
 
 /** Names of Usher's migrations that the database does not have yet. It is read from the primary, and never written to. */
 export async function pendingMigrations(dataSource: DataSource): Promise<string[]> {
   const { driver, options } = dataSource;
-  // The default is TypeORM's own.
-  const { migrationsTableName = 'migrations' } = options;
   const { database, schema } = options as { database?: string; schema?: string };
-  const path = driver.buildTableName(migrationsTableName, schema, database);
+  const path = driver.buildTableName(tableOf(dataSource), schema, database);
   const runner = dataSource.createQueryRunner('master');
   try {
     const table = path.split('.').map((part) => driver.escape(part));
@@ -34,6 +29,9 @@ export async function pendingMigrations(dataSource: DataSource): Promise<string[
     await runner.release();
   }
 }
+
+/** Where TypeORM records migrations; the default is its own. */
+const tableOf = ({ options }: DataSource): string => options.migrationsTableName ?? 'migrations';
 
 /** Migrates an embedded database. For any other it throws, because only its operator may change its tables. */
 export async function migrateOrRefuse(dataSource: DataSource, { kind }: DatabaseLocation): Promise<void> {
@@ -65,7 +63,7 @@ export async function pendingSql(dataSource: DataSource): Promise<string[]> {
     if (migrations.length > 0) await runner.createTable(migrationTable(dataSource), true);
     for (const Migration of migrations) await new Migration().up(runner);
     const { escape } = dataSource.driver;
-    const insert = `INSERT INTO ${escape(MIGRATION_TABLE)} (${escape('timestamp')}, ${escape('name')}) VALUES`;
+    const insert = `INSERT INTO ${escape(tableOf(dataSource))} (${escape('timestamp')}, ${escape('name')}) VALUES`;
     const rows = migrations.map(({ name }) => `${insert} (${name.slice(-TIMESTAMP_LENGTH)}, '${name}')`);
     return [...runner.getMemorySql().upQueries.map(({ query }) => query), ...rows];
   } finally {
@@ -76,12 +74,13 @@ export async function pendingSql(dataSource: DataSource): Promise<string[]> {
 const TIMESTAMP_LENGTH = 13;
 
 /** As TypeORM creates it. */
-function migrationTable({ driver }: DataSource): Table {
+function migrationTable(dataSource: DataSource): Table {
+  const { driver } = dataSource;
   const { migrationId, migrationTimestamp, migrationName } = driver.mappedDataTypes;
   const column = (name: string, type: ColumnType) => ({ name, type: driver.normalizeType({ type }) });
   const id = { isGenerated: true, generationStrategy: 'increment', isPrimary: true } as const;
   return new Table({
-    name: MIGRATION_TABLE,
+    name: tableOf(dataSource),
     columns: [
       { ...column('id', migrationId), ...id },
       column('timestamp', migrationTimestamp),

@@ -87,7 +87,9 @@ export const findManagersBy = (dataSource: DataSource, current: CurrentManager):
   currentManagers.set(dataSource, current);
 
 /** The manager that the caller passes, or that of the open transaction in which it runs. */
-export function callersManager(dataSource: DataSource, { manager }: TransactionOptions): EntityManager | undefined {
+export function callersManager(dataSource: DataSource, options: TransactionOptions): EntityManager | undefined {
+  if ('getRepository' in options) throw new TypeError('pass the entity manager as { manager }');
+  const { manager } = options;
   const current = currentManagers.get(dataSource)?.();
   return manager ?? (current?.queryRunner?.isTransactionActive ? current : undefined);
 }

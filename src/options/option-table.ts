@@ -93,6 +93,13 @@ export const DATABASE_AND_QUEUE = {
     },
   ),
   databasePool: option('database.pool', 'DATABASE_POOL', integer(1, 1_000), '10', 'connections for each process'),
+  migrationTable: option(
+    'database.migrationTable',
+    'DATABASE_MIGRATION_TABLE',
+    identifier,
+    'usher_migration',
+    'records Usher’s migrations; `migrations` for the commands beside an application whose own `DataSource` runs them with TypeORM’s default',
+  ),
   joinDatabase: option(
     'database.join',
     null,

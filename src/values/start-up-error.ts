@@ -54,20 +54,27 @@ export function hidePassword(url: string): string {
 /**
  * Runs `load`, which imports one or more of the packages that a host installs only if it uses them. Their versions are checked
  * here and not by npm, which would refuse to install Usher for a feature that the host does not use.
- * @throws StartUpError that names every missing one of them, or one of another version, and the command that installs it
+ * @throws StartUpError that names every missing one of them, or one of another version, the command that installs it, and what
+ * else helps
  */
-export async function loadPackages<T>(names: readonly string[], load: () => Promise<T>): Promise<T> {
+export async function loadPackages<T>(
+  names: readonly string[],
+  load: () => Promise<T>,
+  alternative?: string,
+): Promise<T> {
   names.filter(isInstalled).forEach(checkVersion);
   try {
     return await load();
   } catch (error) {
     if (!names.some((name) => isMissing(name, error))) throw error;
-    throw new StartUpError(explanation(names.filter((name) => isMissing(name, error) || !isInstalled(name))));
+    const missing = explanation(names.filter((name) => isMissing(name, error) || !isInstalled(name)));
+    throw new StartUpError(alternative ? `${missing}, ${alternative}` : missing);
   }
 }
 
 /** The same for a single package. */
-export const loadPackage = <T>(name: string, load: () => Promise<T>): Promise<T> => loadPackages([name], load);
+export const loadPackage = <T>(name: string, load: () => Promise<T>, alternative?: string): Promise<T> =>
+  loadPackages([name], load, alternative);
 
 /** Whether `error` says that this very package is missing, not one that the package itself needs. */
 function isMissing(name: string, error: unknown): boolean {

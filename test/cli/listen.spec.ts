@@ -120,6 +120,21 @@ describe('listen', () => {
     expect(listen.stdout).not.toContain(hmac(parts.join('')));
   });
 
+  test('shows the data of an application that embeds Usher as they are', async () => {
+    const listen = new UsherProcess('cli.js', ['listen', '--port', '0'], { CLIENT_SECRET: 'secret' });
+    const [, url = ''] = await listen.printed(/Listening at (\S+);/);
+    const body = JSON.stringify({ eventType: 'NOTIFY_ORDER_COMPLETION', data: { seats: 2 } });
+    const [timestamp, nonce] = [String(Math.floor(Date.now() / 1_000)), 'a'.repeat(32)];
+    const signature = signNotification('secret', timestamp, nonce, Buffer.from(body));
+    const headers = { 'x-timestamp': timestamp, 'x-nonce-str': nonce, 'x-signature': signature };
+    const ids = { 'x-webhook-id': 'W', 'x-webhook-attempt': '1' };
+    await fetch(url, { method: 'POST', body, headers: { ...headers, ...ids } });
+    await listen.printed(
+      /signature valid {2}NOTIFY_ORDER_COMPLETION {2}webhook W attempt 1 {2}answered 200\n +seats +2\n/,
+    );
+    await listen.end('SIGINT');
+  });
+
   test('warns of a forwarded receiver that accepts a forged notification, and shows what it says when it refuses', async () => {
     receiver.behaviour = (response, _, nth) => void response.writeHead(nth === 1 ? 200 : 403).end('no <entry>');
     const args = ['listen', '--port', '0', '--forward-to', receiver.url];

@@ -116,7 +116,8 @@ describe('usher serve names the command that installs', () => {
     ['pino-pretty', {}, ['--import', 'data:text/javascript,process.stdout.isTTY = true']],
   ])('%s', async (name, settings, nodeOptions) => {
     const ended = await run(installedWithout([name]), [...nodeOptions, 'dist/cli.js', 'serve'], settings);
-    const line = `usher: the package ${name} is not installed; run "npm install ${name}"\n`;
+    const alternative = name === '@electric-sql/pglite' ? ', or set DATABASE_URL (database.url) to a server' : '';
+    const line = `usher: the package ${name} is not installed; run "npm install ${name}"${alternative}\n`;
     expect(ended).toEqual({ code: 1, stdout: '', stderr: line });
   });
 

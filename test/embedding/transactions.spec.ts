@@ -26,6 +26,12 @@ describe.each(['typeorm-transactional', 'currentManager'] as const)('a caller in
     expect(await host.webhooks.list({})).toEqual([]);
   });
 
+  test('that passes the entity manager without its name is told so', async () => {
+    const request = { referenceId: 'Ticket-2', clientId: host.client.id, data: {} };
+    const call = host.transaction(() => host.webhooks.notify(request, host.dataSource.manager as never));
+    await expect(call).rejects.toThrow('pass the entity manager as { manager }');
+  });
+
   test('that commits has its order notified; one that has ended is not joined', async () => {
     const [key, later] = await host.transaction(async () => {
       const order = await host.orders.create(host.client, NEW_ORDER);

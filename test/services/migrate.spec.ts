@@ -128,6 +128,20 @@ describe('usher migrate', () => {
     expect(await usher(settings as Settings, ['migrate'])).toMatchObject({ code: 0, stderr: '' });
   });
 
+  test('commands beside an application need no settings of a server, and read the table in which it records migrations', async () => {
+    await withDataSource((dataSource) =>
+      new DataSource({ ...dataSource.options, migrationsTableName: 'migrations' }).initialize(),
+    ).then((host) => host.runMigrations().finally(() => host.destroy()));
+    const { DATABASE_URL, USHER_MASTER_KEYS } = database.settings;
+    const settings = { DATABASE_URL, USHER_MASTER_KEYS, USHER_ENV: 'production' } as Settings;
+    const told = { ...settings, DATABASE_MIGRATION_TABLE: 'migrations' };
+    expect(await usher(told, ['client', 'list', '--json'])).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
+    const { DATABASE_MIGRATION_TABLE } = told;
+    const status = await usher({ ...database.settings, DATABASE_MIGRATION_TABLE }, ['migrate', '--status', '--json']);
+    const { migrations } = JSON.parse(status.stdout) as { migrations: object[] };
+    expect(migrations).toEqual(NAMES.map((name) => ({ name, isDone: true })));
+  });
+
   if (BACKEND === 'postgres') {
     test('names the tables of the queue where it made only these', async () => {
       await migrate();

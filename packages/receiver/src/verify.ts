@@ -18,12 +18,15 @@ export interface CompletedOrderData {
   lastUpdatedAt: string;
 }
 
-/** The body of a notification (specification 2.3). Deduplicate on `data.key`: an order can be notified more than once. */
-export interface Notification {
+/**
+ * The body of a notification (specification 2.3). Deduplicate on `data.key`: an order can be notified more than once. An
+ * application that embeds Usher may send other `data`.
+ */
+export interface Notification<Data = CompletedOrderData> {
   eventType: typeof NOTIFY_ORDER_COMPLETION;
   /** Only in a test notification from `POST /webhooks/test`. Its order does not exist. */
   test?: true;
-  data: CompletedOrderData;
+  data: Data;
 }
 
 /** A Fetch `Headers` object. Declared here because neither the types of Node nor those of browsers are needed. */
@@ -64,7 +67,7 @@ export const DEFAULT_TOLERANCE_SECONDS = 300;
  * match X-Signature or X-Signature-Next.
  * @throws InvalidNotificationError with the failed step as `reason`; TypeError or RangeError for invalid options
  */
-export function verifyNotification(options: VerifyOptions): Notification {
+export function verifyNotification<Data = CompletedOrderData>(options: VerifyOptions): Notification<Data> {
   checkOptions(options);
   const { headers, secret, toleranceSeconds = DEFAULT_TOLERANCE_SECONDS, now = Date.now() } = options;
   const rawBody = Buffer.from(options.rawBody as Uint8Array);
@@ -83,7 +86,7 @@ export function verifyNotification(options: VerifyOptions): Notification {
       `X-Timestamp differs from now by more than ${toleranceSeconds} seconds`,
     );
   }
-  return parse(rawBody);
+  return parse(rawBody) as Notification<Data>;
 }
 
 /** With an empty secret or an invalid tolerance, forged or replayed requests would be accepted. */
@@ -124,13 +127,13 @@ function isSame(given: string, wanted: string): boolean {
 
 const UTF_8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-function parse(rawBody: Buffer): Notification {
+function parse(rawBody: Buffer): object {
   let body: unknown;
   try {
     body = JSON.parse(UTF_8.decode(rawBody));
   } catch {
     throw new InvalidNotificationError('malformed-body', 'the body is not JSON in UTF-8');
   }
-  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Notification;
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body;
   throw new InvalidNotificationError('malformed-body', 'the body is not a JSON object');
 }

@@ -32,7 +32,7 @@ export const TOKEN_OPERATIONS = operations('Tokens', TokenController, {
     id: 'requestToken',
     summary: 'Request an access token',
     description:
-      'Exchanges the client id and secret for an access token and a refresh token (specification 4.1). With ' +
+      'Exchanges the client id and secret for an access token and a refresh token. With ' +
       '`grant_type=authorization_code` it exchanges a code; the tokens then act for the resource owner. It also accepts ' +
       '`grant_type=refresh_token` (RFC 6749 section 6), for clients that know only one token endpoint.',
     body: { schema: TokenRequest, example: { grant_type: 'client_credentials' } },
@@ -51,7 +51,7 @@ export const TOKEN_OPERATIONS = operations('Tokens', TokenController, {
     id: 'refreshToken',
     summary: 'Refresh the access token',
     description:
-      'Issues a new access token. The refresh token stays the same and its lifetime restarts (specification 4.2). ' +
+      'Issues a new access token. The refresh token stays the same and its lifetime restarts. ' +
       'Earlier access tokens stay valid, so the client can repeat the request if the response is lost.',
     body: {
       schema: RefreshRequest,

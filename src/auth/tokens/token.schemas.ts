@@ -11,7 +11,6 @@ export const RefreshRequest = named(
     grant_type: z.literal('refresh_token'),
     refresh_token: given.describe('From the token endpoint.'),
   }),
-  'Specification 2.2.',
 );
 
 const CodeRequest = named(
@@ -35,7 +34,7 @@ export const GRANT_REQUESTS = {
 export const TokenRequest = named(
   'TokenRequest',
   z.union(Object.values(GRANT_REQUESTS)),
-  'Specification 2.2, and RFC 6749 sections 4.1.3 and 6.',
+  'RFC 6749 sections 4.4.2, 4.1.3 and 6.',
 );
 
 export const TokenStatusRequest = named(
@@ -56,7 +55,7 @@ export const TokenResponse = named(
     refresh_token_expires_in: z.int().describe('Lifetime of the refresh token in seconds, from now.'),
     token_type: z.literal('Bearer'),
   }),
-  'Specification 2.1.',
+  'RFC 6749 section 5.1.',
 );
 /** The response to a token request (specification 2.1). */
 export type TokenResponse = z.infer<typeof TokenResponse>;

@@ -59,13 +59,17 @@ function servedBy(application: INestApplicationContext): { operation: Operation;
 }
 
 const prefixed = (named: object): object =>
-  Object.fromEntries(Object.entries(named).map(([name, value]) => [`${OWN}${name}`, value as unknown]));
+  Object.fromEntries(
+    Object.entries(named).map(([name, value]) => [`${OWN}${name[0]?.toUpperCase()}${name.slice(1)}`, value as unknown]),
+  );
 
 /** A copy whose references and security requirements have the names of {@link prefixed}. */
 function renamed<T>(part: T): T {
   return JSON.parse(JSON.stringify(part), (key, value: unknown) => {
     if (key === '$ref') return (value as string).replace('/schemas/', `/schemas/${OWN}`);
     if (key === 'security') return (value as object[]).map(prefixed);
+    // A header of the server's own.
+    if (key === 'X-Request-Id') return undefined;
     return value;
   }) as T;
 }

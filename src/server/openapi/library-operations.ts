@@ -32,7 +32,7 @@ export const TAGS = [
 export const SECURITY_SCHEMES = {
   basic: { type: 'http', scheme: 'basic', description: 'The client id and the client secret.' },
   bearer: { type: 'http', scheme: 'bearer', description: 'An access token.' },
-  internal: { type: 'http', scheme: 'basic', description: 'INTERNAL_USER and INTERNAL_PASSWORD of the deployment.' },
+  internal: { type: 'http', scheme: 'basic', description: 'The credentials of the operator’s own services.' },
 };
 
 /** The operations of Usher's routes, which an application may serve too. */

@@ -8,7 +8,7 @@ export const NOTIFICATION = {
   tag: 'Notifications',
   summary: 'An order has been completed',
   description:
-    'Sent to the order’s Notify URL (specification 4.3). Verify X-Signature over the raw body, answer 2xx at once and ' +
+    'Sent to the order’s Notify URL. Verify X-Signature over the raw body, answer 2xx at once and ' +
     'process it afterwards. Any other response, or none within 30 seconds, is retried, up to five attempts in all.',
   security: [],
   oauth: false,

@@ -41,21 +41,29 @@ export class ConfigError extends StartUpError {
   }
 }
 
+/** Whether a command adds jobs. One that does not never connects to the queue, whose server may be down or unknown to it. */
+export type Needs = 'with-queue' | 'without-queue';
+
+/** What settings are read for. A command serves nobody, and may stand beside an application instead of a server. */
+type Task = 'serve' | 'migrate' | Needs;
+
 /**
- * Reads the server's settings from the environment. What only migrates needs neither master keys nor what is for serving.
+ * Reads the settings from the environment. A command needs nothing that is only for serving, and a migration no master keys.
  * @throws ConfigError with every fault
  */
-export function loadConfig(environment: NodeJS.ProcessEnv = process.env, onlyMigrates = false): Config {
+export function loadConfig(environment: NodeJS.ProcessEnv = process.env, task: Task = 'serve'): Config {
   const reader = new OptionReader(SETTINGS, environmentSource(environment));
   const { role, host, logLevel } = reader.values;
-  const exposed = onlyMigrates ? null : exposure(reader.values, host);
-  const unsafeDefaults = exposed === null && !onlyMigrates ? reader.useLocalDefaults() : [];
+  const exposed = task === 'migrate' ? null : exposure(reader.values, host);
+  const unsafeDefaults = exposed === null && task !== 'migrate' ? reader.useLocalDefaults() : [];
   const { operatorUser, operatorPassword, ...values } = reader.values;
-  const options = combined(reader, SYSTEM, exposed);
-  if (exposed !== null && !reader.isGiven('operatorUser', 'operatorPassword'))
-    reader.faults.push(`OPS_USER and OPS_PASSWORD must be set${exposed}: the operator’s credentials for /ops`);
-  if (options.environment === 'production' && !onlyMigrates && !reader.isGiven('trustProxy'))
-    reader.missing('trustProxy', ' in production');
+  const options = combined(reader, SYSTEM, exposed, task !== 'without-queue');
+  if (task === 'serve') {
+    if (exposed !== null && !reader.isGiven('operatorUser', 'operatorPassword'))
+      reader.faults.push(`OPS_USER and OPS_PASSWORD must be set${exposed}: the operator’s credentials for /ops`);
+    if (options.environment === 'production' && !reader.isGiven('trustProxy'))
+      reader.missing('trustProxy', ' in production');
+  }
   const faults = [...misspeltNames(environment, NAMES), ...reader.finish()];
   if (faults.length > 0) throw new ConfigError(faults);
   const texts = NOT_SECRET.map(({ variable, local, default: fallback }) => [
@@ -75,8 +83,8 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, onlyMig
   };
 }
 
-/** The settings of `usher migrate`. */
-export const loadMigrationConfig = (): Config => loadConfig(process.env, true);
+/** The settings of a command, from the environment of this process. */
+export const commandConfig = (task: Task): Config => loadConfig(process.env, task);
 
 const OF_THE_SERVER = Object.values(SETTINGS).filter(({ variable }) => variable !== null);
 const NOT_SECRET = OF_THE_SERVER.filter(({ isSecret }) => !isSecret);

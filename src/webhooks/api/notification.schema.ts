@@ -31,7 +31,6 @@ export const Notification = named(
     test: z.literal(true).optional().describe('Only in a test notification from POST /webhooks/test.'),
     data: CompletedOrder,
   }),
-  'Specification 2.3.',
 );
 export type Notification = z.infer<typeof Notification>;
 

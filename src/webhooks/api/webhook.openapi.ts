@@ -128,7 +128,7 @@ export const WEBHOOK_OPERATIONS = operations('Webhooks', WebhooksController, {
   resend: {
     id: 'resendWebhook',
     summary: 'Send a FAILED notification again',
-    description: 'Creates a new webhook. A delivered webhook cannot be sent again (specification 6.3).',
+    description: 'Creates a new webhook. A delivered webhook cannot be sent again.',
     parameters: { path },
     answers: { 201: answer('The new webhook.', ClientWebhook, RESENT) },
     failures: [unknownWebhook(ID), notFailed({ id: ID, status: 'SUCCESS' }), tooManyPending(10_000)],

@@ -22,6 +22,8 @@ export class UnusableFolderError extends StartUpError {}
 
 /** Creates the folder if necessary and returns its real path. It is writable and closed to other users (mode 0700). */
 export async function prepareFolder(folder: string): Promise<string> {
+  // If it is missing, nothing is created.
+  if (!existsSync(join(folder, 'postgres'))) await loadPGlite();
   try {
     await createFolder(resolve(folder));
     await access(folder, constants.R_OK | constants.W_OK | constants.X_OK);
@@ -103,7 +105,6 @@ const UNFINISHED = 'postgres-unfinished-';
 export async function startPGlite(folder: string, log: (message: string) => void): Promise<PGlite> {
   const data = join(folder, 'postgres');
   if (!existsSync(join(data, 'PG_VERSION'))) {
-    await loadPGlite(); // If it is missing, nothing is created.
     log(`creating the embedded database in ${data}; this takes some seconds, once`);
     await initialise(folder, data);
   }
@@ -122,7 +123,12 @@ async function initialise(folder: string, data: string): Promise<void> {
   });
 }
 
-const loadPGlite = () => loadPackage('@electric-sql/pglite', () => import('@electric-sql/pglite'));
+const loadPGlite = () =>
+  loadPackage(
+    '@electric-sql/pglite',
+    () => import('@electric-sql/pglite'),
+    'or set DATABASE_URL (database.url) to a server',
+  );
 
 export type PGlite = InstanceType<Awaited<ReturnType<typeof loadPGlite>>['PGlite']>;
 
