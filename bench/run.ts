@@ -8,6 +8,7 @@ import type { Measured, Row } from './harness/row.js';
 import { type Report, writeDocument } from './report/document.js';
 import { plot } from './report/plot.js';
 import { table } from './report/table.js';
+import { attacker } from './rows/attacker.js';
 import { consolePages } from './rows/console.js';
 import { deliver } from './rows/deliver.js';
 import { growth } from './rows/growth.js';
@@ -19,7 +20,7 @@ import { latency } from './rows/latency.js';
 import { memory } from './rows/memory.js';
 import { cli, start } from './rows/start.js';
 
-const ROWS: Row[] = [...httpRows, guard, deliver, latency, isolation, growth, consolePages, memory, idle, start, cli];
+const ROWS: Row[] = [...httpRows, guard, deliver, latency, isolation, growth, attacker, consolePages, memory, idle, start, cli];
 const NAMES = ROWS.map(({ name }) => name).join(', ');
 const RESULTS = 'bench/results';
 

@@ -15,10 +15,19 @@ export class BenchUsher {
 
   static async prepare(backend: BackendName, notifyUrl = NOWHERE): Promise<BenchUsher> {
     const settings = { ...COMMON, ...(await newBackend(backend)) };
-    if (backend !== 'embedded') command(settings, 'migrate');
-    const created = command(settings, 'client', 'create', '--name', 'Bench', '--notify-url', notifyUrl, '--json');
+    if (backend !== 'embedded') command(settings, ['migrate']);
+    const created = command(settings, ['client', 'create', '--name', 'Bench', '--notify-url', notifyUrl, '--json']);
     const { client_id: id, client_secret: secret } = JSON.parse(created) as Settings;
     return new BenchUsher(settings, { id: id!, secret: secret! });
+  }
+
+  command(...args: string[]): string {
+    return command(this.settings, args);
+  }
+
+  /** A command that reads a password. */
+  commandWith(password: string, ...args: string[]): string {
+    return command(this.settings, args, `${password}\n`);
   }
 
   start(role: 'api' | 'worker' | 'all'): Promise<ServerProcess> {
@@ -59,9 +68,10 @@ export const COMMON: Settings = {
   LOG_LEVEL: 'warn',
 };
 
-const command = (settings: Settings, ...args: string[]): string =>
+const command = (settings: Settings, args: string[], input = ''): string =>
   execFileSync(process.execPath, [built('cli.js'), ...args], {
     env: { PATH: process.env.PATH ?? '', ...settings },
     encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'pipe'],
+    input,
+    stdio: 'pipe',
   });
