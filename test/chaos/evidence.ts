@@ -14,6 +14,8 @@ export interface Observed {
   unexpectedEnds: string[];
   /** What guessers of a client secret reached. */
   guessed: string[];
+  /** Rotations of the master keys that were not refused although a process lacked them. */
+  rotated: string[];
   faults: Fault[];
 }
 

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from '../support/random.js';
 import type { Fleet, Role } from './fleet.js';
 import type { Guessing } from './guessing.js';
+import type { KeyRotation } from './keys.js';
 import { LONGEST_LEASE_MS } from './limits.js';
 import type { ChaosRedis } from './redis.js';
 import type { OwnMariadb } from './services.js';
@@ -35,12 +36,14 @@ export class Faults {
     private readonly random: Random,
     services: { redis: ChaosRedis; mariadb: OwnMariadb } | null,
     private readonly guessing: Guessing,
+    keys: KeyRotation,
   ) {
     this.kinds = services
       ? [
           ...this.processKinds('worker'),
           this.killOf('api'),
           this.guessingAt('api'),
+          ...(['api', 'worker'] as const).map((role) => this.withoutKeyAt(role, keys)),
           ...this.serviceKinds(services.redis, services.mariadb),
         ]
       : this.oneProcessKinds();
@@ -105,6 +108,13 @@ export class Faults {
     return { name: 'pipelined guesses of a client secret', loss: 'nothing', inject };
   }
 
+  /** It answers 503 and delivers nothing, and the keys cannot be rotated meanwhile. */
+  private withoutKeyAt(role: Role, keys: KeyRotation): Kind {
+    return this.processKind(`without the master key (${role})`, role, (victim) =>
+      victim.misconfigure(keys.otherKey(), this.random.between(4_000, 8_000), () => keys.tryToRotate(victim.name)),
+    );
+  }
+
   private killOf(role: Role): Kind {
     return this.processKind(`kill -9 of a process (${role})`, role, (victim) => victim.kill());
   }
@@ -141,6 +151,14 @@ export class Faults {
       database('MariaDB: kill -9', () => restart('SIGKILL')),
       database('MariaDB: restart', () => restart('SIGTERM')),
       database('MariaDB: connections cut', () => mariadb.cutConnections()),
+      database('MariaDB: its disk is full', async () => {
+        await mariadb.fillDisk();
+        await sleep(this.random.between(1_000, 8_000));
+        await mariadb.freeDisk();
+      }),
+      database('MariaDB: a table is locked for longer than requests wait', () =>
+        mariadb.lockTable(this.random.pick(HELD_TABLES), this.random.between(11_000, 15_000)),
+      ),
       database('MariaDB: demoted, read-only', async () => {
         await mariadb.setReadOnly(true);
         await sleep(this.random.between(1_000, 8_000));
@@ -149,6 +167,8 @@ export class Faults {
     ];
   }
 }
+
+const HELD_TABLES = ['usher_grant', 'usher_movie_order', 'usher_webhook', 'usher_webhook_attempt'];
 
 type Victim = NonNullable<ReturnType<Fleet['victim']>>;
 

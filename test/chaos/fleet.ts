@@ -5,7 +5,16 @@ import type { Random } from '../support/random.js';
 import { answers, end, hasEnded, start, waitFor } from './processes.js';
 
 export const SERVER = 'dist/main.js';
+type Settings = Record<string, string>;
 export type Role = 'api' | 'worker' | 'all';
+
+/** How far the clock of a process may be off, in milliseconds: none has an even number of retry intervals. */
+const CLOCKS_MS = [0, 7_201_300, -601_700];
+
+const offBy = (ms: number): string[] => [
+  '--import',
+  `data:text/javascript,const now=Date.now;Date.now=()=>now()+(${ms});`,
+];
 
 const DRAIN_MS = 30_000;
 const POLL_MS = 250;
@@ -18,12 +27,13 @@ export class Supervised {
   private wasUp = false;
   private isBusy = false;
   private isRetired = false;
+  private nextSettings: Settings = {};
 
   constructor(
     readonly name: string,
     readonly role: Role,
     readonly port: number,
-    private readonly launch: () => ChildProcess,
+    private readonly launch: (settings: Settings) => ChildProcess,
     private readonly random: Random,
     /** Called if the process ends without a fault. */
     private readonly onUnexpectedEnd: (line: string) => void,
@@ -38,15 +48,17 @@ export class Supervised {
     return this.wasUp && this.child !== undefined && !hasEnded(this.child) && !this.isBusy;
   }
 
-  start(): void {
+  start(settings: Settings = {}): void {
     if (this.isRetired) return;
-    const child = this.launch();
+    const child = this.launch(settings);
     this.child = child;
     void this.watchStart(child);
     child.once('exit', (code, signal) => {
       // A process may end while it starts, because its services may be down.
       if (!this.isBusy && this.wasUp) this.onUnexpectedEnd(`${this.name} ended by itself (${signal ?? code})`);
-      setTimeout(() => this.start(), this.random.between(300, 2_000));
+      const next = this.nextSettings;
+      this.nextSettings = {};
+      setTimeout(() => this.start(next), this.random.between(300, 2_000));
     });
   }
 
@@ -79,6 +91,17 @@ export class Supervised {
     });
   }
 
+  /** Kills the process, starts it with these settings, and after `ms` kills it again. */
+  async misconfigure(settings: Settings, ms: number, work: () => Promise<void>): Promise<void> {
+    this.nextSettings = settings;
+    await this.kill();
+    await this.during(async () => {
+      await sleep(ms);
+      await work();
+    });
+    await this.kill();
+  }
+
   /** Stops the process, does the work and kills the process. The next one begins with what the work left. */
   replaceAfter(work: () => Promise<void>): Promise<void> {
     return this.during(async (child) => {
@@ -108,16 +131,20 @@ export class Fleet {
 
   constructor(
     private readonly folder: string,
-    private readonly settings: Record<string, string>,
+    private readonly settings: Settings,
     private readonly random: Random,
-    /** With several builds, every start takes one of them at random, as during an upgrade. */
+    /** With several builds, every start takes one of them at random, as during an upgrade. With one, a clock. */
     private readonly builds = [SERVER],
   ) {}
 
   add(name: string, role: Role, port: number): void {
     const env = { ...bareEnvironment(), ...this.settings, USHER_ROLE: role, PORT: String(port) };
-    const launch = (): ChildProcess =>
-      start(process.execPath, [this.random.pick(this.builds)], join(this.folder, `${name}.log`), env);
+    const launch = (settings: Settings): ChildProcess => {
+      // 0.2.0 signs with the clock of its own process.
+      const clock = this.builds.length === 1 ? offBy(this.random.pick(CLOCKS_MS)) : [];
+      const args = [...clock, this.random.pick(this.builds)];
+      return start(process.execPath, args, join(this.folder, `${name}.log`), { ...env, ...settings });
+    };
     const record = (line: string): void => void this.unexpectedEnds.push(line);
     this.members.push(new Supervised(name, role, port, launch, this.random, record));
   }

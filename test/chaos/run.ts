@@ -60,7 +60,7 @@ async function observe(options: Options, folder: string): Promise<Observed> {
     urlOf: hangingUrls(receivers.ports),
   });
   const guessing = new Guessing(setting.guessedClient);
-  const faults = new Faults(setting.fleet, Random.of(seed, 'faults'), setting.services, guessing);
+  const faults = new Faults(setting.fleet, Random.of(seed, 'faults'), setting.services, guessing, setting.keys);
   await disturb(options, producers, hanging, faults);
   await settle(setting, options);
   const tables = await retryUntil(() => readTables(setting.query), READ_TIMEOUT_MS);
@@ -75,6 +75,7 @@ async function observe(options: Options, folder: string): Promise<Observed> {
     unexpectedResponses: [...producers.unexpected, ...hanging.unexpected],
     unexpectedEnds: setting.fleet.unexpectedEnds,
     guessed: guessing.successes,
+    rotated: setting.keys.successes,
     faults: faults.past,
   };
 }

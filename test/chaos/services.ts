@@ -1,8 +1,19 @@
 import { type ChildProcess, execFileSync } from 'node:child_process';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { createConnection, type RowDataPacket } from 'mysql2/promise';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Connection, createConnection, type RowDataPacket } from 'mysql2/promise';
 import { answers, end, findBinary, freePort, start, waitFor } from './processes.js';
+
+/** The triggers of a full disk, and the writes that they refuse. */
+const FULL: Record<string, string> = {
+  full_grant: 'INSERT ON usher_grant',
+  full_order: 'INSERT ON usher_movie_order',
+  full_completion: 'UPDATE ON usher_movie_order',
+  full_webhook: 'INSERT ON usher_webhook',
+  full_claim: 'UPDATE ON usher_webhook',
+  full_attempt: 'INSERT ON usher_webhook_attempt',
+};
 
 const START_MS = 60_000;
 const STOP_TIMEOUT_MS = 20_000;
@@ -48,13 +59,38 @@ export class OwnMariadb {
     await this.query(`SET GLOBAL read_only = ${isReadOnly ? 1 : 0}`, 'mysql');
   }
 
+  /** As a server whose disk is full: writes are refused with its own error, and reads go on. */
+  async fillDisk(): Promise<void> {
+    for (const name of Object.keys(FULL))
+      await this.query(
+        `CREATE TRIGGER ${name} BEFORE ${FULL[name]} FOR EACH ROW
+           SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1114, MESSAGE_TEXT = 'The table is full'`,
+      );
+  }
+
+  async freeDisk(): Promise<void> {
+    for (const name of Object.keys(FULL)) await this.query(`DROP TRIGGER ${name}`);
+  }
+
+  /** As a statement that holds it: every other one waits. */
+  async lockTable(table: string, ms: number): Promise<void> {
+    const connection = await this.connect('usher');
+    await connection.query(`LOCK TABLES ${table} WRITE`);
+    await sleep(ms);
+    connection.destroy();
+  }
+
   async query(sql: string, database = 'usher'): Promise<Record<string, unknown>[]> {
-    const connection = await createConnection({ host: '127.0.0.1', port: this.port, user: 'root', database });
+    const connection = await this.connect(database);
     try {
       return (await connection.query<RowDataPacket[]>(sql))[0];
     } finally {
       connection.destroy();
     }
+  }
+
+  private connect(database: string): Promise<Connection> {
+    return createConnection({ host: '127.0.0.1', port: this.port, user: 'root', database });
   }
 
   /** Closes every connection except its own. */

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { Random } from '../support/random.js';
 import { RELEASED, releasedBuild } from '../support/released-build.js';
 import { bareEnvironment, Fleet, SERVER } from './fleet.js';
+import { KeyRotation } from './keys.js';
 import { RUN_SETTINGS } from './limits.js';
 import { CannotRun, type Options } from './options.js';
 import { freePort } from './processes.js';
@@ -22,6 +23,7 @@ export interface Setting {
   /** The client of the hosts that never answer. */
   hangingClient: Credentials;
   fleet: Fleet;
+  keys: KeyRotation;
   services: { redis: ChaosRedis; mariadb: OwnMariadb } | null;
   query: Query;
   close: () => Promise<void>;
@@ -54,7 +56,8 @@ async function onServices(options: Options, folder: string): Promise<Setting> {
   for (let n = 1; n <= options.workers; n += 1) fleet.add(`worker-${n}`, 'worker', await freePort());
   await fleet.start();
   const close = async (): Promise<void> => void (await Promise.all([redis.stop(), mariadb.stop('SIGTERM')]));
-  return { ...clients, fleet, services: { redis, mariadb }, query, close };
+  const keys = new KeyRotation(settings, usher);
+  return { ...clients, fleet, keys, services: { redis, mariadb }, query, close };
 }
 
 async function embedded(options: Options, folder: string): Promise<Setting> {
@@ -67,7 +70,8 @@ async function embedded(options: Options, folder: string): Promise<Setting> {
   fleet.add('server', 'all', await freePort());
   await fleet.start();
   for (const statement of JOURNAL.postgres) await query(statement);
-  return { ...clients, fleet, services: null, query, close: () => Promise.resolve() };
+  const keys = new KeyRotation(settings, usher);
+  return { ...clients, fleet, keys, services: null, query, close: () => Promise.resolve() };
 }
 
 const serviceSettings = (databaseUrl: string, queueUrl: string): Settings => ({

@@ -65,7 +65,7 @@ const unexplained = (found: Repeat[]): string[] =>
   found.filter(({ reason }) => reason === null).map(({ webhook, attempt }) => `${webhook} attempt ${attempt}`);
 
 function rules(evidence: Evidence): Line[] {
-  const { tables, unexpectedResponses, unexpectedEnds, guessed, arrivals } = evidence.observed;
+  const { tables, unexpectedResponses, unexpectedEnds, guessed, rotated, arrivals } = evidence.observed;
   const badlySigned = arrivals.filter(({ isSigned }) => !isSigned).map(({ webhook }) => webhook);
   const stuck = tables.webhooks.filter(({ status }) => status === 'PENDING').map(({ id }) => id);
   return [
@@ -76,6 +76,7 @@ function rules(evidence: Evidence): Line[] {
     rule('orders that could not be completed', unexpectedResponses),
     rule('processes that ended by themselves, or not at SIGTERM', unexpectedEnds),
     rule('guesses of a client secret beyond the limit', guessed),
+    rule('master keys rotated while a process lacked them', rotated),
   ];
 }
 
