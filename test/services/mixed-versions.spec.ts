@@ -206,7 +206,7 @@ test('workers and apis of 0.2.0 and of now share a database and a queue: none lo
       unexpectedResponses: [],
       unexpectedEnds: [],
       guessed: [],
-    rotated: [],
+      rotated: [],
       faults,
     },
     0,
