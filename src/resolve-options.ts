@@ -27,7 +27,10 @@ export function resolveOptions(options: UsherOptions): ResolvedOptions {
         .reduce(member, options as unknown),
   });
   if (!reader.isGiven('environment')) reader.missing('environment');
-  if (!reader.isGiven('dataSource', 'databaseUrl')) reader.missing('databaseUrl');
+  const database: unknown = options?.database;
+  const isUndefined = isObject(database) && 'dataSource' in database;
+  if (!reader.isGiven('dataSource', 'databaseUrl'))
+    reader.missing('databaseUrl', isUndefined ? ', because database.dataSource is undefined' : '');
   if (reader.isGiven('dataSource')) {
     reader.values.databaseUrl = null;
     if (reader.isGiven('databaseUrl', 'databasePool', 'migrationTable', 'joinDatabase'))

@@ -20,9 +20,14 @@ export async function pendingMigrations(dataSource: DataSource): Promise<string[
   const runner = dataSource.createQueryRunner('master');
   try {
     const table = path.split('.').map((part) => driver.escape(part));
-    const rows: { name: string }[] = (await runner.hasTable(path))
-      ? await runner.query(`SELECT name FROM ${table.join('.')}`)
-      : [];
+    if (!(await runner.hasTable(path))) {
+      if (!(await runner.hasTable('usher_client'))) return usherMigrations.map(({ name }) => name);
+      throw new StartUpError(
+        `the tables of Usher are there, but ${path} is not; set DATABASE_MIGRATION_TABLE (in an application the ` +
+          'migrationsTableName of its DataSource) to the table that records migrations',
+      );
+    }
+    const rows: { name: string }[] = await runner.query(`SELECT name FROM ${table.join('.')}`);
     const done = rows.map(({ name }) => name);
     return usherMigrations.map(({ name }) => name).filter((name) => !done.includes(name));
   } finally {
@@ -101,6 +106,7 @@ export async function runMigrations(dataSource: DataSource, onWait: () => void):
   const runner = dataSource.createQueryRunner('master');
   try {
     await lockMigrations(runner, onWait);
+    await pendingMigrations(dataSource);
     await runner.query(dialectOf(dataSource).limitWaiting(TABLE_LOCK_SECONDS));
     const executed = await new MigrationExecutor(dataSource, runner).executePendingMigrations();
     return executed.map(({ name }) => name);

@@ -118,6 +118,12 @@ test('the library finds options in the getters of a class', () => {
   expect(resolveOptions(new Options()).concurrency).toBe(7);
 });
 
+test('a data source that was not injected is named', () => {
+  expect(optionFaults({ ...options(), database: { dataSource: undefined } })).toContainEqual(
+    expect.stringMatching(/^database\.url must be set, because database\.dataSource is undefined: /),
+  );
+});
+
 test('a data source of the application is used as it is', () => {
   const dataSource = { options: { type: 'postgres' } };
   const given = { ...options(), database: { dataSource } };

@@ -33,6 +33,7 @@ const differences = (): Promise<string[]> =>
 /** Runs the migration without a transaction until it has created this many tables. */
 async function migrateHalfWay(tables: number): Promise<void> {
   await withDataSource(async (dataSource) => {
+    await dataSource.showMigrations();
     const runner = dataSource.createQueryRunner();
     let created = 0;
     const killed = new Proxy(runner, {
@@ -134,6 +135,10 @@ describe('usher migrate', () => {
     ).then((host) => host.runMigrations().finally(() => host.destroy()));
     const { DATABASE_URL, USHER_MASTER_KEYS } = database.settings;
     const settings = { DATABASE_URL, USHER_MASTER_KEYS, USHER_ENV: 'production' } as Settings;
+    for (const args of [['client', 'list'], ['migrate', '--status'], ['migrate']]) {
+      const untold = await usher(args[0] === 'migrate' ? database.settings : settings, args);
+      expect([untold.code, untold.stderr]).toEqual([1, expect.stringContaining('set DATABASE_MIGRATION_TABLE')]);
+    }
     const told = { ...settings, DATABASE_MIGRATION_TABLE: 'migrations' };
     expect(await usher(told, ['client', 'list', '--json'])).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
     const { DATABASE_MIGRATION_TABLE } = told;

@@ -35,8 +35,8 @@ export interface FetchHeaders {
 }
 
 export interface VerifyOptions {
-  /** The request's body exactly as received, before any parser. */
-  rawBody: Uint8Array | string;
+  /** The request's body exactly as received, before any parser. Nest has it only with `{ rawBody: true }`. */
+  rawBody: Uint8Array | string | undefined;
   /** Node's `request.headers`, a Fetch `Headers`, or any record. Names may be in upper or lower case. */
   headers: FetchHeaders | Record<string, string | string[] | undefined>;
   /** The client secret. */
@@ -92,7 +92,9 @@ export function verifyNotification<Data = CompletedOrderData>(options: VerifyOpt
 /** With an empty secret or an invalid tolerance, forged or replayed requests would be accepted. */
 function checkOptions({ rawBody, secret, toleranceSeconds = 0, now = 0 }: VerifyOptions): void {
   if (typeof rawBody !== 'string' && !(rawBody instanceof Uint8Array))
-    throw new TypeError('rawBody must be the bytes or the text of the received body, not a parsed body');
+    throw new TypeError(
+      'rawBody must be the bytes or the text of the received body, not a parsed body; Nest needs { rawBody: true }',
+    );
   if (typeof secret !== 'string' || secret === '') throw new TypeError('secret must be the client secret');
   if (!Number.isFinite(toleranceSeconds) || toleranceSeconds < 0)
     throw new RangeError('toleranceSeconds must be a number of seconds, 0 or more');
