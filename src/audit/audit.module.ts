@@ -130,16 +130,15 @@ export class FailureCounts implements BeforeApplicationShutdown {
   async flush(subject?: string): Promise<void> {
     const counts = [...this.counts.values()].filter((count) => subject === undefined || count.subject === subject);
     for (const count of counts) this.counts.delete(nameOf(count));
-    for (const [index, { action, subject, address, failed, blocked }] of counts.entries()) {
-      const change = { action, subject, actor: { ...UNKNOWN, address }, detail: { failed, blocked } };
-      try {
-        await this.audit.record(change);
-      } catch (error) {
-        this.logger.warn(`failed authentications are recorded later: ${(error as Error).message}`);
-        for (const unwritten of counts.slice(index)) this.add(unwritten);
-        return;
-      }
-    }
+    const write = ({ action, subject, address, failed, blocked }: Count) =>
+      this.audit.record({ action, subject, actor: { ...UNKNOWN, address }, detail: { failed, blocked } });
+    const faults: string[] = [];
+    const keep = (count: Count) => (error: Error) => {
+      this.add(count);
+      faults.push(error.message);
+    };
+    await Promise.all(counts.map((count) => write(count).catch(keep(count))));
+    if (faults.length > 0) this.logger.warn(`failed authentications are recorded later: ${faults[0]}`);
   }
 
   async beforeApplicationShutdown(): Promise<void> {

@@ -99,6 +99,7 @@ export abstract class Sessions<T extends Session, Owner> {
 
   /** The cookie, if the account knows the browser by it. */
   protected knownBy(cookie: string | null, holder: Holder): string | null {
+    if (cookie === null) return null;
     const isOf = (key: MasterKey) => isSealed(keyOf(key), purposeOf(holder), cookie, KNOWN_MS);
     return this.keys.ids.some((id) => isOf(this.keys.find(id) as MasterKey)) ? cookie : null;
   }
