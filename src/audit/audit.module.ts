@@ -101,14 +101,17 @@ interface Count extends Key {
 }
 
 const INTERVAL_MS = 60_000;
-/** Rows a minute. What exceeds them is counted together, so that guessing cannot fill the table. */
+/**
+ * Rows a minute. What exceeds them is counted without the address, in as many rows, and beyond those together. So guessing
+ * cannot fill the table.
+ */
 const MAX_ROWS = 20;
 
 /** Counts failed authentications, and writes the counts to the audit once a minute. */
 @Injectable()
 export class FailureCounts implements BeforeApplicationShutdown {
   private readonly logger = new Logger(`Usher ${AUDIT_CONTEXT}`);
-  private counts = new Map<string, Count>();
+  private readonly counts = new Map<string, Count>();
   private timer: NodeJS.Timeout | null = null;
 
   constructor(private readonly audit: AuditLog) {}
@@ -123,22 +126,19 @@ export class FailureCounts implements BeforeApplicationShutdown {
     this.count({ action: 'client.authentication-failed', subject, address, isBlocked });
   }
 
-  /** Writes all counts. Those that cannot be written are kept for the next time. */
-  async flush(): Promise<void> {
-    clearTimeout(this.timer ?? undefined);
-    this.timer = null;
-    const counts = [...this.counts.values()];
-    this.counts = new Map();
-    for (const [index, { action, subject, address, failed, blocked }] of counts.entries()) {
-      const change = { action, subject, actor: { ...UNKNOWN, address }, detail: { failed, blocked } };
-      try {
-        await this.audit.record(change);
-      } catch (error) {
-        this.logger.warn(`failed authentications are recorded later: ${(error as Error).message}`);
-        for (const unwritten of counts.slice(index)) this.add(unwritten);
-        return;
-      }
-    }
+  /** Writes all counts, or those of a subject. Those that cannot be written are kept for the next time. */
+  async flush(subject?: string): Promise<void> {
+    const counts = [...this.counts.values()].filter((count) => subject === undefined || count.subject === subject);
+    for (const count of counts) this.counts.delete(nameOf(count));
+    const write = ({ action, subject, address, failed, blocked }: Count) =>
+      this.audit.record({ action, subject, actor: { ...UNKNOWN, address }, detail: { failed, blocked } });
+    const faults: string[] = [];
+    const keep = (count: Count) => (error: Error) => {
+      this.add(count);
+      faults.push(error.message);
+    };
+    await Promise.all(counts.map((count) => write(count).catch(keep(count))));
+    if (faults.length > 0) this.logger.warn(`failed authentications are recorded later: ${faults[0]}`);
   }
 
   async beforeApplicationShutdown(): Promise<void> {
@@ -149,11 +149,16 @@ export class FailureCounts implements BeforeApplicationShutdown {
     const count = this.countOf(key);
     count.failed += failed;
     count.blocked += blocked;
-    this.timer ??= setTimeout(() => void this.flush(), INTERVAL_MS).unref();
+    this.timer ??= setTimeout(() => {
+      this.timer = null;
+      void this.flush();
+    }, INTERVAL_MS).unref();
   }
 
   private countOf(key: Key): Count {
-    const counted = this.counts.has(nameOf(key)) || this.counts.size < MAX_ROWS ? key : others(key);
+    const isCounted = (one: Key, rows: number) => this.counts.has(nameOf(one)) || this.counts.size < rows;
+    const ofSubject = { ...key, address: null };
+    const counted = [key, ofSubject].find((one, index) => isCounted(one, MAX_ROWS * (index + 1))) ?? others(key);
     const count = this.counts.get(nameOf(counted)) ?? { ...counted, failed: 0, blocked: 0 };
     this.counts.set(nameOf(counted), count);
     return count;

@@ -36,6 +36,15 @@ function openKeyRing({ masterKeys, names }: ResolvedOptions, file: KeyFile | nul
     KeyCheck,
     ProcessList,
   ],
-  exports: [ClientsService, ClientApplications, ClientSecrets, SecretRotation, KeyRotation, KeyCheck, ProcessList],
+  exports: [
+    KeyRing,
+    ClientsService,
+    ClientApplications,
+    ClientSecrets,
+    SecretRotation,
+    KeyRotation,
+    KeyCheck,
+    ProcessList,
+  ],
 })
 export class ClientsModule {}

@@ -85,8 +85,6 @@ export function exactJson(value: unknown, indent?: number): string {
 const MAPPED_IPV4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 /** Some proxies write `192.0.2.1:54321` or `[2001:db8::1]:54321` into X-Forwarded-For. */
 const WITH_PORT = /^(?:\[([^\]]*)\]|([^:]*))(?::\d+)?$/;
-/** A network has the first four groups of an address. */
-const NETWORK_GROUPS = 4;
 
 /** The IP address in a client's address, without a port, brackets or a zone. Null if there is none. */
 export function plainAddress(text: string): string | null {
@@ -98,13 +96,13 @@ export function plainAddress(text: string): string | null {
 
 /**
  * The key under which rate limits count an address: an IPv4 address itself, or the /64 network of an IPv6 address,
- * because one household or server usually has a whole /64.
+ * because one household or server usually has a whole /64. With three `groups` it is the /48, which one customer can have.
  */
-export function addressGroup(address: string): string {
+export function addressGroup(address: string, groups = 4): string {
   if (isIP(address) === 4) return address;
   const plain = plainAddress(address);
   if (plain === null) return 'unknown';
-  return isIP(plain) === 4 ? plain : `${ipv6Groups(plain).slice(0, NETWORK_GROUPS).join(':')}::/64`;
+  return isIP(plain) === 4 ? plain : `${ipv6Groups(plain).slice(0, groups).join(':')}::/${groups * 16}`;
 }
 
 export const REQUEST_ID_HEADER = 'X-Request-Id';

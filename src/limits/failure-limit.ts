@@ -19,7 +19,11 @@ export class FailureLimit {
   /** Only keys with a check in progress. */
   private readonly checks = new Map<LimitKey, Checks>();
 
-  constructor(private readonly failures: Limiter) {}
+  /** `slower`: what a check runs under once this limit is reached, instead of being refused. */
+  constructor(
+    private readonly failures: Limiter,
+    private readonly slower?: FailureLimit,
+  ) {}
 
   /**
    * Runs a check of `name` and returns its result. Null or false counts as a failure; an error does not. Throws `refusal`
@@ -29,6 +33,7 @@ export class FailureLimit {
     const key = limitKey(name);
     const refreshed = this.failures.refresh(key);
     const wait = await this.reserve(key);
+    if (wait > 0 && this.slower) return this.slower.run(name, check, refusal);
     if (wait > 0) throw refusal(wait);
     let hasFailed = false;
     try {
@@ -37,7 +42,7 @@ export class FailureLimit {
       if (hasFailed) return result;
       await refreshed;
       const { wait } = this.failures.read(key);
-      if (wait > 0) throw refusal(wait);
+      if (wait > 0 && !this.slower) throw refusal(wait);
       return result;
     } finally {
       if (hasFailed) this.failures.count(key);

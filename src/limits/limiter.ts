@@ -36,7 +36,7 @@ export interface Clock {
   after(ms: number, task: () => void): void;
 }
 
-const MONOTONIC: Clock = {
+export const MONOTONIC: Clock = {
   now: () => performance.now(),
   after: (ms, task) => void setTimeout(task, ms).unref(),
 };

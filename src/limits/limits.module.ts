@@ -89,8 +89,8 @@ export class Limits implements OnApplicationShutdown {
   }
 
   /** Limits failed authentications of one key, such as a client id at an address. */
-  failureLimit(name: string): FailureLimit {
-    return new FailureLimit(this.limiter(name, this.options.authFailureLimit));
+  failureLimit(name: string, rate = this.options.authFailureLimit, slower?: FailureLimit): FailureLimit {
+    return new FailureLimit(this.limiter(name, rate), slower);
   }
 
   /** Counts the failed authentications of an address over all client ids or names. */

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, IsNull } from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
-import { Sessions } from '../auth/sign-in/sessions.js';
+import { KNOWN_MS, Sessions } from '../auth/sign-in/sessions.js';
 import { type SignInLimit, SignInLimits } from '../auth/sign-in/sign-in.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { addressOf, type HttpRequest, type HttpResponse } from '../http/exchange.js';
@@ -19,10 +19,12 @@ export const IDLE_MS = 1_800_000;
 export class MemberSessions extends Sessions<MemberSession, ResourceOwner> implements ResourceOwnerAuthenticator {
   readonly signOutUrl: string;
   protected readonly entity = MemberSession;
+  protected readonly kind = 'member';
   protected readonly idleMs = IDLE_MS;
   private readonly base: string;
   private readonly basePath: string;
   private readonly cookie: TokenCookie;
+  private readonly knownCookie: TokenCookie;
   private readonly limit: SignInLimit;
 
   constructor(
@@ -36,7 +38,9 @@ export class MemberSessions extends Sessions<MemberSession, ResourceOwner> imple
     this.base = `${publicUrl ?? ''}/auth`;
     this.basePath = publicUrl === null ? '' : new URL(publicUrl).pathname.replace(/\/$/, '');
     this.signOutUrl = `${this.base}/sign-out`;
-    this.cookie = new TokenCookie('usher-session', publicUrl?.startsWith('https:') ?? false);
+    const isSecure = publicUrl?.startsWith('https:') ?? false;
+    this.cookie = new TokenCookie('usher-session', isSecure);
+    this.knownCookie = new TokenCookie('usher-known', isSecure);
     this.limit = limits.of({
       people: 'Members',
       limit: 'failures-of-member',
@@ -57,21 +61,25 @@ export class MemberSessions extends Sessions<MemberSession, ResourceOwner> imple
   }
 
   /**
-   * Begins a session with a new token, and ends the browser's earlier one. False for a wrong name or password, and for a
-   * disabled member. Throws 429 after too many of them.
+   * Begins a session with a new token, and ends the browser's earlier one. Returns how many tries failed since the member's
+   * last sign-in; null for a wrong name or password, and for a disabled member. Throws 429 after too many of them.
    */
   async signIn(given: { name: string; password: string }, request: HttpRequest, response: HttpResponse) {
     const member = await this.accounts.find(given.name);
-    const subject = member && `member:${member.id}`;
-    const check = () => this.accounts.hasPassword(member, given.password);
-    if (!(await this.limit.run({ name: given.name, request, subject }, check)) || !member) return false;
+    const holder = member && { subject: `member:${member.id}`, secret: member.passwordHash };
+    const known = holder && this.knownBy(this.knownCookie.read(request.headers), holder);
+    const isRight = await this.limit.run(
+      { name: given.name, request, subject: holder && holder.subject, known },
+      (guesser) => this.accounts.hasPassword(member, given.password, guesser),
+    );
+    if (!isRight || !holder) return null;
     const by = actor('owner', member.id, addressOf(request));
-    const change = { action: 'member.signed-in', subject, actor: by } as const;
-    const token = await this.begin(member, (session) => ({ ...session, memberId: member.id }), change);
-    if (token === null) return false;
+    const begun = await this.begin(member, holder, (session) => ({ ...session, memberId: member.id }), by);
+    if (begun === null) return null;
     await this.forget(request);
-    this.cookie.write(response, token);
-    return true;
+    this.cookie.write(response, begun.token);
+    this.knownCookie.write(response, begun.known, KNOWN_MS);
+    return begun.failures;
   }
 
   async signOut(request: HttpRequest, response: HttpResponse): Promise<void> {

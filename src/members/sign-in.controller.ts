@@ -2,6 +2,7 @@ import { Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
 import { queryOf } from '../auth/authorize/authorization-request.js';
 import { AuthorizationSite } from '../auth/authorize/authorization-site.js';
 import { Authorizations, type AuthorizationTarget } from '../auth/authorize/authorizations.js';
+import { failuresText } from '../auth/sign-in/sessions.js';
 import type { HttpRequest, HttpResponse } from '../http/exchange.js';
 import { UsherRoutes } from '../http/oauth-route.js';
 import { PageRoute, seeOther, sendPage } from '../http/pages/page.js';
@@ -43,10 +44,13 @@ export class SignInController {
     this.site.forms.check(request.headers, SIGN_IN, form);
     const returnTo = returnPath(return_to);
     const given = { name: textOf(name), password: textOf(password) };
-    if (await this.members.signIn(given, request, response)) {
+    const failures = await this.members.signIn(given, request, response);
+    if (failures !== null) {
       // A form from before the sign-in is void, so nobody can have prepared one.
       this.site.forms.renew(response);
-      return seeOther(response, this.site.url(returnTo));
+      const next = this.site.url(returnTo);
+      if (failures === 0) return seeOther(response, next);
+      return sendPage(response, 200, { title: 'Signed in', body: failuresPage(failures, next) });
     }
     await this.sendSignIn(request, response, { returnTo, name: given.name, fault: WRONG_SIGN_IN });
   }
@@ -121,6 +125,11 @@ const signInPage = ({ action, form, returnTo, name, application, fault }: SignIn
       <input id="password" name="password" type="password" autocomplete="current-password" required />
       <p class="buttons"><button class="main">Sign in</button></p>
     </form>`;
+
+const failuresPage = (failures: number, next: string): Html =>
+  html`<h1>You are signed in</h1>
+    <p class="note" role="status">${failuresText(failures)}</p>
+    <p><a href="${next}">Continue</a></p>`;
 
 const signOutPage = (action: string, form: string, owner: string): Html =>
   html`<h1>Sign out</h1>

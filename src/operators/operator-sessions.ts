@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { type DynamicModule, Inject, Injectable } from '@nestjs/common';
 import { type DataSource, IsNull } from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
-import { Sessions } from '../auth/sign-in/sessions.js';
+import { type BegunSession, Sessions } from '../auth/sign-in/sessions.js';
 import { type SignInLimit, SignInLimits } from '../auth/sign-in/sign-in.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { isSameText } from '../http/basic-credentials.js';
@@ -17,16 +17,18 @@ export const OPERATOR_IDLE_MS = 7_200_000;
 
 export type SessionOwner = Pick<Operator, 'name' | 'role'>;
 
-/** What an operator types. */
+/** What an operator types, and the cookie by which the account may know the browser. */
 interface SignInInput {
   name: string;
   password: string;
+  known: string | null;
 }
 
 /** Signs operators in: those with a row, and the one of the settings. */
 @Injectable()
 export class OperatorSessions extends Sessions<OperatorSession, SessionOwner> {
   protected readonly entity = OperatorSession;
+  protected readonly kind = 'operator';
   protected readonly idleMs = OPERATOR_IDLE_MS;
   private readonly limit: SignInLimit;
 
@@ -46,40 +48,53 @@ export class OperatorSessions extends Sessions<OperatorSession, SessionOwner> {
     });
   }
 
-  /** The token of a new session; null for a wrong name or password, and for a disabled operator. Throws 429. */
-  async signIn(given: SignInInput, request: HttpRequest): Promise<string | null> {
-    const isFirst = given.name === this.first.user;
-    const operator = isFirst ? null : await this.accounts.find(given.name);
-    const known = isFirst || operator ? subjectOf(given.name) : null;
-    if (!(await this.isRight(given, operator, known, request))) return null;
+  /** Null for a wrong name or password, and for a disabled operator. Throws 429. */
+  async signIn(given: SignInInput, request: HttpRequest): Promise<BegunSession | null> {
+    const operator = await this.operatorOf(given);
+    return (await this.isRight(given, operator, request)) ? this.open(operator, request) : null;
+  }
+
+  /** Checks no password. `operator`: null for the one of the settings. */
+  async open(operator: Operator | null, request: HttpRequest): Promise<BegunSession | null> {
     const name = operator?.name ?? this.first.user;
     return this.begin(
       operator,
+      this.holderOf(name, operator),
       (session, token) => ({
         ...session,
         operatorId: operator?.id ?? null,
         settingsMac: operator ? null : this.settingsMac(token),
       }),
-      { action: 'operator.signed-in', subject: subjectOf(name), actor: actor('operator', name, addressOf(request)) },
+      actor('operator', name, addressOf(request)),
     );
   }
 
   /** Whether this is the password of the operator with this name. It counts as a sign-in for the limits. */
   async confirm(given: SignInInput, request: HttpRequest): Promise<boolean> {
-    return this.isRight(given, await this.accounts.find(given.name), subjectOf(given.name), request);
+    return this.isRight(given, await this.operatorOf(given), request);
   }
 
-  /** Hashes in any case, see {@link OperatorsService.hasPassword}. */
-  private isRight(
-    { name, password }: SignInInput,
-    operator: Operator | null,
-    subject: string | null,
-    request: HttpRequest,
-  ): Promise<boolean> {
-    return this.limit.run({ name, request, subject }, async () => {
-      const hasPassword = await this.accounts.hasPassword(operator, password);
-      return operator ? hasPassword : name === this.first.user && isSameText(password, this.first.password);
-    });
+  /** Hashes a wrong password in any case, see {@link OperatorsService.hasPassword}. */
+  private isRight(given: SignInInput, operator: Operator | null, request: HttpRequest): Promise<boolean> {
+    const { name, password } = given;
+    const isFirst = name === this.first.user;
+    const holder = this.holderOf(name, operator);
+    const known = this.knownBy(given.known, holder);
+    return this.limit.run(
+      { name, request, subject: isFirst || operator ? holder.subject : null, known },
+      async (guesser) =>
+        (isFirst && isSameText(password, this.first.password)) ||
+        this.accounts.hasPassword(operator, password, guesser),
+    );
+  }
+
+  /** Null for the operator of the settings. */
+  private async operatorOf({ name }: SignInInput): Promise<Operator | null> {
+    return name === this.first.user ? null : this.accounts.find(name);
+  }
+
+  private holderOf(name: string, operator: Operator | null) {
+    return { subject: subjectOf(name), secret: operator?.passwordHash ?? this.first.password };
   }
 
   protected async ownerOf({ operatorId, settingsMac }: OperatorSession, token: string): Promise<SessionOwner | null> {

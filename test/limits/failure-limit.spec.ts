@@ -83,3 +83,21 @@ test('other keys are not affected, and the key itself is free after the window',
   clock.skip(60_000);
   expect(await attempt(succeeds)).toBe('ok');
 });
+
+test('after the limit of one rate, checks share the slower one', async () => {
+  const clock = new TestClock();
+  const slower = new FailureLimit(new Limiter({ count: 1, seconds: 60 }, null, clock));
+  const limit = new FailureLimit(new Limiter({ count: LIMIT, seconds: 3_600 }, null, clock), slower);
+  const failed = async (checks: number) => {
+    const results = await Promise.allSettled(Array.from({ length: checks }, () => limit.run('a', fails, refusal)));
+    return results.filter(({ status }) => status === 'fulfilled').length;
+  };
+  expect(await failed(60)).toBe(LIMIT + 1);
+  clock.skip(59_000);
+  expect(await failed(60)).toBe(0);
+  clock.skip(1_000);
+  expect(await limit.run('a', succeeds, refusal)).toBe('ok');
+  expect(await failed(60)).toBe(1);
+  clock.skip(3_600_000);
+  expect(await failed(60)).toBe(LIMIT + 1);
+});

@@ -69,9 +69,30 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'each address of an IPv6 network has a limit of its own',
     file: 'src/http/exchange.ts',
-    from: 'const NETWORK_GROUPS = 4;',
-    to: 'const NETWORK_GROUPS = 8;',
+    from: 'groups = 4)',
+    to: 'groups = 8)',
     caughtBy: 'test/auth/tokens/decisions.spec.ts',
+  },
+  {
+    name: 'the password of one account can be guessed from many networks',
+    file: 'src/auth/sign-in/sign-in.module.ts',
+    from: 'const GUESSES = { count: 10,',
+    to: 'const GUESSES = { count: 1_000,',
+    caughtBy: 'test/auth/sign-in/guessing.spec.ts',
+  },
+  {
+    name: 'an account knows a browser by the cookie of another one',
+    file: 'src/auth/sign-in/sessions.ts',
+    from: '\\n${subject}\\n${secret}`',
+    to: '`',
+    caughtBy: 'test/auth/sign-in/guessing.spec.ts',
+  },
+  {
+    name: 'a right password waits for the guesses of others',
+    file: 'src/auth/sign-in/passwords.ts',
+    from: 'this.inTurn(this.accounts, hash, check(hash))',
+    to: "this.inTurn(this.networks, '', check(hash))",
+    caughtBy: 'test/auth/sign-in/queue.spec.ts',
   },
   {
     name: 'invented client ids of one address are not limited',

@@ -8,7 +8,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
 import { newId } from '../../values/identifier.js';
 import type { Account } from './account.entity.js';
-import { Passwords } from './passwords.js';
+import { type Guesser, Passwords } from './passwords.js';
 
 export const nameOf = (name: string): string => name.toLowerCase();
 
@@ -18,10 +18,11 @@ export abstract class Accounts<T extends Account> {
   protected abstract readonly entity: new () => T;
   protected abstract readonly kind: 'member' | 'operator';
   protected abstract readonly maxNameLength: number;
+  /** Operators do not wait for members. */
+  private readonly passwords = new Passwords();
 
   constructor(
     @Inject(USHER_DATA_SOURCE) protected readonly dataSource: DataSource,
-    private readonly passwords: Passwords,
     private readonly audit: AuditLog,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
@@ -40,9 +41,8 @@ export abstract class Accounts<T extends Account> {
   }
 
   /** Hashes in any case, so that the time shows neither whether the account exists nor whether it is disabled. */
-  async hasPassword(account: T | null, password: string): Promise<boolean> {
-    const isRight = await this.passwords.isRight(password, account?.passwordHash ?? null);
-    return isRight && account?.disabledAt === null;
+  async hasPassword(account: T | null, password: string, guesser: Guesser): Promise<boolean> {
+    return this.passwords.isRight(password, account?.disabledAt === null ? account.passwordHash : null, guesser);
   }
 
   /** Whether the account is enabled and has the same password as when it was read. Locks its row until the transaction ends. */

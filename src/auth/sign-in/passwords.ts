@@ -1,5 +1,5 @@
-import { Injectable } from '@nestjs/common';
 import { unavailable, unprocessable } from '../../http/problem.js';
+import { type Clock, MONOTONIC } from '../../limits/limiter.js';
 
 /** In characters. A hash of longer text would only cost time. */
 export const MIN_PASSWORD_LENGTH = 10;
@@ -7,46 +7,86 @@ export const MAX_PASSWORD_LENGTH = 200;
 
 /** Argon2id with 19 MiB and two passes, as OWASP has it. */
 const ARGON2ID = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 };
-/** A hash takes a processor for tens of milliseconds, so more at once would hold up everything else. */
-const AT_ONCE = 2;
-const MAX_WAITING = 100;
+/** A hash of no password. Its check takes as long as any other. */
+const DUMMY = `$argon2id$v=19$m=${ARGON2ID.memoryCost},t=${ARGON2ID.timeCost},p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+/** Work that has waited so long in the queue is answered 503. */
+export const MAX_WAIT_MS = 10_000;
 
-/** Hashes and checks passwords, {@link AT_ONCE} at a time. */
-@Injectable()
+/** Work that waits, by whom it is for. They take turns: the one who was served goes to the end. */
+type Turns = Map<string, Set<() => void>>;
+
+/** Who gives a password. */
+export interface Guesser {
+  network: string;
+  /** Whether the browser has signed in to the account before. */
+  isKnown: boolean;
+}
+
+/** Hashes and checks passwords, one at a time, because a hash takes a processor for tens of milliseconds. */
 export class Passwords {
-  private running = 0;
-  private readonly waiting: (() => void)[] = [];
-  private dummy: Promise<string> | null = null;
+  private isRunning = false;
+  /** The first of these that is not empty goes first. */
+  private readonly known: Turns = new Map();
+  private readonly accounts: Turns = new Map();
+  private readonly networks: Turns = new Map();
+
+  constructor(private readonly clock: Pick<Clock, 'after'> = MONOTONIC) {}
 
   /** 422 if it is too short or too long. */
   async hash(password: string): Promise<string> {
     const length = [...password].length;
     if (length < MIN_PASSWORD_LENGTH || length > MAX_PASSWORD_LENGTH)
       throw unprocessable(`the password must have ${MIN_PASSWORD_LENGTH} to ${MAX_PASSWORD_LENGTH} characters`);
-    return this.inTurn(async () => (await argon2()).hash(password, ARGON2ID));
+    return this.inTurn(this.known, '', async () => (await argon2()).hash(password, ARGON2ID));
   }
 
-  /** Without a hash it takes the same time as with one, so that the time does not show whether there is a person with the name. */
-  async isRight(password: string, hash: string | null): Promise<boolean> {
+  /**
+   * Null: there is no account. A right password does not wait for those of other accounts. A wrong one waits for the turn of its
+   * network, with or without an account, so that the time does not show whether there is one.
+   */
+  async isRight(password: string, hash: string | null, { network, isKnown }: Guesser): Promise<boolean> {
     if ([...password].length > MAX_PASSWORD_LENGTH) return false;
-    this.dummy ??= this.hash('nobody has this password');
-    const compared = hash ?? (await this.dummy);
-    const isEqual = await this.inTurn(async () => (await argon2()).verify(compared, password));
-    return isEqual && hash !== null;
+    const check = (compared: string) => async () => (await argon2()).verify(compared, password);
+    if (hash === null) return this.inTurn(this.networks, network, check(DUMMY));
+    if (isKnown || !this.isRunning) return this.inTurn(this.known, hash, check(hash));
+    const turn = this.inTurn(this.networks, network, check(DUMMY));
+    turn.catch(() => undefined);
+    return (await this.inTurn(this.accounts, hash, check(hash))) || turn;
   }
 
-  private async inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (this.running >= AT_ONCE) {
-      if (this.waiting.length >= MAX_WAITING) throw unavailable();
-      await new Promise<void>((resolve) => this.waiting.push(resolve));
-    } else this.running += 1;
+  private async inTurn<T>(turns: Turns, key: string, work: () => Promise<T>): Promise<T> {
+    if (this.isRunning) await this.wait(turns, key);
+    this.isRunning = true;
     try {
       return await work();
     } finally {
-      const next = this.waiting.shift();
+      const next = this.next();
       if (next) next();
-      else this.running -= 1;
+      else this.isRunning = false;
     }
+  }
+
+  private wait(turns: Turns, key: string): Promise<void> {
+    return new Promise((begin, refuse) => {
+      const waiting = turns.get(key) ?? new Set();
+      turns.set(key, waiting.add(begin));
+      this.clock.after(MAX_WAIT_MS, () => {
+        if (waiting.delete(begin)) refuse(unavailable());
+      });
+    });
+  }
+
+  private next(): (() => void) | undefined {
+    for (const turns of [this.known, this.accounts, this.networks])
+      for (const [key, waiting] of turns) {
+        const [next] = waiting;
+        turns.delete(key);
+        if (!next) continue;
+        waiting.delete(next);
+        if (waiting.size > 0) turns.set(key, waiting);
+        return next;
+      }
+    return undefined;
   }
 }
 

@@ -1,9 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, MoreThan } from 'typeorm';
-import { type AuditChange, AuditLog } from '../../audit/audit.module.js';
+import { AuditLog, FailureCounts } from '../../audit/audit.module.js';
+import { KeyRing } from '../../clients/secrets/vault.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
-import { newToken } from '../../http/pages/form-token.js';
+import { isSealed, newToken, seal } from '../../http/pages/form-token.js';
+import type { Actor } from '../../values/actor.js';
+import type { MasterKey } from '../../values/master-key.js';
 import { digestToken } from '../tokens/token.js';
 import type { Account, Session } from './account.entity.js';
 import type { Accounts } from './accounts.js';
@@ -13,13 +16,41 @@ export const ABSOLUTE_MS = 43_200_000;
 /** A request extends the session only if that moves its end by so much. */
 const EXTEND_BY_MS = 60_000;
 
+/** For so long after a sign-in an account knows the browser. */
+export const KNOWN_MS = 15_552_000_000;
+/** No more than these are likely the owner's own, and are not shown. */
+const TYPING_ERRORS = 2;
+/** Each counts the failures from one address in a minute. */
+const MAX_FAILURE_ROWS = 10_000;
+
+/** Whose password it is. */
+interface Holder {
+  /** How the audit names the account. */
+  subject: string;
+  /** The hash of the password, or that of the settings: with another one the account knows no browser. */
+  secret: string;
+}
+
+/** What a browser gets when it signs in. */
+export interface BegunSession {
+  token: string;
+  /** The cookie by which the account knows the browser. */
+  known: string;
+  /** Tries to sign in to the account that failed or were refused since its last sign-in; 0 for very few. */
+  failures: number;
+}
+
 /** The sessions of members or of operators. The browser holds a token; the table only its digest. */
 @Injectable()
 export abstract class Sessions<T extends Session, Owner> {
   protected abstract readonly entity: new () => T;
   protected abstract readonly accounts: Accounts<Account>;
+  protected abstract readonly kind: 'member' | 'operator';
   /** A session ends this long after its last request. */
   protected abstract readonly idleMs: number;
+
+  @Inject(KeyRing) private readonly keys: KeyRing;
+  @Inject(FailureCounts) private readonly counts: FailureCounts;
 
   constructor(
     @Inject(USHER_DATA_SOURCE) protected readonly dataSource: DataSource,
@@ -42,24 +73,44 @@ export abstract class Sessions<T extends Session, Owner> {
   }
 
   /**
-   * The token of a new session. `account` is null if it has no row. Returns null if the account was disabled or got another
-   * password meanwhile. `complete` adds the columns of the kind.
+   * `account` is null if it has no row. Returns null if the account was disabled or got another password meanwhile.
+   * `complete` adds the columns of the kind.
    */
   protected async begin(
     account: Account | null,
+    holder: Holder,
     complete: (session: Session, token: string) => T,
-    change: AuditChange,
-  ): Promise<string | null> {
+    actor: Actor,
+  ): Promise<BegunSession | null> {
+    const { subject } = holder;
     const token = newToken();
+    const failures = await this.failuresOf(subject);
     const isBegun = await inTransaction(this.dataSource, async (manager) => {
       if (account && !(await this.accounts.lockUnchanged(manager, account))) return false;
       const createdAt = await databaseNow(manager);
       const session = { digest: digestToken(token), createdAt, expiresAt: createdAt + this.idleMs };
       await manager.insert<Session>(this.entity, complete(session, token));
-      await this.audit.record(change, manager);
+      await this.audit.record({ action: `${this.kind}.signed-in`, subject, actor }, manager);
       return true;
     });
-    return isBegun ? token : null;
+    const known = seal(keyOf(this.keys.encryptionKey()), purposeOf(holder));
+    return isBegun ? { token, known, failures } : null;
+  }
+
+  /** The cookie, if the account knows the browser by it. */
+  protected knownBy(cookie: string | null, holder: Holder): string | null {
+    if (cookie === null) return null;
+    const isOf = (key: MasterKey) => isSealed(keyOf(key), purposeOf(holder), cookie, KNOWN_MS);
+    return this.keys.ids.some((id) => isOf(this.keys.find(id) as MasterKey)) ? cookie : null;
+  }
+
+  private async failuresOf(subject: string): Promise<number> {
+    await this.counts.flush(subject);
+    const [last] = await this.audit.list({ subject, action: `${this.kind}.signed-in`, limit: 1 });
+    const action = `${this.kind}.authentication-failed` as const;
+    const rows = await this.audit.list({ subject, action, since: last && last.createdAt + 1, limit: MAX_FAILURE_ROWS });
+    const failures = rows.reduce((sum, { detail }) => sum + Number(detail.failed) + Number(detail.blocked), 0);
+    return failures > TYPING_ERRORS ? failures : 0;
   }
 
   /** Null if the owner was disabled. */
@@ -71,3 +122,10 @@ export abstract class Sessions<T extends Session, Owner> {
     await this.dataSource.manager.update<Session>(this.entity, { digest }, { expiresAt: end });
   }
 }
+
+export const failuresText = (failures: number): string =>
+  `Since your last sign-in, ${failures} tries to sign in to your account failed. If these were not yours, somebody is guessing your password.`;
+
+const keyOf = ({ digestKey }: MasterKey): string => digestKey.toString('base64');
+
+const purposeOf = ({ subject, secret }: Holder): string => `known browser\n${subject}\n${secret}`;

@@ -7,40 +7,57 @@ import type { FailureLimit } from '../../limits/failure-limit.js';
 import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
 import { MetricsRegistry } from '../../telemetry/metrics.module.js';
-import { Passwords } from './passwords.js';
+import type { Guesser } from './passwords.js';
 import { UsherNamedModule } from '../../telemetry/usher-named.js';
 
+/** Wrong passwords for one account from browsers that have never signed in to it. */
+const GUESSES = { count: 10, seconds: 3_600 };
+/** What follows {@link GUESSES}. */
+const SLOW_GUESSES = { count: 1, seconds: 60 };
+/** Of an IPv6 address: a /48, which one customer can have. */
+const NETWORK_GROUPS = 3;
+
 /** Who tries to sign in. */
-interface SignInAttempt {
+export interface SignInAttempt {
   name: string;
   request: HttpRequest;
   /** For the audit; null if there is nobody with this name. */
   subject: string | null;
+  /** The valid cookie of a browser that has signed in to the account before. */
+  known: string | null;
 }
 
 /**
- * Limits wrong passwords per name and address, and per address over all names. No password is hashed once a limit is reached,
- * because a hash is expensive.
+ * Limits wrong passwords per name and network, per account, and per network over all names. A browser that has signed in to the
+ * account before has a limit of its own, so that nobody else can lock it out.
  */
 export class SignInLimit {
   constructor(
     private readonly perName: FailureLimit,
-    private readonly perAddress: Limiter,
+    private readonly perAccount: FailureLimit,
+    private readonly perNetwork: Limiter,
     private readonly ended: (result: 'success' | 'failure' | 'blocked', attempt: SignInAttempt) => void,
   ) {}
 
-  /** Runs `check` within the limits. Throws 429 if one is reached. */
-  async run(attempt: SignInAttempt, check: () => Promise<boolean>): Promise<boolean> {
-    const group = addressGroup(addressOf(attempt.request) ?? '');
+  /** Runs `check` within the limits, which count the try before it. Throws 429 if one is reached. */
+  async run(attempt: SignInAttempt, check: (guesser: Guesser) => Promise<boolean>): Promise<boolean> {
+    const { known } = attempt;
+    const name = attempt.name.toLowerCase();
+    const network = addressGroup(addressOf(attempt.request) ?? '', NETWORK_GROUPS);
+    const checkIt = () => check({ network, isKnown: known !== null });
     const refusal = (waitSeconds: number): Problem => {
       this.ended('blocked', attempt);
       return tooManySignIns(waitSeconds);
     };
-    const { wait } = this.perAddress.read(limitKey(group));
-    if (wait > 0) throw refusal(wait);
-    const isRight = await this.perName.run(`${group} ${attempt.name.toLowerCase()}`, check, refusal);
+    const guess = async () => {
+      const wait = this.perNetwork.count(limitKey(network));
+      const isRight = await this.perAccount.run(name, checkIt, refusal);
+      // Others of the network do not keep a right password out.
+      if (!isRight && wait > 0) throw refusal(wait);
+      return isRight;
+    };
+    const isRight = await this.perName.run(known ?? `${network} ${name}`, known ? checkIt : guess, refusal);
     this.ended(isRight ? 'success' : 'failure', attempt);
-    if (!isRight) this.perAddress.count(limitKey(group));
     return isRight;
   }
 }
@@ -73,6 +90,7 @@ export class SignInLimits {
     for (const result of ['success', 'failure', 'blocked']) signIns.inc({ result }, 0);
     return new SignInLimit(
       this.limits.failureLimit(limit),
+      this.limits.failureLimit(`${limit}-account`, GUESSES, this.limits.failureLimit(`${limit}-slow`, SLOW_GUESSES)),
       this.limits.addressLimiter(`${limit}-address`),
       (result, { subject, request }) => {
         signIns.inc({ result });
@@ -85,8 +103,11 @@ export class SignInLimits {
 
 /** What members and operators share: both sign in with a password. Comes with UsherModule. */
 @Global()
-@UsherNamedModule({ providers: [Passwords, SignInLimits], exports: [Passwords, SignInLimits] })
+@UsherNamedModule({ providers: [SignInLimits], exports: [SignInLimits] })
 export class SignInModule {}
 
 export const tooManySignIns = (waitSeconds: number): Problem =>
-  tooManyRequests(`Too many attempts. Try again in ${waitSeconds} seconds.`, waitSeconds);
+  tooManyRequests(
+    `Too many attempts. Try again in ${waitSeconds} seconds, or in a browser in which you have signed in before.`,
+    waitSeconds,
+  );

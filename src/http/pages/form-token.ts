@@ -6,8 +6,9 @@ import type { HttpResponse } from '../exchange.js';
 import { Problem } from '../problem.js';
 
 /** 256 random bits. */
-const TOKEN = /^[A-Za-z0-9]{43}$/;
 const TOKEN_LENGTH = 43;
+/** A token, or one that is sealed. */
+const VALUE = /^[\w.-]{43,130}$/;
 const MAX_AGE_MS = 3_600_000;
 
 export const newToken = (): string => randomAlphanumeric(TOKEN_LENGTH);
@@ -36,14 +37,14 @@ export class TokenCookie {
       .map(([, value = '']) => value);
     // Two cookies of one name: it cannot be known which of them this server set.
     const [value = ''] = values.length === 1 ? values : [];
-    return TOKEN.test(value) ? value : null;
+    return VALUE.test(value) ? value : null;
   }
 
   /** Null deletes it. Without an age the browser forgets it when it is closed. */
-  write(response: HttpResponse, value: string | null): void {
+  write(response: HttpResponse, value: string | null, maxAgeMs?: number): void {
     const parts = [`${this.name}=${value ?? ''}`, 'Path=/', 'HttpOnly', 'SameSite=Lax'];
     if (this.isSecure) parts.push('Secure');
-    if (value === null) parts.push('Max-Age=0');
+    if (value === null || maxAgeMs) parts.push(`Max-Age=${(maxAgeMs ?? 0) / 1_000}`);
     addHeader(response, 'Set-Cookie', parts.join('; '));
   }
 

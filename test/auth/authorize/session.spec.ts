@@ -2,7 +2,6 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { MemberSession } from '../../../src/members/member.entity.js';
 import { ABSOLUTE_MS } from '../../../src/auth/sign-in/sessions.js';
 import { IDLE_MS } from '../../../src/members/member-sessions.js';
-import { Passwords } from '../../../src/auth/sign-in/passwords.js';
 import type { TestUsher } from '../../support/usher.js';
 import { signedIn, startWithIssuer } from './support.js';
 
@@ -24,19 +23,4 @@ test('a request extends a session, but never beyond its absolute lifetime', asyn
   await manager.update(MemberSession, where, { createdAt: almostOver, expiresAt: createdAt + 120_000 });
   expect((await browser.get('/auth/connections')).status).toBe(200);
   expect((await manager.findOneByOrFail(MemberSession, where)).expiresAt).toBe(almostOver + ABSOLUTE_MS);
-});
-
-test('at most two passwords are hashed at once', async () => {
-  const passwords = new Passwords();
-  const hash = await passwords.hash('a long password');
-  let most = 0;
-  const watched = Array.from({ length: 6 }, () => {
-    const checked = passwords.isRight('a long password', hash);
-    most = Math.max(most, (passwords as unknown as { running: number }).running);
-    return checked;
-  });
-  expect(await Promise.all(watched)).toEqual([true, true, true, true, true, true]);
-  expect(most).toBeLessThanOrEqual(2);
-  expect(await passwords.isRight('another password', hash)).toBe(false);
-  expect(await passwords.isRight('nobody has this password', null)).toBe(false);
 });

@@ -20,9 +20,9 @@ test('the pages set cookies that neither scripts nor other sites can use, and ov
     name,
     password: PASSWORD,
   });
-  const isPlain = /^usher-(form|session)=[A-Za-z0-9]{43}; Path=\/; HttpOnly; SameSite=Lax$/;
+  const isPlain = /^usher-(form|session|known)=[\w.-]+; Path=\/; HttpOnly; SameSite=Lax(; Max-Age=15552000)?$/;
   for (const { headers } of [form, session]) for (const line of headers.getSetCookie()) expect(line).toMatch(isPlain);
-  expect(session.headers.getSetCookie()).toHaveLength(2);
+  expect(session.headers.getSetCookie()).toHaveLength(3);
 
   const secure = await TestUsher.start({ USHER_AUTH_URL: 'https://auth.example' });
   const { headers } = await new TestBrowser(secure.running.url).get('/auth/sign-in');

@@ -110,6 +110,15 @@ describe('the audit of failed authentications', () => {
     ]);
   });
 
+  test('still names the account once a minute has 20 rows, so that its owner can be told', async () => {
+    const [action, subject] = ['member.authentication-failed', 'member:guessed'] as const;
+    for (let n = 0; n < 60; n += 1) counts.count({ action, subject, address: `192.0.2.${n}`, isBlocked: false });
+    await counts.flush(subject);
+    const events = await audit.list({ subject, action });
+    expect(events.reduce((sum, { detail }) => sum + Number(detail.failed), 0)).toBe(60);
+    expect(events).toHaveLength(21);
+  });
+
   test('is written at shutdown, and later if the database does not answer', async () => {
     const failure = {
       action: 'operator.authentication-failed',

@@ -5,6 +5,7 @@ import { digestToken } from '../../../auth/tokens/token.js';
 import { isDatabaseDown } from '../../../database/sql.js';
 import { isOfOtherSite, TokenCookie } from '../../../http/pages/form-token.js';
 import { unavailable } from '../../../http/problem.js';
+import { type BegunSession, KNOWN_MS } from '../../../auth/sign-in/sessions.js';
 import { OperatorSessions, type SessionOwner } from '../../../operators/operator-sessions.js';
 import { NoAnswer, withTimeout } from '../../../values/duration.js';
 import { parseUrl } from '../../../values/urls/notify-url.js';
@@ -50,10 +51,16 @@ export class BrowserSessions {
     }
   }
 
+  /** What the browser got when it last signed in to an account; null if it has not. */
+  known(request: FastifyRequest): string | null {
+    return this.knownCookie(request).read(request.headers);
+  }
+
   /** Gives the browser a session, and ends the one it had. */
-  async begin(request: FastifyRequest, reply: FastifyReply, token: string): Promise<void> {
+  async begin(request: FastifyRequest, reply: FastifyReply, { token, known }: BegunSession): Promise<void> {
     await this.forget(request);
     this.sessionCookie(request).write(reply, token);
+    this.knownCookie(request).write(reply, known, KNOWN_MS);
     // A sign-in form from before is void, so nobody can have prepared one.
     this.formCookie(request).renew(reply);
   }
@@ -77,6 +84,10 @@ export class BrowserSessions {
 
   private sessionCookie(request: FastifyRequest): TokenCookie {
     return this.cookie(request, 'usher-ops-session');
+  }
+
+  private knownCookie(request: FastifyRequest): TokenCookie {
+    return this.cookie(request, 'usher-ops-known');
   }
 
   private cookie(request: FastifyRequest, name: string): TokenCookie {

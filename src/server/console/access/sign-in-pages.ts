@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../auth/sign-in/passwords.js';
+import { failuresText } from '../../../auth/sign-in/sessions.js';
 import { html } from '../../../http/html.js';
 import { isSealed, seal } from '../../../http/pages/form-token.js';
 import { unprocessable } from '../../../http/problem.js';
@@ -79,27 +80,31 @@ export class SignInPages {
     const browser = this.sessions.formCookie(request).read(request.headers);
     const returnTo = returnPath(fields.return_to);
     const isValid = browser !== null && isSealed(browser, SIGN_IN_PATH, fields[FORM_FIELD], FORM_AGE_MS);
-    const token = isValid ? await this.signIns.signIn({ name, password }, request) : null;
-    if (token === null) {
+    const known = this.sessions.known(request);
+    const begun = isValid ? await this.signIns.signIn({ name, password, known }, request) : null;
+    if (begun === null) {
       const fault = isValid
         ? 'The name or the password is wrong.'
         : 'This form is no longer valid. Sign in again; your browser must accept cookies of this server.';
       return { ...this.signInPage(visit, { returnTo, name, fault }), status: 403 };
     }
-    await this.sessions.begin(request, reply, token);
-    return returnTo;
+    await this.sessions.begin(request, reply, begun);
+    if (begun.failures === 0) return returnTo;
+    const body = html`${notice('warning', failuresText(begun.failures))}
+      <p><a href="${returnTo}">Continue</a></p>`;
+    return { title: 'Signed in', body };
   }
 
   /** Asks for the current password, so that somebody else at an open browser cannot take the account over. */
   private async setPassword({ current = '', password = '' }: Record<string, string>, visit: Visit): Promise<void> {
     const { request, reply, actor } = visit;
     const { name } = signedInOf(request) as SignedIn;
+    const known = this.sessions.known(request);
     await this.operators.get(name);
-    if (!(await this.signIns.confirm({ name, password: current }, request)))
+    if (!(await this.signIns.confirm({ name, password: current, known }, request)))
       throw unprocessable('the current password is wrong');
-    await this.operators.setPassword(name, password, actor);
-    const token = await this.signIns.signIn({ name, password }, request);
-    if (token !== null) await this.sessions.begin(request, reply, token);
+    const begun = await this.signIns.open(await this.operators.setPassword(name, password, actor), request);
+    if (begun !== null) await this.sessions.begin(request, reply, begun);
   }
 
   private signInPage(

@@ -1,0 +1,173 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { MembersService } from '../../../src/members/members.service.js';
+import { OperatorsService } from '../../../src/operators/operators.service.js';
+import type { TestUsher } from '../../support/usher.js';
+import { fieldsOf, startWithIssuer, TestBrowser } from '../authorize/support.js';
+
+const PASSWORD = 'correct horse battery';
+/** Ten in an hour, and the one of the first minute after them. */
+const GUESSES = 11;
+
+let usher: TestUsher;
+beforeAll(async () => {
+  usher = await startWithIssuer({ TRUST_PROXY: '127.0.0.1' });
+});
+afterAll(() => usher.stop());
+
+/** A browser at a sign-in page, which sends one form as often as it likes. */
+class SignInBrowser extends TestBrowser {
+  private form = '';
+
+  private constructor(
+    private readonly path: string,
+    server: TestUsher,
+  ) {
+    super(server.running.url);
+  }
+
+  static async at(path: string, server = usher): Promise<SignInBrowser> {
+    const browser = new SignInBrowser(path, server);
+    await browser.open();
+    return browser;
+  }
+
+  async open(): Promise<void> {
+    this.cookies.delete('usher-ops-session');
+    this.form = fieldsOf((await this.get(this.path)).text).form!;
+  }
+
+  send(name: string, password: string, address = '192.0.2.1') {
+    const headers = { 'x-forwarded-for': address, 'sec-fetch-site': 'same-origin' };
+    return this.post(this.path, { form: this.form, return_to: '', name, password }, headers);
+  }
+}
+
+const at = (address: number): string => `198.51.100.${address}`;
+const count = (answers: { status: number }[], status: number) =>
+  answers.filter((answer) => answer.status === status).length;
+
+describe.each([
+  ['a member', '/auth/sign-in', 'usher-known', MembersService],
+  ['an operator', '/ops/sign-in', 'usher-ops-known', OperatorsService],
+] as const)('guessing the password of %s', (kind, path, cookie, service) => {
+  const accounts = () => usher.running.app.get<MembersService | OperatorsService>(service, { strict: false });
+  const create = async (name: string) => {
+    const people = accounts();
+    if (people instanceof MembersService) await people.create(name, PASSWORD);
+    else await people.create({ name, password: PASSWORD, role: 'operator' });
+    return name;
+  };
+  const known = async (name: string): Promise<SignInBrowser> => {
+    const browser = await SignInBrowser.at(path);
+    expect((await browser.send(name, PASSWORD)).status).toBe(303);
+    await browser.open();
+    return browser;
+  };
+  const guess = async (name: string, guesses: number) => {
+    const browser = await SignInBrowser.at(path);
+    return Promise.all(Array.from({ length: guesses }, (_, n) => browser.send(name, `guess ${n}`, at(n))));
+  };
+
+  test('ends after ten for all new browsers, and one that signed in before neither notices nor misses it', async () => {
+    const name = await create('guessed');
+    const own = await known(name);
+    const guesses = await guess(name, 60);
+    expect([count(guesses, 403), count(guesses, 429)]).toEqual([GUESSES, 60 - GUESSES]);
+    const refused = await (await SignInBrowser.at(path)).send(name.toUpperCase(), PASSWORD, at(61));
+    expect(refused.status).toBe(429);
+    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
+    const signedIn = await own.send(name, PASSWORD, at(1));
+    expect([signedIn.status, signedIn.text.includes(`${60 + 1} tries`)]).toEqual([200, true]);
+    await own.open();
+    expect((await own.send(name, PASSWORD, at(1))).status).toBe(303);
+  });
+
+  test('ends alike for a name that nobody has', async () => {
+    const guesses = await guess('nobody', 20);
+    expect([count(guesses, 403), count(guesses, 429)]).toEqual([GUESSES, 20 - GUESSES]);
+  });
+
+  test('is not helped by the cookie of another account, an invented one, or one from before a new password', async () => {
+    const [name, other] = [await create('cookies'), await create('other')];
+    const browser = await SignInBrowser.at(path);
+    const cookies = [await known(other), await known(name)].map((owner) => owner.cookies.get(cookie)!);
+    await accounts().setPassword(name, PASSWORD);
+    await guess(name, GUESSES);
+    for (const value of [...cookies, `${Date.now()}.${'n'.repeat(43)}.${'m'.repeat(43)}`]) {
+      browser.cookies.set(cookie, value);
+      expect((await browser.send(name, PASSWORD)).status).toBe(429);
+    }
+  });
+
+  test('with 60 invented names from as many networks does not delay a right one', async () => {
+    const name = await create('hurried');
+    const [crowd, browser] = [await SignInBrowser.at(path), await SignInBrowser.at(path)];
+    let answered = 0;
+    const guesses = Array.from({ length: 60 }, (_, n) =>
+      crowd.send(`crowd-${n}`, 'a guess', at(n)).finally(() => (answered += 1)),
+    );
+    await Promise.race(guesses);
+    expect((await browser.send(name, PASSWORD)).status).toBe(303);
+    expect(answered).toBeLessThan(30);
+    await Promise.all(guesses);
+  });
+
+  test('is told at the next sign-in, unless it may have been two typing errors of one’s own', async () => {
+    const name = await create('told');
+    for (const [wrong, status] of [
+      [2, 303],
+      [3, 200],
+      [0, 303],
+    ] as const) {
+      await guess(name, wrong);
+      expect((await (await SignInBrowser.at(path)).send(name, PASSWORD)).status).toBe(status);
+    }
+  });
+
+  test('leaves a cookie that no script, no other site and no other password can use', async () => {
+    const browser = await SignInBrowser.at(path);
+    const { headers } = await browser.send(await create('cookie'), PASSWORD);
+    const set = headers.getSetCookie().find((line) => line.startsWith(`${cookie}=`));
+    expect(set).toMatch(/^[\w-]+=\d{13}\.\w{43}\.[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax; Max-Age=15552000$/);
+  });
+});
+
+test('guessing OPS_PASSWORD ends too, except for a browser that signed in with it', async () => {
+  const own = await SignInBrowser.at('/ops/sign-in');
+  expect((await own.send('ops', 'ops')).status).toBe(303);
+  await own.open();
+  const stranger = await SignInBrowser.at('/ops/sign-in');
+  const guesses = await Promise.all(Array.from({ length: 20 }, (_, n) => stranger.send('ops', `guess ${n}`, at(n))));
+  expect([count(guesses, 403), count(guesses, 429)]).toEqual([GUESSES, 20 - GUESSES]);
+  expect((await stranger.send('ops', 'ops')).status).toBe(429);
+  expect((await own.send('ops', 'ops')).text).toContain('21 tries');
+});
+
+test('60 guesses at members do not delay an operator', async () => {
+  await usher.running.app
+    .get(OperatorsService, { strict: false })
+    .create({ name: 'on-duty', password: PASSWORD, role: 'operator' });
+  const [crowd, browser] = [await SignInBrowser.at('/auth/sign-in'), await SignInBrowser.at('/ops/sign-in')];
+  let answered = 0;
+  const guesses = Array.from({ length: 60 }, (_, n) =>
+    crowd.send(`member-${n}`, 'a guess', at(n)).finally(() => (answered += 1)),
+  );
+  await Promise.race(guesses);
+  expect((await browser.send('on-duty', 'a guess')).status).toBe(403);
+  expect(answered).toBeLessThan(30);
+  await Promise.all(guesses);
+});
+
+test('guesses of one network over many names are limited before they are hashed, and keep no right password of it out', async () => {
+  const server = await startWithIssuer({ TRUST_PROXY: '127.0.0.1', AUTH_FAILURE_LIMIT: '2/h' });
+  await server.running.app.get(MembersService, { strict: false }).create('neighbour', PASSWORD);
+  const browser = await SignInBrowser.at('/auth/sign-in', server);
+  const address = (subnet: number): string => `2001:db8:1:${subnet}::1`;
+  const guesses = await Promise.all(
+    Array.from({ length: 25 }, (_, n) => browser.send(`name-${n}`, 'a guess', address(n))),
+  );
+  expect([count(guesses, 403), count(guesses, 429)]).toEqual([20, 5]);
+  expect((await browser.send('neighbour', 'a guess', address(1))).status).toBe(429);
+  expect((await browser.send('neighbour', PASSWORD, address(1))).status).toBe(303);
+  await server.stop();
+});
