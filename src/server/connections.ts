@@ -3,9 +3,18 @@ import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { oauthBody, sendOAuthError, sendProblem } from '../http/error-response.js';
-import { checkSingleHeaders, newRequestId, plainAddress, REQUEST_ID_HEADER, requestIdOf } from '../http/exchange.js';
+import {
+  addressGroup,
+  checkSingleHeaders,
+  newRequestId,
+  plainAddress,
+  REQUEST_ID_HEADER,
+  requestIdOf,
+} from '../http/exchange.js';
+import type { OAuthErrorCode } from '../http/oauth-error.js';
 import { isAuthPath, NO_STORE, pathOf } from '../http/oauth-route.js';
-import { badRequest, Problem } from '../http/problem.js';
+import { badRequest, Problem, tooManyRequests } from '../http/problem.js';
+import { Limiter, limitKey } from '../limits/limiter.js';
 import type { TrustedProxies } from '../options/option-kinds.js';
 import { blockList, familyOf } from '../values/urls/notify-url.js';
 import { logUnreadableRequest } from './request-log.js';
@@ -65,9 +74,34 @@ export function answerBadUrl(_: Error, request: FastifyRequest, reply: FastifyRe
   const problem = badRequest('the URL is malformed or too long');
   logUnreadableRequest(400, request.id);
   reply.header(REQUEST_ID_HEADER, request.id);
-  if (isAuthPath(pathOf(request.raw.url ?? ''))) sendOAuthError(reply, 'invalid_request', problem);
+  answerAtOnce(request, reply, 'invalid_request', problem);
+}
+
+function answerAtOnce({ raw }: FastifyRequest, reply: FastifyReply, code: OAuthErrorCode, problem: Problem): void {
+  if (isAuthPath(pathOf(raw.url ?? ''))) sendOAuthError(reply, code, problem);
   else sendProblem(reply, problem);
 }
+
+/**
+ * Limits the requests of an address that carry no credentials, before anything else is done for them. Those with
+ * credentials have limits of their own. An unknown path counts in any case, because nothing checks its credentials.
+ */
+export function limitAnonymous(
+  server: FastifyInstance,
+  { anonymousRateLimit: rate }: Pick<Config, 'anonymousRateLimit'>,
+): void {
+  if (!rate) return;
+  const limiter = new Limiter(rate, null);
+  server.addHook('onRequest', (request, reply, done) => {
+    const { headers, is404, routeOptions, ip } = request;
+    const isExempt = (headers.authorization !== undefined && !is404) || routeOptions.url?.startsWith('/health/');
+    const wait = isExempt ? 0 : limiter.count(limitKey(addressGroup(ip)));
+    if (wait === 0) done();
+    else answerAtOnce(request, reply, 'slow_down', tooManyRequests(TOO_MANY_ANONYMOUS, wait));
+  });
+}
+
+const TOO_MANY_ANONYMOUS = 'too many requests without credentials from this address; try again later';
 
 /**
  * Requires exactly one Host header (RFC 9112 §3.2), because Node's own 400 has no body, and at most one of others.

@@ -15,6 +15,7 @@ import {
   answerExpectations,
   checkHeaders,
   endStalledConnections,
+  limitAnonymous,
   takeTurns,
   type Trust,
   trustOf,
@@ -63,6 +64,7 @@ export async function createHttpApplication(config: Config, logger: Logger): Pro
   traceRequests(server);
   warnOfIgnoredHeader(server, trusts);
   observeRequests(server, app.get(MetricsRegistry));
+  limitAnonymous(server, config);
   addHooks(app, server, config);
   mountConsole(app, server);
   mountDashboard(app, server, config);

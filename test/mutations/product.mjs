@@ -1,5 +1,12 @@
 /** The mutations over the whole product, each with a test file of `npm test` that must notice it. */
 export const PRODUCT_MUTATIONS = [
+  {
+    name: 'an unknown path is not counted where a request has credentials',
+    file: 'src/server/connections.ts',
+    from: 'headers.authorization !== undefined && !is404',
+    to: 'headers.authorization !== undefined',
+    caughtBy: 'test/server/connections/anonymous-limit.spec.ts',
+  },
   // The token endpoints.
   {
     name: 'token requests are not limited',
