@@ -30,8 +30,8 @@ export function resolveOptions(options: UsherOptions): ResolvedOptions {
   if (!reader.isGiven('dataSource', 'databaseUrl')) reader.missing('databaseUrl');
   if (reader.isGiven('dataSource')) {
     reader.values.databaseUrl = null;
-    if (reader.isGiven('databaseUrl', 'databasePool', 'joinDatabase'))
-      reader.fault('dataSource', ' is used as it is; leave out url, pool and join');
+    if (reader.isGiven('databaseUrl', 'databasePool', 'databaseTimeoutMs', 'joinDatabase'))
+      reader.fault('dataSource', ' is used as it is; leave out url, pool, timeoutMs and join');
   }
   if (isObject(options?.internal) && !reader.isGiven('internalUser', 'internalPassword'))
     reader.missing('internalUser');

@@ -41,6 +41,8 @@ export interface UsherOptions {
         url: string;
         /** Connections of this process; default 10. */
         pool?: number;
+        /** How long a statement of this process may take; default 10000. */
+        timeoutMs?: number;
         /** Whether to use the process that already runs the embedded database, if there is one; default false. */
         join?: boolean;
       };

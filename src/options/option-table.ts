@@ -2,6 +2,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 import type { ResourceOwnerAuthenticator } from '../values/resource-owner.js';
 import { DELIVERY, LIMITS, RETENTION } from './delivery-options.js';
 import {
+  duration,
   flag,
   identifier,
   integer,
@@ -93,6 +94,13 @@ export const DATABASE_AND_QUEUE = {
     },
   ),
   databasePool: option('database.pool', 'DATABASE_POOL', integer(1, 1_000), '10', 'connections for each process'),
+  databaseTimeoutMs: option(
+    'database.timeoutMs',
+    'DATABASE_TIMEOUT',
+    duration('100ms', '10m'),
+    '10s',
+    'how long a statement may take, and how long a request of the server waits for the database before it is answered 503 ([details](operations/when-things-break.md#requests-are-slow))',
+  ),
   joinDatabase: option(
     'database.join',
     null,

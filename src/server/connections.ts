@@ -1,86 +1,17 @@
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { oauthBody, sendOAuthError, sendProblem } from '../http/error-response.js';
-import {
-  addressGroup,
-  checkSingleHeaders,
-  newRequestId,
-  plainAddress,
-  REQUEST_ID_HEADER,
-  requestIdOf,
-} from '../http/exchange.js';
-import type { OAuthErrorCode } from '../http/oauth-error.js';
-import { isAuthPath, NO_STORE, pathOf } from '../http/oauth-route.js';
-import { badRequest, Problem, tooManyRequests } from '../http/problem.js';
+import { addressGroup, checkSingleHeaders, plainAddress } from '../http/exchange.js';
+import { badRequest, Problem, tooManyRequests, unavailable } from '../http/problem.js';
 import { Limiter, limitKey } from '../limits/limiter.js';
 import type { TrustedProxies } from '../options/option-kinds.js';
 import { blockList, familyOf } from '../values/urls/notify-url.js';
-import { logUnreadableRequest } from './request-log.js';
 import type { Config } from './settings/settings.js';
+import { answerAtOnce } from './unreadable-requests.js';
 
 /** With any port. */
 const LOOPBACK_HOST = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(:\d*)?$/i;
-
-const MALFORMED = { status: 400, description: 'this is not a valid HTTP/1.1 request' };
-
-const FAULTS: Record<string, typeof MALFORMED> = {
-  HPE_HEADER_OVERFLOW: { status: 431, description: 'the headers are larger than 16 KiB' },
-  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, description: 'the request did not arrive in time' },
-};
-
-/** Answers bytes that Node could not parse as a request. The route is unknown, so every client gets an OAuth error. */
-export function answerConnectionFault(error: Error & { code?: string }, socket: Socket): void {
-  const { status, description } = FAULTS[error.code ?? ''] ?? MALFORMED;
-  // Like Node's own handler: a response that has started must not be followed by a second one.
-  const { _httpMessage: response } = socket as { _httpMessage?: { headersSent: boolean } | null };
-  if (error.code !== 'ECONNRESET' && socket.writable && !response?.headersSent)
-    socket.write(rawResponse(status, description));
-  socket.destroy();
-}
-
-function rawResponse(status: number, description: string): string {
-  const { headers, body } = lastResponse(status, description, newRequestId());
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n');
-}
-
-/** Refuses an Expect header other than 100-continue (RFC 9110 §10.1.1). */
-export function answerExpectations(server: Server): void {
-  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    const description = 'this Expect header is not supported; use Expect: 100-continue';
-    const { headers, body } = lastResponse(417, description, requestIdOf(request));
-    response.writeHead(417, headers).end(body);
-  });
-}
-
-/** Logs a request that no Fastify hook sees, and makes its response, after which the connection ends. */
-function lastResponse(status: number, description: string, requestId: string) {
-  logUnreadableRequest(status, requestId);
-  const body = JSON.stringify(oauthBody('invalid_request', description));
-  const headers = {
-    ...NO_STORE,
-    [REQUEST_ID_HEADER]: requestId,
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': body.length,
-    Connection: 'close',
-  };
-  return { headers, body };
-}
-
-/** Answers a URL that the router cannot parse. */
-export function answerBadUrl(_: Error, request: FastifyRequest, reply: FastifyReply): void {
-  const problem = badRequest('the URL is malformed or too long');
-  logUnreadableRequest(400, request.id);
-  reply.header(REQUEST_ID_HEADER, request.id);
-  answerAtOnce(request, reply, 'invalid_request', problem);
-}
-
-function answerAtOnce({ raw }: FastifyRequest, reply: FastifyReply, code: OAuthErrorCode, problem: Problem): void {
-  if (isAuthPath(pathOf(raw.url ?? ''))) sendOAuthError(reply, code, problem);
-  else sendProblem(reply, problem);
-}
 
 /**
  * Limits the requests of an address that carry no credentials, before anything else is done for them. Those with
@@ -176,6 +107,48 @@ export function takeTurns(server: FastifyInstance): void {
     reply.raw.once('close', connection.leave);
     connection.enter(done);
   });
+}
+
+/** Routes that wait for a receiver, or for the queue. */
+export const WAITING_ROUTES =
+  /^\/(webhooks\/test|client\/notify-url|sandbox\/certifications|ops\/(queues.*|(receivers|clients)\/:\w+\/(test|notify-url)))$/;
+
+/**
+ * Answers 503 to a request that waits for the database for longer. Its work goes on, because no driver can take a statement
+ * back; the database ends it. The time in which a client sends a body does not count.
+ */
+export function answerInTime(server: FastifyInstance, { databaseTimeoutMs }: Pick<Config, 'databaseTimeoutMs'>): void {
+  const timers = new WeakMap<FastifyRequest, NodeJS.Timeout>();
+  const stop = (request: FastifyRequest): void => clearTimeout(timers.get(request));
+  const start = (request: FastifyRequest, reply: FastifyReply): void => {
+    if (WAITING_ROUTES.test(request.routeOptions.url ?? '')) return;
+    const answer = (): unknown => reply.raw.headersSent || reply.send(noAnswerIn(databaseTimeoutMs, request.method));
+    timers.set(request, setTimeout(answer, databaseTimeoutMs));
+  };
+  server.addHook('onRequest', (request, reply, done) => {
+    start(request, reply);
+    reply.raw.once('close', () => stop(request));
+    done();
+  });
+  server.addHook('preParsing', (request, _, body, done) => {
+    stop(request);
+    done(null, body);
+  });
+  server.addHook('preValidation', (request, reply, done) => {
+    start(request, reply);
+    done();
+  });
+  server.addHook('onSend', (request, _, body, done) => {
+    stop(request);
+    done(null, body);
+  });
+}
+
+/** The log has it in the line of a database that is away. */
+function noAnswerIn(ms: number, method: string): Problem {
+  const message = `no answer within ${ms / 1_000} s`;
+  const advice = ['GET', 'HEAD'].includes(method) ? 'try again' : 'the request may still take effect';
+  return Object.assign(unavailable(`the database gave ${message}; ${advice}`), { message, code: 'ETIMEDOUT' });
 }
 
 /**
