@@ -23,14 +23,16 @@ export function limitAnonymous(
 ): void {
   if (!rate) return;
   const limiter = new Limiter(rate, null);
-  server.addHook('onRequest', (request, reply, done) => {
-    const { headers, is404, routeOptions, ip } = request;
-    const isExempt = (headers.authorization !== undefined && !is404) || routeOptions.url?.startsWith('/health/');
-    const wait = isExempt ? 0 : limiter.count(limitKey(addressGroup(ip)));
+  const check = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+    const wait = limiter.count(limitKey(addressGroup(request.ip)));
     if (wait === 0) done();
     else answerAtOnce(request, reply, 'slow_down', tooManyRequests(TOO_MANY_ANONYMOUS, wait));
-  });
+  };
+  server.addHook('onRequest', (request, reply, done) => (isAnonymous(request) ? check(request, reply, done) : done()));
 }
+
+const isAnonymous = ({ headers, is404, routeOptions }: FastifyRequest): boolean =>
+  is404 || (headers.authorization === undefined && !routeOptions.url?.startsWith('/health/'));
 
 const TOO_MANY_ANONYMOUS = 'too many requests without credentials from this address; try again later';
 
@@ -45,12 +47,11 @@ export function checkHeaders(request: FastifyRequest, { unsafeDefaults }: Pick<C
   const { host } = raw.headers;
   if (raw.httpVersion === '1.1' && host === undefined) throw hostMissing();
   if (unsafeDefaults.length > 0 && host !== undefined && !LOOPBACK_HOST.test(host))
-    throw new Problem(
-      421,
-      'Misdirected Request',
-      'with its defaults for local use Usher answers only at localhost; use http://localhost, or set what start-up lists as defaults',
-    );
+    throw new Problem(421, 'Misdirected Request', ONLY_LOOPBACK);
 }
+
+const ONLY_LOOPBACK =
+  'with its defaults for local use Usher answers only at localhost; use http://localhost, or set what start-up lists as defaults';
 
 export const hostMissing = (): Problem => badRequest('the Host header is missing');
 
@@ -119,29 +120,24 @@ export const WAITING_ROUTES =
  */
 export function answerInTime(server: FastifyInstance, { databaseTimeoutMs }: Pick<Config, 'databaseTimeoutMs'>): void {
   const timers = new WeakMap<FastifyRequest, NodeJS.Timeout>();
-  const stop = (request: FastifyRequest): void => clearTimeout(timers.get(request));
-  const start = (request: FastifyRequest, reply: FastifyReply): void => {
-    if (WAITING_ROUTES.test(request.routeOptions.url ?? '')) return;
-    const answer = (): unknown => reply.raw.headersSent || reply.send(noAnswerIn(databaseTimeoutMs, request.method));
-    timers.set(request, setTimeout(answer, databaseTimeoutMs));
+  const answer = ({ method }: FastifyRequest, reply: FastifyReply): void => {
+    const { headersSent, destroyed } = reply.raw;
+    if (!headersSent && !destroyed) reply.send(noAnswerIn(databaseTimeoutMs, method));
   };
-  server.addHook('onRequest', (request, reply, done) => {
-    start(request, reply);
-    reply.raw.once('close', () => stop(request));
+  const start = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+    if (!WAITING_ROUTES.test(request.routeOptions.url ?? ''))
+      timers.set(request, setTimeout(answer, databaseTimeoutMs, request, reply).unref());
     done();
-  });
-  server.addHook('preParsing', (request, _, body, done) => {
-    stop(request);
+  };
+  const stop = <T>(request: FastifyRequest, _: FastifyReply, body: T, done: (error: null, body: T) => void): void => {
+    clearTimeout(timers.get(request));
     done(null, body);
-  });
-  server.addHook('preValidation', (request, reply, done) => {
-    start(request, reply);
-    done();
-  });
-  server.addHook('onSend', (request, _, body, done) => {
-    stop(request);
-    done(null, body);
-  });
+  };
+  server
+    .addHook('onRequest', start)
+    .addHook('preParsing', stop)
+    .addHook('preValidation', start)
+    .addHook('onSend', stop);
 }
 
 /** The log has it in the line of a database that is away. */
@@ -183,15 +179,16 @@ export function trustOf(proxies: TrustedProxies): Trust {
 export function warnOfIgnoredHeader(server: FastifyInstance, trusts: Trust): void {
   const logger = new Logger('Usher limits');
   let hasWarned = false;
+  const warn = (peer: string): void => {
+    hasWarned = true;
+    logger.warn(
+      `X-Forwarded-For from ${peer} is ignored, because TRUST_PROXY does not name it; if this is your proxy, add it ` +
+        'to TRUST_PROXY, because otherwise all clients behind it share the limits of one address',
+    );
+  };
   server.addHook('onRequest', ({ raw: { headers, socket } }, _, done) => {
     const peer = socket.remoteAddress ?? '';
-    if (!hasWarned && headers['x-forwarded-for'] !== undefined && !trusts(peer, 0)) {
-      hasWarned = true;
-      logger.warn(
-        `X-Forwarded-For from ${peer} is ignored, because TRUST_PROXY does not name it; if this is your proxy, add it ` +
-          'to TRUST_PROXY, because otherwise all clients behind it share the limits of one address',
-      );
-    }
+    if (!hasWarned && headers['x-forwarded-for'] !== undefined && !trusts(peer, 0)) warn(peer);
     done();
   });
 }
