@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { addressGroup, checkSingleHeaders, plainAddress } from '../http/exchange.js';
+import { addressGroup, checkSingleHeaders, isProbe, plainAddress } from '../http/exchange.js';
 import { badRequest, Problem, tooManyRequests, unavailable } from '../http/problem.js';
 import { Limiter, limitKey } from '../limits/limiter.js';
 import type { TrustedProxies } from '../options/option-kinds.js';
@@ -31,8 +31,8 @@ export function limitAnonymous(
   server.addHook('onRequest', (request, reply, done) => (isAnonymous(request) ? check(request, reply, done) : done()));
 }
 
-const isAnonymous = ({ headers, is404, routeOptions }: FastifyRequest): boolean =>
-  is404 || (headers.authorization === undefined && !routeOptions.url?.startsWith('/health/'));
+const isAnonymous = (request: FastifyRequest): boolean =>
+  request.is404 || (request.headers.authorization === undefined && !isProbe(request));
 
 const TOO_MANY_ANONYMOUS = 'too many requests without credentials from this address; try again later';
 

@@ -10,7 +10,7 @@ import {
   sendProblem,
   statusOf,
 } from '../http/error-response.js';
-import type { HttpResponse } from '../http/exchange.js';
+import { type HttpResponse, isProbe } from '../http/exchange.js';
 import { OAuthError } from '../http/oauth-error.js';
 import { isOAuthRequest, oauthRoute, pathOf } from '../http/oauth-route.js';
 import { sendErrorPage, wantsPage } from '../http/pages/page.js';
@@ -34,7 +34,8 @@ export class ErrorFilter implements ExceptionFilter {
     const request = http.getRequest<OAuthRequest>();
     const response = http.getResponse<HttpResponse>();
     const problem = this.problemOf(error, request);
-    if (problem.getStatus() >= 500) logServerError(request, error);
+    // What a probe finds is logged where it looks.
+    if (problem.getStatus() >= 500 && !isProbe(request)) logServerError(request, error);
     if (wantsPage(request)) sendErrorPage(response, problem);
     else if (isOAuthRequest(request)) this.respondOAuth(request, response, error, problem);
     else sendProblem(response, problem);

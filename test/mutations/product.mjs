@@ -10,8 +10,8 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'an unknown path is not counted where a request has credentials',
     file: 'src/server/connections.ts',
-    from: 'is404 || (headers',
-    to: '(headers',
+    from: 'request.is404 || (request',
+    to: '(request',
     caughtBy: 'test/server/connections/anonymous-limit.spec.ts',
   },
   // The token endpoints.
