@@ -33,8 +33,8 @@ export function resolveOptions(options: UsherOptions): ResolvedOptions {
     reader.missing('databaseUrl', isUndefined ? ', because database.dataSource is undefined' : '');
   if (reader.isGiven('dataSource')) {
     reader.values.databaseUrl = null;
-    if (reader.isGiven('databaseUrl', 'databasePool', 'migrationTable', 'joinDatabase'))
-      reader.fault('dataSource', ' is used as it is; leave out url, pool, migrationTable and join');
+    if (reader.isGiven('databaseUrl', 'databasePool', 'migrationTable', 'databaseTimeoutMs', 'joinDatabase'))
+      reader.fault('dataSource', ' is used as it is; leave out url, pool, migrationTable, timeoutMs and join');
   }
   if (isObject(options?.internal) && !reader.isGiven('internalUser', 'internalPassword'))
     reader.missing('internalUser');

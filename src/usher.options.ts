@@ -43,6 +43,8 @@ export interface UsherOptions {
         pool?: number;
         /** The table that records Usher's migrations; default usher_migration. */
         migrationTable?: string;
+        /** How long a statement of this process may take; default 10000. */
+        timeoutMs?: number;
         /** Whether to use the process that already runs the embedded database, if there is one; default false. */
         join?: boolean;
       };

@@ -6,10 +6,11 @@ import type { ResolvedOptions } from '../usher.options.js';
 import { socketHost } from '../values/urls/notify-url.js';
 import { loadPackage, StartUpError, unreachable } from '../values/start-up-error.js';
 import type { RetryPolicy } from '../values/retry-schedule.js';
-import { isPostgres, loadPg } from './data-source.js';
+import { loadPg } from './data-source.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/index.js';
 import { usherMigrations } from './migrator.js';
-import { isDatabaseDown, isolateSessions, PoolSockets } from './sql.js';
+import { prepareSessions } from './sessions.js';
+import { isDatabaseDown, PoolSockets } from './sql.js';
 import { prepareStatements } from './statements/statement.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -77,7 +78,9 @@ export async function openDataSource(
     const dataSource = await new DataSource(options).initialize();
     dataSource.subscribers.push(sockets);
     if (database.kind === 'embedded') prepareStatements(dataSource);
-    if (!isPostgres(dataSource)) await isolateSessions(dataSource);
+    // A command or a migration takes as long as it needs, and the embedded database ends no statement.
+    const isLimited = task === 'service' && config.role !== null && database.kind !== 'embedded';
+    await prepareSessions(dataSource, isLimited ? config.databaseTimeoutMs : 0);
     return dataSource;
   } catch (error) {
     const isServerError = isDatabaseDown(error) || typeof (error as { code?: unknown }).code === 'string';

@@ -122,6 +122,9 @@ const POSTGRES = {
 
   /** A statement that limits how long this connection waits for a table. */
   limitWaiting: (seconds: number) => `SET lock_timeout = '${seconds}s'`,
+
+  /** A statement that limits how long the statements of this connection may take; 0: not at all. */
+  limitStatements: (ms: number) => `SET statement_timeout = ${ms}`,
 };
 
 export type Dialect = typeof POSTGRES;
@@ -155,6 +158,10 @@ const MYSQL: Dialect = {
     `LOWER(SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(${column}, '/', 3), '/', -1), '?', 1))`,
   lockMigrations: `SELECT GET_LOCK(CONCAT('usher migrate ', MD5(DATABASE())), 0) AS locked`,
   limitWaiting: (seconds) => `SET SESSION lock_wait_timeout = ${seconds}`,
+  // Each of the two servers reads its own comment. The limit of MySQL ends no writes; there, most of them wait for a lock.
+  limitStatements: (ms) =>
+    `SET SESSION /*M! max_statement_time = ${ms / 1_000} */
+     /*!50708 max_execution_time = ${ms}, innodb_lock_wait_timeout = ${Math.ceil(ms / 1_000) || 50} */`,
 };
 
 export const isPostgres = ({ options }: DataSource): boolean => options.type === 'postgres';

@@ -29,23 +29,7 @@ export const inTransaction = <T>(dataSource: DataSource, work: (manager: EntityM
   );
 
 /** Drivers whose sessions are Usher's own, so that it may set their isolation level once instead of at each transaction. */
-const isolatedDrivers = new WeakSet<object>();
-
-const ISOLATE = 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED';
-
-interface Pool {
-  on(event: 'connection', listener: (session: { query(sql: string, callback: () => void): void }) => void): void;
-}
-
-/** For a data source of MySQL that Usher has just opened. Those of an application keep their isolation level. */
-export async function isolateSessions(dataSource: DataSource): Promise<void> {
-  const { pool } = dataSource.driver as { pool?: Pool };
-  // A session runs its statements in order, so this one comes before all others.
-  pool?.on('connection', (session) => session.query(ISOLATE, () => undefined));
-  // TypeORM has opened one session until now.
-  await dataSource.query(ISOLATE);
-  isolatedDrivers.add(dataSource.driver);
-}
+export const isolatedDrivers = new WeakSet<object>();
 
 /** Repeats what a deadlock rolled back, after a pause that grows. */
 export async function retryDeadlocks<T>(work: () => Promise<T>): Promise<T> {
@@ -135,15 +119,15 @@ export function isReadOnly(error: unknown): boolean {
 export const isDiskFull = (error: unknown): boolean =>
   ['ER_RECORD_FILE_FULL', 'ER_DISK_FULL', 'ER_DISK_FULL_NOWAIT', '53100'].includes(codeOf(error));
 
-/** Errors of mysql2, pg and the network. SQLSTATE 08… and 57P0… mean a lost server, 53300 too many connections. */
+/** Errors of mysql2, pg and the network. SQLSTATE 08… and 57P0… mean a lost server, 53300 too many connections, 57014 a limit of time. */
 const DOWN_CODE =
-  /^(E[A-Z]*(CONN|TIMEDOUT|PIPE|HOST|NOTFOUND)|EAI_AGAIN|PROTOCOL_|POOL_|08|57P0|53300|ER_CON_COUNT|ER_TOO_MANY_USER_CONNECTIONS|ER_USER_LIMIT_REACHED|ER_SERVER_SHUTDOWN|ER_NORMAL_SHUTDOWN|ER_CONNECTION_KILLED|ER_NET_)/;
+  /^(E[A-Z]*(CONN|TIMEDOUT|PIPE|HOST|NOTFOUND)|EAI_AGAIN|PROTOCOL_|POOL_|08|57P0|57014|53300|ER_QUERY_TIMEOUT|ER_STATEMENT_TIMEOUT|ER_CON_COUNT|ER_TOO_MANY_USER_CONNECTIONS|ER_USER_LIMIT_REACHED|ER_SERVER_SHUTDOWN|ER_NORMAL_SHUTDOWN|ER_CONNECTION_KILLED|ER_NET_)/;
 const DOWN_MESSAGE =
   /Connection terminated|connection timeout|timeout exceeded when trying to connect|Connection is closed|closed state|not queryable/i;
 /** TypeORM releases the runner of a Postgres connection that was lost; its next statement fails with such an error. */
 const LOST_CONNECTION = ['QueryRunnerAlreadyReleasedError', 'QueryRunnerProviderAlreadyReleasedError'];
 
-/** Whether the database cannot be used now: it does not answer, refuses connections, is read-only, or its disk is full. */
+/** Whether the database cannot be used now: it does not answer (in time), refuses connections, is read-only, or its disk is full. */
 export function isDatabaseDown(error: unknown): boolean {
   if (DOWN_CODE.test(codeOf(error))) return true;
   const { name = '' } = (error ?? {}) as Partial<Error>;
@@ -155,8 +139,10 @@ const messageOf = (error: unknown): string => (error instanceof Error ? error.me
 
 /** Empty if the error has no code. */
 function codeOf(error: unknown): string {
-  const { code, driverError } = (error ?? {}) as { code?: unknown; driverError?: { code?: unknown } };
-  return String(driverError?.code ?? code ?? '');
+  const { driverError = error } = (error ?? {}) as { driverError?: unknown };
+  const { code, errno } = (driverError ?? {}) as { code?: unknown; errno?: unknown };
+  // mysql2 has no name for this error of MariaDB.
+  return errno === 1969 ? 'ER_STATEMENT_TIMEOUT' : String(code ?? '');
 }
 
 /** What to do when a transaction ends; neither function may throw. */

@@ -61,6 +61,9 @@ export function routeOf(request: object): string | null {
   return routeOptions?.url ?? route?.path ?? null;
 }
 
+/** Whether a load balancer asks for the state of the server. */
+export const isProbe = (request: object): boolean => routeOf(request)?.startsWith('/health/') ?? false;
+
 export function setHeaders(response: HttpResponse, headers: Record<string, string>): void {
   for (const [name, value] of Object.entries(headers)) response.header(name, value);
 }

@@ -2,6 +2,7 @@ import type { DataSource, EntityManager } from 'typeorm';
 import type { ResourceOwnerAuthenticator } from '../values/resource-owner.js';
 import { DELIVERY, LIMITS, RETENTION } from './delivery-options.js';
 import {
+  duration,
   flag,
   identifier,
   integer,
@@ -99,6 +100,13 @@ export const DATABASE_AND_QUEUE = {
     identifier,
     'usher_migration',
     'records Usher’s migrations; `migrations` for the commands beside an application whose own `DataSource` runs them with TypeORM’s default',
+  ),
+  databaseTimeoutMs: option(
+    'database.timeoutMs',
+    'DATABASE_TIMEOUT',
+    duration('100ms', '10m'),
+    '10s',
+    'how long a statement may take, and how long a request of the server waits for the database before it is answered 503 ([details](operations/when-things-break.md#requests-are-slow))',
   ),
   joinDatabase: option(
     'database.join',

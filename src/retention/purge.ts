@@ -10,6 +10,7 @@ import type { Queue } from 'bullmq';
 import type { DataSource, EntityManager } from 'typeorm';
 import { dataSourceOf, dialectOf, tableOf, USHER_DATA_SOURCE } from '../database/data-source.js';
 import { runSql } from '../database/statements/statement.js';
+import { withoutLimit } from '../database/sessions.js';
 import { databaseNow, inTransaction } from '../database/sql.js';
 import { errorLogOf, PRODUCER } from '../queue/queue.module.js';
 import { type RunJob, RunQueue } from '../queue/run-queue.js';
@@ -81,12 +82,14 @@ export class Purge {
   private async *batches(rows: ExpiringRows, now: number, signal: AbortSignal | undefined): AsyncGenerator<number> {
     const until = this.untilOf(rows, now);
     for (let from = 0; !signal?.aborted;) {
-      const { keys, last } = await inTransaction(this.dataSource, async (manager) => {
-        const expired = await lockBatch(manager, rows, from, until);
-        if (expired.keys.length > 0)
-          await (rows.erase?.(manager, expired.keys) ?? deleteRows(manager, rows.entity, expired.keys));
-        return expired;
-      });
+      const { keys, last } = await inTransaction(this.dataSource, (manager) =>
+        withoutLimit(manager, async () => {
+          const expired = await lockBatch(manager, rows, from, until);
+          if (expired.keys.length > 0)
+            await (rows.erase?.(manager, expired.keys) ?? deleteRows(manager, rows.entity, expired.keys));
+          return expired;
+        }),
+      );
       yield keys.length;
       if (keys.length < BATCH) break;
       // Earlier rows are deleted, or another purge is deleting them, so the next batch does not read the index from its start.

@@ -1,73 +1,40 @@
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { Logger } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { oauthBody, sendOAuthError, sendProblem } from '../http/error-response.js';
-import { checkSingleHeaders, newRequestId, plainAddress, REQUEST_ID_HEADER, requestIdOf } from '../http/exchange.js';
-import { isAuthPath, NO_STORE, pathOf } from '../http/oauth-route.js';
-import { badRequest, Problem } from '../http/problem.js';
+import { addressGroup, checkSingleHeaders, isProbe, plainAddress } from '../http/exchange.js';
+import { badRequest, Problem, tooManyRequests, unavailable } from '../http/problem.js';
+import { Limiter, limitKey } from '../limits/limiter.js';
 import type { TrustedProxies } from '../options/option-kinds.js';
 import { blockList, familyOf } from '../values/urls/notify-url.js';
-import { logUnreadableRequest } from './request-log.js';
 import type { Config } from './settings/settings.js';
+import { answerAtOnce } from './unreadable-requests.js';
 
 /** With any port. */
 const LOOPBACK_HOST = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(:\d*)?$/i;
 
-const MALFORMED = { status: 400, description: 'this is not a valid HTTP/1.1 request' };
-
-const FAULTS: Record<string, typeof MALFORMED> = {
-  HPE_HEADER_OVERFLOW: { status: 431, description: 'the headers are larger than 16 KiB' },
-  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, description: 'the request did not arrive in time' },
-};
-
-/** Answers bytes that Node could not parse as a request. The route is unknown, so every client gets an OAuth error. */
-export function answerConnectionFault(error: Error & { code?: string }, socket: Socket): void {
-  const { status, description } = FAULTS[error.code ?? ''] ?? MALFORMED;
-  // Like Node's own handler: a response that has started must not be followed by a second one.
-  const { _httpMessage: response } = socket as { _httpMessage?: { headersSent: boolean } | null };
-  if (error.code !== 'ECONNRESET' && socket.writable && !response?.headersSent)
-    socket.write(rawResponse(status, description));
-  socket.destroy();
-}
-
-function rawResponse(status: number, description: string): string {
-  const { headers, body } = lastResponse(status, description, newRequestId());
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
-  return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n');
-}
-
-/** Refuses an Expect header other than 100-continue (RFC 9110 §10.1.1). */
-export function answerExpectations(server: Server): void {
-  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-    const description = 'this Expect header is not supported; use Expect: 100-continue';
-    const { headers, body } = lastResponse(417, description, requestIdOf(request));
-    response.writeHead(417, headers).end(body);
-  });
-}
-
-/** Logs a request that no Fastify hook sees, and makes its response, after which the connection ends. */
-function lastResponse(status: number, description: string, requestId: string) {
-  logUnreadableRequest(status, requestId);
-  const body = JSON.stringify(oauthBody('invalid_request', description));
-  const headers = {
-    ...NO_STORE,
-    [REQUEST_ID_HEADER]: requestId,
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': body.length,
-    Connection: 'close',
+/**
+ * Limits the requests of an address that carry no credentials, before anything else is done for them. Those with
+ * credentials have limits of their own. An unknown path counts in any case, because nothing checks its credentials.
+ */
+export function limitAnonymous(
+  server: FastifyInstance,
+  { anonymousRateLimit: rate }: Pick<Config, 'anonymousRateLimit'>,
+): void {
+  if (!rate) return;
+  const limiter = new Limiter(rate, null);
+  const check = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+    const wait = limiter.count(limitKey(addressGroup(request.ip)));
+    if (wait === 0) done();
+    else answerAtOnce(request, reply, 'slow_down', tooManyRequests(TOO_MANY_ANONYMOUS, wait));
   };
-  return { headers, body };
+  server.addHook('onRequest', (request, reply, done) => (isAnonymous(request) ? check(request, reply, done) : done()));
 }
 
-/** Answers a URL that the router cannot parse. */
-export function answerBadUrl(_: Error, request: FastifyRequest, reply: FastifyReply): void {
-  const problem = badRequest('the URL is malformed or too long');
-  logUnreadableRequest(400, request.id);
-  reply.header(REQUEST_ID_HEADER, request.id);
-  if (isAuthPath(pathOf(request.raw.url ?? ''))) sendOAuthError(reply, 'invalid_request', problem);
-  else sendProblem(reply, problem);
-}
+const isAnonymous = (request: FastifyRequest): boolean =>
+  request.is404 || (request.headers.authorization === undefined && !isProbe(request));
+
+const TOO_MANY_ANONYMOUS = 'too many requests without credentials from this address; try again later';
 
 /**
  * Requires exactly one Host header (RFC 9112 §3.2), because Node's own 400 has no body, and at most one of others.
@@ -80,12 +47,11 @@ export function checkHeaders(request: FastifyRequest, { unsafeDefaults }: Pick<C
   const { host } = raw.headers;
   if (raw.httpVersion === '1.1' && host === undefined) throw hostMissing();
   if (unsafeDefaults.length > 0 && host !== undefined && !LOOPBACK_HOST.test(host))
-    throw new Problem(
-      421,
-      'Misdirected Request',
-      'with its defaults for local use Usher answers only at localhost; use http://localhost, or set what start-up lists as defaults',
-    );
+    throw new Problem(421, 'Misdirected Request', ONLY_LOOPBACK);
 }
+
+const ONLY_LOOPBACK =
+  'with its defaults for local use Usher answers only at localhost; use http://localhost, or set what start-up lists as defaults';
 
 export const hostMissing = (): Problem => badRequest('the Host header is missing');
 
@@ -144,6 +110,43 @@ export function takeTurns(server: FastifyInstance): void {
   });
 }
 
+/** Routes that wait for a receiver, or for the queue. */
+export const WAITING_ROUTES =
+  /^\/(webhooks\/test|client\/notify-url|sandbox\/certifications|ops\/(queues.*|(receivers|clients)\/:\w+\/(test|notify-url)))$/;
+
+/**
+ * Answers 503 to a request that waits for the database for longer. Its work goes on, because no driver can take a statement
+ * back; the database ends it. The time in which a client sends a body does not count.
+ */
+export function answerInTime(server: FastifyInstance, { databaseTimeoutMs }: Pick<Config, 'databaseTimeoutMs'>): void {
+  const timers = new WeakMap<FastifyRequest, NodeJS.Timeout>();
+  const answer = ({ method }: FastifyRequest, reply: FastifyReply): void => {
+    const { headersSent, destroyed } = reply.raw;
+    if (!headersSent && !destroyed) reply.send(noAnswerIn(databaseTimeoutMs, method));
+  };
+  const start = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
+    if (!WAITING_ROUTES.test(request.routeOptions.url ?? ''))
+      timers.set(request, setTimeout(answer, databaseTimeoutMs, request, reply).unref());
+    done();
+  };
+  const stop = <T>(request: FastifyRequest, _: FastifyReply, body: T, done: (error: null, body: T) => void): void => {
+    clearTimeout(timers.get(request));
+    done(null, body);
+  };
+  server
+    .addHook('onRequest', start)
+    .addHook('preParsing', stop)
+    .addHook('preValidation', start)
+    .addHook('onSend', stop);
+}
+
+/** The log has it in the line of a database that is away. */
+function noAnswerIn(ms: number, method: string): Problem {
+  const message = `no answer within ${ms / 1_000} s`;
+  const advice = ['GET', 'HEAD'].includes(method) ? 'try again' : 'the request may still take effect';
+  return Object.assign(unavailable(`the database gave ${message}; ${advice}`), { message, code: 'ETIMEDOUT' });
+}
+
 /**
  * Ends a connection whose client accepts no byte for the server's timeout. Node would also end one whose request runs for so
  * long, and tells in the same way that a connection has been idle for its keep-alive time.
@@ -176,15 +179,16 @@ export function trustOf(proxies: TrustedProxies): Trust {
 export function warnOfIgnoredHeader(server: FastifyInstance, trusts: Trust): void {
   const logger = new Logger('Usher limits');
   let hasWarned = false;
+  const warn = (peer: string): void => {
+    hasWarned = true;
+    logger.warn(
+      `X-Forwarded-For from ${peer} is ignored, because TRUST_PROXY does not name it; if this is your proxy, add it ` +
+        'to TRUST_PROXY, because otherwise all clients behind it share the limits of one address',
+    );
+  };
   server.addHook('onRequest', ({ raw: { headers, socket } }, _, done) => {
     const peer = socket.remoteAddress ?? '';
-    if (!hasWarned && headers['x-forwarded-for'] !== undefined && !trusts(peer, 0)) {
-      hasWarned = true;
-      logger.warn(
-        `X-Forwarded-For from ${peer} is ignored, because TRUST_PROXY does not name it; if this is your proxy, add it ` +
-          'to TRUST_PROXY, because otherwise all clients behind it share the limits of one address',
-      );
-    }
+    if (!hasWarned && headers['x-forwarded-for'] !== undefined && !trusts(peer, 0)) warn(peer);
     done();
   });
 }

@@ -1,4 +1,5 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
+import type { FastifyInstance } from 'fastify';
 import type { OAuthRequest } from '../auth/client-authentication/client-authentication.js';
 import type { TokenEvents } from '../auth/tokens/token.service.js';
 import {
@@ -9,13 +10,12 @@ import {
   sendProblem,
   statusOf,
 } from '../http/error-response.js';
-import type { HttpResponse } from '../http/exchange.js';
+import { type HttpResponse, isProbe } from '../http/exchange.js';
 import { OAuthError } from '../http/oauth-error.js';
 import { isOAuthRequest, oauthRoute, pathOf } from '../http/oauth-route.js';
 import { sendErrorPage, wantsPage } from '../http/pages/page.js';
 import { notFound, Problem } from '../http/problem.js';
 import { unsupportedMediaType } from './request-bodies.js';
-import { methodsOf, type Route } from './routes.js';
 
 /** Answers the errors before and beside Usher's routes: unknown paths and methods, bodies that cannot be read. */
 @Catch()
@@ -34,7 +34,8 @@ export class ErrorFilter implements ExceptionFilter {
     const request = http.getRequest<OAuthRequest>();
     const response = http.getResponse<HttpResponse>();
     const problem = this.problemOf(error, request);
-    if (problem.getStatus() >= 500) logServerError(request, error);
+    // What a probe finds is logged where it looks.
+    if (problem.getStatus() >= 500 && !isProbe(request)) logServerError(request, error);
     if (wantsPage(request)) sendErrorPage(response, problem);
     else if (isOAuthRequest(request)) this.respondOAuth(request, response, error, problem);
     else sendProblem(response, problem);
@@ -62,3 +63,35 @@ export class ErrorFilter implements ExceptionFilter {
 
 const unknownPath = (path: string): string =>
   `this path does not exist${path.startsWith('/sandbox/') ? '; what is below /sandbox exists only in a sandbox' : ''}`;
+
+interface Route {
+  method: string;
+  /** The declared path, e.g. `/webhooks/:id`. */
+  url: string;
+  /** Matches the paths of requests to this route. */
+  pattern: RegExp;
+}
+
+const DECORATOR = 'usherRoutes';
+
+/** Records every route that is added from now on; {@link routesOf} returns them. */
+export function recordRoutes(instance: FastifyInstance): Route[] {
+  const routes: Route[] = [];
+  instance.decorate(DECORATOR, routes);
+  instance.addHook('onRoute', ({ url, method }) => {
+    const pattern = new RegExp(
+      `^${url
+        .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
+        .replace(/:[^/]+/g, '[^/]+')
+        .replace(/\*/g, '.*')}/?$`,
+    );
+    for (const one of [method].flat()) routes.push({ method: one, url, pattern });
+  });
+  return routes;
+}
+
+export const routesOf = (instance: FastifyInstance): Route[] => instance.getDecorator<Route[]>(DECORATOR);
+
+function methodsOf(routes: Route[], path: string): string[] {
+  return [...new Set(routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))];
+}

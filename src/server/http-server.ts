@@ -10,11 +10,10 @@ import { oauthRoute, pathOf } from '../http/oauth-route.js';
 import { requestIdOf } from '../http/exchange.js';
 import { MetricsRegistry } from '../telemetry/metrics.module.js';
 import {
-  answerBadUrl,
-  answerConnectionFault,
-  answerExpectations,
+  answerInTime,
   checkHeaders,
   endStalledConnections,
+  limitAnonymous,
   takeTurns,
   type Trust,
   trustOf,
@@ -24,15 +23,15 @@ import { mountConsole } from './console/ops.module.js';
 import { mountDashboard } from './console/queues/dashboard.js';
 import { sendConsoleError } from './console/frame/pages.js';
 import { OperatorAccess } from './console/access/operator-access.js';
-import { ErrorFilter } from './error.filter.js';
+import { ErrorFilter, recordRoutes } from './error.filter.js';
 import { HealthController } from './health/health.controller.js';
 import { NestLogger } from './logger.js';
 import { observeRequests } from './request-log.js';
 import { registerBodyParsers } from './request-bodies.js';
-import { recordRoutes } from './routes.js';
 import { ServerModule } from './server.module.js';
 import type { Config } from './settings/settings.js';
 import { traceRequests } from './tracing/request-spans.js';
+import { answerBadUrl, answerConnectionFault, answerExpectations } from './unreadable-requests.js';
 
 /** In a path: a page has the host of a Notify URL, or the id of a client. Fastify's default is 100. */
 const MAX_PARAMETER_LENGTH = 300;
@@ -63,6 +62,8 @@ export async function createHttpApplication(config: Config, logger: Logger): Pro
   traceRequests(server);
   warnOfIgnoredHeader(server, trusts);
   observeRequests(server, app.get(MetricsRegistry));
+  limitAnonymous(server, config);
+  answerInTime(server, config);
   addHooks(app, server, config);
   mountConsole(app, server);
   mountDashboard(app, server, config);

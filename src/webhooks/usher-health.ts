@@ -5,13 +5,14 @@ import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../database/data-source.j
 import { pendingMigrations } from '../database/migrator.js';
 import { checkWritable, runSql } from '../database/statements/statement.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../queue/queue-connections.js';
+import { RepeatedWarnings } from '../queue/repeated-warnings.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { withTimeout } from '../values/duration.js';
 import { Webhook } from './webhook.entity.js';
 
 const CHECK_TIMEOUT_MS = 3_000;
 /** More due notifications than this are not counted. */
-const MAX_COUNTED = 100_000;
+export const MAX_COUNTED = 100_000;
 
 /** The state of what Usher needs. */
 export interface HealthFacts {
@@ -30,7 +31,7 @@ export type HealthStatus = HealthFacts & { status: 'up' | 'down' };
 
 /** Pending webhooks whose next attempt is due. */
 export interface Due {
-  /** Counted up to {@link MAX_COUNTED}. */
+  /** {@link MAX_COUNTED}: so many or more. */
   count: number;
   /** How long the oldest has been due. */
   oldestAgeMs: number;
@@ -39,7 +40,7 @@ export interface Due {
 /** Whether Usher can do its work, for the health checks of an application and of the server. */
 @Injectable()
 export class UsherHealth {
-  private readonly logger = new Logger('Usher health');
+  private readonly warnings = new RepeatedWarnings(new Logger('Usher health'));
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
@@ -74,7 +75,7 @@ export class UsherHealth {
   /** Whether the database accepts writes and has every migration. */
   async isDatabaseReady(): Promise<boolean> {
     const [isWritable, pending] = await Promise.all([this.isWritable(), this.pendingMigrations()]);
-    if (pending && pending.length > 0) this.logger.warn(`${pending.length} migration(s) are missing`);
+    if (pending && pending.length > 0) this.warnings.warn(`${pending.length} migration(s) are missing`);
     return isWritable && pending?.length === 0;
   }
 
@@ -119,7 +120,7 @@ export class UsherHealth {
     try {
       return await withTimeout(check, CHECK_TIMEOUT_MS);
     } catch (error) {
-      this.logger.warn(`${part}: ${(error as Error).message}`);
+      this.warnings.warn(`${part}: ${(error as Error).message}`);
       return null;
     }
   }

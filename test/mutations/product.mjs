@@ -1,5 +1,19 @@
 /** The mutations over the whole product, each with a test file of `npm test` that must notice it. */
 export const PRODUCT_MUTATIONS = [
+  {
+    name: 'the 503 of a write does not say that it may still take effect',
+    file: 'src/server/connections.ts',
+    from: "['GET', 'HEAD'].includes(method)",
+    to: "['GET', 'POST'].includes(method)",
+    caughtBy: 'test/server/connections/database-deadline.spec.ts',
+  },
+  {
+    name: 'an unknown path is not counted where a request has credentials',
+    file: 'src/server/connections.ts',
+    from: 'request.is404 || (request',
+    to: '(request',
+    caughtBy: 'test/server/connections/anonymous-limit.spec.ts',
+  },
   // The token endpoints.
   {
     name: 'token requests are not limited',

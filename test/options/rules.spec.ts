@@ -129,7 +129,7 @@ test('a data source of the application is used as it is', () => {
   const given = { ...options(), database: { dataSource } };
   expect(resolveOptions(given as unknown as UsherOptions).database).toEqual({ kind: 'host', dataSource });
   expect(optionFaults({ ...given, database: { dataSource, pool: 5 } })).toEqual([
-    'database.dataSource is used as it is; leave out url, pool, migrationTable and join',
+    'database.dataSource is used as it is; leave out url, pool, migrationTable, timeoutMs and join',
   ]);
 });
 

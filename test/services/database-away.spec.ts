@@ -1,3 +1,5 @@
+import { execSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { BACKEND, createBackend, type Backend, POSTGRES_URL, type Settings } from '../support/backend.js';
 import { eventually } from '../support/eventually.js';
@@ -37,6 +39,13 @@ afterAll(async () => {
   await backend.drop();
 });
 
+/** What the first command of the page finds in the log until now. */
+function firstSearch(): string {
+  const [command = ''] =
+    /grep -v .*(?= usher\.log)/.exec(readFileSync('docs/operations/when-things-break.md', 'utf8')) ?? [];
+  return execSync(command, { input: log.map((line) => `${JSON.stringify(line)}\n`).join(''), encoding: 'utf8' });
+}
+
 const linesOf = (pattern: RegExp): string[] => log.map(({ msg }) => String(msg)).filter((line) => pattern.test(line));
 
 test('attempts that end while the database is away are recorded afterwards, with few log lines meanwhile', async () => {
@@ -57,6 +66,9 @@ test('attempts that end while the database is away are recorded afterwards, with
   expect(away).toMatch(new RegExp(`; ${ORDERS} attempt\\(s\\) wait to be recorded$`));
   expect(linesOf(/^webhook s/)).toEqual([]);
   for (let n = 0; n < 5; n += 1) expect((await client.token()).status).toBe(503);
+  const found = firstSearch();
+  expect(found).toContain('the database is away: ');
+  expect(found).not.toMatch(/"durationMs":/);
   // None, if another test of this process wrote the line of this minute.
   expect(log.filter(({ context, error }) => context === 'http' && error !== undefined).length).toBeLessThanOrEqual(1);
 

@@ -8,9 +8,12 @@ let redis: OwnRedis;
 let usher: TestUsher;
 let receiver: TestReceiver;
 
+const log: { msg?: string }[] = [];
+
 beforeAll(async () => {
   redis = await OwnRedis.start();
-  usher = await TestUsher.start({ QUEUE_URL: redis.url });
+  const output = { write: (line: string) => void log.push(JSON.parse(line) as { msg?: string }) };
+  usher = await TestUsher.start({ QUEUE_URL: redis.url, LOG_LEVEL: 'info' }, output);
   receiver = await TestReceiver.start();
 });
 afterAll(async () => {
@@ -27,15 +30,21 @@ async function expectQueueUp(value: 0 | 1): Promise<void> {
   });
 }
 
-test('while Redis is full, usher_queue_up is 0 and orders complete; they are notified once it has space', async () => {
+test.each([
+  { fault: 'OOM', setting: 'maxmemory', values: ['1mb', '0'] as const },
+  { fault: 'NOREPLICAS', setting: 'min-replicas-to-write', values: ['1', '0'] as const },
+])('while Redis answers $fault, orders complete, one line says it, and they are notified afterwards', async (given) => {
+  const { fault, setting, values } = given;
   const client = await usher.client(receiver.url);
   await expectQueueUp(1);
-  await redis.command('CONFIG', 'SET', 'maxmemory', '1mb');
+  await redis.command('CONFIG', 'SET', setting, values[0]);
   await expectQueueUp(0);
-  const key = await client.completedOrder();
-  expect(await usher.webhook(key, 'PENDING')).toMatchObject({ attempts: 0 });
+  const keys = [await client.completedOrder(), await client.completedOrder(), await client.completedOrder()];
+  for (const key of keys) expect(await usher.webhook(key, 'PENDING')).toMatchObject({ attempts: 0 });
   expect((await usher.request('GET', '/health/ready', {})).status).toBe(200);
-  await redis.command('CONFIG', 'SET', 'maxmemory', '0');
-  expect((await usher.webhook(key, 'SUCCESS')).attempts).toBe(1);
+  await redis.command('CONFIG', 'SET', setting, values[1]);
+  for (const key of keys) expect((await usher.webhook(key, 'SUCCESS')).attempts).toBe(1);
   await expectQueueUp(1);
+  const lines = log.filter(({ msg }) => msg?.includes(`did not accept its job (${fault}`));
+  expect(lines).toHaveLength(1);
 });

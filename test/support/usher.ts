@@ -63,7 +63,12 @@ export class TestUsher {
     const backend = await createBackend();
     const own = typeof settings === 'function' ? settings(backend.settings) : settings;
     const all = { ...SHORT_TIMES, ...backend.settings, ...own };
-    const config = loadConfig({ PORT: '0', LOG_LEVEL: process.env.TEST_LOG ?? 'silent', ...all });
+    const config = loadConfig({
+      PORT: '0',
+      ANONYMOUS_RATE_LIMIT: 'off',
+      LOG_LEVEL: process.env.TEST_LOG ?? 'silent',
+      ...all,
+    });
     return new TestUsher(backend, all, await serve(config, await createLogger(config, log)));
   }
 

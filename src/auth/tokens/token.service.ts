@@ -46,7 +46,10 @@ export class TokenEvents {
       labelNames: ['endpoint', 'error'],
       registers,
     });
-    for (const endpoint of TOKEN_ENDPOINTS) this.issuedTokens.inc({ endpoint }, 0);
+    for (const endpoint of TOKEN_ENDPOINTS) {
+      this.issuedTokens.inc({ endpoint }, 0);
+      for (const error of AUTHENTICATION_ERRORS) this.refusedRequests.inc({ endpoint, error }, 0);
+    }
   }
 
   issued(

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Controller, Get, Logger, type BeforeApplicationShutdown, Inject, type OnModuleDestroy } from '@nestjs/common';
 import { KeyCheck } from '../../clients/keys/key-rotation.js';
 import { type Problem, unavailable } from '../../http/problem.js';
+import { RepeatedWarnings } from '../../queue/repeated-warnings.js';
 import { UsherHealth } from '../../webhooks/usher-health.js';
 import { withTimeout } from '../../values/duration.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
@@ -12,7 +13,7 @@ const CHECK_TIMEOUT_MS = 3_000;
 export class HealthController implements OnModuleDestroy, BeforeApplicationShutdown {
   /** Whether a shutdown has begun. From then on the process is not ready, and each response closes its connection. */
   isShuttingDown = false;
-  private readonly logger = new Logger('Usher health');
+  private readonly warnings = new RepeatedWarnings(new Logger('Usher health'));
 
   constructor(
     private readonly health: UsherHealth,
@@ -60,7 +61,7 @@ export class HealthController implements OnModuleDestroy, BeforeApplicationShutd
   /** Whether the keys fit is known only while the database answers. */
   private async lacksKeys(): Promise<boolean> {
     const fault = await withTimeout(this.keys.fault(), CHECK_TIMEOUT_MS).catch((error: Error) => error.message);
-    if (fault !== null) this.logger.warn(`master key: ${fault}`);
+    if (fault !== null) this.warnings.warn(`master key: ${fault}`);
     return fault !== null;
   }
 }

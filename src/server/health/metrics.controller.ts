@@ -3,7 +3,7 @@ import { collectDefaultMetrics, Gauge, prometheusContentType, type Registry } fr
 import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 import { VERSION } from '../../values/version.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import type { Due } from '../../webhooks/usher-health.js';
+import { type Due, MAX_COUNTED } from '../../webhooks/usher-health.js';
 import { Backlog, type QueueDepth } from './backlog.js';
 import type { CachedQuery } from './cached-query.js';
 
@@ -81,7 +81,7 @@ function addBacklogGauges(
   );
   add(
     'usher_webhooks_due',
-    'Pending webhooks whose next attempt is due, counted up to 100000.',
+    `Pending webhooks whose next attempt is due; ${MAX_COUNTED} means so many or more.`,
     [],
     ofDue(({ count }) => count),
   );

@@ -4,7 +4,9 @@ import {
   integer,
   oneOf,
   option,
+  orOff,
   password,
+  rate,
   shortPassword,
   trustedProxies,
   userName,
@@ -41,6 +43,13 @@ export const SERVER = {
     {
       defaultText: 'none; required in production',
     },
+  ),
+  anonymousRateLimit: option(
+    null,
+    'ANONYMOUS_RATE_LIMIT',
+    orOff(rate),
+    '600/m',
+    'requests without credentials from one address, in each process ([details](limits.md))',
   ),
   shutdownDelayMs: option(
     null,

@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { InjectQueue } from '@nestjs/bullmq';
-import { Inject, Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Inject, Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import type { BulkJobOptions, Queue } from 'bullmq';
+import { queueWarnings } from '../../queue/repeated-warnings.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { longestWaitMs, type RetryPolicy } from '../../values/retry-schedule.js';
 import type { Webhook } from '../webhook.entity.js';
@@ -33,7 +34,6 @@ export type Deliverable = Pick<Webhook, 'id' | 'referenceId' | 'clientId' | 'not
 /** Adds delivery jobs. A lost job only delays its webhook: the retry run finds the row in the database. */
 @Injectable()
 export class DeliveryQueue implements OnApplicationShutdown {
-  private readonly logger = new Logger('Usher DeliveryQueue');
   private waiting: { webhook: Deliverable; delayMs: number }[] = [];
   private adding: Promise<void> | null = null;
 
@@ -70,8 +70,8 @@ export class DeliveryQueue implements OnApplicationShutdown {
     while (this.waiting.length > 0) {
       const deliveries = this.waiting.splice(0, MAX_ADDED_AT_ONCE);
       await this.add(deliveries).catch((error: Error) => {
-        const ids = deliveries.map(({ webhook }) => webhook.id).join(', ');
-        this.logger.warn(`webhook ${ids} waits for the retry run: the queue did not accept its job (${error.message})`);
+        const reason = `waits for the retry run: the queue did not accept its job (${error.message})`;
+        for (const { webhook } of deliveries) queueWarnings.warn(`webhook ${webhook.id} ${reason}`);
       });
     }
   }

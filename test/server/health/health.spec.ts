@@ -64,6 +64,19 @@ describe('health', () => {
     expect((await ready()).status).toBe(200);
   });
 
+  test('failed probes write one line a minute, without a stack', async () => {
+    const lines: { level: number; context?: string; msg?: string }[] = [];
+    const log = { write: (line: string) => void lines.push(JSON.parse(line) as (typeof lines)[0]) };
+    const logged = await TestUsher.start({ LOG_LEVEL: 'info' }, log);
+    await logged.dataSource.query("DELETE FROM usher_migration WHERE name LIKE 'Initial%'");
+    for (let n = 0; n < 3; n += 1) expect((await ready(logged)).status).toBe(503);
+    await logged.stop();
+    const faults = lines
+      .filter(({ level, context = '' }) => level > 30 && ['http', 'health'].includes(context))
+      .map(({ msg }) => msg);
+    expect(faults).toEqual(['1 migration(s) are missing']);
+  });
+
   if (BACKEND === 'embedded') return;
   test('while the database is away, ready is 503 and names it and live is 200; then ready is 200 again', async () => {
     proxies!.database.cut();

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { shownCount } from '../../../src/server/console/overview/problems.js';
 import { eventually } from '../../support/eventually.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
 import { basic, TestUsher } from '../../support/usher.js';
@@ -30,6 +31,22 @@ async function scrape(of = usher): Promise<Map<string, number>> {
 
 const nameOf = (sample: string): string => sample.replace(/\{.*/, '');
 const namesIn = (samples: Map<string, number>): string[] => [...new Set([...samples.keys()].map(nameOf))];
+
+test('refused credentials are counted from the start, so that an alert sees the first ones', async () => {
+  const fresh = await TestUsher.start();
+  const samples = await scrape(fresh);
+  await fresh.stop();
+  for (const error of ['invalid_client', 'slow_down'])
+    expect(samples.get(`usher_token_refusals_total{endpoint="/auth/token",error="${error}"}`)).toBe(0);
+});
+
+test('a count of due notifications that ends at 100,000 says so', async () => {
+  const { body } = await usher.request('GET', '/ops/metrics', OPERATOR);
+  expect(body.text).toContain(
+    'usher_webhooks_due Pending webhooks whose next attempt is due; 100000 means so many or more.',
+  );
+  expect([99_999, 100_000].map(shownCount)).toEqual(['99999', '100,000 or more']);
+});
 
 test('tokens, refusals, attempts and the time to success are counted', async () => {
   const client = await usher.client(receiver.url);

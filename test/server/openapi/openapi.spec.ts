@@ -4,7 +4,7 @@ import { Validator } from '@seriousme/openapi-schema-validator';
 import type { FastifyInstance } from 'fastify';
 import { openApiDocument, operationsOf, type OpenApiDocument } from '../../../src/server/openapi/document.js';
 import { PAGE_POLICY } from '../../../src/server/openapi/page.js';
-import { routesOf } from '../../../src/server/routes.js';
+import { routesOf } from '../../../src/server/error.filter.js';
 import { OperatorBrowser } from '../../support/operator-browser.js';
 import { basic, TestUsher } from '../../support/usher.js';
 

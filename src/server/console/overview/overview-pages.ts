@@ -18,7 +18,7 @@ import type { Page, View, Visit } from '../frame/pages.js';
 import { clientLink, type Columns, emptyState, notice, table, tiles } from '../frame/parts.js';
 import { searchHref } from '../search/search-pages.js';
 import { MAX_PENDING, OverviewData } from './overview-data.js';
-import { problemNotice, problemsOf, queueTable, type ShownQueue, type State } from './problems.js';
+import { problemNotice, problemsOf, queueTable, shownCount, type ShownQueue, type State } from './problems.js';
 
 type Overview = State & Answers<OverviewData['queries']>;
 
@@ -89,7 +89,7 @@ function totals({ due, ranges }: Overview): Html {
 
 /** Milliseconds that something is due are no delay. */
 const shownDue = ({ count, oldestAgeMs }: Due): string =>
-  oldestAgeMs < 1_000 ? String(count) : `${count}, the oldest for ${shownMs(oldestAgeMs)}`;
+  shownCount(count) + (oldestAgeMs < 1_000 ? '' : `, the oldest for ${shownMs(oldestAgeMs)}`);
 
 function rateKind(rate: number | null) {
   if (rate === null) return null;

@@ -1,7 +1,7 @@
 import type { AuditEvent } from '../../../audit/audit-event.entity.js';
 import { type Html, html } from '../../../http/html.js';
 import { DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
-import type { Due } from '../../../webhooks/usher-health.js';
+import { type Due, MAX_COUNTED } from '../../../webhooks/usher-health.js';
 import { type Backlog, type Processes, type QueueDepth, workersOf } from '../../health/backlog.js';
 import type { Answers } from '../../health/cached-query.js';
 import { shownMs } from '../figures/figures.js';
@@ -95,10 +95,12 @@ function missingWorkers(processes: Processes, { count, oldestAgeMs }: Due): Prob
   );
 }
 
+export const shownCount = (count: number): string => (count < MAX_COUNTED ? String(count) : '100,000 or more');
+
 function lateDeliveries({ count, oldestAgeMs }: Due): Problem | null {
   if (count === 0 || oldestAgeMs <= LATE_MS) return null;
   return warning(
-    html`Notifications are late: the oldest of ${count} that are due waits for ${shownMs(oldestAgeMs)}.`,
+    html`Notifications are late: the oldest of ${shownCount(count)} that are due waits for ${shownMs(oldestAgeMs)}.`,
     html`If no fault is named above, the workers cannot keep up: start another one, or look for receivers that answer
       slowly in <a href="/ops/receivers">Receivers</a>.`,
   );

@@ -1,0 +1,43 @@
+import type { DataSource, EntityManager } from 'typeorm';
+import { dataSourceOf, dialectOf, isPostgres } from './data-source.js';
+import { isolatedDrivers } from './sql.js';
+
+const ISOLATE = 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED';
+
+interface Pool {
+  on(event: string, listener: (session: { query(sql: string, callback: () => void): void }) => void): void;
+}
+
+/** By driver: how long a statement may take in a session of Usher's own, in milliseconds. */
+const statementLimits = new WeakMap<object, number>();
+
+/**
+ * For a data source that Usher has just opened. Those of an application keep their isolation level and their limits.
+ * `limitMs`: after this long the database itself ends a statement; 0: never.
+ */
+export async function prepareSessions(dataSource: DataSource, limitMs: number): Promise<void> {
+  const { driver } = dataSource;
+  const { pool, master = pool } = driver as { pool?: Pool; master?: Pool };
+  const statements = limitMs > 0 ? [dialectOf(dataSource).limitStatements(limitMs)] : [];
+  if (limitMs > 0) statementLimits.set(driver, limitMs);
+  if (!isPostgres(dataSource)) {
+    statements.push(ISOLATE);
+    isolatedDrivers.add(driver);
+  }
+  // A session runs its statements in order, so these come before all others.
+  master?.on(isPostgres(dataSource) ? 'connect' : 'connection', (session) => {
+    for (const statement of statements) session.query(statement, () => undefined);
+  });
+  // TypeORM has opened one session until now.
+  for (const statement of statements) await dataSource.query(statement);
+}
+
+/** Runs `work` in a transaction whose statements may take as long as they need: nobody waits for them. */
+export async function withoutLimit<T>(manager: EntityManager, work: () => Promise<T>): Promise<T> {
+  const limitMs = statementLimits.get(dataSourceOf(manager).driver);
+  if (limitMs === undefined) return work();
+  const { limitStatements } = dialectOf(manager);
+  await manager.query(limitStatements(0));
+  // Postgres refuses it after an error, and then rolls the first one back.
+  return work().finally(() => manager.query(limitStatements(limitMs)).catch(() => undefined));
+}
