@@ -3,7 +3,7 @@ import { loadConfig } from '../../src/server/settings/settings.js';
 import { bannerFields, bannerText } from '../../src/server/startup-banner.js';
 import type { Settings } from '../support/backend.js';
 
-const started = { url: 'http://127.0.0.1:3000', firstClient: null, firstMember: null };
+const started = { url: 'http://127.0.0.1:3000', opsUrl: 'http://127.0.0.1:3000', firstClient: null, firstMember: null };
 const servers: Settings = {
   USHER_MASTER_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
   OPS_USER: 'ops',

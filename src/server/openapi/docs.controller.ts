@@ -17,9 +17,10 @@ import { parseBasicHeader } from '../../http/basic-credentials.js';
 import { ISOLATION_HEADERS } from '../../http/pages/page-frame.js';
 import { notFound } from '../../http/problem.js';
 import { loadPackage, StartUpError } from '../../values/start-up-error.js';
+import { isAtPublicPort } from '../connections.js';
 import { OperatorAccess } from '../console/access/operator-access.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import { PAGE_POLICY, pageWithoutViewer, START_SCRIPT, viewerPage } from './page.js';
+import { DOCUMENTS, PAGE_POLICY, pageWithoutViewer, startScript, viewerPage } from './page.js';
 import { StaticAnswer } from './static-answer.js';
 
 const JAVASCRIPT = 'text/javascript';
@@ -50,7 +51,9 @@ export class DocsController {
       throw error;
     }
   });
-  private readonly start = lazy(() => StaticAnswer.of(JAVASCRIPT, START_SCRIPT));
+  private readonly start = lazy(() => StaticAnswer.of(JAVASCRIPT, startScript(DOCUMENTS)));
+  /** For the listener that has no internal document. */
+  private readonly publicStart = lazy(() => StaticAnswer.of(JAVASCRIPT, startScript(DOCUMENTS.slice(0, 1))));
   private readonly shown = lazy(async () => {
     const viewer = await this.viewer();
     return StaticAnswer.of(
@@ -65,7 +68,10 @@ export class DocsController {
   });
   private readonly document = lazy(() => StaticAnswer.of(JSON_TYPE, JSON.stringify(this.documents.forIntegrators())));
 
-  constructor(@Inject(API_DOCUMENTS) private readonly documents: ApiDocuments) {}
+  constructor(
+    @Inject(API_DOCUMENTS) private readonly documents: ApiDocuments,
+    @Inject(SERVER_CONFIG) private readonly config: Config,
+  ) {}
 
   /** A relative address, so that it also leads there below a path of a proxy. */
   @Get()
@@ -84,7 +90,8 @@ export class DocsController {
 
   @Get('docs/start.js')
   async startScript(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    (await this.start()).send(request, reply);
+    const start = isAtPublicPort(request, this.config) ? this.publicStart : this.start;
+    (await start()).send(request, reply);
   }
 
   @Get('docs/viewer.js')

@@ -2,14 +2,13 @@ import { html } from '../../http/html.js';
 import { PageFrame } from '../../http/pages/page-frame.js';
 
 /** Relative to /docs, so that the page also works below a path of a proxy. */
-const DOCUMENTS = [
+export const DOCUMENTS = [
   { title: 'For integrators', slug: 'api', url: 'docs/openapi.json', default: true },
   { title: 'Internal operations', slug: 'internal', url: 'docs/internal.json' },
 ];
 
 /** What Scalar may do. It would otherwise load fonts of its makers, and offer their hosted services. */
 const VIEWER_OPTIONS = {
-  sources: DOCUMENTS,
   withDefaultFonts: false,
   telemetry: false,
   agent: { disabled: true },
@@ -33,7 +32,8 @@ const VIEWER_OPTIONS = {
 };
 
 /** The script that starts the viewer. A file of its own, so that the policy allows no script within the page. */
-export const START_SCRIPT = `Scalar.createApiReference('#viewer', ${JSON.stringify(VIEWER_OPTIONS)});\n`;
+export const startScript = (documents: typeof DOCUMENTS): string =>
+  `Scalar.createApiReference('#viewer', ${JSON.stringify({ ...VIEWER_OPTIONS, sources: documents })});\n`;
 
 /**
  * Only scripts of this server run, and the page talks only to this server: try-it sends its requests there. The viewer sets

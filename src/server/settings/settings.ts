@@ -19,9 +19,13 @@ export const SERVER_CONFIG = Symbol('ServerConfig');
 
 /** The server's configuration, checked. Times are in milliseconds unless the name says seconds. */
 export interface Config
-  extends ResolvedOptions, Omit<Values, keyof typeof OPTIONS | 'operatorUser' | 'operatorPassword'> {
+  extends
+    ResolvedOptions,
+    Omit<Values, keyof typeof OPTIONS | 'operatorUser' | 'operatorPassword' | 'metricsUser' | 'metricsPassword'> {
   role: Role;
   operator: Credentials;
+  /** Null: metrics take the operator's credentials only. */
+  metrics: Credentials | null;
   /** Whether to trace with OpenTelemetry: the environment names an exporter. */
   tracing: boolean;
   /** Log level of commands: silent unless LOG_LEVEL is set. */
@@ -47,15 +51,20 @@ export class ConfigError extends StartUpError {
  */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env, onlyMigrates = false): Config {
   const reader = new OptionReader(SETTINGS, environmentSource(environment));
-  const { role, host, logLevel } = reader.values;
+  const { role, host, port, logLevel } = reader.values;
   const exposed = onlyMigrates ? null : exposure(reader.values, host);
   const unsafeDefaults = exposed === null && !onlyMigrates ? reader.useLocalDefaults() : [];
-  const { operatorUser, operatorPassword, ...values } = reader.values;
+  const { operatorUser, operatorPassword, metricsUser, metricsPassword, ...values } = reader.values;
   const options = combined(reader, SYSTEM, exposed);
   if (exposed !== null && !reader.isGiven('operatorUser', 'operatorPassword'))
     reader.faults.push(`OPS_USER and OPS_PASSWORD must be set${exposed}: the operator’s credentials for /ops`);
   if (options.environment === 'production' && !onlyMigrates && !reader.isGiven('trustProxy'))
     reader.missing('trustProxy', ' in production');
+  if (values.opsPort === port && port !== 0) reader.fault('opsPort', `=${port} is also PORT; use another port`);
+  const others = [operatorUser, operatorPassword, values.internalUser, values.internalPassword];
+  for (const [key, value] of Object.entries({ metricsUser, metricsPassword }))
+    if (value !== null && others.includes(value))
+      reader.fault(key as keyof Values, ' must differ from the credentials of operators and order services');
   const faults = [...misspeltNames(environment, NAMES), ...reader.finish()];
   if (faults.length > 0) throw new ConfigError(faults);
   const texts = NOT_SECRET.map(({ variable, local, default: fallback }) => [
@@ -69,6 +78,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, onlyMig
     role,
     deliver: role !== 'api',
     operator: { user: operatorUser ?? '', password: operatorPassword ?? '' },
+    metrics: metricsUser && metricsPassword ? { user: metricsUser, password: metricsPassword } : null,
     tracing: isTraced(environment),
     commandLogLevel: reader.isGiven('logLevel') ? logLevel : 'silent',
     texts: Object.fromEntries(texts) as Config['texts'],
