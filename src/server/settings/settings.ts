@@ -60,7 +60,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, onlyMig
     reader.faults.push(`OPS_USER and OPS_PASSWORD must be set${exposed}: the operator’s credentials for /ops`);
   if (options.environment === 'production' && !onlyMigrates && !reader.isGiven('trustProxy'))
     reader.missing('trustProxy', ' in production');
-  if (values.opsPort === port && port !== 0) reader.fault('opsPort', `=${port} is also PORT; use another port`);
+  if (port && values.opsPort === port) reader.fault('opsPort', `=${port} is also PORT; use another port`);
   const others = [operatorUser, operatorPassword, values.internalUser, values.internalPassword];
   for (const [key, value] of Object.entries({ metricsUser, metricsPassword }))
     if (value !== null && others.includes(value))
