@@ -37,7 +37,7 @@ const answerTo = async (url: string, target: string, method = 'GET') =>
     ),
   );
 
-describe('with OPS_PORT, PORT answers as if there were no such path', () => {
+describe('with OPS_PORT, PORT answers 404, with the body of an unknown path', () => {
   const TARGETS = [
     '/ops',
     '/ops/',
