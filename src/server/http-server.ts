@@ -140,11 +140,15 @@ function addHooks(app: NestFastifyApplication, server: FastifyInstance, config: 
     checkHeaders(request, config);
     return access.check(request, reply);
   };
+  if (config.opsPort !== null)
+    server.addHook('onRequest', (request, reply, done) => {
+      // Not thrown: the error handlers of the console would answer it with a page of theirs.
+      if (isAtPublicPort(request, config) && isBelow(OPERATORS, request))
+        filter.answer(notFound(unknownPath('')), request, reply);
+      else done();
+    });
   // With a callback instead of a promise where nothing is waited for: this runs for every request.
   server.addHook('onRequest', (request, reply, done) => {
-    const isPublic = isAtPublicPort(request, config);
-    // Answered here, because the error handlers of the console would show what it is.
-    if (isPublic && isBelow(OPERATORS, request)) return filter.answer(notFound(unknownPath('')), request, reply);
     if (isBelow(CONSOLE, request)) {
       checkOperator(request, reply).then(
         (isAccepted) => isAccepted && done(),
@@ -157,11 +161,9 @@ function addHooks(app: NestFastifyApplication, server: FastifyInstance, config: 
     // Before the body is read, because a wrong path or method matters more than a wrong media type.
     if (request.is404) throw new NotFoundException();
     const route = oauthRoute(request);
-    if (!authentication || !route) done();
-    else
-      authentication
-        .authenticate(request, reply, isPublic ? { internal: false } : route)
-        .then(() => done(endedMeanwhile(request)), done);
+    if (!authentication || !route) return done();
+    const internal = route.internal && !isAtPublicPort(request, config);
+    authentication.authenticate(request, reply, { internal }).then(() => done(endedMeanwhile(request)), done);
   });
 }
 
