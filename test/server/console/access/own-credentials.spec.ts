@@ -71,6 +71,13 @@ describe('OPS_PUBLIC_URL', () => {
     expect([...browser.cookies.keys()].sort()).toEqual(['__Host-usher-ops-form', '__Host-usher-ops-session']);
   });
 
+  test('is the address of the internal operations, and over https browsers are told to keep to it', async () => {
+    const internal = { authorization: basic('internal', 'internal') };
+    const { body, headers } = await usher.atOpsPort().request('GET', '/docs/internal.json', internal);
+    expect(body.servers).toEqual([expect.objectContaining({ url: CONSOLE })]);
+    expect(headers.get('strict-transport-security')).toBe('max-age=31536000');
+  });
+
   test('over http leaves the cookies without a prefix, although clients use https', async () => {
     const plain = await TestUsher.start({
       ...OWN_CREDENTIALS,
