@@ -34,7 +34,8 @@ COPY package.json ./
 COPY bin bin
 RUN ln -s /usher/bin/usher.mjs /usr/local/bin/usher
 USER node
-EXPOSE 3000
+# 3001: OPS_PORT, where it is set.
+EXPOSE 3000 3001
 # Checks `live`, not `ready`, because a restart does not help while the database is away.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/health/live`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]

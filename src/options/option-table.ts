@@ -15,7 +15,7 @@ import {
   shortPassword,
   userName,
 } from './option-kinds.js';
-import { databaseUrl, httpUrl, queueUrl } from './url-kinds.js';
+import { databaseUrl, httpUrl, needsHttps, queueUrl } from './url-kinds.js';
 
 export const GENERAL = {
   environment: option(
@@ -32,10 +32,7 @@ export const GENERAL = {
     null,
     'the public base address, and the issuer, which the [authorisation-code grant](authorisation-code.md) needs; https in production; a path in it goes behind that of the metadata, `/.well-known/oauth-authorization-server/PATH`',
     {
-      production: (url) =>
-        url.startsWith('https:')
-          ? null
-          : ': production needs https://; set the address that clients use, it is the issuer',
+      production: needsHttps('the address that clients use, it is the issuer'),
     },
   ),
   deliver: option(

@@ -43,6 +43,17 @@ export const databaseUrl = url<DatabaseAddress | null>(
   },
 );
 
+export const httpOrigin = url('an http:// or https:// URL without credentials and path', (value) => {
+  const { href, origin } = parseUrl(value) ?? { href: '', origin: '' };
+  return /^https?:/.test(href) && href === `${origin}/` ? origin : null;
+});
+
+/** Why production refuses a public address. `what` says which one to set instead. */
+export const needsHttps =
+  (what: string) =>
+  (address: string | null): string | null =>
+    address?.startsWith('https:') ? null : `: production needs https://; set ${what}`;
+
 /** `embedded:` is the embedded database. */
 export const queueUrl = url(
   'a URL like redis://host:6379, rediss://…, redis+sentinel://host:26379,host:26379/name or postgres://…',

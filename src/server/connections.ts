@@ -158,6 +158,18 @@ export function endStalledConnections(server: Server): void {
   });
 }
 
+/** The connections to OPS_PORT. */
+const opsConnections = new WeakSet<Socket>();
+
+/** Makes `server` the listener of OPS_PORT. */
+export function markOpsConnections(server: Server): void {
+  server.on('connection', (socket: Socket) => opsConnections.add(socket));
+}
+
+/** Whether a request came to PORT while operators have a port of their own. */
+export const isAtPublicPort = ({ raw }: FastifyRequest, { opsPort }: Pick<Config, 'opsPort'>): boolean =>
+  opsPort !== null && !opsConnections.has(raw.socket);
+
 /** Whether a proxy's X-Forwarded-For is trusted. `hop` counts from the connection, which is 0. */
 export type Trust = (address: string, hop: number) => boolean;
 

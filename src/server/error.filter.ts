@@ -31,8 +31,10 @@ export class ErrorFilter implements ExceptionFilter {
 
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
-    const request = http.getRequest<OAuthRequest>();
-    const response = http.getResponse<HttpResponse>();
+    this.answer(error, http.getRequest(), http.getResponse());
+  }
+
+  answer(error: unknown, request: OAuthRequest, response: HttpResponse): void {
     const problem = this.problemOf(error, request);
     // What a probe finds is logged where it looks.
     if (problem.getStatus() >= 500 && !isProbe(request)) logServerError(request, error);
@@ -61,7 +63,7 @@ export class ErrorFilter implements ExceptionFilter {
   }
 }
 
-const unknownPath = (path: string): string =>
+export const unknownPath = (path: string): string =>
   `this path does not exist${path.startsWith('/sandbox/') ? '; what is below /sandbox exists only in a sandbox' : ''}`;
 
 interface Route {

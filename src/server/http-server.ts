@@ -1,3 +1,4 @@
+import { createServer, type Server } from 'node:http';
 import { NotFoundException } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
@@ -8,12 +9,15 @@ import { TokenEvents } from '../auth/tokens/token.service.js';
 import { OAuthError } from '../http/oauth-error.js';
 import { oauthRoute, pathOf } from '../http/oauth-route.js';
 import { requestIdOf } from '../http/exchange.js';
+import { notFound } from '../http/problem.js';
 import { MetricsRegistry } from '../telemetry/metrics.module.js';
 import {
   answerInTime,
   checkHeaders,
   endStalledConnections,
+  isAtPublicPort,
   limitAnonymous,
+  markOpsConnections,
   takeTurns,
   type Trust,
   trustOf,
@@ -23,7 +27,7 @@ import { mountConsole } from './console/ops.module.js';
 import { mountDashboard } from './console/queues/dashboard.js';
 import { sendConsoleError } from './console/frame/pages.js';
 import { OperatorAccess } from './console/access/operator-access.js';
-import { ErrorFilter, recordRoutes } from './error.filter.js';
+import { ErrorFilter, recordRoutes, unknownPath } from './error.filter.js';
 import { HealthController } from './health/health.controller.js';
 import { NestLogger } from './logger.js';
 import { observeRequests } from './request-log.js';
@@ -44,8 +48,17 @@ const ACCEPT_TIMEOUT_MS = 30_000;
 /** How often Node looks for requests that took longer. Its default of 30 s would let them last for up to 60 s. */
 const TIMEOUT_CHECK_MS = 1_000;
 
-/** The application with its HTTP side, ready to listen. */
-export async function createHttpApplication(config: Config, logger: Logger): Promise<NestFastifyApplication> {
+/** checkHeaders() refuses a missing Host header with a response body, which Node would not send. */
+const HTTP_OPTIONS = {
+  maxHeaderSize: HEADER_LIMIT_BYTES,
+  requireHostHeader: false,
+  headersTimeout: REQUEST_TIMEOUT_MS,
+  requestTimeout: REQUEST_TIMEOUT_MS,
+  connectionsCheckingInterval: TIMEOUT_CHECK_MS,
+};
+
+/** The application with its HTTP side, and its listener for OPS_PORT, ready to listen. */
+export async function createHttpApplication(config: Config, logger: Logger) {
   const trusts = trustOf(config.trustProxy);
   const adapter = createAdapter(trusts);
   const server = adapter.getInstance() as unknown as FastifyInstance;
@@ -55,19 +68,39 @@ export async function createHttpApplication(config: Config, logger: Logger): Pro
     abortOnError: false,
     logger: new NestLogger(logger),
   });
-  app.useGlobalFilters(new ErrorFilter(routes, isApi(config) ? app.get(TokenEvents) : null));
+  const filter = new ErrorFilter(routes, isApi(config) ? app.get(TokenEvents) : null);
+  app.useGlobalFilters(filter);
   registerBodyParsers(app, BODY_LIMIT_BYTES);
-  answerExpectations(server.server);
-  endStalledConnections(server.server);
+  const ops = config.opsPort === null ? null : createOpsListener(server);
+  for (const listener of [server.server, ...(ops ? [ops] : [])]) {
+    answerExpectations(listener);
+    endStalledConnections(listener);
+  }
   traceRequests(server);
   warnOfIgnoredHeader(server, trusts);
   observeRequests(server, app.get(MetricsRegistry));
   limitAnonymous(server, config);
   answerInTime(server, config);
-  addHooks(app, server, config);
+  addHooks(app, server, config, filter);
   mountConsole(app, server);
   mountDashboard(app, server, config);
-  return app;
+  return { app, ops };
+}
+
+/** A second server for the same routes, with the limits of the first one. It is closed together with it. */
+function createOpsListener(server: FastifyInstance): Server {
+  const { keepAliveTimeout } = server.server;
+  const ops = createServer({ ...HTTP_OPTIONS, keepAliveTimeout }, server.routing);
+  ops.setTimeout(ACCEPT_TIMEOUT_MS);
+  ops.on('clientError', answerConnectionFault);
+  markOpsConnections(ops);
+  const closed = new Promise<void>((done) => ops.once('close', done));
+  server.addHook('preClose', (done) => {
+    ops.close();
+    done();
+  });
+  server.addHook('onClose', () => closed);
+  return ops;
 }
 
 const isApi = ({ role }: Config): boolean => role !== 'worker';
@@ -82,20 +115,14 @@ function createAdapter(trustProxy: Trust): FastifyAdapter {
     // While the server shuts down, it still answers requests on open connections.
     return503OnClosing: false,
     genReqId: requestIdOf,
-    // checkHeaders() refuses a missing Host header with a response body, which Node would not send.
-    http: {
-      maxHeaderSize: HEADER_LIMIT_BYTES,
-      requireHostHeader: false,
-      headersTimeout: REQUEST_TIMEOUT_MS,
-      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
-    },
+    http: HTTP_OPTIONS,
     clientErrorHandler: answerConnectionFault,
     frameworkErrors: answerBadUrl,
   });
 }
 
-/** Adds the checks that run before the body is read: Host header, operator, client credentials, media type. */
-function addHooks(app: NestFastifyApplication, server: FastifyInstance, config: Config): void {
+/** Adds the checks that run before the body is read: Host header, listener, operator, client credentials, media type. */
+function addHooks(app: NestFastifyApplication, server: FastifyInstance, config: Config, filter: ErrorFilter): void {
   const authentication = isApi(config) ? app.get(ClientAuthentication) : null;
   const access = app.get(OperatorAccess);
   const health = app.get(HealthController);
@@ -105,7 +132,7 @@ function addHooks(app: NestFastifyApplication, server: FastifyInstance, config: 
     done(null, payload);
   });
   // A browser ignores it over http, and RFC 6797 section 7.2 forbids to send it there.
-  if (config.publicUrl?.startsWith('https:'))
+  if ([config.publicUrl, config.opsPublicUrl].some((url) => url?.startsWith('https:')))
     server.addHook('onRequest', (_, reply, done) => {
       reply.header('Strict-Transport-Security', 'max-age=31536000');
       done();
@@ -114,9 +141,16 @@ function addHooks(app: NestFastifyApplication, server: FastifyInstance, config: 
     checkHeaders(request, config);
     return access.check(request, reply);
   };
+  if (config.opsPort !== null)
+    server.addHook('onRequest', (request, reply, done) => {
+      // Not thrown: the error handlers of the console would answer it with a page of theirs.
+      if (isAtPublicPort(request, config) && isBelow(OPERATORS, request))
+        filter.answer(notFound(unknownPath('')), request, reply);
+      else done();
+    });
   // With a callback instead of a promise where nothing is waited for: this runs for every request.
   server.addHook('onRequest', (request, reply, done) => {
-    if (isBelowOps(request)) {
+    if (isBelow(CONSOLE, request)) {
       checkOperator(request, reply).then(
         (isAccepted) => isAccepted && done(),
         // Thrown, Bull Board's own error handler would turn it into a 500.
@@ -128,8 +162,9 @@ function addHooks(app: NestFastifyApplication, server: FastifyInstance, config: 
     // Before the body is read, because a wrong path or method matters more than a wrong media type.
     if (request.is404) throw new NotFoundException();
     const route = oauthRoute(request);
-    if (!authentication || !route) done();
-    else authentication.authenticate(request, reply, route).then(() => done(endedMeanwhile(request)), done);
+    if (!authentication || !route) return done();
+    const internal = route.internal && !isAtPublicPort(request, config);
+    authentication.authenticate(request, reply, { internal }).then(() => done(endedMeanwhile(request)), done);
   });
 }
 
@@ -137,10 +172,14 @@ function addHooks(app: NestFastifyApplication, server: FastifyInstance, config: 
 const endedMeanwhile = ({ raw }: FastifyRequest): OAuthError | undefined =>
   raw.socket.destroyed ? new OAuthError('invalid_request', 'the connection ended before the body') : undefined;
 
+const CONSOLE = /^\/+ops(\/|$)/i;
+/** What only OPS_PORT answers, if it is set. */
+const OPERATORS = /^\/+(ops|internal|docs\/internal(\.json)?)(\/|$)/i;
+
 /** Matches the route that Fastify matched, however the path was written, and the path itself if no route matched. */
-function isBelowOps({ routeOptions, url }: FastifyRequest): boolean {
-  // Most URLs contain neither this word nor an encoded character, so none of the spellings below can match.
-  if (!/ops|%/i.test(url)) return false;
+function isBelow(paths: RegExp, { routeOptions, url }: FastifyRequest): boolean {
+  // Most URLs contain neither of these words nor an encoded character, so none of the spellings below can match.
+  if (!/ops|internal|%/i.test(url)) return false;
   const path = url.split('?')[0] ?? '';
-  return [routeOptions.url ?? '', path, pathOf(url)].some((spelling) => /^\/+ops(\/|$)/i.test(spelling));
+  return [routeOptions.url ?? '', path, pathOf(url)].some((spelling) => paths.test(spelling));
 }

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { Logger } from 'pino';
 import { ClientApplications } from '../clients/client-applications.js';
@@ -14,6 +17,8 @@ import { startTracing } from './tracing/start-tracing.js';
 /** A server that listens. */
 export interface Running extends Started {
   app: NestFastifyApplication;
+  /** The listener of OPS_PORT; null: there is none. */
+  ops: Server | null;
 }
 
 /** What the server uses and a host with routes of its own does not. */
@@ -23,17 +28,26 @@ const SERVER_PACKAGES = ['@nestjs/platform-fastify', '@bull-board/fastify'];
 export async function serve(config: Config, given?: Logger): Promise<Running> {
   const logger = given ?? (await createLogger(config));
   const { createHttpApplication } = await loadHttpServer();
-  const app = await createHttpApplication(config, logger);
+  const { app, ops } = await createHttpApplication(config, logger);
   try {
     await app.listen({ port: config.port, host: config.host });
+    const url = await app.getUrl();
+    const opsUrl = ops ? await listen(ops, config, url) : url;
     // Created last: its secret is shown only once, so a failed start must not create it.
-    return { ...(await createFirst(app, config)), app, url: await app.getUrl() };
+    return { ...(await createFirst(app, config)), app, ops, url, opsUrl };
   } catch (error) {
     // Errors while closing a half-started application would only hide the original error.
     logger.level = 'silent';
     await app.close().catch(() => undefined);
     throw explainListenError(error, config);
   }
+}
+
+/** Listens on OPS_PORT. Returns the URL, which is `url` with another port. */
+async function listen(ops: Server, { opsPort, host }: Config, url: string): Promise<string> {
+  await once(ops.listen({ port: opsPort, host }), 'listening');
+  const { port } = ops.address() as AddressInfo;
+  return Object.assign(new URL(url), { port }).origin;
 }
 
 async function loadHttpServer() {
@@ -66,12 +80,13 @@ const LISTEN_NOTIFY_URL = 'http://127.0.0.1:4000/notify';
 const LISTEN_CALLBACK = 'http://127.0.0.1:4000/callback';
 const PASSWORD_LENGTH = 20;
 
-function explainListenError(error: unknown, { host, port }: Config): unknown {
-  const code = (error as NodeJS.ErrnoException).code;
+function explainListenError(error: unknown, { host, opsPort }: Config): unknown {
+  const { code, port } = error as NodeJS.ErrnoException & { port?: number };
+  const name = port === opsPort ? 'OPS_PORT' : 'PORT';
   if (code === 'EADDRINUSE')
-    return new StartUpError(`port ${port} on ${host} is in use; stop the process that listens there or set PORT`);
+    return new StartUpError(`port ${port} on ${host} is in use; stop the process that listens there or set ${name}`);
   if (code === 'EACCES')
-    return new StartUpError(`this user may not listen on port ${port}; set PORT to a number above 1023`);
+    return new StartUpError(`this user may not listen on port ${port}; set ${name} to a number above 1023`);
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
     return new StartUpError(`${host} is not an address of this machine; correct HOST`);
   return error;

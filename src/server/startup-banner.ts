@@ -7,6 +7,8 @@ import type { Config } from './settings/settings.js';
 export interface Started {
   /** The base URL, e.g. http://127.0.0.1:3000. */
   url: string;
+  /** The base URL of the operators' pages: with OPS_PORT another one. */
+  opsUrl: string;
   /** The first client of a new sandbox. Its secret is shown only once. Null at every later start. */
   firstClient: { id: string; secret: string } | null;
   /** The first member of a new sandbox. The password is shown only once. Null at every later start. */
@@ -23,15 +25,16 @@ export const locationsOf = (config: Config) => ({
 });
 
 /** The startup banner as JSON, for programs. */
-export function bannerFields(config: Config, { url, firstClient, firstMember }: Started) {
+export function bannerFields(config: Config, { url, opsUrl, firstClient, firstMember }: Started) {
   const { environment, role, unsafeDefaults } = config;
   return {
     environment,
     role,
     url,
-    dashboard: `${url}/ops/queues`,
+    dashboard: `${opsUrl}/ops/queues`,
     ...locationsOf(config),
     unsafeDefaults,
+    lacking: lacking(config),
     firstClient: firstClient && { client_id: firstClient.id, client_secret: firstClient.secret },
     firstMember,
   };
@@ -40,12 +43,13 @@ export function bannerFields(config: Config, { url, firstClient, firstMember }: 
 /** The startup banner as text, for people. */
 export function bannerText(config: Config, started: Started): string {
   const { environment, role, url, dashboard, database, queue, webhookProxy, ...safety } = bannerFields(config, started);
-  const { unencrypted, unsafeDefaults, firstClient, firstMember } = safety;
+  const { unencrypted, unsafeDefaults, lacking: missing, firstClient, firstMember } = safety;
   const lines = [
     `Usher ${environment} (${role}) at ${url}, dashboard at ${dashboard}`,
     `Database ${database}, queue ${queue === 'embedded' || queue === database ? 'in the same database' : queue}.`,
     webhookProxy !== null && `Deliveries go through the proxy ${webhookProxy}.`,
     unencrypted.length > 0 && `Not encrypted: the connection to the ${unencrypted.join(' and the ')}.`,
+    ...missing.map((fault) => `Not set: ${fault}.`),
     unsafeDefaults.length > 0 && `Defaults for local use only: ${unsafeDefaults.join(', ')}.`,
     firstClient && 'A first client was created, with "usher listen" as its receiver. Its secret is shown only once:',
     firstClient && `  client_id      ${firstClient.client_id}\n  client_secret  ${firstClient.client_secret}`,
@@ -53,6 +57,19 @@ export function bannerText(config: Config, started: Started): string {
     firstMember && `  name           ${firstMember.name}\n  password       ${firstMember.password}`,
   ];
   return `${lines.filter(Boolean).join('\n')}\n`;
+}
+
+/** The settings that this role needs for all of its work, and what it cannot do without them. */
+function lacking({ role, environment, publicUrl, internal, contactMessages }: Config): string[] {
+  const isGiven: Record<string, boolean> = {
+    'INTERNAL_USER and INTERNAL_PASSWORD, so no order can be completed over /internal':
+      role === 'worker' || internal !== null,
+    'USHER_AUTH_URL, so clients have no authorisation-code grant':
+      role === 'worker' || environment === 'sandbox' || publicUrl !== null,
+    'SMTP_URL and SMTP_FROM, so no contact is told of a Notify URL that fails':
+      role === 'api' || contactMessages !== null,
+  };
+  return Object.keys(isGiven).filter((text) => !isGiven[text]);
 }
 
 /** The servers whose connection goes over the network without encryption. */

@@ -9,6 +9,9 @@ interface Service {
   read_only?: boolean;
   cap_drop?: string[];
   security_opt?: string[];
+  deploy?: { replicas: number };
+  logging?: { driver: string; options: Record<string, string> };
+  ports?: string[];
 }
 const TEXT = readFileSync('docker-compose.yml', 'utf8');
 const { services } = parse(TEXT, { merge: true }) as { services: Record<string, Service> };
@@ -27,7 +30,10 @@ function interpolated(value: string, variables: Record<string, string>): string 
 
 const environmentOf = (service: string, variables: Record<string, string>): Record<string, string> =>
   Object.fromEntries(
-    Object.entries(services[service]!.environment).map(([name, value]) => [name, interpolated(value, variables)]),
+    Object.entries(services[service]!.environment).map(([name, value]) => [
+      name,
+      interpolated(String(value), variables),
+    ]),
   );
 
 const VARIABLES = {
@@ -66,6 +72,19 @@ test.each(Object.keys(services))('the container %s has a read-only file system a
     cap_drop: ['ALL'],
     security_opt: ['no-new-privileges:true'],
   });
+});
+
+test('compose starts two workers, and opens the operators’ port of the api on this machine only', () => {
+  const { api, worker } = services;
+  expect(worker?.deploy).toEqual({ replicas: 2 });
+  const { port, opsPort } = loadConfig({ ...environmentOf('api', VARIABLES), HOST: '0.0.0.0' });
+  expect(api?.ports).toEqual([port, opsPort].map((one) => `127.0.0.1:${one}:${one}`));
+  expect(worker?.ports).toBeUndefined();
+});
+
+test.each(Object.keys(services))('the log of the container %s cannot fill the disk', (service) => {
+  const { driver, options } = services[service]!.logging!;
+  expect({ driver, options }).toEqual({ driver: 'json-file', options: { 'max-size': '10m', 'max-file': '5' } });
 });
 
 test('the image runs Node 24 without root and has no embedded database', () => {

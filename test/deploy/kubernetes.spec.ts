@@ -1,13 +1,17 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import ts from 'typescript';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig } from '../../src/server/settings/settings.js';
+import { bannerFields } from '../../src/server/startup-banner.js';
 import { newFolder } from '../support/process.js';
+import { SECRETS, STARTED } from './secrets.js';
 
 interface Container {
   env?: { name: string; value: string }[];
+  ports?: { name: string; containerPort: number }[];
   envFrom: { configMapRef: { name: string } }[];
   volumeMounts: { name: string; mountPath: string }[];
   securityContext: object;
@@ -22,7 +26,11 @@ interface Manifest {
   kind: string;
   metadata: { name: string };
   data?: Record<string, string>;
-  spec?: { template: { spec: PodSpec } };
+  spec?: {
+    template: { metadata: { labels: object; annotations?: Record<string, string> }; spec: PodSpec };
+    podSelector?: { matchLabels: object };
+    ingress?: { ports: { port: string }[]; from: unknown[] }[];
+  };
 }
 type Model = new (manifest: unknown) => { validate(): void };
 
@@ -94,14 +102,8 @@ describe.each([
   });
 
   test('has settings that Usher accepts, with every secret in a file of the mounted Secret', () => {
-    const secrets: Record<string, string> = {
-      'database-url': 'mysql://usher:hunter2@db/usher?ssl-mode=VERIFY_IDENTITY',
-      'queue-url': 'rediss://:hunter2@queue:6379',
-      'master-keys': `k1:${Buffer.alloc(32, 7).toString('base64')}`,
-      'ops-password': 'hunter2 hunter2 hunter2',
-    };
     const folder = newFolder();
-    for (const [key, value] of Object.entries(secrets)) writeFileSync(join(folder, key), value);
+    for (const [key, value] of Object.entries(SECRETS)) writeFileSync(join(folder, key), value);
     expect(container.volumeMounts).toContainEqual({ name: 'secrets', mountPath: '/run/secrets/usher', readOnly: true });
     const { data = {} } = manifest('ConfigMap', container.envFrom[0]!.configMapRef.name);
     const own = Object.fromEntries((container.env ?? []).map((variable) => [variable.name, variable.value]));
@@ -109,7 +111,36 @@ describe.each([
       Object.entries({ ...data, ...own }).map(([key, value]) => [key, value.replace('/run/secrets/usher', folder)]),
     );
     const config = loadConfig({ HOST: '0.0.0.0', ...settings });
-    expect(config).toMatchObject({ environment: 'production', role, operator: { password: secrets['ops-password'] } });
+    expect(config).toMatchObject({ environment: 'production', role, operator: { password: SECRETS['ops-password'] } });
+    expect(bannerFields(config, STARTED).lacking).toEqual([]);
+    if (kind === 'Job') return;
+    const ports = container.ports?.map(({ name: port, containerPort }) => [port, containerPort]);
+    expect(ports).toEqual([
+      ['http', config.port],
+      ['ops', config.opsPort],
+    ]);
+    expect(manifest(kind, name).spec?.template.metadata.annotations).toEqual({
+      'prometheus.io/scrape': 'true',
+      'prometheus.io/port': String(config.opsPort),
+      'prometheus.io/path': '/ops/metrics',
+    });
+  });
+
+  test('takes connections only where a policy names their source', () => {
+    const { labels } = manifest(kind, name).spec!.template.metadata;
+    const [policy] = MANIFESTS.filter(
+      (one) => one.kind === 'NetworkPolicy' && isDeepStrictEqual(one.spec?.podSelector?.matchLabels, labels),
+    );
+    const open = (policy!.spec!.ingress ?? []).map(({ ports, from }) => [ports[0]!.port, from.length > 0]);
+    const expected: Record<string, unknown[]> = {
+      api: [
+        ['http', true],
+        ['ops', true],
+      ],
+      worker: [['ops', true]],
+      all: [],
+    };
+    expect(open).toEqual(expected[role]);
   });
 
   test('runs without root, without capabilities and on a read-only file system', () => {

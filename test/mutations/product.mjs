@@ -208,9 +208,23 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a page whose host ends alike may write to the console',
     file: 'src/server/console/access/browser-sessions.ts',
-    from: "page.host !== (headers.host ?? '')",
-    to: "!page.host.endsWith(headers.host ?? '')",
+    from: ".includes(parseUrl(address)?.origin ?? '')",
+    to: '.some((own) => parseUrl(address)?.host.endsWith(new URL(own).host))',
     caughtBy: 'test/server/console/access.spec.ts',
+  },
+  {
+    name: 'an encoded spelling of /internal is answered at the public port',
+    file: 'src/server/http-server.ts',
+    from: 'if (!/ops|internal|%/i.test(url)) return false;',
+    to: 'if (!/ops|internal/i.test(url)) return false;',
+    caughtBy: 'test/server/connections/ops-port.spec.ts',
+  },
+  {
+    name: 'the credentials of metrics open the console',
+    file: 'src/server/console/access/operator-access.ts',
+    from: 'const isScrape = request.routeOptions.url === METRICS_PATH;',
+    to: "const isScrape = request.method === 'GET';",
+    caughtBy: 'test/server/console/access/own-credentials.spec.ts',
   },
   {
     name: 'a viewer changes what only operators may',

@@ -119,6 +119,39 @@ test('SHUTDOWN_DELAY keeps the port open while not ready, so that a load balance
   expect((await server.ended).code).toBe(0);
 });
 
+test('both ports stay open for SHUTDOWN_DELAY, not ready, and a running request at OPS_PORT is answered', async () => {
+  const settings = { ...backend.settings, OPS_PORT: '0', SHUTDOWN_DELAY: '5s' };
+  const server = await startServer(settings);
+  const [, opsUrl = ''] = /dashboard at (http:\S+)\/ops\/queues/.exec(server.stdout) ?? [];
+  const request = httpRequest(`${opsUrl}/internal/movie-orders/x/complete`, {
+    method: 'POST',
+    agent: new Agent({ keepAlive: true }),
+  });
+  for (const [name, value] of Object.entries({
+    authorization: basic('internal', 'internal'),
+    'content-type': 'application/json',
+    'content-length': 2,
+  }))
+    request.setHeader(name, value);
+  await new Promise((sent) => request.write('{', sent));
+  await eventually('the server reads it', async () => (await fetch(`${opsUrl}/health/live`)).ok);
+  server.child.kill('SIGTERM');
+  await server.printed(/finishing running deliveries/);
+  for (const url of [server.url, opsUrl]) expect((await fetch(`${url}/health/ready`)).status).toBe(503);
+  const answered = once(request, 'response') as Promise<[IncomingMessage]>;
+  // The public port is closed by then, and the end of the body lets the other one close too.
+  await eventually('new connections are refused', () =>
+    fetch(`${opsUrl}/health/live`).then(
+      () => false,
+      () => true,
+    ),
+  );
+  request.end('}');
+  const [{ statusCode, headers }] = await answered;
+  expect([statusCode, headers.connection]).toEqual([400, 'close']);
+  expect((await server.ended).code).toBe(0);
+});
+
 describe('a first start', () => {
   if (BACKEND !== 'embedded') {
     test('on a database server creates no client', async () => {

@@ -49,6 +49,8 @@ describe('an address to listen on', () => {
     const port = String((taken.address() as AddressInfo).port);
     const ended = await failedStart({ ...backend.settings, PORT: port });
     expectOneLine(ended, `port ${port} on 127.0.0.1 is in use; stop the process that listens there or set PORT`);
+    const second = await failedStart({ ...backend.settings, OPS_PORT: port });
+    expectOneLine(second, `port ${port} on 127.0.0.1 is in use; stop the process that listens there or set OPS_PORT`);
     // A failed start must not create the first client, because its secret is shown only once.
     const { stdout } = await usher(backend.settings, ['client', 'list', '--json']);
     expect(JSON.parse(stdout)).toEqual([]);

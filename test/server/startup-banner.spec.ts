@@ -3,7 +3,7 @@ import { loadConfig } from '../../src/server/settings/settings.js';
 import { bannerFields, bannerText } from '../../src/server/startup-banner.js';
 import type { Settings } from '../support/backend.js';
 
-const started = { url: 'http://127.0.0.1:3000', firstClient: null, firstMember: null };
+const started = { url: 'http://127.0.0.1:3000', opsUrl: 'http://127.0.0.1:3000', firstClient: null, firstMember: null };
 const servers: Settings = {
   USHER_MASTER_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
   OPS_USER: 'ops',
@@ -57,6 +57,36 @@ describe('the startup banner', () => {
     expect(bannerFields(loadConfig({}), started).webhookProxy).toBeNull();
   });
 
+  const INTERNAL = 'INTERNAL_USER and INTERNAL_PASSWORD, so no order can be completed over /internal';
+  const AUTH_URL = 'USHER_AUTH_URL, so clients have no authorisation-code grant';
+  const SMTP = 'SMTP_URL and SMTP_FROM, so no contact is told of a Notify URL that fails';
+  test.each([
+    ['api', [INTERNAL, AUTH_URL]],
+    ['worker', [SMTP]],
+    ['all', [INTERNAL, AUTH_URL, SMTP]],
+  ])('says what the role %s lacks in production', (USHER_ROLE, missing) => {
+    const given = { ...servers, DATABASE_URL: 'postgres://u@127.0.0.1/usher', USHER_ROLE };
+    const config = loadConfig(given);
+    expect(bannerFields(config, started).lacking).toEqual(missing);
+    const text = bannerText(config, started);
+    for (const one of missing) expect(text).toContain(`Not set: ${one}.\n`);
+    const complete = {
+      INTERNAL_USER: 'orders',
+      INTERNAL_PASSWORD: 'the password of orders',
+      USHER_AUTH_URL: 'https://auth.example',
+      SMTP_URL: 'smtp://mail.example',
+      SMTP_FROM: 'usher@cinema.example',
+    };
+    expect(bannerText(loadConfig({ ...given, ...complete }), started)).not.toContain('Not set');
+  });
+
+  test('names the operators’ port', () => {
+    const config = loadConfig({ OPS_PORT: '3001' });
+    expect(bannerText(config, { ...started, opsUrl: 'http://127.0.0.1:3001' })).toMatch(
+      /^Usher sandbox \(all\) at http:\/\/127\.0\.0\.1:3000, dashboard at http:\/\/127\.0\.0\.1:3001\/ops\/queues\n/,
+    );
+  });
+
   test.each([
     [
       'mysql://usher:hunter2@db/usher',
@@ -68,7 +98,7 @@ describe('the startup banner', () => {
   ])('shows no password of %s and %s', (DATABASE_URL, QUEUE_URL, database, queue) => {
     const config = loadConfig({ ...servers, DATABASE_URL, QUEUE_URL });
     expect(bannerText(config, started)).toBe(
-      `Usher production (worker) at ${started.url}, dashboard at ${started.url}/ops/queues\nDatabase ${database}, queue ${queue}.\nNot encrypted: the connection to the database.\n`,
+      `Usher production (worker) at ${started.url}, dashboard at ${started.url}/ops/queues\nDatabase ${database}, queue ${queue}.\nNot encrypted: the connection to the database.\nNot set: ${SMTP}.\n`,
     );
     expect(JSON.stringify(bannerFields(config, started))).not.toMatch(/hunter2|operator-secret|AQEB/);
   });

@@ -77,6 +77,11 @@ export class TestUsher {
     return sharedServer.open(() => TestUsher.start());
   }
 
+  /** The same server, with requests to OPS_PORT. */
+  atOpsPort(): TestUsher {
+    return new TestUsher(this.backend, this.settings, { ...this.running, url: this.running.opsUrl });
+  }
+
   async stop(): Promise<void> {
     await this.running.app.close();
     await this.backend.drop();

@@ -11,9 +11,9 @@ import { internalDocument, openApiDocument } from './document.js';
     {
       provide: API_DOCUMENTS,
       inject: [SERVER_CONFIG],
-      useFactory: ({ environment, publicUrl }: Config): ApiDocuments => ({
+      useFactory: ({ environment, publicUrl, opsPort, opsPublicUrl }: Config): ApiDocuments => ({
         forIntegrators: () => openApiDocument(environment, publicUrl),
-        internal: () => internalDocument(environment, publicUrl),
+        internal: () => internalDocument(environment, opsPort === null ? publicUrl : opsPublicUrl),
       }),
     },
   ],

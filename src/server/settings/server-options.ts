@@ -12,11 +12,27 @@ import {
   userName,
 } from '../../options/option-kinds.js';
 import { OPTIONS } from '../../options/option-table.js';
+import { httpOrigin, needsHttps } from '../../options/url-kinds.js';
 
 /** What only the standalone server has. */
 export const SERVER = {
   port: option(null, 'PORT', integer(0, 65_535), '3000', 'port to listen on'),
   host: option(null, 'HOST', address, '127.0.0.1', 'address to listen on'),
+  opsPort: option(
+    null,
+    'OPS_PORT',
+    integer(0, 65_535),
+    null,
+    'a second port, for `/ops`, `/internal` and metrics, which `PORT` then answers 404 ([details](operations/deploying.md#the-operators-port))',
+  ),
+  opsPublicUrl: option(
+    null,
+    'OPS_PUBLIC_URL',
+    httpOrigin,
+    null,
+    'where browsers reach `/ops`: it decides the cookies and the accepted origin; https in production',
+    { production: needsHttps('the address that operators use') },
+  ),
   role: option(
     null,
     'USHER_ROLE',
@@ -32,6 +48,21 @@ export const SERVER = {
     isSecret: true,
     neededBy: 'operatorUser',
     local: { default: 'ops', name: 'operator credentials ops:ops' },
+    production: shortPassword,
+  }),
+  metricsUser: option(
+    null,
+    'METRICS_USER',
+    userName,
+    null,
+    'the credentials of a scraper: they open `/ops/metrics` alone',
+    {
+      neededBy: 'metricsPassword',
+    },
+  ),
+  metricsPassword: option(null, 'METRICS_PASSWORD', password, null, 'in production at least 12 characters', {
+    isSecret: true,
+    neededBy: 'metricsUser',
     production: shortPassword,
   }),
   trustProxy: option(

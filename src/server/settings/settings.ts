@@ -19,9 +19,13 @@ export const SERVER_CONFIG = Symbol('ServerConfig');
 
 /** The server's configuration, checked. Times are in milliseconds unless the name says seconds. */
 export interface Config
-  extends ResolvedOptions, Omit<Values, keyof typeof OPTIONS | 'operatorUser' | 'operatorPassword'> {
+  extends
+    ResolvedOptions,
+    Omit<Values, keyof typeof OPTIONS | 'operatorUser' | 'operatorPassword' | 'metricsUser' | 'metricsPassword'> {
   role: Role;
   operator: Credentials;
+  /** Null: metrics take the operator's credentials only. */
+  metrics: Credentials | null;
   /** Whether to trace with OpenTelemetry: the environment names an exporter. */
   tracing: boolean;
   /** Log level of commands: silent unless LOG_LEVEL is set. */
@@ -53,10 +57,10 @@ type Task = 'serve' | 'migrate' | Needs;
  */
 export function loadConfig(environment: NodeJS.ProcessEnv = process.env, task: Task = 'serve'): Config {
   const reader = new OptionReader(SETTINGS, environmentSource(environment));
-  const { role, host, logLevel } = reader.values;
+  const { role, host, port, logLevel } = reader.values;
   const exposed = task === 'migrate' ? null : exposure(reader.values, host);
   const unsafeDefaults = exposed === null && task !== 'migrate' ? reader.useLocalDefaults() : [];
-  const { operatorUser, operatorPassword, ...values } = reader.values;
+  const { operatorUser, operatorPassword, metricsUser, metricsPassword, ...values } = reader.values;
   const options = combined(reader, SYSTEM, exposed, task !== 'without-queue');
   if (task === 'serve') {
     if (exposed !== null && !reader.isGiven('operatorUser', 'operatorPassword'))
@@ -64,6 +68,11 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, task: T
     if (options.environment === 'production' && !reader.isGiven('trustProxy'))
       reader.missing('trustProxy', ' in production');
   }
+  if (port && values.opsPort === port) reader.fault('opsPort', `=${port} is also PORT; use another port`);
+  const others = [operatorUser, operatorPassword, values.internalUser, values.internalPassword];
+  for (const [key, value] of Object.entries({ metricsUser, metricsPassword }))
+    if (value !== null && others.includes(value))
+      reader.fault(key as keyof Values, ' must differ from the credentials of operators and order services');
   const faults = [...misspeltNames(environment, NAMES), ...reader.finish()];
   if (faults.length > 0) throw new ConfigError(faults);
   const texts = NOT_SECRET.map(({ variable, local, default: fallback }) => [
@@ -77,6 +86,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, task: T
     role,
     deliver: role !== 'api',
     operator: { user: operatorUser ?? '', password: operatorPassword ?? '' },
+    metrics: metricsUser && metricsPassword ? { user: metricsUser, password: metricsPassword } : null,
     tracing: isTraced(environment),
     commandLogLevel: reader.isGiven('logLevel') ? logLevel : 'silent',
     texts: Object.fromEntries(texts) as Config['texts'],

@@ -48,6 +48,26 @@ describe('outside a local sandbox', () => {
     ]);
   });
 
+  test('production needs https for the console’s address, and 12 characters for the password of metrics', () => {
+    const more = { OPS_PUBLIC_URL: 'http://ops.example', METRICS_USER: 'prometheus', METRICS_PASSWORD: 'short' };
+    expect(faultsOf({ ...SERVER, USHER_ENV: 'production', TRUST_PROXY: '0', ...more })).toEqual([
+      'OPS_PUBLIC_URL: production needs https://; set the address that operators use',
+      expect.stringContaining('METRICS_PASSWORD is too short; production needs at least 12 characters'),
+    ]);
+  });
+
+  test.each([
+    ['METRICS_USER', { METRICS_USER: 'ops', METRICS_PASSWORD: 'another long password' }],
+    ['METRICS_PASSWORD', { METRICS_USER: 'prometheus', METRICS_PASSWORD: SERVER.OPS_PASSWORD! }],
+    ['METRICS_USER', { METRICS_USER: 'orders', METRICS_PASSWORD: 'another long password' }],
+    ['METRICS_PASSWORD', { METRICS_USER: 'prometheus', METRICS_PASSWORD: 'the password of orders' }],
+  ])('%s is refused if it would open more than the metrics', (name, metrics) => {
+    const internal = { INTERNAL_USER: 'orders', INTERNAL_PASSWORD: 'the password of orders' };
+    expect(faultsOf({ ...SERVER, ...internal, ...metrics })).toEqual([
+      `${name} must differ from the credentials of operators and order services`,
+    ]);
+  });
+
   test.each([
     ['WEBHOOK_RETRY_EVERY', '1m'],
     ['WEBHOOK_RETRY_MIN_INTERVAL', '31s'],

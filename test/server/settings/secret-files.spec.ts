@@ -13,10 +13,16 @@ const VALUES: Settings = {
   USHER_MASTER_KEYS: KEY,
   OPS_PASSWORD: 'hunter2 hunter2 hunter2',
   INTERNAL_PASSWORD: 'hunter2-internal-hunter2',
+  METRICS_PASSWORD: 'hunter2-metrics-hunter2',
   WEBHOOK_PROXY: 'http://usher:hunter2@proxy:3128',
   SMTP_URL: 'smtp://usher:hunter2@mail:587',
 };
-const USERS: Settings = { OPS_USER: 'ops', INTERNAL_USER: 'orders', SMTP_FROM: 'usher@cinema.example' };
+const USERS: Settings = {
+  OPS_USER: 'ops',
+  INTERNAL_USER: 'orders',
+  METRICS_USER: 'prometheus',
+  SMTP_FROM: 'usher@cinema.example',
+};
 
 function fileWith(content: string | Buffer): string {
   const path = join(newFolder(), 'secret');

@@ -91,28 +91,29 @@ export class BrowserSessions {
   }
 
   private cookie(request: FastifyRequest, name: string): TokenCookie {
-    return new TokenCookie(name, isEncrypted(request, this.config.publicUrl));
+    return new TokenCookie(name, originOf(request, this.config).startsWith('https:'));
   }
 }
 
 export const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
 
-/** Whether the browser reaches this server over https, as far as a proxy or USHER_AUTH_URL tells. */
-function isEncrypted({ headers, protocol }: FastifyRequest, publicUrl: string | null): boolean {
-  const { host = '' } = headers;
-  return protocol === 'https' || (publicUrl !== null && `https://${host}` === new URL(publicUrl).origin);
+/** The origin of the console: OPS_PUBLIC_URL, otherwise the Host, over https as far as a proxy or USHER_AUTH_URL tells. */
+function originOf({ headers: { host = '' }, protocol }: FastifyRequest, { opsPublicUrl, publicUrl }: Config): string {
+  if (opsPublicUrl !== null) return opsPublicUrl;
+  const encrypted = `https://${host}`;
+  const isEncrypted = protocol === 'https' || (publicUrl !== null && encrypted === new URL(publicUrl).origin);
+  return isEncrypted ? encrypted : `http://${host}`;
 }
 
 /** What a browser tells of the page that sends a request. Programs send none of these headers. */
-export function isCrossSite(request: FastifyRequest, publicUrl: string | null): boolean {
+export function isCrossSite(request: FastifyRequest, config: Config): boolean {
   const { headers } = request;
   if (isOfOtherSite(headers)) return true;
   const address = pageOf(request);
   if (address === undefined) return false;
-  const page = parseUrl(address);
-  if (page === null || page.host !== (headers.host ?? '')) return true;
+  const origin = originOf(request, config);
   // A proxy may end TLS without telling, so a page over https is accepted in either case.
-  return isEncrypted(request, publicUrl) && page.protocol !== 'https:';
+  return ![origin, origin.replace('http:', 'https:')].includes(parseUrl(address)?.origin ?? '');
 }
 
 /** Whether the request says which page sent it. Every browser says so of a request that writes. */

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { FixedCredentials } from '../../../auth/client-authentication/internal.guard.js';
+import { parseBasicHeader } from '../../../http/basic-credentials.js';
 import { Problem, unauthorized } from '../../../http/problem.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 import { wantsPage } from '../frame/pages.js';
@@ -8,6 +9,9 @@ import { OPS_HEADERS, PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../fram
 import { LIVE_HEADER } from '../frame/script.js';
 import { type SignedIn, setSignedIn } from '../frame/signed-in.js';
 import { BrowserSessions, isCrossSite, namesItsPage, SAFE_METHODS } from './browser-sessions.js';
+
+/** Also takes METRICS_USER and METRICS_PASSWORD, which open nothing else. */
+const METRICS_PATH = '/ops/metrics';
 
 /** What a viewer may post to: the routes about their own session and password. */
 const OWN_PATHS = [SIGN_IN_PATH, SIGN_OUT_PATH, PASSWORD_PATH];
@@ -37,10 +41,14 @@ export class OperatorAccess {
 
   /** An Authorization header counts before a session. Null without either, or if the session has ended. */
   async operatorOf(request: FastifyRequest): Promise<SignedIn | null> {
-    const { operator, environment } = this.config;
-    if (request.headers.authorization !== undefined) {
-      await this.credentials.check(request, 'operator', operator);
-      return { name: operator.user, role: 'operator', session: null, environment };
+    const { operator, metrics, environment } = this.config;
+    const { authorization } = request.headers;
+    if (authorization !== undefined) {
+      const isScrape = request.routeOptions.url === METRICS_PATH;
+      const isScraper = isScrape && parseBasicHeader(authorization)[0]?.id === metrics?.user;
+      const expected = (isScraper && metrics) || operator;
+      await this.credentials.check(request, 'operator', expected);
+      return { name: expected.user, role: 'operator', session: null, environment };
     }
     const session = this.sessions.token(request);
     const owner = session && (await this.sessions.owner(request, session, isUse(request)));
@@ -62,7 +70,7 @@ export class OperatorAccess {
 
   private checkWrite(request: FastifyRequest, operator: SignedIn | null): void {
     const needsPage = operator === null || operator.session !== null;
-    if (isCrossSite(request, this.config.publicUrl) || (needsPage && !namesItsPage(request)))
+    if (isCrossSite(request, this.config) || (needsPage && !namesItsPage(request)))
       throw forbidden('this request comes from a page of another site; use the pages at /ops');
     if (operator?.role === 'viewer' && !OWN_PATHS.includes(request.routeOptions.url ?? ''))
       throw forbidden(
