@@ -20,7 +20,20 @@ import { latency } from './rows/latency.js';
 import { memory } from './rows/memory.js';
 import { cli, start } from './rows/start.js';
 
-const ROWS: Row[] = [...httpRows, guard, deliver, latency, isolation, growth, attacker, consolePages, memory, idle, start, cli];
+const ROWS: Row[] = [
+  ...httpRows,
+  guard,
+  deliver,
+  latency,
+  isolation,
+  growth,
+  attacker,
+  consolePages,
+  memory,
+  idle,
+  start,
+  cli,
+];
 const NAMES = ROWS.map(({ name }) => name).join(', ');
 const RESULTS = 'bench/results';
 

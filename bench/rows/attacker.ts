@@ -1,21 +1,20 @@
+import { type ChildProcess, fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { connect, type Socket } from 'node:net';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Agent, request } from 'undici';
+import { request } from 'undici';
 import { freePort } from '../../test/chaos/processes.js';
 import { atEnd } from '../harness/cleanup.js';
 import { inTurn, quantile, type Subject } from '../harness/measure.js';
 import { type Check, type Effort, type Figures, figure, type Line, ratio, type Row } from '../harness/row.js';
+import { reference } from '../harness/server-process.js';
 import { Booth } from '../usher/booth.js';
 import { BenchUsher } from '../usher/usher.js';
 
 /** Requests a second: of the attacker, and of the honest client. */
 const RATE = 100;
 const HONEST_RATE = 50;
-/** Guesses in progress at the same time. */
 const GUESSES = 110;
-const SOCKETS = 48;
-const PIPELINED = 10;
 
 const P99 = 'p99 ms of the client';
 const CPU = 'CPU s a second';
@@ -23,74 +22,80 @@ const MEMORY = 'MB more';
 const SIGN_IN = 'ms of a right sign-in';
 
 const NOBODY = 'nobody else';
-const CHEAP = 'as many requests for nothing (404)';
 const REDIRECT_URI = 'https://partner.example/callback';
 const NAME = 'member@cinema.example';
 const PASSWORD = 'correct horse battery';
+const NOTHING = '/nothing';
+
+const as404s = (attack: string): string => `${attack}: as many 404s`;
 
 export const attacker: Row = {
   name: 'attacker',
-  title: `POST /auth/token at ${HONEST_RATE} a second and sign-ins, MariaDB + Redis, beside one attacker with ${RATE} requests a second`,
+  title: `POST /auth/token at ${HONEST_RATE} a second and sign-ins, MariaDB + Redis, beside one attacker: ${RATE} requests a second, 480 that are not read, or ${GUESSES} guesses at once`,
   plotted: P99,
   async run(effort) {
     const site = await Site.open(effort);
-    const attacks: [name: string, attack: Attack][] = [
-      [NOBODY, { rate: 0, act: async () => undefined }],
-      [CHEAP, { rate: RATE, act: (n) => site.get(`/nothing/${n}`, addressOf(n)) }],
+    const paced = { kind: 'paced', rate: RATE };
+    const documents = ['/docs/viewer.js', '/docs/openapi.json'];
+    const attacks: [name: string, attack: object, of404s: object][] = [
       [
         'API documents, from one address',
-        { rate: RATE, act: (n) => site.get(n % 2 ? '/docs/viewer.js' : '/docs/openapi.json', addressOf(0)) },
+        { ...paced, paths: documents, isOneAddress: true },
+        { ...paced, paths: [NOTHING], isOneAddress: true },
       ],
-      ['API documents that are not read', { rate: 0, begin: () => site.openUnread(), act: async () => undefined }],
-      ['authorisation requests of a member', { rate: RATE, act: () => site.member.get(site.authorizePath) }],
-      [`guesses at members, ${GUESSES} at once`, { atOnce: GUESSES, act: (n) => site.guess('/auth/sign-in', n) }],
-      [`guesses at operators, ${GUESSES} at once`, { atOnce: GUESSES, act: (n) => site.guess('/ops/sign-in', n) }],
+      ['API documents that are not read', { kind: 'unread', path: documents[0] }, { kind: 'unread', path: NOTHING }],
+      [
+        'authorisation requests of a member',
+        { ...paced, paths: [site.authorizePath], isMember: true },
+        { ...paced, paths: [NOTHING] },
+      ],
+      ...(['members', 'operators'] as const).map((people): [string, object, object] => [
+        `guesses at ${people}`,
+        { kind: 'guesses', count: GUESSES, path: people === 'members' ? '/auth/sign-in' : '/ops/sign-in' },
+        { kind: 'guesses', count: GUESSES, path: NOTHING },
+      ]),
     ];
-    const subjects = attacks.map(([name, attack]): Subject => ({
-      name,
-      ...(name === CHEAP && { isReference: true }),
-      sample: () => site.round(attack),
-    }));
-    const lines = await inTurn(subjects, effort.rounds, 1);
-    return { lines, checks: lines.slice(2).flatMap(({ subject }) => checksOf(lines, subject)) };
+    const subjects: Subject[] = [
+      { name: NOBODY, sample: () => site.round(null) },
+      ...attacks.flatMap(([name, attack, of404s]): Subject[] => [
+        { name: as404s(name), isReference: true, sample: () => site.round(of404s) },
+        { name, sample: () => site.round(attack) },
+      ]),
+    ];
+    const lines = await inTurn(subjects, effort.rounds);
+    return { lines, checks: attacks.flatMap(([name]) => checksOf(lines, name)) };
   },
 };
 
-const checksOf = (lines: Line[], subject: string): Check[] => [
+const checksOf = (lines: Line[], attack: string): Check[] => [
   {
-    what: `${subject}: processor seconds a second`,
-    value: figure(lines, CPU, subject) - figure(lines, CPU, NOBODY),
+    what: `${attack}: processor seconds a second`,
+    value: figure(lines, CPU, attack) - figure(lines, CPU, NOBODY),
     target: { most: 0.3 },
   },
-  { what: `${subject}: MB more`, value: figure(lines, MEMORY, subject), target: { most: 64 } },
-  { what: `${subject}: p99 against 404s`, value: ratio(lines, P99, subject, CHEAP), target: { most: 3 } },
+  { what: `${attack}: MB more`, value: figure(lines, MEMORY, attack), target: { most: 64 } },
   {
-    what: `${subject}: ms of a right sign-in beyond the time of two`,
-    value: figure(lines, SIGN_IN, subject) - 2 * figure(lines, SIGN_IN, NOBODY),
+    what: `${attack}: p99 against as many 404s`,
+    value: ratio(lines, P99, attack, as404s(attack)),
+    target: { most: 3 },
+  },
+  {
+    what: `${attack}: ms of a right sign-in beyond the time of two`,
+    value: figure(lines, SIGN_IN, attack) - 2 * figure(lines, SIGN_IN, NOBODY),
     target: { most: 1_000 },
   },
 ];
 
-/** One address of one network each: 2001:db8:n::1. */
-const addressOf = (n: number): string => `2001:db8:${(n % 60_000).toString(16)}::1`;
-
-interface Attack {
-  /** Requests a second, at a steady pace; or as many as are answered, with so many in progress. */
-  rate?: number;
-  atOnce?: number;
-  begin?: () => Socket[];
-  act: (n: number) => Promise<unknown>;
-}
-
-/** An api process behind a proxy, a client, a member with a browser that signed in before, and an operator with one. */
+/** An api process behind a proxy, a client, a member and an operator, each with a browser that signed in before. */
 class Site {
-  private sent = 0;
-
   private constructor(
     private readonly booth: Booth,
     private readonly effort: Effort,
-    readonly member: Browser,
+    private readonly attacking: ChildProcess,
+    private readonly member: Browser,
     private readonly operator: Browser,
+    /** The cookies of the member who attacks, from before the first round. */
+    private readonly cookie: string,
   ) {}
 
   static async open(effort: Effort): Promise<Site> {
@@ -101,9 +106,12 @@ class Site {
     const address = `http://127.0.0.1:${port}`;
     Object.assign(usher.settings, { PORT: String(port), USHER_AUTH_URL: address, TRUST_PROXY: '1' });
     const booth = await Booth.of(usher, effort);
-    const site = new Site(booth, effort, new Browser(address, '/auth/sign-in'), new Browser(address, '/ops/sign-in'));
-    await site.signIn();
-    return site;
+    const child = fork(reference('attacker.mjs'), [], { detached: true });
+    atEnd(() => child.kill('SIGKILL'));
+    const attackingMember = new Browser(address, '/auth/sign-in');
+    const [member, operator] = [new Browser(address, '/auth/sign-in'), new Browser(address, '/ops/sign-in')];
+    for (const browser of [attackingMember, member, operator]) await browser.signIn(NAME, PASSWORD);
+    return new Site(booth, effort, child, member, operator, attackingMember.cookie);
   }
 
   get authorizePath(): string {
@@ -117,80 +125,51 @@ class Site {
     })}`;
   }
 
-  get(path: string, address: string): Promise<unknown> {
-    return new Browser(this.booth.server.url, '').get(path, address);
+  /** The attack, the honest client and right sign-ins side by side. */
+  async round(attack: object | null): Promise<Figures> {
+    const { server } = this.booth;
+    const { seconds } = this.effort;
+    const before = await server.used();
+    const startedAt = performance.now();
+    const isOver = attack && once(this.attacking, 'message');
+    const headers = attack && 'isMember' in attack ? { cookie: this.cookie } : {};
+    if (attack) this.attacking.send({ ...attack, url: server.url, seconds, headers });
+    const times = this.honestTimes(startedAt + seconds * 1_000);
+    await sleep((seconds * 1_000) / 2);
+    const signInMs = await this.signIn();
+    const p99 = quantile(await times, 0.99);
+    const after = await server.used();
+    const elapsed = (performance.now() - startedAt) / 1_000;
+    await isOver;
+    return {
+      [P99]: p99,
+      [CPU]: (after.cpu - before.cpu) / 1e6 / elapsed,
+      [MEMORY]: (after.memory - before.memory) / 2 ** 20,
+      [SIGN_IN]: signInMs,
+    };
   }
 
-  /** A wrong password for an invented name, from an address of its own. */
-  async guess(path: string, n: number): Promise<unknown> {
-    return new Browser(this.booth.server.url, path).signIn(`nobody-${n}`, 'not the password', addressOf(n));
+  /** Milliseconds of token requests at a steady pace, each from the moment at which it was due. */
+  private async honestTimes(until: number): Promise<number[]> {
+    const calls: Promise<number>[] = [];
+    const timeFrom = async (dueAt: number): Promise<number> => {
+      await this.booth.token();
+      return performance.now() - dueAt;
+    };
+    for (let dueAt = performance.now(); dueAt < until; dueAt += 1_000 / HONEST_RATE) {
+      await sleep(Math.max(0, dueAt - performance.now()));
+      calls.push(timeFrom(dueAt));
+    }
+    return Promise.all(calls);
   }
 
   /** Milliseconds until both had signed in: the member and the operator. */
   private async signIn(): Promise<number> {
     const startedAt = performance.now();
-    for (const status of await Promise.all([this.member, this.operator].map((one) => one.signIn(NAME, PASSWORD))))
-      if (status !== 303) throw new Error(`a right sign-in was answered ${status}`);
+    await Promise.all([this.member, this.operator].map((browser) => browser.signIn(NAME, PASSWORD)));
     return performance.now() - startedAt;
   }
-
-  openUnread(): Socket[] {
-    const { hostname, port } = new URL(this.booth.server.url);
-    const once = `GET /docs/viewer.js HTTP/1.1\r\nHost: ${hostname}\r\nX-Forwarded-For: ${addressOf(0)}\r\n\r\n`;
-    return Array.from({ length: SOCKETS }, () => {
-      const socket = connect(Number(port), hostname).on('error', () => undefined);
-      socket.write(once.repeat(PIPELINED));
-      return socket.pause();
-    });
-  }
-
-  /** The attack and the honest client side by side. */
-  async round({ rate = 0, atOnce = 0, begin, act }: Attack): Promise<Figures> {
-    const { server } = this.booth;
-    const until = performance.now() + this.effort.seconds * 1_000;
-    const before = await server.used();
-    const sockets = begin?.() ?? [];
-    let isOver = false;
-    const once = (): Promise<unknown> => act(this.sent++).catch(() => undefined);
-    const lane = async (): Promise<void> => {
-      while (!isOver) await once();
-    };
-    const paced = every(1_000 / rate, until, once);
-    const lanes = Array.from({ length: atOnce }, lane);
-    const times: number[] = [];
-    const honest = every(1_000 / HONEST_RATE, until, async (dueAt) => {
-      await this.booth.token();
-      times.push(performance.now() - dueAt);
-    });
-    await sleep((this.effort.seconds * 1_000) / 2);
-    const signInMs = await this.signIn();
-    await honest;
-    const after = await server.used();
-    isOver = true;
-    for (const socket of sockets) socket.destroy();
-    await Promise.all([paced, ...lanes]);
-    const seconds = (performance.now() - until) / 1_000 + this.effort.seconds;
-    return {
-      [P99]: quantile(times, 0.99),
-      [CPU]: (after.cpu - before.cpu) / 1e6 / seconds,
-      [MEMORY]: (after.memory - before.memory) / 2 ** 20,
-      [SIGN_IN]: signInMs,
-    };
-  }
 }
-
-/** Calls at a steady pace, whether or not earlier ones have ended; waits for all of them. */
-async function every(ms: number, until: number, call: (dueAt: number) => Promise<unknown>): Promise<void> {
-  const calls: Promise<unknown>[] = [];
-  for (let dueAt = performance.now(); dueAt < until; dueAt += ms) {
-    await sleep(Math.max(0, dueAt - performance.now()));
-    calls.push(call(dueAt));
-  }
-  await Promise.all(calls);
-}
-
-const agent = new Agent({ connections: 256, pipelining: 1 });
-atEnd(() => agent.close());
 
 /** Keeps cookies and sends the form of a sign-in page. */
 class Browser {
@@ -201,29 +180,27 @@ class Browser {
     private readonly signInPath: string,
   ) {}
 
-  get(path: string, address = addressOf(1)): Promise<{ status: number; text: string }> {
-    return this.send('GET', path, address);
+  get cookie(): string {
+    return [...this.cookies].map((pair) => pair.join('=')).join('; ');
   }
 
-  /** The status of the answer. What the browser keeps of earlier sign-ins is that it knows the account. */
-  async signIn(name: string, password: string, address = addressOf(1)): Promise<number> {
+  /** What the browser keeps of earlier sign-ins is that it knows the account. */
+  async signIn(name: string, password: string): Promise<void> {
     for (const key of this.cookies.keys()) if (!key.includes('known')) this.cookies.delete(key);
-    const { text } = await this.get(this.signInPath, address);
+    const { text } = await this.send('GET');
     const form = /name="form" value="([^"]*)"/.exec(text)?.[1] ?? '';
-    const body = new URLSearchParams({ form, name, password }).toString();
-    return (await this.send('POST', this.signInPath, address, body)).status;
+    const { status } = await this.send('POST', new URLSearchParams({ form, name, password }).toString());
+    if (status >= 400) throw new Error(`a right sign-in at ${this.signInPath} was answered ${status}`);
   }
 
-  private async send(method: 'GET' | 'POST', path: string, address: string, body: string | null = null) {
-    const cookie = [...this.cookies].map((pair) => pair.join('=')).join('; ');
-    const response = await request(this.base + path, {
-      dispatcher: agent,
+  private async send(method: 'GET' | 'POST', body: string | null = null) {
+    const response = await request(this.base + this.signInPath, {
       method,
       body,
       headers: {
         accept: 'text/html',
-        'x-forwarded-for': address,
-        ...(cookie && { cookie }),
+        'x-forwarded-for': '192.0.2.1',
+        ...(this.cookies.size > 0 && { cookie: this.cookie }),
         ...(body !== null && { 'content-type': 'application/x-www-form-urlencoded', origin: this.base }),
       },
     });

@@ -14,8 +14,9 @@ import { answerAtOnce } from './unreadable-requests.js';
 const LOOPBACK_HOST = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(:\d*)?$/i;
 
 /**
- * Limits the requests of an address that carry no credentials, before anything else is done for them. Those with
- * credentials have limits of their own. An unknown path counts in any case, because nothing checks its credentials.
+ * Limits the requests of an address that carry no credentials, before anything else is done for them, and begins one of them in a
+ * turn of the event loop, so that requests with credentials need not wait for many. Those have limits of their own. An unknown path
+ * counts in any case, because nothing checks its credentials.
  */
 export function limitAnonymous(
   server: FastifyInstance,
@@ -23,10 +24,15 @@ export function limitAnonymous(
 ): void {
   if (!rate) return;
   const limiter = new Limiter(rate, null);
+  const waiting: (() => void)[] = [];
+  const beginNext = (): void => {
+    if (waiting.length > 1) setImmediate(beginNext);
+    waiting.shift()?.();
+  };
   const check = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const wait = limiter.count(limitKey(addressGroup(request.ip)));
-    if (wait === 0) done();
-    else answerAtOnce(request, reply, 'slow_down', tooManyRequests(TOO_MANY_ANONYMOUS, wait));
+    if (wait > 0) answerAtOnce(request, reply, 'slow_down', tooManyRequests(TOO_MANY_ANONYMOUS, wait));
+    else if (waiting.push(done) === 1) setImmediate(beginNext);
   };
   server.addHook('onRequest', (request, reply, done) => (isAnonymous(request) ? check(request, reply, done) : done()));
 }
@@ -81,19 +87,15 @@ class Connection {
     this.beginNext();
   };
 
+  /**
+   * Reads no further requests while some wait, so that their memory is bounded. The bodies of the waiting requests have
+   * been read, except for the last one's, which is read once that request runs.
+   */
   private beginNext(): void {
     while (this.running < MAX_RUNNING_REQUESTS && this.waiting.length > 0) {
       this.running += 1;
       this.waiting.shift()?.();
     }
-    this.readOrPause();
-  }
-
-  /**
-   * Reads no further requests while some wait, so that their memory is bounded. The bodies of the waiting requests have
-   * been read, except for the last one's, which is read once that request runs.
-   */
-  private readOrPause(): void {
     if (this.waiting.length > 0) this.socket.pause();
     else if (this.socket.isPaused()) this.socket.resume();
   }

@@ -141,6 +141,12 @@ function addHooks(app: NestFastifyApplication, server: FastifyInstance, config: 
     checkHeaders(request, config);
     return access.check(request, reply);
   };
+  const enterConsole = (request: FastifyRequest, reply: FastifyReply, done: () => void): void =>
+    void checkOperator(request, reply).then(
+      (isAccepted) => isAccepted && done(),
+      // Thrown, Bull Board's own error handler would turn it into a 500.
+      (error: unknown) => sendConsoleError(error, request, reply),
+    );
   if (config.opsPort !== null)
     server.addHook('onRequest', (request, reply, done) => {
       // Not thrown: the error handlers of the console would answer it with a page of theirs.
@@ -150,14 +156,7 @@ function addHooks(app: NestFastifyApplication, server: FastifyInstance, config: 
     });
   // With a callback instead of a promise where nothing is waited for: this runs for every request.
   server.addHook('onRequest', (request, reply, done) => {
-    if (isBelow(CONSOLE, request)) {
-      checkOperator(request, reply).then(
-        (isAccepted) => isAccepted && done(),
-        // Thrown, Bull Board's own error handler would turn it into a 500.
-        (error: unknown) => sendConsoleError(error, request, reply),
-      );
-      return;
-    }
+    if (isBelow(CONSOLE, request)) return enterConsole(request, reply, done);
     checkHeaders(request, config);
     // Before the body is read, because a wrong path or method matters more than a wrong media type.
     if (request.is404) throw new NotFoundException();

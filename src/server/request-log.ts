@@ -23,10 +23,8 @@ export function observeRequests(server: FastifyInstance, registry: Registry): vo
     buckets: BUCKETS_S,
     registers: [registry],
   });
-  const observed = new WeakSet<object>();
-  const observe = (request: FastifyRequest, { raw, elapsedTime }: FastifyReply, statusCode: number): void => {
-    if (observed.has(raw)) return;
-    observed.add(raw);
+  const observe = (request: FastifyRequest, { raw, elapsedTime }: FastifyReply): void => {
+    const statusCode = raw.writableFinished ? raw.statusCode : GIVEN_UP;
     const { method, routeOptions, user, id } = request as Request;
     const route = routeOptions.url ?? null;
     const durationMs = Math.round(elapsedTime * 10) / 10;
@@ -38,12 +36,8 @@ export function observeRequests(server: FastifyInstance, registry: Registry): vo
   };
   server.addHook('onRequest', (request, reply, done) => {
     reply.header(REQUEST_ID_HEADER, request.id);
-    // Follows the end of a complete response, which is observed by then.
-    reply.raw.once('close', () => observe(request, reply, GIVEN_UP));
-    done();
-  });
-  server.addHook('onResponse', (request, reply, done) => {
-    observe(request, reply, reply.statusCode);
+    // Follows the end of a complete response too.
+    reply.raw.once('close', () => observe(request, reply));
     done();
   });
 }

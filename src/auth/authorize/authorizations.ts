@@ -3,7 +3,9 @@ import { type DataSource, type EntityManager, In, IsNull, MoreThan } from 'typeo
 import { AuditLog } from '../../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
+import { countRequest, type MinuteLimit } from '../../http/minute-limit.js';
 import { newToken } from '../../http/pages/form-token.js';
+import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
 import { digestToken, generateToken } from '../tokens/token.js';
@@ -36,6 +38,8 @@ const CODE_LIFETIME_MS = 60_000;
 /** Requests of one owner that no application has used. Older ones are dropped, so that links cannot fill the table. */
 export const MAX_OPEN = 20;
 const MAX_DROPPED = 100;
+/** Of one owner. */
+export const ASK_LIMIT: MinuteLimit = { name: 'authorization-requests', count: 60, what: 'requests for access' };
 const AUDIT_TRUSTED_EVERY_MS = 86_400_000;
 
 /** The owner's answer on the consent page. */
@@ -62,6 +66,7 @@ export class Authorizations {
     private readonly clients: ClientsService,
     private readonly applications: ClientApplications,
     private readonly audit: AuditLog,
+    private readonly limits: Limits,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
@@ -88,6 +93,7 @@ export class Authorizations {
     request: AuthorizationRequest,
     { ownerId, browser }: Pick<Decision, 'ownerId' | 'browser'>,
   ): Promise<string> {
+    countRequest(this.limits, ASK_LIMIT, ownerId);
     const { manager } = this.dataSource;
     const form = newToken();
     const createdAt = await databaseNow(manager);

@@ -144,8 +144,10 @@ function pathWithoutPrompt(query: Query): string {
 /** The cause of a fault goes only to the log. */
 function authorizationErrorOf(error: unknown, request: HttpRequest): AuthorizationError {
   if (error instanceof AuthorizationError) return error;
+  const problem = problemOf(error);
+  if (problem.getStatus() === 429) return new AuthorizationError('temporarily_unavailable', problem.detail);
   logServerError(request, error);
-  return problemOf(error).getStatus() === 503
+  return problem.getStatus() === 503
     ? new AuthorizationError('temporarily_unavailable', 'the service is busy or starting; try again')
     : new AuthorizationError('server_error', 'an internal error occurred; try again later');
 }

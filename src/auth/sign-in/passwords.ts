@@ -9,6 +9,8 @@ export const MAX_PASSWORD_LENGTH = 200;
 const ARGON2ID = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 /** A hash of no password. Its check takes as long as any other. */
 const DUMMY = `$argon2id$v=19$m=${ARGON2ID.memoryCost},t=${ARGON2ID.timeCost},p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
+/** After a password of a stranger, those of strangers wait for so many times as long as it took: guessing takes a fifth of a processor. */
+const REST = 4;
 /** Work that has waited so long in the queue is answered 503. */
 export const MAX_WAIT_MS = 10_000;
 
@@ -29,8 +31,9 @@ export class Passwords {
   private readonly known: Turns = new Map();
   private readonly accounts: Turns = new Map();
   private readonly networks: Turns = new Map();
+  private isResting = false;
 
-  constructor(private readonly clock: Pick<Clock, 'after'> = MONOTONIC) {}
+  constructor(private readonly clock: Clock = MONOTONIC) {}
 
   /** 422 if it is too short or too long. */
   async hash(password: string): Promise<string> {
@@ -55,15 +58,30 @@ export class Passwords {
   }
 
   private async inTurn<T>(turns: Turns, key: string, work: () => Promise<T>): Promise<T> {
-    if (this.isRunning) await this.wait(turns, key);
+    const isStranger = turns === this.networks;
+    if (this.isRunning || (isStranger && this.isResting)) await this.wait(turns, key);
     this.isRunning = true;
+    const startedAt = this.clock.now();
     try {
       return await work();
     } finally {
-      const next = this.next();
-      if (next) next();
-      else this.isRunning = false;
+      if (isStranger) this.rest(REST * (this.clock.now() - startedAt));
+      this.goOn();
     }
+  }
+
+  private goOn(): void {
+    const next = this.next();
+    this.isRunning = next !== undefined;
+    next?.();
+  }
+
+  private rest(ms: number): void {
+    this.isResting = true;
+    this.clock.after(ms, () => {
+      this.isResting = false;
+      if (!this.isRunning) this.goOn();
+    });
   }
 
   private wait(turns: Turns, key: string): Promise<void> {
@@ -77,7 +95,7 @@ export class Passwords {
   }
 
   private next(): (() => void) | undefined {
-    for (const turns of [this.known, this.accounts, this.networks])
+    for (const turns of [this.known, this.accounts, ...(this.isResting ? [] : [this.networks])])
       for (const [key, waiting] of turns) {
         const [next] = waiting;
         turns.delete(key);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { IsNull } from 'typeorm';
 import { AuditLog } from '../../../src/audit/audit.module.js';
 import { Authorization, Consent } from '../../../src/auth/authorize/authorization.entity.js';
-import { MAX_OPEN } from '../../../src/auth/authorize/authorizations.js';
+import { ASK_LIMIT, MAX_OPEN } from '../../../src/auth/authorize/authorizations.js';
 import type { TestClient, TestUsher } from '../../support/usher.js';
 import { application, authorizePath, exchange, fieldsOf, REDIRECT_URI, signedIn, startWithIssuer } from './support.js';
 
@@ -65,6 +65,22 @@ test('the consent to a trusted application, which nobody is asked for, is in the
   await code();
   await code();
   expect(await consents()).toHaveLength(2);
+});
+
+test('a member sends at most 60 requests a minute; the next ones go back to the application and store nothing', async () => {
+  const { browser, owner } = await signedIn(usher);
+  for (let n = 0; n < ASK_LIMIT.count; n += 1) expect((await browser.get(authorizePath(client))).status).toBe(200);
+  const newest = () =>
+    usher.dataSource.manager.findOneOrFail(Authorization, {
+      where: { ownerId: owner.id },
+      order: { createdAt: 'DESC' },
+    });
+  const before = await newest();
+  const refused = new URL((await browser.get(authorizePath(client))).location);
+  expect(refused.href).toMatch(REDIRECT_URI);
+  expect(refused.searchParams.get('error')).toBe('temporarily_unavailable');
+  expect(refused.searchParams.get('error_description')).toMatch(/^only 60 requests for access a minute are allowed/);
+  expect(await newest()).toEqual(before);
 });
 
 test('each answer on the consent page is in the audit', async () => {

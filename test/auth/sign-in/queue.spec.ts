@@ -6,15 +6,13 @@ const PASSWORD = 'a long password';
 const from = (network: string, isKnown = false) => ({ network, isKnown });
 
 let hash: string;
-let clock: TestClock;
 let passwords: Passwords;
 let answered: string[];
 beforeAll(async () => {
   hash = await new Passwords().hash(PASSWORD);
 });
 beforeEach(() => {
-  clock = new TestClock();
-  passwords = new Passwords(clock);
+  passwords = new Passwords();
   answered = [];
 });
 
@@ -61,7 +59,23 @@ test('the order of answers does not show whether there is an account', async () 
   expect(answered).toEqual(['a', 'b', 'account', 'd']);
 });
 
+test('after a guess of a stranger those of others rest for four times as long, and a right password does not', async () => {
+  const clock = new TestClock();
+  passwords = new Passwords(clock);
+  const first = invented('a');
+  clock.skip(50);
+  await first;
+  const second = invented('b');
+  expect(await noted('right', passwords.isRight(PASSWORD, hash, from('c')))).toBe(true);
+  await clock.pass(199);
+  expect(answered).toEqual(['a', 'right']);
+  await clock.pass(1);
+  expect(await second).toBe(false);
+});
+
 test('what has waited too long in the queue is answered 503, and the queue goes on', async () => {
+  const clock = new TestClock();
+  passwords = new Passwords(clock);
   const guesses = ['a', 'b', 'c'].map(invented);
   const late = Promise.allSettled(guesses.slice(1));
   await clock.pass(MAX_WAIT_MS);

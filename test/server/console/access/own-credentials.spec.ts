@@ -68,7 +68,8 @@ describe('OPS_PUBLIC_URL', () => {
     expect(await from(usher.running.opsUrl)).toBe(403);
     expect(await from(usher.running.url)).toBe(403);
     expect(await from(CONSOLE)).toBe(303);
-    expect([...browser.cookies.keys()].sort()).toEqual(['__Host-usher-ops-form', '__Host-usher-ops-session']);
+    const names = ['form', 'known', 'session'].map((name) => `__Host-usher-ops-${name}`);
+    expect([...browser.cookies.keys()].sort()).toEqual(names);
   });
 
   test('is the address of the internal operations, and over https browsers are told to keep to it', async () => {
