@@ -36,7 +36,7 @@ export interface FetchHeaders {
 
 export interface VerifyOptions {
   /** The request's body exactly as received, before any parser. Nest has it only with `{ rawBody: true }`. */
-  rawBody: Uint8Array | string | undefined;
+  rawBody: Uint8Array | string;
   /** Node's `request.headers`, a Fetch `Headers`, or any record. Names may be in upper or lower case. */
   headers: FetchHeaders | Record<string, string | string[] | undefined>;
   /** The client secret. */
