@@ -58,7 +58,9 @@ test.each<[string, string, (host: INestApplication) => unknown, NonNullable<Modu
       await application.listen(0, '127.0.0.1');
       const url = await application.getUrl();
       const metadata = await fetch(`${url}/.well-known/oauth-authorization-server${base}`);
-      const { issuer, token_endpoint } = (await metadata.json()) as { issuer: string; token_endpoint: string };
+      const body = (await metadata.json()) as { issuer: string; token_endpoint: string };
+      const { issuer, token_endpoint } = body;
+      expect(body).not.toHaveProperty('service_documentation');
       expect([issuer, token_endpoint]).toEqual([url + base, `${url}${base}/auth/token`]);
       const answer = await fetch(token_endpoint, { method: 'POST', body: new URLSearchParams({ grant_type: 'x' }) });
       expect([answer.status, await answer.json()]).toEqual([401, expect.objectContaining({ error: 'invalid_client' })]);

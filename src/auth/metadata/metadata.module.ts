@@ -6,6 +6,7 @@ import { badRequest, notFound, type Problem } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { AuthorizationSite } from '../authorize/authorization-site.js';
 import { AuthPaths } from './auth-paths.js';
+import { HOST } from '../../values/actor.js';
 import { parseUrl } from '../../values/urls/notify-url.js';
 import { UsherNamedModule } from '../../telemetry/usher-named.js';
 
@@ -35,7 +36,7 @@ export class AuthMetadataModule implements OnModuleInit {
       (request: MetadataRequest, response: HttpResponse) => {
         try {
           const base = this.options.publicUrl ?? this.requestBaseUrl(request) + this.paths.base;
-          response.send(serverMetadata(base, this.site.isAvailable));
+          response.send(serverMetadata(base, this.site.isAvailable, this.options.actor !== HOST));
         } catch (error) {
           sendProblem(response, problemOf(error));
         }
@@ -66,8 +67,9 @@ export function metadataPath(base: string): string {
 /**
  * RFC 8414 §2. `refresh_endpoint` is our extension: refreshing also has its own endpoint (specification 4.2). `issuer` is the
  * base URL of the authentication endpoints, without a trailing slash. `hasCodes`: the authorization-code grant is available.
+ * `hasPage`: this is the server, which has a page of the API.
  */
-export function serverMetadata(issuer: string, hasCodes: boolean) {
+export function serverMetadata(issuer: string, hasCodes: boolean, hasPage: boolean) {
   return {
     issuer,
     ...(hasCodes && { authorization_endpoint: `${issuer}/auth/authorize` }),
@@ -85,7 +87,7 @@ export function serverMetadata(issuer: string, hasCodes: boolean) {
     token_endpoint_auth_methods_supported: AUTH_METHODS,
     revocation_endpoint_auth_methods_supported: AUTH_METHODS,
     introspection_endpoint_auth_methods_supported: AUTH_METHODS,
-    service_documentation: `${issuer}/docs`,
+    ...(hasPage && { service_documentation: `${issuer}/docs` }),
   };
 }
 

@@ -109,7 +109,7 @@ export const metadataOperation = (publicUrl: string | null): Operation => ({
     200: answer(
       'The endpoints and the supported methods.',
       Metadata,
-      serverMetadata(publicUrl ?? 'https://sandbox.usher.example', true),
+      serverMetadata(publicUrl ?? 'https://sandbox.usher.example', true, true),
     ),
   },
   failures: [noPublicUrl()],

@@ -99,7 +99,7 @@ export const Metadata = named(
     token_endpoint_auth_methods_supported: names,
     revocation_endpoint_auth_methods_supported: names,
     introspection_endpoint_auth_methods_supported: names,
-    service_documentation: url,
+    service_documentation: url.optional().describe('Left out where an application serves these routes.'),
   }),
   'RFC 8414 section 2.',
 ) satisfies z.ZodType<ServerMetadata>;
