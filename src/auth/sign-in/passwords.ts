@@ -9,7 +9,7 @@ export const MAX_PASSWORD_LENGTH = 200;
 const ARGON2ID = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 /** A hash of no password. Its check takes as long as any other. */
 const DUMMY = `$argon2id$v=19$m=${ARGON2ID.memoryCost},t=${ARGON2ID.timeCost},p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
-/** After a password of a stranger, those of strangers wait for so many times as long as it took: guessing takes a fifth of a processor. */
+/** After a stranger's password the next one waits for so many times as long as it took, so guessing takes a fifth of a processor. */
 const REST = 4;
 /** Work that has waited so long in the queue is answered 503. */
 export const MAX_WAIT_MS = 10_000;
@@ -51,7 +51,8 @@ export class Passwords {
     if ([...password].length > MAX_PASSWORD_LENGTH) return false;
     const check = (compared: string) => async () => (await argon2()).verify(compared, password);
     if (hash === null) return this.inTurn(this.networks, network, check(DUMMY));
-    if (isKnown || !this.isRunning) return this.inTurn(this.known, hash, check(hash));
+    if (isKnown) return this.inTurn(this.known, hash, check(hash));
+    if (!this.isRunning && !this.isResting) return this.inTurn(this.networks, network, check(hash));
     const turn = this.inTurn(this.networks, network, check(DUMMY));
     turn.catch(() => undefined);
     return (await this.inTurn(this.accounts, hash, check(hash))) || turn;

@@ -73,6 +73,21 @@ test('after a guess of a stranger those of others rest for four times as long, a
   expect(await second).toBe(false);
 });
 
+test('a wrong password for an account rests, and makes others rest, like one for an invented name', async () => {
+  const clock = new TestClock();
+  passwords = new Passwords(clock);
+  const wrong = (label: string) => noted(label, passwords.isRight('a guess', hash, from(label)));
+  const first = wrong('account');
+  clock.skip(50);
+  await first;
+  const others = [invented('a'), wrong('other account')];
+  await clock.pass(199);
+  expect(answered).toEqual(['account']);
+  await clock.pass(1);
+  expect(await others[0]).toBe(false);
+  expect(answered).toEqual(['account', 'a']);
+});
+
 test('what has waited too long in the queue is answered 503, and the queue goes on', async () => {
   const clock = new TestClock();
   passwords = new Passwords(clock);
