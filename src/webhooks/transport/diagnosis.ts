@@ -6,8 +6,11 @@ interface Explanation {
 
 const ASK_OPERATOR = 'Tell the operator of this service if it happens again.';
 
+/** With types that name the codes alone: an application's compiler needs no texts. */
+const explained = <Code extends string>(diagnoses: Record<Code, Explanation>) => diagnoses;
+
 /** Every diagnosis of a failed attempt. docs/diagnoses.md lists them; a test compares the two. */
-export const DIAGNOSES = {
+export const DIAGNOSES = explained({
   'dns-not-found': {
     meaning: 'The host name of the Notify URL has no address.',
     remedy: 'Check the spelling of the host, and that its A or AAAA record is published.',
@@ -169,7 +172,7 @@ export const DIAGNOSES = {
     meaning: 'The attempt was cut off on the side of this service. The receiver may have got it.',
     remedy: 'Nothing; the next attempt follows. Deduplicate on data.key.',
   },
-} as const satisfies Record<string, Explanation>;
+});
 
 /** Why an attempt failed, for programs: a key of {@link DIAGNOSES}. */
 export type DiagnosisCode = keyof typeof DIAGNOSES;
