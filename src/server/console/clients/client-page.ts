@@ -6,21 +6,20 @@ import { MAX_EMAIL_LENGTH } from '../../../values/email-address.js';
 import { NOTIFY_URL_MAX_LENGTH } from '../../../values/urls/notify-url.js';
 import type { TestResult } from '../../../webhooks/api/test-notifications.js';
 import type { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
-import { checkField, type FormPart, hrefOf, inputField } from '../frame/fields.js';
-import type { Visit } from '../frame/pages.js';
+import { checkField, type FormPart, hrefOf, inputField } from '../../../http/pages/fields.js';
+import type { Visit } from '../../../http/pages/site.js';
 import {
   type Columns,
   copiedId,
   emptyState,
   facts,
   notice,
-  orderLink,
-  receiverLink,
   stateSince,
   statusBadge,
   table,
   time,
-} from '../frame/parts.js';
+} from '../../../http/pages/parts.js';
+import { orderLink, receiverLink } from '../frame/links.js';
 import { listHref } from '../notifications/notification-filter.js';
 import { notificationTable } from '../notifications/notification-table.js';
 import type { ClientDetails } from './client-details.js';

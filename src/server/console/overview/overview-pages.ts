@@ -14,8 +14,9 @@ import {
   shownMs,
   shownQuantile,
 } from '../figures/figures.js';
-import type { Page, View, Visit } from '../frame/pages.js';
-import { clientLink, type Columns, emptyState, notice, table, tiles } from '../frame/parts.js';
+import type { Page, View, Visit } from '../../../http/pages/site.js';
+import { type Columns, emptyState, notice, table, tiles } from '../../../http/pages/parts.js';
+import { clientLink } from '../frame/links.js';
 import { searchHref } from '../search/search-pages.js';
 import { MAX_PENDING, OverviewData } from './overview-data.js';
 import { problemNotice, problemsOf, queueTable, shownCount, type ShownQueue, type State } from './problems.js';

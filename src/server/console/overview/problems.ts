@@ -5,7 +5,8 @@ import { type Due, MAX_COUNTED } from '../../../webhooks/usher-health.js';
 import { type Backlog, type Processes, type QueueDepth, workersOf } from '../../health/backlog.js';
 import type { Answers } from '../../health/cached-query.js';
 import { shownMs } from '../figures/figures.js';
-import { clientLink, type Columns, notice, receiverLink, statusBadge, table, time } from '../frame/parts.js';
+import { type Columns, notice, statusBadge, table, time } from '../../../http/pages/parts.js';
+import { clientLink, receiverLink } from '../frame/links.js';
 import { type FailingReceiver, MAX_FAILING } from './overview-data.js';
 
 /** `paused`: the event that paused it, if the audit knows it. */

@@ -19,20 +19,9 @@ import {
   shownMs,
   shownQuantile,
 } from '../figures/figures.js';
-import type { Page, View, Visit } from '../frame/pages.js';
-import {
-  clientLink,
-  type Columns,
-  emptyState,
-  facts,
-  notice,
-  receiverLink,
-  statusBadge,
-  table,
-  tiles,
-  time,
-  webhookLink,
-} from '../frame/parts.js';
+import type { Page, View, Visit } from '../../../http/pages/site.js';
+import { type Columns, emptyState, facts, notice, statusBadge, table, tiles, time } from '../../../http/pages/parts.js';
+import { clientLink, receiverLink, webhookLink } from '../frame/links.js';
 import {
   type HostClient,
   type ListedHost,
