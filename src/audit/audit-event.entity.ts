@@ -45,6 +45,7 @@ export const AUDIT_ACTIONS = [
   'operator.signed-in',
   'operator.authentication-failed',
   'internal.authentication-failed',
+  'list.exported',
 ] as const;
 /** What happened, such as `client.disabled`. */
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];

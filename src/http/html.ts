@@ -3,14 +3,15 @@ export class Html {
   constructor(readonly text: string) {}
 }
 
-type Part = Html | string | number | null | undefined | false | Part[];
+/** What a template takes. */
+export type Shown = Html | string | number | null | undefined | false | Shown[];
 
 /** A template tag that escapes its values, except {@link Html} values. Null, undefined and false become an empty string. */
-export function html(strings: TemplateStringsArray, ...values: Part[]): Html {
+export function html(strings: TemplateStringsArray, ...values: Shown[]): Html {
   return new Html(strings.map((text, index) => text + render(values[index])).join(''));
 }
 
-function render(value: Part): string {
+function render(value: Shown): string {
   if (value === null || value === undefined || value === false) return '';
   if (Array.isArray(value)) return value.map(render).join('');
   return value instanceof Html ? value.text : escapeHtml(String(value));

@@ -1,3 +1,5 @@
+import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
+
 /** One search looks at so many rows where a condition has no index, … */
 export const MAX_EXAMINED = 10_000;
 /** … and for so long: rows that are not in the memory of the database take far longer. */
@@ -37,4 +39,13 @@ export async function boundedSearch({ source, fitting, before, most }: BoundedSe
     last = ids.at(-1) ?? null;
   }
   return { ids: found, next: last, isCut: true };
+}
+
+/** How many rows a query finds; null if there are more than `most`. */
+export async function boundedCount<Row extends ObjectLiteral>(
+  query: SelectQueryBuilder<Row>,
+  most: number,
+): Promise<number | null> {
+  const { length } = await query.select('1', 'one').limit(most + 1).getRawMany();
+  return length > most ? null : length;
 }

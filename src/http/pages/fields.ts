@@ -110,10 +110,8 @@ export interface Filter<Values> {
   faults: { [Name in keyof Values]?: string };
 }
 
-type Times = { since: number; until: number };
-
-/** Reads a filter, which has two times. */
-export function readFilter<Values extends Times>(
+/** Reads a filter. It may have two times, `since` and `until`. */
+export function readFilter<Values extends object>(
   fields: FilterFields<Values>,
   input: Record<string, string>,
   now: number,
@@ -126,12 +124,13 @@ export function readFilter<Values extends Times>(
     filter.values[name] = value;
     if (text !== '' && value === null) filter.faults[name] = fields[name].fault;
   }
-  const { since, until } = filter.values;
-  if (since !== null && until !== null && until <= since) filter.faults.until = 'Must be later than the beginning.';
+  const { values, faults } = filter as unknown as Filter<{ since: number; until: number }>;
+  const { since = null, until = null } = values;
+  if (since !== null && until !== null && until <= since) faults.until = 'Must be later than the beginning.';
   return filter;
 }
 
-export const hasFault = ({ faults }: Filter<Times>): boolean => Object.keys(faults).length > 0;
+export const hasFault = ({ faults }: Pick<Filter<object>, 'faults'>): boolean => Object.keys(faults).length > 0;
 
 export function filterForm<Values>(
   path: string,
@@ -144,6 +143,7 @@ export function filterForm<Values>(
     const choices = options && { '': 'any', ...options };
     return inputField({ name, label, value: given[name], fault: faults[name], options: choices });
   });
+  if (shown.length === 0) return html``;
   return html`<form class="filter" method="get" action="${path}">
     ${shown} <button>Filter</button>
     <a class="button" href="${path}">Clear</a>
@@ -156,6 +156,13 @@ export const choice = <Value extends string>(label: string, options: Record<Valu
   options,
   read: (text) => (Object.hasOwn(options, text) ? (text as Value) : null),
   fault: 'Choose one of the list.',
+});
+
+/** A field with a text that is searched for. */
+export const searchField = (label: string, fault = 'Nothing has such a name.'): FilterField<string> => ({
+  label,
+  read: (text) => (isSearchable(text) ? text : null),
+  fault,
 });
 
 export const MOMENT_HINT = 'a duration like 24h, or a time in UTC like 2026-01-31 or 2026-01-31 18:00';

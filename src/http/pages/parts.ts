@@ -79,24 +79,58 @@ export const notice = (kind: Kind, content: Html | string): Html =>
   html`<div class="note ${kind}" role="${kind === 'bad' ? 'alert' : 'status'}"><p>${content}</p></div>`;
 
 /** What a cell, a tile or a fact shows. Null in a cell is a dash. */
-type Content = Html | string | number | null;
-
-/** The columns of a table by their names. Those of numbers are aligned at the right. */
-export type Columns<Row> = Record<string, Cell<Row> | { number: Cell<Row> }>;
+export type Content = Html | string | number | null;
 type Cell<Row> = (row: Row) => Content;
 
-/** On a phone each row becomes a card. Without rows it says `nothing`: what would be here. */
-export function table<Row>(columns: Columns<Row>, rows: Row[], nothing: string | Html = ''): Html {
+/** A column of a table. A list sorts by the values of its columns, and its file has them. */
+export interface Column<Row> {
+  value?: (row: Row) => string | number | null;
+  /** What is shown instead of the value. */
+  cell?: Cell<Row>;
+  /** The same for figures, which are aligned at the right. A figure that is no {@link Html} is the value too. */
+  number?: Cell<Row>;
+  /** The value is a time, in milliseconds since 1970. */
+  time?: (row: Row) => number | null;
+}
+
+/** The columns of a table by their names. One of a cell alone is only shown. */
+export type Columns<Row> = Record<string, Cell<Row> | Column<Row>>;
+
+const cellOf = <Row>(column: Cell<Row> | Column<Row>): Cell<Row> => {
+  if (typeof column === 'function') return column;
+  const { value, time: at = () => null, number, cell = number ?? value } = column;
+  return cell ?? ((row) => time(at(row)));
+};
+
+/** Null: the column has no values, so a list cannot be sorted by it. */
+export function valueOf<Row>(column: Cell<Row> | Column<Row>): Column<Row>['value'] | null {
+  if (typeof column === 'function') return null;
+  const { number, value = column.time } = column;
+  const figure = (row: Row) => {
+    const content = number?.(row) ?? null;
+    return content instanceof Html ? null : content;
+  };
+  return value ?? (number ? figure : null);
+}
+
+/** On a phone each row becomes a card. Without rows it says `nothing`: what would be here. `head`: of a column, by its name. */
+export function table<Row>(
+  columns: Columns<Row>,
+  rows: Row[],
+  nothing: string | Html = '',
+  head: (name: string) => { content: Content; order?: string | null } = (content) => ({ content }),
+): Html {
   if (rows.length === 0) return emptyState(nothing);
-  const shown = Object.entries(columns).map(([name, column]) =>
-    typeof column === 'function'
-      ? { name, cell: column, numeric: null }
-      : { name, cell: column.number, numeric: new Html(' class="n"') },
-  );
+  const shown = Object.entries(columns).map(([name, column]) => ({
+    ...head(name),
+    name,
+    cell: cellOf(column),
+    numeric: typeof column !== 'function' && column.number && html` class="n"`,
+  }));
   return html`<table role="table">
     <thead role="rowgroup">
       <tr role="row">
-        ${shown.map(({ name, numeric }) => html`<th role="columnheader" scope="col" ${numeric}>${name}</th>`)}
+        ${shown.map(({ content, order, numeric }) => html`<th role="columnheader" scope="col" ${numeric} ${order && html`aria-sort="${order}"`}>${content}</th>`)}
       </tr>
     </thead>
     <tbody role="rowgroup">
@@ -138,25 +172,14 @@ export const facts = (values: Record<string, Content | undefined>): Html =>
     )}
   </dl>`;
 
-/**
- * A link to the first page of a list, unless that is shown, and one to the next, if there is one. `href` makes the
- * address of the page that begins at a cursor; the first page has an empty one.
- */
-export function pager(
-  href: (cursor: string) => string,
-  cursor: string,
-  next: string | null,
-  [toFirst, toNext] = ['First', 'Next'],
-): Html | null {
-  if (cursor === '' && next === null) return null;
-  return html`<nav class="pager" aria-label="Pages">
-    ${cursor && html`<a class="button" href="${href('')}">${toFirst}</a>`}
-    ${next && html`<a class="button" rel="next" href="${href(next)}">${toNext}</a>`}
-  </nav>`;
-}
-
 /** The state of a client, a member or an operator. */
 export const stateOf = (disabledAt: number | null): Html => statusBadge(disabledAt === null ? 'active' : 'disabled');
+
+/** The column of it. */
+export const STATE: Column<{ disabledAt: number | null }> = {
+  value: ({ disabledAt }) => (disabledAt === null ? 'active' : 'disabled'),
+  cell: ({ disabledAt }) => stateOf(disabledAt),
+};
 
 /** The same with the time since which it is disabled. */
 export const stateSince = (disabledAt: number | null): Html =>

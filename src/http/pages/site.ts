@@ -46,6 +46,8 @@ export interface Page {
   show(visit: Visit): View | string | Promise<View | string>;
   /** By name, which is also the last part of the address that the form is posted to. */
   actions?: Record<string, Action>;
+  /** The lines of the file at the address of the page with `.csv` behind it. */
+  file?(visit: Visit): Promise<AsyncIterable<string>>;
   /** What the page says after an action of another page, by the action's name. */
   notices?: Record<string, string>;
 }

@@ -2,6 +2,7 @@ import { type INestApplicationContext, Module } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import { AccountModule } from '../../account/account.controller.js';
 import { PurgeModule } from '../../retention/purge.js';
+import { AuditLog } from '../../audit/audit.module.js';
 import { WebhookModule } from '../../webhooks/webhook.module.js';
 import { Backlog } from '../health/backlog.js';
 import { HealthController } from '../health/health.controller.js';
@@ -50,7 +51,7 @@ const PAGES: (new (...services: never[]) => { pages: Page[] })[] = [
 export function mountConsole(app: INestApplicationContext, server: FastifyInstance): void {
   const pages = PAGES.flatMap((source) => app.get(source).pages);
   server.register((scope, _, done) => {
-    mountPages(scope, pages);
+    mountPages(scope, pages, app.get(AuditLog));
     done();
   });
 }

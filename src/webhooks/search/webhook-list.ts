@@ -7,7 +7,7 @@ import { rowOf, webhooksById, webhooksOf } from '../webhook-queries.js';
 import { attemptView, type WebhookView, webhookView } from '../webhook-view.js';
 import { DeliveredReference, liveKeyOf, Webhook, WebhookAttempt } from '../webhook.entity.js';
 import type { WebhookCriteria } from './webhook-criteria.js';
-import { WebhookSearch } from './webhook-search.js';
+import { type WebhookOrder, WebhookSearch } from './webhook-search.js';
 
 /** A webhook as a list of an operator shows it. */
 export interface ListedWebhook {
@@ -36,10 +36,17 @@ export class WebhookList {
     private readonly search: WebhookSearch,
   ) {}
 
-  /** At most `most` webhooks in front of `before`, the newest first. */
-  async page(criteria: WebhookCriteria, before: string | null, most: number): Promise<WebhookPage> {
-    const { ids, ...rest } = await this.search.find(criteria, before, most);
-    const webhooks = await this.listed(ids);
+  /** At most `most` webhooks behind `before` in the order, which begins with the newest unless another one is given. */
+  async page(
+    criteria: WebhookCriteria,
+    before: string | null,
+    most: number,
+    order: WebhookOrder = 'newest',
+  ): Promise<WebhookPage> {
+    const { ids, ...rest } = await this.search.find(criteria, before, most, order);
+    const newestFirst = await this.listed(ids);
+    const byId = new Map(newestFirst.map((one) => [one.webhook.id, one]));
+    const webhooks = ids.flatMap((id) => byId.get(id) ?? []);
     const { referenceId, clientId, status, host, reason } = criteria;
     const isWhole = before === null && (status ?? 'SUCCESS') === 'SUCCESS' && host === null && reason === null;
     if (referenceId === null || !isWhole || webhooks.some(({ webhook }) => webhook.status === 'SUCCESS'))

@@ -19,6 +19,9 @@ const MAX_SORTED = 10_000;
 
 type Source = BoundedSearch['source'];
 
+/** By the time at which webhooks were made, or at which they ended. */
+export type WebhookOrder = 'newest' | 'oldest' | 'ended first' | 'ended last';
+
 /**
  * Finds webhooks by the criteria of an operator, newest first. It reads by an index that has the ids in their order; what no
  * index answers is looked up for a bounded number of webhooks. Ids sort by time, so a time is a range of ids.
@@ -30,8 +33,14 @@ export class WebhookSearch {
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
-  /** At most `most` ids in front of `before`. */
-  async find(criteria: WebhookCriteria, before: string | null, most: number): Promise<FoundIds> {
+  /** At most `most` ids behind `before` in the order, which begins with the newest unless another one is given. */
+  async find(
+    criteria: WebhookCriteria,
+    before: string | null,
+    most: number,
+    order: WebhookOrder = 'newest',
+  ): Promise<FoundIds> {
+    if (order !== 'newest') return this.findInOrder(criteria, before, most, order);
     const { source, rest } = await this.sourceOf(criteria);
     const isExact = conditionsOf(this.dataSource, rest, () => '').length === 0;
     const fitting = isExact ? null : (ids: string[]) => fittingIds(this.dataSource, ids, rest);
@@ -42,6 +51,59 @@ export class WebhookSearch {
   async count(criteria: WebhookCriteria): Promise<number | null> {
     const { ids, next } = await this.find(criteria, null, MAX_EXAMINED);
     return next === null ? ids.length : null;
+  }
+
+  /** How many there are, and of how many clients; null if that cannot be told from {@link MAX_EXAMINED} webhooks or in time. */
+  async countByClient(criteria: WebhookCriteria): Promise<{ count: number; clients: number } | null> {
+    const { ids, next } = await this.find(criteria, null, MAX_EXAMINED);
+    if (next !== null) return null;
+    if (ids.length === 0) return { count: 0, clients: 0 };
+    const { rows } = await runSql(
+      this.dataSource,
+      (parameter) => `
+        SELECT COUNT(DISTINCT client_id) AS clients FROM ${tableOf(this.dataSource, Webhook)}
+        WHERE id ${dialectOf(this.dataSource).isOneOf(parameter, ids)}`,
+    );
+    return { count: ids.length, clients: Number(rows[0]?.clients) };
+  }
+
+  /** Along the index of the order. Every criterion is looked up in the rows. */
+  private async findInOrder(
+    criteria: WebhookCriteria,
+    before: string | null,
+    most: number,
+    order: Exclude<WebhookOrder, 'newest'>,
+  ): Promise<FoundIds> {
+    const { environment } = this.options;
+    const [from, end] = [criteria.since, criteria.until].map((at) => (at === null ? null : firstIdAt(environment, at)));
+    const oldest = (last: string | null, count: number) => {
+      const which = { clientId: criteria.clientId, referenceId: criteria.referenceId };
+      return webhookIds(this.dataSource, [which], { after: last ?? '', before: end, from, most: count });
+    };
+    const source = order === 'oldest' ? oldest : (last: string | null, count: number) => this.ended(last, count, order);
+    const fitting = async (ids: string[]) => {
+      const isWithin = (id: string) => (!from || id >= from) && (!end || id < end);
+      const fits = new Set(await fittingIds(this.dataSource, ids.filter(isWithin), criteria));
+      return ids.filter((id) => fits.has(id));
+    };
+    return boundedSearch({ source, fitting, before, most });
+  }
+
+  /** Those that have ended, by the index of their ends. What the purge has emptied is older, and left out. */
+  private async ended(last: string | null, most: number, order: 'ended first' | 'ended last'): Promise<string[]> {
+    const [direction, comparison] = order === 'ended first' ? ['ASC', '>'] : ['DESC', '<'];
+    const table = tableOf(this.dataSource, Webhook);
+    const { byIndex, orderBy } = dialectOf(this.dataSource);
+    const { rows } = await runSql(this.dataSource, (parameter) => {
+      const behind = (
+        id: string,
+      ) => `AND finished_at ${comparison}= (SELECT finished_at FROM ${table} WHERE id = ${parameter(id)})
+        AND (finished_at <> (SELECT finished_at FROM ${table} WHERE id = ${parameter(id)}) OR id ${comparison} ${parameter(id)})`;
+      return `SELECT id FROM ${table} ${byIndex('usher_webhook_retention')}
+        WHERE purged_at IS NULL AND finished_at IS NOT NULL ${last === null ? '' : behind(last)}
+        ORDER BY ${orderBy([`purged_at ${direction}`], [`finished_at ${direction}`, `id ${direction}`]).join(', ')} LIMIT ${most}`;
+    });
+    return rows.map(({ id }) => String(id));
   }
 
   /** The id in front of which the criteria begin. */
@@ -59,8 +121,8 @@ export class WebhookSearch {
       (which: Which[]): Source =>
       (before, most) =>
         webhookIds(this.dataSource, which, { before, from, most });
-    if (referenceId !== null) return { source: byIndex([{ referenceId }]), rest: criteria };
-    const known = { ...criteria, status: null, clientId: null };
+    if (referenceId !== null) return { source: byIndex([{ referenceId }]), rest: { ...criteria, referenceId: null } };
+    const known = { ...criteria, status: null, clientId: null, referenceId: null };
     const isUndelivered = status === null && reason !== null;
     const statuses = isUndelivered ? (['FAILED', 'PENDING'] as const) : [status];
     if (clientId !== null || !statuses.includes('PENDING'))
@@ -101,7 +163,7 @@ const merged =
 const newestFirst = (ids: string[]): string[] => ids.sort().reverse();
 
 /** What the index of a search did not answer. */
-type Rest = Partial<Omit<WebhookCriteria, 'since' | 'until' | 'referenceId'>>;
+type Rest = Partial<Omit<WebhookCriteria, 'since' | 'until'>>;
 
 /** Those of the ids whose webhooks fit, the newest first. */
 export async function fittingIds(on: DataSource | EntityManager, ids: string[], rest: Rest): Promise<string[]> {
@@ -115,6 +177,9 @@ export async function fittingIds(on: DataSource | EntityManager, ids: string[], 
 }
 
 const conditionsOf = (dataSource: DataSource, rest: Rest, parameter: (value: unknown) => string): string[] => [
-  ...compared({ 'w.status =': rest.status, 'w.client_id =': rest.clientId }, parameter),
+  ...compared(
+    { 'w.status =': rest.status, 'w.client_id =': rest.clientId, 'w.reference_id =': rest.referenceId },
+    parameter,
+  ),
   ...rowConditions(dataSource, rest, parameter),
 ];

@@ -18,7 +18,7 @@ beforeAll(async () => {
   usher = await TestUsher.start();
   receiver = await TestReceiver.start();
   client = await usher.client(receiver.url);
-  [failed = '', other = ''] = await insertFailed(client, ['roles', 'other']);
+  [failed = '', other = ''] = await insertFailed(client, ['roles', 'other', 'all']);
   const members = usher.running.app.get(MembersService, { strict: false });
   member = (await members.create('eve@cinema.example', 'a long password')).id;
 });

@@ -6,8 +6,9 @@ import { OperatorsService } from '../../../operators/operators.service.js';
 import { randomAlphanumeric } from '../../../values/identifier.js';
 import { type Field, hrefOf } from '../../../http/pages/fields.js';
 import { PASSWORD_PATH, SIGN_IN_PATH } from '../frame/frame.js';
+import { listPage } from '../../../http/pages/list.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
-import { type Columns, copiedId, facts, notice, stateOf, table, time } from '../../../http/pages/parts.js';
+import { type Columns, copiedId, facts, notice, STATE, stateOf, time } from '../../../http/pages/parts.js';
 import { signedInOf } from '../frame/signed-in.js';
 
 const PATH = '/ops/operators';
@@ -25,9 +26,16 @@ export class OperatorsPages {
   constructor(private readonly operators: OperatorsService) {}
 
   readonly pages: Page[] = [
-    {
+    listPage<Listed, object>({
       path: PATH,
-      show: (visit) => this.list(visit),
+      title: 'Operators',
+      section: 'operators',
+      noun: ['operator', 'operators'],
+      fields: {},
+      read: async () => ({ rows: [this.ofSettings(), ...(await this.operators.list())], next: null }),
+      columns: COLUMNS,
+      nothing: ['', ''],
+      under: newOperator,
       actions: {
         create: {
           at: '',
@@ -40,7 +48,7 @@ export class OperatorsPages {
           },
         },
       },
-    },
+    }),
     {
       path: `${PATH}/:name`,
       show: (visit) => this.show(visit),
@@ -69,17 +77,8 @@ export class OperatorsPages {
     },
   ];
 
-  private async list(visit: Visit): Promise<View> {
-    const ofSettings = { name: this.operators.firstName, role: 'operator', disabledAt: null, createdAt: null } as const;
-    const name = { name: 'name', label: 'Name', maxLength: MAX_OPERATOR_NAME_LENGTH, isRequired: true };
-    const form = visit.form('create', [name, roleField('operator')]);
-    const card = html`<section class="card">
-      <h2>New operator</h2>
-      <p class="dim">The next page shows a password, once. The operator changes it after the first sign-in.</p>
-      ${form}
-    </section>`;
-    const body = html`${table(COLUMNS, [ofSettings, ...(await this.operators.list())])} ${form && card}`;
-    return { title: 'Operators', section: 'operators', body };
+  private ofSettings(): Listed {
+    return { name: this.operators.firstName, role: 'operator', disabledAt: null, createdAt: null };
   }
 
   private async show(visit: Visit): Promise<View> {
@@ -106,12 +105,31 @@ export class OperatorsPages {
 type Listed = Pick<Operator, 'name' | 'role' | 'disabledAt'> & { createdAt: number | null };
 
 const COLUMNS: Columns<Listed> = {
-  Name: ({ name, createdAt }) =>
-    createdAt === null ? name : html`<a href="${PATH}/${encodeURIComponent(name)}">${name}</a>`,
-  Role: ({ role }) => role,
-  State: ({ disabledAt }) => stateOf(disabledAt),
-  Created: ({ createdAt }) => (createdAt === null ? html`<span class="dim">from OPS_USER</span>` : time(createdAt)),
+  Name: {
+    value: ({ name }) => name,
+    cell: ({ name, createdAt }) =>
+      createdAt === null ? name : html`<a href="${PATH}/${encodeURIComponent(name)}">${name}</a>`,
+  },
+  Role: { value: ({ role }) => role },
+  State: STATE,
+  Created: {
+    time: ({ createdAt }) => createdAt,
+    cell: ({ createdAt }) => (createdAt === null ? html`<span class="dim">from OPS_USER</span>` : time(createdAt)),
+  },
 };
+
+function newOperator(visit: Visit): Html | null {
+  const name = { name: 'name', label: 'Name', maxLength: MAX_OPERATOR_NAME_LENGTH, isRequired: true };
+  const form = visit.form('create', [name, roleField('operator')]);
+  return (
+    form &&
+    html`<section class="card">
+      <h2>New operator</h2>
+      <p class="dim">The next page shows a password, once. The operator changes it after the first sign-in.</p>
+      ${form}
+    </section>`
+  );
+}
 
 const roleField = (value: OperatorRole): Field => ({ name: 'role', label: 'Role', value, options: ROLES });
 

@@ -7,27 +7,23 @@ import {
 } from '../../../audit/audit-event.entity.js';
 import { type Html, html } from '../../../http/html.js';
 import { ID, timeOfId } from '../../../values/identifier.js';
-import { ClientDirectory } from '../clients/client-directory.js';
 import {
   choice,
   type Filter,
-  type FilterField,
   type FilterFields,
-  filterForm,
-  hasFault,
   hrefOf,
-  isSearchable,
   moment,
   MOMENT_HINT,
-  readFilter,
+  searchField,
 } from '../../../http/pages/fields.js';
-import type { Page, View, Visit } from '../../../http/pages/site.js';
-import { type Columns, notice, pager, table, time } from '../../../http/pages/parts.js';
+import { type Found, listPage, MAX_COUNTED, type Part } from '../../../http/pages/list.js';
+import { type Columns, notice, time } from '../../../http/pages/parts.js';
+import type { Page } from '../../../http/pages/site.js';
+import { ClientDirectory } from '../clients/client-directory.js';
 import { clientLink, webhookLink } from '../frame/links.js';
 import { type AuditCriteria, AuditSearch, kindAndId, type Names } from './audit-search.js';
 
 const AUDIT_PATH = '/ops/audit';
-const PAGE_SIZE = 50;
 
 const ACTIONS: Partial<Record<AuditAction, string>> = {
   'client.created': 'created a client',
@@ -64,23 +60,18 @@ const ACTIONS: Partial<Record<AuditAction, string>> = {
   'queue.changed': 'changed a queue',
   'operator.authentication-failed': 'failed to sign in at these pages',
   'internal.authentication-failed': 'failed to authenticate as an order service',
+  'list.exported': 'saved a list as a file',
 };
 
 /** What somebody did, in words. */
 const actionWords = (action: AuditAction): string => ACTIONS[action] ?? action.replace(/[.-]/g, ' ');
 
-const searchable = (label: string, fault: string): FilterField<string> => ({
-  label,
-  read: (text) => (isSearchable(text) ? text : null),
-  fault,
-});
-
 const CHOICES = Object.fromEntries(AUDIT_ACTIONS.map((action) => [action, `${action}: ${actionWords(action)}`]));
 
 const FIELDS: FilterFields<AuditCriteria> = {
-  actor: searchable('Who', 'No actor has such a name.'),
+  actor: searchField('Who'),
   action: choice('Action', CHOICES as Record<AuditAction, string>),
-  subject: searchable('To what', 'No subject has such a name.'),
+  subject: searchField('To what'),
   since: moment('Since'),
   until: moment('Before'),
 };
@@ -93,26 +84,35 @@ export class AuditPages {
     private readonly clients: ClientDirectory,
   ) {}
 
-  readonly pages: Page[] = [{ path: AUDIT_PATH, show: (visit) => this.list(visit) }];
+  readonly pages: Page[] = [
+    listPage<ListedEvent, AuditCriteria>({
+      path: AUDIT_PATH,
+      title: 'Audit',
+      section: 'audit',
+      noun: ['event', 'events'],
+      fields: FIELDS,
+      hint: () => HINT,
+      read: (filter, part) => this.read(filter, part),
+      count: async (filter) => {
+        const { rows, next } = await this.find(filter, { after: null, most: MAX_COUNTED });
+        return next === null ? rows.length : null;
+      },
+      columns: COLUMNS,
+      nothing: [NOTHING, NOTHING],
+      cut,
+    }),
+  ];
 
-  private async list({ query }: Visit): Promise<View> {
-    const filter = readFilter(FIELDS, query, Date.now());
-    const isFaulty = hasFault(filter);
-    const { before = '' } = query;
-    const body = html`${filterForm(AUDIT_PATH, FIELDS, filter)} ${HINT}
-    ${!isFaulty && (await this.events(filter, ID.test(before) ? before : ''))}`;
-    return { title: 'Audit', section: 'audit', body, status: isFaulty ? 400 : 200 };
+  private async find({ values }: Filter<AuditCriteria>, part: Omit<Part, 'order'>): Promise<Found<string>> {
+    const subject = values.subject && (await this.subjectOf(values.subject));
+    return this.audit.find({ ...values, subject }, part);
   }
 
-  private async events({ given, values }: Filter<AuditCriteria>, before: string): Promise<Html> {
-    const subject = values.subject && (await this.subjectOf(values.subject));
-    const { events, next, isCut } = await this.audit.page({ ...values, subject }, before || null, PAGE_SIZE);
+  private async read(filter: Filter<AuditCriteria>, part: Part): Promise<Found<ListedEvent>> {
+    const { rows: ids, ...rest } = await this.find(filter, part);
+    const events = await this.audit.events(ids);
     const names = await this.audit.names(events);
-    return html`${(events.length > 0 || !isCut) && table(columns(names), events, NOTHING)} ${isCut && next && cut(next)}
-    ${pager((before) => hrefOf(AUDIT_PATH, { ...given, before }), before, next, [
-      'Newest',
-      isCut ? 'Search older ones' : 'Older',
-    ])}`;
+    return { rows: events.map((event) => ({ event, names })), ...rest };
   }
 
   /** A subject as it is recorded; or the name or id of a client, or the id of a webhook. */
@@ -123,14 +123,26 @@ export class AuditPages {
   }
 }
 
-const columns = (names: Names): Columns<AuditEvent> => ({
-  When: ({ createdAt }) => time(createdAt),
-  Who: (event) => actorLink(event, names),
-  'Did what': ({ action }) => actionWords(action),
-  'To what': ({ subject }) => subject && subjectLink(subject, names),
-  Details: ({ detail }) => detailWords(detail, names),
-  From: ({ address }) => address,
-});
+/** `names`: of the clients and members that the events of this page name. */
+interface ListedEvent {
+  event: AuditEvent;
+  names: Names;
+}
+
+const COLUMNS: Columns<ListedEvent> = {
+  When: { time: ({ event }) => event.createdAt },
+  Who: { value: ({ event }) => event.actor, cell: ({ event, names }) => actorLink(event, names) },
+  'Did what': { value: ({ event }) => event.action, cell: ({ event }) => actionWords(event.action) },
+  'To what': {
+    value: ({ event }) => event.subject,
+    cell: ({ event: { subject }, names }) => subject && subjectLink(subject, names),
+  },
+  Details: {
+    value: ({ event }) => JSON.stringify(event.detail),
+    cell: ({ event, names }) => detailWords(event.detail, names),
+  },
+  From: { value: ({ event }) => event.address },
+};
 
 const HINT = html`<p class="hint">
   Who: an actor like operator:alice, or a kind like operator, client, command-line or internal. To what: a subject like
@@ -144,7 +156,7 @@ const cut = (next: string): Html =>
   notice(
     'warning',
     html`The search has ended at the events of ${time(timeOfId(next))}. Older ones may fit; go on with “Search older
-    ones”, or give a subject or a time.`,
+    further”, or give a subject or a time.`,
   );
 
 /** A link to all that the actor did. */

@@ -2,13 +2,14 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, Equal, type FindOperator, In, Like, Or } from 'typeorm';
 import { type AuditAction, AuditEvent } from '../../../audit/audit-event.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import { boundedSearch, type FoundIds } from '../../../database/statements/bounded-search.js';
+import { boundedSearch } from '../../../database/statements/bounded-search.js';
 import { runSql } from '../../../database/statements/statement.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { Member } from '../../../members/member.entity.js';
-import { firstIdAt } from '../../../values/identifier.js';
+import { firstIdAt, ID } from '../../../values/identifier.js';
 import { clientNames } from '../../../webhooks/search/webhook-list.js';
 import type { Filter } from '../../../http/pages/fields.js';
+import type { Found, Part } from '../../../http/pages/list.js';
 
 /** The names of clients and members, by how events name them: `client:ID`, `member:ID`, `owner:ID`. */
 export type Names = ReadonlyMap<string, string>;
@@ -32,12 +33,12 @@ export class AuditSearch {
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
-  /** Those that fit all criteria. Null is any. */
-  async page(
+  /** The ids of those that fit all criteria. Null is any. `after`: an id, in front of whose event the part begins. */
+  async find(
     { since, until, actor, action, subject }: Filter<AuditCriteria>['values'],
-    before: string | null,
-    most: number,
-  ): Promise<Omit<FoundIds, 'ids'> & { events: AuditEvent[] }> {
+    { after, most }: Omit<Part, 'order'>,
+  ): Promise<Found<string>> {
+    const before = after !== null && ID.test(after) ? after : null;
     const idAt = (ms: number | null) => (ms === null ? null : firstIdAt(this.options.environment, ms));
     const [from, end] = [idAt(since), idAt(until)];
     const index = dialectOf(this.dataSource).byIndex(subject === null ? 'PRIMARY' : 'usher_audit_event_subject');
@@ -66,8 +67,12 @@ export class AuditSearch {
       before: end !== null && (before === null || before >= end) ? end : before,
       most,
     });
-    const events = await manager.find(AuditEvent, { where: { id: In(ids) }, order: { id: 'DESC' } });
-    return { events, ...rest };
+    return { rows: ids, ...rest };
+  }
+
+  /** The newest first. */
+  events(ids: string[]): Promise<AuditEvent[]> {
+    return this.dataSource.manager.find(AuditEvent, { where: { id: In(ids) }, order: { id: 'DESC' } });
   }
 
   /** The names of the clients and members that events tell of. */

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, In, IsNull } from 'typeorm';
+import { type DataSource, In, IsNull, type SelectQueryBuilder } from 'typeorm';
 import { Client } from '../../../clients/client.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { entityOf, type Row, runSql, type WriteSql } from '../../../database/statements/statement.js';
@@ -7,43 +7,43 @@ import { MovieOrder } from '../../../orders/movie-order.entity.js';
 import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { Webhook } from '../../../webhooks/webhook.entity.js';
 import { isSearchable } from '../../../http/pages/fields.js';
+import { type Found, type Part, partOf } from '../../../http/pages/list.js';
 
 /** Finds clients by name or id, and what lists tell about them. There are far fewer of them than of anything else, so names need no index. */
 @Injectable()
 export class ClientDirectory {
   constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
 
-  /**
-   * Clients whose id is `query` or whose name contains it, by name; all of them for an empty query. `after` and `next` are
-   * the id of the client behind which a page begins; null at the end.
-   */
-  async page(query: string, after: string, most: number): Promise<{ clients: Client[]; next: string | null }> {
-    if (!isSearchable(query)) return { clients: [], next: null };
+  /** Clients whose id is `query` or whose name contains it; all of them for an empty one. */
+  found(query: string | null): SelectQueryBuilder<Client> {
     const found = this.dataSource.manager.createQueryBuilder(Client, 'client');
-    if (query !== '')
-      found.where('(client.id = :query OR POSITION(LOWER(:query) IN LOWER(client.name)) > 0)', { query });
-    const last = await this.find(after);
+    if (!query) return found;
+    return found.where('(client.id = :query OR POSITION(LOWER(:query) IN LOWER(client.name)) > 0)', { query });
+  }
+
+  /** The same by name. `after`: the id of the client behind which the part begins. */
+  async page(query: string | null, { after, most }: Omit<Part, 'order'>): Promise<Found<Client>> {
+    const found = this.found(query)
+      .orderBy('LOWER(client.name)')
+      .addOrderBy('client.id')
+      .limit(most + 1);
+    const last = after === null ? null : await this.find(after);
     if (last)
       found.andWhere('(LOWER(client.name) > LOWER(:name) OR (LOWER(client.name) = LOWER(:name) AND client.id > :id))', {
         name: last.name,
         id: last.id,
       });
-    const clients = await found
-      .orderBy('LOWER(client.name)')
-      .addOrderBy('client.id')
-      .limit(most + 1)
-      .getMany();
-    const shown = clients.slice(0, most);
-    return { clients: shown, next: clients.length > most ? (shown.at(-1)?.id ?? null) : null };
+    return partOf(await found.getMany(), most, ({ id }) => id);
   }
 
   /** The client with this id, otherwise those with exactly this name, otherwise those whose name contains the text. */
   async search(text: string, most: number): Promise<Client[]> {
     const known = await this.find(text);
     if (known) return [known];
-    const { clients } = await this.page(text, '', most);
-    const named = clients.filter(({ name }) => name.toLowerCase() === text.toLowerCase());
-    return named.length > 0 ? named : clients;
+    if (!isSearchable(text)) return [];
+    const { rows } = await this.page(text, { after: null, most });
+    const named = rows.filter(({ name }) => name.toLowerCase() === text.toLowerCase());
+    return named.length > 0 ? named : rows;
   }
 
   /** Null if there is no client with this id. */

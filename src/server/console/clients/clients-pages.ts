@@ -7,19 +7,18 @@ import { Problem } from '../../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { timeOfId } from '../../../values/identifier.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
-import { type FormPart, hrefOf, inputField, refilled, shownPart } from '../../../http/pages/fields.js';
-import { postForm } from '../../../http/pages/site.js';
-import { faultText, type Page, type View, type Visit } from '../../../http/pages/site.js';
+import { boundedCount } from '../../../database/statements/bounded-search.js';
+import { type FormPart, refilled, searchField, shownPart } from '../../../http/pages/fields.js';
+import { type Found, listPage, MAX_COUNTED, type Part } from '../../../http/pages/list.js';
+import { faultText, type Page, postForm, type View, type Visit } from '../../../http/pages/site.js';
 import {
   type Columns,
   copyButton,
   facts,
   notice,
-  pager,
   shortId,
   stateOf,
   statusBadge,
-  table,
   time,
 } from '../../../http/pages/parts.js';
 import { clientLink, clientPath, receiverLink } from '../frame/links.js';
@@ -28,7 +27,6 @@ import { applicationFields, applicationParts, CLIENT_FIELDS } from './client-pag
 import { quickStart } from './quick-start.js';
 
 const CLIENTS_PATH = '/ops/clients';
-const PAGE_SIZE = 50;
 const CREATE = { button: 'Create the client', kind: 'primary' } as const;
 
 /** The list of clients, and the form for a new one. */
@@ -42,45 +40,31 @@ export class ClientsPages {
   ) {}
 
   readonly pages: Page[] = [
-    {
+    listPage<ListedClient, { q: string }>({
       path: CLIENTS_PATH,
-      show: (visit) => this.list(visit),
+      title: 'Clients',
+      section: 'clients',
+      noun: ['client', 'clients'],
+      fields: { q: searchField('Name or id') },
+      read: ({ values }, part) => this.read(values.q, part),
+      count: ({ values }) => boundedCount(this.directory.found(values.q), MAX_COUNTED),
+      columns: COLUMNS,
+      nothing: ['Each integrator gets a client. Create the first one.', 'No client has this id or name.'],
+      over: ({ mayChange }) => mayChange && html`<a class="button primary" href="${CLIENTS_PATH}/new">New client</a>`,
       actions: { create: { ...CREATE, at: '', answer: (fields, visit) => this.create(fields, visit) } },
-    },
+    }),
     { path: `${CLIENTS_PATH}/new`, show: (visit) => newClient(visit, null, {}) },
   ];
 
-  private async list({ query: { q = '', after = '' }, mayChange }: Visit): Promise<View> {
-    const { clients, next } = await this.directory.page(q, after, PAGE_SIZE);
-    const ids = clients.map(({ id }) => id);
-    const [failingSince, lastIds] = await Promise.all([
-      this.directory.failingSince(ids),
-      this.directory.lastWebhookIds(ids),
-    ]);
-    const columns: Columns<Client> = {
-      Client: clientLink,
-      Id: ({ id }) => shortId(id),
-      State: ({ id, disabledAt }) => {
-        const since = failingSince.get(id);
-        return html`${stateOf(disabledAt)}${since && html` ${statusBadge('failing')} since ${time(since)}`}`;
-      },
-      Receiver: ({ notifyUrl }) =>
-        notifyUrl === null ? html`<span class="dim">no Notify URL</span>` : receiverLink(hostOf(notifyUrl)),
-      'Last notification': ({ id }) => {
-        const last = lastIds.get(id);
-        return last ? time(timeOfId(last)) : null;
-      },
-      Created: ({ createdAt }) => time(createdAt),
-    };
-    const nothing =
-      q === '' ? 'Each integrator gets a client. Create the first one.' : 'No client has this id or name.';
-    const create = html`<p class="actions"><a class="button primary" href="${CLIENTS_PATH}/new">New client</a></p>`;
-    const body = html`<form class="filter" method="get" action="${CLIENTS_PATH}">
-        ${inputField({ name: 'q', label: 'Name or id', value: q })} <button>Search</button>
-      </form>
-      ${mayChange && create} ${table(columns, clients, nothing)}
-      ${pager((after) => hrefOf(CLIENTS_PATH, { q, after }), after, next)}`;
-    return { title: 'Clients', section: 'clients', body };
+  private async read(query: string | null, part: Part): Promise<Found<ListedClient>> {
+    const { rows, next } = await this.directory.page(query, part);
+    const ids = rows.map(({ id }) => id);
+    const [failing, last] = await Promise.all([this.directory.failingSince(ids), this.directory.lastWebhookIds(ids)]);
+    const listed = rows.map((client) => {
+      const lastId = last.get(client.id);
+      return { client, failingSince: failing.get(client.id) ?? null, lastAt: lastId ? timeOfId(lastId) : null };
+    });
+    return { rows: listed, next };
   }
 
   /**
@@ -110,6 +94,30 @@ export class ClientsPages {
     return { ...view, status: 201 };
   }
 }
+
+/** `lastAt`: when its newest notification was made. */
+interface ListedClient {
+  client: Client;
+  failingSince: number | null;
+  lastAt: number | null;
+}
+
+const COLUMNS: Columns<ListedClient> = {
+  Client: { value: ({ client }) => client.name, cell: ({ client }) => clientLink(client) },
+  Id: { value: ({ client }) => client.id, cell: ({ client }) => shortId(client.id) },
+  State: {
+    value: ({ client, failingSince }) => (client.disabledAt ? 'disabled' : failingSince ? 'failing' : 'active'),
+    cell: ({ client, failingSince }) =>
+      html`${stateOf(client.disabledAt)}${failingSince && html` ${statusBadge('failing')} since ${time(failingSince)}`}`,
+  },
+  Receiver: {
+    value: ({ client: { notifyUrl } }) => notifyUrl && hostOf(notifyUrl),
+    cell: ({ client: { notifyUrl } }) =>
+      notifyUrl === null ? html`<span class="dim">no Notify URL</span>` : receiverLink(hostOf(notifyUrl)),
+  },
+  'Last notification': { time: ({ lastAt }) => lastAt },
+  Created: { time: ({ client }) => client.createdAt },
+};
 
 const USUAL = { redirectUris: [], grantTypes: ['client_credentials', 'refresh_token'], isTrusted: false };
 

@@ -1,4 +1,6 @@
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify';
+import type { AuditLog } from '../../../audit/audit.module.js';
 import { logServerError, problemOf, sendProblem } from '../../../http/error-response.js';
 import { html } from '../../../http/html.js';
 import { notice, sentence } from '../../../http/pages/parts.js';
@@ -8,7 +10,7 @@ import { OPS_HEADERS, SCRIPT_PATH, sendConsolePage } from './frame.js';
 import { CONSOLE_SCRIPT } from './script.js';
 
 /** Adds the routes of pages, and their script. Their errors are pages too. */
-export function mountPages(scope: FastifyInstance, pages: Page[]): void {
+export function mountPages(scope: FastifyInstance, pages: Page[], audit: AuditLog): void {
   scope.setErrorHandler(sendConsoleError);
   scope.get(SCRIPT_PATH, (_, reply) => reply.type('text/javascript; charset=utf-8').send(CONSOLE_SCRIPT));
   for (const page of pages) {
@@ -18,6 +20,7 @@ export function mountPages(scope: FastifyInstance, pages: Page[]): void {
         const visit = new Visit(page, request, reply);
         return send(visit, await answer(visit), request, reply);
       };
+    if (page.file) scope.get(`${page.path}.csv`, (request, reply) => sendFile(page, audit, request, reply));
     scope.get(
       page.path,
       route((visit) => page.show(visit)),
@@ -29,6 +32,18 @@ export function mountPages(scope: FastifyInstance, pages: Page[]): void {
         route((visit) => visit.post(name, action)),
       );
   }
+}
+
+async function sendFile(page: Page, audit: AuditLog, request: FastifyRequest, reply: FastifyReply) {
+  const visit = new Visit(page, request, reply);
+  const lines = (await page.file?.(visit)) ?? [];
+  const [list = ''] = page.path.split('/').slice(-1);
+  const detail = { list, ...visit.query };
+  await audit.record({ action: 'list.exported', actor: visit.actor, detail });
+  return reply
+    .header('Content-Type', 'text/csv; charset=utf-8')
+    .header('Content-Disposition', `attachment; filename="${list}.csv"`)
+    .send(Readable.from(lines));
 }
 
 function send(visit: Visit, answer: View | string, request: FastifyRequest, reply: FastifyReply): FastifyReply {

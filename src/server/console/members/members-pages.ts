@@ -8,13 +8,14 @@ import { notFound } from '../../../http/problem.js';
 import { MAX_MEMBER_NAME_LENGTH, Member } from '../../../members/member.entity.js';
 import { MembersService } from '../../../members/members.service.js';
 import { ID } from '../../../values/identifier.js';
-import { type Field, hrefOf, inputField, isSearchable } from '../../../http/pages/fields.js';
+import { boundedCount } from '../../../database/statements/bounded-search.js';
+import { type Field, hrefOf, searchField } from '../../../http/pages/fields.js';
+import { type Found, listPage, MAX_COUNTED, type Part, partOf } from '../../../http/pages/list.js';
+import { copiedId, facts, STATE, stateSince, table, time } from '../../../http/pages/parts.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
-import { type Columns, copiedId, facts, pager, stateOf, stateSince, table, time } from '../../../http/pages/parts.js';
 import { clientLink } from '../frame/links.js';
 
 const PATH = '/ops/members';
-const PAGE_SIZE = 50;
 
 const memberPath = (id: string): string => `${PATH}/${encodeURIComponent(id)}`;
 
@@ -28,9 +29,24 @@ export class MembersPages {
   ) {}
 
   readonly pages: Page[] = [
-    {
+    listPage<Member, { q: string }>({
       path: PATH,
-      show: (visit) => this.list(visit),
+      title: 'Members',
+      section: 'members',
+      noun: ['member', 'members'],
+      fields: { q: searchField('Name') },
+      read: ({ values }, part) => this.read(values.q, part),
+      count: async ({ values }) => boundedCount(this.found(values.q), MAX_COUNTED),
+      columns: {
+        Member: { value: ({ name }) => name, cell: ({ id, name }) => html`<a href="${memberPath(id)}">${name}</a>` },
+        State: STATE,
+        Created: { time: ({ createdAt }) => createdAt },
+      },
+      nothing: [
+        'Members sign in to let applications act for them. Create the first one.',
+        'No member has a name that begins so.',
+      ],
+      under: (visit) => visit.mayChange && newMember(visit),
       actions: {
         create: {
           at: '',
@@ -42,7 +58,7 @@ export class MembersPages {
           },
         },
       },
-    },
+    }),
     {
       path: `${PATH}/:id`,
       show: (visit) => this.show(visit),
@@ -76,34 +92,20 @@ export class MembersPages {
     return member;
   }
 
-  private async list(visit: Visit): Promise<View> {
-    const { q = '', after = '' } = visit.query;
-    const found = await this.find(q, after);
-    const members = found.slice(0, PAGE_SIZE);
-    const next = found.length > PAGE_SIZE ? (members.at(-1)?.name ?? null) : null;
-    const nothing =
-      q === ''
-        ? 'Members sign in to let applications act for them. Create the first one.'
-        : 'No member has a name that begins so.';
-    const body = html`<form class="filter" method="get" action="${PATH}">
-        ${inputField({ name: 'q', label: 'Name', value: q })} <button>Search</button>
-      </form>
-      ${table(COLUMNS, members, nothing)} ${pager((after) => hrefOf(PATH, { q, after }), after, next)}
-      ${visit.mayChange && newMember(visit)}`;
-    return { title: 'Members', section: 'members', body };
+  /** Only those whose name begins with `query`, which the index of names finds. */
+  private found(query: string | null) {
+    const found = this.dataSource.manager.createQueryBuilder(Member, 'member');
+    const prefix = (query ?? '').toLowerCase().replace(/[\\%_]/g, (char) => `\\${char}`);
+    return prefix === '' ? found : found.where('member.name LIKE :prefix', { prefix: `${prefix}%` });
   }
 
-  /** By name, behind `after`: one more than a page has. Only those whose name begins with `query`, which the index of names finds. */
-  private async find(query: string, after: string): Promise<Member[]> {
-    if (!isSearchable(query + after)) return [];
-    const found = this.dataSource.manager
-      .createQueryBuilder(Member, 'member')
+  /** By name. */
+  private async read(query: string | null, { after, most }: Part): Promise<Found<Member>> {
+    const found = this.found(query)
       .orderBy('member.name')
-      .limit(PAGE_SIZE + 1);
-    const prefix = query.toLowerCase().replace(/[\\%_]/g, (char) => `\\${char}`);
-    if (query !== '') found.where('member.name LIKE :prefix', { prefix: `${prefix}%` });
-    if (after !== '') found.andWhere('member.name > :after', { after });
-    return found.getMany();
+      .limit(most + 1);
+    if (after !== null) found.andWhere('member.name > :after', { after });
+    return partOf(await found.getMany(), most, ({ name }) => name);
   }
 
   private async show(visit: Visit): Promise<View> {
@@ -129,12 +131,6 @@ export class MembersPages {
     return { title: name, section: 'members', body };
   }
 }
-
-const COLUMNS: Columns<Member> = {
-  Member: ({ id, name }) => html`<a href="${memberPath(id)}">${name}</a>`,
-  State: ({ disabledAt }) => stateOf(disabledAt),
-  Created: ({ createdAt }) => time(createdAt),
-};
 
 const NAME: Field = {
   name: 'name',

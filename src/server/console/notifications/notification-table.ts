@@ -1,7 +1,7 @@
 import { type Html, html } from '../../../http/html.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
 import type { ListedWebhook } from '../../../webhooks/search/webhook-list.js';
-import { statusBadge, table, time } from '../../../http/pages/parts.js';
+import { type Columns, statusBadge, table } from '../../../http/pages/parts.js';
 import { clientLink, orderLink, receiverLink, webhookLink } from '../frame/links.js';
 
 /** The form that the checkboxes of a table belong to. */
@@ -12,29 +12,38 @@ const SELECTED = 'select.';
 export const isOpen = ({ webhook, sentAgain }: ListedWebhook): boolean =>
   webhook.status === 'FAILED' && sentAgain === null && webhook.notifyUrl !== null;
 
-/** `hasSelection`: those that can be sent again get a checkbox of the form {@link SELECTION_FORM}. */
-export const notificationTable = (webhooks: ListedWebhook[], hasSelection = false): Html =>
-  table(
-    {
-      Notification: (one) =>
-        html`<span class="id"
-          >${hasSelection && isOpen(one) && selection(one.webhook.id)} ${webhookLink(one.webhook.id)}</span
-        >`,
-      Status: statusOf,
-      'Client and receiver': ({ webhook: { clientId, notifyUrl }, clientName }) =>
-        html`<div>${clientLink({ id: clientId, name: clientName })}</div>
-          <div>${receiver(notifyUrl)}</div>`,
-      Order: ({ webhook }) => orderLink(webhook.referenceId),
-      Attempts: { number: ({ webhook }) => webhook.attempts },
-      'Why it failed': ({ failure }) =>
-        failure && html`<span title="${failure.error}">${failure.diagnosis?.meaning ?? failure.error}</span>`,
-      Created: ({ webhook }) => time(webhook.createdAt),
-    },
-    webhooks,
-  );
+/** `selection`: those that can be sent again get a checkbox of the form {@link SELECTION_FORM}. */
+export const notificationColumns = (selection: 'none' | 'offered' | 'all' = 'none'): Columns<ListedWebhook> => ({
+  Notification: {
+    value: ({ webhook }) => webhook.id,
+    cell: (one) =>
+      html`<span class="id"
+        >${selection !== 'none' && isOpen(one) && checkbox(one.webhook.id, selection === 'all')}
+        ${webhookLink(one.webhook.id)}</span
+      >`,
+  },
+  Status: { value: ({ webhook }) => webhook.status, cell: statusOf },
+  Client: {
+    value: ({ webhook, clientName }) => clientName ?? webhook.clientId,
+    cell: ({ webhook: { clientId }, clientName }) => clientLink({ id: clientId, name: clientName }),
+  },
+  Receiver: {
+    value: ({ webhook: { notifyUrl } }) => notifyUrl && hostOf(notifyUrl),
+    cell: ({ webhook: { notifyUrl } }) =>
+      notifyUrl === null ? html`<span class="dim">deleted</span>` : receiverLink(hostOf(notifyUrl)),
+  },
+  Order: { value: ({ webhook }) => webhook.referenceId, cell: ({ webhook }) => orderLink(webhook.referenceId) },
+  Attempts: { number: ({ webhook }) => webhook.attempts },
+  'Why it failed': {
+    value: ({ failure }) => failure && (failure.diagnosis?.code ?? failure.error),
+    cell: ({ failure }) =>
+      failure && html`<span title="${failure.error}">${failure.diagnosis?.meaning ?? failure.error}</span>`,
+  },
+  Created: { time: ({ webhook }) => Date.parse(webhook.createdAt) },
+  Ended: { time: ({ webhook: { finishedAt } }) => (finishedAt === null ? null : Date.parse(finishedAt)) },
+});
 
-const receiver = (notifyUrl: string | null): Html =>
-  notifyUrl === null ? html`<span class="dim">deleted</span>` : receiverLink(hostOf(notifyUrl));
+export const notificationTable = (webhooks: ListedWebhook[]): Html => table(notificationColumns(), webhooks);
 
 /** Tells what failed and was sent again apart from what still needs somebody. */
 function statusOf({ webhook: { status }, sentAgain }: ListedWebhook): Html {
@@ -43,12 +52,13 @@ function statusOf({ webhook: { status }, sentAgain }: ListedWebhook): Html {
     ${statusBadge(sentAgain.status)}`;
 }
 
-const selection = (id: string): Html =>
+const checkbox = (id: string, isChecked: boolean): Html =>
   html`<input
     type="checkbox"
     form="${SELECTION_FORM}"
     name="${SELECTED}${id}"
     value="yes"
+    ${isChecked && html`checked`}
     aria-label="Select the notification ${id}"
   />`;
 

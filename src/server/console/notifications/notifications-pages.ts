@@ -1,14 +1,18 @@
 import { Injectable } from '@nestjs/common';
+import { LRUCache } from 'lru-cache';
 import { type Html, html } from '../../../http/html.js';
+import { hiddenField, hrefOf, MOMENT_HINT } from '../../../http/pages/fields.js';
+import { type Found, listPage, type Part } from '../../../http/pages/list.js';
+import { notice, time } from '../../../http/pages/parts.js';
+import type { Page, Visit } from '../../../http/pages/site.js';
 import { badRequest } from '../../../http/problem.js';
 import { ID, timeOfId } from '../../../values/identifier.js';
-import { type WebhookPage, WebhookList } from '../../../webhooks/search/webhook-list.js';
+import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
+import { type ListedWebhook, WebhookList } from '../../../webhooks/search/webhook-list.js';
+import { type WebhookOrder, WebhookSearch } from '../../../webhooks/search/webhook-search.js';
 import { WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
+import { CachedQuery } from '../../health/cached-query.js';
 import { ClientDirectory } from '../clients/client-directory.js';
-import { filterForm, hiddenField, MOMENT_HINT } from '../../../http/pages/fields.js';
-import type { Page, View, Visit } from '../../../http/pages/site.js';
-import { emptyState, notice, pager, time } from '../../../http/pages/parts.js';
-import { clientLink } from '../frame/links.js';
 import {
   FILTER_FIELDS,
   listHref,
@@ -17,9 +21,7 @@ import {
   readNotificationFilter,
   STATUS_FILTERS,
 } from './notification-filter.js';
-import { isOpen, notificationTable, selectedIds, SELECTION_FORM } from './notification-table.js';
-
-const PAGE_SIZE = 50;
+import { isOpen, notificationColumns, selectedIds, SELECTION_FORM } from './notification-table.js';
 
 /** The list of notifications, and what sends many of them again. */
 @Injectable()
@@ -27,13 +29,36 @@ export class NotificationsPages {
   constructor(
     private readonly clients: ClientDirectory,
     private readonly webhooks: WebhookList,
+    private readonly search: WebhookSearch,
     private readonly resends: WebhookResends,
   ) {}
 
+  /** By their criteria. */
+  private readonly counts = new LRUCache<string, CachedQuery<Count>>({ max: 100 });
+
   readonly pages: Page[] = [
-    {
+    listPage<ListedWebhook, NotificationFilter['values'], NotificationFilter>({
       path: NOTIFICATIONS_PATH,
-      show: (visit) => this.show(visit),
+      title: 'Notifications',
+      section: 'notifications',
+      noun: ['notification', 'notifications'],
+      fields: FILTER_FIELDS,
+      filter: (input) => readNotificationFilter(this.clients, input),
+      above: (_, filter) => views(filter),
+      hint: (filter) => html`${HINT} ${choices(filter)}`,
+      read: ({ criteria }, part) => this.read(criteria, part),
+      count: async ({ criteria }) => (await this.count(criteria))?.count ?? null,
+      columns: ({ mayChange, query: { select } }) =>
+        notificationColumns(mayChange ? (select === 'all' ? 'all' : 'offered') : 'none'),
+      orders: ['Created', 'Ended'],
+      nothing: [
+        'Every notification that Usher sends will be here. The first one is sent when an order is completed.',
+        'No notification fits this filter.',
+      ],
+      cut,
+      over: (visit, filter) => this.resendAll(visit, filter),
+      under: (visit, filter, rows) => rows.some(isOpen) && selectionForm(visit, filter),
+      isLive: true,
       actions: {
         resend: {
           button: 'Send the selected ones again',
@@ -41,7 +66,7 @@ export class NotificationsPages {
           answer: async (fields, visit) => {
             const ids = selectedIds(fields).filter((id) => ID.test(id));
             if (ids.length === 0) throw badRequest('select at least one notification');
-            return `/ops/resends/${await this.resends.resendChosen(ids, visit)}`;
+            return this.started(await this.resends.resendChosen(ids, visit));
           },
         },
         'resend-all': {
@@ -51,30 +76,59 @@ export class NotificationsPages {
           answer: async (fields, visit) => {
             const { criteria } = await readNotificationFilter(this.clients, fields);
             if (criteria === null) throw badRequest('the filter has a fault');
-            return `/ops/resends/${await this.resends.startFor(criteria, visit)}`;
+            return this.started(await this.resends.startFor(criteria, visit));
           },
         },
       },
-    },
+    }),
   ];
 
-  private async show(visit: Visit): Promise<View> {
-    const input = visit.refusal?.given ?? visit.query;
-    const filter = await readNotificationFilter(this.clients, input);
-    const { before: cursor = '' } = input;
-    const before = ID.test(cursor) ? cursor : '';
-    const page = filter.criteria && (await this.webhooks.page(filter.criteria, before || null, PAGE_SIZE));
-    const body = html`${views(filter)} ${filterForm(NOTIFICATIONS_PATH, FILTER_FIELDS, filter)} ${HINT}
-    ${choices(filter)} ${page && list(visit, filter, page, before)}`;
-    return {
-      title: 'Notifications',
-      section: 'notifications',
-      body,
-      // Reloading would untick what is selected.
-      isLive: before === '' && page !== null && !page.webhooks.some(isOpen),
-      ...(page === null && { status: 400 }),
-    };
+  private started(id: string): string {
+    this.counts.clear();
+    return `/ops/resends/${id}`;
   }
+
+  private async read(
+    criteria: NotificationFilter['criteria'],
+    { after, most, order }: Part,
+  ): Promise<Found<ListedWebhook>> {
+    const before = after !== null && ID.test(after) ? after : null;
+    const { webhooks, ...rest } = await this.webhooks.page(criteria ?? ANY_WEBHOOK, before, most, orderOf(order));
+    return { rows: webhooks, ...rest };
+  }
+
+  private async count(criteria: NotificationFilter['criteria']): Promise<Count> {
+    const key = JSON.stringify(criteria);
+    const count = this.counts.get(key) ?? new CachedQuery(() => this.search.countByClient(criteria ?? ANY_WEBHOOK));
+    this.counts.set(key, count);
+    return count.get();
+  }
+
+  /** Only where the list has FAILED ones alone, so that the operator sees what is sent. */
+  private async resendAll(visit: Visit, { given, criteria, client }: NotificationFilter): Promise<Html | null> {
+    if (criteria?.status !== 'FAILED' || criteria.isSentAgain === true || !visit.mayChange) return null;
+    const open = await this.count({ ...criteria, isSentAgain: false });
+    if (open?.count === 0) return null;
+    const what = open ? `${open.count} of ${open.clients} client${open.clients === 1 ? '' : 's'}` : 'more than 10,000';
+    // A duration before now would mean other notifications when the form is sent.
+    const moments = { since: exact(criteria.since), until: exact(criteria.until), client: client?.id ?? '' };
+    const form = visit.form(
+      'resend-all',
+      html`<p class="hint">Left out is what has a newer, pending or delivered notification of the same order.</p>
+        ${hiddenFields({ ...given, ...moments })}`,
+    );
+    return html`<details ${visit.givenIn('resend-all') && html`open`}>
+      <summary>Send all of this filter again: ${what}</summary>
+      ${form}
+    </details>`;
+  }
+}
+
+type Count = Awaited<ReturnType<WebhookSearch['countByClient']>>;
+
+function orderOf(order: Part['order']): WebhookOrder {
+  if (order?.column === 'Ended') return order.isDescending ? 'ended last' : 'ended first';
+  return order && !order.isDescending ? 'oldest' : 'newest';
 }
 
 /** The lists that are needed most, as links. */
@@ -102,54 +156,24 @@ const choices = ({ given, choices: found }: NotificationFilter): Html | false =>
     </ul>
   </section>`;
 
-function list(visit: Visit, filter: NotificationFilter, { webhooks, next, isCut }: WebhookPage, before: string): Html {
-  const isSelectable = visit.mayChange && webhooks.some(isOpen);
-  const nothing = !isCut && emptyState(before === '' ? nothingFor(filter) : 'There are no older ones.');
-  const { given } = filter;
-  return html`${webhooks.length === 0 ? nothing : notificationTable(webhooks, isSelectable)}
-  ${isCut && next && cut(next)}
-  ${pager((before) => listHref({ ...given, before }), before, next, ['Newest', isCut ? 'Search older ones' : 'Older'])}
-  ${isSelectable && selectionForm(visit, filter)} ${resendAllForm(visit, filter)}`;
-}
-
-const nothingFor = ({ given }: NotificationFilter): string =>
-  Object.values(given).some((value) => value !== '')
-    ? 'No notification fits this filter.'
-    : 'Every notification that Usher sends will be here. The first one is sent when an order is completed.';
-
 /** A condition has no index, so a search ends after a bounded number of rows. */
 const cut = (next: string): Html =>
   notice(
     'warning',
     html`This filter is looked up in the notifications themselves, and the search has ended at those of
-    ${time(timeOfId(next))}. Older ones may fit; go on with “Search older ones”, or give a client, a status or a time.`,
+    ${time(timeOfId(next))}. Older ones may fit; go on with “Search further”, or give a client, a status or a time.`,
   );
 
 /** Its fields are the checkboxes of the table. */
 const selectionForm = (visit: Visit, { given }: NotificationFilter): Html | null =>
   visit.form(
     'resend',
-    html`<h2>Send the selected ones again</h2>
+    html`<a class="button" href="${hrefOf(NOTIFICATIONS_PATH, { ...visit.query, select: 'all' })}"
+        >Select all of this page</a
+      >
       ${hiddenFields(given)}`,
     SELECTION_FORM,
   );
-
-/** Only where the list has FAILED ones alone, so that the operator sees what is sent. */
-function resendAllForm(visit: Visit, { given, criteria, client }: NotificationFilter): Html | null {
-  if (criteria?.status !== 'FAILED' || criteria.isSentAgain === true) return null;
-  // A duration before now would mean other notifications when the form is sent.
-  const moments = { since: exact(criteria.since), until: exact(criteria.until), client: client?.id ?? '' };
-  return visit.form(
-    'resend-all',
-    html`<h2>Send all of this list again</h2>
-      <p class="hint">
-        All FAILED notifications ${client === null ? 'of every client' : html`of ${clientLink(client)}`} that fit the
-        filter, also those on further pages. Left out is what has a newer, pending or delivered notification of the same
-        order.
-      </p>
-      ${hiddenFields({ ...given, ...moments })}`,
-  );
-}
 
 const hiddenFields = (given: NotificationFilter['given']): Html[] =>
   Object.entries(given).map(([name, value]) => hiddenField(name, value));

@@ -117,6 +117,6 @@ test('the list has names, receivers and what fails; it is searched by name and i
   const next = /rel="next" href="([^"]+)"/.exec(first)?.[1]?.replaceAll('&amp;', '&') ?? '';
   const all = [...names(first), ...names(await pages.get(next))];
   expect(all).toEqual(Array.from({ length: 55 }, (_, n) => `Chain ${n + 100}`));
-  expect(await pages.get('/ops/clients?q=%00')).toContain('No client has this id or name.');
+  expect(await pages.get('/ops/clients?q=%00', 400)).toContain('Nothing has such a name.');
   expect(await pages.get(`/ops/clients?q=${encodeURIComponent("%' OR 1=1")}`)).toContain('No client has this id');
 });

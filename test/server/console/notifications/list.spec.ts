@@ -76,6 +76,27 @@ test('a page has 50, and its link to older ones goes on exactly there, with the 
   expect(seen).toEqual(newestFirst);
 });
 
+test('is read by when notifications were made or ended, in both directions, also by page', async () => {
+  const client = await named('Orders');
+  const [first = '', second = '', third = ''] = await insertFailed(client, ['o-1', 'o-2', 'o-3'], 5);
+  for (const [id, finishedAt] of [
+    [first, 3_000],
+    [second, 1_000],
+    [third, 2_000],
+  ] as const)
+    await usher.dataSource.manager.update('Webhook', { id }, { finishedAt });
+  const ofClient = (sort: string, more = {}) => list({ client: client.id, sort, ...more });
+  const [oldest, middle, newest] = [first, second, third].sort();
+  expect(await ofClient('Created')).toEqual([oldest, middle, newest]);
+  expect(await ofClient('-Created')).toEqual([newest, middle, oldest]);
+  expect(await ofClient('Ended')).toEqual([second, third, first]);
+  expect(await ofClient('-Ended')).toEqual([first, third, second]);
+  expect(await ofClient('-Ended', { after: first })).toEqual([third, second]);
+  expect(await ofClient('Ended', { after: second })).toEqual([third, first]);
+  expect(await ofClient('Created', { after: oldest })).toEqual([middle, newest]);
+  expect(await ofClient('Order', { since: '1h' })).toEqual([]);
+});
+
 test('a filter with a fault is 400, with the fault at its field and all values kept', async () => {
   const filter = {
     client: HOSTILE,

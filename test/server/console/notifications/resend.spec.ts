@@ -113,6 +113,11 @@ test('sends all of a filter again: by client, receiver, reason and time, once it
   };
   const shown = await pages.get(`/ops/notifications?${new URLSearchParams(filter)}`);
   expect(shown).toContain('action="/ops/notifications/resend-all"');
+  expect(shown).toContain('Send all of this filter again: 70 of 1 client');
+  const ticked = (text: string) => text.match(/name="select\.\w+"\s+value="yes"\s+checked/g)?.length ?? 0;
+  expect(ticked(shown)).toBe(0);
+  const all = /href="([^"]*select=all[^"]*)"/.exec(shown)?.[1]?.replaceAll('&amp;', '&') ?? '';
+  expect(ticked(await pages.get(all))).toBe(50);
 
   const refused = await pages.post('/ops/notifications/resend-all', filter);
   expect([refused.status, refused.text]).toEqual([422, expect.stringContaining('Tick the box to confirm')]);
