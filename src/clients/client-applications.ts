@@ -67,7 +67,14 @@ export class ClientApplications {
       await manager.update(Client, { id: clientId }, { grantTypes });
       await manager.delete(ClientApplication, { clientId });
       if (redirectUris.length > 0) await manager.insert(ClientApplication, { clientId, redirectUris, isTrusted });
-      const detail = { redirectUris: redirectUris.join(' '), grants: grantTypes.join(' '), isTrusted };
+      const detail = {
+        redirectUris: redirectUris.join(' '),
+        grants: grantTypes.join(' '),
+        isTrusted,
+        redirectUrisBefore: known?.redirectUris.join(' ') ?? '',
+        grantsBefore: client.grantTypes.join(' '),
+        isTrustedBefore: known?.isTrusted ?? false,
+      };
       await this.audit.record(
         { action: 'client.application-set', subject: `client:${clientId}`, actor, detail },
         manager,

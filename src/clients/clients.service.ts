@@ -54,7 +54,7 @@ export class ClientsService {
   /** Gives it another name, which only people see. 422 for an invalid name. */
   async rename(id: string, name: string, actor?: Actor): Promise<Client> {
     this.checkName(name);
-    return this.change(id, { name }, { action: 'client.renamed', actor });
+    return this.change(id, { name }, { action: 'client.renamed', actor }, (client) => client.name);
   }
 
   /** All clients, the oldest first. */
@@ -96,16 +96,18 @@ export class ClientsService {
   async setNotifyUrl(id: string, notifyUrl: string, actor?: Actor): Promise<Client> {
     this.checkNotifyUrl(notifyUrl);
     const { host } = new URL(notifyUrl);
-    return this.change(id, { notifyUrl }, { action: 'client.notify-url-set', actor, detail: { host } });
+    const audit = { action: 'client.notify-url-set', actor, detail: { host } } as const;
+    return this.change(id, { notifyUrl }, audit, (client) => client.notifyUrl);
   }
 
   /**
    * Sets the e-mail address that is told when a Notify URL of the client fails; null removes it. 422 for an invalid one. The
-   * audit does not contain the address, because its events outlive the client.
+   * audit has only its first letter and its host, because events outlive the client.
    */
   async setContact(id: string, contact: string | null, actor?: Actor): Promise<Client> {
     if (contact !== null) this.checkContact(contact);
-    return this.change(id, { contact }, { action: 'client.contact-set', actor, detail: { isSet: contact !== null } });
+    const audit = { action: 'client.contact-set', actor, detail: { isSet: contact !== null } } as const;
+    return this.change(id, { contact }, audit, (client) => client.contact?.replace(/(?<=^.).*(?=@)/, '…') ?? null);
   }
 
   /** Throws 422 if a client cannot have this name. */
@@ -179,15 +181,21 @@ export class ClientsService {
     return { client, secret };
   }
 
+  /** `shown`: what the audit tells of the client before and after the change. */
   private async change(
     id: string,
     change: Parameters<Repository<Client>['update']>[1],
     audit: AuditChange,
+    shown?: (client: Client) => string | null,
   ): Promise<Client> {
     await this.get(id);
     await inTransaction(this.dataSource, async (manager) => {
+      const lock = { mode: 'pessimistic_write' } as const;
+      const before = shown && (await manager.findOneOrFail(Client, { where: { id }, lock }));
       await manager.update(Client, { id }, change);
-      await this.audit.record({ subject: `client:${id}`, ...audit }, manager);
+      const values = shown && before && { from: shown(before), to: shown({ ...before, ...change } as Client) };
+      const detail = { ...audit.detail, ...values };
+      await this.audit.record({ subject: `client:${id}`, ...audit, detail }, manager);
     });
     return this.get(id);
   }

@@ -49,6 +49,8 @@ export function effectOfCompletion(status: OrderStatus): 'change' | 'none' | 'co
 @Index('usher_movie_order_day', ['clientId', 'status', 'lastUpdatedAt'])
 @Index('usher_movie_order_owner', ['ownerId', 'id'], { where: 'owner_id IS NOT NULL' })
 @Index('usher_movie_order_retention', ['status', 'lastUpdatedAt'])
+@Index('usher_movie_order_booking', ['bookingId'])
+@Index('usher_movie_order_transaction', ['transactionId'])
 export class MovieOrder {
   @Text(OWN_ID_LENGTH, PRIMARY)
   id: string;

@@ -54,7 +54,7 @@ test('each change of a client from the command line has a row with the user and 
   expect((await audit.list({ action: 'keys.rotated' }))[0]).toMatchObject(COMMAND_LINE);
 });
 
-test('each change of a client by code has a row, without the path of its Notify URL, which may be a secret', async () => {
+test('each change of a client by code has a row; the log leaves out its Notify URL, which may contain a secret', async () => {
   const { id } = await usher.client();
   await usher.clients.setDisabled(id, true);
   await usher.clients.setDisabled(id, false);
@@ -71,7 +71,11 @@ test('each change of a client by code has a row, without the path of its Notify 
     'secret.rotated',
     'secret.rotation-finished',
   ]);
-  expect(JSON.stringify(events)).not.toContain('secret-path');
+  const { detail } = events.find(({ action }) => action === 'client.notify-url-set') ?? {};
+  expect(detail).toMatchObject({ from: null, to: `${receiver.url}/secret-path` });
+  const lines = auditLines(log).filter(({ subject }) => subject === `client:${id}`);
+  expect(lines).toContainEqual(expect.objectContaining({ event: 'client.notify-url-set', host: expect.any(String) }));
+  expect(JSON.stringify(lines)).not.toContain('secret-path');
 });
 
 describe('a resend has a row with its actor and address, and a log line', () => {

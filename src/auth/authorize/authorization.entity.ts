@@ -65,6 +65,7 @@ export class Authorization {
 
 /** A resource owner allowed an application to act for them. The row goes when the owner withdraws it. */
 @Entity('usher_consent')
+@Index('usher_consent_client', ['clientId', 'givenAt'])
 export class Consent {
   @Text(OWNER_ID_LENGTH, PRIMARY)
   ownerId: string;

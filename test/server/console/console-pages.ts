@@ -14,7 +14,7 @@ export interface Posted {
 export class ConsolePages {
   constructor(
     private readonly usher: () => TestUsher,
-    private readonly headers: Record<string, string> = { authorization: basic('ops', 'ops') },
+    readonly headers: Record<string, string> = { authorization: basic('ops', 'ops') },
   ) {}
 
   /** The text of a page; fails unless it has this status. */

@@ -192,6 +192,8 @@ function detailWords(detail: AuditDetail, names: Names): Html {
 }
 
 const WORDS: Record<string, string> = {
+  from: 'before',
+  to: 'now',
   resentAs: 'as',
   request: 'part of',
   blocked: 'refused by the limit',

@@ -1,10 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, IsNull } from 'typeorm';
+import { type DataSource, In, IsNull } from 'typeorm';
 import { ClientAccount } from '../../../account/client-account.js';
 import { AuditLog } from '../../../audit/audit.module.js';
+import { Consent } from '../../../auth/authorize/authorization.entity.js';
 import { ClientApplications } from '../../../clients/client-applications.js';
 import { ClientsService } from '../../../clients/clients.service.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
+import { Member } from '../../../members/member.entity.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { orderKey } from '../../../values/identifier.js';
 import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
@@ -15,6 +17,7 @@ import { countPending, findDeliveries } from '../../../webhooks/webhook-queries.
 import { ClientDirectory } from './client-directory.js';
 
 const RECENT = 10;
+const MAX_MEMBERS = 50;
 /** A client without a limit is counted up to here. */
 const MAX_COUNTED = 10_000;
 
@@ -39,16 +42,19 @@ export class ClientDetailsReader {
     const client = await this.clients.get(id);
     const { pendingWebhookLimit } = this.options;
     const failures = { subject: `client:${id}`, action: 'client.authentication-failed', limit: RECENT } as const;
-    const [account, application, failing, health, { webhooks }, orders, signInFailures, pending] = await Promise.all([
-      this.account.show(id),
-      this.applications.find(id),
-      this.dataSource.manager.findBy(FailingHost, { clientId: id, recoveredAt: IsNull() }),
-      webhookHealth(this.dataSource, id),
-      this.list.page({ ...ANY_WEBHOOK, clientId: id }, null, RECENT),
-      this.orders(id),
-      this.audit.list(failures),
-      countPending(this.dataSource, id, pendingWebhookLimit ?? MAX_COUNTED),
-    ]);
+    const [account, application, failing, health, { webhooks }, orders, members, urlChanges, signInFailures, pending] =
+      await Promise.all([
+        this.account.show(id),
+        this.applications.find(id),
+        this.dataSource.manager.findBy(FailingHost, { clientId: id, recoveredAt: IsNull() }),
+        webhookHealth(this.dataSource, id),
+        this.list.page({ ...ANY_WEBHOOK, clientId: id }, null, RECENT),
+        this.orders(id),
+        this.members(id),
+        this.audit.list({ ...failures, action: 'client.notify-url-set' }),
+        this.audit.list(failures),
+        countPending(this.dataSource, id, pendingWebhookLimit ?? MAX_COUNTED),
+      ]);
     const isTrusted = application?.isTrusted ?? false;
     return {
       client,
@@ -58,10 +64,21 @@ export class ClientDetailsReader {
       health,
       webhooks,
       orders,
+      members,
+      urlChanges,
       signInFailures,
       pending,
       limits: this.options,
     };
+  }
+
+  /** Those whose consent is the newest. The name of an application's own owner is not known. */
+  private async members(clientId: string) {
+    const { manager } = this.dataSource;
+    const found = await manager.find(Consent, { where: { clientId }, order: { givenAt: 'DESC' }, take: MAX_MEMBERS });
+    const members = await manager.findBy(Member, { id: In(found.map(({ ownerId }) => ownerId)) });
+    const names = new Map(members.map(({ id, name }) => [id, name]));
+    return found.map((consent) => ({ ...consent, name: names.get(consent.ownerId) }));
   }
 
   private async orders(id: string) {

@@ -19,7 +19,7 @@ import {
   table,
   time,
 } from '../../../http/pages/parts.js';
-import { orderLink, receiverLink } from '../frame/links.js';
+import { memberLink, orderLink, receiverLink } from '../frame/links.js';
 import { listHref } from '../notifications/notification-filter.js';
 import { notificationTable } from '../notifications/notification-table.js';
 import type { ClientDetails } from './client-details.js';
@@ -33,6 +33,10 @@ export const clientPage = (visit: Visit, details: ClientDetails, test: TestResul
     ${table(HOSTS, details.health.hosts, 'How its receivers answer will be here, once something was sent to them.')}
     <h2>Orders</h2>
     ${table(ORDERS, details.orders, 'Its orders will be here.')}
+    <h2>Members</h2>
+    ${table(MEMBERS, details.members, 'The members for whom it may act will be here.')}
+    <h2>Notify URLs</h2>
+    ${table(urls(visit), details.urlChanges, 'Changes of the Notify URL will be here.')}
     <h2>Sign-in failures</h2>
     ${table(FAILURES, details.signInFailures, 'Wrong secrets will be here, counted once a minute.')}
     ${visit.mayChange && changes(visit, details)}`;
@@ -111,9 +115,27 @@ const ORDERS: Columns<ClientDetails['orders'][number]> = {
   Status: ({ order }) => order.status.toLowerCase(),
   Notification: ({ delivery }) =>
     delivery === null ? html`<span class="dim">none yet</span>` : statusBadge(delivery.status),
-  'To pay': { number: ({ order }) => `${order.payableAmount} ${order.currencyCode}` },
+  'To pay': { number: ({ order }) => `${(order.payableAmount / 100).toFixed(2)} ${order.currencyCode}` },
   Created: ({ order }) => time(order.createdAt),
 };
+
+const MEMBERS: Columns<ClientDetails['members'][number]> = {
+  Member: ({ ownerId, name }) => (name === undefined ? ownerId : memberLink({ id: ownerId, name })),
+  Since: ({ givenAt }) => time(givenAt),
+};
+
+const urls = ({ path, mayChange }: Visit): Columns<AuditEvent> => ({
+  When: ({ createdAt }) => time(createdAt),
+  Who: ({ actor }) => actor,
+  From: ({ detail: { from } }) => String(from ?? ''),
+  To: ({ detail: { to, host } }) => String(to ?? host),
+  ...(mayChange && {
+    Back: ({ detail: { from } }) =>
+      from
+        ? html`<a href="${hrefOf(path, { notifyUrl: String(from) })}#notify-url">Back to the previous one</a>`
+        : null,
+  }),
+});
 
 const FAILURES: Columns<AuditEvent> = {
   When: ({ createdAt }) => time(createdAt),
@@ -164,7 +186,7 @@ export const CLIENT_FIELDS = {
 
 function notifyUrlForms(visit: Visit, { client: { notifyUrl } }: ClientDetails): Html {
   const form = visit.form('notify-url', [
-    { ...CLIENT_FIELDS.notifyUrl, value: notifyUrl ?? '', isRequired: true },
+    { ...CLIENT_FIELDS.notifyUrl, value: visit.query.notifyUrl ?? notifyUrl ?? '', isRequired: true },
     checkField('isTested', 'Send a signed sample there first, and change nothing unless it is answered 2xx', true),
   ]);
   return html`${form} ${notifyUrl && visit.form('test')}`;

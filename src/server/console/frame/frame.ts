@@ -107,8 +107,8 @@ function shell(request: FastifyRequest, operator: SignedIn, { title, section, bo
           type="search"
           name="q"
           value="${query}"
-          placeholder="Order key, client or notification id"
-          aria-label="Search for an order, a client or a notification"
+          placeholder="Order, booking, client, host, member, id"
+          aria-label="Search for an order, a booking, a client, a receiver, a member, an operator or a notification"
         />
         <button>Search</button>
       </form>

@@ -23,3 +23,9 @@ export const orderLink = (referenceId: string): Html =>
       >${shortened(referenceId)}</a
     >${copyButton(referenceId)}</span
   >`;
+
+export const memberLink = ({ id, name }: { id: string; name: string }): Html =>
+  html`<a href="/ops/members/${encodeURIComponent(id)}">${name}</a>`;
+
+export const operatorLink = (name: string): Html =>
+  html`<a href="/ops/operators/${encodeURIComponent(name)}">${name}</a>`;

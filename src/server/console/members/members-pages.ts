@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { ConnectedApplications } from '../../../auth/authorize/connected-applications.js';
+import { type ConnectedApplication, ConnectedApplications } from '../../../auth/authorize/connected-applications.js';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../auth/sign-in/passwords.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { type Html, html } from '../../../http/html.js';
@@ -13,7 +13,7 @@ import { type Field, hrefOf, searchField } from '../../../http/pages/fields.js';
 import { type Found, listPage, MAX_COUNTED, type Part, partOf } from '../../../http/pages/list.js';
 import { copiedId, facts, STATE, stateSince, table, time } from '../../../http/pages/parts.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
-import { clientLink } from '../frame/links.js';
+import { clientLink, memberLink } from '../frame/links.js';
 
 const PATH = '/ops/members';
 
@@ -38,7 +38,7 @@ export class MembersPages {
       read: ({ values }, part) => this.read(values.q, part),
       count: async ({ values }) => boundedCount(this.found(values.q), MAX_COUNTED),
       columns: {
-        Member: { value: ({ name }) => name, cell: ({ id, name }) => html`<a href="${memberPath(id)}">${name}</a>` },
+        Member: { value: ({ name }) => name, cell: memberLink },
         State: STATE,
         Created: { time: ({ createdAt }) => createdAt },
       },
@@ -64,6 +64,12 @@ export class MembersPages {
       show: (visit) => this.show(visit),
       notices: { create: 'The member is created.' },
       actions: {
+        withdraw: {
+          button: 'Withdraw the access',
+          kind: 'danger',
+          done: 'The application cannot act for the member any more.',
+          run: ({ client = '' }, { id, actor }) => this.applications.withdraw(id, client, actor),
+        },
         'set-password': {
           button: 'Set the password',
           done: 'The password is set.',
@@ -99,8 +105,8 @@ export class MembersPages {
     return prefix === '' ? found : found.where('member.name LIKE :prefix', { prefix: `${prefix}%` });
   }
 
-  /** By name. */
-  private async read(query: string | null, { after, most }: Part): Promise<Found<Member>> {
+  /** Those whose name begins with `query`, by name. */
+  async read(query: string | null, { after, most }: Omit<Part, 'order'>): Promise<Found<Member>> {
     const found = this.found(query)
       .orderBy('member.name')
       .limit(most + 1);
@@ -122,12 +128,12 @@ export class MembersPages {
       ${table(
         {
           Client: ({ clientId, name }) => clientLink({ id: clientId, name }),
-          Since: ({ givenAt }) => time(givenAt),
+          Since: { time: ({ givenAt }) => givenAt },
         },
         applications,
         'The applications that may act for this member will be here.',
       )}
-      ${visit.mayChange && changes(visit, member)}`;
+      ${applications.length > 0 && withdrawForm(visit, applications)} ${visit.mayChange && changes(visit, member)}`;
     return { title: name, section: 'members', body };
   }
 }
@@ -147,6 +153,11 @@ const passwordField = (label: string): Field => ({
   hint: `${MIN_PASSWORD_LENGTH} to ${MAX_PASSWORD_LENGTH} characters`,
   isRequired: true,
 });
+
+function withdrawForm(visit: Visit, applications: ConnectedApplication[]): Html | null {
+  const options = Object.fromEntries(applications.map(({ clientId, name }) => [clientId, name]));
+  return visit.form('withdraw', [{ name: 'client', label: 'Application', options }]);
+}
 
 const newMember = (visit: Visit): Html =>
   html`<section class="card">

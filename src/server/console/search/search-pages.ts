@@ -1,49 +1,77 @@
-import { Injectable } from '@nestjs/common';
-import { html } from '../../../http/html.js';
+import { Inject, Injectable } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
+import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
+import { type Html, html } from '../../../http/html.js';
+import { hrefOf, isSearchable } from '../../../http/pages/fields.js';
+import { emptyState, shortId } from '../../../http/pages/parts.js';
+import type { Page, View, Visit } from '../../../http/pages/site.js';
+import { OperatorsService } from '../../../operators/operators.service.js';
+import { MovieOrder } from '../../../orders/movie-order.entity.js';
+import { orderKey } from '../../../values/identifier.js';
 import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
 import { type ListedWebhook, WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
 import { ClientDirectory } from '../clients/client-directory.js';
-import { hrefOf } from '../../../http/pages/fields.js';
-import type { Page, View, Visit } from '../../../http/pages/site.js';
-import { emptyState, shortId } from '../../../http/pages/parts.js';
-import { clientLink, clientPath } from '../frame/links.js';
+import { LAST_WEEK } from '../figures/figures.js';
+import { clientLink, clientPath, memberLink, operatorLink, orderLink, receiverLink } from '../frame/links.js';
+import { MembersPages } from '../members/members-pages.js';
 import { notificationTable } from '../notifications/notification-table.js';
+import { ReceiversData } from '../receivers/receivers-data.js';
 
 const PATH = '/ops/search';
 const MAX_FOUND = 50;
 
 export const searchHref = (query: string): string => hrefOf(PATH, { q: query });
 
-/** The search field of all pages. A single match is opened at once. */
+/** The search field of all pages. What is named exactly, and nothing else is found, is opened at once. */
 @Injectable()
 export class SearchPages {
   constructor(
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly webhooks: WebhookList,
     private readonly clients: ClientDirectory,
+    private readonly members: MembersPages,
+    private readonly operators: OperatorsService,
+    private readonly receivers: ReceiversData,
   ) {}
 
   readonly pages: Page[] = [{ path: PATH, show: (visit) => this.search(visit) }];
 
   private async search({ query: { q: query = '' } }: Visit): Promise<View | string> {
-    const [webhooks, clients] = await Promise.all([
-      this.webhooksFor(query),
-      query === '' ? [] : this.clients.search(query, MAX_FOUND),
-    ]);
-    const places = [
-      ...clients.map(({ id }) => clientPath(id)),
-      ...webhooks.map(({ webhook }) => `/ops/webhooks/${webhook.id}`),
-    ];
-    const [first, second] = places;
-    if (first && !second) return first;
-    const body = html`${!first && emptyState(NOTHING)}
-    ${
-      clients.length > 0 &&
-      html`<h2>Clients</h2>
-        <ul>
-          ${clients.map((client) => html`<li>${clientLink(client)} ${shortId(client.id)}</li>`)}
-        </ul>`
-    }
+    const isText = query !== '' && isSearchable(query);
+    const [webhooks, clients, orders, members, operators, hosts] = isText
+      ? await Promise.all([
+          this.webhooksFor(query),
+          this.clients.search(query, MAX_FOUND),
+          this.ordersFor(query),
+          this.members.read(query, { after: null, most: MAX_FOUND }),
+          this.operators.list(),
+          this.receivers.list(LAST_WEEK),
+        ])
+      : [[], [], [], { rows: [] }, [], []];
+    const text = query.toLowerCase();
+    const lists = {
+      Clients: clients.map((client) => html`${clientLink(client)} ${shortId(client.id)}`),
+      Orders: orders.map(({ id, bookingId }) => html`${orderLink(orderKey(id))} booking ${bookingId}`),
+      Receivers: (hosts ?? []).filter(({ host }) => host.includes(text)).map(({ host }) => receiverLink(host)),
+      Members: members.rows.map(memberLink),
+      Operators: operators
+        .filter(({ name }) => name.toLowerCase().startsWith(text))
+        .map(({ name }) => operatorLink(name)),
+    };
+    const others = Object.values(lists).flat().length;
+    const [client, other] = clients;
+    if (
+      client &&
+      !other &&
+      others === 1 &&
+      webhooks.length === 0 &&
+      [client.id.toLowerCase(), client.name.toLowerCase()].includes(text)
+    )
+      return clientPath(client.id);
+    const [webhook] = webhooks;
+    if (webhook && webhooks.length === 1 && others === 0) return `/ops/webhooks/${webhook.webhook.id}`;
+    const body = html`${others + webhooks.length === 0 && emptyState(NOTHING)} ${Object.entries(lists).map(listOf)}
     ${
       webhooks.length > 0 &&
       html`<h2>Notifications</h2>
@@ -59,6 +87,25 @@ export class SearchPages {
     if (byId.length > 0) return byId;
     return (await this.webhooks.page({ ...ANY_WEBHOOK, referenceId: query }, null, MAX_FOUND)).webhooks;
   }
+
+  /** Those of this booking, and those that this transaction has completed. */
+  private async ordersFor(query: string): Promise<MovieOrder[]> {
+    const select = { id: true, bookingId: true } as const;
+    const found = await Promise.all(
+      [{ bookingId: query }, { transactionId: query }].map((where) =>
+        this.dataSource.manager.find(MovieOrder, { select, where, take: MAX_FOUND }),
+      ),
+    );
+    return found.flat();
+  }
 }
 
-const NOTHING = 'No webhook has this id or order, and no client has this id or name.';
+const NOTHING =
+  'No notification, order, booking or transaction has this id, no receiver this host, and nobody a name that begins so.';
+
+const listOf = ([name, found]: [string, Html[]]): Html | false =>
+  found.length > 0 &&
+  html`<h2>${name}</h2>
+    <ul>
+      ${found.map((one) => html`<li>${one}</li>`)}
+    </ul>`;

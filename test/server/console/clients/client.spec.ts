@@ -40,7 +40,7 @@ test('shows orders, notifications, receivers, failures, limits and sign-in failu
   expect(text).toContain('600 in 60 s');
   expect(text).toMatch(/has failed since <time/);
   expect(text).toContain('Correct the path in the Notify URL');
-  expect(text).toContain('4300 MYR');
+  expect(text).toContain('43.00 MYR');
   expect(text.match(/badge bad">FAILED/g)!.length).toBe(2);
   expect(text).toContain(`order=${encodeURIComponent(delivered)}`);
   expect(text).toMatch(/127\.0\.0\.1<\/div>\s*<\/td><td role="cell" data-name="Wrong" {2}class="n">\s*<div>1</);
