@@ -21,7 +21,7 @@ import { Member, MemberSession } from './members/member.entity.js';
 import { MembersModule } from './members/members.module.js';
 import { MetricsModule } from './telemetry/metrics.module.js';
 import { IdempotencyKey, MovieOrder, OrderCounter } from './orders/movie-order.entity.js';
-import { Operator, OperatorSession } from './operators/operator.entity.js';
+import { Operator, OperatorSession, UsedForm } from './operators/operator.entity.js';
 import { migrateQueue } from './queue/queue-connections.js';
 import { QueueModule } from './queue/queue.module.js';
 import { resolveOptions } from './resolve-options.js';
@@ -49,6 +49,7 @@ export const usherEntities: (new () => object)[] = [
   MemberSession,
   Operator,
   OperatorSession,
+  UsedForm,
   MovieOrder,
   OrderCounter,
   IdempotencyKey,

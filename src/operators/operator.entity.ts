@@ -1,6 +1,6 @@
 import { Entity, Index } from 'typeorm';
 import { Account, Session } from '../auth/sign-in/account.entity.js';
-import { DIGEST_LENGTH, NULLABLE, OWN_ID_LENGTH, Text } from '../database/columns.js';
+import { DIGEST_LENGTH, NULLABLE, OWN_ID_LENGTH, PRIMARY, Text, WholeNumber } from '../database/columns.js';
 
 export const MAX_OPERATOR_NAME_LENGTH = 64;
 
@@ -35,4 +35,16 @@ export class OperatorSession extends Session {
    */
   @Text(DIGEST_LENGTH, NULLABLE)
   settingsMac: string | null;
+}
+
+/** A form of the console that was sent. Each is good once. */
+@Entity('usher_used_form')
+@Index('usher_used_form_expiry', ['expiresAt'])
+export class UsedForm {
+  @Text(DIGEST_LENGTH, PRIMARY)
+  digest: string;
+
+  /** When no such form can be sent any more. */
+  @WholeNumber()
+  expiresAt: number;
 }

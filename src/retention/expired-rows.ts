@@ -6,7 +6,7 @@ import { databaseNow } from '../database/sql.js';
 import { MemberSession } from '../members/member.entity.js';
 import { IdempotencyKey, MovieOrder, ORDER_STATUSES, orderStatuses } from '../orders/movie-order.entity.js';
 import { IDEMPOTENCY_MS } from '../orders/idempotency.js';
-import { OperatorSession } from '../operators/operator.entity.js';
+import { OperatorSession, UsedForm } from '../operators/operator.entity.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { FailingHost } from '../webhooks/contact/failing-host.entity.js';
 import { DeliveryFigure } from '../webhooks/figures/delivery-figure.entity.js';
@@ -72,6 +72,7 @@ export const EXPIRING_ROWS = {
     keptMs: () => REPLAY_MS,
   },
   memberSessions: { entity: MemberSession, index: 'usher_member_session_expiry', moment: 'expires_at' },
+  usedForms: { entity: UsedForm, index: 'usher_used_form_expiry', moment: 'expires_at' },
   operatorSessions: {
     entity: OperatorSession,
     index: 'usher_operator_session_expiry',

@@ -8,7 +8,7 @@ import { Authorization } from '../../src/auth/authorize/authorization.entity.js'
 import { AccessToken, Grant } from '../../src/auth/tokens/grant.entity.js';
 import { digestToken } from '../../src/auth/tokens/token.js';
 import { MemberSession } from '../../src/members/member.entity.js';
-import { OperatorSession } from '../../src/operators/operator.entity.js';
+import { OperatorSession, UsedForm } from '../../src/operators/operator.entity.js';
 import { Purge, PURGE_QUEUE } from '../../src/retention/purge.js';
 import { newId } from '../../src/values/identifier.js';
 import { addOutcomes } from '../../src/webhooks/figures/add-outcomes.js';
@@ -105,6 +105,7 @@ test('an access token stays valid after its grant expired with the refresh token
     authorizations: 0,
     member_sessions: 0,
     operator_sessions: 0,
+    used_forms: 0,
     idempotency_keys: 0,
     orders: 0,
     webhooks: 0,
@@ -164,6 +165,10 @@ test('sessions are deleted when they have ended, and codes a day later', async (
     { ...operators, digest: 'ended', expiresAt: now - 1_000 },
     { ...operators, digest: 'open', expiresAt: now + 600_000 },
   ]);
+  await manager.insert(UsedForm, [
+    { digest: 'sent', expiresAt: now - 1 },
+    { digest: 'good', expiresAt: now + 600_000 },
+  ]);
   const asked = { browserDigest: 'x', clientId: 'client', ownerId: 'owner', redirectUri: 'https://x.example/' };
   const row = { ...asked, codeChallenge: 'x', createdAt: 1 };
   await manager.insert(Authorization, [
@@ -174,6 +179,7 @@ test('sessions are deleted when they have ended, and codes a day later', async (
     authorizations: 1,
     memberSessions: 1,
     operatorSessions: 1,
+    usedForms: 1,
   });
   for (const sessions of [MemberSession, OperatorSession])
     expect((await manager.find(sessions)).map(({ digest }) => digest)).toEqual(['open']);

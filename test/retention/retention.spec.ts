@@ -20,6 +20,7 @@ const NOTHING: Purged = {
   authorizations: 0,
   memberSessions: 0,
   operatorSessions: 0,
+  usedForms: 0,
   idempotencyKeys: 0,
   orders: 0,
   webhooks: 0,

@@ -14,6 +14,8 @@ export interface Field {
   name: string;
   label: string;
   value?: string;
+  /** The present value, if another one is offered. */
+  seen?: string;
   /** What is wrong with it. */
   fault?: string | undefined;
   hint?: string | undefined;

@@ -1,28 +1,10 @@
 import type { Actor } from '../../values/actor.js';
-import { actorOf, type HttpRequest, type HttpResponse, idOfRequest, rawRequest } from '../exchange.js';
-import { type Html, html } from '../html.js';
-import { pathOf } from '../oauth-route.js';
-import { Problem, unprocessable } from '../problem.js';
-import { type FormPart, hiddenField, inputField, refilled, shownPart } from './fields.js';
-import { isSealed, seal } from './form-token.js';
+import { actorOf, type HttpRequest, type HttpResponse, idOfRequest } from '../exchange.js';
+import type { Html } from '../html.js';
+import { conflict, Problem, unprocessable } from '../problem.js';
+import { type FormPart, hiddenField, refilled } from './fields.js';
+import { FORM_FIELD, formFields, postForm, type Submission, type Viewer, viewerOf } from './form.js';
 import { notice, sentence } from './parts.js';
-
-/** Who is signed in to the pages of a site. */
-export interface Viewer {
-  name: string;
-  /** The token of the session; null for a request with HTTP Basic, which has no session. */
-  session: string | null;
-  /** Whether the forms of the pages are for this person. */
-  mayChange: boolean;
-}
-
-const viewers = new WeakMap<object, Viewer>();
-
-/** Remembers who makes a request, for its page. */
-export const setViewer = (request: HttpRequest, viewer: Viewer): unknown => viewers.set(rawRequest(request), viewer);
-
-/** Null before the sign-in. */
-export const viewerOf = (request: HttpRequest): Viewer | null => viewers.get(rawRequest(request)) ?? null;
 
 /** What a page shows. */
 export interface View {
@@ -52,17 +34,6 @@ export interface Page {
   notices?: Record<string, string>;
 }
 
-/** How a form ends, and who gets it. */
-export interface Submission {
-  /** The text of the button. */
-  button: string;
-  kind?: 'primary' | 'danger';
-  /** The text of a checkbox that must be ticked before the form can be sent. */
-  confirm?: string;
-  /** Whether those who may not change anything get it too. */
-  isForViewers?: boolean;
-}
-
 /** What a form of a page does. It has either `run` or `answer`. */
 export interface Action extends Submission {
   /** Where the form is posted to, below the page. Default: its name. */
@@ -85,14 +56,25 @@ export interface Refusal {
 /** A request to a page, on Fastify and on Express alike. */
 export type PageRequest = HttpRequest & { params: unknown; query: unknown };
 
+/** Remembers the forms that were sent, so that each is good once. */
+export interface SentForms {
+  /** False if this form was sent before. */
+  use(form: string): Promise<boolean>;
+  /** It may be sent again, because it has changed nothing. */
+  release(form: string): Promise<unknown>;
+}
+
 /** One request to a page. */
 export class Visit {
   refusal: Refusal | null = null;
+  /** Of the action that was sent: the values that its form would have now. */
+  private present: { action: string; values: string } | null = null;
 
   constructor(
     private readonly page: Page,
     readonly request: PageRequest,
     readonly reply: HttpResponse,
+    private readonly sentForms: SentForms,
   ) {}
 
   /** What the page is about: the only parameter in its address. Empty if it has none. */
@@ -135,9 +117,12 @@ export class Visit {
     const action = this.page.actions?.[name];
     if (!action) throw new Error(`${this.page.path} has no action ${name}`);
     const parts = [content].flat();
-    const { refusal } = this;
+    const { refusal, present } = this;
+    const values = seenIn(parts);
+    if (present?.action === name) present.values = values;
+    const seen = values === '' ? [] : [hiddenField(SEEN_FIELD, values)];
     const shown = refusal?.form === name ? refilled(parts, refusal.given, faultsOf(refusal, parts)) : parts;
-    return postForm(this.request, addressOf(this.path, name, action), action, shown, id);
+    return postForm(this.request, addressOf(this.path, name, action), action, [...shown, ...seen], id);
   }
 
   /** What was given in a form of this page that was refused; null if it was not. */
@@ -148,16 +133,37 @@ export class Visit {
   /** Runs an action. What a person can correct is shown on the page. */
   async post(name: string, action: Action): Promise<View | string> {
     const given = formFields(this.request);
+    const form = this.viewer?.session ? given[FORM_FIELD] : undefined;
+    let isUsed = false;
     try {
       if (action.confirm !== undefined && given.confirmed !== 'yes') throw unprocessable('tick the box to confirm');
-      if (action.answer) return await action.answer(given, this);
+      await this.checkSeen(name, given[SEEN_FIELD]);
+      if (form && !(isUsed = await this.sentForms.use(form))) throw conflict(SENT_BEFORE);
+      const answer = await action.answer?.(given, this);
+      if (form && typeof answer === 'object' && (answer.status ?? 0) >= 400) await this.sentForms.release(form);
+      if (answer !== undefined) return answer;
       await action.run?.(given, this);
       return `${this.path}${action.done === undefined ? '' : `?done=${name}`}`;
     } catch (error) {
+      if (form && isUsed) await this.sentForms.release(form);
       if (!(error instanceof Problem) || !CORRECTABLE.includes(error.getStatus())) throw error;
       this.refusal = { form: name, given, problem: error };
       return this.page.show(this);
     }
+  }
+
+  /** 409 if somebody has changed a value that the form has shown. */
+  private async checkSeen(action: string, seen: string | undefined): Promise<void> {
+    if (seen === undefined) return;
+    this.present = { action, values: seen };
+    await this.page.show(this);
+    const before = new URLSearchParams(seen);
+    const [changed] = [...new URLSearchParams(this.present.values)].filter(
+      ([name, value]) => before.get(name) !== value,
+    );
+    if (!changed) return;
+    const [name, value] = changed;
+    throw conflict(`the ${name} was changed meanwhile to “${value}”; send the form again to replace it`);
   }
 
   /** What was done or refused just now, above the content of the page. */
@@ -172,6 +178,18 @@ export class Visit {
     return text ? notice('good', text) : null;
   }
 }
+
+const SENT_BEFORE = 'this form was sent before; the page shows what it did';
+
+/** The field with the values that a form has shown. */
+const SEEN_FIELD = 'seen';
+
+const seenIn = (parts: FormPart[]): string =>
+  String(
+    new URLSearchParams(
+      parts.flatMap((part) => ('name' in part ? [[part.name, part.seen ?? part.value ?? ''] as [string, string]] : [])),
+    ),
+  );
 
 /** Where the form of an action is posted to. */
 export const addressOf = (path: string, name: string, { at = name }: Action): string =>
@@ -192,53 +210,3 @@ function faultsOf({ problem }: Refusal, parts: FormPart[]): Record<string, strin
   const [faulty] = [...names.filter((name) => fault.startsWith(`The ${name} `)), ...names];
   return faulty === undefined ? {} : { [faulty]: fault };
 }
-
-/** As long as a session can last: the seal is made with the token of the session. */
-const MAX_AGE_MS = 43_200_000;
-/** The name of the field that proves where a form comes from. */
-export const FORM_FIELD = 'form';
-
-/**
- * A form that posts to `path`, with its protection against forged requests. Null for a viewer who may not send it.
- * `id`: for fields that are outside of the form, such as checkboxes in a table.
- */
-export function postForm(
-  request: HttpRequest,
-  path: string,
-  { button, kind, confirm, isForViewers }: Submission,
-  parts: FormPart[] = [],
-  id?: string,
-): Html | null {
-  const viewer = viewerOf(request);
-  if (!isForViewers && !viewer?.mayChange) return null;
-  // A request with HTTP Basic has no session to seal the form with. The check of its origin protects it.
-  const session = viewer?.session;
-  return html`<form
-    method="post"
-    action="${path}"
-    class="${parts.length > 0 || confirm ? 'change' : 'inline'}"
-    ${id && html`id="${id}"`}
-  >
-    ${session && hiddenField(FORM_FIELD, seal(session, pathOf(path)))} ${parts.map(shownPart)}
-    ${confirm && inputField({ name: 'confirmed', label: confirm, type: 'check', isRequired: true })}
-    <button class="${kind ?? 'normal'}">${button}</button>
-  </form>`;
-}
-
-/**
- * The fields of a posted form. Throws 403 unless the form was made for this session and this path. The access check has
- * checked the origin before. A form with a repeated field was refused with 400.
- */
-export function formFields(request: HttpRequest): Record<string, string> {
-  const fields = Object.fromEntries(
-    Object.entries((request.body ?? {}) as Record<string, unknown>).filter(
-      (entry): entry is [string, string] => typeof entry[1] === 'string',
-    ),
-  );
-  const session = viewerOf(request)?.session;
-  if (session && !isSealed(session, pathOf(request.url), fields[FORM_FIELD], MAX_AGE_MS)) throw outdated();
-  return fields;
-}
-
-const outdated = (): Problem =>
-  new Problem(403, 'This form is no longer valid', 'Open the page again, and send the form from there.');

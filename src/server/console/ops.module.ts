@@ -11,6 +11,7 @@ import { BrowserSessions } from './access/browser-sessions.js';
 import { OperatorAccess } from './access/operator-access.js';
 import { OperatorsPages } from './access/operators-pages.js';
 import { SignInPages } from './access/sign-in-pages.js';
+import { UsedForms } from './access/used-forms.js';
 import { AuditPages } from './audit/audit-pages.js';
 import { AuditSearch } from './audit/audit-search.js';
 import { ClientDetailsReader } from './clients/client-details.js';
@@ -51,7 +52,7 @@ const PAGES: (new (...services: never[]) => { pages: Page[] })[] = [
 export function mountConsole(app: INestApplicationContext, server: FastifyInstance): void {
   const pages = PAGES.flatMap((source) => app.get(source).pages);
   server.register((scope, _, done) => {
-    mountPages(scope, pages, app.get(AuditLog));
+    mountPages(scope, pages, app.get(UsedForms), app.get(AuditLog));
     done();
   });
 }
@@ -64,6 +65,7 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
     ...PAGES,
     BrowserSessions,
     OperatorAccess,
+    UsedForms,
     OverviewData,
     ReceiversData,
     ClientDirectory,

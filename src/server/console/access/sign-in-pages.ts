@@ -7,7 +7,7 @@ import { unprocessable } from '../../../http/problem.js';
 import { OperatorSessions } from '../../../operators/operator-sessions.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
 import { hiddenField } from '../../../http/pages/fields.js';
-import { FORM_FIELD } from '../../../http/pages/site.js';
+import { FORM_FIELD } from '../../../http/pages/form.js';
 import { PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
 import { notice } from '../../../http/pages/parts.js';

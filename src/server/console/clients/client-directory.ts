@@ -54,6 +54,11 @@ export class ClientDirectory {
     return client?.id === id ? client : null;
   }
 
+  isNamed(name: string): Promise<boolean> {
+    const named = this.dataSource.manager.createQueryBuilder(Client, 'client');
+    return named.where('LOWER(client.name) = LOWER(:name)', { name }).getExists();
+  }
+
   /** Since when receivers of clients fail, in milliseconds since 1970, by client. */
   async failingSince(clientIds: string[]): Promise<Map<string, number>> {
     const hosts = await this.dataSource.manager.find(FailingHost, {

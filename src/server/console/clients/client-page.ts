@@ -186,7 +186,12 @@ export const CLIENT_FIELDS = {
 
 function notifyUrlForms(visit: Visit, { client: { notifyUrl } }: ClientDetails): Html {
   const form = visit.form('notify-url', [
-    { ...CLIENT_FIELDS.notifyUrl, value: visit.query.notifyUrl ?? notifyUrl ?? '', isRequired: true },
+    {
+      ...CLIENT_FIELDS.notifyUrl,
+      value: visit.query.notifyUrl ?? notifyUrl ?? '',
+      seen: notifyUrl ?? '',
+      isRequired: true,
+    },
     checkField('isTested', 'Send a signed sample there first, and change nothing unless it is answered 2xx', true),
   ]);
   return html`${form} ${notifyUrl && visit.form('test')}`;

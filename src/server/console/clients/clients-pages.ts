@@ -8,9 +8,10 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { timeOfId } from '../../../values/identifier.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
 import { boundedCount } from '../../../database/statements/bounded-search.js';
-import { type FormPart, refilled, searchField, shownPart } from '../../../http/pages/fields.js';
+import { checkField, type FormPart, refilled, searchField, shownPart } from '../../../http/pages/fields.js';
 import { type Found, listPage, MAX_COUNTED, type Part } from '../../../http/pages/list.js';
-import { faultText, type Page, postForm, type View, type Visit } from '../../../http/pages/site.js';
+import { postForm } from '../../../http/pages/form.js';
+import { faultText, type Page, type View, type Visit } from '../../../http/pages/site.js';
 import {
   type Columns,
   copyButton,
@@ -82,6 +83,7 @@ export class ClientsPages {
       contact: () => contact && this.clients.checkContact(contact),
       redirectUris: () => this.applications.checkTogether(application),
     });
+    if (fields.isSameName !== 'yes' && (await this.directory.isNamed(name))) faults.name ??= SAME_NAME;
     if (Object.keys(faults).length > 0) return { ...newClient(visit, fields, faults), status: 422 };
     const { actor, request } = visit;
     const { client, secret } = await this.clients.create(name, notifyUrl || null, actor);
@@ -139,9 +141,11 @@ function faultsOf(checks: Record<string, () => unknown>): Record<string, string>
   return faults;
 }
 
+const SAME_NAME = 'There is a client of this name. Give another name, or tick the box below.';
+
 /** The form for a new client: empty, or with what was refused. */
 function newClient({ request }: Visit, refused: Record<string, string> | null, faults: Record<string, string>): View {
-  const empty = [
+  const empty: FormPart[] = [
     { ...CLIENT_FIELDS.name, hint: 'Only people see it.' },
     {
       ...CLIENT_FIELDS.notifyUrl,
@@ -150,6 +154,7 @@ function newClient({ request }: Visit, refused: Record<string, string> | null, f
     { ...CLIENT_FIELDS.contact, hint: 'Is told by e-mail when a Notify URL fails.' },
   ];
   const refill = (parts: FormPart[]) => (refused ? refilled(parts, refused, faults) : parts);
+  if (faults.name === SAME_NAME) empty.push(checkField('isSameName', 'Create another client of this name', false));
   const application = refill(applicationParts(refused ? applicationFields(refused) : USUAL));
   const details = html`<details ${refused && html`open`}>
     <summary>Grants and redirect URIs</summary>

@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Html, html } from '../../../http/html.js';
 import { ISOLATION_HEADERS, PageFrame } from '../../../http/pages/page-frame.js';
-import { postForm, type View } from '../../../http/pages/site.js';
+import { postForm } from '../../../http/pages/form.js';
+import { type View } from '../../../http/pages/site.js';
 import { type SignedIn, signedInOf } from './signed-in.js';
 import { CONSOLE_STYLE } from './style.js';
 

@@ -4,23 +4,26 @@ import type { AuditLog } from '../../../audit/audit.module.js';
 import { logServerError, problemOf, sendProblem } from '../../../http/error-response.js';
 import { html } from '../../../http/html.js';
 import { notice, sentence } from '../../../http/pages/parts.js';
-import { addressOf, type Page, type View, Visit } from '../../../http/pages/site.js';
+import { addressOf, type Page, type SentForms, type View, Visit } from '../../../http/pages/site.js';
 import { FORM_ROUTE } from '../../request-bodies.js';
 import { OPS_HEADERS, SCRIPT_PATH, sendConsolePage } from './frame.js';
 import { CONSOLE_SCRIPT } from './script.js';
 
 /** Adds the routes of pages, and their script. Their errors are pages too. */
-export function mountPages(scope: FastifyInstance, pages: Page[], audit: AuditLog): void {
+export function mountPages(scope: FastifyInstance, pages: Page[], forms: SentForms, audit: AuditLog): void {
   scope.setErrorHandler(sendConsoleError);
   scope.get(SCRIPT_PATH, (_, reply) => reply.type('text/javascript; charset=utf-8').send(CONSOLE_SCRIPT));
   for (const page of pages) {
     const route =
       (answer: (visit: Visit) => Promise<View | string> | View | string): RouteHandlerMethod =>
       async (request, reply) => {
-        const visit = new Visit(page, request, reply);
+        const visit = new Visit(page, request, reply, forms);
         return send(visit, await answer(visit), request, reply);
       };
-    if (page.file) scope.get(`${page.path}.csv`, (request, reply) => sendFile(page, audit, request, reply));
+    if (page.file)
+      scope.get(`${page.path}.csv`, (request, reply) =>
+        sendFile(page, new Visit(page, request, reply, forms), audit, reply),
+      );
     scope.get(
       page.path,
       route((visit) => page.show(visit)),
@@ -34,8 +37,7 @@ export function mountPages(scope: FastifyInstance, pages: Page[], audit: AuditLo
   }
 }
 
-async function sendFile(page: Page, audit: AuditLog, request: FastifyRequest, reply: FastifyReply) {
-  const visit = new Visit(page, request, reply);
+async function sendFile(page: Page, visit: Visit, audit: AuditLog, reply: FastifyReply) {
   const lines = (await page.file?.(visit)) ?? [];
   const [list = ''] = page.path.split('/').slice(-1);
   const detail = { list, ...visit.query };

@@ -1,5 +1,5 @@
 import { setActor, type HttpRequest } from '../../../http/exchange.js';
-import { setViewer, type Viewer, viewerOf } from '../../../http/pages/site.js';
+import { setViewer, type Viewer, viewerOf } from '../../../http/pages/form.js';
 import type { OperatorRole } from '../../../operators/operator.entity.js';
 import type { Environment } from '../../../values/identifier.js';
 

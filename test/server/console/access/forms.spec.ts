@@ -57,6 +57,53 @@ describe('a form of a session is refused', () => {
   });
 });
 
+test('a form is good once: sending it again changes nothing and says so; one that was refused may be sent again', async () => {
+  const page = await browser.get('/ops/clients/new');
+  const proof = { form: formOf(page.text, '/ops/clients') ?? '', 'grant.client_credentials': 'yes' };
+  const send = (name: string) => browser.post('/ops/clients', { ...proof, name }, { page: null });
+  expect((await send('')).status).toBe(422);
+  expect((await send('Once')).status).toBe(201);
+  const again = await send('Once');
+  expect([again.status, again.text.includes('This form was sent before')]).toEqual([409, true]);
+  const both = await Promise.all([1, 2].map(async () => (await send('Twice')).status));
+  expect(both).toEqual([409, 409]);
+  expect((await usher.clients.list()).filter(({ name }) => ['Once', 'Twice'].includes(name))).toHaveLength(1);
+});
+
+test('two operators: what one has changed meanwhile is shown to the other, and not overwritten', async () => {
+  const { id } = await usher.client('https://cinema.example/first');
+  const page = `/ops/clients/${id}`;
+  const { text } = await browser.get(page);
+  const seen = (text: string) => /\/notify-url"[^]*?name="seen" value="([^"]*)"/.exec(text)?.[1] ?? '';
+  const send = (from: string) => {
+    const proof = formOf(from, `${page}/notify-url`) ?? '';
+    const fields = { form: proof, seen: seen(from).replaceAll('&amp;', '&'), notifyUrl: 'https://cinema.example/mine' };
+    return browser.post(`${page}/notify-url`, fields, { page: null });
+  };
+  await usher.clients.setNotifyUrl(id, 'https://cinema.example/theirs');
+  const refused = await send(text);
+  expect([refused.status, refused.text.includes('changed meanwhile to “https://cinema.example/theirs”')]).toEqual([
+    409,
+    true,
+  ]);
+  expect(refused.text).toContain('value="https://cinema.example/mine"');
+  expect((await usher.clients.get(id)).notifyUrl).toBe('https://cinema.example/theirs');
+  expect((await send(refused.text)).status).toBe(303);
+  expect((await usher.clients.get(id)).notifyUrl).toBe('https://cinema.example/mine');
+});
+
+test('a name that a client has already is asked about', async () => {
+  await usher.client();
+  const [{ name = '' } = {}] = await usher.clients.list();
+  const fields = { name: name.toUpperCase(), 'grant.client_credentials': 'yes' };
+  const asked = await browser.post('/ops/clients', fields, { page: '/ops/clients/new' });
+  expect([asked.status, asked.text.includes('There is a client of this name')]).toEqual([422, true]);
+  const proof = { form: formOf(asked.text, '/ops/clients') ?? '' };
+  expect((await browser.post('/ops/clients', { ...fields, ...proof, isSameName: 'yes' }, { page: null })).status).toBe(
+    201,
+  );
+});
+
 describe('the form of the sign-in', () => {
   const PASSWORD = 'a password of the tests';
 

@@ -1,0 +1,85 @@
+import { type HttpRequest, rawRequest } from '../exchange.js';
+import { type Html, html } from '../html.js';
+import { pathOf } from '../oauth-route.js';
+import { Problem } from '../problem.js';
+import { type FormPart, hiddenField, inputField, shownPart } from './fields.js';
+import { isSealed, seal } from './form-token.js';
+
+/** Who is signed in to the pages of a site. */
+export interface Viewer {
+  name: string;
+  /** The token of the session; null for a request with HTTP Basic, which has no session. */
+  session: string | null;
+  /** Whether the forms of the pages are for this person. */
+  mayChange: boolean;
+}
+
+const viewers = new WeakMap<object, Viewer>();
+
+/** Remembers who makes a request, for its page. */
+export const setViewer = (request: HttpRequest, viewer: Viewer): unknown => viewers.set(rawRequest(request), viewer);
+
+/** Null before the sign-in. */
+export const viewerOf = (request: HttpRequest): Viewer | null => viewers.get(rawRequest(request)) ?? null;
+
+/** How a form ends, and who gets it. */
+export interface Submission {
+  /** The text of the button. */
+  button: string;
+  kind?: 'primary' | 'danger';
+  /** The text of a checkbox that must be ticked before the form can be sent. */
+  confirm?: string;
+  /** Whether those who may not change anything get it too. */
+  isForViewers?: boolean;
+}
+
+/** How long a form is good: as long as a session can last, because it is sealed with the token of the session. */
+export const FORM_AGE_MS = 43_200_000;
+
+/** The name of the field that proves where a form comes from. */
+export const FORM_FIELD = 'form';
+
+/**
+ * A form that posts to `path`, with its protection against forged requests. Null for a viewer who may not send it.
+ * `id`: for fields that are outside of the form, such as checkboxes in a table.
+ */
+export function postForm(
+  request: HttpRequest,
+  path: string,
+  { button, kind, confirm, isForViewers }: Submission,
+  parts: FormPart[] = [],
+  id?: string,
+): Html | null {
+  const viewer = viewerOf(request);
+  if (!isForViewers && !viewer?.mayChange) return null;
+  // A request with HTTP Basic has no session to seal the form with. The check of its origin protects it.
+  const session = viewer?.session;
+  return html`<form
+    method="post"
+    action="${path}"
+    class="${parts.length > 0 || confirm ? 'change' : 'inline'}"
+    ${id && html`id="${id}"`}
+  >
+    ${session && hiddenField(FORM_FIELD, seal(session, pathOf(path)))} ${parts.map(shownPart)}
+    ${confirm && inputField({ name: 'confirmed', label: confirm, type: 'check', isRequired: true })}
+    <button class="${kind ?? 'normal'}">${button}</button>
+  </form>`;
+}
+
+/**
+ * The fields of a posted form. Throws 403 unless the form was made for this session and this path. The access check has
+ * checked the origin before. A form with a repeated field was refused with 400.
+ */
+export function formFields(request: HttpRequest): Record<string, string> {
+  const fields = Object.fromEntries(
+    Object.entries((request.body ?? {}) as Record<string, unknown>).filter(
+      (entry): entry is [string, string] => typeof entry[1] === 'string',
+    ),
+  );
+  const session = viewerOf(request)?.session;
+  if (session && !isSealed(session, pathOf(request.url), fields[FORM_FIELD], FORM_AGE_MS)) throw outdated();
+  return fields;
+}
+
+const outdated = (): Problem =>
+  new Problem(403, 'This form is no longer valid', 'Open the page again, and send the form from there.');
