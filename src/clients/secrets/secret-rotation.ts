@@ -9,7 +9,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
 import { newId } from '../../values/identifier.js';
 import { newSecret } from '../client-credentials.js';
-import { Client, ClientSecret, NEXT_GENERATION } from '../client.entity.js';
+import { Client, ClientSecret, LEAKED, NEXT_GENERATION } from '../client.entity.js';
 import { unknownClient } from '../clients.service.js';
 import { Vault } from './vault.js';
 
@@ -18,10 +18,14 @@ interface RotatedSecret {
   secret: string;
   /** When the old secret expires, by the database's clock, in milliseconds since 1970. */
   oldValidUntil: number;
+  /** Until then the old secret only signs. */
+  hasLeaked: boolean;
 }
 
 interface RotateOptions {
   revokeTokens?: boolean;
+  /** The old secret authenticates nobody from now on. During the overlap it only signs. */
+  hasLeaked?: boolean;
   /** While both secrets are valid, a rotation with the same key is answered again with the same secret. */
   repeatKey?: string | undefined;
   /** For the audit. */
@@ -40,36 +44,56 @@ export class SecretRotation {
 
   /**
    * Both secrets are valid during the overlap. With `overlapMs` 0 the old secret expires immediately. `revokeTokens` also
-   * revokes every token, for a secret that has leaked.
+   * revokes every token.
    */
   async rotate(
     clientId: string,
     overlapMs: number,
-    { revokeTokens = false, repeatKey, actor }: RotateOptions = {},
+    { revokeTokens = false, hasLeaked = false, repeatKey, actor }: RotateOptions = {},
   ): Promise<RotatedSecret> {
     const rotationKey = repeatKey === undefined ? null : digestOf(repeatKey);
     return inTransaction(this.dataSource, async (manager) => {
-      const { now, overlapEnd } = await lockClient(manager, clientId);
-      const answered = rotationKey && (await this.answered(manager, clientId, rotationKey, overlapEnd));
+      const { now, old, overlapEnd } = await lockClient(manager, clientId);
+      const answered = rotationKey && (await this.answered(manager, clientId, rotationKey, old));
       if (answered) return answered;
       if (overlapEnd !== null) throw rotationInProgress(clientId, overlapEnd);
-      const secret = newSecret();
-      await manager.update(ClientSecret, { clientId, expiresAt: IsNull() }, { expiresAt: now + overlapMs });
+      const ending = { expiresAt: now + overlapMs, ...(hasLeaked && { digest: LEAKED }) };
+      await manager.update(ClientSecret, { clientId, expiresAt: IsNull() }, ending);
       await manager.delete(ClientSecret, { clientId, expiresAt: LessThanOrEqual(now) });
-      const id = newId(this.options.environment, now);
-      const sealed = this.vault.seal(secret, clientId);
-      await manager.insert(ClientSecret, { id, clientId, ...sealed, createdAt: now, expiresAt: null, rotationKey });
+      const secret = await this.issue(manager, { clientId, createdAt: now, rotationKey });
       if (revokeTokens) await manager.update(Client, { id: clientId }, NEXT_GENERATION);
-      const detail = { oldValidUntil: new Date(now + overlapMs).toISOString(), tokensRevoked: revokeTokens };
+      const detail = { oldValidUntil: new Date(now + overlapMs).toISOString(), tokensRevoked: revokeTokens, hasLeaked };
       await this.audit.record({ action: 'secret.rotated', subject: `client:${clientId}`, actor, detail }, manager);
-      return { secret, oldValidUntil: now + overlapMs };
+      return { secret, oldValidUntil: now + overlapMs, hasLeaked };
     });
+  }
+
+  /** Replaces the new secret, which nobody received; it ends at once. The old one stays as it is. 409 without a rotation. */
+  async replace(clientId: string, actor?: Actor): Promise<RotatedSecret> {
+    return inTransaction(this.dataSource, async (manager) => {
+      const { now, old } = await lockClient(manager, clientId);
+      if (!old) throw noRotation(clientId);
+      await manager.delete(ClientSecret, { clientId, expiresAt: IsNull() });
+      const secret = await this.issue(manager, { clientId, createdAt: now, rotationKey: null });
+      await this.audit.record({ action: 'secret.replaced', subject: `client:${clientId}`, actor }, manager);
+      return rotated(secret, old);
+    });
+  }
+
+  private async issue(
+    manager: EntityManager,
+    row: Pick<ClientSecret, 'clientId' | 'createdAt' | 'rotationKey'>,
+  ): Promise<string> {
+    const secret = newSecret();
+    const id = newId(this.options.environment, row.createdAt);
+    await manager.insert(ClientSecret, { ...row, id, ...this.vault.seal(secret, row.clientId), expiresAt: null });
+    return secret;
   }
 
   /** Ends the overlap now. Only the new secret stays valid. 409 if there is none. */
   async finish(clientId: string, actor?: Actor): Promise<void> {
     if (await this.endOverlap(clientId, actor)) return;
-    throw conflict(`client ${clientId} has no rotation in progress`);
+    throw noRotation(clientId);
   }
 
   /**
@@ -103,14 +127,22 @@ export class SecretRotation {
     manager: EntityManager,
     clientId: string,
     rotationKey: string,
-    oldValidUntil: number | null,
+    old: ClientSecret | null,
   ): Promise<RotatedSecret | null> {
     const issued = await manager.findOneBy(ClientSecret, { clientId, rotationKey, expiresAt: IsNull() });
     if (!issued) return null;
-    if (oldValidUntil === null) throw rotationEnded();
-    return { secret: this.vault.open(issued, clientId), oldValidUntil };
+    if (!old) throw rotationEnded();
+    return rotated(this.vault.open(issued, clientId), old);
   }
 }
+
+const rotated = (secret: string, { expiresAt, digest }: ClientSecret): RotatedSecret => ({
+  secret,
+  oldValidUntil: Number(expiresAt),
+  hasLeaked: digest === LEAKED,
+});
+
+const noRotation = (clientId: string): Problem => conflict(`client ${clientId} has no rotation in progress`);
 
 export const useNewSecret = (): Problem =>
   conflict('authenticate with the new secret to end the old one, so that you are not locked out');
@@ -127,13 +159,13 @@ export const rotationInProgress = (clientId: string, until: number): Problem =>
 const digestOf = (key: string): string => hash('sha256', key, 'base64url');
 
 /**
- * Locks the client's row until the transaction ends. Returns the current database time, and the end of the overlap of a
- * rotation in progress.
+ * Locks the client's row until the transaction ends. Returns the current database time, and of a rotation in progress the old
+ * secret and the end of the overlap.
  */
 async function lockClient(manager: EntityManager, id: string) {
   const client = await manager.findOne(Client, { where: { id }, lock: { mode: 'pessimistic_write' } });
   if (client?.id !== id) throw unknownClient(id);
   const now = await databaseNow(manager);
   const old = await manager.findOneBy(ClientSecret, { clientId: id, expiresAt: MoreThan(now) });
-  return { now, overlapEnd: old?.expiresAt ?? null };
+  return { now, old, overlapEnd: old?.expiresAt ?? null };
 }

@@ -78,8 +78,11 @@ function summary({ client, account, isTrusted, pending, limits }: ClientDetails,
 
 const secrets = ({ secrets }: ClientDetails['account']): Html =>
   html`${secrets.map(
-    ({ createdAt, expiresAt, signs }) =>
-      html`<div>issued ${time(createdAt)}, makes ${signs}${expiresAt && html`, ends ${time(expiresAt)}`}</div>`,
+    ({ createdAt, expiresAt, signs, hasLeaked }) =>
+      html`<div>
+        issued ${time(createdAt)}, makes
+        ${signs}${expiresAt && html` until ${expiresAt}`}${hasLeaked && ', refused for all else'}
+      </div>`,
   )}`;
 
 const rate = (limit: Rate | null): string => (limit === null ? 'not limited' : `${limit.count} in ${limit.seconds} s`);
@@ -130,6 +133,9 @@ export const OVERLAPS = {
   '0s': 'none: the old secret ends at once',
 };
 
+/** How long a leaked secret still signs. */
+export const LEAK_OVERLAPS = { '60m': '60 minutes', '15m': '15 minutes', '0s': 'not at all' };
+
 /** The forms of a client's page, below its facts. */
 const changes = (visit: Visit, details: ClientDetails): Html =>
   html`<h2 id="changes">Changes</h2>
@@ -148,7 +154,7 @@ const changes = (visit: Visit, details: ClientDetails): Html =>
       </section>
       <section class="card">
         <h3>Secret</h3>
-        ${details.account.secrets.length > 1 ? visit.form('finish-rotation') : rotateForm(visit)}
+        ${details.account.secrets.length > 1 ? [visit.form('replace'), visit.form('finish-rotation')] : rotateForms(visit)}
       </section>
       <section class="card">
         <h3>Access</h3>
@@ -216,12 +222,13 @@ export const applicationFields = (fields: Record<string, string>) => ({
   isTrusted: fields.isTrusted === 'yes',
 });
 
-const rotateForm = (visit: Visit): Html | null =>
-  visit.form(
-    'rotate',
-    html`${inputField({ name: 'overlap', label: 'How long both secrets are valid', value: '24h', options: OVERLAPS })}
-    ${inputField(checkField('revokeTokens', 'The secret has leaked: also revoke all tokens', false))}`,
-  );
+const rotateForms = (visit: Visit): (Html | null)[] => [
+  visit.form('rotate', [{ name: 'overlap', label: 'How long both secrets are valid', options: OVERLAPS }]),
+  visit.form('leaked', [
+    { name: 'overlap', label: 'How long the leaked secret still signs notifications', options: LEAK_OVERLAPS },
+    checkField('revokeTokens', 'Also revoke all tokens', true),
+  ]),
+];
 
 const disableForm = (visit: Visit): Html | null =>
   visit.form(

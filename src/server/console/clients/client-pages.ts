@@ -8,7 +8,7 @@ import { parseDuration } from '../../../values/duration.js';
 import { type TestResult, TestNotifications } from '../../../webhooks/api/test-notifications.js';
 import type { Page, View, Visit } from '../frame/pages.js';
 import { ClientDetailsReader } from './client-details.js';
-import { applicationFields, clientPage, OVERLAPS } from './client-page.js';
+import { applicationFields, clientPage, LEAK_OVERLAPS, OVERLAPS } from './client-page.js';
 import { issued } from './clients-pages.js';
 
 /** The page of one client. Each change is made by the service that the command line uses too. */
@@ -55,8 +55,20 @@ export class ClientPages {
         rotate: {
           button: 'Issue a new secret',
           kind: 'danger',
-          confirm: 'The integrator will get the new secret from me',
+          confirm: HANDOVER,
           answer: (fields, visit) => this.rotate(fields, visit),
+        },
+        leaked: {
+          button: 'Refuse the leaked secret, issue a new one',
+          kind: 'danger',
+          confirm: HANDOVER,
+          answer: (fields, visit) => this.rotate(fields, visit, true),
+        },
+        replace: {
+          button: 'Replace the new secret, which nobody received',
+          kind: 'danger',
+          confirm: HANDOVER,
+          answer: (_, visit) => this.issue(visit, this.rotation.replace(visit.id, visit.actor)),
         },
         'finish-rotation': {
           button: 'End the old secret now',
@@ -109,13 +121,20 @@ export class ClientPages {
     return this.show(visit, await this.tests.sendTo(client, client.notifyUrl));
   }
 
-  /** No other page may ever show the secret. */
-  private async rotate(fields: Record<string, string>, visit: Visit): Promise<View> {
-    const client = await this.clients.get(visit.id);
+  private async rotate(fields: Record<string, string>, visit: Visit, hasLeaked = false): Promise<View> {
     const { overlap = '' } = fields;
-    if (!Object.hasOwn(OVERLAPS, overlap)) throw unprocessable('choose how long both secrets are valid');
-    const options = { revokeTokens: fields.revokeTokens === 'yes', actor: visit.actor };
-    const rotated = await this.rotation.rotate(client.id, parseDuration(overlap) ?? 0, options);
-    return issued(`New secret of ${client.name}`, { client, ...rotated });
+    if (!Object.hasOwn(hasLeaked ? LEAK_OVERLAPS : OVERLAPS, overlap))
+      throw unprocessable('choose how long the old secret is used');
+    const options = { hasLeaked, revokeTokens: fields.revokeTokens === 'yes', actor: visit.actor };
+    return this.issue(visit, this.rotation.rotate(visit.id, parseDuration(overlap) ?? 0, options));
+  }
+
+  /** No other page may ever show the secret. */
+  private async issue({ id }: Visit, rotated: ReturnType<SecretRotation['replace']>): Promise<View> {
+    const secret = await rotated;
+    const client = await this.clients.get(id);
+    return issued(`New secret of ${client.name}`, { client, ...secret });
   }
 }
+
+const HANDOVER = 'The integrator will get the new secret from me';

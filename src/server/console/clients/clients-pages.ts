@@ -160,10 +160,11 @@ interface IssuedSecret {
   quickStart?: string;
   /** Of a rotation: until when the old secret is valid, in milliseconds since 1970. */
   oldValidUntil?: number;
+  hasLeaked?: boolean;
 }
 
 /** The only page that ever shows a secret. */
-export function issued(title: string, { client, secret, quickStart, oldValidUntil }: IssuedSecret): View {
+export function issued(title: string, { client, secret, quickStart, oldValidUntil, hasLeaked }: IssuedSecret): View {
   const copied = (text: string): Html => html`<code>${text}</code> ${copyButton(text)}`;
   const body = html`${notice('warning', 'Copy the secret now. It is not shown again; if it is lost, issue a new one.')}
     <section class="card">
@@ -172,7 +173,9 @@ export function issued(title: string, { client, secret, quickStart, oldValidUnti
         'Client id': copied(client.id),
         'Client secret': copied(secret),
         'Old secret':
-          oldValidUntil && html`valid until ${new Date(oldValidUntil).toISOString()} (${time(oldValidUntil)})`,
+          oldValidUntil &&
+          html`${hasLeaked ? 'refused; signs notifications' : 'valid'} until ${new Date(oldValidUntil).toISOString()}
+          (${time(oldValidUntil)})`,
       })}
     </section>
     ${
