@@ -178,21 +178,24 @@ async function setApplication(
 async function rotateSecret(
   { secretRotation }: Services,
   id: string,
-  { replace, overlap, ...options }: { replace?: true; overlap?: number; leaked?: true; revokeTokens?: true },
+  {
+    replace,
+    overlap,
+    leaked = false,
+    revokeTokens = false,
+  }: { replace?: true; overlap?: number; leaked?: boolean; revokeTokens?: boolean },
 ): Promise<Output> {
-  const { leaked: hasLeaked = false, revokeTokens = false } = options;
-  if (replace && (overlap !== undefined || hasLeaked || revokeTokens)) throw new StartUpError('give --replace alone');
+  if (replace && (overlap !== undefined || leaked || revokeTokens)) throw new StartUpError('give --replace alone');
   // While a leaked secret authenticates, new tokens can be requested with it.
-  const overlapMs = overlap ?? (hasLeaked ? HOUR_MS : revokeTokens ? 0 : DAY_MS);
-  const { secret, oldValidUntil, ...old } = replace
+  const overlapMs = overlap ?? (leaked ? HOUR_MS : revokeTokens ? 0 : DAY_MS);
+  const { secret, oldValidUntil } = replace
     ? await secretRotation.replace(id)
-    : await secretRotation.rotate(id, overlapMs, { hasLeaked, revokeTokens });
+    : await secretRotation.rotate(id, overlapMs, { hasLeaked: leaked, revokeTokens });
   const json = { client_id: id, client_secret: secret, old_secret_valid_until: isoTime(oldValidUntil) };
   const then =
     overlapMs === 0 && !replace
       ? `The old secret${revokeTokens ? ' and all tokens are' : ' is'} no longer valid.`
-      : `${old.hasLeaked ? 'No request is authenticated with the old one.\n' : ''}Until old_secret_valid_until, ` +
-        'X-Signature is made with the old secret\n' +
+      : 'Until old_secret_valid_until, X-Signature is made with the old secret\n' +
         `and X-Signature-Next with the new one. To end the overlap sooner, run "usher client finish-rotation ${id}".`;
   return { json, text: `${fields(json)}\n\nSave the secret now. It is not shown again. ${then}` };
 }

@@ -18,8 +18,6 @@ interface RotatedSecret {
   secret: string;
   /** When the old secret expires, by the database's clock, in milliseconds since 1970. */
   oldValidUntil: number;
-  /** Until then the old secret only signs. */
-  hasLeaked: boolean;
 }
 
 interface RotateOptions {
@@ -53,40 +51,43 @@ export class SecretRotation {
   ): Promise<RotatedSecret> {
     const rotationKey = repeatKey === undefined ? null : digestOf(repeatKey);
     return inTransaction(this.dataSource, async (manager) => {
-      const { now, old, overlapEnd } = await lockClient(manager, clientId);
-      const answered = rotationKey && (await this.answered(manager, clientId, rotationKey, old));
+      const { now, overlapEnd } = await lockClient(manager, clientId);
+      const answered = rotationKey && (await this.answered(manager, clientId, rotationKey, overlapEnd));
       if (answered) return answered;
       if (overlapEnd !== null) throw rotationInProgress(clientId, overlapEnd);
       const ending = { expiresAt: now + overlapMs, ...(hasLeaked && { digest: LEAKED }) };
       await manager.update(ClientSecret, { clientId, expiresAt: IsNull() }, ending);
       await manager.delete(ClientSecret, { clientId, expiresAt: LessThanOrEqual(now) });
-      const secret = await this.issue(manager, { clientId, createdAt: now, rotationKey });
+      const secret = await this.issue(manager, clientId, now, rotationKey);
       if (revokeTokens) await manager.update(Client, { id: clientId }, NEXT_GENERATION);
       const detail = { oldValidUntil: new Date(now + overlapMs).toISOString(), tokensRevoked: revokeTokens, hasLeaked };
       await this.audit.record({ action: 'secret.rotated', subject: `client:${clientId}`, actor, detail }, manager);
-      return { secret, oldValidUntil: now + overlapMs, hasLeaked };
+      return { secret, oldValidUntil: ending.expiresAt };
     });
   }
 
   /** Replaces the new secret, which nobody received; it ends at once. The old one stays as it is. 409 without a rotation. */
   async replace(clientId: string, actor?: Actor): Promise<RotatedSecret> {
     return inTransaction(this.dataSource, async (manager) => {
-      const { now, old } = await lockClient(manager, clientId);
-      if (!old) throw noRotation(clientId);
+      const { now, overlapEnd } = await lockClient(manager, clientId);
+      if (overlapEnd === null) throw noRotation(clientId);
       await manager.delete(ClientSecret, { clientId, expiresAt: IsNull() });
-      const secret = await this.issue(manager, { clientId, createdAt: now, rotationKey: null });
+      const secret = await this.issue(manager, clientId, now);
       await this.audit.record({ action: 'secret.replaced', subject: `client:${clientId}`, actor }, manager);
-      return rotated(secret, old);
+      return { secret, oldValidUntil: overlapEnd };
     });
   }
 
   private async issue(
     manager: EntityManager,
-    row: Pick<ClientSecret, 'clientId' | 'createdAt' | 'rotationKey'>,
+    clientId: string,
+    createdAt: number,
+    rotationKey: string | null = null,
   ): Promise<string> {
     const secret = newSecret();
-    const id = newId(this.options.environment, row.createdAt);
-    await manager.insert(ClientSecret, { ...row, id, ...this.vault.seal(secret, row.clientId), expiresAt: null });
+    const id = newId(this.options.environment, createdAt);
+    const sealed = this.vault.seal(secret, clientId);
+    await manager.insert(ClientSecret, { id, clientId, ...sealed, createdAt, expiresAt: null, rotationKey });
     return secret;
   }
 
@@ -127,20 +128,14 @@ export class SecretRotation {
     manager: EntityManager,
     clientId: string,
     rotationKey: string,
-    old: ClientSecret | null,
+    oldValidUntil: number | null,
   ): Promise<RotatedSecret | null> {
     const issued = await manager.findOneBy(ClientSecret, { clientId, rotationKey, expiresAt: IsNull() });
     if (!issued) return null;
-    if (!old) throw rotationEnded();
-    return rotated(this.vault.open(issued, clientId), old);
+    if (oldValidUntil === null) throw rotationEnded();
+    return { secret: this.vault.open(issued, clientId), oldValidUntil };
   }
 }
-
-const rotated = (secret: string, { expiresAt, digest }: ClientSecret): RotatedSecret => ({
-  secret,
-  oldValidUntil: Number(expiresAt),
-  hasLeaked: digest === LEAKED,
-});
 
 const noRotation = (clientId: string): Problem => conflict(`client ${clientId} has no rotation in progress`);
 
@@ -159,13 +154,13 @@ export const rotationInProgress = (clientId: string, until: number): Problem =>
 const digestOf = (key: string): string => hash('sha256', key, 'base64url');
 
 /**
- * Locks the client's row until the transaction ends. Returns the current database time, and of a rotation in progress the old
- * secret and the end of the overlap.
+ * Locks the client's row until the transaction ends. Returns the current database time, and the end of the overlap of a
+ * rotation in progress.
  */
 async function lockClient(manager: EntityManager, id: string) {
   const client = await manager.findOne(Client, { where: { id }, lock: { mode: 'pessimistic_write' } });
   if (client?.id !== id) throw unknownClient(id);
   const now = await databaseNow(manager);
   const old = await manager.findOneBy(ClientSecret, { clientId: id, expiresAt: MoreThan(now) });
-  return { now, old, overlapEnd: old?.expiresAt ?? null };
+  return { now, overlapEnd: old?.expiresAt ?? null };
 }

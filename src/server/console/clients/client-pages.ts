@@ -8,7 +8,7 @@ import { parseDuration } from '../../../values/duration.js';
 import { type TestResult, TestNotifications } from '../../../webhooks/api/test-notifications.js';
 import type { Page, View, Visit } from '../frame/pages.js';
 import { ClientDetailsReader } from './client-details.js';
-import { applicationFields, clientPage, LEAK_OVERLAPS, OVERLAPS } from './client-page.js';
+import { applicationFields, clientPage, OVERLAPS } from './client-page.js';
 import { issued } from './clients-pages.js';
 
 /** The page of one client. Each change is made by the service that the command line uses too. */
@@ -54,39 +54,33 @@ export class ClientPages {
         },
         rotate: {
           button: 'Issue a new secret',
-          kind: 'danger',
           confirm: HANDOVER,
-          answer: (fields, visit) => this.rotate(fields, visit),
+          answer: (fields, visit) => this.rotate('rotate', fields, visit),
         },
         leaked: {
           button: 'Refuse the leaked secret, issue a new one',
-          kind: 'danger',
           confirm: HANDOVER,
-          answer: (fields, visit) => this.rotate(fields, visit, true),
+          answer: (fields, visit) => this.rotate('leaked', fields, visit),
         },
         replace: {
           button: 'Replace the new secret, which nobody received',
-          kind: 'danger',
           confirm: HANDOVER,
-          answer: (_, visit) => this.issue(visit, this.rotation.replace(visit.id, visit.actor)),
+          answer: (_, { id, actor }) => this.issue(id, this.rotation.replace(id, actor)),
         },
         'finish-rotation': {
           button: 'End the old secret now',
-          kind: 'danger',
           confirm: 'The integrator uses the new secret',
           done: 'Only the new secret is valid now.',
           run: (_, { id, actor }) => this.rotation.finish(id, actor),
         },
         'revoke-tokens': {
           button: 'Revoke all tokens',
-          kind: 'danger',
           confirm: 'The client must request new tokens',
           done: 'All tokens are revoked. Within 5 s every process refuses them.',
           run: (_, { id, actor }) => this.clients.revokeTokens(id, actor),
         },
         disable: {
           button: 'Disable the client',
-          kind: 'danger',
           confirm: 'The client cannot use the API any more',
           done: 'The client is disabled, and its tokens are revoked.',
           run: (_, { id, actor }) => this.clients.setDisabled(id, true, actor),
@@ -121,19 +115,21 @@ export class ClientPages {
     return this.show(visit, await this.tests.sendTo(client, client.notifyUrl));
   }
 
-  private async rotate(fields: Record<string, string>, visit: Visit, hasLeaked = false): Promise<View> {
-    const { overlap = '' } = fields;
-    if (!Object.hasOwn(hasLeaked ? LEAK_OVERLAPS : OVERLAPS, overlap))
-      throw unprocessable('choose how long the old secret is used');
-    const options = { hasLeaked, revokeTokens: fields.revokeTokens === 'yes', actor: visit.actor };
-    return this.issue(visit, this.rotation.rotate(visit.id, parseDuration(overlap) ?? 0, options));
+  private async rotate(
+    form: keyof typeof OVERLAPS,
+    { overlap = '', revokeTokens }: Record<string, string>,
+    { id, actor }: Visit,
+  ): Promise<View> {
+    if (!Object.hasOwn(OVERLAPS[form], overlap)) throw unprocessable('choose how long the old secret is used');
+    const options = { hasLeaked: form === 'leaked', revokeTokens: revokeTokens === 'yes', actor };
+    return this.issue(id, this.rotation.rotate(id, parseDuration(overlap) ?? 0, options));
   }
 
   /** No other page may ever show the secret. */
-  private async issue({ id }: Visit, rotated: ReturnType<SecretRotation['replace']>): Promise<View> {
-    const secret = await rotated;
+  private async issue(id: string, rotating: ReturnType<SecretRotation['replace']>): Promise<View> {
+    const rotated = await rotating;
     const client = await this.clients.get(id);
-    return issued(`New secret of ${client.name}`, { client, ...secret });
+    return issued(`New secret of ${client.name}`, { client, ...rotated });
   }
 }
 

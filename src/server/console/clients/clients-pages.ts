@@ -158,13 +158,12 @@ interface IssuedSecret {
   secret: string;
   /** Of a new client: commands for its integrator. */
   quickStart?: string;
-  /** Of a rotation: until when the old secret is valid, in milliseconds since 1970. */
+  /** Of a rotation: until when the old secret signs, in milliseconds since 1970. */
   oldValidUntil?: number;
-  hasLeaked?: boolean;
 }
 
 /** The only page that ever shows a secret. */
-export function issued(title: string, { client, secret, quickStart, oldValidUntil, hasLeaked }: IssuedSecret): View {
+export function issued(title: string, { client, secret, quickStart, oldValidUntil }: IssuedSecret): View {
   const copied = (text: string): Html => html`<code>${text}</code> ${copyButton(text)}`;
   const body = html`${notice('warning', 'Copy the secret now. It is not shown again; if it is lost, issue a new one.')}
     <section class="card">
@@ -174,8 +173,7 @@ export function issued(title: string, { client, secret, quickStart, oldValidUnti
         'Client secret': copied(secret),
         'Old secret':
           oldValidUntil &&
-          html`${hasLeaked ? 'refused; signs notifications' : 'valid'} until ${new Date(oldValidUntil).toISOString()}
-          (${time(oldValidUntil)})`,
+          html`makes X-Signature until ${new Date(oldValidUntil).toISOString()} (${time(oldValidUntil)})`,
       })}
     </section>
     ${

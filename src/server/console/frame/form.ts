@@ -11,7 +11,7 @@ export interface Submission {
   /** The text of the button. */
   button: string;
   kind?: 'primary' | 'danger';
-  /** The text of a checkbox that must be ticked before the form can be sent. */
+  /** The text of a checkbox that must be ticked before the form can be sent, which is then a danger. */
   confirm?: string;
   /** Whether a viewer gets it too. */
   isForViewers?: boolean;
@@ -44,7 +44,7 @@ export function postForm(
   >
     ${session && hiddenField(FORM_FIELD, seal(session, pathOf(path)))} ${parts.map(shownPart)}
     ${confirm && inputField({ name: 'confirmed', label: confirm, type: 'check', isRequired: true })}
-    <button class="${kind ?? 'normal'}">${button}</button>
+    <button class="${kind ?? (confirm ? 'danger' : 'normal')}">${button}</button>
   </form>`;
 }
 

@@ -134,7 +134,7 @@ test('a leaked secret is refused at once and signs for a chosen time, and a new 
   expect((await post('leaked', { overlap: '24h' })).status).toBe(422);
   expect((await post('replace', {})).status).toBe(409);
   const lost = await post('leaked', { overlap: '15m', revokeTokens: 'yes' });
-  const until = /refused; signs notifications until ([^ ]+Z)/.exec(lost.text)?.[1] ?? '';
+  const until = /makes X-Signature until ([^ ]+Z)/.exec(lost.text)?.[1] ?? '';
   expect(Math.abs(Date.parse(until) - Date.now() - 900_000)).toBeLessThan(60_000);
   expect((await client.token()).status).toBe(401);
   const page = await pages.get(path);
