@@ -54,17 +54,17 @@ export class ClientPages {
         },
         rotate: {
           button: 'Issue a new secret',
-          confirm: HANDOVER,
+          confirm: 'The integrator will get the new secret from me',
           answer: (fields, visit) => this.rotate('rotate', fields, visit),
         },
         leaked: {
           button: 'Refuse the leaked secret, issue a new one',
-          confirm: HANDOVER,
+          confirm: 'The integrator gets no token until the new secret is in use',
           answer: (fields, visit) => this.rotate('leaked', fields, visit),
         },
         replace: {
           button: 'Replace the new secret, which nobody received',
-          confirm: HANDOVER,
+          confirm: 'Nobody uses the new secret',
           answer: (_, { id, actor }) => this.issue(id, this.rotation.replace(id, actor)),
         },
         'finish-rotation': {
@@ -132,5 +132,3 @@ export class ClientPages {
     return issued(`New secret of ${client.name}`, { client, ...rotated });
   }
 }
-
-const HANDOVER = 'The integrator will get the new secret from me';
