@@ -10,6 +10,7 @@ const SecretState = named(
     createdAt: moment,
     expiresAt: moment.nullable().describe('The end of the overlap of a rotation, for the old secret.'),
     signs: z.enum(['X-Signature', 'X-Signature-Next']).describe('The header that this secret makes.'),
+    hasLeaked: z.boolean().describe('It only signs: no request is authenticated with it.'),
   }),
 );
 

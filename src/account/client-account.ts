@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ClientApplications } from '../clients/client-applications.js';
-import type { Client, ClientSecret } from '../clients/client.entity.js';
+import { type Client, type ClientSecret, LEAKED } from '../clients/client.entity.js';
 import { ClientsService } from '../clients/clients.service.js';
 import { ClientSecrets } from '../clients/secrets/client-secrets.js';
 import { SecretRotation } from '../clients/secrets/secret-rotation.js';
@@ -96,10 +96,11 @@ export const sampleRefused = (test: TestResult): Problem => {
   return unprocessable(`the Notify URL is unchanged, because it did not accept a sample: ${why}`).including({ test });
 };
 
-const stateOf = ({ createdAt, expiresAt }: ClientSecret, signs: 'X-Signature' | 'X-Signature-Next') => ({
+const stateOf = ({ createdAt, expiresAt, digest }: ClientSecret, signs: 'X-Signature' | 'X-Signature-Next') => ({
   createdAt: new Date(createdAt).toISOString(),
   expiresAt: expiresAt === null ? null : new Date(expiresAt).toISOString(),
   signs,
+  hasLeaked: digest === LEAKED,
 });
 
 /** Throws 400 for a key that is missing or malformed. */

@@ -17,6 +17,7 @@ export const AUDIT_ACTIONS = [
   'client.application-set',
   'secret.rotated',
   'secret.rotation-finished',
+  'secret.replaced',
   'keys.rotated',
   'webhook.resent',
   'resend.started',

@@ -15,7 +15,8 @@ const grantTypes = parser(`a list of ${GRANT_TYPES.join(', ')}`, (text) => {
   return given.every((one) => GRANT_TYPES.includes(one)) ? given : null;
 });
 
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const MAX_OVERLAP_MS = 365 * DAY_MS;
 
 const overlap = parser('a duration like 30m, 24h or 7d, at most 365d', (text) => {
@@ -49,10 +50,12 @@ export function addClientCommands(program: Command): void {
   )
     .option(
       '--overlap <duration>',
-      'how long both secrets are valid; 0s ends the old one at once (default: 24h, with --revoke-tokens 0s)',
+      'how long both secrets are valid; 0s ends the old one at once (default: 24h, with --leaked 1h, with --revoke-tokens 0s)',
       overlap,
     )
-    .option('--revoke-tokens', 'for a secret that has leaked: also revoke all tokens of the client');
+    .option('--leaked', 'refuse the old secret at once: during the overlap it only signs notifications')
+    .option('--revoke-tokens', 'also revoke all tokens of the client')
+    .option('--replace', 'only replace the new secret, which nobody received; the old one stays as it is');
   serviceCommand(
     client,
     'finish-rotation <id>',
@@ -175,14 +178,22 @@ async function setApplication(
 async function rotateSecret(
   { secretRotation }: Services,
   id: string,
-  { revokeTokens = false, overlap }: { revokeTokens?: boolean; overlap?: number },
+  {
+    replace,
+    overlap,
+    leaked = false,
+    revokeTokens = false,
+  }: { replace?: true; overlap?: number; leaked?: boolean; revokeTokens?: boolean },
 ): Promise<Output> {
-  // While the leaked secret is valid, new tokens can be requested with it.
-  const overlapMs = overlap ?? (revokeTokens ? 0 : DAY_MS);
-  const { secret, oldValidUntil } = await secretRotation.rotate(id, overlapMs, { revokeTokens });
+  if (replace && (overlap !== undefined || leaked || revokeTokens)) throw new StartUpError('give --replace alone');
+  // While a leaked secret authenticates, new tokens can be requested with it.
+  const overlapMs = overlap ?? (leaked ? HOUR_MS : revokeTokens ? 0 : DAY_MS);
+  const { secret, oldValidUntil } = replace
+    ? await secretRotation.replace(id)
+    : await secretRotation.rotate(id, overlapMs, { hasLeaked: leaked, revokeTokens });
   const json = { client_id: id, client_secret: secret, old_secret_valid_until: isoTime(oldValidUntil) };
   const then =
-    overlapMs === 0
+    overlapMs === 0 && !replace
       ? `The old secret${revokeTokens ? ' and all tokens are' : ' is'} no longer valid.`
       : 'Until old_secret_valid_until, X-Signature is made with the old secret\n' +
         `and X-Signature-Next with the new one. To end the overlap sooner, run "usher client finish-rotation ${id}".`;
@@ -202,7 +213,7 @@ async function showAccount({ clients, account }: Services, id: string): Promise<
 
 async function revokeTokens({ clients }: Services, id: string): Promise<Output> {
   await clients.revokeTokens(id);
-  const advice = `If its secret has leaked, run "usher client rotate-secret ${id} --revoke-tokens" instead.`;
+  const advice = `If its secret has leaked, run "usher client rotate-secret ${id} --leaked --revoke-tokens" instead.`;
   return {
     json: { client_id: id },
     text: `All tokens of client ${id} are revoked; it can request new ones.\n${advice}`,

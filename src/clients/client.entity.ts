@@ -67,6 +67,7 @@ export class ClientSecret {
   @Text(64)
   keyId: string;
 
+  /** {@link LEAKED} after a leak. */
   @Text(64)
   digest: string;
 
@@ -83,6 +84,9 @@ export class ClientSecret {
   @Text(DIGEST_LENGTH, NULLABLE)
   rotationKey: string | null;
 }
+
+/** The digest of a secret that has leaked. No secret has it: it authenticates nobody, and signs until it expires. */
+export const LEAKED = '';
 
 /** What a client needs for the authorization-code grant. A table of its own, because no token request reads it. */
 @Entity('usher_client_application')

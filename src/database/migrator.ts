@@ -8,11 +8,18 @@ import { Initial1767225600000 } from './migrations/1767225600000-initial.js';
 import { ProcessKeys1795500000000 } from './migrations/1795500000000-process-keys.js';
 import { SearchIndexes1796300000000 } from './migrations/1796300000000-search-indexes.js';
 import { UsedForms1796400000000 } from './migrations/1796400000000-used-forms.js';
+import { SignedWith1795600000000 } from './migrations/1795600000000-signed-with.js';
 
 const logger = new Logger('Usher database');
 
 /** Usher's migrations, for the `migrations` of an application's own `DataSource`. None of them sets `transaction`. */
-export const usherMigrations = [Initial1767225600000, ProcessKeys1795500000000, SearchIndexes1796300000000, UsedForms1796400000000];
+export const usherMigrations = [
+  Initial1767225600000,
+  ProcessKeys1795500000000,
+  SignedWith1795600000000,
+  SearchIndexes1796300000000,
+  UsedForms1796400000000,
+];
 
 /** Names of Usher's migrations that the database does not have yet. It is read from the primary, and never written to. */
 export async function pendingMigrations(dataSource: DataSource): Promise<string[]> {

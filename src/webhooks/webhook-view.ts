@@ -105,7 +105,7 @@ const deliveredWebhook = (row: DeliveredReference) => ({
 });
 
 export function attemptView(
-  { webhookId: _, ...attempt }: WebhookAttempt,
+  { webhookId: _, signedWith: _with, ...attempt }: WebhookAttempt,
   webhook: Pick<WebhookView, 'status' | 'attempts'>,
 ): AttemptView {
   const isCutOff = attempt.durationMs === null && (webhook.status !== 'PENDING' || attempt.number < webhook.attempts);

@@ -156,6 +156,10 @@ export class WebhookAttempt {
 
   @LongText(NULLABLE)
   responseSnippet: string | null;
+
+  /** X-Timestamp, X-Nonce-Str and the ids of the secrets, separated by spaces. Null until the attempt has ended. */
+  @LongText(NULLABLE)
+  signedWith: string | null;
 }
 
 /** The unique key of the one webhook of a reference that is PENDING or SUCCESS. */

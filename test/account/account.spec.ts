@@ -93,7 +93,7 @@ test('GET /client shows the account without any secret', async () => {
     notifyUrl: 'https://earlier.example/notify',
     grants: ['client_credentials', 'refresh_token'],
     redirectUris: [],
-    secrets: [{ createdAt: expect.any(String), expiresAt: null, signs: 'X-Signature' }],
+    secrets: [{ createdAt: expect.any(String), expiresAt: null, signs: 'X-Signature', hasLeaked: false }],
     createdAt: expect.any(String),
   });
   expect(JSON.stringify(body)).not.toContain(client.secret);
@@ -166,8 +166,8 @@ describe('POST /client/secret/rotate', () => {
     expect([await authenticates(client.secret), await authenticates(next)]).toEqual([true, true]);
     const { secrets } = (await call(next, 'GET', '/client')).body;
     expect(secrets).toEqual([
-      { createdAt: expect.any(String), expiresAt: body.oldSecretValidUntil, signs: 'X-Signature' },
-      { createdAt: expect.any(String), expiresAt: null, signs: 'X-Signature-Next' },
+      { createdAt: expect.any(String), expiresAt: body.oldSecretValidUntil, signs: 'X-Signature', hasLeaked: false },
+      { createdAt: expect.any(String), expiresAt: null, signs: 'X-Signature-Next', hasLeaked: false },
     ]);
     const [event] = await audited('secret.rotated');
     expect(event).toMatchObject({ actor: `client:${client.id}`, address: '127.0.0.1' });

@@ -1,13 +1,18 @@
-import { beforeAll, describe, expect, test } from '@jest/globals';
+import { verifyNotification } from 'usher-receiver';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { TokenService } from '../../src/auth/tokens/token.service.js';
 import { eventually } from '../support/eventually.js';
 import { usher as run, usherJson } from '../support/process.js';
+import { type Arrival, TestReceiver } from '../support/receiver.js';
 import { TestClient, TestUsher } from '../support/usher.js';
 
 let usher: TestUsher;
+let receiver: TestReceiver;
 beforeAll(async () => {
   usher = await TestUsher.shared();
+  receiver = await TestReceiver.start();
 });
+afterAll(() => void receiver.close());
 
 interface Pair {
   access: string;
@@ -87,6 +92,113 @@ describe('client rotate-secret --revoke-tokens', () => {
     const { access } = await pair(client);
     await usherJson(usher.settings, ['client', 'rotate-secret', client.id, '--overlap', '0s']);
     expect(await isAccepted(access)).toBe(true);
+  });
+});
+
+/** The header that this secret has made; null if none. */
+function madeBy(secret: string, { rawBody, headers }: Arrival): string | null {
+  const made = ['x-signature', 'x-signature-next'].find((name) => {
+    try {
+      return verifyNotification({
+        rawBody,
+        headers: { ...headers, 'x-signature': headers[name], 'x-signature-next': undefined },
+        secret,
+      });
+    } catch {
+      return false;
+    }
+  });
+  return made ?? null;
+}
+
+/** Each command runs in a process of its own, on the database of the server. */
+describe('client rotate-secret --leaked', () => {
+  const rotate = async (client: TestClient, ...options: string[]) => {
+    const { client_secret: secret, old_secret_valid_until: until } = await usherJson<Record<string, string>>(
+      usher.settings,
+      ['client', 'rotate-secret', client.id, ...options],
+    );
+    return { renewed: new TestClient(usher, client.id, String(secret)), until: Date.parse(String(until)) };
+  };
+  const account = (client: TestClient) => usher.request('GET', '/client', { authorization: client.basic });
+
+  test('a secret that this process remembers gets no token, no refresh and no account any more', async () => {
+    const client = await usher.client();
+    const tokens = await pair(client);
+    const other = await usher.client();
+    expect((await account(other)).status).toBe(200);
+    await rotate(other, '--leaked');
+    expect((await account(other)).status).toBe(401);
+    const { renewed } = await rotate(client, '--leaked');
+    const refused = [await client.token(), await client.refresh(tokens.refresh), await account(client)];
+    expect(refused.map(({ status }) => status)).toEqual([401, 401, 401]);
+    const introspection = { authorization: client.basic };
+    await eventually('introspection is refused', async () => {
+      const answer = await usher.request('POST', '/auth/introspect', introspection, { token: tokens.access });
+      return answer.status === 401;
+    });
+    expect((await renewed.token()).status).toBe(200);
+    expect([await isAccepted(tokens.access), (await renewed.refresh(tokens.refresh)).status]).toEqual([true, 200]);
+  });
+
+  test('it signs for an hour more, beside the new one, and the account says so', async () => {
+    const client = await usher.client(receiver.url);
+    const { renewed, until } = await rotate(client, '--leaked');
+    const now = Date.now();
+    expect([until > now + 3_500_000, until < now + 3_700_000]).toEqual([true, true]);
+    const [arrival] = (await receiver.waitFor(await renewed.completedOrder())) as [Arrival];
+    expect([madeBy(client.secret, arrival), madeBy(renewed.secret, arrival)]).toEqual([
+      'x-signature',
+      'x-signature-next',
+    ]);
+    expect((await account(renewed)).body.secrets).toMatchObject([
+      { signs: 'X-Signature', hasLeaked: true, expiresAt: new Date(until).toISOString() },
+      { signs: 'X-Signature-Next', hasLeaked: false, expiresAt: null },
+    ]);
+  });
+
+  test('--revoke-tokens revokes the tokens too, and --overlap 0s ends the secret for signing too', async () => {
+    const client = await usher.client(receiver.url);
+    const tokens = await pair(client);
+    const { renewed } = await rotate(client, '--leaked', '--revoke-tokens', '--overlap', '0s');
+    await expectRevoked(renewed, tokens);
+    const [arrival] = (await receiver.waitFor(await renewed.completedOrder())) as [Arrival];
+    expect([madeBy(client.secret, arrival), madeBy(renewed.secret, arrival)]).toEqual([null, 'x-signature']);
+  });
+
+  test('--replace replaces the new secret that nobody received, and leaves the old one as it is', async () => {
+    const client = await usher.client(receiver.url);
+    const lost = (await rotate(client)).renewed;
+    expect((await lost.token()).status).toBe(200);
+    const { renewed } = await rotate(client, '--replace');
+    const statuses = [await client.token(), await lost.token(), await renewed.token()].map(({ status }) => status);
+    expect(statuses).toEqual([200, 401, 200]);
+    const [arrival] = (await receiver.waitFor(await renewed.completedOrder())) as [Arrival];
+    expect([client, lost, renewed].map(({ secret }) => madeBy(secret, arrival))).toEqual([
+      'x-signature',
+      null,
+      'x-signature-next',
+    ]);
+  });
+
+  test('--replace after a leak leaves the leaked secret refused, and its end as it is', async () => {
+    const client = await usher.client();
+    const { renewed: lost, until } = await rotate(client, '--leaked', '--overlap', '15m');
+    const replaced = await rotate(client, '--replace');
+    expect(replaced.until).toBe(until);
+    const statuses = [await client.token(), await lost.token(), await replaced.renewed.token()].map(
+      ({ status }) => status,
+    );
+    expect(statuses).toEqual([401, 401, 200]);
+  });
+
+  test('--replace needs a rotation, and stands alone', async () => {
+    const client = await usher.client();
+    const refused = await run(usher.settings, ['client', 'rotate-secret', client.id, '--replace']);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('has no rotation in progress')]);
+    const both = await run(usher.settings, ['client', 'rotate-secret', client.id, '--replace', '--leaked']);
+    expect([both.code, both.stderr]).toEqual([1, expect.stringContaining('give --replace alone')]);
+    expect((await client.token()).status).toBe(200);
   });
 });
 

@@ -447,6 +447,13 @@ export const PRODUCT_MUTATIONS = [
     caughtBy: 'test/clients/leaked-secret.spec.ts',
   },
   {
+    name: 'a leaked secret that is remembered still gets tokens',
+    file: 'src/auth/tokens/store/token-statements.ts',
+    from: "AND s.digest <> '${LEAKED}'",
+    to: '',
+    caughtBy: 'test/clients/leaked-secret.spec.ts',
+  },
+  {
     name: 'a secret that cannot be opened counts as a wrong one',
     file: 'src/clients/secrets/vault.ts',
     from: 'this.open(candidate, candidate.clientId);',

@@ -16,6 +16,7 @@ const attempt = (number: number, started: string, durationMs: number | null): We
   error: null,
   diagnosis: null,
   responseSnippet: null,
+  signedWith: null,
 });
 
 const planned = (attempts: number, due: string, last?: WebhookAttempt): string[] => {

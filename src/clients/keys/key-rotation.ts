@@ -4,7 +4,7 @@ import { AuditLog } from '../../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { inTransaction } from '../../database/sql.js';
 import { conflict, type Problem } from '../../http/problem.js';
-import { ClientSecret } from '../client.entity.js';
+import { ClientSecret, LEAKED } from '../client.entity.js';
 import { KeyRing, Vault } from '../secrets/vault.js';
 import type { KeyFile } from './key-file.js';
 import { ProcessList } from './processes.js';
@@ -160,6 +160,7 @@ export class KeyRotation {
   private async encryptAgain(manager: EntityManager, secret: ClientSecret): Promise<number> {
     const { id, clientId, keyId, digest } = secret;
     const sealed = this.vault.seal(this.vault.open(secret, clientId), clientId);
+    if (digest === LEAKED) sealed.digest = LEAKED;
     const { affected } = await manager.update(ClientSecret, { id, keyId, digest }, sealed);
     return affected ?? 0;
   }

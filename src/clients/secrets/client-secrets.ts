@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { Inject, Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { type DataSource, IsNull, MoreThan } from 'typeorm';
-import { Client, ClientSecret } from '../client.entity.js';
+import { type DataSource, IsNull, MoreThan, Not } from 'typeorm';
+import { Client, ClientSecret, LEAKED } from '../client.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { entityOf, runSql } from '../../database/statements/statement.js';
 import { databaseNow } from '../../database/sql.js';
@@ -86,7 +86,7 @@ export class ClientSecrets {
   ): Promise<boolean> {
     if (rememberedSecret === null) return true;
     const now = await databaseNow(manager);
-    const secret = { id: rememberedSecret, clientId };
+    const secret = { id: rememberedSecret, clientId, digest: Not(LEAKED) };
     const isSecret = await manager.existsBy(ClientSecret, [
       { ...secret, expiresAt: IsNull() },
       { ...secret, expiresAt: MoreThan(now) },

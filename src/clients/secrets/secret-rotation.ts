@@ -9,7 +9,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
 import { newId } from '../../values/identifier.js';
 import { newSecret } from '../client-credentials.js';
-import { Client, ClientSecret, NEXT_GENERATION } from '../client.entity.js';
+import { Client, ClientSecret, LEAKED, NEXT_GENERATION } from '../client.entity.js';
 import { unknownClient } from '../clients.service.js';
 import { Vault } from './vault.js';
 
@@ -22,6 +22,8 @@ interface RotatedSecret {
 
 interface RotateOptions {
   revokeTokens?: boolean;
+  /** The old secret authenticates nobody from now on. During the overlap it only signs. */
+  hasLeaked?: boolean;
   /** While both secrets are valid, a rotation with the same key is answered again with the same secret. */
   repeatKey?: string | undefined;
   /** For the audit. */
@@ -40,12 +42,12 @@ export class SecretRotation {
 
   /**
    * Both secrets are valid during the overlap. With `overlapMs` 0 the old secret expires immediately. `revokeTokens` also
-   * revokes every token, for a secret that has leaked.
+   * revokes every token.
    */
   async rotate(
     clientId: string,
     overlapMs: number,
-    { revokeTokens = false, repeatKey, actor }: RotateOptions = {},
+    { revokeTokens = false, hasLeaked = false, repeatKey, actor }: RotateOptions = {},
   ): Promise<RotatedSecret> {
     const rotationKey = repeatKey === undefined ? null : digestOf(repeatKey);
     return inTransaction(this.dataSource, async (manager) => {
@@ -53,23 +55,46 @@ export class SecretRotation {
       const answered = rotationKey && (await this.answered(manager, clientId, rotationKey, overlapEnd));
       if (answered) return answered;
       if (overlapEnd !== null) throw rotationInProgress(clientId, overlapEnd);
-      const secret = newSecret();
-      await manager.update(ClientSecret, { clientId, expiresAt: IsNull() }, { expiresAt: now + overlapMs });
+      const ending = { expiresAt: now + overlapMs, ...(hasLeaked && { digest: LEAKED }) };
+      await manager.update(ClientSecret, { clientId, expiresAt: IsNull() }, ending);
       await manager.delete(ClientSecret, { clientId, expiresAt: LessThanOrEqual(now) });
-      const id = newId(this.options.environment, now);
-      const sealed = this.vault.seal(secret, clientId);
-      await manager.insert(ClientSecret, { id, clientId, ...sealed, createdAt: now, expiresAt: null, rotationKey });
+      const secret = await this.issue(manager, clientId, now, rotationKey);
       if (revokeTokens) await manager.update(Client, { id: clientId }, NEXT_GENERATION);
-      const detail = { oldValidUntil: new Date(now + overlapMs).toISOString(), tokensRevoked: revokeTokens };
+      const detail = { oldValidUntil: new Date(now + overlapMs).toISOString(), tokensRevoked: revokeTokens, hasLeaked };
       await this.audit.record({ action: 'secret.rotated', subject: `client:${clientId}`, actor, detail }, manager);
-      return { secret, oldValidUntil: now + overlapMs };
+      return { secret, oldValidUntil: ending.expiresAt };
     });
+  }
+
+  /** Replaces the new secret, which nobody received; it ends at once. The old one stays as it is. 409 without a rotation. */
+  async replace(clientId: string, actor?: Actor): Promise<RotatedSecret> {
+    return inTransaction(this.dataSource, async (manager) => {
+      const { now, overlapEnd } = await lockClient(manager, clientId);
+      if (overlapEnd === null) throw noRotation(clientId);
+      await manager.delete(ClientSecret, { clientId, expiresAt: IsNull() });
+      const secret = await this.issue(manager, clientId, now);
+      await this.audit.record({ action: 'secret.replaced', subject: `client:${clientId}`, actor }, manager);
+      return { secret, oldValidUntil: overlapEnd };
+    });
+  }
+
+  private async issue(
+    manager: EntityManager,
+    clientId: string,
+    createdAt: number,
+    rotationKey: string | null = null,
+  ): Promise<string> {
+    const secret = newSecret();
+    const id = newId(this.options.environment, createdAt);
+    const sealed = this.vault.seal(secret, clientId);
+    await manager.insert(ClientSecret, { id, clientId, ...sealed, createdAt, expiresAt: null, rotationKey });
+    return secret;
   }
 
   /** Ends the overlap now. Only the new secret stays valid. 409 if there is none. */
   async finish(clientId: string, actor?: Actor): Promise<void> {
     if (await this.endOverlap(clientId, actor)) return;
-    throw conflict(`client ${clientId} has no rotation in progress`);
+    throw noRotation(clientId);
   }
 
   /**
@@ -111,6 +136,8 @@ export class SecretRotation {
     return { secret: this.vault.open(issued, clientId), oldValidUntil };
   }
 }
+
+const noRotation = (clientId: string): Problem => conflict(`client ${clientId} has no rotation in progress`);
 
 export const useNewSecret = (): Problem =>
   conflict('authenticate with the new secret to end the old one, so that you are not locked out');

@@ -27,7 +27,7 @@ export interface Submission {
   /** The text of the button. */
   button: string;
   kind?: 'primary' | 'danger';
-  /** The text of a checkbox that must be ticked before the form can be sent. */
+  /** The text of a checkbox that must be ticked before the form can be sent, which is then a danger. */
   confirm?: string;
   /** Whether those who may not change anything get it too. */
   isForViewers?: boolean;
@@ -62,7 +62,7 @@ export function postForm(
   >
     ${session && hiddenField(FORM_FIELD, seal(session, pathOf(path)))} ${parts.map(shownPart)}
     ${confirm && inputField({ name: 'confirmed', label: confirm, type: 'check', isRequired: true })}
-    <button class="${kind ?? 'normal'}">${button}</button>
+    <button class="${kind ?? (confirm ? 'danger' : 'normal')}">${button}</button>
   </form>`;
 }
 

@@ -34,6 +34,7 @@ export type ClaimResult = { kind: 'claimed'; claim: Claim } | NoAttempt;
 export interface FinishedAttempt {
   claim: Claim;
   outcome: Outcome;
+  signedWith?: string | undefined;
   /** On the database's clock. */
   endedAt: number;
 }

@@ -92,7 +92,7 @@ export class Delivery {
     const endedMonotonicMs = performance.now();
     const endedAt = Math.ceil(databaseTime(claim.at, endedMonotonicMs));
     const summary = { line: lineOf(outcome), attempt: claim.attempt };
-    const finished = { claim, outcome, endedAt };
+    const finished = { claim, outcome, endedAt, signedWith: request.signedWith };
     const state = await this.outage.untilStored(claim, () => this.records.run(finished));
     this.events.attemptEnded(finished, state);
     if (outcome.kind === 'delivered') return { kind: 'delivered', ...summary };

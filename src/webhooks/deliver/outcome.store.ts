@@ -75,7 +75,7 @@ export class OutcomeStore {
     earlier: EarlierRecords,
   ): Promise<void> {
     // The rows of the attempts exist since the claim; one statement completes them all.
-    const onConflict = dialectOf(manager).upsert(['webhook_id', 'number'], RESULT_COLUMNS);
+    const onConflict = dialectOf(manager).upsert(['webhook_id', 'number'], RESULTS);
     await insertRows(manager, WebhookAttempt, sortedById(finished).map(attemptRow), onConflict);
     // A success tells nothing about its host if no host of the client was failing.
     const telling = finished.filter((one) => !isDelivered(one) || one.claim.hasFailingHost);
@@ -160,23 +160,21 @@ const sortedById = (finished: FinishedAttempt[]): FinishedAttempt[] =>
 
 /** Ends those of the webhooks that are PENDING. Returns how many it ended. */
 async function endDelivered(manager: EntityManager, ids: string[], finishedAt: number): Promise<number> {
-  const { isOneOf } = dialectOf(manager);
   const { affected } = await runSql(
     manager,
     (parameter) => `
       UPDATE ${tableOf(manager, Webhook)}
       SET status = 'SUCCESS', next_attempt_at = NULL, finished_at = ${parameter(finishedAt)}
-      WHERE id ${isOneOf(parameter, ids)} AND status = 'PENDING'`,
+      WHERE id ${dialectOf(manager).isOneOf(parameter, ids)} AND status = 'PENDING'`,
     'usher_end_delivered',
   );
   return affected;
 }
 
-const RESULT_COLUMNS = ['duration_ms', 'phase', 'address', 'response_status', 'error', 'diagnosis', 'response_snippet'];
+const RESULTS = 'duration_ms phase address response_status error diagnosis response_snippet signed_with'.split(' ');
 
-function attemptRow({ claim, outcome }: FinishedAttempt): WebhookAttempt {
+function attemptRow({ claim, outcome, signedWith }: FinishedAttempt): WebhookAttempt {
   const { durationMs, phase, address, snippet } = outcome;
-  const { error = null, diagnosis = null } = failureOf(outcome) ?? {};
   return {
     webhookId: claim.webhook.id,
     number: claim.attempt,
@@ -185,9 +183,9 @@ function attemptRow({ claim, outcome }: FinishedAttempt): WebhookAttempt {
     phase,
     address,
     responseStatus: 'status' in outcome ? outcome.status : null,
-    error,
-    diagnosis,
+    ...(failureOf(outcome) ?? { error: null, diagnosis: null }),
     responseSnippet: snippet || null,
+    signedWith: signedWith ?? null,
   };
 }
 

@@ -7,12 +7,14 @@ import { NONCE_LENGTH, signatures } from '../../values/notification.js';
 import { randomAlphanumeric } from '../../values/identifier.js';
 import { VERSION } from '../../values/version.js';
 import type { SignedRequest } from '../transport/notification-sender.js';
+import type { Webhook, WebhookAttempt } from '../webhook.entity.js';
 
 export interface SigningSecret {
   /** Makes X-Signature. */
   current: string;
   /** Makes X-Signature-Next while the secret is being changed, else null. */
   next: string | null;
+  ids?: string[];
 }
 
 const MAX_OPENED = 1_000;
@@ -34,7 +36,25 @@ export class SigningSecrets {
   async of(clientId: string): Promise<SigningSecret> {
     const pair = await this.lookups.run(clientId);
     if (!pair) throw new Error(`client ${clientId} has no secret`);
-    return { current: this.open(pair.current), next: pair.next && this.open(pair.next) };
+    return this.opening(pair);
+  }
+
+  /** What each attempt sent, made again with these secrets; a text says why it cannot be. */
+  sent({ id, notifyUrl: url, body }: Webhook, attempts: WebhookAttempt[], secrets: ClientSecret[]) {
+    return attempts.map(({ number: attempt, signedWith }) => {
+      if (signedWith === null)
+        return 'Not recorded: the attempt is in progress, was cut off, or is of an earlier version.';
+      const [timestamp, nonce, ...ids] = signedWith.split(' ');
+      const [current, next = null] = ids.map((one) => secrets.find((secret) => secret.id === one) ?? null);
+      if (!current || (ids[1] && !next)) return 'Its signature cannot be made again, because the secret has ended.';
+      const unsigned = { id, attempt, url, body: Buffer.from(body) };
+      return signedRequest(this.opening({ current, next }), unsigned, Number(timestamp) * 1_000, nonce);
+    });
+  }
+
+  private opening({ current, next }: SigningPair): SigningSecret {
+    const ids = next ? [current.id, next.id] : [current.id];
+    return { current: this.open(current), next: next && this.open(next), ids };
   }
 
   /** The row says which secret is valid; only its decryption is remembered. A changed row is decrypted again. */
@@ -46,14 +66,14 @@ export class SigningSecrets {
   }
 }
 
-/** Signs with a new nonce (specification 6.2). `now` is the database's time, because the clock of a worker may be wrong. */
+/** Signs (specification 6.2). `now` is the database's time, because the clock of a worker may be wrong. */
 export function signedRequest(
   secret: SigningSecret,
   { id, attempt, url, body }: Pick<SignedRequest, 'url' | 'body'> & { id: string; attempt: number },
   now: number,
+  nonce = randomAlphanumeric(NONCE_LENGTH),
 ): SignedRequest {
   const timestamp = String(Math.floor(now / 1_000));
-  const nonce = randomAlphanumeric(NONCE_LENGTH);
   const headers = {
     'Content-Type': 'application/json',
     'User-Agent': `Usher/${VERSION}`,
@@ -63,5 +83,5 @@ export function signedRequest(
     'X-Webhook-Id': id,
     'X-Webhook-Attempt': String(attempt),
   };
-  return { url, headers, body };
+  return { url, headers, body, signedWith: [timestamp, nonce, ...(secret.ids ?? [])].join(' ') };
 }

@@ -1,8 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In } from 'typeorm';
-import { Client } from '../../clients/client.entity.js';
+import { Client, ClientSecret } from '../../clients/client.entity.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { SigningSecrets } from '../deliver/signing.js';
 import type { Diagnosis } from '../transport/diagnosis.js';
+import type { SignedRequest } from '../transport/notification-sender.js';
 import { rowOf, webhooksById, webhooksOf } from '../webhook-queries.js';
 import { attemptView, type WebhookView, webhookView } from '../webhook-view.js';
 import { DeliveredReference, liveKeyOf, Webhook, WebhookAttempt } from '../webhook.entity.js';
@@ -20,6 +22,9 @@ export interface ListedWebhook {
   sentAgain: Pick<Webhook, 'id' | 'status'> | null;
 }
 
+/** What an attempt sent, or why it cannot be shown. */
+export type Sent = SignedRequest | string;
+
 export interface WebhookPage {
   webhooks: ListedWebhook[];
   /** The id in front of which the next page begins; null at the end. */
@@ -34,6 +39,7 @@ export class WebhookList {
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly search: WebhookSearch,
+    private readonly secrets: SigningSecrets,
   ) {}
 
   /** At most `most` webhooks behind `before` in the order, which begins with the newest unless another one is given. */
@@ -73,10 +79,14 @@ export class WebhookList {
     return (await webhooksOf(this.dataSource.manager, [referenceId])).map(webhookView);
   }
 
-  /** The exact body that is sent; null if it was deleted because of its age. */
-  async bodyOf(id: string): Promise<string | null> {
-    const row = await this.dataSource.manager.findOne(Webhook, { select: { id: true, body: true }, where: { id } });
-    return row?.body || null;
+  /** The exact body, and what each attempt sent, or why that is not known. Null if it was deleted because of its age. */
+  async sent(id: string) {
+    const { manager } = this.dataSource;
+    const webhook = await manager.findOneBy(Webhook, { id });
+    if (!webhook?.body) return null;
+    const attempts = await manager.find(WebhookAttempt, { where: { webhookId: id }, order: { number: 'ASC' } });
+    const secrets = await manager.findBy(ClientSecret, { clientId: webhook.clientId });
+    return { body: webhook.body, requests: this.secrets.sent(webhook, attempts, secrets) };
   }
 
   private async described(rows: (Webhook | DeliveredReference)[]): Promise<ListedWebhook[]> {

@@ -6,6 +6,8 @@ export interface SignedRequest {
   url: string;
   headers: Record<string, string>;
   body: Buffer;
+  /** For {@link WebhookAttempt.signedWith}. */
+  signedWith?: string;
 }
 
 export interface SenderOptions extends GuardOptions {

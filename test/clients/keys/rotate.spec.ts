@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { getDataSourceToken } from '@nestjs/typeorm';
 import type { DataSource } from 'typeorm';
 import { AuditLog } from '../../../src/audit/audit.module.js';
-import { ClientSecret } from '../../../src/clients/client.entity.js';
+import { ClientSecret, LEAKED } from '../../../src/clients/client.entity.js';
 import { KeyRotation } from '../../../src/clients/keys/key-rotation.js';
 import { ServiceProcess } from '../../../src/database/service-process.entity.js';
 import { BACKEND, type Settings } from '../../support/backend.js';
@@ -46,6 +46,8 @@ describe('"keys rotate" with USHER_MASTER_KEYS', () => {
 
   test('encrypts every secret with the first key while clients authenticate and are notified', async () => {
     const client = await usher.client(receiver.url);
+    const leaked = await usher.client();
+    await dataSourceOf(usher).manager.update(ClientSecret, { clientId: leaked.id }, { digest: LEAKED });
     for (let made = 0; made < 250; made += 1) await usher.clients.create(`Client ${made}`, null);
     let isRotating = true;
     const rotation = usherJson<object>(settings, ['keys', 'rotate']).finally(() => (isRotating = false));
@@ -55,6 +57,7 @@ describe('"keys rotate" with USHER_MASTER_KEYS', () => {
     expect(await rotation).toEqual({ rotated: total, total, key_id: 'new', remaining: 0, lacking: [] });
     expect([...statuses, await statusOf(client)].every((status) => status === 200)).toBe(true);
     expect(await keyIds(usher)).toEqual(['new']);
+    expect(await statusOf(leaked)).toBe(401);
     const [arrival] = await receiver.waitFor(await client.completedOrder());
     expect(verifyNotification({ ...arrival!, secret: client.secret }).eventType).toBe('NOTIFY_ORDER_COMPLETION');
   });

@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import { Client, ClientSecret } from '../../../clients/client.entity.js';
+import { Client, ClientSecret, LEAKED } from '../../../clients/client.entity.js';
 import type { Requester } from '../../../clients/secrets/client-secrets.js';
 import { type Dialect, dialectOf, tableOf } from '../../../database/data-source.js';
 import type { ResolvedOptions } from '../../../usher.options.js';
@@ -58,7 +58,8 @@ export class TokenStatements {
     this.clients = tableOf(dataSource, Client);
     this.joinRequester = `
       LEFT JOIN ${tableOf(dataSource, ClientSecret)} s
-        ON s.id = v.rememberedSecret AND s.client_id = v.clientId AND (s.expires_at IS NULL OR s.expires_at > ${this.now})
+        ON s.id = v.rememberedSecret AND s.client_id = v.clientId AND s.digest <> '${LEAKED}'
+          AND (s.expires_at IS NULL OR s.expires_at > ${this.now})
       LEFT JOIN ${this.clients} c
         ON c.id = s.client_id AND c.token_generation = v.generation AND c.disabled_at IS NULL`;
     this.accessMs = accessTokenSeconds * 1_000;

@@ -39,6 +39,7 @@ const ACTIONS: Partial<Record<AuditAction, string>> = {
   'client.application-set': 'set grants and redirect URIs',
   'secret.rotated': 'issued a new secret',
   'secret.rotation-finished': 'ended an old secret',
+  'secret.replaced': 'replaced a new secret',
   'keys.rotated': 'changed the master key',
   'webhook.resent': 'sent a notification again',
   'resend.started': 'asked to send many notifications again',

@@ -65,7 +65,16 @@ function summary({ client, account, isTrusted, pending, limits }: ClientDetails,
       Grants: account.grants.join(', '),
       'Redirect URIs': account.redirectUris.join(' ') || null,
       Trusted: isTrusted ? 'yes: members are not asked for their consent' : null,
-      Secrets: account.secrets.length === 0 ? 'none is valid: it cannot authenticate' : secrets(account),
+      Secrets:
+        account.secrets.length === 0
+          ? 'none is valid: it cannot authenticate'
+          : html`${account.secrets.map(
+              ({ createdAt, expiresAt, signs, hasLeaked }) =>
+                html`<div>
+                  issued ${time(createdAt)}, makes
+                  ${signs}${expiresAt && html` until ${expiresAt}`}${hasLeaked && ', refused for all else'}
+                </div>`,
+            )}`,
       Pending:
         most === null ? `${pending}` : `${pending} of ${most} notifications; at the limit new orders are refused`,
       'Token requests': rate(limits.tokenRateLimit),
@@ -78,12 +87,6 @@ function summary({ client, account, isTrusted, pending, limits }: ClientDetails,
     </p>
   </section>`;
 }
-
-const secrets = ({ secrets }: ClientDetails['account']): Html =>
-  html`${secrets.map(
-    ({ createdAt, expiresAt, signs }) =>
-      html`<div>issued ${time(createdAt)}, makes ${signs}${expiresAt && html`, ends ${time(expiresAt)}`}</div>`,
-  )}`;
 
 const rate = (limit: Rate | null): string => (limit === null ? 'not limited' : `${limit.count} in ${limit.seconds} s`);
 
@@ -144,11 +147,10 @@ const FAILURES: Columns<AuditEvent> = {
   'Refused by the limit': { number: ({ detail }) => String(detail.blocked ?? 0) },
 };
 
+/** How long the old secret is used, by the form that replaces it: after a leak it only signs. */
 export const OVERLAPS = {
-  '24h': '24 hours',
-  '7d': '7 days',
-  '1h': '1 hour',
-  '0s': 'none: the old secret ends at once',
+  rotate: { '24h': '24 hours', '7d': '7 days', '1h': '1 hour', '0s': 'none: the old secret ends at once' },
+  leaked: { '60m': '60 minutes', '15m': '15 minutes', '0s': 'not at all' },
 };
 
 /** The forms of a client's page, below its facts. */
@@ -157,11 +159,31 @@ const changes = (visit: Visit, details: ClientDetails): Html =>
     <div class="columns">
       <section class="card" id="notify-url">
         <h3>Notify URL</h3>
-        ${notifyUrlForms(visit, details)}
+        ${visit.form('notify-url', [
+          {
+            ...CLIENT_FIELDS.notifyUrl,
+            value: visit.query.notifyUrl ?? details.client.notifyUrl ?? '',
+            seen: details.client.notifyUrl ?? '',
+            isRequired: true,
+          },
+          checkField(
+            'isTested',
+            'Send a signed sample there first, and change nothing unless it is answered 2xx',
+            true,
+          ),
+        ])}
+        ${details.client.notifyUrl && visit.form('test')}
       </section>
       <section class="card">
         <h3>Name and contact</h3>
-        ${visit.form('rename', [{ ...CLIENT_FIELDS.name, value: details.client.name }])} ${contactForm(visit, details)}
+        ${visit.form('rename', [{ ...CLIENT_FIELDS.name, value: details.client.name }])}
+        ${visit.form('contact', [
+          {
+            ...CLIENT_FIELDS.contact,
+            value: details.client.contact ?? '',
+            hint: 'Is told by e-mail when a Notify URL fails. Empty: nobody is told.',
+          },
+        ])}
       </section>
       <section class="card">
         <h3>Grants and redirect URIs</h3>
@@ -169,11 +191,37 @@ const changes = (visit: Visit, details: ClientDetails): Html =>
       </section>
       <section class="card">
         <h3>Secret</h3>
-        ${details.account.secrets.length > 1 ? visit.form('finish-rotation') : rotateForm(visit)}
+        ${
+          details.account.secrets.length > 1
+            ? [visit.form('replace'), visit.form('finish-rotation')]
+            : [
+                visit.form('rotate', [
+                  { name: 'overlap', label: 'How long both secrets are valid', options: OVERLAPS.rotate },
+                ]),
+                visit.form('leaked', [
+                  {
+                    name: 'overlap',
+                    label: 'How long the leaked secret still signs notifications',
+                    options: OVERLAPS.leaked,
+                  },
+                  checkField('revokeTokens', 'Also revoke all tokens', true),
+                ]),
+              ]
+        }
       </section>
       <section class="card">
         <h3>Access</h3>
-        ${visit.form('revoke-tokens')} ${details.client.disabledAt === null ? disableForm(visit) : visit.form('enable')}
+        ${visit.form('revoke-tokens')}
+        ${
+          details.client.disabledAt === null
+            ? visit.form(
+                'disable',
+                html`<p class="hint">
+                  Its credentials and its tokens are refused. Pending notifications are still delivered.
+                </p>`,
+              )
+            : visit.form('enable')
+        }
       </section>
     </div>`;
 
@@ -183,24 +231,6 @@ export const CLIENT_FIELDS = {
   notifyUrl: { name: 'notifyUrl', label: 'Notify URL', type: 'url', maxLength: NOTIFY_URL_MAX_LENGTH },
   contact: { name: 'contact', label: 'Contact', type: 'email', maxLength: MAX_EMAIL_LENGTH },
 } as const;
-
-function notifyUrlForms(visit: Visit, { client: { notifyUrl } }: ClientDetails): Html {
-  const form = visit.form('notify-url', [
-    {
-      ...CLIENT_FIELDS.notifyUrl,
-      value: visit.query.notifyUrl ?? notifyUrl ?? '',
-      seen: notifyUrl ?? '',
-      isRequired: true,
-    },
-    checkField('isTested', 'Send a signed sample there first, and change nothing unless it is answered 2xx', true),
-  ]);
-  return html`${form} ${notifyUrl && visit.form('test')}`;
-}
-
-function contactForm(visit: Visit, { client }: ClientDetails): Html | null {
-  const hint = 'Is told by e-mail when a Notify URL fails. Empty: nobody is told.';
-  return visit.form('contact', [{ ...CLIENT_FIELDS.contact, value: client.contact ?? '', hint }]);
-}
 
 function applicationForm(visit: Visit, { account, isTrusted }: ClientDetails): Html | null {
   const given = visit.givenIn('application');
@@ -241,16 +271,3 @@ export const applicationFields = (fields: Record<string, string>) => ({
   grantTypes: GRANT_TYPES.filter((grant) => fields[`grant.${grant}`] === 'yes'),
   isTrusted: fields.isTrusted === 'yes',
 });
-
-const rotateForm = (visit: Visit): Html | null =>
-  visit.form(
-    'rotate',
-    html`${inputField({ name: 'overlap', label: 'How long both secrets are valid', value: '24h', options: OVERLAPS })}
-    ${inputField(checkField('revokeTokens', 'The secret has leaked: also revoke all tokens', false))}`,
-  );
-
-const disableForm = (visit: Visit): Html | null =>
-  visit.form(
-    'disable',
-    html`<p class="hint">Its credentials and its tokens are refused. Pending notifications are still delivered.</p>`,
-  );

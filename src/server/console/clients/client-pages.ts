@@ -54,27 +54,33 @@ export class ClientPages {
         },
         rotate: {
           button: 'Issue a new secret',
-          kind: 'danger',
           confirm: 'The integrator will get the new secret from me',
-          answer: (fields, visit) => this.rotate(fields, visit),
+          answer: (fields, visit) => this.rotate('rotate', fields, visit),
+        },
+        leaked: {
+          button: 'Refuse the leaked secret, issue a new one',
+          confirm: 'The integrator gets no token until the new secret is in use',
+          answer: (fields, visit) => this.rotate('leaked', fields, visit),
+        },
+        replace: {
+          button: 'Replace the new secret, which nobody received',
+          confirm: 'Nobody uses the new secret',
+          answer: (_, { id, actor }) => this.issue(id, this.rotation.replace(id, actor)),
         },
         'finish-rotation': {
           button: 'End the old secret now',
-          kind: 'danger',
           confirm: 'The integrator uses the new secret',
           done: 'Only the new secret is valid now.',
           run: (_, { id, actor }) => this.rotation.finish(id, actor),
         },
         'revoke-tokens': {
           button: 'Revoke all tokens',
-          kind: 'danger',
           confirm: 'The client must request new tokens',
           done: 'All tokens are revoked. Within 5 s every process refuses them.',
           run: (_, { id, actor }) => this.clients.revokeTokens(id, actor),
         },
         disable: {
           button: 'Disable the client',
-          kind: 'danger',
           confirm: 'The client cannot use the API any more',
           done: 'The client is disabled, and its tokens are revoked.',
           run: (_, { id, actor }) => this.clients.setDisabled(id, true, actor),
@@ -109,13 +115,20 @@ export class ClientPages {
     return this.show(visit, await this.tests.sendTo(client, client.notifyUrl));
   }
 
+  private async rotate(
+    form: keyof typeof OVERLAPS,
+    { overlap = '', revokeTokens }: Record<string, string>,
+    { id, actor }: Visit,
+  ): Promise<View> {
+    if (!Object.hasOwn(OVERLAPS[form], overlap)) throw unprocessable('choose how long the old secret is used');
+    const options = { hasLeaked: form === 'leaked', revokeTokens: revokeTokens === 'yes', actor };
+    return this.issue(id, this.rotation.rotate(id, parseDuration(overlap) ?? 0, options));
+  }
+
   /** No other page may ever show the secret. */
-  private async rotate(fields: Record<string, string>, visit: Visit): Promise<View> {
-    const client = await this.clients.get(visit.id);
-    const { overlap = '' } = fields;
-    if (!Object.hasOwn(OVERLAPS, overlap)) throw unprocessable('choose how long both secrets are valid');
-    const options = { revokeTokens: fields.revokeTokens === 'yes', actor: visit.actor };
-    const rotated = await this.rotation.rotate(client.id, parseDuration(overlap) ?? 0, options);
+  private async issue(id: string, rotating: ReturnType<SecretRotation['replace']>): Promise<View> {
+    const rotated = await rotating;
+    const client = await this.clients.get(id);
     return issued(`New secret of ${client.name}`, { client, ...rotated });
   }
 }

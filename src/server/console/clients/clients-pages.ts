@@ -169,7 +169,7 @@ interface IssuedSecret {
   secret: string;
   /** Of a new client: commands for its integrator. */
   quickStart?: string;
-  /** Of a rotation: until when the old secret is valid, in milliseconds since 1970. */
+  /** Of a rotation: until when the old secret signs, in milliseconds since 1970. */
   oldValidUntil?: number;
 }
 
@@ -183,7 +183,8 @@ export function issued(title: string, { client, secret, quickStart, oldValidUnti
         'Client id': copied(client.id),
         'Client secret': copied(secret),
         'Old secret':
-          oldValidUntil && html`valid until ${new Date(oldValidUntil).toISOString()} (${time(oldValidUntil)})`,
+          oldValidUntil &&
+          html`makes X-Signature until ${new Date(oldValidUntil).toISOString()} (${time(oldValidUntil)})`,
       })}
     </section>
     ${

@@ -57,4 +57,4 @@ printf '%s%s%s' '${timestamp}' '${nonce}' "$(printf '{}' | openssl base64 -A)" |
 }
 
 /** A word of a POSIX shell that means exactly this text. */
-const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;

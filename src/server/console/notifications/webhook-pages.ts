@@ -2,12 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { type Html, html } from '../../../http/html.js';
 import type { AttemptView, DeliveryPlan, WebhookView } from '../../../webhooks/webhook-view.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
-import { WebhookList } from '../../../webhooks/search/webhook-list.js';
+import { type Sent, WebhookList } from '../../../webhooks/search/webhook-list.js';
 import type { WebhookDetails } from '../../../webhooks/webhook-queries.js';
 import { WebhookService } from '../../../webhooks/webhook.service.js';
 import { ClientDirectory } from '../clients/client-directory.js';
+import { quoted } from '../clients/quick-start.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
-import { copiedId, emptyState, facts, statusBadge, time } from '../../../http/pages/parts.js';
+import { copiedId, copyButton, emptyState, facts, statusBadge, time } from '../../../http/pages/parts.js';
 import { clientLink, clientPath, orderLink, receiverLink, webhookLink } from '../frame/links.js';
 
 /** One webhook: what became of it, its attempts as a timeline, and what to do. */
@@ -37,17 +38,17 @@ export class WebhookPages {
     const { id } = visit;
     const shown = await this.webhooks.show(id);
     const { webhook, plan } = shown;
-    const [client, chain, text] = await Promise.all([
+    const [client, chain, sent] = await Promise.all([
       this.clients.find(webhook.clientId),
       this.list.ofOrder(webhook.referenceId),
-      this.list.bodyOf(id),
+      this.list.sent(id),
     ]);
     const body = html`<section class="card">
         ${summary(webhook, client?.name)} ${whatToDo(visit, webhook, chain)}
       </section>
       ${chain.length > 1 && chainOf(chain, id)}
       <h2>Attempts</h2>
-      ${timeline(shown)} ${plan && planned(plan)} ${text && bodyOf(text)}`;
+      ${timeline(shown, sent?.requests, visit)} ${plan && planned(plan)} ${sent && bodyOf(sent.body)}`;
     const isLive = webhook.status === 'PENDING';
     return { title: `Notification ${id}`, section: 'notifications', body, isLive };
   }
@@ -68,18 +69,36 @@ const summary = (webhook: WebhookView, clientName: string | undefined): Html =>
     'Resend of': webhook.resendOf && webhookLink(webhook.resendOf),
   });
 
-function timeline({ webhook: { status, notifyUrl }, attempts }: WebhookDetails): Html {
+function timeline({ webhook: { status, notifyUrl }, attempts }: WebhookDetails, sent: Sent[] = [], visit: Visit): Html {
   if (attempts.length === 0)
     return emptyState(
-      notifyUrl === null ? 'Deleted because of their age.' : 'None yet. The first one is made at once.',
+      notifyUrl === null
+        ? 'Deleted because of their age, with what was sent.'
+        : 'None yet. The first one is made at once.',
     );
   return html`<ol class="timeline">
-    ${attempts.map((one) => attemptStory(one, status))}
+    ${attempts.map((one, index) => attemptStory(one, status, sentPart(sent[index], visit)))}
   </ol>`;
 }
 
-/** One attempt in the timeline: when, how it ended, what that means, what to do, and what the receiver answered. */
-function attemptStory(attempt: AttemptView, status: WebhookView['status']): Html {
+/** Whoever has the whole request can send it again, so a viewer sees no signature. */
+function sentPart(sent: Sent | undefined, { mayChange }: Visit): Html {
+  if (typeof sent !== 'object') return html`<p class="dim">${sent}</p>`;
+  const lines = Object.entries(sent.headers).map((header) => header.join(': '));
+  const text = [`POST ${sent.url}`, ...lines].join('\n');
+  if (!mayChange) return html`<pre>${text.replace(/(?<=^X-Signature.*: ).*/gm, 'only operators see it')}</pre>`;
+  const parts = [quoted(sent.url), ...lines.map((line) => `-H ${quoted(line)}`), '--data-binary'];
+  const curl = `curl -gi ${parts.join(' ')} ${quoted(sent.body.toString())}`;
+  return html`<pre>${text}</pre>
+    <details>
+      <summary>As curl</summary>
+      <pre>${curl}</pre>
+    </details>
+    ${copyButton(curl, 'Copy as curl')}`;
+}
+
+/** One attempt in the timeline: what was sent, beside how it ended, what that means, what to do, and what came back. */
+function attemptStory(attempt: AttemptView, status: WebhookView['status'], sent: Html): Html {
   const { number, startedAt, durationMs, phase, address, responseStatus, error, diagnosis, responseSnippet } = attempt;
   const unknown = status === 'PENDING' ? 'in progress, or cut off' : 'cut off';
   const verdict = durationMs === null ? unknown : (error ?? 'delivered');
@@ -92,10 +111,15 @@ function attemptStory(attempt: AttemptView, status: WebhookView['status']): Html
   ];
   return html`<li class="is-${kind}">
     <p><strong>${number}</strong> ${time(startedAt)}</p>
-    <p class="${kind}">${verdict}</p>
-    ${diagnosis && html`<p>${diagnosis.meaning} <strong>${diagnosis.remedy}</strong></p>`}
-    <p class="dim">${technical.filter(Boolean).join(' · ')}</p>
-    ${responseSnippet !== null && html`<pre>${responseSnippet}</pre>`}
+    <div class="columns">
+      <div>${sent}</div>
+      <div>
+        <p class="${kind}">${verdict}</p>
+        ${diagnosis && html`<p>${diagnosis.meaning} <strong>${diagnosis.remedy}</strong></p>`}
+        <p class="dim">${technical.filter(Boolean).join(' · ')}</p>
+        ${responseSnippet !== null && html`<pre>${responseSnippet}</pre>`}
+      </div>
+    </div>
   </li>`;
 }
 

@@ -26,6 +26,8 @@ async function done(id: string, change: string, fields: Record<string, string> =
   return pages.get(location);
 }
 
+const secretOn = (page: string): string => /Client secret<\/dt>\s*<dd><code>(\w{43})</.exec(page)?.[1] ?? '';
+
 test('shows orders, notifications, receivers, failures, limits and sign-in failures', async () => {
   const client = await usher.client(receiver.url);
   const delivered = await client.completedOrder();
@@ -113,7 +115,7 @@ test('rotates the secret: the new one is shown once, both are valid, and the old
   const faulty: Record<string, string>[] = [{ overlap: '24h' }, { overlap: '99y', confirmed: 'yes' }];
   for (const fields of faulty) expect((await rotate(fields)).status).toBe(422);
   const { text } = await rotate({ overlap: '24h', confirmed: 'yes' });
-  const secret = /Client secret<\/dt>\s*<dd><code>(\w{43})</.exec(text)?.[1] ?? '';
+  const secret = secretOn(text);
   const renewed = new TestClient(usher, client.id, secret);
   expect([(await client.token()).status, (await renewed.token()).status]).toEqual([200, 200]);
   expect(await pages.get(`/ops/clients/${client.id}`)).not.toContain(secret);
@@ -121,6 +123,29 @@ test('rotates the secret: the new one is shown once, both are valid, and the old
   await done(client.id, 'finish-rotation', { confirmed: 'yes' });
   expect((await renewed.token()).status).toBe(200);
   expect(await lastAction(client.id)).toMatchObject({ action: 'secret.rotation-finished', actor: 'operator:ops' });
+});
+
+test('a leaked secret is refused at once and signs for a chosen time, and a new one that nobody received is replaced', async () => {
+  const client = await usher.client(receiver.url);
+  const { body } = await client.token();
+  const post = (action: string, fields: Record<string, string>) =>
+    pages.post(`/ops/clients/${client.id}/${action}`, { confirmed: 'yes', ...fields });
+  const path = `/ops/clients/${client.id}`;
+  expect((await post('leaked', { overlap: '24h' })).status).toBe(422);
+  expect((await post('replace', {})).status).toBe(409);
+  const lost = await post('leaked', { overlap: '15m', revokeTokens: 'yes' });
+  const until = /makes X-Signature until ([^ ]+Z)/.exec(lost.text)?.[1] ?? '';
+  expect(Math.abs(Date.parse(until) - Date.now() - 900_000)).toBeLessThan(60_000);
+  expect((await client.token()).status).toBe(401);
+  const page = await pages.get(path);
+  expect(page).toContain(`until ${until}, refused for all else`);
+  expect(page).toContain('Replace the new secret, which nobody received');
+  const secrets = [lost, await post('replace', {})].map(({ text }) => secretOn(text));
+  const renewed = secrets.map((secret) => new TestClient(usher, client.id, secret));
+  expect([(await renewed[0]!.token()).status, (await renewed[1]!.token()).status]).toEqual([401, 200]);
+  expect((await renewed[1]!.refresh(body.refresh_token)).body.error).toBe('invalid_grant');
+  expect(await lastAction(client.id)).toMatchObject({ action: 'secret.replaced', actor: 'operator:ops' });
+  expect(await pages.get(path)).toContain(`until ${until}, refused for all else`);
 });
 
 test('what takes access away needs a tick, and is in the audit', async () => {
