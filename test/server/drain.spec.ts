@@ -184,7 +184,7 @@ describe('a first start', () => {
       .flatMap((line) => /^\{.*"context":"database".*"msg":"(.*)"\}$/.exec(line)?.[1] ?? []);
     expect(messages).toEqual([
       `creating the embedded database in ${join(folder, 'postgres')}; this takes some seconds, once`,
-      expect.stringMatching(/^creating the tables of Usher: Initial\d+, ProcessKeys\d+$/),
+      expect.stringMatching(/^creating the tables of Usher: Initial\d+, ProcessKeys\d+, ResendOutcomes\d+$/),
       'the database is ready',
     ]);
     const second = await startServer(settings);

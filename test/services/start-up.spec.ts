@@ -96,7 +96,7 @@ if (BACKEND === 'mariadb') {
       const url = `${MYSQL_URL}/mysql`;
       await expectRefusal(
         { ...queue, DATABASE_URL: url },
-        '2 database migration(s) are missing (Initial1767225600000, ProcessKeys1795500000000); run "usher migrate" first',
+        '3 database migration(s) are missing (Initial1767225600000, ProcessKeys1795500000000, ResendOutcomes1795700000000); run "usher migrate" first',
       );
     });
   });
@@ -168,7 +168,7 @@ if (BACKEND === 'postgres') {
 
     test('lacks the tables of the service', async () => {
       const wanted =
-        '2 database migration(s) are missing (Initial1767225600000, ProcessKeys1795500000000); run "usher migrate" first';
+        '3 database migration(s) are missing (Initial1767225600000, ProcessKeys1795500000000, ResendOutcomes1795700000000); run "usher migrate" first';
       await expectRefusal({ DATABASE_URL: `${POSTGRES_URL}/postgres` }, wanted);
     });
 

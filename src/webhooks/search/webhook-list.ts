@@ -3,9 +3,9 @@ import { type DataSource, type EntityManager, In } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import type { Diagnosis } from '../transport/diagnosis.js';
-import { rowOf, webhooksById, webhooksOf } from '../webhook-queries.js';
+import { laterOnes, rowOf, webhooksById, webhooksOf } from '../webhook-queries.js';
 import { attemptView, type WebhookView, webhookView } from '../webhook-view.js';
-import { DeliveredReference, liveKeyOf, Webhook, WebhookAttempt } from '../webhook.entity.js';
+import { DeliveredReference, Webhook, WebhookAttempt } from '../webhook.entity.js';
 import type { WebhookCriteria } from './webhook-criteria.js';
 import { WebhookSearch } from './webhook-search.js';
 
@@ -40,8 +40,9 @@ export class WebhookList {
   async page(criteria: WebhookCriteria, before: string | null, most: number): Promise<WebhookPage> {
     const { ids, ...rest } = await this.search.find(criteria, before, most);
     const webhooks = await this.listed(ids);
-    const { referenceId, clientId, status, host, reason } = criteria;
-    const isWhole = before === null && (status ?? 'SUCCESS') === 'SUCCESS' && host === null && reason === null;
+    const { referenceId, clientId, status, host, reason, resendId } = criteria;
+    const isWhole =
+      before === null && !resendId && (status ?? 'SUCCESS') === 'SUCCESS' && host === null && reason === null;
     if (referenceId === null || !isWhole || webhooks.some(({ webhook }) => webhook.status === 'SUCCESS'))
       return { webhooks, ...rest };
     // What is left of the delivered notification of one order, if its row was deleted because of its age.
@@ -83,12 +84,15 @@ export class WebhookList {
       lastFailures(manager, webhooks),
       laterOnes(manager, webhooks),
     ]);
-    return webhooks.map((webhook) => ({
-      webhook,
-      clientName: names.get(webhook.clientId) ?? null,
-      failure: failures.get(webhook.id) ?? null,
-      sentAgain: later.get(webhook.id) ?? null,
-    }));
+    return webhooks.map((webhook, index) => {
+      const sentAgain = later[index] ?? null;
+      return {
+        webhook: { ...webhook, resentAs: sentAgain?.id ?? null },
+        clientName: names.get(webhook.clientId) ?? null,
+        failure: failures.get(webhook.id) ?? null,
+        sentAgain,
+      };
+    });
   }
 }
 
@@ -118,18 +122,4 @@ async function lastFailures(
       if (error !== null || diagnosis) failures.set(webhook.id, { error: error ?? 'cut off', diagnosis });
     }
   return failures;
-}
-
-/** For each FAILED webhook the one of its order that came last, if that is another one. */
-async function laterOnes(manager: EntityManager, webhooks: WebhookView[]): Promise<Map<string, Webhook>> {
-  const failed = webhooks.filter(({ status }) => status === 'FAILED');
-  const others = await webhooksOf(
-    manager,
-    failed.map(({ referenceId }) => referenceId),
-  );
-  const pairs = failed.flatMap((one): [string, Webhook][] => {
-    const last = others.findLast((other) => liveKeyOf(other) === liveKeyOf(one));
-    return last && last.id > one.id ? [[one.id, last]] : [];
-  });
-  return new Map(pairs);
 }

@@ -135,7 +135,7 @@ const selectionForm = (visit: Visit, { given }: NotificationFilter): Html | null
 
 /** Only where the list has FAILED ones alone, so that the operator sees what is sent. */
 function resendAllForm(visit: Visit, { given, criteria, client }: NotificationFilter): Html | null {
-  if (criteria?.status !== 'FAILED' || criteria.isSentAgain === true) return null;
+  if (criteria?.status !== 'FAILED' || criteria.isSentAgain === true || criteria.resendId) return null;
   // A duration before now would mean other notifications when the form is sent.
   const moments = { since: exact(criteria.since), until: exact(criteria.until), client: client?.id ?? '' };
   return visit.form(
