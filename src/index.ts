@@ -85,7 +85,7 @@ export {
 /** Sends many FAILED notifications again in the background. */
 export { type ResendHolder, type StartOptions, WebhookResends } from './webhooks/undelivered/webhook-resends.js';
 /** Which notifications are sent again, and how far that is. */
-export type { ResendRequest, ResendView } from './webhooks/undelivered/resend.schemas.js';
+export type { ResendOutcome, ResendRequest, ResendView } from './webhooks/undelivered/resend.schemas.js';
 /** The stored request to send again. */
 export type { WebhookResend } from './webhooks/undelivered/webhook-resend.entity.js';
 /** By what notifications are chosen. */

@@ -29,7 +29,7 @@ import { PurgeModule } from './retention/purge.js';
 import { type ResolvedOptions, USHER_OPTIONS, type UsherOptions } from './usher.options.js';
 import { SignInModule } from './auth/sign-in/sign-in.module.js';
 import { StartUpError } from './values/start-up-error.js';
-import { WebhookResend } from './webhooks/undelivered/webhook-resend.entity.js';
+import { ResentWebhook, WebhookResend } from './webhooks/undelivered/webhook-resend.entity.js';
 import { ContactState, FailingHost } from './webhooks/contact/failing-host.entity.js';
 import { DeliveryFigure } from './webhooks/figures/delivery-figure.entity.js';
 import { PendingLimitModule } from './webhooks/pending-limit.js';
@@ -57,6 +57,7 @@ export const usherEntities: (new () => object)[] = [
   WebhookAttempt,
   DeliveredReference,
   WebhookResend,
+  ResentWebhook,
   FailingHost,
   ContactState,
   DeliveryFigure,

@@ -137,13 +137,10 @@ async function resendAll({ client, ...request }: ResendOptions, asJson: boolean)
     withServices(async (services) => {
       const holder = client === undefined ? { clientId: null, ownerId: null } : await holderOf(services, client);
       return services.resends.run(holder, request, {}, ({ resent, refused, selected }) =>
-        progress(resent + refused, Math.max(selected, resent + refused)),
+        progress(resent + refused, Math.max(selected ?? 0, resent + refused)),
       );
     }, 'with-queue'),
   );
-  const { resent, refused } = json;
-  return {
-    json,
-    text: `Resent: ${resent}. Refused: ${refused} (another notification of the order is newer, pending or delivered).`,
-  };
+  const { resent, refused, delivered, failedAgain, pending, refusals } = json;
+  return { json, text: fields({ resent, delivered, failedAgain, pending, refused, ...refusals }) };
 }

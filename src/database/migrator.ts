@@ -9,6 +9,7 @@ import { ProcessKeys1795500000000 } from './migrations/1795500000000-process-key
 import { SearchIndexes1796300000000 } from './migrations/1796300000000-search-indexes.js';
 import { UsedForms1796400000000 } from './migrations/1796400000000-used-forms.js';
 import { SignedWith1795600000000 } from './migrations/1795600000000-signed-with.js';
+import { ResendOutcomes1795700000000 } from './migrations/1795700000000-resend-outcomes.js';
 
 const logger = new Logger('Usher database');
 
@@ -17,6 +18,7 @@ export const usherMigrations = [
   Initial1767225600000,
   ProcessKeys1795500000000,
   SignedWith1795600000000,
+  ResendOutcomes1795700000000,
   SearchIndexes1796300000000,
   UsedForms1796400000000,
 ];

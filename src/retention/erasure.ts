@@ -16,7 +16,7 @@ import type { Actor } from '../values/actor.js';
 import { ContactState, FailingHost } from '../webhooks/contact/failing-host.entity.js';
 import { DeliveryFigure } from '../webhooks/figures/delivery-figure.entity.js';
 import { DeliveryQueue } from '../webhooks/queue/delivery.queue.js';
-import { WebhookResend } from '../webhooks/undelivered/webhook-resend.entity.js';
+import { ResentWebhook, WebhookResend } from '../webhooks/undelivered/webhook-resend.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
 import { WebhookModule } from '../webhooks/webhook.module.js';
 import { UsherNamedModule } from '../telemetry/usher-named.js';
@@ -159,7 +159,8 @@ export class Erasure {
       if (kind === 'webhooks') await this.removeJobs(keys);
       await inTransaction(this.dataSource, async (manager) => {
         await manager.delete(entity, { ...holder, [key]: In(keys) });
-        if (kind === 'webhooks') await manager.delete(WebhookAttempt, { webhookId: In(keys) });
+        for (const entity of kind === 'webhooks' ? [WebhookAttempt, ResentWebhook] : [])
+          await manager.delete(entity, { webhookId: In(keys) });
       });
       yield keys.length;
       if (keys.length < BATCH) return;

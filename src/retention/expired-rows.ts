@@ -10,7 +10,7 @@ import { OperatorSession, UsedForm } from '../operators/operator.entity.js';
 import type { ResolvedOptions } from '../usher.options.js';
 import { FailingHost } from '../webhooks/contact/failing-host.entity.js';
 import { DeliveryFigure } from '../webhooks/figures/delivery-figure.entity.js';
-import { WebhookResend } from '../webhooks/undelivered/webhook-resend.entity.js';
+import { ResentWebhook, WebhookResend } from '../webhooks/undelivered/webhook-resend.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
 
 /** The primary key of a row, by property. */
@@ -120,6 +120,10 @@ export const EXPIRING_ROWS = {
     index: 'usher_webhook_resend_finished',
     moment: 'finished_at',
     keptMs: retention,
+    erase: async (manager, keys) => {
+      await manager.delete(ResentWebhook, { resendId: idsOf(keys) });
+      await deleteRows(manager, WebhookResend, keys);
+    },
   },
   /** Nothing was sent to such a host for so long that its FAILED notifications are deleted too. */
   failingHosts: {

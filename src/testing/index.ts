@@ -85,7 +85,9 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
     if (failed.status !== 'FAILED') throw notFailed(failed);
     const live = this.liveOf(failed.referenceId);
     if (live) throw conflict(`webhook ${live.id} of the same reference is already ${live.status}`);
-    return this.add({ ...failed, resendOf: id });
+    const again = this.add({ ...failed, resendOf: id });
+    failed.resentAs = again.id;
+    return again;
   }
 
   /** Ends the pending webhook of a reference and waits for the `@OnWebhookEnded()` listeners. */
@@ -131,6 +133,7 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
       nextAttemptAt: now,
       createdAt: now,
       finishedAt: null,
+      resentAs: null,
     };
     this.views.push(view);
     return view;

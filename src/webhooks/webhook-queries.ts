@@ -1,4 +1,4 @@
-import { And, type DataSource, type EntityManager, In, LessThan, MoreThanOrEqual } from 'typeorm';
+import { And, type DataSource, type EntityManager, In, LessThan, MoreThanOrEqual, Raw } from 'typeorm';
 import type { Holder } from '../auth/bearer/bearer.guard.js';
 import { tableOf } from '../database/data-source.js';
 import { runSql } from '../database/statements/statement.js';
@@ -15,7 +15,8 @@ import {
   webhookView,
 } from './webhook-view.js';
 import type { RetryPolicy } from '../values/retry-schedule.js';
-import { DeliveredReference, Webhook, WebhookAttempt, type WebhookStatus } from './webhook.entity.js';
+import { sentAgain } from './search/webhook-criteria.js';
+import { DeliveredReference, liveKeyOf, Webhook, WebhookAttempt, type WebhookStatus } from './webhook.entity.js';
 
 /** A webhook and its attempts, the first one first. */
 export interface WebhookDetails {
@@ -39,21 +40,33 @@ export interface WebhookPart extends WebhookFilter {
   /** Created at this time or later, as RFC 3339 text. */
   createdAfter?: string | undefined;
   createdBefore?: string | undefined;
+  /** Of FAILED ones: whether a later one of the same order followed. */
+  resent?: 'true' | 'false' | undefined;
   /** In front of this id. */
   cursor?: string | undefined;
 }
 
 /** The columns of a {@link WebhookView}: without the body, which may be long. */
-const SHOWN = Object.fromEntries(Object.keys(WebhookView.shape).map((name) => [name, true]));
+const SHOWN = Object.fromEntries(Object.keys(WebhookView.omit({ resentAs: true }).shape).map((name) => [name, true]));
 
 /**
  * Newest first. Ids sort by time, so a page does not change when new webhooks arrive. A reference whose webhook was deleted
  * because of its age was delivered.
  */
 export async function listWebhooks(
-  { manager }: DataSource,
-  { holder, referenceId, status, createdAfter, createdBefore, cursor, limit = 100 }: WebhookPart,
+  dataSource: DataSource,
+  {
+    holder,
+    referenceId,
+    resent,
+    status = resent && 'FAILED',
+    createdAfter,
+    createdBefore,
+    cursor,
+    limit = 100,
+  }: WebhookPart,
 ): Promise<WebhookView[]> {
+  const { manager } = dataSource;
   const whose = {
     ...(holder && { clientId: holder.clientId, ...(holder.ownerId !== null && { ownerId: holder.ownerId }) }),
     ...(referenceId !== undefined && { referenceId }),
@@ -62,14 +75,39 @@ export async function listWebhooks(
     ...(createdAfter ? [MoreThanOrEqual(Date.parse(createdAfter))] : []),
     ...(createdBefore ? [LessThan(Date.parse(createdBefore))] : []),
   ];
-  const part = { ...(times.length > 0 && { createdAt: And(...times) }), ...(cursor && { id: LessThan(cursor) }) };
+  const isResent = Raw(() => sentAgain(dataSource, resent === 'true', dataSource.driver.escape(Webhook.name)));
+  const part = {
+    ...(times.length > 0 && { createdAt: And(...times) }),
+    ...(cursor && { id: LessThan(cursor) }),
+    // A condition on the whole row, which needs a column only for its name.
+    ...(resent && { eventType: isResent }),
+  };
   const where = { ...whose, ...(status && { status }), ...part };
   const rows = await manager.find(Webhook, { select: SHOWN, where, order: { id: 'DESC' }, take: limit });
-  const found = rows.map(webhookView);
+  const found = await withResentAs(manager, rows.map(webhookView));
   const isWhole = Object.keys(part).length === 0 && (status ?? 'SUCCESS') === 'SUCCESS';
   if (referenceId === undefined || !isWhole || found.some((one) => one.status === 'SUCCESS')) return found;
   const deleted = await manager.findBy(DeliveredReference, whose);
   return [...deleted.map(webhookView), ...found].slice(0, limit);
+}
+
+/** For each of them the last webhook of its order, if that is a later one. One query at most. */
+export async function laterOnes(manager: EntityManager, webhooks: WebhookView[]): Promise<(Webhook | null)[]> {
+  const failed = webhooks.filter(({ status }) => status === 'FAILED');
+  const others = await webhooksOf(
+    manager,
+    failed.map(({ referenceId }) => referenceId),
+  );
+  const last = new Map(others.map((other) => [liveKeyOf(other), other]));
+  return webhooks.map((one) => {
+    const other = last.get(liveKeyOf(one));
+    return other && other.id > one.id ? other : null;
+  });
+}
+
+async function withResentAs(manager: EntityManager, webhooks: WebhookView[]): Promise<WebhookView[]> {
+  const later = await laterOnes(manager, webhooks);
+  return webhooks.map((one, index) => ({ ...one, resentAs: later[index]?.id ?? null }));
 }
 
 /** The webhooks of these ids, the newest first, without their bodies. */
@@ -91,8 +129,9 @@ export async function showWebhook({ manager }: DataSource, retry: RetryPolicy, i
   const webhook = await findWebhook(manager, id);
   if (webhook instanceof DeliveredReference) return { webhook: webhookView(webhook), attempts: [], plan: null };
   const attempts = await manager.find(WebhookAttempt, { where: { webhookId: id }, order: { number: 'ASC' } });
+  const [view = webhookView(webhook)] = await withResentAs(manager, [webhookView(webhook)]);
   return {
-    webhook: webhookView(webhook),
+    webhook: view,
     attempts: attempts.map((attempt) => attemptView(attempt, webhook)),
     plan: deliveryPlan(retry, webhook, attempts.at(-1)),
   };

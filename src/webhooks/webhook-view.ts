@@ -32,6 +32,10 @@ export const WebhookView = z.object({
   createdAt: moment,
   finishedAt: moment.nullable(),
   resendOf: z.string().nullable().describe('The id of the FAILED webhook that this one sends again.'),
+  resentAs: z
+    .string()
+    .nullable()
+    .describe('Of a FAILED webhook: the id of the newest one that followed it for the same order and event.'),
 });
 /** A webhook as its client and operators see it. Times as RFC 3339 text in UTC. */
 export type WebhookView = z.infer<typeof WebhookView>;
@@ -74,6 +78,7 @@ export const AttemptView = named(
 /** One attempt of a webhook. Times as RFC 3339 text in UTC. */
 export type AttemptView = z.infer<typeof AttemptView>;
 
+/** Without what `withResentAs` adds. */
 export function webhookView(row: Webhook | DeliveredReference): WebhookView {
   const webhook = row instanceof DeliveredReference ? deliveredWebhook(row) : row;
   const { id, referenceId, eventType, clientId, ownerId, status, attempts, resendOf } = webhook;
@@ -87,6 +92,7 @@ export function webhookView(row: Webhook | DeliveredReference): WebhookView {
     status,
     attempts,
     resendOf,
+    resentAs: null,
     nextAttemptAt: time(webhook.nextAttemptAt),
     createdAt: time(webhook.createdAt),
     finishedAt: time(webhook.finishedAt),

@@ -9,7 +9,7 @@ import type { Erasure } from '../../src/retention/erasure.js';
 import { newId, orderKey } from '../../src/values/identifier.js';
 import { ContactState, FailingHost } from '../../src/webhooks/contact/failing-host.entity.js';
 import { DeliveryFigure } from '../../src/webhooks/figures/delivery-figure.entity.js';
-import { WebhookResend } from '../../src/webhooks/undelivered/webhook-resend.entity.js';
+import { ResentWebhook, WebhookResend } from '../../src/webhooks/undelivered/webhook-resend.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
 import { erasureIn } from '../support/erasure.js';
 import { eventually } from '../support/eventually.js';
@@ -65,6 +65,8 @@ async function client(): Promise<TestClient> {
   await made.refresh(refreshToken);
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'idempotency-key': 'once' };
   expect((await usher.request('POST', '/movie-orders', headers, body)).status).toBe(201);
+  const [webhookId = ''] = await webhooksOf(made);
+  await manager.insert(ResentWebhook, { resendId: newId('sandbox', OLD), webhookId, refusal: null });
   await manager.insert(DeliveredReference, {
     webhookId: newId('sandbox', OLD),
     referenceId: orderKey(newId('sandbox', OLD)),
@@ -90,8 +92,13 @@ const rowsOf = async ({ id: clientId }: TestClient): Promise<number[]> => {
   return [await manager.countBy(Client, { id: clientId }), ...(await Promise.all(counts))];
 };
 
+/** How many rows belong to each of these webhooks. */
 const attempts = (webhookIds: string[]): Promise<number[]> =>
-  Promise.all(webhookIds.map((webhookId) => usher.dataSource.manager.countBy(WebhookAttempt, { webhookId })));
+  Promise.all(
+    [WebhookAttempt, ResentWebhook].flatMap((entity) =>
+      webhookIds.map((webhookId) => usher.dataSource.manager.countBy<{ webhookId: string }>(entity, { webhookId })),
+    ),
+  );
 
 const webhooksOf = async ({ id }: TestClient): Promise<string[]> =>
   (await usher.dataSource.manager.findBy(Webhook, { clientId: id })).map((webhook) => webhook.id);
@@ -111,7 +118,7 @@ test('deletes everything of a disabled client and nothing of another, and says w
     accessTokens: 2,
     grants: 2,
   });
-  expect([await rowsOf(one), await attempts(webhooks)]).toEqual([NOTHING, [0, 0]]);
+  expect([await rowsOf(one), await attempts(webhooks)]).toEqual([NOTHING, [0, 0, 0, 0]]);
   expect(await Promise.all(webhooks.map((id) => usher.queue.getJob(id)))).toEqual([undefined, undefined]);
   expect(await rowsOf(other)).toEqual(before);
   const audit = await usher.running.app.get(AuditLog, { strict: false }).list({ subject: `client:${one.id}` });
@@ -176,7 +183,7 @@ test('a job whose webhook is erased ends, and an attempt that is under way leave
   await erasure().eraseClient(one.id);
   finish();
   await eventually('the job has ended', async () => (await usher.queue.getJobState(webhookId)) !== 'active');
-  expect([await rowsOf(one), await attempts([webhookId])]).toEqual([NOTHING, [0]]);
+  expect([await rowsOf(one), await attempts([webhookId])]).toEqual([NOTHING, [0, 0]]);
   await usher.queue.add('deliver', { webhook: webhookId }, { jobId: `${webhookId}-again` });
   const job = await eventually('it is completed', async () => {
     const found = await usher.queue.getJob(`${webhookId}-again`);

@@ -6,7 +6,7 @@ import { Purge, type Purged, PurgeSchedule } from '../../src/retention/purge.js'
 import { newId, orderIdOf } from '../../src/values/identifier.js';
 import { FailingHost } from '../../src/webhooks/contact/failing-host.entity.js';
 import { Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
-import { WebhookResend } from '../../src/webhooks/undelivered/webhook-resend.entity.js';
+import { ResentWebhook, WebhookResend } from '../../src/webhooks/undelivered/webhook-resend.entity.js';
 import { WebhookResends } from '../../src/webhooks/undelivered/webhook-resends.js';
 import { usherJson } from '../support/process.js';
 import { answer, TestReceiver } from '../support/receiver.js';
@@ -237,9 +237,11 @@ test('an old request to resend is deleted when it is finished, and kept while it
   const { id } = await usher.running.app
     .get(WebhookResends, { strict: false })
     .run({ clientId: client.id, ownerId: null }, { status: 'FAILED', reference: 'nothing' });
+  await manager.insert(ResentWebhook, { resendId: id, webhookId: id, refusal: null });
   await manager.update(WebhookResend, { id }, { createdAt: OLD, finishedAt: null });
   expect(await purge()).toEqual(NOTHING);
   await manager.update(WebhookResend, { id }, { finishedAt: OLD });
   expect(await purge()).toEqual({ ...NOTHING, resends: 1 });
   expect(await manager.existsBy(WebhookResend, { id })).toBe(false);
+  expect(await manager.existsBy(ResentWebhook, { resendId: id })).toBe(false);
 });

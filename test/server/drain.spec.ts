@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { Agent, type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { usherMigrations } from '../../src/database/migrator.js';
 import { type Backend, BACKEND, createBackend } from '../support/backend.js';
 import { eventually } from '../support/eventually.js';
 import { newFolder, startServer, usher, usherJson } from '../support/process.js';
@@ -184,7 +185,7 @@ describe('a first start', () => {
       .flatMap((line) => /^\{.*"context":"database".*"msg":"(.*)"\}$/.exec(line)?.[1] ?? []);
     expect(messages).toEqual([
       `creating the embedded database in ${join(folder, 'postgres')}; this takes some seconds, once`,
-      expect.stringMatching(/^creating the tables of Usher: Initial\d+, ProcessKeys\d+, SignedWith\d+$/),
+      `creating the tables of Usher: ${usherMigrations.map(({ name }) => name).join(', ')}`,
       'the database is ready',
     ]);
     const second = await startServer(settings);

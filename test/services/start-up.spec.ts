@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Connection, createConnection } from 'mysql2/promise';
+import { usherMigrations } from '../../src/database/migrator.js';
 import {
   BACKEND,
   type Backend,
@@ -11,6 +12,10 @@ import {
 } from '../support/backend.js';
 import { OwnRedis } from '../support/own-redis.js';
 import { failedStart, freePort, usher } from '../support/process.js';
+
+const MISSING = `${usherMigrations.length} database migration(s) are missing (${usherMigrations
+  .map(({ name }) => name)
+  .join(', ')}); run "usher migrate" first`;
 
 const KEYS: Settings = {
   USHER_MASTER_KEYS: `test:${Buffer.alloc(32, 7).toString('base64')}`,
@@ -94,10 +99,7 @@ if (BACKEND === 'mariadb') {
 
     test('lacks migrations', async () => {
       const url = `${MYSQL_URL}/mysql`;
-      await expectRefusal(
-        { ...queue, DATABASE_URL: url },
-        '3 database migration(s) are missing (Initial1767225600000, ProcessKeys1795500000000, SignedWith1795600000000); run "usher migrate" first',
-      );
+      await expectRefusal({ ...queue, DATABASE_URL: url }, MISSING);
     });
   });
 
@@ -167,8 +169,7 @@ if (BACKEND === 'postgres') {
     });
 
     test('lacks the tables of the service', async () => {
-      const wanted =
-        '3 database migration(s) are missing (Initial1767225600000, ProcessKeys1795500000000, SignedWith1795600000000); run "usher migrate" first';
+      const wanted = MISSING;
       await expectRefusal({ DATABASE_URL: `${POSTGRES_URL}/postgres` }, wanted);
     });
 

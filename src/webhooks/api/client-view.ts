@@ -6,18 +6,27 @@ import { addressKind } from '../../values/urls/notify-url.js';
 import { AttemptView, DeliveryPlan, givenMoment, ReferenceId, WebhookView } from '../webhook-view.js';
 
 /** The query of `GET /webhooks`. */
-export const WebhookQuery = z.strictObject({
-  status: WebhookView.shape.status.optional(),
-  reference: ReferenceId.optional().describe('The `key` of an order.'),
-  createdAfter: givenMoment.optional().describe('Created at this time or later.'),
-  createdBefore: givenMoment.optional().describe('Created before this time.'),
-  limit: wholeNumber(1, 100, (number) => number.default(50)).describe('The number of webhooks on a page.'),
-  cursor: z
-    .string()
-    .regex(ID, 'must be the nextCursor of an earlier page')
-    .optional()
-    .describe('The `nextCursor` of the previous page.'),
-});
+export const WebhookQuery = z
+  .strictObject({
+    status: WebhookView.shape.status.optional(),
+    resent: z
+      .enum(['true', 'false'])
+      .optional()
+      .describe('Only FAILED ones that were sent again (`true`), or were not (`false`).'),
+    reference: ReferenceId.optional().describe('The `key` of an order.'),
+    createdAfter: givenMoment.optional().describe('Created at this time or later.'),
+    createdBefore: givenMoment.optional().describe('Created before this time.'),
+    limit: wholeNumber(1, 100, (number) => number.default(50)).describe('The number of webhooks on a page.'),
+    cursor: z
+      .string()
+      .regex(ID, 'must be the nextCursor of an earlier page')
+      .optional()
+      .describe('The `nextCursor` of the previous page.'),
+  })
+  .refine(({ status = 'FAILED', resent }) => !resent || status === 'FAILED', {
+    path: ['resent'],
+    error: 'can only be used with the status FAILED',
+  });
 export type WebhookQuery = z.infer<typeof WebhookQuery>;
 
 /** A webhook as its own client sees it. */

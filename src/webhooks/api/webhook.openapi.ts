@@ -27,6 +27,7 @@ const FAILED: ClientWebhook = {
   createdAt: '2026-01-01T00:00:05.000Z',
   finishedAt: '2026-01-01T00:10:00.412Z',
   resendOf: null,
+  resentAs: 's0kT4bWc0Sn6Xd8Aq2Ry5M',
 };
 const RESENT: ClientWebhook = {
   ...FAILED,
@@ -37,6 +38,7 @@ const RESENT: ClientWebhook = {
   createdAt: '2026-01-01T01:00:00.000Z',
   finishedAt: null,
   resendOf: ID,
+  resentAs: null,
 };
 const STORY: WebhookStory = {
   ...FAILED,

@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm';
 import { dialectOf, tableOf } from '../../database/data-source.js';
 import type { DiagnosisCode } from '../transport/diagnosis.js';
+import { ResentWebhook } from '../undelivered/webhook-resend.entity.js';
 import { Webhook, WebhookAttempt, type WebhookStatus } from '../webhook.entity.js';
 
 /** Which webhooks an operator wants to see or resend: those that fit all fields. Null is any. */
@@ -18,6 +19,8 @@ export interface WebhookCriteria {
   until: number | null;
   /** Of FAILED ones: whether another webhook of the same order came later. */
   isSentAgain: boolean | null;
+  /** Made by this request to resend many. */
+  resendId?: string | null;
 }
 
 export const ANY_WEBHOOK: WebhookCriteria = {
@@ -36,7 +39,7 @@ type Parameter = (value: unknown) => string;
 /** SQL conditions on the row `w` that no index answers. Their cost is paid for each row that is looked at. */
 export function rowConditions(
   dataSource: DataSource,
-  { host = null, reason = null, isSentAgain = null }: Partial<WebhookCriteria>,
+  { host = null, reason = null, isSentAgain = null, resendId, asOf }: Partial<WebhookCriteria> & { asOf?: string },
   parameter: Parameter,
 ): string[] {
   return [
@@ -44,7 +47,8 @@ export function rowConditions(
       ? []
       : [`${dialectOf(dataSource).authorityOf('w.notify_url')} IN (${spellings(host).map(parameter).join(', ')})`]),
     ...(reason === null ? [] : [failedBy(dataSource, reason, parameter)]),
-    ...(isSentAgain === null ? [] : [`${isSentAgain ? '' : 'NOT '}${laterOne(dataSource)}`]),
+    ...(isSentAgain === null ? [] : [sentAgain(dataSource, isSentAgain, 'w', asOf && parameter(asOf))]),
+    ...(resendId ? [madeBy(dataSource, parameter(resendId))] : []),
   ];
 }
 
@@ -62,6 +66,12 @@ function failedBy(dataSource: DataSource, reason: DiagnosisCode, parameter: Para
     WHERE a.webhook_id = w.id AND a.number = w.attempts AND ${failed})`;
 }
 
-const laterOne = (dataSource: DataSource): string => `EXISTS (
-  SELECT 1 FROM ${tableOf(dataSource, Webhook)} l
-  WHERE l.reference_id = w.reference_id AND l.event_type = w.event_type AND l.id > w.id)`;
+/** Whether a later one of the order of the row `of` was made; `asOf`: before this id, as SQL. */
+export const sentAgain = (dataSource: DataSource, isSentAgain: boolean, of: string, asOf?: string): string =>
+  `${isSentAgain ? '' : 'NOT '}EXISTS (SELECT 1 FROM ${tableOf(dataSource, Webhook)} l
+    WHERE l.reference_id = ${of}.reference_id AND l.event_type = ${of}.event_type AND l.id > ${of}.id
+    ${asOf ? `AND l.id < ${asOf}` : ''})`;
+
+const madeBy = (dataSource: DataSource, resendId: string): string => `EXISTS (
+  SELECT 1 FROM ${tableOf(dataSource, ResentWebhook)} r
+  WHERE r.resend_id = ${resendId} AND r.webhook_id = w.id AND r.refusal IS NULL)`;

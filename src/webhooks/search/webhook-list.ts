@@ -5,9 +5,9 @@ import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { SigningSecrets } from '../deliver/signing.js';
 import type { Diagnosis } from '../transport/diagnosis.js';
 import type { SignedRequest } from '../transport/notification-sender.js';
-import { rowOf, webhooksById, webhooksOf } from '../webhook-queries.js';
+import { laterOnes, rowOf, webhooksById, webhooksOf } from '../webhook-queries.js';
 import { attemptView, type WebhookView, webhookView } from '../webhook-view.js';
-import { DeliveredReference, liveKeyOf, Webhook, WebhookAttempt } from '../webhook.entity.js';
+import { DeliveredReference, Webhook, WebhookAttempt } from '../webhook.entity.js';
 import type { WebhookCriteria } from './webhook-criteria.js';
 import { type WebhookOrder, WebhookSearch } from './webhook-search.js';
 
@@ -53,8 +53,9 @@ export class WebhookList {
     const newestFirst = await this.listed(ids);
     const byId = new Map(newestFirst.map((one) => [one.webhook.id, one]));
     const webhooks = ids.flatMap((id) => byId.get(id) ?? []);
-    const { referenceId, clientId, status, host, reason } = criteria;
-    const isWhole = before === null && (status ?? 'SUCCESS') === 'SUCCESS' && host === null && reason === null;
+    const { referenceId, clientId, status, host, reason, resendId } = criteria;
+    const isWhole =
+      before === null && !resendId && (status ?? 'SUCCESS') === 'SUCCESS' && host === null && reason === null;
     if (referenceId === null || !isWhole || webhooks.some(({ webhook }) => webhook.status === 'SUCCESS'))
       return { webhooks, ...rest };
     // What is left of the delivered notification of one order, if its row was deleted because of its age.
@@ -100,12 +101,15 @@ export class WebhookList {
       lastFailures(manager, webhooks),
       laterOnes(manager, webhooks),
     ]);
-    return webhooks.map((webhook) => ({
-      webhook,
-      clientName: names.get(webhook.clientId) ?? null,
-      failure: failures.get(webhook.id) ?? null,
-      sentAgain: later.get(webhook.id) ?? null,
-    }));
+    return webhooks.map((webhook, index) => {
+      const sentAgain = later[index] ?? null;
+      return {
+        webhook: { ...webhook, resentAs: sentAgain?.id ?? null },
+        clientName: names.get(webhook.clientId) ?? null,
+        failure: failures.get(webhook.id) ?? null,
+        sentAgain,
+      };
+    });
   }
 }
 
@@ -135,18 +139,4 @@ async function lastFailures(
       if (error !== null || diagnosis) failures.set(webhook.id, { error: error ?? 'cut off', diagnosis });
     }
   return failures;
-}
-
-/** For each FAILED webhook the one of its order that came last, if that is another one. */
-async function laterOnes(manager: EntityManager, webhooks: WebhookView[]): Promise<Map<string, Webhook>> {
-  const failed = webhooks.filter(({ status }) => status === 'FAILED');
-  const others = await webhooksOf(
-    manager,
-    failed.map(({ referenceId }) => referenceId),
-  );
-  const pairs = failed.flatMap((one): [string, Webhook][] => {
-    const last = others.findLast((other) => liveKeyOf(other) === liveKeyOf(one));
-    return last && last.id > one.id ? [[one.id, last]] : [];
-  });
-  return new Map(pairs);
 }

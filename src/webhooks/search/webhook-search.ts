@@ -163,7 +163,7 @@ const merged =
 const newestFirst = (ids: string[]): string[] => ids.sort().reverse();
 
 /** What the index of a search did not answer. */
-type Rest = Partial<Omit<WebhookCriteria, 'since' | 'until'>>;
+type Rest = Partial<Omit<WebhookCriteria, 'since' | 'until'>> & { asOf?: string };
 
 /** Those of the ids whose webhooks fit, the newest first. */
 export async function fittingIds(on: DataSource | EntityManager, ids: string[], rest: Rest): Promise<string[]> {

@@ -12,6 +12,7 @@ import {
 import { AuditLog } from '../../audit/audit.module.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
+import { insertRows } from '../../database/statements/statement.js';
 import { nullForProblem } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
@@ -20,8 +21,9 @@ import { type Recorded, WebhookRecorder } from '../record/webhook.recorder.js';
 import { fittingIds } from '../search/webhook-search.js';
 import { liveKeyOf, Webhook } from '../webhook.entity.js';
 import { countPending, webhooksOf } from '../webhook-queries.js';
+import { webhookView } from '../webhook-view.js';
 import { webhookIds } from './webhook-ids.js';
-import { WebhookResend } from './webhook-resend.entity.js';
+import { ResentWebhook, WebhookResend } from './webhook-resend.entity.js';
 import { LogLine } from '../../values/log-line.js';
 
 /** Webhooks that one transaction resends. Few, because the others of their references wait for it. */
@@ -72,19 +74,19 @@ export class ResendWork {
       const request = await manager.findOne(WebhookResend, { where: { id }, lock: { mode: 'pessimistic_write' } });
       if (!request || request.finishedAt !== null) return 'finished';
       const ids = await this.nextIds(manager, request);
-      const { host, reason } = request;
+      const { host, reason, isSentAgain } = request;
       // What no index answers.
-      const isAny = host === null && reason === null;
-      const fitting = isAny ? ids : await fittingIds(manager, ids, { host, reason });
+      const isAny = host === null && reason === null && isSentAgain === null;
+      const fitting = isAny ? ids : await fittingIds(manager, ids, { host, reason, isSentAgain, asOf: id });
       const most = Math.min(room, BATCH);
       const failed = await manager.find(Webhook, {
         where: { ...selectedBy(request), id: In(fitting) },
         order: { id: 'DESC' },
         take: most,
       });
-      const resent = await this.resendAll(manager, request, failed);
+      const refused = await this.resendAll(manager, request, failed);
       const doneFromId = failed.length < most ? ids.at(-1) : failed.at(-1)?.id;
-      const done = { resent: request.resent + resent, refused: request.refused + failed.length - resent };
+      const done = { resent: request.resent + failed.length - refused, refused: request.refused + refused };
       if (doneFromId === undefined) await this.finish(manager, request);
       else await manager.update(WebhookResend, { id }, { ...done, doneFromId });
       return doneFromId === undefined ? 'finished' : 'going-on';
@@ -112,9 +114,9 @@ export class ResendWork {
     return webhookIds(manager, [{ clientId, referenceId, status: 'FAILED' }], part);
   }
 
-  /** Returns how many were resent. */
+  /** Records what became of each, and returns how many were refused. */
   private async resendAll(manager: EntityManager, request: WebhookResend, failed: Webhook[]): Promise<number> {
-    let resent = 0;
+    const done: ResentWebhook[] = [];
     const others = await webhooksOf(
       manager,
       failed.map(({ referenceId }) => referenceId),
@@ -123,15 +125,19 @@ export class ResendWork {
     const by = { requestId, actor: { name, address }, request: id };
     for (const webhook of failed) {
       // Another one of its event is pending or delivered, or failed later.
-      const isObsolete = others.some(
+      const other = others.findLast(
         (other) => liveKeyOf(other) === liveKeyOf(webhook) && (other.liveKey !== null || other.id > webhook.id),
       );
-      if (isObsolete) continue;
       // It cannot be resent if its client has no Notify URL, or if another request resent it just now.
-      const recorded = await resendFailed(this.recorder, this.audit, manager, webhook, by).catch(nullForProblem);
-      if (recorded?.isNew) resent += 1;
+      const recorded = other
+        ? { webhook: other, isNew: false }
+        : await resendFailed(this.recorder, this.audit, manager, webhook, by).catch(nullForProblem);
+      const refusal = recorded ? webhookView(recorded.webhook).status : 'NO_URL';
+      if (recorded?.isNew) done.push({ resendId: id, webhookId: recorded.webhook.id, refusal: null });
+      else done.push({ resendId: id, webhookId: webhook.id, refusal });
     }
-    return resent;
+    if (done.length > 0) await insertRows(manager, ResentWebhook, done);
+    return done.filter(({ refusal }) => refusal !== null).length;
   }
 
   private async finish(manager: EntityManager, { id, clientId, selected, resent, refused }: WebhookResend) {

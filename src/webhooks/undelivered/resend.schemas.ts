@@ -32,8 +32,19 @@ export const ResendView = named(
     reference: z.string().nullable(),
     selected: count('The webhooks that fitted when it was requested.'),
     resent: count('Those that were sent again so far, each as a new webhook.'),
-    refused: count(
-      'Those that were not: another webhook of the order is newer, pending or delivered; or no Notify URL.',
+    refused: count('Those that were not sent again; `refusals` says why.'),
+    delivered: count('Of those that were sent again, the new webhooks that were delivered.'),
+    failedAgain: count('The new webhooks that have FAILED too.'),
+    pending: count('The new webhooks that are pending.'),
+    refusals: z.object({
+      newer: count('Another notification of the order failed later.'),
+      otherPending: count('Another notification of the order was pending.'),
+      otherDelivered: count('Another notification of the order was delivered.'),
+      noNotifyUrl: count('The client had no Notify URL.'),
+    }),
+    unknown: count(
+      'Those of `resent` and `refused` that are in none of these counts: a process of an earlier version of Usher took ' +
+        'them on during an upgrade, or they were deleted because of their age.',
     ),
     createdAt: moment,
     finishedAt: moment.nullable(),
@@ -55,17 +66,19 @@ export function checkedRequest(input: unknown): Pick<WebhookResend, 'referenceId
 export const stateOf = ({ finishedAt, isStopped }: WebhookResend): ResendView['state'] =>
   finishedAt === null ? 'RUNNING' : isStopped ? 'STOPPED' : 'FINISHED';
 
-export const resendView = (row: WebhookResend): ResendView => ({
-  id: row.id,
-  state: stateOf(row),
-  status: 'FAILED',
-  since: time(row.since),
-  until: time(row.until),
-  reference: row.referenceId,
-  // Null only in an operator's request, which no client sees.
-  selected: row.selected ?? 0,
-  resent: row.resent,
-  refused: row.refused,
-  createdAt: time(row.createdAt),
-  finishedAt: time(row.finishedAt),
-});
+/** What became of the webhooks of a request. */
+export type ResendOutcome = Pick<ResendView, 'delivered' | 'failedAgain' | 'pending' | 'refusals' | 'unknown'>;
+
+export const resendView = (row: WebhookResend & ResendOutcome): ResendView =>
+  ResendView.parse({
+    ...row,
+    state: stateOf(row),
+    status: 'FAILED',
+    since: time(row.since),
+    until: time(row.until),
+    reference: row.referenceId,
+    // Null only in an operator's request, which no client sees.
+    selected: row.selected ?? 0,
+    createdAt: time(row.createdAt),
+    finishedAt: time(row.finishedAt),
+  });

@@ -18,6 +18,11 @@ const STARTED: ResendView = {
   selected: 811,
   resent: 0,
   refused: 0,
+  delivered: 0,
+  failedAgain: 0,
+  pending: 0,
+  refusals: { newer: 0, otherPending: 0, otherDelivered: 0, noNotifyUrl: 0 },
+  unknown: 0,
   createdAt: '2026-01-02T00:00:00.000Z',
   finishedAt: null,
 };
@@ -26,6 +31,10 @@ const FINISHED: ResendView = {
   state: 'FINISHED',
   resent: 809,
   refused: 2,
+  delivered: 805,
+  failedAgain: 3,
+  pending: 1,
+  refusals: { ...STARTED.refusals, newer: 2 },
   finishedAt: '2026-01-02T00:00:04.000Z',
 };
 
@@ -35,7 +44,7 @@ export const UNDELIVERED_OPERATIONS = operations('Webhooks', UndeliveredControll
     summary: 'Read what was not delivered',
     description:
       'One JSON document on each line: a notification as an attempt would send it, signed now. Pending ones, and the last ' +
-      'FAILED one of each order that has none pending or delivered; the oldest first. Reading changes nothing: what is ' +
+      'FAILED one of each order that has none pending or delivered, so none that was sent again; the oldest first. Reading changes nothing: what is ' +
       'pending is still sent. A connection that breaks leaves the last line incomplete; go on with `cursor`.',
     parameters: { query: UndeliveredQuery },
     answers: {
@@ -64,7 +73,7 @@ export const UNDELIVERED_OPERATIONS = operations('Webhooks', UndeliveredControll
     description:
       'Goes on in the background, also over a restart; `Location` shows its progress. Each is sent as a new webhook, unless ' +
       'another one of its order is newer, pending or delivered. While the client has as many pending notifications as its ' +
-      'limit, it waits. Ten a minute.',
+      'limit, it waits. Ten a minute. What became of the new webhooks is counted until the last of them has ended.',
     body: { schema: ResendRequest, example: { status: 'FAILED', since: '2026-01-01T00:00:00Z' } },
     answers: { 202: answer('It has begun.', ResendView, STARTED) },
     failures: [

@@ -15,6 +15,7 @@ import {
 import { MAX_ACTOR_ADDRESS_LENGTH, MAX_ACTOR_LENGTH } from '../../values/actor.js';
 import { HOST_LENGTH } from '../contact/failing-host.entity.js';
 import type { DiagnosisCode } from '../transport/diagnosis.js';
+import type { WebhookStatus } from '../webhook.entity.js';
 
 /** A request to resend many FAILED webhooks, and how far it is. Any worker goes on with it (resend-work.ts). */
 @Entity('usher_webhook_resend')
@@ -59,6 +60,10 @@ export class WebhookResend {
   @WholeNumber(NULLABLE)
   madeUntil: number | null;
 
+  /** Whether only webhooks that had, or had not, been sent again before the request. */
+  @Flag(NULLABLE)
+  isSentAgain: boolean | null;
+
   /** Only these webhooks, which an operator has selected. */
   @LongText({ ...NULLABLE, transformer: separatedBy(' ') })
   webhookIds: string[] | null;
@@ -100,4 +105,20 @@ export class WebhookResend {
   /** Null while it is RUNNING. */
   @WholeNumber(NULLABLE)
   finishedAt: number | null;
+}
+
+/** What a request has done with one webhook. Processes before 0.3 write none. */
+@Entity('usher_resent_webhook')
+@Index('usher_resent_webhook_webhook', ['webhookId'])
+export class ResentWebhook {
+  @Text(OWN_ID_LENGTH, PRIMARY)
+  resendId: string;
+
+  /** The new webhook, or the FAILED one that was refused. */
+  @Text(OWN_ID_LENGTH, PRIMARY)
+  webhookId: string;
+
+  /** Why it was refused: the status of another webhook of its order, or no Notify URL. Null: it was sent again. */
+  @Text(10, NULLABLE)
+  refusal: WebhookStatus | 'NO_URL' | null;
 }

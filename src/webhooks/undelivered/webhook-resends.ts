@@ -2,8 +2,9 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, type FindOptionsWhere, IsNull, Not } from 'typeorm';
 import type { AuditDetail } from '../../audit/audit-event.entity.js';
 import { AuditLog } from '../../audit/audit.module.js';
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
+import { runSql } from '../../database/statements/statement.js';
 import { conflict, notFound, type Problem } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { type Actor, fitting } from '../../values/actor.js';
@@ -14,9 +15,9 @@ import { WebhookSearch } from '../search/webhook-search.js';
 import { Webhook } from '../webhook.entity.js';
 import type { ResendOptions } from '../webhook.service.js';
 import { time } from '../webhook-view.js';
-import { checkedRequest, resendView, type ResendView } from './resend.schemas.js';
+import { checkedRequest, type ResendOutcome, resendView, type ResendView } from './resend.schemas.js';
 import { ResendWork, selectedBy } from './resend-work.js';
-import { WebhookResend } from './webhook-resend.entity.js';
+import { ResentWebhook, WebhookResend } from './webhook-resend.entity.js';
 
 /** Whose webhooks: of one client or of all (null), and of one resource owner or of all (null). */
 export interface ResendHolder {
@@ -29,6 +30,8 @@ export interface StartOptions extends ResendOptions {
   /** Wait while the client has as many pending webhooks as the limit. Default: false, as for other resends of operators. */
   isLimited?: boolean;
 }
+
+type Counts = Omit<ResendOutcome, 'refusals' | 'unknown'> & ResendOutcome['refusals'];
 
 /** Sends many FAILED webhooks again, in the background. A request is a row, so a crash only delays it. */
 @Injectable()
@@ -49,14 +52,14 @@ export class WebhookResends {
   async start(holder: ResendHolder, input: unknown, options: StartOptions = {}): Promise<ResendView> {
     const row = await this.insert({ ...holder, ...checkedRequest(input) }, options);
     this.retryRun.resend(row.id);
-    return resendView(row);
+    return resendView(await this.withOutcome(row));
   }
 
   /** The same for an operator: for all FAILED webhooks that fit the criteria. Returns the id of the request. */
   async startFor(criteria: Omit<WebhookCriteria, 'status'>, options: StartOptions = {}): Promise<string> {
-    const { clientId, referenceId, host, reason, since, until } = criteria;
+    const { clientId, referenceId, host, reason, isSentAgain, since, until } = criteria;
     const selected = await this.search.count({ ...criteria, status: 'FAILED' });
-    const wanted = { clientId, referenceId, host, reason, madeSince: since, madeUntil: until, selected };
+    const wanted = { clientId, referenceId, host, reason, isSentAgain, madeSince: since, madeUntil: until, selected };
     const { id } = await this.insert(wanted, options);
     this.retryRun.resend(id);
     return id;
@@ -70,8 +73,8 @@ export class WebhookResends {
   }
 
   /** A request as operators see it. 404 if there is none with this id. */
-  get(id: string): Promise<WebhookResend> {
-    return found(this.dataSource.manager, { id });
+  async get(id: string): Promise<WebhookResend & ResendOutcome> {
+    return this.withOutcome(await found(this.dataSource.manager, { id }));
   }
 
   /**
@@ -82,14 +85,14 @@ export class WebhookResends {
     holder: ResendHolder,
     input: unknown,
     options: StartOptions = {},
-    onProgress: (view: ResendView) => void = () => undefined,
+    onProgress: (row: WebhookResend) => void = () => undefined,
   ): Promise<ResendView> {
     const { id } = await this.insert({ ...holder, ...checkedRequest(input) }, options);
     for (;;) {
       const progress = await this.work.batch(id);
-      const view = resendView(await this.get(id));
-      onProgress(view);
-      if (progress !== 'going-on') return view;
+      const row = await found(this.dataSource.manager, { id });
+      onProgress(row);
+      if (progress !== 'going-on') return resendView(await this.withOutcome(row));
     }
   }
 
@@ -97,7 +100,31 @@ export class WebhookResends {
   async show({ clientId, ownerId }: ResendHolder, id: string): Promise<ResendView> {
     const ofClient = clientId !== null && { clientId, selected: Not(IsNull()) };
     const holder = { ...ofClient, ...(ownerId !== null && { ownerId }) };
-    return resendView(await found(this.dataSource.manager, { ...holder, id }));
+    return resendView(await this.withOutcome(await found(this.dataSource.manager, { ...holder, id })));
+  }
+
+  /** Adds what became of each webhook until now. The cost grows with the number of those that were sent again. */
+  private async withOutcome(row: WebhookResend): Promise<WebhookResend & ResendOutcome> {
+    const { rows } = await runSql(
+      this.dataSource,
+      (parameter) => `
+        SELECT COUNT(CASE WHEN r.refusal IS NULL AND w.status = 'SUCCESS' THEN 1 END) AS "delivered",
+          COUNT(CASE WHEN r.refusal IS NULL AND w.status = 'FAILED' THEN 1 END) AS "failedAgain",
+          COUNT(CASE WHEN r.refusal IS NULL AND w.status = 'PENDING' THEN 1 END) AS "pending",
+          COUNT(CASE WHEN r.refusal = 'FAILED' THEN 1 END) AS "newer",
+          COUNT(CASE WHEN r.refusal = 'PENDING' THEN 1 END) AS "otherPending",
+          COUNT(CASE WHEN r.refusal = 'SUCCESS' THEN 1 END) AS "otherDelivered",
+          COUNT(CASE WHEN r.refusal = 'NO_URL' THEN 1 END) AS "noNotifyUrl"
+        FROM ${tableOf(this.dataSource, ResentWebhook)} r
+        LEFT JOIN ${tableOf(this.dataSource, Webhook)} w ON w.id = r.webhook_id
+        WHERE r.resend_id = ${parameter(row.id)}`,
+    );
+    const counts = Object.entries(rows[0] ?? {}).map(([name, count]) => [name, Number(count)] as const);
+    const { delivered, failedAgain, pending, ...refusals } = Object.fromEntries(counts) as Counts;
+    const known = counts.reduce((sum, [, count]) => sum + count, 0);
+    // More may be known than the row has, because the row was read before.
+    const unknown = Math.max(0, row.resent + row.refused - known);
+    return { ...row, delivered, failedAgain, pending, refusals, unknown };
   }
 
   /**
@@ -167,6 +194,7 @@ const ALL_FAILED = {
   until: null,
   host: null,
   reason: null,
+  isSentAgain: null,
   madeSince: null,
   madeUntil: null,
   webhookIds: null,

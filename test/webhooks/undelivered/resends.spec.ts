@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { AuditLog } from '../../../src/audit/audit.module.js';
 import { WebhookRecorder } from '../../../src/webhooks/record/webhook.recorder.js';
 import { ResendWork } from '../../../src/webhooks/undelivered/resend-work.js';
-import { WebhookResend } from '../../../src/webhooks/undelivered/webhook-resend.entity.js';
+import { ResentWebhook, WebhookResend } from '../../../src/webhooks/undelivered/webhook-resend.entity.js';
 import { WebhookResends } from '../../../src/webhooks/undelivered/webhook-resends.js';
 import { Webhook } from '../../../src/webhooks/webhook.entity.js';
 import { USHER_OPTIONS } from '../../../src/usher.options.js';
@@ -53,9 +53,10 @@ describe('POST /webhooks/resend', () => {
     expect(pathname).toBe(`/webhook-resends/${String(body.id)}`);
     const ended = await finished(client.call.bind(client), body.id);
     expect(ended).toMatchObject({ id: body.id, selected: 126, resent: 120, refused: 6 });
-    expect((await client.call('GET', pathname)).body).toEqual(ended);
     expect(await resendsOf(usher, client)).toEqual(new Map(ids.map((id) => [id, 1])));
     for (const key of keys) await usher.webhook(key, 'SUCCESS');
+    const counts = { delivered: 120, failedAgain: 0, pending: 0, unknown: 0 };
+    expect((await client.call('GET', pathname)).body).toMatchObject({ ...ended, ...counts });
     for (const key of [...keys, delivered]) expect(receiver.of(key)).toHaveLength(1);
     expect((await resendsOf(usher, other)).size).toBe(0);
   });
@@ -73,6 +74,36 @@ describe('POST /webhooks/resend', () => {
       resent.push([...(await resendsOf(usher, client)).keys()].sort());
     }
     expect(resent).toEqual([[middle], [middle, recent].sort(), [old, middle, recent].sort()]);
+  });
+
+  test('says why it refused, and how many it does not know because an earlier version took them on', async () => {
+    const client = await usher.client(receiver.url);
+    const delivered = await client.completedOrder();
+    await usher.webhook(delivered, 'SUCCESS');
+    await insertFailed(client, ['failed-later']);
+    const held: (() => void)[] = [];
+    receiver.behaviour = (response) => void held.push(() => response.writeHead(200).end());
+    const pending = await client.completedOrder();
+    await insertFailed(client, [delivered, pending, 'failed-later'], 30);
+    const without = await usher.client();
+    await insertFailed(without, ['no-url'], 30);
+    const old = { ...FAILED, until: new Date(Date.now() - 10 * HOUR_MS).toISOString() };
+    const views = await Promise.all(
+      [client, without].map(async (one) => {
+        const { body } = await one.call('POST', '/webhooks/resend', old);
+        return finished(one.call.bind(one), body.id);
+      }),
+    );
+    const none = { newer: 0, otherPending: 0, otherDelivered: 0, noNotifyUrl: 0 };
+    expect(views).toMatchObject([
+      { refused: 3, refusals: { ...none, newer: 1, otherPending: 1, otherDelivered: 1 }, unknown: 0 },
+      { refused: 1, refusals: { ...none, noNotifyUrl: 1 }, unknown: 0 },
+    ]);
+    for (const release of held) release();
+    const id = String(views[0]?.id);
+    // What a process of 0.2 does has no row.
+    await usher.dataSource.manager.delete(ResentWebhook, { resendId: id });
+    expect((await client.call('GET', `/webhook-resends/${id}`)).body).toMatchObject({ refusals: none, unknown: 3 });
   });
 
   test('of two at the same moment resends each webhook once, and never one that fails afterwards', async () => {

@@ -1,4 +1,5 @@
 import type { Client } from '../../../clients/client.entity.js';
+import { ID } from '../../../values/identifier.js';
 import { parseUrl } from '../../../values/urls/notify-url.js';
 import { ANY_WEBHOOK, type WebhookCriteria } from '../../../webhooks/search/webhook-criteria.js';
 import { type DiagnosisCode, DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
@@ -42,6 +43,7 @@ interface FilterValues {
   since: number;
   until: number;
   order: string;
+  resend: string;
 }
 
 export const FILTER_FIELDS: FilterFields<FilterValues> = {
@@ -60,6 +62,7 @@ export const FILTER_FIELDS: FilterFields<FilterValues> = {
     read: (text) => (ReferenceId.safeParse(text).success ? text : null),
     fault: 'An order key has no spaces.',
   },
+  resend: { label: null, read: (text) => (ID.test(text) ? text : null), fault: 'There is no such request.' },
 };
 
 /** The filter of a list of notifications. */
@@ -80,13 +83,13 @@ export async function readNotificationFilter(
   input: Record<string, string>,
 ): Promise<NotificationFilter> {
   const filter = readFilter(FILTER_FIELDS, input, Date.now());
-  const { status: state, client: name, order: referenceId, ...others } = filter.values;
+  const { status: state, client: name, order: referenceId, resend: resendId, ...others } = filter.values;
   const choices = name === null ? [] : await directory.search(name, MAX_CHOICES);
   const [client = null] = choices.length === 1 ? choices : [];
   if (choices.length > 1) filter.faults.client = 'Several clients fit; choose one below.';
   else if (name !== null && client === null) filter.faults.client = FILTER_FIELDS.client.fault;
   const { status, isSentAgain } = state ?? ANY_WEBHOOK;
-  const criteria = { ...others, status, isSentAgain, clientId: client?.id ?? null, referenceId };
+  const criteria = { ...others, status, isSentAgain, clientId: client?.id ?? null, referenceId, resendId };
   return { ...filter, criteria: hasFault(filter) ? null : criteria, client, choices: client ? [] : choices };
 }
 

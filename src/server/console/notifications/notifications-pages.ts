@@ -106,7 +106,7 @@ export class NotificationsPages {
 
   /** Only where the list has FAILED ones alone, so that the operator sees what is sent. */
   private async resendAll(visit: Visit, { given, criteria, client }: NotificationFilter): Promise<Html | null> {
-    if (criteria?.status !== 'FAILED' || criteria.isSentAgain === true || !visit.mayChange) return null;
+    if (criteria?.status !== 'FAILED' || criteria.isSentAgain || criteria.resendId || !visit.mayChange) return null;
     const open = await this.count({ ...criteria, isSentAgain: false });
     if (open?.count === 0) return null;
     const what = open ? `${open.count} of ${open.clients} client${open.clients === 1 ? '' : 's'}` : 'more than 10,000';

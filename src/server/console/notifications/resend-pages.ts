@@ -5,7 +5,7 @@ import { Problem } from '../../../http/problem.js';
 import { timeOfId } from '../../../values/identifier.js';
 import { WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { diagnosisOf } from '../../../webhooks/transport/diagnosis.js';
-import { stateOf } from '../../../webhooks/undelivered/resend.schemas.js';
+import { type ResendOutcome, stateOf } from '../../../webhooks/undelivered/resend.schemas.js';
 import type { WebhookResend } from '../../../webhooks/undelivered/webhook-resend.entity.js';
 import { WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
 import { ClientDirectory } from '../clients/client-directory.js';
@@ -43,13 +43,19 @@ export class ResendPages {
 
   private async show(visit: Visit): Promise<View> {
     const resend = await this.resends.get(visit.id);
-    const { clientId, webhookIds, resent, refused, finishedAt } = resend;
+    const { clientId, webhookIds, resent, refused, delivered, failedAgain, pending, createdAt, finishedAt } = resend;
     const selected = webhookIds && (await this.webhooks.listed(webhookIds));
     const client = clientId === null ? null : await this.clients.find(clientId);
+    const since = new Date(createdAt).toISOString();
+    const made = (status: string, count: number) =>
+      html`<a href="${listHref({ resend: visit.id, status, since })}">${count}</a>`;
     const body = html`${tiles({
       State: stateBadge(resend),
       Selected: resend.selected ?? 'more than 10,000',
-      'Sent again': [resent, 'good'],
+      'Sent again': resent,
+      Delivered: [made('SUCCESS', delivered), delivered && delivered === resent ? 'good' : null],
+      'Failed again': [made('FAILED', failedAgain), failedAgain ? 'bad' : null],
+      Pending: made('PENDING', pending),
       'Left out': refused,
     })}
     ${progress(resend)} ${finishedAt === null && visit.form('stop')} ${summary(resend, client)}
@@ -58,12 +64,11 @@ export class ResendPages {
       html`<h2>Selected notifications</h2>
         ${notificationTable(selected)}`
     }`;
-    const isLive = finishedAt === null || (selected ?? []).some(({ sentAgain }) => sentAgain?.status === 'PENDING');
-    return { title: 'Send again', section: 'notifications', body, isLive };
+    return { title: 'Send again', section: 'notifications', body, isLive: finishedAt === null || pending > 0 };
   }
 }
 
-const summary = (resend: WebhookResend, client: Client | null): Html =>
+const summary = (resend: WebhookResend & ResendOutcome, client: Client | null): Html =>
   html`<section class="card">
     ${facts({
       Client: resend.clientId && clientLink({ id: resend.clientId, name: client?.name }),
@@ -74,14 +79,16 @@ const summary = (resend: WebhookResend, client: Client | null): Html =>
       'Created before': time(resend.madeUntil),
       'Failed since': time(resend.since),
       'Failed before': time(resend.until),
+      'Left out, a later one failed': resend.refusals.newer || null,
+      'Left out, another one was pending': resend.refusals.otherPending || null,
+      'Left out, another one was delivered': resend.refusals.otherDelivered || null,
+      'Left out, no Notify URL': resend.refusals.noNotifyUrl || null,
+      'Outcome not known': resend.unknown || null,
       'Asked for by': resend.actor,
       Started: time(resend.createdAt),
       Ended: time(resend.finishedAt),
     })}
-    <p class="hint">
-      Each is sent as a new notification. Left out is what has a newer, pending or delivered notification of the same
-      order, and what belongs to a client without a Notify URL. It goes on after a restart.
-    </p>
+    <p class="hint">Each is sent as a new notification. It goes on after a restart.</p>
     <p class="actions">
       <a class="button" href="${listHref(filterOf(resend))}">Show what has failed and was not sent again</a>
       <a class="button" href="/ops/audit?subject=${encodeURIComponent(`resend:${resend.id}`)}">Audit</a>
