@@ -18,6 +18,8 @@ export const AUDIT_ACTIONS = [
   'secret.rotated',
   'secret.rotation-finished',
   'keys.rotated',
+  'delivery.paused',
+  'delivery.resumed',
   'webhook.resent',
   'resend.started',
   'resend.stopped',

@@ -21,7 +21,7 @@ import { DeliveredReference, Webhook, WebhookAttempt, type WebhookStatus } from 
 export interface WebhookDetails {
   webhook: WebhookView;
   attempts: AttemptView[];
-  /** Null after the webhook has ended. */
+  /** Null after the webhook has ended, and while it is held. */
   plan: DeliveryPlan | null;
 }
 
@@ -44,7 +44,9 @@ export interface WebhookPart extends WebhookFilter {
 }
 
 /** The columns of a {@link WebhookView}: without the body, which may be long. */
-const SHOWN = Object.fromEntries(Object.keys(WebhookView.shape).map((name) => [name, true]));
+const SHOWN = Object.fromEntries(
+  Object.keys(WebhookView.omit({ pausedSince: true }).shape).map((name) => [name, true]),
+);
 
 /**
  * Newest first. Ids sort by time, so a page does not change when new webhooks arrive. A reference whose webhook was deleted

@@ -10,7 +10,7 @@ import { hostOf } from '../../values/urls/notify-url.js';
 import { noteAttempts } from '../contact/failing-hosts.js';
 import { addOutcomes } from '../figures/add-outcomes.js';
 import { DeliveryEvents, type EndedWebhook } from './delivery-events.js';
-import { Webhook, WebhookAttempt } from '../webhook.entity.js';
+import { DeliveryPause, HELD_FROM, heldAt, Webhook, WebhookAttempt } from '../webhook.entity.js';
 import type { Claim, ClaimedWebhook, ClaimResult } from './claim.js';
 
 /** How long to wait before trying again to claim a row that another transaction holds. */
@@ -29,7 +29,9 @@ export class ClaimStore {
   async claim(ids: string[]): Promise<ClaimResult[]> {
     const { retry } = this.options;
     const { answers, failed } = await inTransaction(this.dataSource, async (manager) => {
-      const claims = await lockDue(manager, ids, retry.maxAttempts);
+      const due = await lockDue(manager, ids, retry.maxAttempts);
+      const held = due[0]?.hasPauses ? await holdPaused(manager, due) : [];
+      const claims = due.filter(({ webhook }) => !held.includes(webhook.id));
       const [first] = claims;
       if (first) await beginAttempts(manager, claims, leaseUntil(retry, first.at.databaseMs));
       const answers = new Map<string, ClaimResult>(
@@ -65,6 +67,8 @@ export class ClaimStore {
       where: { id: In(ids), status: 'PENDING' },
     });
     for (const { id, nextAttemptAt } of pending) {
+      // The end of its pause makes it due, with a new job.
+      if ((nextAttemptAt ?? 0) >= HELD_FROM) continue;
       answers.set(id, { kind: 'deferred', inMs: Math.max((nextAttemptAt ?? now) - now, LOCKED_MS) });
     }
     return failed;
@@ -120,7 +124,11 @@ export async function failExhausted(
  * The claims on those that are PENDING and due; {@link beginAttempts} makes them hold. Locks in key order and skips rows that
  * others hold, so that two batches never wait for each other.
  */
-async function lockDue(manager: EntityManager, ids: string[], maxAttempts: number): Promise<Claim[]> {
+async function lockDue(
+  manager: EntityManager,
+  ids: string[],
+  maxAttempts: number,
+): Promise<(Claim & { hasPauses: boolean })[]> {
   const monotonicMs = performance.now();
   const { byIndex, isOneOf, now } = dialectOf(manager);
   const { rows } = await runSql(
@@ -128,19 +136,51 @@ async function lockDue(manager: EntityManager, ids: string[], maxAttempts: numbe
     (parameter) => `
       SELECT id, reference_id AS "referenceId", client_id AS "clientId", notify_url AS "notifyUrl", body, attempts,
         created_at AS "createdAt", resend_of AS "resendOf", request_id AS "requestId", ${now} AS now,
-        EXISTS (SELECT 1 FROM ${tableOf(manager, FailingHost)} f WHERE f.client_id = w.client_id) AS has_failing_host
+        EXISTS (SELECT 1 FROM ${tableOf(manager, FailingHost)} f WHERE f.client_id = w.client_id) AS has_failing_host,
+        EXISTS (SELECT 1 FROM ${tableOf(manager, DeliveryPause)} p WHERE p.resumed_at IS NULL) AS has_pauses
       FROM ${tableOf(manager, Webhook)} w ${byIndex('PRIMARY')}
       WHERE id ${isOneOf(parameter, ids)} AND status = 'PENDING'
         AND attempts < ${parameter(maxAttempts)} AND next_attempt_at <= ${now}
       ORDER BY id FOR UPDATE SKIP LOCKED`,
     'usher_lock_due',
   );
-  return rows.map(({ attempts, now, has_failing_host: hasFailingHost, ...webhook }) => ({
+  return rows.map(({ attempts, now, has_failing_host: hasFailingHost, has_pauses: hasPauses, ...webhook }) => ({
     webhook: { ...webhook, createdAt: Number(webhook.createdAt) } as ClaimedWebhook,
     attempt: Number(attempts) + 1,
     at: { databaseMs: Number(now), monotonicMs },
     hasFailingHost: Boolean(hasFailingHost),
+    hasPauses: Boolean(hasPauses),
   }));
+}
+
+/**
+ * Holds those of the locked webhooks that are paused, and returns their ids. The lock on the pauses keeps their rows until this
+ * transaction ends: the release that deletes a pause must see what it holds.
+ */
+async function holdPaused(manager: EntityManager, claims: Claim[]): Promise<string[]> {
+  const { isOneOf, lock } = dialectOf(manager);
+  const pauses = await runSql(
+    manager,
+    () =>
+      `SELECT subject, since FROM ${tableOf(manager, DeliveryPause)} p WHERE resumed_at IS NULL ${lock('p', 'change')}`,
+  );
+  const held: string[] = [];
+  for (const { subject, since } of pauses.rows) {
+    const ids = claims
+      .filter(({ webhook }) =>
+        [`client:${webhook.clientId}`, `host:${hostOf(webhook.notifyUrl)}`].includes(String(subject)),
+      )
+      .map(({ webhook }) => webhook.id);
+    if (ids.length === 0) continue;
+    held.push(...ids);
+    await runSql(
+      manager,
+      (parameter) => `
+        UPDATE ${tableOf(manager, Webhook)} SET next_attempt_at = ${parameter(heldAt({ since: Number(since) }))}
+        WHERE id ${isOneOf(parameter, ids)}`,
+    );
+  }
+  return held;
 }
 
 /** Counts an attempt of each locked webhook, which is the next one at `leaseUntil` if this process stops, and records it. */

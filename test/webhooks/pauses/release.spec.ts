@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Between } from 'typeorm';
+import { databaseNow } from '../../../src/database/sql.js';
+import { isPostgres } from '../../../src/database/data-source.js';
+import { insertRows } from '../../../src/database/statements/statement.js';
+import { newId } from '../../../src/values/identifier.js';
+import { Sweep } from '../../../src/webhooks/queue/sweep.js';
+import { DeliveryPauses } from '../../../src/webhooks/delivery-pauses.js';
+import { DeliveryPause, heldAt, type PauseSubject, Webhook } from '../../../src/webhooks/webhook.entity.js';
+import { TestUsher } from '../../support/usher.js';
+import { recordStatements } from './support.js';
+
+const HELD = 2_500;
+/** What a run of every second releases, at a distance of 10 ms. */
+const A_RUN = 100;
+
+let usher: TestUsher;
+let sweep: Sweep;
+let subject: PauseSubject;
+let since: number;
+
+beforeAll(async () => {
+  usher = await TestUsher.start({ USHER_ROLE: 'api' });
+  sweep = usher.running.app.get(Sweep, { strict: false });
+  const client = await usher.client('http://127.0.0.1:4000/notify');
+  subject = `client:${client.id}`;
+  await pauses().pause(subject, 'Maintenance');
+  ({ since } = await usher.dataSource.manager.findOneByOrFail(DeliveryPause, { subject }));
+  for (let made = 0; made < HELD; made += 500)
+    await insertRows(
+      usher.dataSource,
+      Webhook,
+      Array.from({ length: 500 }, (_, n) => heldWebhook(client.id, made + n)),
+    );
+});
+afterAll(() => usher.stop());
+
+const pauses = (): DeliveryPauses => usher.running.app.get(DeliveryPauses, { strict: false });
+const now = (): Promise<number> => databaseNow(usher.dataSource.manager);
+
+const heldWebhook = (clientId: string, number: number): Webhook => ({
+  id: newId('sandbox', since),
+  referenceId: `held-${number}`,
+  eventType: 'NOTIFY_ORDER_COMPLETION',
+  liveKey: `held-${number}`,
+  clientId,
+  ownerId: null,
+  notifyUrl: 'http://127.0.0.1:4000/notify',
+  usesClientUrl: true,
+  body: '{}',
+  status: 'PENDING',
+  attempts: 0,
+  nextAttemptAt: heldAt({ since }),
+  createdAt: since,
+  finishedAt: null,
+  resendOf: null,
+  requestId: null,
+  purgedAt: null,
+});
+
+test.each(['overdue', 'all'] as const)(
+  'a run for %s rows reads none that a pause holds, by the index of due ones',
+  async (extent) => {
+    const statements = await recordStatements(usher.dataSource, async () => sweep.run(extent, await now()));
+    const reads = statements.filter(({ sql }) => /FROM .usher_webhook. /.test(sql));
+    expect(reads).toHaveLength(1);
+    const [{ sql, parameters }] = reads as [(typeof statements)[number]];
+    expect(await usher.dataSource.query(sql, parameters)).toEqual([]);
+    await usher.dataSource.query(`ANALYZE ${isPostgres(usher.dataSource) ? '' : 'TABLE'} usher_webhook`);
+    expect(JSON.stringify(await usher.dataSource.query(`EXPLAIN ${sql}`, parameters))).toContain('usher_webhook_due');
+  },
+);
+
+test('what a resumed pause holds becomes due a part in each run, one after another, and has a job', async () => {
+  await pauses().resume(subject);
+  const { manager } = usher.dataSource;
+  const started = await now();
+  await sweep.run('overdue', started);
+  const released = await manager.find(Webhook, {
+    where: { nextAttemptAt: Between(0, since * 2) },
+    order: { nextAttemptAt: 'ASC' },
+  });
+  expect(released.map(({ nextAttemptAt }) => nextAttemptAt! - started)).toEqual(
+    Array.from({ length: A_RUN }, (_, n) => n * 10),
+  );
+  const jobs = await Promise.all(released.map(({ id }) => usher.queue.getJob(id)));
+  expect(jobs.every((job) => job !== undefined)).toBe(true);
+  await sweep.run('overdue', started + 1_000);
+  expect(await manager.countBy(Webhook, { nextAttemptAt: heldAt({ since }) })).toBe(HELD - 2 * A_RUN);
+  expect(await manager.existsBy(DeliveryPause, { subject })).toBe(true);
+});
+
+test('deliveries that are paused again before all of them are due wait again', async () => {
+  await pauses().pause(subject, 'Maintenance');
+  await sweep.run('overdue', await now());
+  const where = { nextAttemptAt: heldAt({ since }) };
+  expect(await usher.dataSource.manager.countBy(Webhook, where)).toBe(HELD - 2 * A_RUN);
+  await pauses().resume(subject);
+  for (let run = 0; run < HELD / A_RUN; run += 1) await sweep.run('overdue', 0);
+  expect(await usher.dataSource.manager.countBy(Webhook, where)).toBe(0);
+  expect(await usher.dataSource.manager.existsBy(DeliveryPause, { subject })).toBe(false);
+});
