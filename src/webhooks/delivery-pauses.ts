@@ -1,18 +1,19 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, type EntityManager, In, IsNull } from 'typeorm';
+import { type DataSource, IsNull } from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
 import { Client } from '../clients/client.entity.js';
 import { unknownClient } from '../clients/clients.service.js';
-import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../database/data-source.js';
+import { tableOf, USHER_DATA_SOURCE } from '../database/data-source.js';
 import { databaseNow, inTransaction } from '../database/sql.js';
 import { runSql } from '../database/statements/statement.js';
 import { conflict, unprocessable } from '../http/problem.js';
 import type { Actor } from '../values/actor.js';
-import { hostOf, parseUrl } from '../values/urls/notify-url.js';
+import { parseUrl } from '../values/urls/notify-url.js';
 import { DeliveryFigure } from './figures/delivery-figure.entity.js';
+import { isAtHost } from './search/webhook-criteria.js';
 import { DeliveryPause, type PauseSubject, Webhook } from './webhook.entity.js';
 
-const REASON = /^(?=.*\S)[^\p{Cc}\p{Bidi_Control}]{1,500}$/u;
+const REASON = /^(?=.*\S)\P{Cc}{1,500}$/u;
 
 /** Pauses and resumes the deliveries of a client, `client:ID`, or to a host, `host:example.com:8443`. */
 @Injectable()
@@ -23,21 +24,20 @@ export class DeliveryPauses {
   ) {}
 
   /**
-   * From its commit on, no attempt begins; one that runs is finished. Notifications wait as PENDING and use up no attempt. Every
-   * client that waits can read `reason`. 404 for an unknown client, 409 if it is paused already, 422 for a faulty host or reason.
+   * From now on no attempt begins; one that runs is finished. Notifications wait as PENDING and use up no attempt. `reason` has
+   * up to 500 characters, which the client can read. 404 for an unknown client, 409 if it is paused already, 422 for a faulty
+   * host or reason.
    */
   async pause(subject: PauseSubject, reason: string, actor?: Actor): Promise<void> {
+    const id = subject.replace(/^\w+:/, '');
+    const isHost = subject.startsWith('host:');
     if (!REASON.test(reason)) throw unprocessable('the reason must have 1 to 500 characters in one line');
-    const id = subject.slice(subject.indexOf(':') + 1);
-    if (subject.startsWith('host:')) {
-      if (!isHost(id)) throw unprocessable('the host must be that of a Notify URL, such as example.com:8443');
-    } else if (!(await this.dataSource.manager.existsBy(Client, { id }))) throw unknownClient(id);
+    if (isHost && parseUrl(`https://${id}/`)?.host !== id)
+      throw unprocessable('the host must be that of a Notify URL, such as example.com:8443');
+    if (!isHost && !(await this.dataSource.manager.existsBy(Client, { id }))) throw unknownClient(id);
+    if (await this.find(subject)) throw conflict(`deliveries of ${subject} are paused already`);
     await inTransaction(this.dataSource, async (manager) => {
-      const found = await manager.findOneBy(DeliveryPause, { subject });
-      if (found?.resumedAt === null) throw conflict(`deliveries of ${subject} are paused already`);
-      // A resumed one may still hold notifications, which its beginning identifies.
-      const since = found?.since ?? (await databaseNow(manager));
-      await manager.upsert(DeliveryPause, { subject, since, reason, resumedAt: null }, ['subject']);
+      await manager.insert(DeliveryPause, { subject, since: await databaseNow(manager), reason });
       await this.audit.record({ action: 'delivery.paused', subject, actor, detail: { reason } }, manager);
     });
   }
@@ -56,8 +56,8 @@ export class DeliveryPauses {
   }
 
   /** The pause of this subject; null if it is not paused. */
-  async find(subject: PauseSubject): Promise<DeliveryPause | null> {
-    return (await findPauses(this.dataSource.manager, [subject]))[0] ?? null;
+  find(subject: PauseSubject): Promise<DeliveryPause | null> {
+    return this.dataSource.manager.findOneBy(DeliveryPause, { subject, resumedAt: IsNull() });
   }
 
   /**
@@ -65,26 +65,18 @@ export class DeliveryPauses {
    * figures, or among the 10,000 pending notifications that are due first.
    */
   async clientsAt(host: string): Promise<Pick<Client, 'id' | 'name'>[]> {
-    const { authorityOf } = dialectOf(this.dataSource);
+    const { dataSource } = this;
     const { rows } = await runSql(
-      this.dataSource,
+      dataSource,
       (parameter) => `
-        SELECT c.id, c.name, c.notify_url, c.id IN (
-          SELECT f.client_id FROM ${tableOf(this.dataSource, DeliveryFigure)} f WHERE f.host = ${parameter(host)}
+        SELECT c.id, c.name FROM ${tableOf(dataSource, Client)} c
+        WHERE ${isAtHost(dataSource, 'c.notify_url', host, parameter)} OR c.id IN (
+          SELECT f.client_id FROM ${tableOf(dataSource, DeliveryFigure)} f WHERE f.host = ${parameter(host)}
           UNION ALL SELECT w.client_id FROM (
-            SELECT client_id, notify_url FROM ${tableOf(this.dataSource, Webhook)}
+            SELECT client_id, notify_url FROM ${tableOf(dataSource, Webhook)}
             WHERE status = 'PENDING' ORDER BY next_attempt_at LIMIT 10000) w
-          WHERE ${authorityOf('w.notify_url')} = ${parameter(host)}) AS is_sent_to
-        FROM ${tableOf(this.dataSource, Client)} c ORDER BY c.name, c.id`,
+          WHERE ${isAtHost(dataSource, 'w.notify_url', host, parameter)}) ORDER BY c.name, c.id`,
     );
-    return rows
-      .filter(({ notify_url: url, is_sent_to: isSentTo }) => isSentTo || (url !== null && hostOf(String(url)) === host))
-      .map(({ id, name }) => ({ id: String(id), name: String(name) }));
+    return rows as unknown as Client[];
   }
 }
-
-/** Those of these subjects that are paused. */
-export const findPauses = (manager: EntityManager, subjects: PauseSubject[]): Promise<DeliveryPause[]> =>
-  manager.findBy(DeliveryPause, { subject: In(subjects), resumedAt: IsNull() });
-
-const isHost = (text: string): boolean => parseUrl(`https://${text}/`)?.host === text;

@@ -4,8 +4,7 @@ import { moment, named } from '../http/operation.js';
 import { diagnosisOf } from './transport/diagnosis.js';
 import { hostOf } from '../values/urls/notify-url.js';
 import { OptionalDiagnosis, time } from './webhook-view.js';
-import { findPauses } from './delivery-pauses.js';
-import { type PauseSubject, Webhook, WebhookAttempt } from './webhook.entity.js';
+import { DeliveryPause, Webhook, WebhookAttempt } from './webhook.entity.js';
 
 /** The newest webhooks whose attempts are read, and the oldest pending ones. They bound the cost of one request. */
 const MAX_RECENT = 200;
@@ -59,17 +58,15 @@ export async function webhookHealth({ manager }: DataSource, clientId: string): 
   });
   const hosts = new Map([...recent, ...pending].map(({ id, notifyUrl }) => [id, hostOf(notifyUrl)]));
   const names = [...new Set(hosts.values())];
-  const pauses = await findPauses(
-    manager,
-    names.map((host): PauseSubject => `host:${host}`),
-  );
+  const subject = In(names.map((host) => `host:${host}`));
+  const pauses = await manager.findBy(DeliveryPause, { subject, resumedAt: IsNull() });
   const found = names.map((host) => ({
     ...healthOf(
       host,
       attempts.filter(({ webhookId }) => hosts.get(webhookId) === host),
       pending.find(({ id }) => hosts.get(id) === host),
     ),
-    pausedSince: time(pauses.find(({ subject }) => subject === `host:${host}`)?.since),
+    pausedSince: time(pauses.find((pause) => pause.subject === `host:${host}`)?.since),
   }));
   return { hosts: found.sort((left, right) => right.failuresInARow - left.failuresInARow) };
 }

@@ -79,7 +79,8 @@ export type AttemptView = z.infer<typeof AttemptView>;
 
 export function webhookView(row: Webhook | DeliveredReference): WebhookView {
   const webhook = row instanceof DeliveredReference ? deliveredWebhook(row) : row;
-  const { id, referenceId, eventType, clientId, ownerId, status, attempts, resendOf } = webhook;
+  const { id, referenceId, eventType, clientId, ownerId, status, attempts, resendOf, nextAttemptAt: due } = webhook;
+  const isHeld = due !== null && due >= HELD_FROM;
   return {
     id,
     referenceId,
@@ -90,17 +91,12 @@ export function webhookView(row: Webhook | DeliveredReference): WebhookView {
     status,
     attempts,
     resendOf,
-    ...nextOf(webhook.nextAttemptAt),
+    nextAttemptAt: isHeld ? null : time(due),
+    pausedSince: isHeld ? time(due - HELD_FROM) : null,
     createdAt: time(webhook.createdAt),
     finishedAt: time(webhook.finishedAt),
   };
 }
-
-/** A held webhook has no time of its next attempt, but that of its pause. */
-const nextOf = (at: number | null) =>
-  at !== null && at >= HELD_FROM
-    ? { nextAttemptAt: null, pausedSince: time(at - HELD_FROM) }
-    : { nextAttemptAt: time(at), pausedSince: null };
 
 /** What is still known of a webhook whose row was deleted because of its age. */
 const deliveredWebhook = (row: DeliveredReference) => ({

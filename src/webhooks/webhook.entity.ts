@@ -164,16 +164,13 @@ export class WebhookAttempt {
 /** What pauses are about. A host is that of a Notify URL, with the port if it has one. */
 export type PauseSubject = `client:${string}` | `host:${string}`;
 
-/**
- * Deliveries to a client or a host that an operator has paused. The row stays after the resumption until every notification
- * that it holds is due again.
- */
+/** A time in which deliveries to a client or a host wait, because an operator has paused them. */
 @Entity('usher_delivery_pause')
 export class DeliveryPause {
   @Text(300, PRIMARY)
   subject: PauseSubject;
 
-  @WholeNumber()
+  @WholeNumber(PRIMARY)
   since: number;
 
   /** For the client, which can read it. */
@@ -187,8 +184,8 @@ export class DeliveryPause {
 /** A held webhook is due at this time or later, in the year 33658, so that no query for due ones reads it. */
 export const HELD_FROM = 10 ** 15;
 
-/** When the webhooks that a pause holds are due. It says which pause holds them. */
-export const heldAt = ({ since }: Pick<DeliveryPause, 'since'>): number => HELD_FROM + since;
+/** When a webhook that a pause holds is due. It says which pause that is. */
+export const heldAt = ({ since }: DeliveryPause): number => HELD_FROM + since;
 
 /** The unique key of the one webhook of a reference that is PENDING or SUCCESS. */
 export const liveKeyOf = ({ eventType, referenceId }: { eventType: string; referenceId: string }): string =>

@@ -7,7 +7,7 @@ export class DeliveryPauses1796200000000 implements MigrationInterface {
     const { text, wholeNumber } = columnsFor(runner);
     const columns = [
       text('subject', 300, { isPrimary: true }),
-      wholeNumber('since'),
+      wholeNumber('since', { isPrimary: true }),
       text('reason', 500),
       wholeNumber('resumed_at', { isNullable: true }),
     ];

@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, type EntityManager, In, LessThanOrEqual, MoreThanOrEqual } from 'typeorm';
+import { type DataSource, type EntityManager, In, IsNull, LessThanOrEqual, MoreThanOrEqual } from 'typeorm';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { runSql, runStatement } from '../../database/statements/statement.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
@@ -29,9 +29,7 @@ export class ClaimStore {
   async claim(ids: string[]): Promise<ClaimResult[]> {
     const { retry } = this.options;
     const { answers, failed } = await inTransaction(this.dataSource, async (manager) => {
-      const due = await lockDue(manager, ids, retry.maxAttempts);
-      const held = due[0]?.hasPauses ? await holdPaused(manager, due) : [];
-      const claims = due.filter(({ webhook }) => !held.includes(webhook.id));
+      const claims = await lockDue(manager, ids, retry.maxAttempts);
       const [first] = claims;
       if (first) await beginAttempts(manager, claims, leaseUntil(retry, first.at.databaseMs));
       const answers = new Map<string, ClaimResult>(
@@ -121,14 +119,10 @@ export async function failExhausted(
 }
 
 /**
- * The claims on those that are PENDING and due; {@link beginAttempts} makes them hold. Locks in key order and skips rows that
+ * The claims on those that are PENDING, due and not paused; {@link beginAttempts} makes them hold. Locks in key order and skips rows that
  * others hold, so that two batches never wait for each other.
  */
-async function lockDue(
-  manager: EntityManager,
-  ids: string[],
-  maxAttempts: number,
-): Promise<(Claim & { hasPauses: boolean })[]> {
+async function lockDue(manager: EntityManager, ids: string[], maxAttempts: number): Promise<Claim[]> {
   const monotonicMs = performance.now();
   const { byIndex, isOneOf, now } = dialectOf(manager);
   const { rows } = await runSql(
@@ -144,43 +138,27 @@ async function lockDue(
       ORDER BY id FOR UPDATE SKIP LOCKED`,
     'usher_lock_due',
   );
-  return rows.map(({ attempts, now, has_failing_host: hasFailingHost, has_pauses: hasPauses, ...webhook }) => ({
+  const claims = rows.map(({ attempts, now, has_failing_host: hasFailingHost, has_pauses: _, ...webhook }) => ({
     webhook: { ...webhook, createdAt: Number(webhook.createdAt) } as ClaimedWebhook,
     attempt: Number(attempts) + 1,
     at: { databaseMs: Number(now), monotonicMs },
     hasFailingHost: Boolean(hasFailingHost),
-    hasPauses: Boolean(hasPauses),
   }));
+  return rows[0]?.has_pauses ? holdPaused(manager, claims) : claims;
 }
 
-/**
- * Holds those of the locked webhooks that are paused, and returns their ids. The lock on the pauses keeps their rows until this
- * transaction ends: the release that deletes a pause must see what it holds.
- */
-async function holdPaused(manager: EntityManager, claims: Claim[]): Promise<string[]> {
-  const { isOneOf, lock } = dialectOf(manager);
-  const pauses = await runSql(
-    manager,
-    () =>
-      `SELECT subject, since FROM ${tableOf(manager, DeliveryPause)} p WHERE resumed_at IS NULL ${lock('p', 'change')}`,
-  );
-  const held: string[] = [];
-  for (const { subject, since } of pauses.rows) {
-    const ids = claims
-      .filter(({ webhook }) =>
-        [`client:${webhook.clientId}`, `host:${hostOf(webhook.notifyUrl)}`].includes(String(subject)),
-      )
-      .map(({ webhook }) => webhook.id);
-    if (ids.length === 0) continue;
-    held.push(...ids);
-    await runSql(
-      manager,
-      (parameter) => `
-        UPDATE ${tableOf(manager, Webhook)} SET next_attempt_at = ${parameter(heldAt({ since: Number(since) }))}
-        WHERE id ${isOneOf(parameter, ids)}`,
+/** Holds those of the locked webhooks that are paused, and returns the others. */
+async function holdPaused(manager: EntityManager, claims: Claim[]): Promise<Claim[]> {
+  let others = claims;
+  for (const pause of await manager.findBy(DeliveryPause, { resumedAt: IsNull() })) {
+    const held = others.filter(({ webhook: { clientId, notifyUrl } }) =>
+      [`client:${clientId}`, `host:${hostOf(notifyUrl)}`].includes(pause.subject),
     );
+    others = others.filter((claim) => !held.includes(claim));
+    const ids = held.map(({ webhook }) => webhook.id);
+    if (ids.length > 0) await manager.update(Webhook, { id: In(ids) }, { nextAttemptAt: heldAt(pause) });
   }
-  return held;
+  return others;
 }
 
 /** Counts an attempt of each locked webhook, which is the next one at `leaseUntil` if this process stops, and records it. */

@@ -1,22 +1,22 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { type DataSource, IsNull, LessThanOrEqual, MoreThan, Not } from 'typeorm';
-import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { type DataSource, In, IsNull, LessThanOrEqual, MoreThan, Not } from 'typeorm';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { inTransaction } from '../../database/sql.js';
-import { runStatement } from '../../database/statements/statement.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { failExhausted } from '../deliver/claim.store.js';
 import { DeliveryEvents } from '../deliver/delivery-events.js';
-import { DeliveryPause, HELD_FROM, heldAt, type PauseSubject, Webhook } from '../webhook.entity.js';
+import { DeliveryPause, HELD_FROM, heldAt, Webhook } from '../webhook.entity.js';
 import { type Deliverable, DeliveryQueue, fewAtATime } from './delivery.queue.js';
 
 const PAGE = 500;
 /** A row is overdue when its next attempt is this late. */
 const OVERDUE_MS = 10_000;
 
-/** What a resumed pause holds becomes due at this distance: 100 a second, so that others do not wait behind it. */
+/** What resumed pauses hold becomes due at this distance: 100 a second, so that others do not wait behind it. */
 const RELEASE_GAP_MS = 10;
 
 const SELECTED = { id: true, referenceId: true, clientId: true, notifyUrl: true, nextAttemptAt: true } as const;
+
 type Row = Deliverable & { nextAttemptAt: number | null };
 
 /** Finds pending webhooks without a working job and adds or restarts their jobs. */
@@ -56,40 +56,25 @@ export class Sweep {
     });
   }
 
-  /** Of each resumed pause as much as becomes due until the next run, in short transactions. */
+  /** Makes due what resumed pauses hold, as much of it as fits until the next run. */
   private async releaseResumed(now: number): Promise<void> {
-    const most = Math.ceil(this.options.retry.retryEveryMs / RELEASE_GAP_MS);
-    const resumed = await this.dataSource.manager.findBy(DeliveryPause, { resumedAt: Not(IsNull()) });
-    for (const { subject } of resumed) {
-      let page: Row[] = [];
-      for (let released = 0; released < most; released += page.length) {
-        page = await this.release(subject, now + released * RELEASE_GAP_MS, Math.min(PAGE, most - released));
-        if (page.length === 0) break;
-        // The job that found its row held has ended.
-        await this.queue.remove(page.map(({ id }) => id));
-        await this.queue.add(page.map((row) => ({ webhook: row, delayMs: (row.nextAttemptAt ?? now) - now })));
-      }
-    }
-  }
-
-  /** Deletes the pause if it holds nothing any more. */
-  private release(subject: PauseSubject, from: number, take: number): Promise<Row[]> {
-    return inTransaction(this.dataSource, async (manager) => {
-      const lock = { mode: 'pessimistic_write' } as const;
-      const pause = await manager.findOne(DeliveryPause, { where: { subject }, lock });
-      if (!pause || pause.resumedAt === null) return [];
-      const where = { status: 'PENDING', nextAttemptAt: heldAt(pause) } as const;
-      const held: Row[] = await manager.find(Webhook, { select: SELECTED, where, order: { id: 'ASC' }, take });
-      if (held.length === 0) await manager.delete(DeliveryPause, { subject });
-      if (held.length === 0) return [];
-      const rows = held.map((row, index) => ({ ...row, nextAttemptAt: from + index * RELEASE_GAP_MS }));
-      const { rows: rowsOf, update } = dialectOf(manager);
-      const due = rows.map(({ id, nextAttemptAt }) => ({ id, due: nextAttemptAt }));
-      const { sql, parameters } = rowsOf({ id: 'text', due: 'bigint' }, due);
-      const text = update(tableOf(manager, Webhook), sql, { next_attempt_at: 'v.due' }, "AND t.status = 'PENDING'");
-      await runStatement(manager, { text, parameters });
-      return rows;
+    const { manager } = this.dataSource;
+    const resumed = await manager.findBy(DeliveryPause, { resumedAt: Not(IsNull()) });
+    if (resumed.length === 0) return;
+    const held = await manager.find(Webhook, {
+      select: SELECTED,
+      where: { status: 'PENDING', nextAttemptAt: In(resumed.map(heldAt)) },
+      take: Math.ceil(this.options.retry.retryEveryMs / RELEASE_GAP_MS),
     });
+    for (let delayMs = 0; held.length > 0;) {
+      const page = held.splice(0, PAGE);
+      const ids = page.map(({ id }) => id);
+      const nextAttemptAt = now + delayMs;
+      await manager.update(Webhook, { id: In(ids), nextAttemptAt: MoreThan(HELD_FROM) }, { nextAttemptAt });
+      // The job that found its webhook held has ended, and the queue may still have it.
+      await this.queue.remove(ids);
+      await this.queue.add(page.map((webhook) => ({ webhook, delayMs: (delayMs += RELEASE_GAP_MS) })));
+    }
   }
 
   /** Returns how many got a job. A job that waits, is delayed or runs is left alone. */
