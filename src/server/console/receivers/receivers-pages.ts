@@ -19,12 +19,12 @@ import {
   shownMs,
   shownQuantile,
 } from '../figures/figures.js';
+import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import type { Page, View, Visit } from '../frame/pages.js';
 import {
   clientLink,
   type Columns,
   emptyState,
-  facts,
   notice,
   receiverLink,
   statusBadge,
@@ -33,6 +33,7 @@ import {
   time,
   webhookLink,
 } from '../frame/parts.js';
+import { pauseActions, pausing, testOutcome } from './receiver-parts.js';
 import {
   type HostClient,
   type ListedHost,
@@ -53,6 +54,7 @@ export class ReceiversPages {
     private readonly data: ReceiversData,
     private readonly tests: TestNotifications,
     private readonly audit: AuditLog,
+    private readonly pauses: DeliveryPauses,
   ) {}
 
   readonly pages: Page[] = [
@@ -61,6 +63,7 @@ export class ReceiversPages {
       path: `${PATH}/:host`,
       show: (visit) => this.show(visit),
       actions: {
+        ...pauseActions('host', () => this.pauses),
         test: { button: 'Send a test', answer: ({ client = '' }, visit) => this.test(client, visit) },
       },
     },
@@ -76,7 +79,10 @@ export class ReceiversPages {
   private async show(visit: Visit, test: TestResult | null = null): Promise<View> {
     const host = hostOf(visit);
     const range = rangeOf(visit.query.range);
-    const body = receiver(visit, range, await this.data.of(host, range), test);
+    const clients = await this.pauses.clientsAt(host);
+    const whose = html`It concerns: ${clients.map((client) => html`${clientLink(client)} `)}`;
+    const body = html`${receiver(visit, range, await this.data.of(host, range), test)}
+    ${pausing(visit, await this.pauses.find(`host:${host}`), whose)}`;
     return { title: `Receiver ${host}`, section: 'receivers', body };
   }
 
@@ -197,18 +203,6 @@ function testForm(visit: Visit, clients: HostClient[]): Html | null {
     html`<h2>Send a test</h2>
       ${form}`
   );
-}
-
-function testOutcome(test: TestResult): Html {
-  const { notifyUrl, outcome, responseStatus, durationMs, error, diagnosis, responseSnippet, address } = test;
-  return html`${outcome === 'delivered' ? notice('good', 'The test was accepted.') : notice('bad', html`<strong>The test failed: ${error}.</strong> ${diagnosis?.meaning} ${diagnosis?.remedy}`)}
-  ${facts({
-    'sent to': notifyUrl,
-    status: responseStatus,
-    took: shownMs(durationMs),
-    address,
-    answer: responseSnippet && html`<pre>${responseSnippet}</pre>`,
-  })}`;
 }
 
 /** No host of a URL contains a space or a control character, and Postgres refuses NUL. */
