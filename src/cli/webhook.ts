@@ -66,7 +66,8 @@ export function addPauses(parent: Command, kind: 'client' | 'host'): void {
     'let notifications wait without using up attempts; clients can read the reason',
     async ({ pauses }, id: string, reason: string, { yes = kind === 'client' }: { yes?: boolean }) => {
       if (yes) await pauses.pause(`${kind}:${id}`, reason);
-      return { json: { id, paused: yes, clients: kind === 'host' ? await pauses.clientsAt(id) : undefined } };
+      const clients = kind === 'host' ? await pauses.clientsAt(id) : [];
+      return { json: { id, paused: yes, clients: clients.map((client) => `${client.id} ${client.name}`) } };
     },
   ).option('--yes', 'for a host: pause it; without it, see first which clients it concerns');
   serviceCommand(
