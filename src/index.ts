@@ -86,6 +86,10 @@ export {
 export { type ResendHolder, type StartOptions, WebhookResends } from './webhooks/undelivered/webhook-resends.js';
 /** Which notifications are sent again, and how far that is. */
 export type { ResendOutcome, ResendRequest, ResendView } from './webhooks/undelivered/resend.schemas.js';
+/** Pauses and resumes the deliveries of a client or to a host. */
+export { DeliveryPauses } from './webhooks/delivery-pauses.js';
+/** What is paused, since when and why. */
+export type { DeliveryPause, PauseSubject } from './webhooks/webhook.entity.js';
 /** The stored request to send again. */
 export type { WebhookResend } from './webhooks/undelivered/webhook-resend.entity.js';
 /** By what notifications are chosen. */

@@ -33,7 +33,7 @@ import { ResentWebhook, WebhookResend } from './webhooks/undelivered/webhook-res
 import { ContactState, FailingHost } from './webhooks/contact/failing-host.entity.js';
 import { DeliveryFigure } from './webhooks/figures/delivery-figure.entity.js';
 import { PendingLimitModule } from './webhooks/pending-limit.js';
-import { DeliveredReference, Webhook, WebhookAttempt } from './webhooks/webhook.entity.js';
+import { DeliveredReference, DeliveryPause, Webhook, WebhookAttempt } from './webhooks/webhook.entity.js';
 import { UsherNamedModule } from './telemetry/usher-named.js';
 
 /** Usher's entities, for the `entities` of an application's own `DataSource`. */
@@ -61,6 +61,7 @@ export const usherEntities: (new () => object)[] = [
   FailingHost,
   ContactState,
   DeliveryFigure,
+  DeliveryPause,
   ServiceProcess,
   AuditEvent,
 ];

@@ -24,6 +24,9 @@ export const AccountView = named(
     grants: z.array(z.enum(GRANT_TYPES)).describe('What it may send as `grant_type`.'),
     redirectUris: z.array(z.string()).describe('For the authorization-code grant.'),
     secrets: z.array(SecretState).describe('The valid ones, without the secrets: two during a rotation.'),
+    deliveriesPaused: named('DeliveriesPaused', z.object({ since: moment, reason: z.string() }))
+      .nullable()
+      .describe('Set while an operator has paused its deliveries: notifications wait and use up no attempt.'),
     createdAt: moment,
   }),
 );

@@ -18,6 +18,7 @@ const ACCOUNT: AccountView = {
   grants: ['client_credentials', 'refresh_token'],
   redirectUris: [],
   secrets: [{ createdAt: '2026-01-01T00:00:00.000Z', expiresAt: null, signs: 'X-Signature', hasLeaked: false }],
+  deliveriesPaused: null,
   createdAt: '2025-06-01T00:00:00.000Z',
 };
 const DELIVERED: ChangedNotifyUrl['test'] = {

@@ -10,6 +10,8 @@ import { Limits } from '../limits/limits.module.js';
 import { idempotencyKeyErrors } from '../http/idempotency-key.js';
 import type { Actor } from '../values/actor.js';
 import { TestNotifications, type TestResult } from '../webhooks/api/test-notifications.js';
+import { DeliveryPauses } from '../webhooks/delivery-pauses.js';
+import { time } from '../webhooks/webhook-view.js';
 import { type AccountView, type ChangedNotifyUrl, NewNotifyUrl, type NewSecret } from './account-view.js';
 
 /** The same as the default of `usher client rotate-secret`. */
@@ -27,14 +29,16 @@ export class ClientAccount {
     private readonly secrets: ClientSecrets,
     private readonly rotation: SecretRotation,
     private readonly tests: TestNotifications,
+    private readonly pauses: DeliveryPauses,
   ) {}
 
   /** 404 for an unknown client. */
   async show(clientId: string): Promise<AccountView> {
-    const [client, application, pairs] = await Promise.all([
+    const [client, application, pairs, pause] = await Promise.all([
       this.clients.get(clientId),
       this.applications.find(clientId),
       this.secrets.signingPairs([clientId]),
+      this.pauses.find(`client:${clientId}`),
     ]);
     const pair = pairs.get(clientId);
     return {
@@ -46,6 +50,7 @@ export class ClientAccount {
       secrets: pair
         ? [stateOf(pair.current, 'X-Signature'), ...(pair.next ? [stateOf(pair.next, 'X-Signature-Next')] : [])]
         : [],
+      deliveriesPaused: pause && { since: time(pause.since), reason: pause.reason },
       createdAt: new Date(client.createdAt).toISOString(),
     };
   }

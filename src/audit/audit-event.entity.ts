@@ -19,6 +19,8 @@ export const AUDIT_ACTIONS = [
   'secret.rotation-finished',
   'secret.replaced',
   'keys.rotated',
+  'delivery.paused',
+  'delivery.resumed',
   'webhook.resent',
   'resend.started',
   'resend.stopped',

@@ -9,6 +9,7 @@ import { parser, readSecret } from './input.js';
 import { addErase } from './maintenance.js';
 import { fields, isoTime, listOf, type Output, snakeCase, table } from './output.js';
 import type { Services } from './services.js';
+import { addPauses } from './webhook.js';
 
 const grantTypes = parser(`a list of ${GRANT_TYPES.join(', ')}`, (text) => {
   const given = text.split(',').map((one) => one.trim() as GrantType);
@@ -66,6 +67,7 @@ export function addClientCommands(program: Command): void {
     },
   );
   addErase(client, 'client');
+  addPauses(client, 'client');
   serviceCommand(client, 'list', 'list all clients', async ({ clients }) =>
     listOf((await clients.list()).map(view), 'There is no client yet. Create one with "usher client create --name …".'),
   );

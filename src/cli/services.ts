@@ -15,6 +15,7 @@ import { OrdersService } from '../orders/orders.service.js';
 import { Purge } from '../retention/purge.js';
 import { createLogger, NestLogger } from '../server/logger.js';
 import { type Config, commandConfig, type Needs } from '../server/settings/settings.js';
+import { DeliveryPauses } from '../webhooks/delivery-pauses.js';
 import { UndeliveredWebhooks } from '../webhooks/undelivered/undelivered-webhooks.js';
 import { WebhookResends } from '../webhooks/undelivered/webhook-resends.js';
 import { WebhookService } from '../webhooks/webhook.service.js';
@@ -50,6 +51,7 @@ export async function openServices(needs: Needs) {
     orderTotals: get(OrderTotals),
     webhooks: get(WebhookService),
     resends: get(WebhookResends),
+    pauses: get(DeliveryPauses),
     undelivered: get(UndeliveredWebhooks),
     purge: get(Purge),
     audit: get(AuditLog),

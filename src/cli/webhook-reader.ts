@@ -4,7 +4,7 @@ import { withDataSource } from '../database/data-source-options.js';
 import { migrateOrRefuse } from '../database/migrator.js';
 import { createLogger, NestLogger } from '../server/logger.js';
 import { commandConfig, type Config } from '../server/settings/settings.js';
-import { DeliveredReference, Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
+import { DeliveredReference, DeliveryPause, Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
 import { webhookHealth } from '../webhooks/webhook-health.js';
 import { listWebhooks, showWebhook, type WebhookPart } from '../webhooks/webhook-queries.js';
 
@@ -18,8 +18,13 @@ export const health = (clientId: string) => withDatabase((dataSource) => webhook
 async function withDatabase<T>(work: (dataSource: DataSource, config: Config) => Promise<T>): Promise<T> {
   const config = commandConfig('without-queue');
   Logger.overrideLogger(new NestLogger(await createLogger({ ...config, logLevel: config.commandLogLevel }, 'stderr')));
-  return withDataSource(config, 'service', [Webhook, WebhookAttempt, DeliveredReference], async (dataSource) => {
-    await migrateOrRefuse(dataSource, config.database);
-    return work(dataSource, config);
-  });
+  return withDataSource(
+    config,
+    'service',
+    [Webhook, WebhookAttempt, DeliveredReference, DeliveryPause],
+    async (dataSource) => {
+      await migrateOrRefuse(dataSource, config.database);
+      return work(dataSource, config);
+    },
+  );
 }

@@ -9,6 +9,7 @@ import { fields, type Output, printable, table, withProgress } from './output.js
 import type { Services } from './services.js';
 
 export function addWebhookCommands(program: Command): void {
+  addPauses(program.command('host').description('hosts of Notify URLs'), 'host');
   const webhook = program.command('webhook').description('notifications and their delivery');
 
   command(webhook, 'list', 'list notifications, newest first', list)
@@ -55,6 +56,29 @@ export function addWebhookCommands(program: Command): void {
     .option('--since <when>', 'with --status: only those that failed since, e.g. 24h or 2026-01-01T00:00:00Z', pastTime)
     .option('--until <when>', 'with --status: only those that failed before', pastTime)
     .option('--reference <key>', 'with --status: only those of this order');
+}
+
+/** Commands that pause and resume the deliveries of a client or to a host. */
+export function addPauses(parent: Command, kind: 'client' | 'host'): void {
+  serviceCommand(
+    parent,
+    'pause <id> <reason>',
+    'let notifications wait without using up attempts; clients can read the reason',
+    async ({ pauses }, id: string, reason: string, { yes = kind === 'client' }: { yes?: boolean }) => {
+      if (yes) await pauses.pause(`${kind}:${id}`, reason);
+      const clients = kind === 'host' ? await pauses.clientsAt(id) : [];
+      return { json: { id, paused: yes, clients: clients.map((client) => `${client.id} ${client.name}`) } };
+    },
+  ).option('--yes', 'for a host: pause it; without it, see first which clients it concerns');
+  serviceCommand(
+    parent,
+    'resume <id>',
+    'send again; what waited follows from the next retry run on, 100 notifications a second',
+    async ({ pauses }, id: string) => {
+      await pauses.resume(`${kind}:${id}`);
+      return { json: { id, paused: false } };
+    },
+  );
 }
 
 /** Loaded only when a command needs it, so that help and usage errors are quick. */

@@ -17,7 +17,13 @@ import { ContactState, FailingHost } from '../webhooks/contact/failing-host.enti
 import { DeliveryFigure } from '../webhooks/figures/delivery-figure.entity.js';
 import { DeliveryQueue } from '../webhooks/queue/delivery.queue.js';
 import { ResentWebhook, WebhookResend } from '../webhooks/undelivered/webhook-resend.entity.js';
-import { DeliveredReference, Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
+import {
+  DeliveredReference,
+  DeliveryPause,
+  type PauseSubject,
+  Webhook,
+  WebhookAttempt,
+} from '../webhooks/webhook.entity.js';
 import { WebhookModule } from '../webhooks/webhook.module.js';
 import { UsherNamedModule } from '../telemetry/usher-named.js';
 
@@ -80,7 +86,7 @@ export class Erasure {
     // MySQL ignores trailing spaces when it compares ids. Figures of all clients have an empty one.
     if (clientId === '' || clientId.trim() !== clientId) throw unknownClient(clientId);
     const { manager } = this.dataSource;
-    const subject = `client:${clientId}`;
+    const subject: PauseSubject = `client:${clientId}`;
     const client = await manager.findOneBy(Client, { id: clientId });
     if (client) {
       refuseEnabled(client);
@@ -94,6 +100,7 @@ export class Erasure {
     });
     // Last: an attempt that was under way may have recorded a failing host and figures until now.
     for (const entity of [FailingHost, ContactState, DeliveryFigure]) await manager.delete(entity, { clientId });
+    await manager.delete(DeliveryPause, { subject });
     if (!client && total(erased) === 0) throw unknownClient(clientId);
     await this.audit.record({ action: 'client.erased', subject, actor, detail: { ...erased } });
     return erased;

@@ -131,6 +131,7 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
       status: 'PENDING',
       attempts: 0,
       nextAttemptAt: now,
+      pausedSince: null,
       createdAt: now,
       finishedAt: null,
       resentAs: null,

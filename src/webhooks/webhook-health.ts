@@ -4,7 +4,7 @@ import { moment, named } from '../http/operation.js';
 import { diagnosisOf } from './transport/diagnosis.js';
 import { hostOf } from '../values/urls/notify-url.js';
 import { OptionalDiagnosis, time } from './webhook-view.js';
-import { Webhook, WebhookAttempt } from './webhook.entity.js';
+import { DeliveryPause, Webhook, WebhookAttempt } from './webhook.entity.js';
 
 /** The newest webhooks whose attempts are read, and the oldest pending ones. They bound the cost of one request. */
 const MAX_RECENT = 200;
@@ -21,6 +21,7 @@ const HostHealth = named(
     lastFailureAt: moment.nullable().describe('When the last failed attempt began.'),
     lastDiagnosis: OptionalDiagnosis.describe('Why the last failed attempt failed.'),
     oldestPendingAt: moment.nullable().describe('When the oldest pending notification was made.'),
+    pausedSince: moment.nullable().describe('When an operator paused deliveries to this host, or null.'),
     answerTimes: z
       .object({ attempts: z.int(), medianMs: z.int(), p95Ms: z.int() })
       .nullable()
@@ -56,18 +57,22 @@ export async function webhookHealth({ manager }: DataSource, clientId: string): 
     order: { startedAt: 'DESC' },
   });
   const hosts = new Map([...recent, ...pending].map(({ id, notifyUrl }) => [id, hostOf(notifyUrl)]));
-  const found = [...new Set(hosts.values())].map((host) =>
-    healthOf(
+  const names = [...new Set(hosts.values())];
+  const subject = In(names.map((host) => `host:${host}`));
+  const pauses = await manager.findBy(DeliveryPause, { subject, resumedAt: IsNull() });
+  const found = names.map((host) => ({
+    ...healthOf(
       host,
       attempts.filter(({ webhookId }) => hosts.get(webhookId) === host),
       pending.find(({ id }) => hosts.get(id) === host),
     ),
-  );
+    pausedSince: time(pauses.find((pause) => pause.subject === `host:${host}`)?.since),
+  }));
   return { hosts: found.sort((left, right) => right.failuresInARow - left.failuresInARow) };
 }
 
 /** `attempts` have ended; the newest comes first. */
-function healthOf(host: string, attempts: WebhookAttempt[], oldestPending: Webhook | undefined): HostHealth {
+function healthOf(host: string, attempts: WebhookAttempt[], oldestPending: Webhook | undefined) {
   const lastSuccess = attempts.findIndex(({ error }) => error === null);
   const lastFailure = attempts.find(({ error }) => error !== null);
   const answered = attempts.filter(({ responseStatus }) => responseStatus !== null).slice(0, MAX_ANSWERS);

@@ -22,7 +22,7 @@ import { DeliveredReference, liveKeyOf, Webhook, WebhookAttempt, type WebhookSta
 export interface WebhookDetails {
   webhook: WebhookView;
   attempts: AttemptView[];
-  /** Null after the webhook has ended. */
+  /** Null after the webhook has ended, and while it is held. */
   plan: DeliveryPlan | null;
 }
 
@@ -47,7 +47,9 @@ export interface WebhookPart extends WebhookFilter {
 }
 
 /** The columns of a {@link WebhookView}: without the body, which may be long. */
-const SHOWN = Object.fromEntries(Object.keys(WebhookView.omit({ resentAs: true }).shape).map((name) => [name, true]));
+const SHOWN = Object.fromEntries(
+  Object.keys(WebhookView.omit({ resentAs: true, pausedSince: true }).shape).map((name) => [name, true]),
+);
 
 /**
  * Newest first. Ids sort by time, so a page does not change when new webhooks arrive. A reference whose webhook was deleted

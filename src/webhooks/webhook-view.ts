@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { moment, named } from '../http/operation.js';
 import { timeOfId } from '../values/identifier.js';
 import { DIAGNOSES, type Diagnosis, type DiagnosisCode, diagnosisOf } from './transport/diagnosis.js';
-import { DeliveredReference, type Webhook, type WebhookAttempt } from './webhook.entity.js';
+import { DeliveredReference, HELD_FROM, type Webhook, type WebhookAttempt } from './webhook.entity.js';
 import { nextAttemptAt, type RetryPolicy, retryRunAt } from '../values/retry-schedule.js';
 
 /** Printable ASCII only, so that deduplication does not depend on the database's collation. */
@@ -28,7 +28,10 @@ export const WebhookView = z.object({
   attempts: z.int().describe('The number of attempts made.'),
   nextAttemptAt: moment
     .nullable()
-    .describe('The next attempt is not made before this time. Null after the webhook has ended.'),
+    .describe('The next attempt is not made before this time. Null after the webhook has ended, and while it is held.'),
+  pausedSince: moment
+    .nullable()
+    .describe('An operator paused the deliveries of its client or to its host at this time, and it waits. Else null.'),
   createdAt: moment,
   finishedAt: moment.nullable(),
   resendOf: z.string().nullable().describe('The id of the FAILED webhook that this one sends again.'),
@@ -81,7 +84,8 @@ export type AttemptView = z.infer<typeof AttemptView>;
 /** Without what `withResentAs` adds. */
 export function webhookView(row: Webhook | DeliveredReference): WebhookView {
   const webhook = row instanceof DeliveredReference ? deliveredWebhook(row) : row;
-  const { id, referenceId, eventType, clientId, ownerId, status, attempts, resendOf } = webhook;
+  const { id, referenceId, eventType, clientId, ownerId, status, attempts, resendOf, nextAttemptAt: due } = webhook;
+  const isHeld = due !== null && due >= HELD_FROM;
   return {
     id,
     referenceId,
@@ -93,7 +97,8 @@ export function webhookView(row: Webhook | DeliveredReference): WebhookView {
     attempts,
     resendOf,
     resentAs: null,
-    nextAttemptAt: time(webhook.nextAttemptAt),
+    nextAttemptAt: isHeld ? null : time(due),
+    pausedSince: isHeld ? time(due - HELD_FROM) : null,
     createdAt: time(webhook.createdAt),
     finishedAt: time(webhook.finishedAt),
   };
@@ -142,10 +147,10 @@ export type DeliveryPlan = z.infer<typeof DeliveryPlan>;
 
 type Row = Pick<Webhook, 'status' | 'attempts' | 'nextAttemptAt'>;
 
-/** Null for a webhook that has ended. `last` is its last attempt, if there was one. */
+/** Null for a webhook that has ended or is held. `last` is its last attempt, if there was one. */
 export function deliveryPlan(policy: RetryPolicy, webhook: Row, last: WebhookAttempt | undefined): DeliveryPlan | null {
   const { status, attempts, nextAttemptAt: due } = webhook;
-  if (status !== 'PENDING' || due === null) return null;
+  if (status !== 'PENDING' || due === null || due >= HELD_FROM) return null;
   const isOpen = last?.number === attempts && last.durationMs === null;
   // While an attempt is open, the row has the end of its lease; the attempt can fail sooner.
   const next = isOpen ? retryRunAt(policy, last.startedAt + policy.minIntervalMs) : due;

@@ -70,7 +70,10 @@ export class Webhook {
   @Int()
   attempts: number;
 
-  /** While PENDING: the earliest time of the next attempt. While an attempt is running: the end of its lease. */
+  /**
+   * While PENDING: the earliest time of the next attempt. While an attempt is running: the end of its lease. While a pause
+   * holds it: the pause's {@link heldAt}.
+   */
   @WholeNumber(NULLABLE)
   nextAttemptAt: number | null;
 
@@ -161,6 +164,32 @@ export class WebhookAttempt {
   @LongText(NULLABLE)
   signedWith: string | null;
 }
+
+/** What pauses are about. A host is that of a Notify URL, with the port if it has one. */
+export type PauseSubject = `client:${string}` | `host:${string}`;
+
+/** A time in which deliveries to a client or a host wait, because an operator has paused them. */
+@Entity('usher_delivery_pause')
+export class DeliveryPause {
+  @Text(300, PRIMARY)
+  subject: PauseSubject;
+
+  @WholeNumber(PRIMARY)
+  since: number;
+
+  /** For the client, which can read it. */
+  @Text(500)
+  reason: string;
+
+  @WholeNumber(NULLABLE)
+  resumedAt: number | null;
+}
+
+/** A held webhook is due at this time or later, in the year 33658, so that no query for due ones reads it. */
+export const HELD_FROM = 10 ** 15;
+
+/** When a webhook that a pause holds is due. It says which pause that is. */
+export const heldAt = ({ since }: DeliveryPause): number => HELD_FROM + since;
 
 /** The unique key of the one webhook of a reference that is PENDING or SUCCESS. */
 export const liveKeyOf = ({ eventType, referenceId }: { eventType: string; referenceId: string }): string =>

@@ -28,6 +28,7 @@ import { ResendWork } from './undelivered/resend-work.js';
 import { UndeliveredController } from './undelivered/undelivered.controller.js';
 import { UndeliveredWebhooks } from './undelivered/undelivered-webhooks.js';
 import { WebhookResends } from './undelivered/webhook-resends.js';
+import { DeliveryPauses } from './delivery-pauses.js';
 import { UsherHealth } from './usher-health.js';
 import { WebhookService } from './webhook.service.js';
 import { UsherNamedModule } from '../telemetry/usher-named.js';
@@ -74,6 +75,7 @@ async function createMessenger({
     ResendWork,
     WebhookResends,
     UndeliveredWebhooks,
+    DeliveryPauses,
     // The one sender of a process: of deliveries, and of test notifications.
     { provide: NotificationSender, useFactory: createSender, inject: [USHER_OPTIONS] },
     SigningSecrets,
@@ -100,6 +102,7 @@ async function createMessenger({
     WebhookList,
     WebhookResends,
     UndeliveredWebhooks,
+    DeliveryPauses,
     DeliveryFigures,
     DeliveryQueue,
     NotificationSender,

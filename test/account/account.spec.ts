@@ -94,6 +94,7 @@ test('GET /client shows the account without any secret', async () => {
     grants: ['client_credentials', 'refresh_token'],
     redirectUris: [],
     secrets: [{ createdAt: expect.any(String), expiresAt: null, signs: 'X-Signature', hasLeaked: false }],
+    deliveriesPaused: null,
     createdAt: expect.any(String),
   });
   expect(JSON.stringify(body)).not.toContain(client.secret);

@@ -33,6 +33,24 @@ async function failureOf(...args: string[]): Promise<string> {
 }
 
 describe('client', () => {
+  test('pause and resume work for a client, and for a host after its clients were named', async () => {
+    const { client_id: id } = await json(
+      'client',
+      'create',
+      '--name',
+      'Kino',
+      '--notify-url',
+      'https://kino.example/n',
+    );
+    expect(await json('client', 'pause', String(id), 'Moves')).toEqual({ id, paused: true, clients: [] });
+    expect(await json('client', 'resume', String(id))).toEqual({ id, paused: false });
+    const named = { id: 'kino.example', clients: [`${String(id)} Kino`] };
+    expect(await json('host', 'pause', 'kino.example', 'Moves')).toEqual({ ...named, paused: false });
+    expect(await failureOf('host', 'resume', 'kino.example')).toContain('host:kino.example are not paused');
+    expect(await json('host', 'pause', 'kino.example', 'Moves', '--yes')).toEqual({ ...named, paused: true });
+    expect(await json('host', 'resume', 'kino.example')).toEqual({ id: 'kino.example', paused: false });
+  });
+
   test('create, show, list, disable, enable and set-notify-url work with --json', async () => {
     const made = await json('client', 'create', '--name', 'Kino 电影', '--notify-url', receiver.url);
     expect(Object.keys(made)).toEqual(['client_id', 'client_secret', 'name', 'notify_url', 'contact']);

@@ -121,6 +121,18 @@ export const DELIVERY_MUTATIONS = [
     to: "{ status: 'PENDING' }",
   },
   {
+    name: 'a paused webhook is claimed',
+    file: 'src/webhooks/deliver/claim.store.ts',
+    from: 'rows[0]?.has_pauses ? holdPaused(manager, claims) : claims',
+    to: 'claims',
+  },
+  {
+    name: 'what a resumed pause holds is not released',
+    file: 'src/webhooks/queue/sweep.ts',
+    from: 'resumedAt: Not(IsNull())',
+    to: 'resumedAt: IsNull()',
+  },
+  {
     name: 'a secret is checked without a reservation',
     file: 'src/limits/failure-limit.ts',
     from: 'checks.running += 1;',

@@ -6,6 +6,7 @@ interface Row {
   id: string;
   reference: string;
   client: string;
+  url: string;
   status: string;
   attempts: number;
   created: number;
@@ -21,12 +22,21 @@ interface AttemptRow {
 const MAX_ATTEMPTS = 5;
 const MIN_INTERVAL_MS = 30_000;
 const RETRY_EVERY_MS = 120_000;
+/** How long after its claim a request is sent at the latest. */
+const STALE_CLAIM_MS = 5_000;
 
 /** Until when a failed attempt of a webhook put off its next one, as its row says. */
 export interface NextAttempt {
   webhook: string;
   attempt: number;
   at: number;
+}
+
+/** A pause of deliveries, from its commit to the beginning of its resumption. */
+export interface Paused {
+  subject: string;
+  from: number;
+  until: number;
 }
 
 /** What was observed during a schedule. */
@@ -41,16 +51,18 @@ export interface Observations {
   nextAttempts: NextAttempt[];
   /** How many requests a crowd may have open. */
   crowdShare: number;
+  paused: Paused[];
 }
 
 /** Checks a finished schedule by the observations and the tables. Returns every violation. */
 export async function violations(dataSource: DataSource, observed: Observations): Promise<string[]> {
-  const { log, completed, jobs, recordedAt, nextAttempts, crowdShare } = observed;
+  const { log, completed, jobs, recordedAt, nextAttempts, crowdShare, paused } = observed;
   const webhooks = await read(dataSource);
   const attempts = await readAttempts(dataSource);
   const found = [
     ...unfairness(webhooks, log, crowdShare),
     ...wrongWaits(nextAttempts, log),
+    ...sentWhilePaused(paused, webhooks, log),
     ...(await wrongFigures(dataSource)),
   ];
   for (const reference of completed) {
@@ -121,6 +133,17 @@ function spacing(reference: string, webhooks: Row[], log: Arrival[]): string[] {
     : [];
 }
 
+/** Only an attempt that was claimed before a pause may be sent in it, soon after. */
+function sentWhilePaused(paused: Paused[], webhooks: Row[], log: Arrival[]): string[] {
+  return log.flatMap(({ webhook, at }) => {
+    const { client, url } = webhooks.find(({ id }) => id === webhook)!;
+    const subjects = [`client:${client}`, `host:${new URL(url).host}`];
+    return paused
+      .filter(({ subject, from, until }) => subjects.includes(subject) && at > from + STALE_CLAIM_MS && at < until)
+      .map(({ subject, from }) => `webhook ${webhook} was sent ${at - from} ms after the pause of ${subject}`);
+  });
+}
+
 /** A Retry-After moves the next attempt later: never sooner than the schedule, never beyond three retry runs. */
 function wrongWaits(nextAttempts: NextAttempt[], log: Arrival[]): string[] {
   return nextAttempts.flatMap(({ webhook, attempt, at }) => {
@@ -168,12 +191,13 @@ const arrivalsOf = ({ id }: Row, log: Arrival[]): Arrival[] => log.filter(({ web
 
 async function read(dataSource: DataSource): Promise<Row[]> {
   const rows = await dataSource.query<Record<keyof Row, string | null>[]>(
-    'SELECT id, reference_id AS reference, client_id AS client, status, attempts, created_at AS created FROM usher_webhook',
+    'SELECT id, reference_id AS reference, client_id AS client, notify_url AS url, status, attempts, created_at AS created FROM usher_webhook',
   );
   return rows.map((row) => ({
     id: String(row.id),
     reference: String(row.reference),
     client: String(row.client),
+    url: String(row.url),
     status: String(row.status),
     attempts: Number(row.attempts),
     created: Number(row.created),

@@ -6,12 +6,13 @@ import { loadConfig } from '../../src/server/settings/settings.js';
 import type { SigningSecrets } from '../../src/webhooks/deliver/signing.js';
 import { DeliveryQueue } from '../../src/webhooks/queue/delivery.queue.js';
 import { WebhookRecorder } from '../../src/webhooks/record/webhook.recorder.js';
-import { Webhook } from '../../src/webhooks/webhook.entity.js';
+import { DeliveryPauses } from '../../src/webhooks/delivery-pauses.js';
+import { type PauseSubject, Webhook } from '../../src/webhooks/webhook.entity.js';
 import { WebhookService } from '../../src/webhooks/webhook.service.js';
 import type { Random } from '../support/random.js';
 import { BullModel } from './bull-model.js';
 import { crowdOrders, healthyOrders, type SimulatedOrder } from './crowd.js';
-import { violations } from './invariants.js';
+import { type Paused, violations } from './invariants.js';
 import { BEHAVIOUR_COUNT, Receivers } from './receivers.js';
 import { SimulatedWorker, SLOTS, type World } from './simulated-worker.js';
 import type { VirtualTime } from './virtual-time.js';
@@ -40,6 +41,8 @@ export class Schedule {
   private readonly world: World;
   private readonly recorder: WebhookRecorder;
   private readonly service: WebhookService;
+  private readonly pauses: DeliveryPauses;
+  private readonly paused: Paused[] = [];
   private readonly workers: SimulatedWorker[] = [];
   private readonly completed = new Set<string>();
   private readonly hasCrowd: boolean;
@@ -70,6 +73,7 @@ export class Schedule {
     const afterCommit = new AfterCommit(dataSource);
     this.recorder = new WebhookRecorder(afterCommit, deliveryQueue, config);
     const audit = new AuditLog(dataSource, afterCommit, config);
+    this.pauses = new DeliveryPauses(dataSource, audit);
     this.service = new WebhookService(dataSource, this.recorder, null as never, audit, config);
   }
 
@@ -93,6 +97,7 @@ export class Schedule {
       nextAttempts,
       // An eighth of four slots is less than one, so it is one in each worker.
       crowdShare: WORKERS,
+      paused: this.paused,
     });
   }
 
@@ -108,6 +113,7 @@ export class Schedule {
   private planFaultyRun(): void {
     for (let i = 0; i < ORDERS; i += 1) this.planOrder(i);
     this.planFaults();
+    this.planPauses();
   }
 
   /** A crowd at the start, and orders of a healthy receiver at any time. */
@@ -171,6 +177,26 @@ export class Schedule {
       time.at(from + random.between(1_000, 3 * MINUTE), () => queue.setDown(false));
     }
     for (let i = random.between(0, 4); i > 0; i -= 1) time.at(during(), () => this.workers[0]?.crash());
+  }
+
+  /** Pauses the client or a host for up to a few minutes, and sometimes a second time while the first one is released. */
+  private planPauses(): void {
+    const { time, random } = this.world;
+    const client: PauseSubject = `client:${CLIENT}`;
+    for (let i = random.between(0, 2); i > 0; i -= 1) {
+      const host: PauseSubject = `host:receiver-${random.between(0, BEHAVIOUR_COUNT - 1)}.example`;
+      const subject = random.pick([client, host]);
+      const from = START + random.between(0, FAULTS_MS);
+      time.at(from, () => void this.pause(subject, from + random.between(1_000, 8 * MINUTE)));
+    }
+  }
+
+  private async pause(subject: PauseSubject, until: number): Promise<void> {
+    const { time } = this.world;
+    if (this.paused.some((one) => one.subject === subject && one.until > time.now)) return;
+    await time.work(() => this.pauses.pause(subject, 'simulated'));
+    this.paused.push({ subject, from: time.now, until });
+    time.at(until, () => void time.work(() => this.pauses.resume(subject)));
   }
 
   private endFaults(): void {

@@ -62,7 +62,7 @@ export class Simulation {
 
   private async reset(): Promise<void> {
     await this.dataSource.query(
-      'TRUNCATE usher_webhook, usher_webhook_attempt, usher_client, usher_audit_event, usher_delivered_reference, usher_delivery_figure',
+      'TRUNCATE usher_webhook, usher_webhook_attempt, usher_client, usher_audit_event, usher_delivered_reference, usher_delivery_figure, usher_delivery_pause',
     );
     this.dataSource.subscribers.length = 0;
     const clients = [CLIENT, ...CROWD_CLIENTS].map((id) => ({

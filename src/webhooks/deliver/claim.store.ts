@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, type EntityManager, In, LessThanOrEqual, MoreThanOrEqual } from 'typeorm';
+import { type DataSource, type EntityManager, In, IsNull, LessThanOrEqual, MoreThanOrEqual } from 'typeorm';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { runSql, runStatement } from '../../database/statements/statement.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
@@ -10,7 +10,7 @@ import { hostOf } from '../../values/urls/notify-url.js';
 import { noteAttempts } from '../contact/failing-hosts.js';
 import { addOutcomes } from '../figures/add-outcomes.js';
 import { DeliveryEvents, type EndedWebhook } from './delivery-events.js';
-import { Webhook, WebhookAttempt } from '../webhook.entity.js';
+import { DeliveryPause, HELD_FROM, heldAt, Webhook, WebhookAttempt } from '../webhook.entity.js';
 import type { Claim, ClaimedWebhook, ClaimResult } from './claim.js';
 
 /** How long to wait before trying again to claim a row that another transaction holds. */
@@ -65,6 +65,8 @@ export class ClaimStore {
       where: { id: In(ids), status: 'PENDING' },
     });
     for (const { id, nextAttemptAt } of pending) {
+      // The end of its pause makes it due, with a new job.
+      if ((nextAttemptAt ?? 0) >= HELD_FROM) continue;
       answers.set(id, { kind: 'deferred', inMs: Math.max((nextAttemptAt ?? now) - now, LOCKED_MS) });
     }
     return failed;
@@ -117,7 +119,7 @@ export async function failExhausted(
 }
 
 /**
- * The claims on those that are PENDING and due; {@link beginAttempts} makes them hold. Locks in key order and skips rows that
+ * The claims on those that are PENDING, due and not paused; {@link beginAttempts} makes them hold. Locks in key order and skips rows that
  * others hold, so that two batches never wait for each other.
  */
 async function lockDue(manager: EntityManager, ids: string[], maxAttempts: number): Promise<Claim[]> {
@@ -128,19 +130,35 @@ async function lockDue(manager: EntityManager, ids: string[], maxAttempts: numbe
     (parameter) => `
       SELECT id, reference_id AS "referenceId", client_id AS "clientId", notify_url AS "notifyUrl", body, attempts,
         created_at AS "createdAt", resend_of AS "resendOf", request_id AS "requestId", ${now} AS now,
-        EXISTS (SELECT 1 FROM ${tableOf(manager, FailingHost)} f WHERE f.client_id = w.client_id) AS has_failing_host
+        EXISTS (SELECT 1 FROM ${tableOf(manager, FailingHost)} f WHERE f.client_id = w.client_id) AS has_failing_host,
+        EXISTS (SELECT 1 FROM ${tableOf(manager, DeliveryPause)} p WHERE p.resumed_at IS NULL) AS has_pauses
       FROM ${tableOf(manager, Webhook)} w ${byIndex('PRIMARY')}
       WHERE id ${isOneOf(parameter, ids)} AND status = 'PENDING'
         AND attempts < ${parameter(maxAttempts)} AND next_attempt_at <= ${now}
       ORDER BY id FOR UPDATE SKIP LOCKED`,
     'usher_lock_due',
   );
-  return rows.map(({ attempts, now, has_failing_host: hasFailingHost, ...webhook }) => ({
+  const claims = rows.map(({ attempts, now, has_failing_host: hasFailingHost, has_pauses: _, ...webhook }) => ({
     webhook: { ...webhook, createdAt: Number(webhook.createdAt) } as ClaimedWebhook,
     attempt: Number(attempts) + 1,
     at: { databaseMs: Number(now), monotonicMs },
     hasFailingHost: Boolean(hasFailingHost),
   }));
+  return rows[0]?.has_pauses ? holdPaused(manager, claims) : claims;
+}
+
+/** Holds those of the locked webhooks that are paused, and returns the others. */
+async function holdPaused(manager: EntityManager, claims: Claim[]): Promise<Claim[]> {
+  let others = claims;
+  for (const pause of await manager.findBy(DeliveryPause, { resumedAt: IsNull() })) {
+    const held = others.filter(({ webhook: { clientId, notifyUrl } }) =>
+      [`client:${clientId}`, `host:${hostOf(notifyUrl)}`].includes(pause.subject),
+    );
+    others = others.filter((claim) => !held.includes(claim));
+    const ids = held.map(({ webhook }) => webhook.id);
+    if (ids.length > 0) await manager.update(Webhook, { id: In(ids) }, { nextAttemptAt: heldAt(pause) });
+  }
+  return others;
 }
 
 /** Counts an attempt of each locked webhook, which is the next one at `leaseUntil` if this process stops, and records it. */

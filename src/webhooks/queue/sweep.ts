@@ -1,16 +1,21 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { type DataSource, LessThanOrEqual, MoreThan } from 'typeorm';
+import { type DataSource, In, IsNull, LessThanOrEqual, MoreThan, Not } from 'typeorm';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { inTransaction } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { failExhausted } from '../deliver/claim.store.js';
 import { DeliveryEvents } from '../deliver/delivery-events.js';
-import { Webhook } from '../webhook.entity.js';
+import { DeliveryPause, HELD_FROM, heldAt, Webhook } from '../webhook.entity.js';
 import { type Deliverable, DeliveryQueue, fewAtATime } from './delivery.queue.js';
 
 const PAGE = 500;
 /** A row is overdue when its next attempt is this late. */
 const OVERDUE_MS = 10_000;
+
+/** What resumed pauses hold becomes due at this distance: 100 a second, so that others do not wait behind it. */
+const RELEASE_GAP_MS = 10;
+
+const SELECTED = { id: true, referenceId: true, clientId: true, notifyUrl: true, nextAttemptAt: true } as const;
 
 type Row = Deliverable & { nextAttemptAt: number | null };
 
@@ -27,11 +32,12 @@ export class Sweep {
   ) {}
 
   /**
-   * 'overdue': only rows whose attempt is late. 'all': every pending row; a row due later gets a delayed job. `now` is a time
-   * of the database's clock.
+   * 'overdue': only rows whose attempt is late. 'all': every pending row that no pause holds; a row due later gets a delayed
+   * job. `now` is a time of the database's clock.
    */
   async run(extent: 'overdue' | 'all', now: number): Promise<void> {
-    const until = extent === 'all' ? Number.MAX_SAFE_INTEGER : now - OVERDUE_MS;
+    await this.releaseResumed(now);
+    const until = extent === 'all' ? HELD_FROM - 1 : now - OVERDUE_MS;
     let restarted = 0;
     let page: Row[] = [];
     do {
@@ -43,11 +49,32 @@ export class Sweep {
 
   private page(after: string, until: number): Promise<Row[]> {
     return this.dataSource.manager.find(Webhook, {
-      select: { id: true, referenceId: true, clientId: true, notifyUrl: true, nextAttemptAt: true },
+      select: SELECTED,
       where: { id: MoreThan(after), status: 'PENDING', nextAttemptAt: LessThanOrEqual(until) },
       order: { id: 'ASC' },
       take: PAGE,
     });
+  }
+
+  /** Makes due what resumed pauses hold, as much of it as fits until the next run. */
+  private async releaseResumed(now: number): Promise<void> {
+    const { manager } = this.dataSource;
+    const resumed = await manager.findBy(DeliveryPause, { resumedAt: Not(IsNull()) });
+    if (resumed.length === 0) return;
+    const held = await manager.find(Webhook, {
+      select: SELECTED,
+      where: { status: 'PENDING', nextAttemptAt: In(resumed.map(heldAt)) },
+      take: Math.ceil(this.options.retry.retryEveryMs / RELEASE_GAP_MS),
+    });
+    for (let delayMs = 0; held.length > 0;) {
+      const page = held.splice(0, PAGE);
+      const ids = page.map(({ id }) => id);
+      const nextAttemptAt = now + delayMs;
+      await manager.update(Webhook, { id: In(ids), nextAttemptAt: MoreThan(HELD_FROM) }, { nextAttemptAt });
+      // The job that found its webhook held has ended, and the queue may still have it.
+      await this.queue.remove(ids);
+      await this.queue.add(page.map((webhook) => ({ webhook, delayMs: (delayMs += RELEASE_GAP_MS) })));
+    }
   }
 
   /** Returns how many got a job. A job that waits, is delayed or runs is left alone. */

@@ -43,9 +43,7 @@ export function rowConditions(
   parameter: Parameter,
 ): string[] {
   return [
-    ...(host === null
-      ? []
-      : [`${dialectOf(dataSource).authorityOf('w.notify_url')} IN (${spellings(host).map(parameter).join(', ')})`]),
+    ...(host === null ? [] : [isAtHost(dataSource, 'w.notify_url', host, parameter)]),
     ...(reason === null ? [] : [failedBy(dataSource, reason, parameter)]),
     ...(isSentAgain === null ? [] : [sentAgain(dataSource, isSentAgain, 'w', asOf && parameter(asOf))]),
     ...(resendId ? [madeBy(dataSource, parameter(resendId))] : []),
@@ -54,6 +52,10 @@ export function rowConditions(
 
 /** A URL may name the port that its scheme has anyway. */
 const spellings = (host: string): string[] => (/:\d+$/.test(host) ? [host] : [host, `${host}:443`, `${host}:80`]);
+
+/** A condition: the URL in this column is at the host. */
+export const isAtHost = (dataSource: DataSource, column: string, host: string, parameter: Parameter): string =>
+  `${dialectOf(dataSource).authorityOf(column)} IN (${spellings(host).map(parameter).join(', ')})`;
 
 /** By the primary key of the attempts. An attempt that a crash ended has no diagnosis. */
 function failedBy(dataSource: DataSource, reason: DiagnosisCode, parameter: Parameter): string {

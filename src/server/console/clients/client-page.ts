@@ -22,15 +22,17 @@ import {
 import { memberLink, orderLink, receiverLink } from '../frame/links.js';
 import { listHref } from '../notifications/notification-filter.js';
 import { notificationTable } from '../notifications/notification-table.js';
+import { pausing, testOutcome } from '../receivers/receiver-parts.js';
 import type { ClientDetails } from './client-details.js';
 
 /** The page of one client: how it is, and every change that an operator can make. */
 export const clientPage = (visit: Visit, details: ClientDetails, test: TestResult | null): Html =>
-  html`${test && testNotice(test)} ${details.failing.map(failingNotice)} ${summary(details, visit.mayChange)}
+  html`${test && testOutcome(test)} ${details.failing.map(failingNotice)} ${summary(details, visit.mayChange)}
     <h2>Notifications</h2>
     ${notifications(details)}
     <h2>Receivers</h2>
     ${table(HOSTS, details.health.hosts, 'How its receivers answer will be here, once something was sent to them.')}
+    ${pausing(visit, details.account.deliveriesPaused, html`All notifications of this client wait, at any host.`)}
     <h2>Orders</h2>
     ${table(ORDERS, details.orders, 'Its orders will be here.')}
     <h2>Members</h2>
@@ -40,14 +42,6 @@ export const clientPage = (visit: Visit, details: ClientDetails, test: TestResul
     <h2>Sign-in failures</h2>
     ${table(FAILURES, details.signInFailures, 'Wrong secrets will be here, counted once a minute.')}
     ${visit.mayChange && changes(visit, details)}`;
-
-function testNotice({ outcome, notifyUrl, responseStatus, durationMs, error, diagnosis }: TestResult): Html {
-  const what = html`Test notification to ${notifyUrl}: ${outcome}${responseStatus && `, status ${responseStatus}`} after
-  ${durationMs} ms.`;
-  return outcome === 'delivered'
-    ? notice('good', what)
-    : notice('bad', html`${what} ${error} ${diagnosis?.meaning} <strong>${diagnosis?.remedy}</strong>`);
-}
 
 const failingNotice = ({ host, failingSince, lastError }: FailingHost): Html =>
   notice('bad', html`${receiverLink(host)} has failed since ${time(failingSince)}: ${lastError}.`);

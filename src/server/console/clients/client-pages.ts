@@ -6,6 +6,8 @@ import { SecretRotation } from '../../../clients/secrets/secret-rotation.js';
 import { unprocessable } from '../../../http/problem.js';
 import { parseDuration } from '../../../values/duration.js';
 import { type TestResult, TestNotifications } from '../../../webhooks/api/test-notifications.js';
+import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
+import { pauseActions } from '../receivers/receiver-parts.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
 import { ClientDetailsReader } from './client-details.js';
 import { applicationFields, clientPage, OVERLAPS } from './client-page.js';
@@ -21,6 +23,7 @@ export class ClientPages {
     private readonly applications: ClientApplications,
     private readonly rotation: SecretRotation,
     private readonly tests: TestNotifications,
+    private readonly pauses: DeliveryPauses,
   ) {}
 
   readonly pages: Page[] = [
@@ -79,6 +82,7 @@ export class ClientPages {
           done: 'All tokens are revoked. Within 5 s every process refuses them.',
           run: (_, { id, actor }) => this.clients.revokeTokens(id, actor),
         },
+        ...pauseActions('client', () => this.pauses),
         disable: {
           button: 'Disable the client',
           confirm: 'The client cannot use the API any more',

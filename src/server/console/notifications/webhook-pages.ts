@@ -65,6 +65,7 @@ const summary = (webhook: WebhookView, clientName: string | undefined): Html =>
     'Notify URL': webhook.notifyUrl ?? 'deleted because of its age',
     Created: time(webhook.createdAt),
     'Next attempt': time(webhook.nextAttemptAt),
+    'Deliveries paused': time(webhook.pausedSince),
     Ended: time(webhook.finishedAt),
     'Resend of': webhook.resendOf && webhookLink(webhook.resendOf),
   });

@@ -19,8 +19,10 @@ import {
   shownMs,
   shownQuantile,
 } from '../figures/figures.js';
+import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
+import { pauseActions, pausing, testOutcome } from './receiver-parts.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
-import { type Columns, emptyState, facts, notice, statusBadge, table, tiles, time } from '../../../http/pages/parts.js';
+import { type Columns, emptyState, notice, statusBadge, table, tiles, time } from '../../../http/pages/parts.js';
 import { clientLink, receiverLink, webhookLink } from '../frame/links.js';
 import {
   type HostClient,
@@ -42,6 +44,7 @@ export class ReceiversPages {
     private readonly data: ReceiversData,
     private readonly tests: TestNotifications,
     private readonly audit: AuditLog,
+    private readonly pauses: DeliveryPauses,
   ) {}
 
   readonly pages: Page[] = [
@@ -50,6 +53,7 @@ export class ReceiversPages {
       path: `${PATH}/:host`,
       show: (visit) => this.show(visit),
       actions: {
+        ...pauseActions('host', () => this.pauses),
         test: { button: 'Send a test', answer: ({ client = '' }, visit) => this.test(client, visit) },
       },
     },
@@ -65,7 +69,10 @@ export class ReceiversPages {
   private async show(visit: Visit, test: TestResult | null = null): Promise<View> {
     const host = hostOf(visit);
     const range = rangeOf(visit.query.range);
-    const body = receiver(visit, range, await this.data.of(host, range), test);
+    const clients = await this.pauses.clientsAt(host);
+    const whose = html`It concerns: ${clients.map((client) => html`${clientLink(client)} `)}`;
+    const body = html`${receiver(visit, range, await this.data.of(host, range), test)}
+    ${pausing(visit, await this.pauses.find(`host:${host}`), whose)}`;
     return { title: `Receiver ${host}`, section: 'receivers', body };
   }
 
@@ -186,18 +193,6 @@ function testForm(visit: Visit, clients: HostClient[]): Html | null {
     html`<h2>Send a test</h2>
       ${form}`
   );
-}
-
-function testOutcome(test: TestResult): Html {
-  const { notifyUrl, outcome, responseStatus, durationMs, error, diagnosis, responseSnippet, address } = test;
-  return html`${outcome === 'delivered' ? notice('good', 'The test was accepted.') : notice('bad', html`<strong>The test failed: ${error}.</strong> ${diagnosis?.meaning} ${diagnosis?.remedy}`)}
-  ${facts({
-    'sent to': notifyUrl,
-    status: responseStatus,
-    took: shownMs(durationMs),
-    address,
-    answer: responseSnippet && html`<pre>${responseSnippet}</pre>`,
-  })}`;
 }
 
 /** No host of a URL contains a space or a control character, and Postgres refuses NUL. */

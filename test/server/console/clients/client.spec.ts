@@ -78,9 +78,21 @@ test('sets the Notify URL, and with a sample only if the receiver takes it', asy
   expect(await lastAction(id)).toMatchObject({ action: 'client.notify-url-set', actor: 'operator:ops' });
 });
 
+test('pauses its deliveries with a reason, says so, and resumes them', async () => {
+  const { id } = await usher.client(receiver.url);
+  await done(id, 'pause', { reason: 'Moves its servers' });
+  expect(await lastAction(id)).toMatchObject({ action: 'delivery.paused', actor: 'operator:ops' });
+  const text = await pages.get(`/ops/clients/${id}`);
+  expect(text).toMatch(/note warning[^]*Deliveries are paused since[^]*Moves its servers/);
+  expect(text).not.toContain(`action="/ops/clients/${id}/pause"`);
+  await done(id, 'resume');
+  expect(await lastAction(id)).toMatchObject({ action: 'delivery.resumed' });
+  expect(await pages.get(`/ops/clients/${id}`)).toContain(`action="/ops/clients/${id}/pause"`);
+});
+
 test('sends a test notification, and tells what it means', async () => {
   const { id } = await usher.client(receiver.url);
-  expect((await pages.post(`/ops/clients/${id}/test`)).text).toMatch(/note good[^]*delivered, status 200/);
+  expect((await pages.post(`/ops/clients/${id}/test`)).text).toMatch(/note good[^]*The test was accepted[^]*200/);
   receiver.behaviour = (response) => void response.writeHead(410).end(HOSTILE);
   const { status, text } = await pages.post(`/ops/clients/${id}/test`);
   receiver.behaviour = answer(200);

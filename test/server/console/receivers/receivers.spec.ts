@@ -124,3 +124,14 @@ test('an unknown host has an empty page, and what is no host is not found', asyn
   expect(hostile).toContain('&lt;script&gt;alert(1)&lt;/script&gt;');
   for (const odd of ['%00', 'a%20b', 'x'.repeat(270)]) await pages.get(`/ops/receivers/${odd}`, 404);
 });
+
+test('a receiver names all its clients before its deliveries are paused, and is resumed', async () => {
+  const unsent = await usher.client(`${receiver.url}/later`);
+  const before = await pages.get(path());
+  const form = before.slice(before.indexOf('<h2>Pause</h2>'));
+  for (const { id } of [client, unsent]) expect(form).toContain(`href="/ops/clients/${id}"`);
+  expect((await pages.post(`${path()}/pause`, { reason: 'Maintenance' })).location).toBe(`${path()}?done=pause`);
+  expect(await pages.get(path())).toMatch(/Deliveries are paused since[^]*Maintenance/);
+  expect((await pages.post(`${path()}/resume`)).location).toBe(`${path()}?done=resume`);
+  expect(await pages.get(path())).not.toContain('Deliveries are paused since');
+});

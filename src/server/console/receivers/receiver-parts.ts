@@ -1,0 +1,43 @@
+import { type Html, html } from '../../../http/html.js';
+import type { TestResult } from '../../../webhooks/api/test-notifications.js';
+import type { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
+import type { Action, Visit } from '../../../http/pages/site.js';
+import { shownMs } from '../figures/figures.js';
+import { facts, notice, time } from '../../../http/pages/parts.js';
+
+/** What the page of a client or a host does with its deliveries. */
+export const pauseActions = (kind: 'client' | 'host', pauses: () => DeliveryPauses): Record<string, Action> => ({
+  pause: {
+    button: 'Pause deliveries',
+    kind: 'danger',
+    done: 'Deliveries are paused: notifications wait, and use up no attempt.',
+    run: ({ reason = '' }, { id, actor }) => pauses().pause(`${kind}:${id}`, reason, actor),
+  },
+  resume: {
+    button: 'Resume deliveries',
+    done: 'Deliveries go on. What waited follows from the next retry run on, 100 notifications a second.',
+    run: (_, { id, actor }) => pauses().resume(`${kind}:${id}`, actor),
+  },
+});
+
+/** Says whether deliveries are paused, and has the form that changes it. `whose`: who waits. */
+export const pausing = (visit: Visit, paused: { since: number | string; reason: string } | null, whose: Html): Html =>
+  html`<h2>Pause</h2>
+    ${paused && notice('warning', html`Deliveries are paused since ${time(paused.since)}: ${paused.reason}`)}
+    <p>${whose}</p>
+    ${paused ? visit.form('resume') : visit.form('pause', [REASON])}`;
+
+const REASON = { name: 'reason', label: 'Reason, which the client can read', isRequired: true };
+
+/** The result of a test that was sent just now. */
+export function testOutcome(test: TestResult): Html {
+  const { notifyUrl, outcome, responseStatus, durationMs, error, diagnosis, responseSnippet, address } = test;
+  return html`${outcome === 'delivered' ? notice('good', 'The test was accepted.') : notice('bad', html`<strong>The test failed: ${error}.</strong> ${diagnosis?.meaning} ${diagnosis?.remedy}`)}
+  ${facts({
+    'sent to': notifyUrl,
+    status: responseStatus,
+    took: shownMs(durationMs),
+    address,
+    answer: responseSnippet && html`<pre>${responseSnippet}</pre>`,
+  })}`;
+}
