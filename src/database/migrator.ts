@@ -6,11 +6,12 @@ import { StartUpError } from '../values/start-up-error.js';
 import { dialectOf } from './data-source.js';
 import { Initial1767225600000 } from './migrations/1767225600000-initial.js';
 import { ProcessKeys1795500000000 } from './migrations/1795500000000-process-keys.js';
+import { EndedAlarms1795610000000 } from './migrations/1795610000000-ended-alarms.js';
 
 const logger = new Logger('Usher database');
 
 /** Usher's migrations, for the `migrations` of an application's own `DataSource`. None of them sets `transaction`. */
-export const usherMigrations = [Initial1767225600000, ProcessKeys1795500000000];
+export const usherMigrations = [Initial1767225600000, ProcessKeys1795500000000, EndedAlarms1795610000000];
 
 /** Names of Usher's migrations that the database does not have yet. It is read from the primary, and never written to. */
 export async function pendingMigrations(dataSource: DataSource): Promise<string[]> {
