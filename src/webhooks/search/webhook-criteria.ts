@@ -62,6 +62,7 @@ function failedBy(dataSource: DataSource, reason: DiagnosisCode, parameter: Para
     WHERE a.webhook_id = w.id AND a.number = w.attempts AND ${failed})`;
 }
 
-const laterOne = (dataSource: DataSource): string => `EXISTS (
+/** SQL condition: another webhook of the order of the row `w` came later. */
+export const laterOne = (dataSource: DataSource): string => `EXISTS (
   SELECT 1 FROM ${tableOf(dataSource, Webhook)} l
   WHERE l.reference_id = w.reference_id AND l.event_type = w.event_type AND l.id > w.id)`;

@@ -5,7 +5,6 @@ import type { Rate } from '../../../values/duration.js';
 import { MAX_EMAIL_LENGTH } from '../../../values/email-address.js';
 import { NOTIFY_URL_MAX_LENGTH } from '../../../values/urls/notify-url.js';
 import type { TestResult } from '../../../webhooks/api/test-notifications.js';
-import type { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { checkField, type FormPart, hrefOf, inputField } from '../frame/fields.js';
 import type { Visit } from '../frame/pages.js';
 import {
@@ -21,13 +20,15 @@ import {
   table,
   time,
 } from '../frame/parts.js';
+import { failureNotice } from '../overview/failing-clients.js';
 import { listHref } from '../notifications/notification-filter.js';
 import { notificationTable } from '../notifications/notification-table.js';
 import type { ClientDetails } from './client-details.js';
 
 /** The page of one client: how it is, and every change that an operator can make. */
 export const clientPage = (visit: Visit, details: ClientDetails, test: TestResult | null): Html =>
-  html`${test && testNotice(test)} ${details.failing.map(failingNotice)} ${summary(details, visit.mayChange)}
+  html`${test && testNotice(test)} ${details.failing.map((one) => failureNotice(one))}
+    ${summary(details, visit.mayChange)}
     <h2>Notifications</h2>
     ${notifications(details)}
     <h2>Receivers</h2>
@@ -45,9 +46,6 @@ function testNotice({ outcome, notifyUrl, responseStatus, durationMs, error, dia
     ? notice('good', what)
     : notice('bad', html`${what} ${error} ${diagnosis?.meaning} <strong>${diagnosis?.remedy}</strong>`);
 }
-
-const failingNotice = ({ host, failingSince, lastError }: FailingHost): Html =>
-  notice('bad', html`${receiverLink(host)} has failed since ${time(failingSince)}: ${lastError}.`);
 
 function summary({ client, account, isTrusted, pending, limits }: ClientDetails, canChange: boolean): Html {
   const { id, notifyUrl, contact, createdAt, disabledAt } = client;
