@@ -16,6 +16,8 @@ export interface HttpRequest {
   headers: IncomingMessage['headers'];
   /** The client's address, as the application's `trust proxy` setting has it. */
   ip?: string;
+  /** `http` or `https`, as `trust proxy` has it. */
+  protocol?: string;
   id?: unknown;
   body?: unknown;
   /** Node's own request. Express's request is one itself. */

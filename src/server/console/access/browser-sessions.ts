@@ -1,8 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { digestToken } from '../../../auth/tokens/token.js';
 import { isDatabaseDown } from '../../../database/sql.js';
+import type { HttpRequest, HttpResponse } from '../../../http/exchange.js';
 import { isOfOtherSite, TokenCookie } from '../../../http/pages/form-token.js';
 import { unavailable } from '../../../http/problem.js';
 import { type BegunSession, KNOWN_MS } from '../../../auth/sign-in/sessions.js';
@@ -30,12 +30,12 @@ export class BrowserSessions {
   ) {}
 
   /** The token of the browser's session, which may have ended; null if it has none. */
-  token(request: FastifyRequest): string | null {
+  token(request: HttpRequest): string | null {
     return this.sessionCookie(request).read(request.headers);
   }
 
   /** Who has the session of a request; null if it has ended. `isUse`: the session is extended. 503 if that is not known. */
-  async owner({ method }: FastifyRequest, token: string, isUse: boolean): Promise<SessionOwner | null> {
+  async owner({ method }: HttpRequest, token: string, isUse: boolean): Promise<SessionOwner | null> {
     const key = digestToken(token);
     try {
       const owner = await withTimeout(this.sessions.find(token, isUse), TIMEOUT_MS);
@@ -52,12 +52,12 @@ export class BrowserSessions {
   }
 
   /** What the browser got when it last signed in to an account; null if it has not. */
-  known(request: FastifyRequest): string | null {
+  known(request: HttpRequest): string | null {
     return this.knownCookie(request).read(request.headers);
   }
 
   /** Gives the browser a session, and ends the one it had. */
-  async begin(request: FastifyRequest, reply: FastifyReply, { token, known }: BegunSession): Promise<void> {
+  async begin(request: HttpRequest, reply: HttpResponse, { token, known }: BegunSession): Promise<void> {
     await this.forget(request);
     this.sessionCookie(request).write(reply, token);
     this.knownCookie(request).write(reply, known, KNOWN_MS);
@@ -65,32 +65,32 @@ export class BrowserSessions {
     this.formCookie(request).renew(reply);
   }
 
-  async end(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  async end(request: HttpRequest, reply: HttpResponse): Promise<void> {
     await this.forget(request);
     this.sessionCookie(request).write(reply, null);
   }
 
   /** Its token seals forms before the sign-in. */
-  formCookie(request: FastifyRequest): TokenCookie {
+  formCookie(request: HttpRequest): TokenCookie {
     return this.cookie(request, 'usher-ops-form');
   }
 
-  private async forget(request: FastifyRequest): Promise<void> {
+  private async forget(request: HttpRequest): Promise<void> {
     const token = this.token(request);
     if (token === null) return;
     this.remembered.delete(digestToken(token));
     await this.sessions.end(token);
   }
 
-  private sessionCookie(request: FastifyRequest): TokenCookie {
+  private sessionCookie(request: HttpRequest): TokenCookie {
     return this.cookie(request, 'usher-ops-session');
   }
 
-  private knownCookie(request: FastifyRequest): TokenCookie {
+  private knownCookie(request: HttpRequest): TokenCookie {
     return this.cookie(request, 'usher-ops-known');
   }
 
-  private cookie(request: FastifyRequest, name: string): TokenCookie {
+  private cookie(request: HttpRequest, name: string): TokenCookie {
     return new TokenCookie(name, originOf(request, this.config).startsWith('https:'));
   }
 }
@@ -98,7 +98,7 @@ export class BrowserSessions {
 export const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
 
 /** The origin of the console: OPS_PUBLIC_URL, otherwise the Host, over https as far as a proxy or USHER_AUTH_URL tells. */
-function originOf({ headers: { host = '' }, protocol }: FastifyRequest, { opsPublicUrl, publicUrl }: Config): string {
+function originOf({ headers: { host = '' }, protocol }: HttpRequest, { opsPublicUrl, publicUrl }: Config): string {
   if (opsPublicUrl !== null) return opsPublicUrl;
   const encrypted = `https://${host}`;
   const isEncrypted = protocol === 'https' || (publicUrl !== null && encrypted === new URL(publicUrl).origin);
@@ -106,7 +106,7 @@ function originOf({ headers: { host = '' }, protocol }: FastifyRequest, { opsPub
 }
 
 /** What a browser tells of the page that sends a request. Programs send none of these headers. */
-export function isCrossSite(request: FastifyRequest, config: Config): boolean {
+export function isCrossSite(request: HttpRequest, config: Config): boolean {
   const { headers } = request;
   if (isOfOtherSite(headers)) return true;
   const address = pageOf(request);
@@ -117,7 +117,7 @@ export function isCrossSite(request: FastifyRequest, config: Config): boolean {
 }
 
 /** Whether the request says which page sent it. Every browser says so of a request that writes. */
-export const namesItsPage = (request: FastifyRequest): boolean =>
+export const namesItsPage = (request: HttpRequest): boolean =>
   request.headers['sec-fetch-site'] !== undefined || pageOf(request) !== undefined;
 
-const pageOf = ({ headers }: FastifyRequest): string | undefined => headers.origin ?? headers.referer;
+const pageOf = ({ headers }: HttpRequest): string | undefined => headers.origin ?? headers.referer;

@@ -7,7 +7,7 @@ import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 import { wantsPage } from '../frame/pages.js';
 import { OPS_HEADERS, PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
 import { LIVE_HEADER } from '../frame/script.js';
-import { type SignedIn, setSignedIn } from '../frame/signed-in.js';
+import { setSignedIn, type SignedIn } from '../frame/signed-in.js';
 import { BrowserSessions, isCrossSite, namesItsPage, SAFE_METHODS } from './browser-sessions.js';
 
 /** Also takes METRICS_USER and METRICS_PASSWORD, which open nothing else. */
@@ -15,6 +15,8 @@ const METRICS_PATH = '/ops/metrics';
 
 /** What a viewer may post to: the routes about their own session and password. */
 const OWN_PATHS = [SIGN_IN_PATH, SIGN_OUT_PATH, PASSWORD_PATH];
+
+type OperatorOfRequest = Omit<SignedIn, 'mayChange'>;
 
 const forbidden = (detail: string): Problem => new Problem(403, 'Forbidden', detail);
 
@@ -40,7 +42,7 @@ export class OperatorAccess {
   }
 
   /** An Authorization header counts before a session. Null without either, or if the session has ended. */
-  async operatorOf(request: FastifyRequest): Promise<SignedIn | null> {
+  async operatorOf(request: FastifyRequest): Promise<OperatorOfRequest | null> {
     const { operator, metrics, environment } = this.config;
     const { authorization } = request.headers;
     if (authorization !== undefined) {
@@ -68,7 +70,7 @@ export class OperatorAccess {
     return false;
   }
 
-  private checkWrite(request: FastifyRequest, operator: SignedIn | null): void {
+  private checkWrite(request: FastifyRequest, operator: OperatorOfRequest | null): void {
     const needsPage = operator === null || operator.session !== null;
     if (isCrossSite(request, this.config) || (needsPage && !namesItsPage(request)))
       throw forbidden('this request comes from a page of another site; use the pages at /ops');

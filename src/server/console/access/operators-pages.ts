@@ -4,10 +4,10 @@ import { conflict } from '../../../http/problem.js';
 import { MAX_OPERATOR_NAME_LENGTH, type Operator, type OperatorRole } from '../../../operators/operator.entity.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
 import { randomAlphanumeric } from '../../../values/identifier.js';
-import { type Field, hrefOf } from '../frame/fields.js';
+import { type Field, hrefOf } from '../../../http/pages/fields.js';
 import { PASSWORD_PATH, SIGN_IN_PATH } from '../frame/frame.js';
-import type { Page, View, Visit } from '../frame/pages.js';
-import { type Columns, copiedId, facts, notice, stateOf, table, time } from '../frame/parts.js';
+import type { Page, View, Visit } from '../../../http/pages/site.js';
+import { type Columns, copiedId, facts, notice, stateOf, table, time } from '../../../http/pages/parts.js';
 import { signedInOf } from '../frame/signed-in.js';
 
 const PATH = '/ops/operators';

@@ -6,11 +6,11 @@ import { isSealed, seal } from '../../../http/pages/form-token.js';
 import { unprocessable } from '../../../http/problem.js';
 import { OperatorSessions } from '../../../operators/operator-sessions.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
-import { hiddenField } from '../frame/fields.js';
-import { FORM_FIELD } from '../frame/form.js';
+import { hiddenField } from '../../../http/pages/fields.js';
+import { FORM_FIELD } from '../../../http/pages/site.js';
 import { PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
-import type { Page, View, Visit } from '../frame/pages.js';
-import { notice } from '../frame/parts.js';
+import type { Page, View, Visit } from '../../../http/pages/site.js';
+import { notice } from '../../../http/pages/parts.js';
 import { type SignedIn, signedInOf } from '../frame/signed-in.js';
 import { BrowserSessions } from './browser-sessions.js';
 

@@ -20,9 +20,10 @@ import {
   moment,
   MOMENT_HINT,
   readFilter,
-} from '../frame/fields.js';
-import type { Page, View, Visit } from '../frame/pages.js';
-import { clientLink, type Columns, notice, pager, table, time, webhookLink } from '../frame/parts.js';
+} from '../../../http/pages/fields.js';
+import type { Page, View, Visit } from '../../../http/pages/site.js';
+import { type Columns, notice, pager, table, time } from '../../../http/pages/parts.js';
+import { clientLink, webhookLink } from '../frame/links.js';
 import { type AuditCriteria, AuditSearch, kindAndId, type Names } from './audit-search.js';
 
 const AUDIT_PATH = '/ops/audit';

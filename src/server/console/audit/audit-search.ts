@@ -8,7 +8,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { Member } from '../../../members/member.entity.js';
 import { firstIdAt } from '../../../values/identifier.js';
 import { clientNames } from '../../../webhooks/search/webhook-list.js';
-import type { Filter } from '../frame/fields.js';
+import type { Filter } from '../../../http/pages/fields.js';
 
 /** The names of clients and members, by how events name them: `client:ID`, `member:ID`, `owner:ID`. */
 export type Names = ReadonlyMap<string, string>;

@@ -6,7 +6,7 @@ import { entityOf, type Row, runSql, type WriteSql } from '../../../database/sta
 import { MovieOrder } from '../../../orders/movie-order.entity.js';
 import { ALARMING, FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { Webhook } from '../../../webhooks/webhook.entity.js';
-import { isSearchable } from '../frame/fields.js';
+import { isSearchable } from '../../../http/pages/fields.js';
 
 /** Finds clients by name or id, and what lists tell about them. There are far fewer of them than of anything else, so names need no index. */
 @Injectable()

@@ -5,21 +5,20 @@ import type { Rate } from '../../../values/duration.js';
 import { MAX_EMAIL_LENGTH } from '../../../values/email-address.js';
 import { NOTIFY_URL_MAX_LENGTH } from '../../../values/urls/notify-url.js';
 import type { TestResult } from '../../../webhooks/api/test-notifications.js';
-import { checkField, type FormPart, hrefOf, inputField } from '../frame/fields.js';
-import type { Visit } from '../frame/pages.js';
+import { checkField, type FormPart, hrefOf, inputField } from '../../../http/pages/fields.js';
+import type { Visit } from '../../../http/pages/site.js';
 import {
   type Columns,
   copiedId,
   emptyState,
   facts,
   notice,
-  orderLink,
-  receiverLink,
   stateSince,
   statusBadge,
   table,
   time,
-} from '../frame/parts.js';
+} from '../../../http/pages/parts.js';
+import { orderLink, receiverLink } from '../frame/links.js';
 import { failureNotice } from '../overview/failing-clients.js';
 import { listHref } from '../notifications/notification-filter.js';
 import { notificationTable } from '../notifications/notification-table.js';

@@ -6,7 +6,7 @@ import { SecretRotation } from '../../../clients/secrets/secret-rotation.js';
 import { unprocessable } from '../../../http/problem.js';
 import { parseDuration } from '../../../values/duration.js';
 import { type TestResult, TestNotifications } from '../../../webhooks/api/test-notifications.js';
-import type { Page, View, Visit } from '../frame/pages.js';
+import type { Page, View, Visit } from '../../../http/pages/site.js';
 import { ClientDetailsReader } from './client-details.js';
 import { applicationFields, clientPage, OVERLAPS } from './client-page.js';
 import { issued } from './clients-pages.js';

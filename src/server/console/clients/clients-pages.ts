@@ -7,24 +7,22 @@ import { Problem } from '../../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { timeOfId } from '../../../values/identifier.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
-import { type FormPart, hrefOf, inputField, refilled, shownPart } from '../frame/fields.js';
-import { postForm } from '../frame/form.js';
-import { faultText, type Page, type View, type Visit } from '../frame/pages.js';
+import { type FormPart, hrefOf, inputField, refilled, shownPart } from '../../../http/pages/fields.js';
+import { postForm } from '../../../http/pages/site.js';
+import { faultText, type Page, type View, type Visit } from '../../../http/pages/site.js';
 import {
-  clientLink,
-  clientPath,
   type Columns,
   copyButton,
   facts,
   notice,
   pager,
-  receiverLink,
   shortId,
   stateOf,
   statusBadge,
   table,
   time,
-} from '../frame/parts.js';
+} from '../../../http/pages/parts.js';
+import { clientLink, clientPath, receiverLink } from '../frame/links.js';
 import { ClientDirectory } from './client-directory.js';
 import { applicationFields, applicationParts, CLIENT_FIELDS } from './client-page.js';
 import { quickStart } from './quick-start.js';

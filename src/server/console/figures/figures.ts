@@ -1,7 +1,7 @@
 import { type Html, html } from '../../../http/html.js';
 import type { Quantile } from '../../../webhooks/figures/delivery-figure.entity.js';
 import { type Figures, figuresOf, type Sums } from '../../../webhooks/figures/delivery-figures.js';
-import { type Columns, table } from '../frame/parts.js';
+import { type Columns, table } from '../../../http/pages/parts.js';
 
 const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;

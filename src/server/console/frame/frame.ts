@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Html, html } from '../../../http/html.js';
 import { ISOLATION_HEADERS, PageFrame } from '../../../http/pages/page-frame.js';
-import { postForm } from './form.js';
+import { postForm, type View } from '../../../http/pages/site.js';
 import { type SignedIn, signedInOf } from './signed-in.js';
 import { CONSOLE_STYLE } from './style.js';
 
@@ -52,10 +52,8 @@ const SECTIONS = {
   operators: 'Operators',
 };
 
-export type Section = keyof typeof SECTIONS;
-
 /** The links to all sections; the current one is marked. */
-export const sectionLinks = (current?: Section): Html =>
+export const sectionLinks = (current?: string): Html =>
   html`<ul>
     ${Object.entries(SECTIONS).map(([section, name]) => {
       const path = section === 'overview' ? '/ops' : `/ops/${section}`;
@@ -74,21 +72,8 @@ export const brand = html`<a class="u-brand" href="/ops">
   Usher
 </a>`;
 
-export interface ConsolePage {
-  title: string;
-  /** Left out for a page that belongs to none, such as an error. */
-  section?: Section;
-  body: Html;
-  /** The search text, shown again in the search field. */
-  query?: string;
-  /** Reloads the body while the page is open, if scripts run. */
-  isLive?: boolean;
-  /** Default 200. */
-  status?: number | undefined;
-}
-
 /** Sends a page with its headers. The signed-in operator is known from the request. */
-export function sendConsolePage(request: FastifyRequest, reply: FastifyReply, page: ConsolePage): void {
+export function sendConsolePage(request: FastifyRequest, reply: FastifyReply, page: View): void {
   const operator = signedInOf(request);
   const frame = operator ? FRAME : FRAME_BEFORE_SIGN_IN;
   const content = operator ? shell(request, operator, page) : pageBeforeSignIn(page);
@@ -99,7 +84,7 @@ export function sendConsolePage(request: FastifyRequest, reply: FastifyReply, pa
 }
 
 /** A page without navigation. */
-const pageBeforeSignIn = ({ title, body }: ConsolePage): Html =>
+const pageBeforeSignIn = ({ title, body }: View): Html =>
   html`<main class="u-bare">
     ${brand}
     <div class="card">
@@ -112,7 +97,7 @@ const LIVE = html`<p class="live" hidden>
   <span role="status">Updates every 10 s</span> <button type="button" class="quiet">Pause</button>
 </p>`;
 
-function shell(request: FastifyRequest, operator: SignedIn, { title, section, body, query = '', isLive }: ConsolePage) {
+function shell(request: FastifyRequest, operator: SignedIn, { title, section, body, query = '', isLive }: View) {
   return html`<div class="u-frame">
     <a class="skip" href="#content">Skip to the content</a>
     <header class="u-top">

@@ -9,8 +9,17 @@ import { type Answers, answersOf } from '../../health/cached-query.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 import { locationsOf } from '../../startup-banner.js';
 import { shownMs } from '../figures/figures.js';
-import type { Page, View, Visit } from '../frame/pages.js';
-import { type Columns, duration, emptyState, facts, notice, statusBadge, table, time } from '../frame/parts.js';
+import type { Page, View, Visit } from '../../../http/pages/site.js';
+import {
+  type Columns,
+  duration,
+  emptyState,
+  facts,
+  notice,
+  statusBadge,
+  table,
+  time,
+} from '../../../http/pages/parts.js';
 import { bad, type Problem, problemNotice, problemsOf, queueTable, type State, warning } from '../overview/problems.js';
 import { type Checked, HealthData } from './health-data.js';
 

@@ -8,9 +8,10 @@ import { notFound } from '../../../http/problem.js';
 import { MAX_MEMBER_NAME_LENGTH, Member } from '../../../members/member.entity.js';
 import { MembersService } from '../../../members/members.service.js';
 import { ID } from '../../../values/identifier.js';
-import { type Field, hrefOf, inputField, isSearchable } from '../frame/fields.js';
-import type { Page, View, Visit } from '../frame/pages.js';
-import { clientLink, type Columns, copiedId, facts, pager, stateOf, stateSince, table, time } from '../frame/parts.js';
+import { type Field, hrefOf, inputField, isSearchable } from '../../../http/pages/fields.js';
+import type { Page, View, Visit } from '../../../http/pages/site.js';
+import { type Columns, copiedId, facts, pager, stateOf, stateSince, table, time } from '../../../http/pages/parts.js';
+import { clientLink } from '../frame/links.js';
 
 const PATH = '/ops/members';
 const PAGE_SIZE = 50;

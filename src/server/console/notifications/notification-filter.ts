@@ -4,7 +4,15 @@ import { ANY_WEBHOOK, type WebhookCriteria } from '../../../webhooks/search/webh
 import { type DiagnosisCode, DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
 import type { ClientDirectory } from '../clients/client-directory.js';
-import { choice, type Filter, type FilterFields, hasFault, hrefOf, moment, readFilter } from '../frame/fields.js';
+import {
+  choice,
+  type Filter,
+  type FilterFields,
+  hasFault,
+  hrefOf,
+  moment,
+  readFilter,
+} from '../../../http/pages/fields.js';
 
 export const NOTIFICATIONS_PATH = '/ops/notifications';
 

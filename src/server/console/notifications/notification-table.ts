@@ -1,7 +1,8 @@
 import { type Html, html } from '../../../http/html.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
 import type { ListedWebhook } from '../../../webhooks/search/webhook-list.js';
-import { clientLink, orderLink, receiverLink, statusBadge, table, time, webhookLink } from '../frame/parts.js';
+import { statusBadge, table, time } from '../../../http/pages/parts.js';
+import { clientLink, orderLink, receiverLink, webhookLink } from '../frame/links.js';
 
 /** The form that the checkboxes of a table belong to. */
 export const SELECTION_FORM = 'selection';

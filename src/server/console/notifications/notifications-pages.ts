@@ -5,9 +5,10 @@ import { ID, timeOfId } from '../../../values/identifier.js';
 import { type WebhookPage, WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
 import { ClientDirectory } from '../clients/client-directory.js';
-import { filterForm, hiddenField, MOMENT_HINT } from '../frame/fields.js';
-import type { Page, View, Visit } from '../frame/pages.js';
-import { clientLink, emptyState, notice, pager, time } from '../frame/parts.js';
+import { filterForm, hiddenField, MOMENT_HINT } from '../../../http/pages/fields.js';
+import type { Page, View, Visit } from '../../../http/pages/site.js';
+import { emptyState, notice, pager, time } from '../../../http/pages/parts.js';
+import { clientLink } from '../frame/links.js';
 import {
   FILTER_FIELDS,
   listHref,

@@ -9,8 +9,9 @@ import { stateOf } from '../../../webhooks/undelivered/resend.schemas.js';
 import type { WebhookResend } from '../../../webhooks/undelivered/webhook-resend.entity.js';
 import { WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
 import { ClientDirectory } from '../clients/client-directory.js';
-import type { Page, View, Visit } from '../frame/pages.js';
-import { clientLink, facts, orderLink, receiverLink, statusBadge, tiles, time } from '../frame/parts.js';
+import type { Page, View, Visit } from '../../../http/pages/site.js';
+import { facts, statusBadge, tiles, time } from '../../../http/pages/parts.js';
+import { clientLink, orderLink, receiverLink } from '../frame/links.js';
 import { listHref } from './notification-filter.js';
 import { notificationTable } from './notification-table.js';
 

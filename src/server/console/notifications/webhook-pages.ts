@@ -6,19 +6,9 @@ import { WebhookList } from '../../../webhooks/search/webhook-list.js';
 import type { WebhookDetails } from '../../../webhooks/webhook-queries.js';
 import { WebhookService } from '../../../webhooks/webhook.service.js';
 import { ClientDirectory } from '../clients/client-directory.js';
-import type { Page, View, Visit } from '../frame/pages.js';
-import {
-  clientLink,
-  clientPath,
-  copiedId,
-  emptyState,
-  facts,
-  orderLink,
-  receiverLink,
-  statusBadge,
-  time,
-  webhookLink,
-} from '../frame/parts.js';
+import type { Page, View, Visit } from '../../../http/pages/site.js';
+import { copiedId, emptyState, facts, statusBadge, time } from '../../../http/pages/parts.js';
+import { clientLink, clientPath, orderLink, receiverLink, webhookLink } from '../frame/links.js';
 
 /** One webhook: what became of it, its attempts as a timeline, and what to do. */
 @Injectable()

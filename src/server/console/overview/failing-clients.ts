@@ -2,9 +2,10 @@ import { type Html, html } from '../../../http/html.js';
 import { type FailingHost, MAX_NOTE_LENGTH } from '../../../webhooks/contact/failing-host.entity.js';
 import { DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
 import { type Range, withChange } from '../figures/figures.js';
-import { hiddenField, inputField } from '../frame/fields.js';
-import type { Visit } from '../frame/pages.js';
-import { clientLink, type Columns, notice, receiverLink, table, time } from '../frame/parts.js';
+import { hiddenField, inputField } from '../../../http/pages/fields.js';
+import type { Visit } from '../../../http/pages/site.js';
+import { type Columns, notice, table, time } from '../../../http/pages/parts.js';
+import { clientLink, receiverLink } from '../frame/links.js';
 import { listHref } from '../notifications/notification-filter.js';
 import { type FailingClient, isAlarming, type Losses, type NamedClient } from './overview-data.js';
 

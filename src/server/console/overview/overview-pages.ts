@@ -20,9 +20,10 @@ import {
   shownMs,
   shownQuantile,
 } from '../figures/figures.js';
-import { hrefOf } from '../frame/fields.js';
-import type { Page, View, Visit } from '../frame/pages.js';
-import { clientLink, type Columns, emptyState, notice, table, tiles } from '../frame/parts.js';
+import { hrefOf } from '../../../http/pages/fields.js';
+import type { Page, View, Visit } from '../../../http/pages/site.js';
+import { type Columns, emptyState, notice, table, tiles } from '../../../http/pages/parts.js';
+import { clientLink } from '../frame/links.js';
 import { searchHref } from '../search/search-pages.js';
 import { atLeast, failingTable } from './failing-clients.js';
 import { isAlarming, MAX_PENDING, OverviewData } from './overview-data.js';

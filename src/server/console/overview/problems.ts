@@ -1,13 +1,13 @@
-import type { FastifyRequest } from 'fastify';
 import type { AuditEvent } from '../../../audit/audit-event.entity.js';
+import type { HttpRequest } from '../../../http/exchange.js';
 import { type Html, html } from '../../../http/html.js';
 import { type Due, MAX_COUNTED } from '../../../webhooks/usher-health.js';
 import { type Backlog, type Processes, type QueueDepth, workersOf } from '../../health/backlog.js';
 import type { Answers } from '../../health/cached-query.js';
 import { shownMs } from '../figures/figures.js';
-import { hiddenField } from '../frame/fields.js';
-import { postForm } from '../frame/form.js';
-import { type Columns, notice, statusBadge, table, time } from '../frame/parts.js';
+import { hiddenField } from '../../../http/pages/fields.js';
+import { postForm } from '../../../http/pages/site.js';
+import { type Columns, notice, statusBadge, table, time } from '../../../http/pages/parts.js';
 
 /** `paused`: the event that paused it, if the audit knows it. */
 export type ShownQueue = QueueDepth & { paused?: AuditEvent | undefined };
@@ -15,7 +15,7 @@ export type ShownQueue = QueueDepth & { paused?: AuditEvent | undefined };
 /** What tells whether something is wrong. Null: no answer in time. */
 export interface State extends Answers<Backlog['queries']> {
   queues: ShownQueue[] | null;
-  request: FastifyRequest;
+  request: HttpRequest;
 }
 
 /** What is wrong, and what to do about it. */
@@ -70,7 +70,7 @@ const secretsUnreadable = bad(
 );
 
 /** Nothing else on the page would explain it. */
-function stoppedQueue({ queue, isPaused, limit, paused }: ShownQueue, request: FastifyRequest): Problem | null {
+function stoppedQueue({ queue, isPaused, limit, paused }: ShownQueue, request: HttpRequest): Problem | null {
   const link = queueLink(queue);
   if (isPaused)
     return {

@@ -21,20 +21,9 @@ import {
   shownQuantile,
   withChange,
 } from '../figures/figures.js';
-import type { Page, View, Visit } from '../frame/pages.js';
-import {
-  clientLink,
-  type Columns,
-  emptyState,
-  facts,
-  notice,
-  receiverLink,
-  statusBadge,
-  table,
-  tiles,
-  time,
-  webhookLink,
-} from '../frame/parts.js';
+import type { Page, View, Visit } from '../../../http/pages/site.js';
+import { type Columns, emptyState, facts, notice, statusBadge, table, tiles, time } from '../../../http/pages/parts.js';
+import { clientLink, receiverLink, webhookLink } from '../frame/links.js';
 import { failureNotice, reasonOf } from '../overview/failing-clients.js';
 import {
   type HostClient,

@@ -4,9 +4,10 @@ import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
 import { type ListedWebhook, WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
 import { ClientDirectory } from '../clients/client-directory.js';
-import { hrefOf } from '../frame/fields.js';
-import type { Page, View, Visit } from '../frame/pages.js';
-import { clientLink, clientPath, emptyState, shortId } from '../frame/parts.js';
+import { hrefOf } from '../../../http/pages/fields.js';
+import type { Page, View, Visit } from '../../../http/pages/site.js';
+import { emptyState, shortId } from '../../../http/pages/parts.js';
+import { clientLink, clientPath } from '../frame/links.js';
 import { notificationTable } from '../notifications/notification-table.js';
 
 const PATH = '/ops/search';

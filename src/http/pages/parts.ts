@@ -1,4 +1,4 @@
-import { Html, html } from '../../../http/html.js';
+import { Html, html } from '../html.js';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -40,7 +40,8 @@ export function shortId(id: string): Html {
   return html`<span class="id"><span title="${id}">${shortened(id)}</span>${copyButton(id)}</span>`;
 }
 
-const shortened = (id: string): string => (id.length <= SHORT_LENGTH + 1 ? id : `…${id.slice(-SHORT_LENGTH)}`);
+/** The end of a long id. */
+export const shortened = (id: string): string => (id.length <= SHORT_LENGTH + 1 ? id : `…${id.slice(-SHORT_LENGTH)}`);
 
 /** A button that copies `text`. It is shown only where scripts run. */
 export const copyButton = (text: string, label = 'Copy'): Html =>
@@ -65,29 +66,6 @@ const KINDS: Record<string, Kind> = {
 /** PENDING, SUCCESS, FAILED, or another word of a state. Without `kind` the word decides on the colour. */
 export const statusBadge = (status: string, kind?: Kind | 'neutral'): Html =>
   html`<span class="badge ${kind ?? KINDS[status] ?? 'neutral'}">${status}</span>`;
-
-/** Without a name, such as that of an erased client, the link shows the end of its id. */
-export const clientLink = ({ id, name }: { id: string; name?: string | null | undefined }): Html =>
-  html`<a href="${clientPath(id)}" title="${id}">${name || shortened(id)}</a>`;
-
-export const clientPath = (id: string): string => `/ops/clients/${encodeURIComponent(id)}`;
-
-export const webhookLink = (id: string): Html =>
-  html`<span class="id"
-    ><a href="/ops/webhooks/${encodeURIComponent(id)}" title="${id}">${shortened(id)}</a>${copyButton(id)}</span
-  >`;
-
-/** `host` is the host of a Notify URL, with its port if it has one. */
-export const receiverLink = (host: string): Html =>
-  html`<a href="/ops/receivers/${encodeURIComponent(host)}">${host}</a>`;
-
-/** Leads to the notifications of the order. */
-export const orderLink = (referenceId: string): Html =>
-  html`<span class="id"
-    ><a href="/ops/notifications?order=${encodeURIComponent(referenceId)}" title="${referenceId}"
-      >${shortened(referenceId)}</a
-    >${copyButton(referenceId)}</span
-  >`;
 
 /** Says what would be here. */
 export const emptyState = (text: string | Html): Html => html`<div class="empty"><p>${text}</p></div>`;

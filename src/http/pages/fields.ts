@@ -1,5 +1,5 @@
-import { Html, html } from '../../../http/html.js';
-import { parseDuration } from '../../../values/duration.js';
+import { Html, html } from '../html.js';
+import { parseDuration } from '../../values/duration.js';
 
 /** The address of a page with these fields. Empty ones are left out. */
 export function hrefOf(path: string, fields: Record<string, string>): string {
