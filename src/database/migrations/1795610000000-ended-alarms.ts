@@ -19,8 +19,7 @@ export class EndedAlarms1795610000000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    const name = tablePath(runner, 'usher_failing_host');
-    for (const column of ['alarm_ended_at', 'acknowledged_by', 'acknowledgement', 'is_registered_url'])
-      await runner.dropColumn(name, column);
+    const names = ['alarm_ended_at', 'acknowledged_by', 'acknowledgement', 'is_registered_url'];
+    await runner.dropColumns(tablePath(runner, 'usher_failing_host'), names);
   }
 }

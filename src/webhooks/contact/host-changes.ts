@@ -1,6 +1,6 @@
 import type { Failure } from '../transport/outcome.js';
 import { hostOf } from '../../values/urls/notify-url.js';
-import type { Webhook } from '../webhook.entity.js';
+import type { ClaimedWebhook } from '../deliver/claim.js';
 import type { FailingHost } from './failing-host.entity.js';
 
 /** An attempt that ended at a host of a client. */
@@ -15,12 +15,7 @@ export interface HostAttempt {
 }
 
 /** Where a webhook goes. */
-export const hostOfWebhook = ({
-  clientId,
-  notifyUrl,
-  usesClientUrl,
-  createdAt,
-}: Pick<Webhook, 'clientId' | 'notifyUrl' | 'usesClientUrl' | 'createdAt'>) => ({
+export const hostOfWebhook = ({ clientId, notifyUrl, usesClientUrl, createdAt }: ClaimedWebhook) => ({
   clientId,
   host: hostOf(notifyUrl),
   madeAt: usesClientUrl ? createdAt : null,

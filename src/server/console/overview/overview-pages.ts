@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { type Html, html } from '../../../http/html.js';
-import { badRequest } from '../../../http/problem.js';
 import { Alarms } from '../../../webhooks/contact/alarms.js';
 import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
 import { WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
@@ -59,8 +58,9 @@ export class OverviewPages {
           button: 'Send all of them again',
           kind: 'primary',
           answer: async ({ client: clientId = '', since = '', until = '' }, visit) => {
-            if (!MOMENT.test(since) || !MOMENT.test(until)) throw badRequest('the form has no time');
-            const lost = { ...ANY_WEBHOOK, clientId, since: Number(since), until: Number(until), isSentAgain: false };
+            // A form without its times selects nothing.
+            const [from, to] = [Number(since) || Date.now(), Number(until) || 1];
+            const lost = { ...ANY_WEBHOOK, clientId, since: from, until: to, isSentAgain: false };
             return `/ops/resends/${await this.resends.startFor(lost, visit)}`;
           },
         },
@@ -102,9 +102,6 @@ export class OverviewPages {
   }
 }
 
-/** Milliseconds since 1970. */
-const MOMENT = /^\d{1,15}$/;
-
 function overview(visit: Visit, state: Overview): Html {
   const { range, points, losses, pending, queues } = state;
   const isNew = points?.every(({ figures }) => figures.attempts === 0) ?? false;
@@ -131,7 +128,7 @@ function verdict(state: Overview, isNew: boolean): Html {
   const failing = clients.filter(({ hosts }) => hosts.some(isAlarming)).length;
   const lost = clients.reduce((sum, client) => sum + client.lost, 0);
   const isCapped = clients.some((client) => client.isCapped);
-  const what = `${failing === 0 ? 'No client fails' : `${failing} of ${clientCount ?? failing} clients fail`}; ${
+  const what = `${failing === 0 ? 'No client fails' : `${failing} of ${clientCount ?? failing} clients fail${failing === 1 ? 's' : ''}`}; ${
     lost === 0 && !isCapped ? 'no' : atLeast(lost, isCapped)
   } notification${lost === 1 ? '' : 's'} not delivered in the ${range.name.toLowerCase()}.`;
   return html`${
