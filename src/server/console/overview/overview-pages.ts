@@ -128,12 +128,17 @@ function verdict(state: Overview, isNew: boolean): Html {
   const failing = clients.filter(({ hosts }) => hosts.some(isAlarming)).length;
   const lost = clients.reduce((sum, client) => sum + client.lost, 0);
   const isCapped = clients.some((client) => client.isCapped);
-  const what = `${failing === 0 ? 'No client fails' : `${failing} of ${clientCount ?? failing} clients fail${failing === 1 ? 's' : ''}`}; ${
-    lost === 0 && !isCapped ? 'no' : atLeast(lost, isCapped)
-  } notification${lost === 1 ? '' : 's'} not delivered in the ${range.name.toLowerCase()}.`;
+  const who = failing === 0 ? 'No client fails' : `${failing} of ${clientCount ?? failing} clients fail`;
+  const what =
+    lost === 0 && !isCapped
+      ? 'no notification lost'
+      : `${atLeast(lost, isCapped)} notification${lost === 1 ? '' : 's'} not delivered`;
   return html`${
     clients.length > 0
-      ? notice(failing > 0 ? 'bad' : 'warning', html`<strong>${what}</strong>`)
+      ? notice(
+          failing > 0 ? 'bad' : 'warning',
+          html`<strong>${who}; ${what} in the ${range.name.toLowerCase()}.</strong>`,
+        )
       : problems.length === 0 &&
         losses &&
         !isNew &&
