@@ -1,6 +1,6 @@
 import { type Html, html } from '../../../http/html.js';
 import { type FailingHost, MAX_NOTE_LENGTH } from '../../../webhooks/contact/failing-host.entity.js';
-import { DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
+import { diagnosisOf } from '../../../webhooks/transport/diagnosis.js';
 import { type Range, withChange } from '../figures/figures.js';
 import { hiddenField, inputField } from '../../../http/pages/fields.js';
 import type { Visit } from '../../../http/pages/site.js';
@@ -13,7 +13,7 @@ const MAX_SHOWN = 50;
 
 /** Why a host fails, in words. */
 export const reasonOf = ({ lastDiagnosis, lastError }: FailingHost): string =>
-  lastDiagnosis === null ? `${lastError}.` : DIAGNOSES[lastDiagnosis].meaning;
+  (lastDiagnosis && diagnosisOf(lastDiagnosis).meaning) ?? `${lastError}.`;
 
 /** Which host fails since when and why, and what to do or who knows of it. */
 function failure(failing: FailingHost, client?: NamedClient): Html {
@@ -22,7 +22,7 @@ function failure(failing: FailingHost, client?: NamedClient): Html {
     acknowledgedBy &&
     html`<strong>Acknowledged by ${acknowledgedBy} ${time(alarmEndedAt)}: ${acknowledgement}</strong>`;
   return html`${receiverLink(host)}${client && html` of ${clientLink(client)}`} has failed since ${time(failingSince)}.
-  ${reasonOf(failing)} ${known ?? (lastDiagnosis && DIAGNOSES[lastDiagnosis].remedy)}`;
+  ${reasonOf(failing)} ${known ?? (lastDiagnosis && diagnosisOf(lastDiagnosis).remedy)}`;
 }
 
 /** The same as a message. */
