@@ -169,9 +169,11 @@ function rateKind(rate: number | null) {
 }
 
 const card = (points: Point[]): Html =>
-  html`<section class="card">
-    ${attemptsChart(points)} ${timesChart('Time to receipt', points, ({ receipt }) => receipt)} ${figuresTable(points)}
-  </section>`;
+  html`<div class="columns">
+      <div class="card">${attemptsChart(points)}</div>
+      <div class="card">${timesChart('Time to receipt', points, ({ receipt }) => receipt)}</div>
+    </div>
+    ${figuresTable(points)}`;
 
 function nothingSent({ clientCount, range }: Overview): Html {
   if (clientCount !== 0)
