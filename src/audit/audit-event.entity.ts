@@ -25,6 +25,7 @@ export const AUDIT_ACTIONS = [
   'resend.started',
   'resend.stopped',
   'webhook.tested',
+  'alarm.acknowledged',
   'member.created',
   'member.disabled',
   'member.enabled',

@@ -11,6 +11,7 @@ import { UsedForms1796400000000 } from './migrations/1796400000000-used-forms.js
 import { SignedWith1795600000000 } from './migrations/1795600000000-signed-with.js';
 import { ResendOutcomes1795700000000 } from './migrations/1795700000000-resend-outcomes.js';
 import { DeliveryPauses1796200000000 } from './migrations/1796200000000-delivery-pauses.js';
+import { EndedAlarms1795610000000 } from './migrations/1795610000000-ended-alarms.js';
 
 const logger = new Logger('Usher database');
 
@@ -19,6 +20,7 @@ export const usherMigrations = [
   Initial1767225600000,
   ProcessKeys1795500000000,
   SignedWith1795600000000,
+  EndedAlarms1795610000000,
   ResendOutcomes1795700000000,
   DeliveryPauses1796200000000,
   SearchIndexes1796300000000,

@@ -75,8 +75,8 @@ export const sentence = (detail: string): string =>
   detail.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase()).replace(/([^.?!])$/, '$1.');
 
 /** A message at the top of a page. Screen readers announce a bad one at once. */
-export const notice = (kind: Kind, content: Html | string): Html =>
-  html`<div class="note ${kind}" role="${kind === 'bad' ? 'alert' : 'status'}"><p>${content}</p></div>`;
+export const notice = (kind: Kind, content: Html | string, action: Html | null = null): Html =>
+  html`<div class="note ${kind}" role="${kind === 'bad' ? 'alert' : 'status'}"><p>${content}</p>${action}</div>`;
 
 /** What a cell, a tile or a fact shows. Null in a cell is a dash. */
 export type Content = Html | string | number | null;

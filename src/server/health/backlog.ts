@@ -6,6 +6,7 @@ import { KeyCheck } from '../../clients/keys/key-rotation.js';
 import { type ListedProcess, ProcessList } from '../../clients/keys/processes.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { clockOf } from '../../database/database-clock.js';
+import { notFound } from '../../http/problem.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../queue/queue-connections.js';
 import { PURGE_QUEUE } from '../../retention/purge.js';
 import { WEBHOOK_QUEUE } from '../../webhooks/queue/delivery.queue.js';
@@ -62,6 +63,15 @@ export class Backlog {
     private readonly list: ProcessList,
     private readonly keys: KeyCheck,
   ) {}
+
+  /** Goes on with a queue that is paused. 404 if there is none with this name. */
+  async resume(name: string, before: () => Promise<void>): Promise<void> {
+    const queue = [this.deliveries, this.retryRuns, this.purges].find((one) => one.name === name);
+    if (!queue) throw notFound('there is no such queue');
+    await before();
+    await queue.resume();
+    await this.queries.queues.clear();
+  }
 
   /** A Redis of a provider may forbid the list of its connections. */
   private async connectedWorkers(): Promise<number | null> {

@@ -19,6 +19,12 @@ export class CachedQuery<T> {
     return withTimeout(this.running, TIMEOUT_MS).catch(() => null);
   }
 
+  /** Forgets the result after a change, also that of a query which runs now. */
+  async clear(): Promise<void> {
+    await this.running?.catch(() => null);
+    this.cached = null;
+  }
+
   private async refresh(): Promise<T> {
     const startedAt = performance.now();
     try {

@@ -1,10 +1,13 @@
-import { Entity, Index } from 'typeorm';
-import { CLIENT_ID_LENGTH, Int, NULLABLE, PRIMARY, Text, WholeNumber } from '../../database/columns.js';
+import { Entity, type FindOptionsWhere, Index, IsNull, Not } from 'typeorm';
+import { CLIENT_ID_LENGTH, Flag, Int, NULLABLE, PRIMARY, Text, WholeNumber } from '../../database/columns.js';
+import { MAX_ACTOR_LENGTH } from '../../values/actor.js';
 import type { DiagnosisCode } from '../transport/diagnosis.js';
 
 /** A host name has at most 253 characters; a colon and a port may follow. */
 export const HOST_LENGTH = 260;
 const ERROR_LENGTH = 500;
+/** Of what an operator writes about a failing host. */
+export const MAX_NOTE_LENGTH = 500;
 
 /** A host of a client's Notify URLs whose last attempts failed. A host that accepts notifications has no row. */
 @Entity('usher_failing_host')
@@ -49,7 +52,31 @@ export class FailingHost {
   /** Since when there is something to tell the contact, or null. */
   @WholeNumber(NULLABLE)
   messageDueAt: number | null;
+
+  /**
+   * When operators were no longer alarmed, although it has accepted nothing: a delivery to the client's new Notify URL
+   * succeeded, or somebody acknowledged it. Null: they are alarmed. The next notification that ends FAILED makes it null.
+   */
+  @WholeNumber(NULLABLE)
+  alarmEndedAt: number | null;
+
+  /** Who acknowledged it, or null. */
+  @Text(MAX_ACTOR_LENGTH, NULLABLE)
+  acknowledgedBy: string | null;
+
+  /** The note of who acknowledged it. */
+  @Text(MAX_NOTE_LENGTH, NULLABLE)
+  acknowledgement: string | null;
+
+  /** Whether all that failed there went to the registered Notify URL. Null: not known yet. */
+  @Flag(NULLABLE)
+  isRegisteredUrl: boolean | null;
 }
+
+/** Hosts of which operators are alarmed. */
+export const ALARMING: FindOptionsWhere<FailingHost> = { recoveredAt: IsNull(), alarmEndedAt: IsNull() };
+/** Hosts that fail, and that an operator acknowledged. */
+export const ACKNOWLEDGED: FindOptionsWhere<FailingHost> = { recoveredAt: IsNull(), acknowledgedBy: Not(IsNull()) };
 
 /** When the contact of a client may get the next message, and whether a process is sending one now. */
 @Entity('usher_contact_state')

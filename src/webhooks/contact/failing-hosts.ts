@@ -2,7 +2,7 @@ import { type EntityManager, In } from 'typeorm';
 import { dialectOf } from '../../database/data-source.js';
 import { insertRows } from '../../database/statements/statement.js';
 import { FailingHost } from './failing-host.entity.js';
-import { afterAttempt, type HostAttempt } from './host-changes.js';
+import { afterAttempt, afterAttemptElsewhere, type HostAttempt } from './host-changes.js';
 
 /** Hosts of one client that are remembered. The one that failed last the longest ago makes room for another one. */
 export const MAX_HOSTS = 20;
@@ -40,8 +40,12 @@ function rowsOf(manager: EntityManager, attempts: HostAttempt[], lock?: 'locked'
 function changesOf(rows: FailingHost[], attempts: HostAttempt[]): Change[] {
   const known = new Map(rows.map((row) => [keyOf(row), row]));
   const next = new Map<string, FailingHost | null>(known);
-  for (const attempt of attempts.toSorted((one, other) => one.endedAt - other.endedAt))
+  for (const attempt of attempts.toSorted((one, other) => one.endedAt - other.endedAt)) {
+    for (const [key, row] of next)
+      if (row?.clientId === attempt.clientId && row.host !== attempt.host)
+        next.set(key, afterAttemptElsewhere(row, attempt));
     next.set(keyOf(attempt), afterAttempt(next.get(keyOf(attempt)) ?? null, attempt));
+  }
   const changes = [...next.keys()]
     .sort()
     .map((key) => ({ before: known.get(key) ?? null, after: next.get(key) ?? null }))

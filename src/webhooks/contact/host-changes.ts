@@ -1,4 +1,6 @@
 import type { Failure } from '../transport/outcome.js';
+import { hostOf } from '../../values/urls/notify-url.js';
+import type { ClaimedWebhook } from '../deliver/claim.js';
 import type { FailingHost } from './failing-host.entity.js';
 
 /** An attempt that ended at a host of a client. */
@@ -6,9 +8,18 @@ export interface HostAttempt {
   clientId: string;
   host: string;
   endedAt: number;
+  /** When the notification was made, if it goes to the client's registered Notify URL; null if the order has its own. */
+  madeAt: number | null;
   /** Null: the host accepted the notification. `endedFailed`: the notification ended FAILED with this attempt. */
   failure: (Failure & { endedFailed: boolean }) | null;
 }
+
+/** Where a webhook goes. */
+export const hostOfWebhook = ({ clientId, notifyUrl, usesClientUrl, createdAt }: ClaimedWebhook) => ({
+  clientId,
+  host: hostOf(notifyUrl),
+  madeAt: usesClientUrl ? createdAt : null,
+});
 
 /** A host that has failed for so long is announced, even if no notification has ended FAILED. */
 const FAILING_AFTER_MS = 600_000;
@@ -19,7 +30,17 @@ const WRITE_EVERY_MS = 60_000;
 export function afterAttempt(row: FailingHost | null, attempt: HostAttempt): FailingHost | null {
   const { endedAt, failure } = attempt;
   if (failure === null) return row && afterSuccess(row, endedAt);
-  return afterFailure(row ?? firstRow(attempt), endedAt, failure);
+  return afterFailure(row ?? firstRow(attempt), attempt, failure);
+}
+
+/**
+ * The row of a host after an attempt at another host of the client. A delivery to the registered Notify URL ends the alarm of
+ * the one before: the notification was made after that had begun to fail.
+ */
+export function afterAttemptElsewhere(row: FailingHost, { endedAt, madeAt, failure }: HostAttempt): FailingHost {
+  const isReplaced = failure === null && row.isRegisteredUrl && madeAt !== null && madeAt > row.failingSince;
+  const isAlarming = row.recoveredAt === null && row.alarmEndedAt === null && endedAt > row.lastFailedAt;
+  return isReplaced && isAlarming ? { ...row, alarmEndedAt: endedAt } : row;
 }
 
 /** The row of the first failed attempt, without the failure. */
@@ -34,9 +55,17 @@ const firstRow = ({ clientId, host, endedAt }: HostAttempt): FailingHost => ({
   recoveredAt: null,
   announcedAt: null,
   messageDueAt: null,
+  isRegisteredUrl: null,
+  ...ALARM,
 });
 
-function afterFailure(row: FailingHost, at: number, failure: NonNullable<HostAttempt['failure']>): FailingHost {
+const ALARM = { alarmEndedAt: null, acknowledgedBy: null, acknowledgement: null };
+
+function afterFailure(
+  row: FailingHost,
+  { endedAt: at, madeAt }: HostAttempt,
+  failure: NonNullable<HostAttempt['failure']>,
+): FailingHost {
   const { error, diagnosis, endedFailed } = failure;
   const isLong = at - row.failingSince >= FAILING_AFTER_MS;
   const next: FailingHost = {
@@ -44,6 +73,8 @@ function afterFailure(row: FailingHost, at: number, failure: NonNullable<HostAtt
     firstEndedFailedAt: row.firstEndedFailedAt ?? (endedFailed ? at : null),
     // The contact was not told of the recovery yet, so there was none.
     recoveredAt: null,
+    isRegisteredUrl: madeAt !== null && row.isRegisteredUrl !== false,
+    ...(endedFailed && row.alarmEndedAt !== null && at > row.alarmEndedAt && ALARM),
     ...(at - row.lastFailedAt >= WRITE_EVERY_MS && { lastFailedAt: at, lastError: error, lastDiagnosis: diagnosis }),
   };
   if (row.announcedAt !== null) next.messageDueAt = null;

@@ -8,6 +8,7 @@ import { leaseUntil, retryRunAt } from '../../values/retry-schedule.js';
 import { FailingHost } from '../contact/failing-host.entity.js';
 import { hostOf } from '../../values/urls/notify-url.js';
 import { noteAttempts } from '../contact/failing-hosts.js';
+import { hostOfWebhook } from '../contact/host-changes.js';
 import { addOutcomes } from '../figures/add-outcomes.js';
 import { DeliveryEvents, type EndedWebhook } from './delivery-events.js';
 import { DeliveryPause, HELD_FROM, heldAt, Webhook, WebhookAttempt } from '../webhook.entity.js';
@@ -109,7 +110,7 @@ export async function failExhausted(
   const failure = { error: CUT_OFF, diagnosis: 'interrupted' as const, endedFailed: true };
   await noteAttempts(
     manager,
-    failed.map(({ clientId, notifyUrl }) => ({ clientId, host: hostOf(notifyUrl), endedAt: now, failure })),
+    failed.map((webhook) => ({ ...hostOfWebhook(webhook), endedAt: now, failure })),
   );
   await addOutcomes(
     manager,
@@ -129,7 +130,7 @@ async function lockDue(manager: EntityManager, ids: string[], maxAttempts: numbe
     manager,
     (parameter) => `
       SELECT id, reference_id AS "referenceId", client_id AS "clientId", notify_url AS "notifyUrl", body, attempts,
-        created_at AS "createdAt", resend_of AS "resendOf", request_id AS "requestId", ${now} AS now,
+        uses_client_url AS "usesClientUrl", created_at AS "createdAt", resend_of AS "resendOf", request_id AS "requestId", ${now} AS now,
         EXISTS (SELECT 1 FROM ${tableOf(manager, FailingHost)} f WHERE f.client_id = w.client_id) AS has_failing_host,
         EXISTS (SELECT 1 FROM ${tableOf(manager, DeliveryPause)} p WHERE p.resumed_at IS NULL) AS has_pauses
       FROM ${tableOf(manager, Webhook)} w ${byIndex('PRIMARY')}

@@ -10,7 +10,7 @@ export interface Moment {
 /** The part of a webhook that an attempt uses. */
 export type ClaimedWebhook = Pick<
   Webhook,
-  'id' | 'referenceId' | 'clientId' | 'notifyUrl' | 'body' | 'createdAt' | 'resendOf' | 'requestId'
+  'id' | 'referenceId' | 'clientId' | 'notifyUrl' | 'usesClientUrl' | 'body' | 'createdAt' | 'resendOf' | 'requestId'
 >;
 
 /** The right to make one attempt, which is already counted and recorded. */

@@ -6,9 +6,8 @@ import { inTransaction } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { nextAttemptAt } from '../../values/retry-schedule.js';
 import { hidePrivateResponse } from '../api/client-view.js';
-import { hostOf } from '../../values/urls/notify-url.js';
 import { noteAttempts } from '../contact/failing-hosts.js';
-import type { HostAttempt } from '../contact/host-changes.js';
+import { type HostAttempt, hostOfWebhook } from '../contact/host-changes.js';
 import { addOutcomes, type RecordedOutcome } from '../figures/add-outcomes.js';
 import { failureOf } from '../transport/outcome.js';
 import { Webhook, WebhookAttempt, type WebhookStatus } from '../webhook.entity.js';
@@ -137,12 +136,12 @@ export class OutcomeStore {
 
   /** What an attempt tells about its host. */
   private hostAttempt({ claim, outcome, endedAt }: FinishedAttempt, status?: WebhookStatus): HostAttempt {
-    const { clientId, notifyUrl } = claim.webhook;
+    const { webhook } = claim;
     const failure = failureOf(outcome);
     const shown = { address: outcome.address, error: failure?.error ?? null };
     const error = hidePrivateResponse(shown, this.options.environment).error ?? '';
     const told = failure && { ...failure, error, endedFailed: status === 'FAILED' };
-    return { clientId, host: hostOf(notifyUrl), endedAt, failure: told };
+    return { ...hostOfWebhook(webhook), endedAt, failure: told };
   }
 }
 

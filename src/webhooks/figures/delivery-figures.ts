@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
-import { tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { type Row, runSql } from '../../database/statements/statement.js';
 import {
   DeliveryFigure,
@@ -56,14 +56,15 @@ export class DeliveryFigures {
     return new Map(rows.map((row) => [Number(row.period), sumsOf(row)]));
   }
 
-  /** The attempts at every host, those with the most failures first. Counting distinct clients would sort all rows. */
-  async hosts(since: number, most: number): Promise<HostFigures[]> {
+  /** The attempts at every host from `since` until `until`, those with the most failures first. */
+  async hosts(since: number, until: number, most: number): Promise<HostFigures[]> {
+    // Counting distinct clients would sort all rows.
     const { rows } = await runSql(
       this.dataSource,
       (parameter) => `
         SELECT host, COUNT(*) AS clients, ${SELECTED_OF_HOSTS} FROM (
           SELECT host, client_id, ${SELECTED_OF_HOSTS} FROM ${this.table}
-          WHERE starts_at >= ${parameter(since)} AND client_id <> '' GROUP BY host, client_id) AS by_client
+          WHERE starts_at >= ${parameter(since)} AND starts_at < ${parameter(until)} AND client_id <> '' GROUP BY host, client_id) AS by_client
         GROUP BY host
         ORDER BY failures DESC, attempts DESC, host LIMIT ${most}`,
     );
@@ -83,6 +84,20 @@ export class DeliveryFigures {
         GROUP BY client_id ORDER BY attempts DESC, client_id LIMIT ${most}`,
     );
     return rows.map((row) => ({ clientId: String(row.client_id), figures: figuresOf([sumsOf(row)]) }));
+  }
+
+  /** How many webhooks ended FAILED from `since` until `until`, by client: of these, or of as many with the most. */
+  async endedFailed(since: number, until: number, of: string[] | number): Promise<Map<string, number>> {
+    if (Array.isArray(of) && of.length === 0) return new Map();
+    const { rows } = await runSql(
+      this.dataSource,
+      (parameter) => `
+        SELECT client_id, SUM(ended_failed) AS lost FROM ${this.table}
+        WHERE starts_at >= ${parameter(since)} AND starts_at < ${parameter(until)} AND ended_failed > 0
+          AND client_id ${typeof of === 'number' ? "<> ''" : dialectOf(this.dataSource).isOneOf(parameter, of)}
+        GROUP BY client_id ORDER BY lost DESC, client_id ${typeof of === 'number' ? `LIMIT ${of}` : ''}`,
+    );
+    return new Map(rows.map(({ client_id: id, lost }) => [String(id), Number(lost)]));
   }
 
   private get table(): string {

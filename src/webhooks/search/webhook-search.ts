@@ -12,7 +12,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { firstIdAt } from '../../values/identifier.js';
 import { compared, type Which, webhookIds } from '../undelivered/webhook-ids.js';
 import { Webhook } from '../webhook.entity.js';
-import { rowConditions, type WebhookCriteria } from './webhook-criteria.js';
+import { sentAgain, rowConditions, type WebhookCriteria } from './webhook-criteria.js';
 
 /** PENDING webhooks of all clients are sorted here, because their index has them in the order of their next attempts. */
 const MAX_SORTED = 10_000;
@@ -104,6 +104,36 @@ export class WebhookSearch {
         ORDER BY ${orderBy([`purged_at ${direction}`], [`finished_at ${direction}`, `id ${direction}`]).join(', ')} LIMIT ${most}`;
     });
     return rows.map(({ id }) => String(id));
+  }
+
+  /**
+   * How many FAILED webhooks of clients that were made since then were not sent again. `isCapped`: only the newest
+   * {@link MAX_EXAMINED} FAILED ones were looked at.
+   */
+  async lost(clientIds: string[], since: number): Promise<Map<string, { lost: number; isCapped: boolean }>> {
+    if (clientIds.length === 0) return new Map();
+    const webhooks = tableOf(this.dataSource, Webhook);
+    const index = dialectOf(this.dataSource).byIndex('usher_webhook_client_status');
+    const { rows } = await runSql(this.dataSource, (parameter) =>
+      clientIds
+        .map(
+          (id) => `
+            SELECT w.client_id, COUNT(*) AS examined, SUM(CASE WHEN ${sentAgain(this.dataSource, true, 'w')} THEN 0 ELSE 1 END) AS lost
+            FROM (
+              SELECT id FROM ${webhooks} ${index}
+              WHERE client_id = ${parameter(id)} AND status = 'FAILED'
+                AND id >= ${parameter(firstIdAt(this.options.environment, since))}
+              ORDER BY client_id DESC, status DESC, id DESC LIMIT ${MAX_EXAMINED}) AS f
+            JOIN ${webhooks} w ON w.id = f.id GROUP BY w.client_id`,
+        )
+        .join(' UNION ALL '),
+    );
+    return new Map(
+      rows.map(({ client_id: id, lost, examined }) => [
+        String(id),
+        { lost: Number(lost), isCapped: Number(examined) >= MAX_EXAMINED },
+      ]),
+    );
   }
 
   /** The id in front of which the criteria begin. */

@@ -2,18 +2,19 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { getQueueToken } from '@nestjs/bullmq';
 import type { Queue } from 'bullmq';
+import { AuditLog } from '../../../src/audit/audit.module.js';
 import { PURGE_QUEUE } from '../../../src/retention/purge.js';
 import { eventually } from '../../support/eventually.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
 import { basic, type TestClient, TestUsher } from '../../support/usher.js';
+import { ConsolePages, HOSTILE } from './console-pages.js';
 
 const OPERATOR = { authorization: basic('ops', 'ops') };
 const FORM = { ...OPERATOR, 'content-type': 'application/x-www-form-urlencoded' };
-const HOSTILE = '<script>alert("1")</script><img src=x onerror=alert(\'2\')>';
-
 let usher: TestUsher;
 let receiver: TestReceiver;
 let client: TestClient;
+const pages = new ConsolePages(() => usher);
 beforeAll(async () => {
   usher = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '2' });
   receiver = await TestReceiver.start();
@@ -75,7 +76,20 @@ describe('/ops', () => {
       expect(body.text).toContain(`usher_queue_paused{queue="usher-${queue}"} ${paused}\n`);
       expect(body.text).toContain(`usher_queue_limited{queue="usher-${queue}"} ${limited}\n`);
     }
-    await usher.request('PUT', '/ops/queues/api/queues/usher-webhook/resume', OPERATOR);
+    for (const path of ['/ops', '/ops/health'])
+      expect(await get(path)).toMatch(/action="\/ops\/resume"[^]*?value="usher-webhook"/);
+    const { status, location } = await pages.post('/ops/resume', { queue: 'usher-webhook' });
+    expect([status, location]).toEqual([303, '/ops?done=resume']);
+    expect(await usher.queue.isPaused()).toBe(false);
+    // At once, although the page remembers the state of the queues.
+    expect(await get('/ops')).not.toContain('is paused');
+    const audit = usher.running.app.get(AuditLog, { strict: false });
+    expect((await audit.list({ subject: 'queue:usher-webhook', limit: 1 }))[0]).toMatchObject({
+      action: 'queue.resumed',
+      actor: 'operator:ops',
+    });
+    expect((await pages.post('/ops/resume', { queue: 'other' })).status).toBe(404);
+    expect(await audit.list({ subject: 'queue:other' })).toEqual([]);
     await purges().removeGlobalConcurrency();
     await purges().removeGlobalRateLimit();
   });

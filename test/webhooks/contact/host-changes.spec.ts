@@ -1,13 +1,19 @@
 import { describe, expect, test } from '@jest/globals';
 import type { FailingHost } from '../../../src/webhooks/contact/failing-host.entity.js';
-import { afterAttempt, type HostAttempt } from '../../../src/webhooks/contact/host-changes.js';
+import { afterAttempt, afterAttemptElsewhere, type HostAttempt } from '../../../src/webhooks/contact/host-changes.js';
 
 const MINUTE = 60_000;
 const at = { clientId: 'c', host: 'h' };
-const success = (minute: number): HostAttempt => ({ ...at, endedAt: minute * MINUTE, failure: null });
+const success = (minute: number): HostAttempt => ({
+  ...at,
+  endedAt: minute * MINUTE,
+  madeAt: minute * MINUTE,
+  failure: null,
+});
 const failure = (minute: number, endedFailed = false): HostAttempt => ({
   ...at,
   endedAt: minute * MINUTE,
+  madeAt: minute * MINUTE,
   failure: { error: `error ${minute}`, diagnosis: 'not-found', endedFailed },
 });
 
@@ -24,6 +30,10 @@ const row = (more: Partial<FailingHost> = {}): FailingHost => ({
   recoveredAt: null,
   announcedAt: null,
   messageDueAt: null,
+  alarmEndedAt: null,
+  acknowledgedBy: null,
+  acknowledgement: null,
+  isRegisteredUrl: true,
   ...more,
 });
 
@@ -88,4 +98,51 @@ test('applying an attempt twice is applying it once', () => {
     const once = play(attempts);
     expect(play(attempts.slice(-1), once)).toBe(once);
   }
+});
+
+describe('the alarm of a host', () => {
+  const elsewhere = (minute: number, madeAt: number | null = minute): HostAttempt => ({
+    ...success(minute),
+    host: 'new',
+    madeAt: madeAt === null ? null : madeAt * MINUTE,
+  });
+  const acknowledged = row({ alarmEndedAt: 5 * MINUTE, acknowledgedBy: 'operator:ada', acknowledgement: 'they know' });
+  const isAlarming = ({ alarmEndedAt }: FailingHost): boolean => alarmEndedAt === null;
+
+  test('ends when a notification that was made after the first failure reaches the new Notify URL', () => {
+    expect(afterAttemptElsewhere(row(), elsewhere(3))).toMatchObject({ alarmEndedAt: 3 * MINUTE, recoveredAt: null });
+  });
+
+  const others: [what: string, before: FailingHost, attempt: HostAttempt][] = [
+    ['a failure there', row(), { ...failure(3), host: 'new' }],
+    ['a notification of before', row(), elsewhere(3, 0.5)],
+    ['an order with a Notify URL of its own', row(), elsewhere(3, null)],
+    ['a delivery before the last failure', row({ lastFailedAt: 4 * MINUTE }), elsewhere(3)],
+    ['a delivery, if orders with Notify URLs of their own fail too', row({ isRegisteredUrl: false }), elsewhere(3)],
+    ['a delivery, if that is not known', row({ isRegisteredUrl: null }), elsewhere(3)],
+    ['a delivery, if somebody acknowledged it', acknowledged, elsewhere(6)],
+  ];
+  test.each(others)('is not changed by %s', (_what, before, attempt) => {
+    expect(afterAttemptElsewhere(before, attempt)).toBe(before);
+  });
+
+  test('returns with the next notification that ends FAILED, not with a failed attempt or one of before', () => {
+    expect(play([failure(6), failure(7), failure(4, true)], acknowledged)).toMatchObject({
+      alarmEndedAt: 5 * MINUTE,
+      acknowledgement: 'they know',
+    });
+    expect(play([failure(6, true)], acknowledged)).toMatchObject({
+      alarmEndedAt: null,
+      acknowledgedBy: null,
+      acknowledgement: null,
+    });
+  });
+
+  test('of a host knows whether an order’s own Notify URL failed there', () => {
+    const own = { ...failure(1), madeAt: null };
+    expect(play([failure(1)])?.isRegisteredUrl).toBe(true);
+    expect(play([own, failure(3)])?.isRegisteredUrl).toBe(false);
+    expect(play([failure(1), { ...own, endedAt: 9 * MINUTE }])?.isRegisteredUrl).toBe(false);
+    expect(isAlarming(play([own])!)).toBe(true);
+  });
 });

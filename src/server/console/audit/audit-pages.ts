@@ -44,6 +44,7 @@ const ACTIONS: Partial<Record<AuditAction, string>> = {
   'webhook.resent': 'sent a notification again',
   'resend.started': 'asked to send many notifications again',
   'resend.stopped': 'stopped sending many notifications again',
+  'alarm.acknowledged': 'acknowledged that a receiver fails',
   'member.created': 'created a member',
   'member.disabled': 'disabled a member',
   'member.enabled': 'enabled a member',

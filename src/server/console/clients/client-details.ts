@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, In, IsNull } from 'typeorm';
+import { type DataSource, In } from 'typeorm';
 import { ClientAccount } from '../../../account/client-account.js';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { Consent } from '../../../auth/authorize/authorization.entity.js';
@@ -9,7 +9,7 @@ import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { Member } from '../../../members/member.entity.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { orderKey } from '../../../values/identifier.js';
-import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
+import { ACKNOWLEDGED, ALARMING, FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
 import { WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { webhookHealth } from '../../../webhooks/webhook-health.js';
@@ -46,7 +46,10 @@ export class ClientDetailsReader {
       await Promise.all([
         this.account.show(id),
         this.applications.find(id),
-        this.dataSource.manager.findBy(FailingHost, { clientId: id, recoveredAt: IsNull() }),
+        this.dataSource.manager.findBy(
+          FailingHost,
+          [ALARMING, ACKNOWLEDGED].map((which) => ({ ...which, clientId: id })),
+        ),
         webhookHealth(this.dataSource, id),
         this.list.page({ ...ANY_WEBHOOK, clientId: id }, null, RECENT),
         this.orders(id),

@@ -1,10 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, In, IsNull, type SelectQueryBuilder } from 'typeorm';
+import { type DataSource, In, type SelectQueryBuilder } from 'typeorm';
 import { Client } from '../../../clients/client.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { entityOf, type Row, runSql, type WriteSql } from '../../../database/statements/statement.js';
 import { MovieOrder } from '../../../orders/movie-order.entity.js';
-import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
+import { ALARMING, FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { Webhook } from '../../../webhooks/webhook.entity.js';
 import { isSearchable } from '../../../http/pages/fields.js';
 import { type Found, type Part, partOf } from '../../../http/pages/list.js';
@@ -62,7 +62,7 @@ export class ClientDirectory {
   /** Since when receivers of clients fail, in milliseconds since 1970, by client. */
   async failingSince(clientIds: string[]): Promise<Map<string, number>> {
     const hosts = await this.dataSource.manager.find(FailingHost, {
-      where: { clientId: In(clientIds), recoveredAt: IsNull() },
+      where: { ...ALARMING, clientId: In(clientIds) },
       order: { failingSince: 'DESC' },
     });
     // Of several hosts of a client, the failure that began first remains.

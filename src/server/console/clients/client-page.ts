@@ -5,7 +5,6 @@ import type { Rate } from '../../../values/duration.js';
 import { MAX_EMAIL_LENGTH } from '../../../values/email-address.js';
 import { NOTIFY_URL_MAX_LENGTH } from '../../../values/urls/notify-url.js';
 import type { TestResult } from '../../../webhooks/api/test-notifications.js';
-import type { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { checkField, type FormPart, hrefOf, inputField } from '../../../http/pages/fields.js';
 import type { Visit } from '../../../http/pages/site.js';
 import {
@@ -20,6 +19,7 @@ import {
   time,
 } from '../../../http/pages/parts.js';
 import { memberLink, orderLink, receiverLink } from '../frame/links.js';
+import { failureNotice } from '../overview/failing-clients.js';
 import { listHref } from '../notifications/notification-filter.js';
 import { notificationTable } from '../notifications/notification-table.js';
 import { pausing, testOutcome } from '../receivers/receiver-parts.js';
@@ -27,7 +27,8 @@ import type { ClientDetails } from './client-details.js';
 
 /** The page of one client: how it is, and every change that an operator can make. */
 export const clientPage = (visit: Visit, details: ClientDetails, test: TestResult | null): Html =>
-  html`${test && testOutcome(test)} ${details.failing.map(failingNotice)} ${summary(details, visit.mayChange)}
+  html`${test && testOutcome(test)} ${details.failing.map((one) => failureNotice(one))}
+    ${summary(details, visit.mayChange)}
     <h2>Notifications</h2>
     ${notifications(details)}
     <h2>Receivers</h2>
@@ -42,9 +43,6 @@ export const clientPage = (visit: Visit, details: ClientDetails, test: TestResul
     <h2>Sign-in failures</h2>
     ${table(FAILURES, details.signInFailures, 'Wrong secrets will be here, counted once a minute.')}
     ${visit.mayChange && changes(visit, details)}`;
-
-const failingNotice = ({ host, failingSince, lastError }: FailingHost): Html =>
-  notice('bad', html`${receiverLink(host)} has failed since ${time(failingSince)}: ${lastError}.`);
 
 function summary({ client, account, isTrusted, pending, limits }: ClientDetails, canChange: boolean): Html {
   const { id, notifyUrl, contact, createdAt, disabledAt } = client;

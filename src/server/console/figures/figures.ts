@@ -36,14 +36,40 @@ const oneDecimal = (value: number): string => String(Math.round(value * 10) / 10
 
 /** A span of time until now, as periods of one length. */
 export interface Range {
+  /** In the address of a page. */
+  key: string;
   name: string;
   periodMs: number;
   periods: number;
 }
 
-export const LAST_HOUR: Range = { name: 'Last hour', periodMs: 5 * MINUTE_MS, periods: 12 };
-export const LAST_DAY: Range = { name: 'Last 24 hours', periodMs: HOUR_MS, periods: 24 };
-export const LAST_WEEK: Range = { name: 'Last 7 days', periodMs: 6 * HOUR_MS, periods: 28 };
+const LAST_DAY: Range = { key: '24h', name: 'Last 24 hours', periodMs: HOUR_MS, periods: 24 };
+
+/** The ranges that pages offer. */
+export const RANGES: Range[] = [
+  { key: '1h', name: 'Last hour', periodMs: 5 * MINUTE_MS, periods: 12 },
+  LAST_DAY,
+  { key: '7d', name: 'Last 7 days', periodMs: 6 * HOUR_MS, periods: 28 },
+  { key: '30d', name: 'Last 30 days', periodMs: DAY_MS, periods: 30 },
+];
+
+/** The range in the address of a page. */
+export const rangeOf = ({ range }: Record<string, string>): Range =>
+  RANGES.find(({ key }) => key === range) ?? LAST_DAY;
+
+/** For figures that are added up by hour: the last hour is the present one and the one before. */
+export const inHours = (range: Range): Range =>
+  range.periodMs < HOUR_MS ? { ...range, periodMs: HOUR_MS, periods: 2 } : range;
+
+/** Links to the other ranges of the same page. */
+export const rangeLinks = (path: string, current: Range): Html =>
+  html`<nav class="actions" aria-label="Range">
+    ${RANGES.map((range) =>
+      range === current
+        ? html`<strong aria-current="true">${range.name}</strong>`
+        : html`<a href="${path}?range=${range.key}">${range.name}</a>`,
+    )}
+  </nav>`;
 
 /** The figures of one period. */
 export interface Point {
@@ -58,35 +84,49 @@ export interface Point {
 export const beginOf = ({ periodMs, periods }: Range, now: number): number =>
   now - (now % periodMs) - (periods - 1) * periodMs;
 
-/** The points of a range, made of sums over `stepMs`. */
-export function pointsOf(range: Range, now: number, sums: Map<number, Sums>, stepMs = range.periodMs): Point[] {
+/** The points of a range that ends at `now`, made of the sums of its periods. */
+export function pointsOf(range: Range, now: number, sums: Map<number, Sums>): Point[] {
   const { periodMs, periods } = range;
   const begin = beginOf(range, now);
   return Array.from({ length: periods }, (_, index) => {
     const startsAt = begin + index * periodMs;
-    const steps = Array.from({ length: periodMs / stepMs }, (_, step) => sums.get(startsAt + step * stepMs));
-    const found = steps.filter((step) => step !== undefined);
+    const found = [sums.get(startsAt)].filter((sums) => sums !== undefined);
     return { begin: shownTime(startsAt, periodMs), sums: found, figures: figuresOf(found) };
   });
 }
 
 export const figuresOfPoints = (points: Point[]): Figures => figuresOf(points.flatMap(({ sums }) => sums));
 
+/** What `show` makes of figures, and of those of the time before if it is something else. */
+export function withChange<Of>(now: Of, before: Of | undefined, show: (figures: Of) => string): Html {
+  const [text, earlier] = [show(now), before ? show(before) : '–'];
+  return html`${text} ${earlier !== '–' && earlier !== text && html`<span class="dim">was ${earlier}</span>`}`;
+}
+
+/** `before`: those of the time before. */
+interface Compared<Of> {
+  figures: Of;
+  before?: Of | undefined;
+}
+
 /** The attempts of a period, of a host, or of a client at a host. */
-export const ATTEMPTS: Columns<{ figures: Pick<Figures, 'attempts' | 'failures' | 'successRate'> }> = {
+export const ATTEMPTS: Columns<Compared<Pick<Figures, 'attempts' | 'failures' | 'successRate'>>> = {
   Attempts: { number: ({ figures }) => figures.attempts },
   Failed: { number: ({ figures }) => figures.failures },
-  Succeeded: { number: ({ figures }) => ratio(figures.successRate) },
+  Succeeded: { number: ({ figures, before }) => withChange(figures, before, (one) => ratio(one.successRate)) },
 };
 
 /** What half and 95 % of some times are below. */
 export const quantileColumns = <Row>(
   prefix: string,
   of: (figures: Row) => Figures['duration'],
-): Columns<{ figures: Row }> => ({
-  [`${prefix}p50`]: { number: ({ figures }) => shownQuantile(of(figures).p50) },
-  [`${prefix}p95`]: { number: ({ figures }) => shownQuantile(of(figures).p95) },
-});
+): Columns<Compared<Row>> =>
+  Object.fromEntries(
+    (['p50', 'p95'] as const).map((name) => [
+      prefix + name,
+      { number: ({ figures, before }) => withChange(figures, before, (one) => shownQuantile(of(one)[name])) },
+    ]),
+  );
 
 /** The numbers of a chart, for those who cannot see it and for those who need them. Periods without attempts are left out. */
 export function figuresTable(points: Point[]): Html {

@@ -123,6 +123,7 @@ thead th{border-top:0;color:var(--dim);font-size:.75rem;font-weight:600;white-sp
 th.n,td.n{text-align:right;white-space:nowrap}
 tbody tr:hover td{background:var(--raised)}
 .pager{display:flex;gap:var(--s2);margin:0 0 var(--s4)}
+td summary{padding:.25rem 0;white-space:nowrap}td button{white-space:nowrap}.tiles dd .dim{font-size:var(--small)}
 .timeline{list-style:none;margin:0 0 var(--s4);padding:0 0 0 var(--s4);border-left:2px solid var(--line)}
 .timeline>li{position:relative;margin:0 0 var(--s4)}.timeline p{margin:0 0 var(--s1)}
 .timeline>li::before{content:"";position:absolute;left:calc(-1*var(--s4) - 6px);top:.375rem;width:.625rem;height:.625rem;border-radius:50%;background:var(--edge)}

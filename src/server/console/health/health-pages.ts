@@ -9,7 +9,7 @@ import { type Answers, answersOf } from '../../health/cached-query.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 import { locationsOf } from '../../startup-banner.js';
 import { shownMs } from '../figures/figures.js';
-import type { Page, View } from '../../../http/pages/site.js';
+import type { Page, View, Visit } from '../../../http/pages/site.js';
 import {
   type Columns,
   duration,
@@ -36,11 +36,11 @@ export class HealthPages {
     @Inject(SERVER_CONFIG) private readonly config: Config,
   ) {}
 
-  readonly pages: Page[] = [{ path: '/ops/health', show: () => this.show() }];
+  readonly pages: Page[] = [{ path: '/ops/health', show: (visit) => this.show(visit) }];
 
-  private async show(): Promise<View> {
+  private async show({ request }: Visit): Promise<View> {
     const state = await answersOf({ ...this.data.queries, ...this.backlog.queries });
-    const body = healthPage({ ...state, ownId: this.list.id }, this.config);
+    const body = healthPage({ ...state, request, ownId: this.list.id }, this.config);
     return { title: 'Health', section: 'health', body, isLive: true };
   }
 }

@@ -7,9 +7,10 @@ import { databaseNow } from '../../../database/sql.js';
 import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { DeliveryFigures } from '../../../webhooks/figures/delivery-figures.js';
 import { clientNames } from '../../../webhooks/search/webhook-list.js';
+import { WebhookSearch } from '../../../webhooks/search/webhook-search.js';
 import { Webhook } from '../../../webhooks/webhook.entity.js';
-import { beginOf, DAY_MS, HOUR_MS, LAST_DAY, LAST_HOUR, LAST_WEEK, pointsOf } from '../figures/figures.js';
 import { CachedQuery } from '../../health/cached-query.js';
+import { beginOf, DAY_MS, inHours, pointsOf, type Range, RANGES } from '../figures/figures.js';
 
 /** A client, without its name if it was erased. */
 export interface NamedClient {
@@ -17,44 +18,61 @@ export interface NamedClient {
   name: string | undefined;
 }
 
-/** A host that accepts no notification of a client at present. */
-export type FailingReceiver = FailingHost & { client: NamedClient };
+/** What a range has lost. */
+export type Losses = Awaited<ReturnType<OverviewData['losses']>>;
+/** A client that has lost notifications in a range, or whose receivers fail at present. */
+export type FailingClient = Losses['clients'][number];
 
 /** Pending notifications that are counted by client; each costs a look at its row. */
 export const MAX_PENDING = 10_000;
 const MAX_CLIENTS = 10;
-/** One more than are shown, so that the page knows of others. */
-export const MAX_FAILING = 11;
+/** The notifications of so many clients are counted: of those of which the most ended FAILED. */
+const MAX_COUNTED = 50;
+const MAX_HOSTS = 500;
+const WEEK_MS = 7 * DAY_MS;
+
+/** Whether operators are alarmed of a host that fails. */
+export const isAlarming = ({ alarmEndedAt }: FailingHost): boolean => alarmEndedAt === null;
 
 /** What the overview shows of the database. Each query is cached, and null while the database does not answer. */
 @Injectable()
 export class OverviewData {
-  readonly queries = {
-    ranges: new CachedQuery(() => this.ranges()),
+  private readonly common = {
     pending: new CachedQuery(() => this.pending()),
-    failing: new CachedQuery(() => this.failing()),
-    hasClients: new CachedQuery(() => this.manager.exists(Client)),
+    clientCount: new CachedQuery(() => this.manager.count(Client)),
   };
+  private readonly ranges = new Map(RANGES.map((range) => [range, this.queriesOf(range)]));
   private readonly manager: EntityManager;
 
   constructor(
     @Inject(USHER_DATA_SOURCE) { manager }: DataSource,
     private readonly figures: DeliveryFigures,
+    private readonly search: WebhookSearch,
   ) {
     this.manager = manager;
   }
 
-  /** The deliveries of the last hour, day and week, on the database's clock. */
-  private async ranges() {
+  queries(range: Range): ReturnType<OverviewData['queriesOf']> {
+    return this.ranges.get(range) ?? this.queriesOf(range);
+  }
+
+  /** After an alarm was acknowledged. */
+  async forgetLosses(): Promise<void> {
+    await Promise.all([...this.ranges.values()].map(({ losses }) => losses.clear()));
+  }
+
+  private queriesOf(range: Range) {
+    return {
+      ...this.common,
+      points: new CachedQuery(() => this.points(range)),
+      losses: new CachedQuery(() => this.losses(range)),
+    };
+  }
+
+  /** The deliveries of a range, on the database's clock. */
+  private async points(range: Range) {
     const now = await databaseNow(this.manager);
-    const [ofHour, ofWeek] = await Promise.all([
-      this.figures.ofAll(beginOf(LAST_HOUR, now), LAST_HOUR.periodMs),
-      this.figures.ofAll(beginOf(LAST_WEEK, now), HOUR_MS),
-    ]);
-    return [
-      { range: LAST_HOUR, points: pointsOf(LAST_HOUR, now, ofHour) },
-      ...[LAST_DAY, LAST_WEEK].map((range) => ({ range, points: pointsOf(range, now, ofWeek, HOUR_MS) })),
-    ];
+    return pointsOf(range, now, await this.figures.ofAll(beginOf(range, now), range.periodMs));
   }
 
   /** How many notifications of clients are pending. `isCapped`: there are more of them than were counted. */
@@ -72,14 +90,38 @@ export class OverviewData {
     return { clients: await withClients(this.manager, all.slice(0, MAX_CLIENTS)), isCapped: counted >= MAX_PENDING };
   }
 
-  /** Those that failed within a day: a host that nothing is sent to any more is not a fault of today. */
-  private async failing(): Promise<FailingReceiver[]> {
-    const rows = await this.manager.find(FailingHost, {
-      where: { lastFailedAt: MoreThan((await databaseNow(this.manager)) - DAY_MS), recoveredAt: IsNull() },
+  /** The clients that lost the most first. Ended notifications are counted by whole hours. */
+  private async losses(range: Range) {
+    const now = await databaseNow(this.manager);
+    const since = beginOf(range, now);
+    const hour = beginOf(inHours(range), now);
+    const ended = await this.figures.endedFailed(hour, now, MAX_COUNTED);
+    // A host that nothing is sent to any more is not a fault of today.
+    const failing = await this.manager.find(FailingHost, {
+      where: { lastFailedAt: MoreThan(now - DAY_MS), recoveredAt: IsNull() },
       order: { failingSince: 'ASC' },
-      take: MAX_FAILING,
+      take: MAX_HOSTS,
     });
-    return withClients(this.manager, rows);
+    const counted = [...ended.keys()];
+    const ids = [...new Set([...counted, ...failing.map(({ clientId }) => clientId)])];
+    const before = await this.figures.endedFailed(hour - WEEK_MS, now - WEEK_MS, ids);
+    const lost = await this.search.lost(counted, since);
+    const rows = ids.map((clientId) => ({
+      clientId,
+      /** FAILED notifications that were not sent again. `isCapped`: further ones were not looked at. */
+      ...(lost.get(clientId) ?? { lost: 0, isCapped: counted.length === MAX_COUNTED && !ended.has(clientId) }),
+      /** How many ended FAILED, and how many a week before; null: not known. */
+      ended: ended.get(clientId) ?? 0,
+      before: before.get(clientId) ?? 0,
+      hosts: failing.filter((host) => host.clientId === clientId),
+    }));
+    const shown = rows.filter(({ lost, isCapped, hosts }) => lost > 0 || isCapped || hosts.some(isAlarming));
+    const clients = await withClients(this.manager, shown);
+    return {
+      clients: clients.sort((one, other) => other.lost - one.lost || other.ended - one.ended),
+      since,
+      until: now,
+    };
   }
 }
 

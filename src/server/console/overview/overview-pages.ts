@@ -1,6 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { type Html, html } from '../../../http/html.js';
+import { Alarms } from '../../../webhooks/contact/alarms.js';
+import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
+import { WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
 import type { Due } from '../../../webhooks/usher-health.js';
 import { Backlog, type QueueDepth } from '../../health/backlog.js';
 import { type Answers, answersOf } from '../../health/cached-query.js';
@@ -10,18 +13,22 @@ import {
   figuresTable,
   type Point,
   type Range,
+  rangeLinks,
+  rangeOf,
   ratio,
   shownMs,
   shownQuantile,
 } from '../figures/figures.js';
+import { hrefOf } from '../../../http/pages/fields.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
 import { type Columns, emptyState, notice, table, tiles } from '../../../http/pages/parts.js';
 import { clientLink } from '../frame/links.js';
 import { searchHref } from '../search/search-pages.js';
-import { MAX_PENDING, OverviewData } from './overview-data.js';
+import { atLeast, failingTable } from './failing-clients.js';
+import { isAlarming, MAX_PENDING, OverviewData } from './overview-data.js';
 import { problemNotice, problemsOf, queueTable, shownCount, type ShownQueue, type State } from './problems.js';
 
-type Overview = State & Answers<OverviewData['queries']>;
+type Overview = State & Answers<ReturnType<OverviewData['queries']>> & { range: Range };
 
 /** The first page. */
 @Injectable()
@@ -30,15 +37,58 @@ export class OverviewPages {
     private readonly data: OverviewData,
     private readonly backlog: Backlog,
     private readonly audit: AuditLog,
+    private readonly resends: WebhookResends,
+    private readonly alarms: Alarms,
   ) {}
 
-  readonly pages: Page[] = [{ path: '/ops', show: (visit) => this.show(visit) }];
+  readonly pages: Page[] = [
+    {
+      path: '/ops',
+      show: (visit) => this.show(visit),
+      actions: {
+        resume: {
+          button: 'Resume',
+          done: 'The queue is resumed.',
+          run: ({ queue = '' }, { actor }) =>
+            this.backlog.resume(queue, () =>
+              this.audit.record({ action: 'queue.resumed', subject: `queue:${queue}`, actor }),
+            ),
+        },
+        resend: {
+          button: 'Send all of them again',
+          kind: 'primary',
+          answer: async ({ client: clientId = '', since = '', until = '' }, visit) => {
+            // A form without its times selects nothing.
+            const [from, to] = [Number(since) || Date.now(), Number(until) || 1];
+            const lost = { ...ANY_WEBHOOK, clientId, since: from, until: to, isSentAgain: false };
+            return `/ops/resends/${await this.resends.startFor(lost, visit)}`;
+          },
+        },
+        acknowledge: {
+          button: 'Acknowledge',
+          done: 'Acknowledged. It is an alarm again as soon as a notification to this receiver ends FAILED.',
+          answer: async ({ client = '', hosts = '', note = '', range = '' }, { actor }) => {
+            await this.alarms.acknowledge(client, hosts.split(' '), note.trim(), actor);
+            await this.data.forgetLosses();
+            return hrefOf('/ops', { range, done: 'acknowledge' });
+          },
+        },
+      },
+    },
+  ];
 
-  private async show({ query: { q = '' } }: Visit): Promise<View | string> {
+  private async show(visit: Visit): Promise<View | string> {
+    const { q = '', ...given } = visit.refusal?.given ?? visit.query;
     if (q !== '') return searchHref(q);
-    const state = await answersOf({ ...this.data.queries, ...this.backlog.queries });
+    const range = rangeOf(given);
+    const state = await answersOf({ ...this.data.queries(range), ...this.backlog.queries });
     const queues = state.queues && (await Promise.all(state.queues.map((queue) => this.shown(queue))));
-    return { title: 'Overview', section: 'overview', body: overview({ ...state, queues }), isLive: true };
+    return {
+      title: 'Overview',
+      section: 'overview',
+      body: overview(visit, { ...state, queues, range, request: visit.request }),
+      isLive: visit.refusal === null,
+    };
   }
 
   private async shown(depth: QueueDepth): Promise<ShownQueue> {
@@ -52,11 +102,12 @@ export class OverviewPages {
   }
 }
 
-function overview(state: Overview): Html {
-  const { ranges, pending, queues, hasClients } = state;
-  const isNew = ranges?.every(({ points }) => points.every(({ figures }) => figures.attempts === 0)) ?? false;
-  return html`${verdict(state, isNew)} ${totals(state)}
-    ${isNew ? firstSteps(hasClients ?? true) : html`<div class="columns three">${ranges?.map(rangeCard)}</div>`}
+function overview(visit: Visit, state: Overview): Html {
+  const { range, points, losses, pending, queues } = state;
+  const isNew = points?.every(({ figures }) => figures.attempts === 0) ?? false;
+  return html`${verdict(state, isNew)} ${rangeLinks('/ops', range)}
+    ${losses && losses.clients.length > 0 && failingTable(visit, range, losses)} ${totals(state)}
+    ${isNew ? nothingSent(state) : points && card(points)}
     <div class="columns">
       <section>
         <h2>Pending by client</h2>
@@ -69,21 +120,41 @@ function overview(state: Overview): Html {
     </div>`;
 }
 
-function verdict(state: Overview, isNew: boolean): Html | Html[] | false {
+/** What is lost, in one sentence, and what is wrong with Usher. */
+function verdict(state: Overview, isNew: boolean): Html {
   const problems = problemsOf(state);
-  if (problems.length > 0) return problems.map(problemNotice);
-  return !isNew && notice('good', 'Notifications reach their receivers. No fault is known.');
+  const { losses, clientCount, range } = state;
+  const clients = losses?.clients ?? [];
+  const failing = clients.filter(({ hosts }) => hosts.some(isAlarming)).length;
+  const lost = clients.reduce((sum, client) => sum + client.lost, 0);
+  const isCapped = clients.some((client) => client.isCapped);
+  const who = failing === 0 ? 'No client fails' : `${failing} of ${clientCount ?? failing} clients fail`;
+  const what =
+    lost === 0 && !isCapped
+      ? 'no notification lost'
+      : `${atLeast(lost, isCapped)} notification${lost === 1 ? '' : 's'} not delivered`;
+  return html`${
+    clients.length > 0
+      ? notice(
+          failing > 0 ? 'bad' : 'warning',
+          html`<strong>${who}; ${what} in the ${range.name.toLowerCase()}.</strong>`,
+        )
+      : problems.length === 0 &&
+        losses &&
+        !isNew &&
+        notice('good', 'Notifications reach their receivers. No fault is known.')
+  }
+  ${problems.map(problemNotice)}`;
 }
 
-function totals({ due, ranges }: Overview): Html {
-  const lastHour = ranges?.[0] && figuresOfPoints(ranges[0].points);
-  const { successRate = null, receipt, delivered = null, endedFailed = null } = lastHour ?? {};
+function totals({ due, points }: Overview): Html {
+  const { successRate = null, receipt, delivered = null, endedFailed = null } = points ? figuresOfPoints(points) : {};
   return tiles({
-    'Attempts succeeded, 1 h': [ratio(successRate), rateKind(successRate)],
-    'Time to receipt p50, 1 h': shownQuantile(receipt?.p50),
-    'Time to receipt p95, 1 h': shownQuantile(receipt?.p95),
-    'Delivered, 1 h': delivered,
-    'Ended FAILED, 1 h': [endedFailed, endedFailed ? 'bad' : null],
+    'Attempts succeeded': [ratio(successRate), rateKind(successRate)],
+    'Time to receipt p50': shownQuantile(receipt?.p50),
+    'Time to receipt p95': shownQuantile(receipt?.p95),
+    Delivered: delivered,
+    'Ended FAILED': [endedFailed, endedFailed ? 'bad' : null],
     'Due now': due && shownDue(due),
   });
 }
@@ -97,24 +168,19 @@ function rateKind(rate: number | null) {
   return rate >= 0.99 ? 'good' : rate >= 0.9 ? 'warning' : 'bad';
 }
 
-function rangeCard({ range, points }: { range: Range; points: Point[] }): Html {
-  const { successRate, delivered, endedFailed, receipt } = figuresOfPoints(points);
-  return html`<section class="card">
-    <h2>${range.name}</h2>
-    <p>
-      <strong>${ratio(successRate)}</strong> of attempts succeeded · ${delivered} delivered, ${endedFailed} ended FAILED
-      · time to receipt p50 <strong>${shownQuantile(receipt.p50)}</strong>, p95
-      <strong>${shownQuantile(receipt.p95)}</strong>
-    </p>
-    ${attemptsChart(points)} ${timesChart('Time to receipt', points, ({ receipt }) => receipt)} ${figuresTable(points)}
-  </section>`;
-}
+const card = (points: Point[]): Html =>
+  html`<div class="columns">
+      <div class="card">${attemptsChart(points)}</div>
+      <div class="card">${timesChart('Time to receipt', points, ({ receipt }) => receipt)}</div>
+    </div>
+    ${figuresTable(points)}`;
 
-function firstSteps(hasClients: boolean): Html {
-  if (hasClients)
+function nothingSent({ clientCount, range }: Overview): Html {
+  if (clientCount !== 0)
     return emptyState(
-      html`No notification was sent in the last 7 days. When an order of a client is completed, the attempts and the
-        time to receipt are shown here. A test can be sent from the page of a <a href="/ops/clients">client</a>.`,
+      html`No notification was sent in the ${range.name.toLowerCase()}. When an order of a client is completed, the
+        attempts and the time to receipt are shown here. A test can be sent from the page of a
+        <a href="/ops/clients">client</a>.`,
     );
   return emptyState(
     html`There is no client yet. <a href="/ops/clients">Create the first one</a>, or run

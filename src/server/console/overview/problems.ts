@@ -1,21 +1,21 @@
 import type { AuditEvent } from '../../../audit/audit-event.entity.js';
+import type { HttpRequest } from '../../../http/exchange.js';
 import { type Html, html } from '../../../http/html.js';
-import { DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
 import { type Due, MAX_COUNTED } from '../../../webhooks/usher-health.js';
 import { type Backlog, type Processes, type QueueDepth, workersOf } from '../../health/backlog.js';
 import type { Answers } from '../../health/cached-query.js';
 import { shownMs } from '../figures/figures.js';
+import { hiddenField } from '../../../http/pages/fields.js';
+import { postForm } from '../../../http/pages/form.js';
 import { type Columns, notice, statusBadge, table, time } from '../../../http/pages/parts.js';
-import { clientLink, receiverLink } from '../frame/links.js';
-import { type FailingReceiver, MAX_FAILING } from './overview-data.js';
 
 /** `paused`: the event that paused it, if the audit knows it. */
-export type ShownQueue = QueueDepth & { paused?: AuditEvent };
+export type ShownQueue = QueueDepth & { paused?: AuditEvent | undefined };
 
 /** What tells whether something is wrong. Null: no answer in time. */
 export interface State extends Answers<Backlog['queries']> {
   queues: ShownQueue[] | null;
-  failing?: FailingReceiver[] | null;
+  request: HttpRequest;
 }
 
 /** What is wrong, and what to do about it. */
@@ -23,6 +23,7 @@ export interface Problem {
   kind: 'bad' | 'warning';
   what: Html;
   remedy: Html;
+  action?: Html | null | undefined;
 }
 
 /** A problem that stops deliveries. */
@@ -33,23 +34,20 @@ export const warning = (what: Html, remedy: Html): Problem => ({ kind: 'warning'
 /** A notification that waits for longer is late: the queue takes what is due within seconds. */
 const LATE_MS = 120_000;
 
-/** The worst first: what stops everything, then what stops single receivers. */
-export function problemsOf({ due, queues, isQueueUp, areSecretsReadable, processes, failing }: State): Problem[] {
-  const receivers = failing ?? [];
+/** The worst first. */
+export function problemsOf({ due, queues, isQueueUp, areSecretsReadable, processes, request }: State): Problem[] {
   return [
     due === null && databaseDown,
     isQueueUp === null && queueDown,
     areSecretsReadable === false && secretsUnreadable,
-    ...(queues ?? []).map(stoppedQueue),
+    ...(queues ?? []).map((queue) => stoppedQueue(queue, request)),
     isQueueUp && due && processes && missingWorkers(processes, due),
     due && lateDeliveries(due),
-    ...receivers.slice(0, MAX_FAILING - 1).map(failingReceiver),
-    receivers.length >= MAX_FAILING && moreReceivers,
   ].filter((problem) => !!problem);
 }
 
-export const problemNotice = ({ kind, what, remedy }: Problem): Html =>
-  notice(kind, html`<strong>${what}</strong> ${remedy}`);
+export const problemNotice = ({ kind, what, remedy, action }: Problem): Html =>
+  notice(kind, html`<strong>${what}</strong> ${remedy}`, action);
 
 const health = html`<a href="/ops/health">Health</a>`;
 
@@ -72,13 +70,15 @@ const secretsUnreadable = bad(
 );
 
 /** Nothing else on the page would explain it. */
-function stoppedQueue({ queue, isPaused, limit, paused }: ShownQueue): Problem | null {
+function stoppedQueue({ queue, isPaused, limit, paused }: ShownQueue, request: HttpRequest): Problem | null {
   const link = queueLink(queue);
   if (isPaused)
-    return bad(
-      html`The queue ${link} is paused${paused && html` by ${paused.actor}, ${time(paused.createdAt)}`}.`,
-      html`Its jobs wait. Resume it on its page when the reason is over.`,
-    );
+    return {
+      kind: 'bad',
+      what: html`The queue ${link} is paused${paused && html` by ${paused.actor}, ${time(paused.createdAt)}`}.`,
+      remedy: html`Its jobs wait. Resume it when the reason is over.`,
+      action: postForm(request, '/ops/resume', { button: 'Resume' }, [hiddenField('queue', queue)]),
+    };
   if (limit === null) return null;
   return warning(
     html`The queue ${link} is limited: ${limit}.`,
@@ -106,19 +106,6 @@ function lateDeliveries({ count, oldestAgeMs }: Due): Problem | null {
       slowly in <a href="/ops/receivers">Receivers</a>.`,
   );
 }
-
-function failingReceiver({ client, host, failingSince, lastError, lastDiagnosis }: FailingReceiver): Problem {
-  const explained = lastDiagnosis && DIAGNOSES[lastDiagnosis];
-  return warning(
-    html`${receiverLink(host)} of ${clientLink(client)} has failed since ${time(failingSince)}.`,
-    html`${explained?.meaning ?? lastError} ${explained?.remedy}`,
-  );
-}
-
-const moreReceivers = warning(
-  html`Further receivers fail.`,
-  html`<a href="/ops/receivers">Receivers</a> lists them all.`,
-);
 
 /** The queues, and their jobs by state. */
 export function queueTable(queues: ShownQueue[]): Html {

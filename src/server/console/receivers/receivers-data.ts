@@ -3,15 +3,16 @@ import { type DataSource, type EntityManager, In, IsNull, MoreThan, Not } from '
 import { Client } from '../../../clients/client.entity.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { databaseNow } from '../../../database/sql.js';
-import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
+import { ACKNOWLEDGED, ALARMING, FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
 import { DeliveryFigures, type HostFigures } from '../../../webhooks/figures/delivery-figures.js';
 import { Webhook, WebhookAttempt } from '../../../webhooks/webhook.entity.js';
 import { CachedQuery } from '../../health/cached-query.js';
-import { beginOf, LAST_DAY, LAST_WEEK, pointsOf, type Range } from '../figures/figures.js';
+import { beginOf, figuresOfPoints, inHours, pointsOf, type Range, RANGES } from '../figures/figures.js';
 import { withClients } from '../overview/overview-data.js';
 
-export type ListedHost = HostFigures & { failing: FailingHost | null };
+/** `before`: its figures in the time before. */
+export type ListedHost = HostFigures & { failing: FailingHost | null; before: HostFigures['figures'] | undefined };
 
 /** What was sent to a host. */
 export type Receiver = Awaited<ReturnType<ReceiversData['of']>>;
@@ -20,12 +21,6 @@ export type HostClient = Receiver['clients'][number];
 
 /** The attempts at one Notify URL. */
 export type UrlAnswers = ReturnType<typeof byUrl>[number];
-
-/** The ranges that the pages offer, by the value in their addresses. */
-export const RANGES = new Map([
-  ['24h', LAST_DAY],
-  ['7d', LAST_WEEK],
-]);
 
 export const MAX_HOSTS = 200;
 export const MAX_CLIENTS = 50;
@@ -39,9 +34,7 @@ const MAX_URLS = 50;
 
 @Injectable()
 export class ReceiversData {
-  private readonly lists = new Map(
-    [...RANGES.values()].map((range) => [range, new CachedQuery(() => this.readList(range))]),
-  );
+  private readonly lists = new Map(RANGES.map((range) => [range, new CachedQuery(() => this.readList(range))]));
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
@@ -55,34 +48,41 @@ export class ReceiversData {
 
   private async readList(range: Range): Promise<ListedHost[]> {
     const { manager } = this.dataSource;
-    const since = beginOf(range, await databaseNow(manager));
-    const hosts = await this.figures.hosts(since, MAX_HOSTS);
+    const now = await databaseNow(manager);
+    const since = beginOf(inHours(range), now);
+    const hosts = await this.figures.hosts(since, now, MAX_HOSTS);
+    const earlier = await this.figures.hosts(beginOf(inHours(range), since - 1), since, MAX_HOSTS);
+    const before = new Map(earlier.map(({ host, figures }) => [host, figures]));
     const failing = await manager.find(FailingHost, {
-      where: { lastFailedAt: MoreThan(since), recoveredAt: IsNull() },
+      where: { ...ALARMING, lastFailedAt: MoreThan(since) },
       order: { failingSince: 'DESC' },
       take: 1_000,
     });
     // Of several clients at a host, the failure that began first remains.
     const byHost = new Map(failing.map((row) => [row.host, row]));
-    return hosts.map((one) => ({ ...one, failing: byHost.get(one.host) ?? null }));
+    return hosts.map((one) => ({ ...one, failing: byHost.get(one.host) ?? null, before: before.get(one.host) }));
   }
 
-  async of(host: string, range: Range) {
+  async of(host: string, shown: Range) {
+    const range = inHours(shown);
     const { manager } = this.dataSource;
     const now = await databaseNow(manager);
     const since = beginOf(range, now);
-    const points = pointsOf(range, now, await this.figures.ofHost(host, since, range.periodMs));
+    const sums = await this.figures.ofHost(host, beginOf(range, since - 1), range.periodMs);
     const found = await this.figures.clientsOf(host, since, MAX_CLIENTS);
     const ids = found.map(({ clientId }) => clientId);
     const newest = await this.newestAt(host, ids.slice(0, ANSWERING_CLIENTS));
     const [clients, urls, failing, answers] = await Promise.all([
       withClients(manager, found),
       this.registeredUrls(host, ids),
-      manager.find(FailingHost, { where: { clientId: In(ids), host, recoveredAt: IsNull() } }),
+      manager.find(FailingHost, {
+        where: [ALARMING, ACKNOWLEDGED].map((which) => ({ ...which, clientId: In(ids), host })),
+      }),
       answersTo(manager, newest),
     ]);
     return {
-      points,
+      points: pointsOf(range, now, sums),
+      before: figuresOfPoints(pointsOf(range, since - 1, sums)),
       clients: clients.map((one) => ({
         ...one,
         /** Where its notifications to this host go: the registered one, or that of its newest notification. Null: not known. */

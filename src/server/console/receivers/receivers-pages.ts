@@ -3,7 +3,8 @@ import { AuditLog } from '../../../audit/audit.module.js';
 import { type Html, html } from '../../../http/html.js';
 import { notFound, unprocessable } from '../../../http/problem.js';
 import { type TestResult, TestNotifications } from '../../../webhooks/api/test-notifications.js';
-import { type FailingHost, HOST_LENGTH } from '../../../webhooks/contact/failing-host.entity.js';
+import { HOST_LENGTH } from '../../../webhooks/contact/failing-host.entity.js';
+import type { Figures } from '../../../webhooks/figures/delivery-figures.js';
 import { DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
 import type { WebhookAttempt } from '../../../webhooks/webhook.entity.js';
 import { attemptsChart, timesChart } from '../figures/charts.js';
@@ -11,25 +12,26 @@ import {
   ATTEMPTS,
   figuresOfPoints,
   figuresTable,
-  LAST_DAY,
-  type Point,
   quantileColumns,
   type Range,
+  rangeLinks,
+  rangeOf,
   ratio,
   shownMs,
   shownQuantile,
+  withChange,
 } from '../figures/figures.js';
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { pauseActions, pausing, testOutcome } from './receiver-parts.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
 import { type Columns, emptyState, notice, statusBadge, table, tiles, time } from '../../../http/pages/parts.js';
 import { clientLink, receiverLink, webhookLink } from '../frame/links.js';
+import { failureNotice, reasonOf } from '../overview/failing-clients.js';
 import {
   type HostClient,
   type ListedHost,
   MAX_HOSTS,
   MAX_NOTIFICATIONS,
-  RANGES,
   type Receiver,
   ReceiversData,
   type UrlAnswers,
@@ -60,7 +62,7 @@ export class ReceiversPages {
   ];
 
   private async list({ query }: Visit): Promise<View> {
-    const range = rangeOf(query.range);
+    const range = rangeOf(query);
     const hosts = await this.data.list(range);
     const body = hosts === null ? notice('bad', 'The database does not answer.') : receivers(hosts, range);
     return { title: 'Receivers', section: 'receivers', body, isLive: true };
@@ -68,7 +70,7 @@ export class ReceiversPages {
 
   private async show(visit: Visit, test: TestResult | null = null): Promise<View> {
     const host = hostOf(visit);
-    const range = rangeOf(visit.query.range);
+    const range = rangeOf(visit.query);
     const clients = await this.pauses.clientsAt(host);
     const whose = html`It concerns: ${clients.map((client) => html`${clientLink(client)} `)}`;
     const body = html`${receiver(visit, range, await this.data.of(host, range), test)}
@@ -89,8 +91,13 @@ export class ReceiversPages {
 }
 
 /** `test`: the result of a test that was sent just now. */
-function receiver(visit: Visit, range: Range, { points, clients, answers }: Receiver, test: TestResult | null): Html {
-  const figures = html`${totals(points)}
+function receiver(
+  visit: Visit,
+  range: Range,
+  { points, before, clients, answers }: Receiver,
+  test: TestResult | null,
+): Html {
+  const figures = html`${totals(figuresOfPoints(points), before)}
     <div class="columns">
       <div class="card">${attemptsChart(points)}</div>
       <div class="card">${timesChart('Time of an attempt', points, ({ duration }) => duration)}</div>
@@ -111,34 +118,25 @@ function receiver(visit: Visit, range: Range, { points, clients, answers }: Rece
 const noAttempts = ({ name }: Range): string =>
   `No attempts in the ${name.toLowerCase()}. Each host that notifications are sent to is shown here.`;
 
-/** Why a host fails, in words. */
-const reasonOf = ({ lastDiagnosis, lastError }: FailingHost): string =>
-  lastDiagnosis === null ? lastError : DIAGNOSES[lastDiagnosis].meaning;
+const failingNotice = ({ client, failing }: HostClient): Html | null => failing && failureNotice(failing, client);
 
-const failingNotice = ({ client, failing }: HostClient): Html | null =>
-  failing &&
-  notice(
-    'warning',
-    html`<strong>Fails for ${clientLink(client)} since ${time(failing.failingSince)}.</strong> ${reasonOf(failing)}
-      ${failing.lastDiagnosis && DIAGNOSES[failing.lastDiagnosis].remedy}`,
-  );
-
-function totals(points: Point[]): Html {
-  const { attempts, failures, successRate, duration, receipt, averageMs } = figuresOfPoints(points);
+function totals(now: Figures, before: Figures): Html {
+  const { attempts, failures } = now;
+  const shown = (show: (figures: Figures) => string): Html => withChange(now, before, show);
   return tiles({
     Attempts: attempts,
     Failed: [failures, failures > 0 ? 'bad' : null],
-    Succeeded: ratio(successRate),
-    'Attempt, p50': shownQuantile(duration.p50),
-    'Attempt, p95': shownQuantile(duration.p95),
-    'Attempt, average': averageMs === null ? null : shownMs(averageMs),
-    'Time to receipt, p50': shownQuantile(receipt.p50),
-    'Time to receipt, p95': shownQuantile(receipt.p95),
+    Succeeded: shown(({ successRate }) => ratio(successRate)),
+    'Attempt, p50': shown(({ duration }) => shownQuantile(duration.p50)),
+    'Attempt, p95': shown(({ duration }) => shownQuantile(duration.p95)),
+    'Attempt, average': shown(({ averageMs }) => (averageMs === null ? '–' : shownMs(averageMs))),
+    'Time to receipt, p50': shown(({ receipt }) => shownQuantile(receipt.p50)),
+    'Time to receipt, p95': shown(({ receipt }) => shownQuantile(receipt.p95)),
   });
 }
 
 /** The figures of a host or of a client at it. */
-const FIGURES: Columns<Pick<ListedHost, 'figures' | 'failing'>> = {
+const FIGURES: Columns<Pick<ListedHost, 'figures' | 'failing'> & Partial<Pick<ListedHost, 'before'>>> = {
   ...ATTEMPTS,
   ...quantileColumns('', ({ duration }) => duration),
   'Failing since': ({ failing }) => time(failing && failing.failingSince),
@@ -200,18 +198,6 @@ function hostOf({ id: host }: Visit): string {
   if (host.length > HOST_LENGTH || /[\s\p{Cc}]/u.test(host)) throw notFound('there is no such receiver');
   return host;
 }
-
-const rangeOf = (name = ''): Range => RANGES.get(name) ?? LAST_DAY;
-
-/** Links to the other ranges of the same page. */
-const rangeLinks = (path: string, current: Range): Html =>
-  html`<nav class="actions" aria-label="Range">
-    ${[...RANGES].map(([value, range]) =>
-      range === current
-        ? html`<strong aria-current="true">${range.name}</strong>`
-        : html`<a href="${path}?range=${value}">${range.name}</a>`,
-    )}
-  </nav>`;
 
 const receivers = (hosts: ListedHost[], range: Range): Html =>
   html`${rangeLinks(PATH, range)}

@@ -12,7 +12,7 @@ import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
 import { type ListedWebhook, WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
 import { ClientDirectory } from '../clients/client-directory.js';
-import { LAST_WEEK } from '../figures/figures.js';
+import { rangeOf } from '../figures/figures.js';
 import { clientLink, clientPath, memberLink, operatorLink, orderLink, receiverLink } from '../frame/links.js';
 import { MembersPages } from '../members/members-pages.js';
 import { notificationTable } from '../notifications/notification-table.js';
@@ -46,7 +46,7 @@ export class SearchPages {
           this.ordersFor(query),
           this.members.read(query, { after: null, most: MAX_FOUND }),
           this.operators.list(),
-          this.receivers.list(LAST_WEEK),
+          this.receivers.list(rangeOf({ range: '7d' })),
         ])
       : [[], [], [], { rows: [] }, [], []];
     const text = query.toLowerCase();

@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { newId } from '../../../../src/values/identifier.js';
+import { AuditLog } from '../../../../src/audit/audit.module.js';
+import { WebhookResends } from '../../../../src/webhooks/undelivered/webhook-resends.js';
+import { noteAttempts } from '../../../../src/webhooks/contact/failing-hosts.js';
 import { FailingHost } from '../../../../src/webhooks/contact/failing-host.entity.js';
 import { addOutcomes, type RecordedOutcome } from '../../../../src/webhooks/figures/add-outcomes.js';
 import { DeliveryFigure } from '../../../../src/webhooks/figures/delivery-figure.entity.js';
 import { Webhook } from '../../../../src/webhooks/webhook.entity.js';
 import { eventually } from '../../../support/eventually.js';
 import { type TestClient, TestUsher } from '../../../support/usher.js';
+import { OperatorBrowser } from '../../../support/operator-browser.js';
 import { ConsolePages, HOSTILE } from '../console-pages.js';
 
 const HOUR_MS = 3_600_000;
@@ -37,11 +42,27 @@ const outcome = (endedAt: number, hasFailed: boolean, more: Partial<RecordedOutc
 const record = (outcomes: RecordedOutcome[]): Promise<void> =>
   usher.dataSource.transaction((manager) => addOutcomes(manager, outcomes));
 
-const overviewWith = (what: RegExp): Promise<string> =>
+const overviewWith = (what: RegExp, path = '/ops'): Promise<string> =>
   eventually(`the overview shows ${what}`, async () => {
-    const text = await pages.get('/ops');
+    const text = await pages.get(path);
     return what.test(text) ? text : null;
   });
+
+/** A FAILED notification of a client, and the figures of its end. */
+async function lose(of: TestClient, reference: string, at: number): Promise<string> {
+  const { webhook } = await usher.webhooks.notify({
+    referenceId: reference,
+    clientId: of.id,
+    notifyUrl: 'https://lost.example/notify',
+    data: {},
+  });
+  const id = newId('sandbox', at);
+  const ended = { status: 'FAILED', liveKey: null, nextAttemptAt: null, finishedAt: at } as const;
+  await usher.dataSource.manager.update(Webhook, { id: webhook.id }, { id, createdAt: at, ...ended });
+  const sent = { clientId: of.id, notifyUrl: 'https://lost.example/notify', createdAt: at };
+  await record([{ webhook: sent, endedAt: at, attempt: { durationMs: 10, hasFailed: true }, ended: 'FAILED' }]);
+  return id;
+}
 
 /** The value of a tile, as text. */
 const tile = (text: string, name: string): string =>
@@ -49,8 +70,8 @@ const tile = (text: string, name: string): string =>
 
 test('a fresh installation is told what will be here and how to begin', async () => {
   const text = await overviewWith(/class="empty"/);
-  expect(text).toMatch(/Create the first one|No notification was sent in the last 7 days/);
-  expect(tile(text, 'Attempts succeeded, 1 h')).toBe('–');
+  expect(text).toMatch(/Create the first one|No notification was sent in the last 24 hours/);
+  expect(tile(text, 'Attempts succeeded')).toBe('–');
   expect(text).toContain('Nothing is pending: every notification has ended.');
 });
 
@@ -61,28 +82,29 @@ test('success rate, ended notifications and times to receipt are those of the re
   await record([
     ...times(8, () => outcome(now, false)),
     ...times(2, (n) => outcome(now, true, { ended: n === 0 ? 'FAILED' : null })),
-    // In the day alone, and in the week alone.
+    // In the day, in the week, and in the month alone.
     ...times(10, () => outcome(now - 3 * HOUR_MS, true)),
     ...times(20, () => outcome(now - 72 * HOUR_MS, false)),
+    ...times(10, () => outcome(now - 20 * 24 * HOUR_MS, false)),
   ]);
-  const text = await overviewWith(/80 %/);
-  expect(tile(text, 'Attempts succeeded, 1 h')).toBe('80 %');
-  expect(tile(text, 'Delivered, 1 h')).toBe('8');
-  expect(tile(text, 'Ended FAILED, 1 h')).toBe('1');
-  expect(tile(text, 'Time to receipt p50, 1 h')).toBe('75 ms');
-  expect(tile(text, 'Time to receipt p95, 1 h')).toBe('98 ms');
-  const summaries = [...text.matchAll(/aria-label="Attempts\. ([^"]*)"/g)].map(([, summary]) => summary);
-  expect(summaries).toEqual([
-    '10 attempts, 2 failed (20 %); at most 10 in a period.',
-    '20 attempts, 12 failed (60 %); at most 10 in a period.',
-    '40 attempts, 12 failed (30 %); at most 20 in a period.',
-  ]);
+  const text = await overviewWith(/80 %/, '/ops?range=1h');
+  expect(tile(text, 'Attempts succeeded')).toBe('80 %');
+  expect(tile(text, 'Delivered')).toBe('8');
+  expect(tile(text, 'Ended FAILED')).toBe('1');
+  expect(tile(text, 'Time to receipt p50')).toBe('75 ms');
+  expect(tile(text, 'Time to receipt p95')).toBe('98 ms');
+  const summaryOf = async (range: string) =>
+    /aria-label="Attempts\. ([^"]*)"/.exec(await overviewWith(/aria-label="Attempts/, `/ops?range=${range}`))?.[1];
+  expect(await summaryOf('1h')).toBe('10 attempts, 2 failed (20 %); at most 10 in a period.');
+  expect(await summaryOf('24h')).toBe('20 attempts, 12 failed (60 %); at most 10 in a period.');
+  expect(await summaryOf('7d')).toBe('40 attempts, 12 failed (30 %); at most 20 in a period.');
+  expect(await summaryOf('30d')).toMatch(/^50 attempts, 12 failed \(24 %\)/);
   expect(text).toMatch(/<title>\s*\d\d:\d\d: 8 succeeded, 2 failed\s*<\/title>/);
   // The same numbers as a table, for those who do not see the chart.
-  expect(text.match(/<summary>Numbers<\/summary>/g)).toHaveLength(3);
+  expect(text).toContain('<summary>Numbers</summary>');
 });
 
-test('what is wrong comes first: late notifications without a worker, then failing receivers with since when, why and what to do', async () => {
+test('what is wrong with Usher is said below, and failing receivers have since when, why and what to do', async () => {
   const { webhook } = await usher.webhooks.notify({
     referenceId: 'late-1',
     clientId: client.id,
@@ -101,15 +123,105 @@ test('what is wrong comes first: late notifications without a worker, then faili
   ]);
   const text = await overviewWith(/cert\.example[^]*odd\.example/);
   const late = await overviewWith(/Notifications are late/);
-  const order = ['No worker runs', 'Notifications are late: the oldest of 1', 'cert.example', 'odd.example'];
+  const order = [
+    'clients fail; no notification lost',
+    'No worker runs',
+    'Notifications are late: the oldest of 1',
+    'cert.example',
+    'odd.example',
+  ];
   const places = order.map((part) => late.indexOf(part));
   expect(places).toEqual([...places].sort((one, other) => one - other));
   expect(places).not.toContain(-1);
   expect(late).toContain('USHER_ROLE=worker');
-  expect(text).toMatch(/href="\/ops\/receivers\/cert\.example">cert\.example<\/a> of\s+<a href="\/ops\/clients\//);
+  expect(text).toMatch(/1 of \d+ clients fail; no notification lost/);
+  expect(text).toMatch(/href="\/ops\/receivers\/cert\.example">cert\.example<\/a>\s+has failed since/);
   expect(text).toMatch(/has failed since\s+<time [^>]*>3 h ago<\/time>/);
   expect(text).toContain('The certificate of the receiver has expired. Renew the certificate');
   expect(text).toContain('&lt;script&gt;');
   expect(text).not.toMatch(/back\.example|old\.example/);
   await overviewWith(/A test client<\/a>\s*<\/div>\s*<\/td>\s*<td[^>]*>\s*<div>1</);
+});
+
+test('clients are sorted by what they lost and did not get again, with a week before, and the first sentence says it', async () => {
+  const now = Date.now();
+  const [few, many, again] = [await usher.client(), await usher.client(), await usher.client()];
+  await lose(few, 'few-1', now - MINUTE_MS);
+  for (const n of [1, 2, 3]) await lose(many, `many-${n}`, now - 2 * HOUR_MS - n);
+  await lose(many, 'many-before-1', now - 7 * 24 * HOUR_MS + MINUTE_MS);
+  await lose(many, 'many-long-ago', now - 9 * 24 * HOUR_MS);
+  const resent = await lose(again, 'again-1', now - HOUR_MS);
+  const { manager } = usher.dataSource;
+  const row = await manager.findOneByOrFail(Webhook, { id: resent });
+  await manager.insert(Webhook, { ...row, id: newId('sandbox', now), status: 'SUCCESS', liveKey: 'again-1' });
+  const text = await overviewWith(/4 notifications not delivered in the last 24 hours/);
+  expect(text).toMatch(/No client fails; 4 notifications/);
+  const rows = [...text.matchAll(/<tr role="row">[^]*?<\/tr>/g)].map(([row]) => row);
+  const of = (client: TestClient) => rows.findIndex((row) => row.includes(`title="${client.id}"`));
+  expect([of(many) < of(few), of(again)]).toEqual([true, -1]);
+  const cells = rows[of(many)]?.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ');
+  expect(cells).toMatch(/A test client 3 3 was 1 Send again/);
+  const listed = /href="(\/ops\/notifications\?[^"]*)"/.exec(rows[of(many)] ?? '')?.[1]?.replaceAll('&amp;', '&') ?? '';
+  expect((await pages.get(listed)).match(/data-name="Notification"/g)).toHaveLength(3);
+  expect(await overviewWith(/1 notification not delivered in the last hour/, '/ops?range=1h')).toContain(few.id);
+});
+
+test('what a client lost is sent again from its row: all of the range, and nothing of another client', async () => {
+  const one = await usher.client();
+  const since = Date.now() - HOUR_MS;
+  await lose(one, 'resend-1', since + MINUTE_MS);
+  await lose(one, 'resend-2', since - MINUTE_MS);
+  const posted = await pages.post('/ops/resend', { client: one.id, since: `${since}`, until: `${Date.now()}` });
+  const id = /^\/ops\/resends\/(\w+)$/.exec(posted.location)?.[1] ?? posted.text;
+  const resends = usher.running.app.get(WebhookResends, { strict: false });
+  expect(await resends.get(id)).toMatchObject({ clientId: one.id, selected: 1, actor: 'operator:ops' });
+  const { location } = await pages.post('/ops/resend', { client: one.id, since: 'x', until: '' });
+  expect(await resends.get(location.split('/').at(-1)!)).toMatchObject({ clientId: one.id, selected: 0 });
+});
+
+test('an alarm is acknowledged with a note, which everybody sees, and returns with the next FAILED', async () => {
+  const one = await usher.client();
+  const host = 'known.example';
+  const fails = (endedAt: number) =>
+    usher.dataSource.transaction((manager) =>
+      noteAttempts(manager, [
+        {
+          clientId: one.id,
+          host,
+          endedAt,
+          madeAt: endedAt,
+          failure: { error: 'answered 500', diagnosis: 'not-found', endedFailed: true },
+        },
+      ]),
+    );
+  await fails(Date.now() - MINUTE_MS);
+  await overviewWith(/known\.example[^]*<summary>Acknowledge/);
+  const given = { client: one.id, hosts: host, range: '7d' };
+  const empty = await pages.post('/ops/acknowledge', { ...given, note: ' ' });
+  expect([empty.status, empty.text.includes('The note must have 1 to 500 characters')]).toEqual([422, true]);
+  const done = await pages.post('/ops/acknowledge', { ...given, note: HOSTILE });
+  expect(done).toMatchObject({ status: 303, location: '/ops?range=7d&done=acknowledge' });
+  expect(await pages.get(done.location)).toContain('Acknowledged. It is an alarm again');
+  // At once, although the page remembers its figures.
+  for (const range of ['24h', '7d']) expect(await pages.get(`/ops?range=${range}`)).not.toContain(host);
+  for (const path of [`/ops/clients/${one.id}`, `/ops/receivers/${host}`])
+    if (path.includes(one.id))
+      expect(await pages.get(path)).toMatch(/Acknowledged by operator:ops <time[^]*&lt;script&gt;/);
+  const audit = usher.running.app.get(AuditLog, { strict: false });
+  expect(await audit.list({ subject: `client:${one.id}`, action: 'alarm.acknowledged' })).toMatchObject([
+    { actor: 'operator:ops', detail: { hosts: host, note: HOSTILE } },
+  ]);
+  expect((await pages.post('/ops/acknowledge', { ...given, note: 'again' })).status).toBe(409);
+  await fails(Date.now() + 1_000);
+  await overviewWith(/known\.example[^]*<summary>Acknowledge/);
+});
+
+test('a viewer sees what is lost, and can neither send it again nor acknowledge it', async () => {
+  await lose(client, 'viewer-1', Date.now() - MINUTE_MS);
+  const viewer = await OperatorBrowser.of(usher, 'vera', 'viewer');
+  const text = await overviewWith(/Send again/).then(async () => (await viewer.get('/ops')).text);
+  expect(text).toContain('not delivered in the last 24 hours');
+  expect(text).not.toMatch(/Send again|<summary>Acknowledge/);
+  for (const action of ['resend', 'acknowledge', 'resume'])
+    expect((await viewer.post(`/ops/${action}`, {}, { page: null })).status).toBe(403);
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { AuditLog } from '../../../../src/audit/audit.module.js';
+import { addOutcomes } from '../../../../src/webhooks/figures/add-outcomes.js';
 import { eventually } from '../../../support/eventually.js';
 import { answer, TestReceiver } from '../../../support/receiver.js';
 import { OperatorBrowser } from '../../../support/operator-browser.js';
@@ -38,7 +39,7 @@ const cellsOf = (text: string, part: string): string[] =>
     )[0] ?? [];
 
 test('the list shows each host with attempts, failures and rate, for a day and for a week', async () => {
-  for (const range of ['', '?range=24h', '?range=7d']) {
+  for (const range of ['', '?range=1h', '?range=24h', '?range=7d', '?range=30d']) {
     const text = await pages.get(`/ops/receivers${range}`);
     expect(cellsOf(text, host).slice(0, 5)).toEqual([host, '1', '3', '2', '33.3 %']);
     expect(text).toContain(`href="${path()}"`);
@@ -71,11 +72,50 @@ test('a failing receiver says since when, why and what to do, until it accepts a
   const key = await client.completedOrder();
   await usher.attemptEnded(key, 1);
   const failing = await pages.get(path());
-  expect(failing).toMatch(/Fails for\s+<a [^>]*>A test client<\/a>\s+since\s+<time/);
+  expect(failing).toMatch(/<\/a> of\s+<a [^>]*>A test client<\/a>\s+has failed since\s+<time/);
   expect(failing).toContain('The receiver is not available at present (503).');
   receiver.behaviour = answer(200);
   await usher.webhook(key, 'SUCCESS');
-  await eventually('it fails no more', async () => !(await pages.get(path())).includes('Fails for'));
+  await eventually('it fails no more', async () => !(await pages.get(path())).includes('has failed since'));
+});
+
+test('the alarm of a host ends when a notification reaches the new Notify URL, and comes back with its next FAILED', async () => {
+  const moved = await usher.client(`${receiver.url}/old`);
+  const next = await TestReceiver.start();
+  receiver.behaviour = answer(503);
+  await usher.webhook(await moved.completedOrder(), 'FAILED');
+  const pageOf = () => pages.get(`/ops/clients/${moved.id}`);
+  expect(await pageOf()).toContain('has failed since');
+  await usher.clients.setNotifyUrl(moved.id, next.url);
+  expect(await pageOf()).toContain('has failed since');
+  await usher.webhook(await moved.completedOrder(), 'SUCCESS');
+  expect(await pageOf()).not.toContain('has failed since');
+  expect(await pages.get(path())).not.toContain('has failed since');
+  await usher.webhook(await moved.completedOrder({ notifyUrl: `${receiver.url}/old` }), 'FAILED');
+  expect(await pageOf()).toContain('has failed since');
+  // An order has this Notify URL of its own, so that a delivery to the registered one tells nothing about it.
+  await usher.webhook(await moved.completedOrder(), 'SUCCESS');
+  expect(await pageOf()).toContain('has failed since');
+  receiver.behaviour = answer(200);
+  next.close();
+});
+
+test('the list and a receiver have their figures of the time before', async () => {
+  const now = Date.now();
+  const webhook = { clientId: client.id, notifyUrl: receiver.url, createdAt: now };
+  const before = now - 26 * 3_600_000;
+  await usher.dataSource.transaction((manager) =>
+    addOutcomes(manager, [
+      { webhook, endedAt: before, attempt: { durationMs: 4_000, hasFailed: false }, ended: 'SUCCESS' },
+    ]),
+  );
+  const text = await eventually('the list has them', async () => {
+    const page = await pages.get('/ops/receivers');
+    return page.includes('was 100 %') ? page : null;
+  });
+  expect(cellsOf(text, host)[6]).toMatch(/ms was 4\.\d s$|ms was 5 s$/);
+  expect(await pages.get(path())).toMatch(/<dt>Succeeded<\/dt>\s*<dd class="">[^<]* % <span class="dim">was 100 %/);
+  expect(await pages.get(`${path()}?range=1h`)).not.toContain('>was ');
 });
 
 test('an operator sends a test to the Notify URL of a client there; it is audited, and not stored', async () => {

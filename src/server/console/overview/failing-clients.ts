@@ -1,0 +1,71 @@
+import { type Html, html } from '../../../http/html.js';
+import { type FailingHost, MAX_NOTE_LENGTH } from '../../../webhooks/contact/failing-host.entity.js';
+import { diagnosisOf } from '../../../webhooks/transport/diagnosis.js';
+import { type Range, withChange } from '../figures/figures.js';
+import { hiddenField, inputField } from '../../../http/pages/fields.js';
+import type { Visit } from '../../../http/pages/site.js';
+import { type Columns, notice, table, time } from '../../../http/pages/parts.js';
+import { clientLink, receiverLink } from '../frame/links.js';
+import { listHref } from '../notifications/notification-filter.js';
+import { type FailingClient, isAlarming, type Losses, type NamedClient } from './overview-data.js';
+
+const MAX_SHOWN = 50;
+
+/** Why a host fails, in words. */
+export const reasonOf = ({ lastDiagnosis, lastError }: FailingHost): string =>
+  (lastDiagnosis && diagnosisOf(lastDiagnosis).meaning) ?? `${lastError}.`;
+
+/** Which host fails since when and why, and what to do or who knows of it. */
+function failure(failing: FailingHost, client?: NamedClient): Html {
+  const { host, failingSince, lastDiagnosis, alarmEndedAt, acknowledgedBy, acknowledgement } = failing;
+  const known =
+    acknowledgedBy &&
+    html`<strong>Acknowledged by ${acknowledgedBy} ${time(alarmEndedAt)}: ${acknowledgement}</strong>`;
+  return html`${receiverLink(host)}${client && html` of ${clientLink(client)}`} has failed since ${time(failingSince)}.
+  ${reasonOf(failing)} ${known ?? (lastDiagnosis && diagnosisOf(lastDiagnosis).remedy)}`;
+}
+
+/** The same as a message. */
+export const failureNotice = (failing: FailingHost, client?: NamedClient): Html =>
+  notice(isAlarming(failing) ? 'bad' : 'warning', failure(failing, client));
+
+/** A number, and whether there may be more. */
+export const atLeast = (count: number, isCapped: boolean): string =>
+  `${count.toLocaleString('en')}${isCapped ? ' or more' : ''}`;
+
+/** What each client has lost, the most first, and what can be done about it. */
+export function failingTable(visit: Visit, range: Range, { clients, since, until }: Losses): Html {
+  const from = new Date(since).toISOString();
+  const listOf = ({ id: client }: NamedClient): string => listHref({ client, status: 'UNRESOLVED', since: from });
+  const given = { range: range.key, since: `${since}`, until: `${until}` };
+  const columns: Columns<FailingClient> = {
+    Client: ({ client }) => clientLink(client),
+    'Not delivered': {
+      number: ({ client, lost, isCapped }) => html`<a href="${listOf(client)}">${atLeast(lost, isCapped)}</a>`,
+    },
+    'Ended FAILED, a week before': { number: ({ ended, before }) => withChange(ended, before, String) },
+    Receivers: ({ hosts }) => html`${hosts.map((host) => html`<div>${failure(host)}</div>`)}`,
+    Actions: (row) => actions(visit, row, given),
+  };
+  return table(columns, clients.slice(0, MAX_SHOWN));
+}
+
+/** Each opens its form. */
+function actions(visit: Visit, { client, lost, hosts }: FailingClient, given: Record<string, string>): Html {
+  const alarming = hosts.filter(isAlarming).map(({ host }) => host);
+  const fields = Object.entries({ ...given, client: client.id, hosts: alarming.join(' ') });
+  const form = (name: string, summary: string, field?: Html): Html | null => {
+    const shown = visit.form(name, html`${fields.map(([name, value]) => hiddenField(name, value))} ${field}`);
+    return (
+      shown &&
+      html`<details>
+        <summary>${summary}</summary>
+        ${shown}
+      </details>`
+    );
+  };
+  return html`${lost > 0 && form('resend', 'Send again')}
+  ${alarming.length > 0 && form('acknowledge', 'Acknowledge', NOTE)}`;
+}
+
+const NOTE = inputField({ name: 'note', label: 'Note', maxLength: MAX_NOTE_LENGTH, isRequired: true });
