@@ -7,9 +7,9 @@ import type { Actor } from '../../../values/actor.js';
 import { FORM_ROUTE } from '../../request-bodies.js';
 import { type FormPart, refilled } from './fields.js';
 import { formFields, postForm, type Submission } from './form.js';
-import { type ConsolePage, OPS_HEADERS, SCRIPT_PATH, sendConsolePage } from './frame.js';
+import { ASSETS } from './assets.js';
+import { type ConsolePage, OPS_HEADERS, sendConsolePage } from './frame.js';
 import { notice, sentence } from './parts.js';
-import { CONSOLE_SCRIPT } from './script.js';
 import { mayChange, signedInOf } from './signed-in.js';
 
 /** One page of the console. Its forms are actions below its address. */
@@ -149,10 +149,10 @@ function faultsOf({ problem }: Refusal, parts: FormPart[]): Record<string, strin
   return faulty === undefined ? {} : { [faulty]: fault };
 }
 
-/** Adds the routes of pages, and their script. Their errors are pages too. */
+/** Adds the routes of pages, and their style and script. Their errors are pages too. */
 export function mountPages(scope: FastifyInstance, pages: Page[]): void {
   scope.setErrorHandler(sendConsoleError);
-  scope.get(SCRIPT_PATH, (_, reply) => reply.type('text/javascript; charset=utf-8').send(CONSOLE_SCRIPT));
+  for (const asset of ASSETS) scope.get(asset.path, (request, reply) => asset.send(request, reply));
   for (const page of pages) {
     scope.get(page.path, async (request, reply) => {
       const visit = new Visit(page, request, reply);

@@ -46,6 +46,7 @@ const selection = (id: string): Html =>
   html`<input
     type="checkbox"
     form="${SELECTION_FORM}"
+    id="${SELECTED}${id}"
     name="${SELECTED}${id}"
     value="yes"
     aria-label="Select the notification ${id}"

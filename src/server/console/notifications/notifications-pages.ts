@@ -69,8 +69,7 @@ export class NotificationsPages {
       title: 'Notifications',
       section: 'notifications',
       body,
-      // Reloading would untick what is selected.
-      isLive: before === '' && page !== null && !page.webhooks.some(isOpen),
+      isLive: before === '' && page !== null,
       ...(page === null && { status: 400 }),
     };
   }
