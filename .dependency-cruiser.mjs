@@ -94,7 +94,7 @@ export default {
     {
       name: 'no-orphans',
       severity: 'error',
-      from: { orphan: true, pathNot: '\\.d\\.ts$|^src/(main|cli|index)\\.ts$' },
+      from: { orphan: true, pathNot: '\\.d\\.ts$|^src/(main|cli|index)\\.ts$|/console\\.js$' },
       to: {},
     },
   ],

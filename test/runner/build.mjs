@@ -55,6 +55,8 @@ async function bundle() {
     banner: { js: COMMON_JS },
     plugins: [{ name: 'leave-out', setup: leaveOut }],
   });
+  for (const name of ['console.css', 'console.js'])
+    cpSync(join(ROOT, 'src/server/console/frame', name), join(BUILT, 'bin', name));
   await esbuild.stop();
   rmSync(join(BUILT, 'modules'), { recursive: true });
 }
@@ -82,9 +84,13 @@ const __filename = pathOfBundle(import.meta.url);
 const __dirname = import.meta.dirname;
 `;
 
+/** The console's style and script, which are sent as they are. */
+const ASSET = /\/console\.(css|js)$/;
+
 function compile(folder, target = folder, type = 'commonjs') {
   for (const source of readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }))
     if (source.endsWith('.ts')) compileFile(join(folder, source), join(target, source), type);
+    else if (ASSET.test(source)) cpSync(join(ROOT, folder, source), join(BUILT, target, source));
 }
 
 function compileFile(source, target, type = 'commonjs') {

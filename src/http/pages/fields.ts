@@ -26,6 +26,8 @@ export interface Field {
   maxLength?: number;
   isRequired?: boolean;
   autocomplete?: string;
+  /** The id of a list of values to choose from. */
+  list?: string | undefined;
 }
 
 /** What a form consists of. */
@@ -60,7 +62,7 @@ export function inputField(field: Field): Html {
 }
 
 function control({ name, value = '', fault, type = 'text', options, ...more }: Field): Html {
-  const { maxLength, isRequired, autocomplete = 'off' } = more;
+  const { maxLength, isRequired, autocomplete = 'off', list } = more;
   const invalid = fault && html`aria-invalid="true"`;
   if (options)
     return html`<select name="${name}" ${invalid}>
@@ -74,6 +76,7 @@ function control({ name, value = '', fault, type = 'text', options, ...more }: F
     type="${type}"
     value="${value}"
     autocomplete="${autocomplete}"
+    ${list && html`list="${list}"`}
     ${maxLength && html`maxlength="${maxLength}"`}
     ${isRequired && html`required`}
     ${invalid}
@@ -100,6 +103,7 @@ export interface FilterField<Value> {
   read(text: string, now: number): Value | null;
   /** What is wrong with such a text. */
   fault: string;
+  list?: string;
 }
 
 export type FilterFields<Values> = { [Name in keyof Values]: FilterField<Values[Name]> };
@@ -140,14 +144,14 @@ export function filterForm<Values>(
   { given, faults }: Filter<Values>,
 ): Html {
   const shown = (Object.keys(fields) as (keyof Values & string)[]).map((name) => {
-    const { label, options } = fields[name];
+    const { label, options, list } = fields[name];
     if (label === null) return given[name] !== '' && hiddenField(name, given[name]);
     const choices = options && { '': 'any', ...options };
-    return inputField({ name, label, value: given[name], fault: faults[name], options: choices });
+    return inputField({ name, label, value: given[name], fault: faults[name], options: choices, list });
   });
   if (shown.length === 0) return html``;
   return html`<form class="filter" method="get" action="${path}">
-    ${shown} <button>Filter</button>
+    ${shown} ${PRESETS} <button>Filter</button>
     <a class="button" href="${path}">Clear</a>
   </form>`;
 }
@@ -167,23 +171,28 @@ export const searchField = (label: string, fault = 'Nothing has such a name.'): 
   fault,
 });
 
-export const MOMENT_HINT = 'a duration like 24h, or a time in UTC like 2026-01-31 or 2026-01-31 18:00';
+const PRESETS = html`<datalist id="presets">
+  ${['1h', '24h', '7d', '30d'].map((preset) => html`<option value="${preset}"></option>`)}
+</datalist>`;
 
-/** A field with a time in UTC, or a duration before now. */
+export const MOMENT_HINT = 'a duration like 24h, or a time like 2026-01-31 or 2026-01-31 18:00';
+
+/** A field with a time, or a duration before now. Without an offset a time is in UTC; scripts send that of the browser. */
 export const moment = (label: string): FilterField<number> => ({
-  label,
+  label: `${label} (UTC)`,
+  list: 'presets',
   read: momentOf,
   fault: `Give ${MOMENT_HINT}.`,
 });
 
-const TIME = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?))?(?:Z| ?UTC)?$/;
+const TIME = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?))?(Z|[+-]\d{2}:\d{2})?(?: ?UTC)?$/;
 
 /** In milliseconds since 1970. Null if the text is neither a time nor a duration. */
 function momentOf(text: string, now: number): number | null {
   const ago = parseDuration(text);
   if (ago !== null) return now - ago;
-  const [, day, clock = '00:00'] = TIME.exec(text) ?? [];
-  const ms = day === undefined ? Number.NaN : Date.parse(`${day}T${clock}Z`);
-  const isReal = !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(day ?? '');
-  return isReal ? ms : null;
+  const [, day = '', clock = '00:00', zone = 'Z'] = TIME.exec(text) ?? [];
+  // Date.parse takes 31 February as one in March.
+  const isReal = new Date(Date.parse(`${day}T00:00Z`) || 0).toISOString().startsWith(`${day}T`);
+  return isReal ? Date.parse(`${day}T${clock}${zone}`) || null : null;
 }

@@ -58,7 +58,7 @@ export function postForm(
     method="post"
     action="${path}"
     class="${parts.length > 0 || confirm ? 'change' : 'inline'}"
-    ${id && html`id="${id}"`}
+    id="${id ?? path}"
   >
     ${session && hiddenField(FORM_FIELD, seal(session, pathOf(path)))} ${parts.map(shownPart)}
     ${confirm && inputField({ name: 'confirmed', label: confirm, type: 'check', isRequired: true })}

@@ -15,34 +15,24 @@ input{flex:1;min-width:0;font:inherit;padding:.5rem}button{font:inherit;padding:
 /** Of every page. No page of another site can hold its window, or is held by it. */
 export const ISOLATION_HEADERS = { 'Cross-Origin-Opener-Policy': 'same-origin', 'X-Content-Type-Options': 'nosniff' };
 
-/** What every HTML document of Usher has around its content: one style sheet, and the hash that permits it. */
-export class PageFrame {
-  /** The source for `style-src` in the Content-Security-Policy. It covers exactly the bytes of the style sheet. */
-  readonly styleSource: string;
-  private readonly styleTag: Html;
+/** A style sheet within a page, and the source for `style-src` that permits exactly its bytes. */
+export const inlineStyle = (style: string): { tag: Html; source: string } => ({
+  tag: new Html(`<style>${style}</style>`),
+  source: `'sha256-${createHash('sha256').update(style).digest('base64')}'`,
+});
 
-  /** `head`: what all these documents have in their head besides the style. */
-  constructor(
-    style: string,
-    private readonly head: Html | null = null,
-  ) {
-    this.styleSource = `'sha256-${createHash('sha256').update(style).digest('base64')}'`;
-    this.styleTag = new Html(`<style>${style}</style>`);
-  }
-
-  document(title: string, content: Html): string {
-    return html`<!doctype html>
-      <html lang="en">
-        <head>
-          <meta charset="utf-8" />
-          <meta name="viewport" content="width=device-width, initial-scale=1" />
-          <meta name="color-scheme" content="light dark" />
-          <title>${title}</title>
-          ${this.styleTag} ${this.head}
-        </head>
-        <body>
-          ${content}
-        </body>
-      </html>`.text;
-  }
-}
+/** What every HTML document of Usher has around its content. `head`: its style, and what else its head has. */
+export const documentOf = (title: string, head: Html, content: Html): string =>
+  html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>${title}</title>
+        ${head}
+      </head>
+      <body>
+        ${content}
+      </body>
+    </html>`.text;

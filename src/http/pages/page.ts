@@ -4,9 +4,9 @@ import { type HttpRequest, type HttpResponse, setHeaders } from '../exchange.js'
 import { type Html, html } from '../html.js';
 import { FASTIFY_ROUTE_CONFIG, isAuthPath, NO_STORE, oauthRoute, pathOf } from '../oauth-route.js';
 import type { Problem } from '../problem.js';
-import { ISOLATION_HEADERS, PageFrame, PLAIN_STYLE } from './page-frame.js';
+import { documentOf, inlineStyle, ISOLATION_HEADERS, PLAIN_STYLE } from './page-frame.js';
 
-const FRAME = new PageFrame(`${PLAIN_STYLE}
+const STYLE = inlineStyle(`${PLAIN_STYLE}
 body{max-width:34rem;padding:1.5rem 1rem;overflow-wrap:anywhere}
 main h1{margin:1.2rem 0 .6rem}
 label{display:block;margin:.9rem 0 .3rem}input{width:100%}
@@ -39,14 +39,14 @@ export function sendPage(
     ...ISOLATION_HEADERS,
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy':
-      `default-src 'none'; style-src ${FRAME.styleSource}; base-uri 'none'; frame-ancestors 'none'; ` +
+      `default-src 'none'; style-src ${STYLE.source}; base-uri 'none'; frame-ancestors 'none'; ` +
       `form-action 'self'${formTarget === null ? '' : ` ${formTarget}`}`,
     'X-Frame-Options': 'DENY',
     // With no-referrer, a form would send Origin: null, which form-token.ts refuses.
     'Referrer-Policy': 'same-origin',
   });
   response.status(status);
-  response.send(FRAME.document(`${title} · Usher`, html`<main>${body}</main>`));
+  response.send(documentOf(`${title} · Usher`, STYLE.tag, html`<main>${body}</main>`));
 }
 
 /** 303, so that the browser follows with GET and never repeats a form at the other address (RFC 9700 section 4.12). */

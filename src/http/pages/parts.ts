@@ -19,9 +19,11 @@ export function duration(ms: number): string {
 
 const DASH = html`<span class="dim">–</span>`;
 
+const UTC = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' });
+
 /**
- * A time relative to now; the exact one in UTC is its title. `at`: milliseconds since 1970, or a time in ISO 8601. Null of
- * null.
+ * A time in UTC, and how far it is from now. Scripts show it in the zone of the browser. `at`: milliseconds since 1970,
+ * or a time in ISO 8601. Null of null.
  */
 export function time(at: number | string | null): Html | null {
   if (at === null) return null;
@@ -30,7 +32,9 @@ export function time(at: number | string | null): Html | null {
   const distance = Date.now() - date.getTime();
   const text =
     Math.abs(distance) < 1_000 ? 'now' : distance > 0 ? `${duration(distance)} ago` : `in ${duration(-distance)}`;
-  return html`<time datetime="${exact}" title="${exact}">${text}</time>`;
+  return html`<time datetime="${exact}" title="${exact}"
+    ><span>${UTC.format(date)} UTC</span> <span>· ${text}</span></time
+  >`;
 }
 
 const SHORT_LENGTH = 8;
@@ -76,7 +80,10 @@ export const sentence = (detail: string): string =>
 
 /** A message at the top of a page. Screen readers announce a bad one at once. */
 export const notice = (kind: Kind, content: Html | string, action: Html | null = null): Html =>
-  html`<div class="note ${kind}" role="${kind === 'bad' ? 'alert' : 'status'}"><p>${content}</p>${action}</div>`;
+  html`<div class="note ${kind}" role="${kind === 'bad' ? 'alert' : 'status'}">
+    <p>${content}</p>
+    ${action}
+  </div>`;
 
 /** What a cell, a tile or a fact shows. Null in a cell is a dash. */
 export type Content = Html | string | number | null;

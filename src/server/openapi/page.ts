@@ -1,5 +1,5 @@
 import { html } from '../../http/html.js';
-import { PageFrame } from '../../http/pages/page-frame.js';
+import { documentOf } from '../../http/pages/page-frame.js';
 
 /** What Scalar may do. It would otherwise load fonts of its makers, and offer their hosted services. */
 const VIEWER_OPTIONS = {
@@ -39,7 +39,7 @@ export const PAGE_POLICY =
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /** The icon is empty, so that browsers do not ask for /favicon.ico. */
-const FRAME = new PageFrame('', html`<link rel="icon" href="data:," />`);
+const HEAD = html`<link rel="icon" href="data:," />`;
 
 /** Where a page finds a document and its scripts: relative, so that it also works below a path of a proxy. */
 export interface DocumentPage {
@@ -50,8 +50,9 @@ export interface DocumentPage {
 
 /** The page that shows a document with the viewer. */
 export const viewerPage = ({ title, document, scripts }: DocumentPage): string =>
-  FRAME.document(
+  documentOf(
     title,
+    HEAD,
     html`<div id="viewer" data-document="${document}"></div>
       <noscript>
         <p>This page needs JavaScript. The API as OpenAPI 3.1: <a href="${document}">${document}</a>.</p>
@@ -62,8 +63,9 @@ export const viewerPage = ({ title, document, scripts }: DocumentPage): string =
 
 /** The page of an installation without the viewer: what is missing, and where the document is. */
 export const pageWithoutViewer = ({ title, document }: DocumentPage, explanation: string): string =>
-  FRAME.document(
+  documentOf(
     title,
+    HEAD,
     html`<h1>${title}</h1>
       <p>This page shows the API if its viewer is installed: ${explanation}. Then restart Usher.</p>
       <p>The API as OpenAPI 3.1, for any other viewer: <a href="${document}">${document}</a>.</p>`,

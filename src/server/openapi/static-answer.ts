@@ -26,8 +26,9 @@ export class StaticAnswer {
     });
   }
 
-  send({ headers }: FastifyRequest, reply: FastifyReply): void {
-    void reply.headers(this.headers);
+  /** `more`: headers of this response alone, which win over its own. */
+  send({ headers }: FastifyRequest, reply: FastifyReply, more: Record<string, string> = {}): void {
+    void reply.headers({ ...this.headers, ...more });
     if (headers['if-none-match']?.includes(this.headers.ETag as string)) return void reply.status(304).send();
     if (!TAKES_GZIP.test(String(headers['accept-encoding']))) return void reply.send(this.plain);
     void reply.header('Content-Encoding', 'gzip').send(this.gzipped);

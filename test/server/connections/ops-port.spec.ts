@@ -43,6 +43,7 @@ describe('with OPS_PORT, PORT answers 404, with the body of an unknown path', ()
     '/ops/',
     '/ops/metrics',
     '/ops/queues/api/queues',
+    '/ops/console.css',
     '/ops/sign-in',
     '/ops/nothing/here',
     '/internal',

@@ -49,12 +49,13 @@ test('Bull Board works under its policy and asks no other host for anything', as
   });
   page.on('pageerror', (error) => faults.push(String(error)));
   await signIn(page, '/ops/queues');
+  const board = page.frameLocator('iframe');
   for (const path of ['', '/queue/usher-webhook?status=completed', `/queue/usher-webhook/${id}?status=completed`]) {
     await page.goto(`${usher.running.url}/ops/queues${path}`);
-    await page.getByText('usher-webhook').first().waitFor();
+    await board.getByText('usher-webhook').first().waitFor();
     await page.waitForLoadState('networkidle');
   }
-  await page.getByText(id).first().waitFor();
+  await board.getByText(id).first().waitFor();
   await page.screenshot({ path: join(PICTURES, 'board.png') });
   expect({ foreign, faults }).toEqual({ foreign: [], faults: [] });
   await context.close();

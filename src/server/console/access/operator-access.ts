@@ -4,10 +4,10 @@ import { FixedCredentials } from '../../../auth/client-authentication/internal.g
 import { parseBasicHeader } from '../../../http/basic-credentials.js';
 import { Problem, unauthorized } from '../../../http/problem.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
+import { ASSETS } from '../frame/assets.js';
 import { wantsPage } from '../frame/pages.js';
-import { OPS_HEADERS, PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
-import { LIVE_HEADER } from '../frame/script.js';
-import { setSignedIn, type SignedIn } from '../frame/signed-in.js';
+import { LIVE_HEADER, OPS_HEADERS, PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
+import { type SignedIn, setSignedIn } from '../frame/signed-in.js';
 import { BrowserSessions, isCrossSite, namesItsPage, SAFE_METHODS } from './browser-sessions.js';
 
 /** Also takes METRICS_USER and METRICS_PASSWORD, which open nothing else. */
@@ -34,6 +34,7 @@ export class OperatorAccess {
    */
   async check(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
     void reply.headers(OPS_HEADERS);
+    if (ASSETS.some(({ path }) => path === request.routeOptions.url)) return true;
     const operator = await this.operatorOf(request);
     if (operator) setSignedIn(request, operator);
     else if (request.routeOptions.url !== SIGN_IN_PATH) return this.askToSignIn(request, reply);

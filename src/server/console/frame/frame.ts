@@ -1,10 +1,12 @@
+import { hash } from 'node:crypto';
+import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Html, html } from '../../../http/html.js';
-import { ISOLATION_HEADERS, PageFrame } from '../../../http/pages/page-frame.js';
 import { postForm } from '../../../http/pages/form.js';
-import { type View } from '../../../http/pages/site.js';
+import type { View } from '../../../http/pages/site.js';
+import { documentOf, ISOLATION_HEADERS } from '../../../http/pages/page-frame.js';
+import { SCRIPT, STYLE } from './assets.js';
 import { type SignedIn, signedInOf } from './signed-in.js';
-import { CONSOLE_STYLE } from './style.js';
 
 /** Of every response at and below /ops. */
 export const OPS_HEADERS = {
@@ -18,26 +20,22 @@ export const OPS_HEADERS = {
 export const SIGN_IN_PATH = '/ops/sign-in';
 export const SIGN_OUT_PATH = '/ops/sign-out';
 export const PASSWORD_PATH = '/ops/password';
-export const SCRIPT_PATH = '/ops/console.js';
+/** A refresh that a page makes by itself has this header. */
+export const LIVE_HEADER = 'usher-live';
 
 const ICON =
   'data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22 viewBox=%220 0 20 20%22 fill=%22none%22 stroke=%22%236a6fdc%22 stroke-width=%223%22%3E%3Cpath d=%22M4 3v7a6 6 0 0 0 12 0V3%22/%3E%3C/svg%3E';
 
-const ICON_LINK = html`<link rel="icon" href="${ICON}" />`;
-const FRAME = new PageFrame(
-  CONSOLE_STYLE,
-  html`${ICON_LINK}
-    <script src="${SCRIPT_PATH}" defer></script>`,
-);
-/** Without the script, which only an operator may read. */
-const FRAME_BEFORE_SIGN_IN = new PageFrame(CONSOLE_STYLE, ICON_LINK);
+const HEAD = html`<link rel="icon" href="${ICON}" />
+  <link rel="stylesheet" href="${STYLE.address}" />
+  <script src="${SCRIPT.address}" defer></script>`;
 
-/** Only this page's own style, the console's script and no other, whatever a receiver's response contains. */
+/** Only the console's style, its script and the queues' pages, whatever a receiver's response contains. */
 const PAGE_HEADERS = {
   ...OPS_HEADERS,
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy':
-    `default-src 'none'; style-src ${FRAME.styleSource}; script-src 'self'; connect-src 'self'; img-src data:; ` +
+    "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; frame-src 'self'; img-src data:; " +
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 };
 
@@ -54,7 +52,7 @@ const SECTIONS = {
 };
 
 /** The links to all sections; the current one is marked. */
-export const sectionLinks = (current?: string): Html =>
+const sectionLinks = (current?: string): Html =>
   html`<ul>
     ${Object.entries(SECTIONS).map(([section, name]) => {
       const path = section === 'overview' ? '/ops' : `/ops/${section}`;
@@ -65,7 +63,7 @@ export const sectionLinks = (current?: string): Html =>
   </ul>`;
 
 /** The mark and the name, which lead to the overview. */
-export const brand = html`<a class="u-brand" href="/ops">
+const brand = html`<a class="u-brand" href="/ops">
   <svg viewBox="0 0 20 20" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="2.4">
     <path d="M4 3v7a6 6 0 0 0 12 0V3" stroke-linecap="round" />
     <circle cx="10" cy="9" r="1.6" fill="currentColor" stroke="none" />
@@ -76,13 +74,32 @@ export const brand = html`<a class="u-brand" href="/ops">
 /** Sends a page with its headers. The signed-in operator is known from the request. */
 export function sendConsolePage(request: FastifyRequest, reply: FastifyReply, page: View): void {
   const operator = signedInOf(request);
-  const frame = operator ? FRAME : FRAME_BEFORE_SIGN_IN;
+  void reply.status(page.status ?? 200).headers(PAGE_HEADERS);
+  if (operator && LIVE_HEADER in request.headers) return sendBody(request, reply, page);
   const content = operator ? shell(request, operator, page) : pageBeforeSignIn(page);
-  void reply
-    .status(page.status ?? 200)
-    .headers(PAGE_HEADERS)
-    .send(frame.document(`${page.title} · Usher`, content));
+  void reply.send(documentOf(`${page.title} · Usher`, HEAD, content));
 }
+
+/** What differs each time: the texts of times, which the script writes, and what proves where a form comes from. */
+const VOLATILE = /(?<=<time[^>]*>).*?(?=<\/time>)|(?<=name="form" value=")[^"]*/gs;
+
+/**
+ * Answers a refresh: what has changed is all that is sent. It is compressed, unlike a whole page: pages of other sites
+ * cannot send its header, so they cannot measure how well what they put into an address compresses with what is secret.
+ */
+function sendBody({ headers }: FastifyRequest, reply: FastifyReply, page: View): void {
+  const { text } = bodyOf(page);
+  const etag = `W/"${hash('sha256', text.replace(VOLATILE, ''), 'base64url')}"`;
+  void reply.header('ETag', etag);
+  if (headers['if-none-match'] === etag) return void reply.status(304).send();
+  gzip(text, (_, zipped) => void reply.header('Content-Encoding', 'gzip').send(zipped));
+}
+
+const bodyOf = ({ title, body }: View): Html =>
+  html`<div class="body">
+    <h1>${title}</h1>
+    ${body}
+  </div>`;
 
 /** A page without navigation. */
 const pageBeforeSignIn = ({ title, body }: View): Html =>
@@ -98,7 +115,8 @@ const LIVE = html`<p class="live" hidden>
   <span role="status">Updates every 10 s</span> <button type="button" class="quiet">Pause</button>
 </p>`;
 
-function shell(request: FastifyRequest, operator: SignedIn, { title, section, body, query = '', isLive }: View) {
+function shell(request: FastifyRequest, operator: SignedIn, page: View): Html {
+  const { section, query = '', isLive } = page;
   return html`<div class="u-frame">
     <a class="skip" href="#content">Skip to the content</a>
     <header class="u-top">
@@ -117,18 +135,12 @@ function shell(request: FastifyRequest, operator: SignedIn, { title, section, bo
       <button type="button" class="u-menu" popovertarget="sections">Menu</button>
     </header>
     <nav class="u-nav" id="sections" popover aria-label="Sections">${sectionLinks(section)}</nav>
-    <main id="content" tabindex="-1">
-      ${isLive && LIVE}
-      <div class="body">
-        <h1>${title}</h1>
-        ${body}
-      </div>
-    </main>
+    <main id="content" tabindex="-1">${isLive && LIVE} ${bodyOf(page)}</main>
   </div>`;
 }
 
 /** The name leads to the own password. A request with HTTP Basic has no session that could end. */
-export function whoIsSignedIn(request: FastifyRequest, { name, role, session }: SignedIn): Html {
+function whoIsSignedIn(request: FastifyRequest, { name, role, session }: SignedIn): Html {
   return html`<div class="u-who">
     <a href="${PASSWORD_PATH}" title="Signed in as ${name}, role ${role}"
       >${name}${role === 'viewer' ? ' (viewer)' : ''}</a

@@ -6,13 +6,13 @@ import { html } from '../../../http/html.js';
 import { notice, sentence } from '../../../http/pages/parts.js';
 import { addressOf, type Page, type SentForms, type View, Visit } from '../../../http/pages/site.js';
 import { FORM_ROUTE } from '../../request-bodies.js';
-import { OPS_HEADERS, SCRIPT_PATH, sendConsolePage } from './frame.js';
-import { CONSOLE_SCRIPT } from './script.js';
+import { ASSETS } from './assets.js';
+import { OPS_HEADERS, sendConsolePage } from './frame.js';
 
 /** Adds the routes of pages, and their script. Their errors are pages too. */
 export function mountPages(scope: FastifyInstance, pages: Page[], forms: SentForms, audit: AuditLog): void {
   scope.setErrorHandler(sendConsoleError);
-  scope.get(SCRIPT_PATH, (_, reply) => reply.type('text/javascript; charset=utf-8').send(CONSOLE_SCRIPT));
+  for (const asset of ASSETS) scope.get(asset.path, (request, reply) => asset.send(request, reply));
   for (const page of pages) {
     const route =
       (answer: (visit: Visit) => Promise<View | string> | View | string): RouteHandlerMethod =>

@@ -56,6 +56,7 @@ const checkbox = (id: string, isChecked: boolean): Html =>
   html`<input
     type="checkbox"
     form="${SELECTION_FORM}"
+    id="${SELECTED}${id}"
     name="${SELECTED}${id}"
     value="yes"
     ${isChecked && html`checked`}

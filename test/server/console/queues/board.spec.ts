@@ -7,7 +7,6 @@ const API = '/ops/queues/api/queues';
 
 interface BoardQueue {
   name: string;
-  readOnlyMode: boolean;
   hasWorkers: boolean | null;
 }
 
@@ -27,24 +26,43 @@ async function queuesFor(browser: OperatorBrowser): Promise<BoardQueue[]> {
   return (JSON.parse(text) as { queues: BoardQueue[] }).queues;
 }
 
-test('Bull Board’s page has the navigation of the console, and loads nothing from other hosts', async () => {
-  const { text, headers } = await operator.get('/ops/queues');
+test('a browser gets Bull Board inside the frame of the console, which loads nothing from other hosts', async () => {
+  const { text } = await operator.get('/ops/queues/queue/usher-purge?status=failed');
   for (const path of ['/ops', '/ops/notifications', '/ops/operators', '/ops/password'])
     expect(text).toContain(`href="${path}"`);
   expect(text).toMatch(/<a href="\/ops\/queues"\s+aria-current="page"/);
   expect(text).toContain('action="/ops/sign-out"');
-  expect(text).not.toMatch(/(href|src)="https?:/);
-  expect(headers.get('content-security-policy')).toContain("default-src 'self'");
+  expect(text).toContain('role="search"');
+  expect(text).toContain('<span class="u-env sandbox">sandbox</span>');
+  const [, address = ''] = /<iframe [^>]*src="([^"]+)"/.exec(text) ?? [];
+  expect(address).toBe('/ops/queues/queue/usher-purge?status=failed&amp;board');
+  for (const [path, headers] of [
+    [address.replace('&amp;', '&'), {}],
+    ['/ops/queues', { 'sec-fetch-dest': 'iframe' }],
+  ] as const) {
+    const board = await operator.get(path, headers);
+    expect(board.text).toContain('id="root"');
+    expect(board.text).not.toMatch(/(href|src)="https?:/);
+    expect(board.headers.get('content-security-policy')).toMatch(/^default-src 'self'; .*frame-ancestors 'self'$/);
+  }
 });
 
-test('it tells a viewer that all queues are read-only, and an operator that none is', async () => {
-  expect((await queuesFor(viewer)).map(({ readOnlyMode }) => readOnlyMode)).toEqual([true, true, true, true]);
-  expect((await queuesFor(operator)).map(({ readOnlyMode }) => readOnlyMode)).toEqual([false, false, false, false]);
+test('a viewer reads the same as an operator, is told so, and what a button would change is refused with a reason', async () => {
+  expect((await queuesFor(viewer)).map(({ name }) => name)).toEqual(
+    (await queuesFor(operator)).map(({ name }) => name),
+  );
+  expect((await viewer.get('/ops/queues')).text).toContain('Your role is viewer');
+  expect((await operator.get('/ops/queues')).text).not.toContain('Your role is viewer');
+  const headers = { accept: 'application/json', origin: usher.running.url };
+  const { status, text } = await viewer.send('PUT', `${API}/usher-purge/pause`, headers);
+  const { error, message, detail } = JSON.parse(text) as Record<string, string>;
+  expect({ status, error, message }).toEqual({ status: 403, error: 'Forbidden', message: detail });
+  expect(detail).toContain('your role is viewer');
 });
 
 test('it says on Redis that each queue has workers, and nothing of workers where they cannot be counted', async () => {
   const isRedis = BACKEND === 'mariadb';
-  const { text } = await operator.get('/ops/queues');
+  const { text } = await operator.get('/ops/queues?board');
   expect(text).toContain(`"showWorkers":${isRedis}`);
   const shown = (await queuesFor(operator)).map(({ name, hasWorkers }) => [name, hasWorkers]);
   expect(shown).toEqual(

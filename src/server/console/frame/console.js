@@ -1,0 +1,115 @@
+(() => {
+  const EVERY_MS = 10_000;
+  const UNITS = Object.entries({ d: 86_400_000, h: 3_600_000, min: 60_000, s: 1_000 });
+  const CLOCK = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
+  const all = (selector, root = document) => root.querySelectorAll(selector);
+
+  function distance(ms) {
+    const [unit, size] = UNITS.find(([, size]) => Math.abs(ms) >= size) ?? [];
+    const text = `${Math.floor(Math.abs(ms) / size)} ${unit}`;
+    return unit ? (ms > 0 ? `${text} ago` : `in ${text}`) : 'now';
+  }
+
+  // What needs a script: times of this place, and buttons that copy.
+  function enable() {
+    for (const { dateTime, children } of all('time')) {
+      const at = new Date(dateTime);
+      children[0].textContent = CLOCK.format(at);
+      children[1].textContent = `· ${distance(Date.now() - at)}`;
+    }
+    for (const button of all('[data-copy]')) button.hidden = !navigator.clipboard;
+    for (const { labels } of all('[list]')) {
+      const text = labels[0].firstChild;
+      text.data = text.data.replace('UTC', 'your time');
+    }
+  }
+
+  document.addEventListener('click', async ({ target }) => {
+    const button = target.closest('[data-copy]');
+    if (!button) return;
+    const label = button.textContent;
+    await navigator.clipboard.writeText(button.dataset.copy);
+    button.textContent = 'Copied';
+    setTimeout(() => (button.textContent = label), 1500);
+  });
+
+  // A time without a zone is one of this place, and is sent with its offset.
+  document.addEventListener('formdata', ({ target, formData }) => {
+    for (const { name, value } of all('[list]', target)) {
+      if (!/^\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d)?)?$/.test(value)) continue;
+      const at = new Date(value.length > 10 ? value.replace(' ', 'T') : `${value}T00:00`);
+      const shift = at.getTimezoneOffset() * 60_000;
+      const offset = new Date(Math.abs(shift)).toISOString().slice(11, 16);
+      if (shift === shift)
+        formData.set(name, new Date(at - shift).toISOString().slice(0, 19) + (shift > 0 ? '-' : '+') + offset);
+    }
+  });
+
+  // The values of a chart, for a pointer, a finger and the arrow keys.
+  for (const type of ['pointerover', 'pointerdown', 'focusin', 'keydown'])
+    document.addEventListener(type, ({ target, key }) => {
+      const chart = target.closest?.('figure.chart');
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[key] ?? 0;
+      if (!chart || (key && !step)) return;
+      const points = [...all('.at', chart)];
+      const shown = points.findIndex(({ classList }) => classList.contains('is-shown'));
+      const point = target.closest('.at') ?? points.at(shown + step);
+      if (!point) return;
+      points[shown]?.classList.remove('is-shown');
+      point.classList.add('is-shown');
+      chart.querySelector('output').textContent = point.textContent.trim();
+    });
+
+  // The address is that of the page of Bull Board, so that it can be reloaded and sent to others.
+  const board = document.querySelector('iframe');
+  if (board)
+    setInterval(() => {
+      const { pathname, search } = board.contentWindow.location;
+      const query = new URLSearchParams(search);
+      query.delete('board');
+      history.replaceState(null, '', query.size ? `${pathname}?${query}` : pathname);
+    }, 500);
+
+  const bar = document.querySelector('.live');
+  const used = new WeakSet();
+  const isUsed = (node) => used.has(node) || (node.tagName === 'FORM' && node.contains(document.activeElement));
+  // Neither a form in use nor what was opened or ticked is changed.
+  const callbacks = {
+    beforeNodeMorphed: (node) => !isUsed(node),
+    beforeNodeRemoved: (node) => !isUsed(node),
+    beforeAttributeUpdated: (name) => name !== 'open' && name !== 'checked',
+  };
+  document.addEventListener('input', ({ target }) => target.form && used.add(target.form));
+
+  let etag = '';
+  async function refresh() {
+    const [state, button] = bar.children;
+    if (button.value || document.hidden || !getSelection().isCollapsed) return;
+    try {
+      const answer = await fetch(location, {
+        headers: { accept: 'text/html', 'usher-live': '1', 'if-none-match': etag },
+      });
+      if (answer.redirected) return location.reload();
+      if (answer.ok) {
+        const text = await answer.text();
+        Idiomorph.morph(document.querySelector('.body'), text, { callbacks });
+        etag = answer.headers.get('etag');
+        enable();
+      } else if (answer.status !== 304) throw answer;
+      state.textContent = 'Updates every 10 s';
+    } catch {
+      state.textContent = 'The server does not answer; shown is an older state';
+    }
+  }
+
+  enable();
+  setInterval(enable, EVERY_MS);
+  if (!bar) return;
+  bar.hidden = false;
+  bar.lastElementChild.addEventListener('click', ({ target }) => {
+    target.value = target.value ? '' : 'paused';
+    target.textContent = target.value ? 'Resume' : 'Pause';
+    bar.firstElementChild.textContent = target.value ? 'Updates are paused' : 'Updates every 10 s';
+  });
+  setInterval(refresh, EVERY_MS);
+})();

@@ -1,0 +1,163 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { isTooWide, violationsOf } from '../../support/axe.js';
+import { TestReceiver } from '../../support/receiver.js';
+import { type TestClient, TestUsher } from '../../support/usher.js';
+
+const QUIET = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
+/** Folder for the screenshots. */
+const PICTURES = join(process.env.PICTURES ?? process.env.USHER_TEST_FOLDER ?? '', 'frame');
+
+let usher: TestUsher;
+let receiver: TestReceiver;
+let browser: Browser;
+let client: TestClient;
+beforeAll(async () => {
+  mkdirSync(PICTURES, { recursive: true });
+  usher = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '2' });
+  receiver = await TestReceiver.start();
+  client = await usher.client(receiver.url);
+  const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
+  browser = await chromium.launch({ executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu', ...QUIET] });
+});
+afterAll(async () => {
+  await browser.close();
+  await usher.stop();
+  receiver.close();
+});
+
+/** A page whose clock the test moves. */
+async function open(path: string, timezoneId = 'Asia/Kuala_Lumpur'): Promise<Page> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, timezoneId, bypassCSP: true });
+  const page = await context.newPage();
+  await page.clock.install();
+  await page.goto(usher.running.url + path);
+  await page.getByLabel('Name').fill('ops');
+  await page.getByLabel('Password').fill('ops');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForURL(usher.running.url + path);
+  return page;
+}
+
+/** Lets the page refresh itself once. */
+async function refresh(page: Page): Promise<{ status: number; bytes: number }> {
+  const [response] = await Promise.all([
+    page.waitForResponse((one) => one.url() === page.url()),
+    page.clock.runFor(10_000),
+  ]);
+  return { status: response.status(), bytes: Number(response.headers()['content-length']) };
+}
+
+async function failedNotification(): Promise<string> {
+  receiver.behaviour = (response) => void response.writeHead(500).end('no');
+  return (await usher.webhook(await client.completedOrder(), 'FAILED')).id;
+}
+
+test('a refresh shows what is new, and keeps ticks, typed text, focus and the place of the page', async () => {
+  const chosen = await failedNotification();
+  const page = await open('/ops/notifications');
+  const box = page.getByLabel(`Select the notification ${chosen}`);
+  await box.check();
+  const order = page.getByLabel('Order key');
+  await order.fill('typed');
+  const first = await refresh(page);
+  expect(first.status).toBe(200);
+  expect((await refresh(page)).status).toBe(304);
+  const another = await failedNotification();
+  const { status, bytes } = await refresh(page);
+  await page.getByLabel(`Select the notification ${another}`).waitFor();
+  expect(status).toBe(200);
+  expect(bytes).toBeLessThan(6_000);
+  expect(await box.isChecked()).toBe(true);
+  expect(await page.getByLabel(`Select the notification ${another}`).isChecked()).toBe(false);
+  expect(await order.inputValue()).toBe('typed');
+  expect(await page.evaluate('document.activeElement.name')).toBe('order');
+  await page.context().close();
+});
+
+test('a refresh keeps open what was opened', async () => {
+  await failedNotification();
+  const page = await open('/ops');
+  await page.getByText('Numbers').first().click();
+  await page.evaluate('scrollTo(0, 200)');
+  await failedNotification();
+  expect((await refresh(page)).status).toBe(200);
+  expect(await page.locator('details').first().getAttribute('open')).toBe('');
+  expect(await page.evaluate('scrollY')).toBe(200);
+  await page.context().close();
+});
+
+test('times are those of the browser, also the ones that a filter takes', async () => {
+  const id = await failedNotification();
+  const page = await open(`/ops/webhooks/${id}`);
+  const shown = page.locator('dd time').first();
+  const at = new Date(String(await shown.getAttribute('datetime')));
+  const local = at.toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'Asia/Kuala_Lumpur' });
+  expect(await shown.textContent()).toMatch(new RegExp(`^${local} · (now|\\d+ (s|min) ago)$`));
+  await page.goto(`${usher.running.url}/ops/notifications`);
+  await page.getByLabel('Created since (your time)').fill('2026-01-31 18:00');
+  await page.getByRole('button', { name: 'Filter' }).click();
+  await page.waitForURL(/since=/);
+  expect(new URL(page.url()).searchParams.get('since')).toBe('2026-01-31T18:00:00+08:00');
+  expect(await page.locator('.field-fault').count()).toBe(0);
+  await page.context().close();
+});
+
+test('a chart shows its values to a pointer, a finger and the arrow keys', async () => {
+  await failedNotification();
+  const page = await open(`/ops/receivers/${encodeURIComponent(new URL(receiver.url).host)}`);
+  const [chart, value] = [page.locator('figure svg').first(), page.locator('figure output').first()];
+  await chart.focus();
+  expect(await value.textContent()).toMatch(/^\d\d:\d\d UTC: \d+ succeeded, [1-9]\d* failed$/);
+  const last = await value.textContent();
+  await page.keyboard.press('ArrowLeft');
+  expect(await value.textContent()).not.toBe(last);
+  await page.locator('.at').nth(3).hover();
+  expect(await value.textContent()).toMatch(/UTC: 0 succeeded, 0 failed$/);
+  expect(await violationsOf(page)).toEqual([]);
+  await page.context().close();
+});
+
+test('Bull Board is inside the frame of all pages, whose address is that of its page', async () => {
+  const page = await open('/ops/queues');
+  await page.getByRole('searchbox').first().waitFor();
+  const board = page.frameLocator('iframe');
+  await board.getByText('usher-webhook').first().click();
+  await page.clock.runFor(1_000);
+  expect(new URL(page.url()).pathname).toBe('/ops/queues/queue/usher-webhook');
+  expect(await violationsOf(page, ['iframe'])).toEqual([]);
+  await page.context().close();
+});
+
+test('no page is wider than its screen', async () => {
+  const id = await failedNotification();
+  const page = await open('/ops');
+  const host = encodeURIComponent(new URL(receiver.url).host);
+  const paths = {
+    overview: '',
+    webhook: `/webhooks/${id}`,
+    list: '/notifications',
+    receivers: '/receivers',
+    receiver: `/receivers/${host}`,
+    clients: '/clients',
+    client: `/clients/${client.id}`,
+    members: '/members',
+    audit: '/audit',
+    health: '/health',
+    queues: '/queues',
+    operators: '/operators',
+  };
+  for (const [name, path] of Object.entries(paths)) {
+    await page.goto(`${usher.running.url}/ops${path}`);
+    for (const colorScheme of ['light', 'dark'] as const)
+      for (const width of [390, 1280]) {
+        await page.emulateMedia({ colorScheme });
+        await page.setViewportSize({ width, height: 900 });
+        expect({ name, width, isTooWide: await isTooWide(page) }).toEqual({ name, width, isTooWide: false });
+        await page.screenshot({ path: join(PICTURES, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+      }
+  }
+  await page.context().close();
+});
