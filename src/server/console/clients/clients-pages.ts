@@ -24,7 +24,7 @@ import {
 } from '../../../http/pages/parts.js';
 import { clientLink, clientPath, receiverLink } from '../frame/links.js';
 import { ClientDirectory } from './client-directory.js';
-import { applicationFields, applicationParts, CLIENT_FIELDS } from './client-page.js';
+import { applicationFields, applicationParts, CLIENT_FIELDS } from './client-forms.js';
 import { quickStart } from './quick-start.js';
 
 const CLIENTS_PATH = '/ops/clients';
