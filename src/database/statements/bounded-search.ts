@@ -46,6 +46,9 @@ export async function boundedCount<Row extends ObjectLiteral>(
   query: SelectQueryBuilder<Row>,
   most: number,
 ): Promise<number | null> {
-  const { length } = await query.select('1', 'one').limit(most + 1).getRawMany();
+  const { length } = await query
+    .select('1', 'one')
+    .limit(most + 1)
+    .getRawMany();
   return length > most ? null : length;
 }
