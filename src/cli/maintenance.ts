@@ -11,6 +11,7 @@ import type { Services } from './services.js';
 
 export function addMigrate(program: Command): void {
   command(program, 'migrate', 'run missing migrations of the database, and of a queue on Postgres', migrateNow)
+    .option('--indexes', 'create the indexes that the migrations have left out, because a table is large')
     .option('--status', 'only show which migrations are done; exit code 1 if one is missing')
     .addOption(
       new Option('--sql', 'only print the SQL of the missing migrations, to run it with another tool').conflicts(
@@ -21,9 +22,13 @@ export function addMigrate(program: Command): void {
 
 const QUEUE_TABLES = 'tables of the queue';
 
-async function migrateNow({ status, sql }: { status?: true; sql?: true }): Promise<Output> {
-  const { migrate, migrationSql, migrationStatus } = await import('../server/migrate.js');
+async function migrateNow({ indexes, status, sql }: { indexes?: true; status?: true; sql?: true }): Promise<Output> {
+  const { createIndexes, migrate, migrationSql, migrationStatus } = await import('../server/migrate.js');
   const config = commandConfig('migrate');
+  if (indexes) {
+    const json = await createIndexes(config);
+    return { json, text: `Created: ${json.join(', ') || 'nothing; no index is missing'}` };
+  }
   if (sql) {
     const json = await migrationSql(config);
     return { json, text: json.length > 0 ? `${json.join(';\n')};` : `-- ${UP_TO_DATE}` };

@@ -102,12 +102,12 @@ export class ClientsService {
 
   /**
    * Sets the e-mail address that is told when a Notify URL of the client fails; null removes it. 422 for an invalid one. The
-   * audit has only its first letter and its host, because events outlive the client.
+   * audit has only the first letters of its name and host, because events outlive the client.
    */
   async setContact(id: string, contact: string | null, actor?: Actor): Promise<Client> {
     if (contact !== null) this.checkContact(contact);
     const audit = { action: 'client.contact-set', actor, detail: { isSet: contact !== null } } as const;
-    return this.change(id, { contact }, audit, (client) => client.contact?.replace(/(?<=^.).*(?=@)/, '…') ?? null);
+    return this.change(id, { contact }, audit, (client) => masked(client.contact));
   }
 
   /** Throws 422 if a client cannot have this name. */
@@ -200,6 +200,10 @@ export class ClientsService {
     return this.get(id);
   }
 }
+
+/** The first letters of the parts of an e-mail address, and the last part: `a…@c….example`. */
+const masked = (address: string | null): string | null =>
+  address === null ? null : address.replace(/(?<=(^|@).)[^@]*?(?=@|\.[^.@]*$)/g, '…');
 
 export const notifyUrlMissing = (): Problem =>
   unprocessable('notifyUrl is missing and the client has no Notify URL; send notifyUrl or ask the operator to set one');

@@ -1,11 +1,4 @@
-import {
-  type MigrationInterface,
-  type QueryRunner,
-  Table,
-  TableColumn,
-  type TableColumnOptions,
-  type TableIndexOptions,
-} from 'typeorm';
+import type { QueryRunner, TableColumnOptions, TableIndexOptions } from 'typeorm';
 
 type Column = Partial<TableColumnOptions>;
 
@@ -36,22 +29,6 @@ export function columnsFor(runner: QueryRunner) {
 export const tablePath = (runner: QueryRunner, name: string): string =>
   runner.connection.entityMetadatas.find(({ tableNameWithoutPrefix }) => tableNameWithoutPrefix === name)?.tablePath ??
   name;
-
-/** A migration that adds a nullable column of text. */
-export const addsText = (table: string, column: string) =>
-  class implements MigrationInterface {
-    async up(runner: QueryRunner): Promise<void> {
-      const name = tablePath(runner, table);
-      if (await runner.hasColumn(name, column)) return;
-      // Without reading the table, which does not exist yet where the SQL of all migrations is only printed.
-      const added = columnsFor(runner).longText(column, { isNullable: true });
-      await runner.addColumn(new Table({ name }), new TableColumn(added));
-    }
-
-    async down(runner: QueryRunner): Promise<void> {
-      await runner.dropColumn(tablePath(runner, table), column);
-    }
-  };
 
 /** Most rows have no owner. Only Postgres can leave them out of the index; MySQL ignores `where`. */
 export const ofOwners = (index: TableIndexOptions): TableIndexOptions => ({ ...index, where: 'owner_id IS NOT NULL' });

@@ -69,6 +69,6 @@ test('the page of a client has its Notify URLs with a way back, and the audit wh
   expect((await usher.clients.get(client.id)).notifyUrl).toBe(second);
   const audit = await pages.get(`/ops/audit?subject=client:${client.id}`);
   expect(audit).toContain(`before:</span> ${first}`);
-  expect(audit).toContain('now:</span> a…@cinema.example');
-  expect(audit).not.toContain('anna');
+  expect(audit).toContain('now:</span> a…@c….example');
+  expect(audit).not.toMatch(/anna|@cinema/);
 });

@@ -26,8 +26,8 @@ export const LIVE_HEADER = 'usher-live';
 const ICON =
   'data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22 viewBox=%220 0 20 20%22 fill=%22none%22 stroke=%22%236a6fdc%22 stroke-width=%223%22%3E%3Cpath d=%22M4 3v7a6 6 0 0 0 12 0V3%22/%3E%3C/svg%3E';
 
-const HEAD = html`<link rel="icon" href="${ICON}" />
-  <link rel="stylesheet" href="${STYLE.address}" />
+const HEAD_BEFORE_SIGN_IN = html`<link rel="icon" href="${ICON}" /> <link rel="stylesheet" href="${STYLE.address}" />`;
+const HEAD = html`${HEAD_BEFORE_SIGN_IN}
   <script src="${SCRIPT.address}" defer></script>`;
 
 /** Only the console's style, its script and the queues' pages, whatever a receiver's response contains. */
@@ -77,7 +77,7 @@ export function sendConsolePage(request: FastifyRequest, reply: FastifyReply, pa
   void reply.status(page.status ?? 200).headers(PAGE_HEADERS);
   if (operator && LIVE_HEADER in request.headers) return sendBody(request, reply, page);
   const content = operator ? shell(request, operator, page) : pageBeforeSignIn(page);
-  void reply.send(documentOf(`${page.title} · Usher`, HEAD, content));
+  void reply.send(documentOf(`${page.title} · Usher`, operator ? HEAD : HEAD_BEFORE_SIGN_IN, content));
 }
 
 /** What differs each time: the texts of times, which the script writes, and what proves where a form comes from. */
