@@ -121,7 +121,9 @@ describe('/ops', () => {
 
 test('style and script have addresses of their own content, which browsers keep without asking, also before a sign-in', async () => {
   const { url } = usher.running;
-  const page = await (await fetch(`${url}/ops/sign-in`)).text();
+  const signIn = await (await fetch(`${url}/ops/sign-in`)).text();
+  expect(signIn).toMatch(/\/ops\/console\.css\?/);
+  const page = await get('/ops');
   const addresses = [...page.matchAll(/(?:href|src)="(\/ops\/console\.[^"]+)"/g)].map(([, address = '']) => address);
   expect(addresses).toHaveLength(2);
   for (const address of addresses) {
