@@ -38,17 +38,16 @@ export class SearchPages {
   readonly pages: Page[] = [{ path: PATH, show: (visit) => this.search(visit) }];
 
   private async search({ query: { q: query = '' } }: Visit): Promise<View | string> {
-    const isText = query !== '' && isSearchable(query);
-    const [webhooks, clients, orders, members, operators, hosts] = isText
-      ? await Promise.all([
-          this.webhooksFor(query),
-          this.clients.search(query, MAX_FOUND),
-          this.ordersFor(query),
-          this.members.read(query, { after: null, most: MAX_FOUND }),
-          this.operators.list(),
-          this.receivers.list(rangeOf({ range: '7d' })),
-        ])
-      : [[], [], [], { rows: [] }, [], []];
+    const view = { title: 'Found', section: 'notifications', query };
+    if (query === '' || !isSearchable(query)) return { ...view, body: emptyState(NOTHING) };
+    const [webhooks, clients, orders, members, operators, hosts] = await Promise.all([
+      this.webhooksFor(query),
+      this.clients.search(query, MAX_FOUND),
+      this.ordersFor(query),
+      this.members.read(query, { after: null, most: MAX_FOUND }),
+      this.operators.list(),
+      this.receivers.list(rangeOf({ range: '7d' })),
+    ]);
     const text = query.toLowerCase();
     const lists = {
       Clients: clients.map((client) => html`${clientLink(client)} ${shortId(client.id)}`),
@@ -59,25 +58,18 @@ export class SearchPages {
         .filter(({ name }) => name.toLowerCase().startsWith(text))
         .map(({ name }) => operatorLink(name)),
     };
-    const others = Object.values(lists).flat().length;
-    const [client, other] = clients;
-    if (
-      client &&
-      !other &&
-      others === 1 &&
-      webhooks.length === 0 &&
-      [client.id.toLowerCase(), client.name.toLowerCase()].includes(text)
-    )
+    const count = webhooks.length + Object.values(lists).flat().length;
+    const [[client], [first]] = [clients, webhooks];
+    if (count === 1 && client && [client.id.toLowerCase(), client.name.toLowerCase()].includes(text))
       return clientPath(client.id);
-    const [webhook] = webhooks;
-    if (webhook && webhooks.length === 1 && others === 0) return `/ops/webhooks/${webhook.webhook.id}`;
-    const body = html`${others + webhooks.length === 0 && emptyState(NOTHING)} ${Object.entries(lists).map(listOf)}
+    if (count === 1 && first) return `/ops/webhooks/${first.webhook.id}`;
+    const body = html`${count === 0 && emptyState(NOTHING)} ${Object.entries(lists).map(listOf)}
     ${
       webhooks.length > 0 &&
       html`<h2>Notifications</h2>
         ${notificationTable(webhooks)}`
     }`;
-    return { title: 'Found', section: 'notifications', query, body };
+    return { ...view, body };
   }
 
   /** The webhook with this id, or those of the order with this key. */
