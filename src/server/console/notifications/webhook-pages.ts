@@ -7,7 +7,7 @@ import type { WebhookDetails } from '../../../webhooks/webhook-queries.js';
 import { WebhookService } from '../../../webhooks/webhook.service.js';
 import { ClientDirectory } from '../clients/client-directory.js';
 import { quoted } from '../clients/quick-start.js';
-import type { Page, View, Visit } from '../../../http/pages/site.js';
+import type { Page, Visit } from '../../../http/pages/site.js';
 import { copiedId, copyButton, emptyState, facts, statusBadge, time } from '../../../http/pages/parts.js';
 import { clientLink, clientPath, orderLink, receiverLink, webhookLink } from '../frame/links.js';
 
@@ -23,7 +23,24 @@ export class WebhookPages {
   readonly pages: Page[] = [
     {
       path: '/ops/webhooks/:id',
-      show: (visit) => this.show(visit),
+      show: async (visit) => {
+        const { id } = visit;
+        const shown = await this.webhooks.show(id);
+        const { webhook, plan } = shown;
+        const [client, chain, sent] = await Promise.all([
+          this.clients.find(webhook.clientId),
+          this.list.ofOrder(webhook.referenceId),
+          this.list.sent(id),
+        ]);
+        const body = html`<section class="card">
+            ${summary(webhook, client?.name)} ${whatToDo(visit, webhook, chain)}
+          </section>
+          ${chain.length > 1 && chainOf(chain, id)}
+          <h2>Attempts</h2>
+          ${timeline(shown, sent?.requests, visit)} ${plan && planned(plan)} ${sent && bodyOf(sent.body)}`;
+        const isLive = webhook.status === 'PENDING';
+        return { title: `Notification ${id}`, section: 'notifications', body, isLive };
+      },
       actions: {
         resend: {
           button: 'Send again',
@@ -33,25 +50,6 @@ export class WebhookPages {
       },
     },
   ];
-
-  private async show(visit: Visit): Promise<View> {
-    const { id } = visit;
-    const shown = await this.webhooks.show(id);
-    const { webhook, plan } = shown;
-    const [client, chain, sent] = await Promise.all([
-      this.clients.find(webhook.clientId),
-      this.list.ofOrder(webhook.referenceId),
-      this.list.sent(id),
-    ]);
-    const body = html`<section class="card">
-        ${summary(webhook, client?.name)} ${whatToDo(visit, webhook, chain)}
-      </section>
-      ${chain.length > 1 && chainOf(chain, id)}
-      <h2>Attempts</h2>
-      ${timeline(shown, sent?.requests, visit)} ${plan && planned(plan)} ${sent && bodyOf(sent.body)}`;
-    const isLive = webhook.status === 'PENDING';
-    return { title: `Notification ${id}`, section: 'notifications', body, isLive };
-  }
 }
 
 const summary = (webhook: WebhookView, clientName: string | undefined): Html =>
