@@ -10,8 +10,7 @@ import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { pauseActions } from '../receivers/receiver-parts.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
 import { ClientDetailsReader } from './client-details.js';
-import { applicationFields, OVERLAPS } from './client-forms.js';
-import { clientPage } from './client-page.js';
+import { applicationFields, clientPage, OVERLAPS } from './client-page.js';
 import { issued } from './clients-pages.js';
 
 /** The page of one client. Each change is made by the service that the command line uses too. */
