@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AUDIT_ACTIONS, type AuditAction, type AuditDetail } from '../../../audit/audit-event.entity.js';
-import { type Html, html } from '../../../http/html.js';
+import { html } from '../../../http/html.js';
 import { ID, timeOfId } from '../../../values/identifier.js';
 import {
   choice,
@@ -11,7 +11,7 @@ import {
   MOMENT_HINT,
   searchField,
 } from '../../../http/pages/fields.js';
-import { type Found, listPage, MAX_COUNTED, type Part } from '../../../http/pages/list.js';
+import { listPage, MAX_COUNTED, type Part } from '../../../http/pages/list.js';
 import { type Columns, notice, time } from '../../../http/pages/parts.js';
 import type { Page } from '../../../http/pages/site.js';
 import { ClientDirectory } from '../clients/client-directory.js';
@@ -92,13 +92,13 @@ export class AuditPages {
     }),
   ];
 
-  private async find({ values }: Filter<AuditCriteria>, part: Omit<Part, 'order'>): Promise<Found<string>> {
+  private async find({ values }: Filter<AuditCriteria>, part: Omit<Part, 'order'>) {
     const subject = values.subject && (await this.subjectOf(values.subject));
     return this.audit.find({ ...values, subject }, part);
   }
 
   /** A subject as it is recorded; or the name or id of a client, or the id of a webhook. */
-  private async subjectOf(text: string): Promise<string> {
+  private async subjectOf(text: string) {
     if (text.includes(':')) return text;
     const [client, other] = await this.clients.search(text, 2);
     return client && !other ? `client:${client.id}` : `webhook:${text}`;
@@ -122,7 +122,7 @@ const HINT = html`<p class="hint">
 const NOTHING =
   'No event fits. Every change of clients, members, notifications, queues and operators is recorded here.';
 
-const cut = (next: string): Html =>
+const cut = (next: string) =>
   notice(
     'warning',
     html`The search has ended at the events of ${time(timeOfId(next))}. Older ones may fit; go on with “Search older
@@ -130,14 +130,14 @@ const cut = (next: string): Html =>
   );
 
 /** A link to all that the actor did. */
-function actorLink({ actor, names }: ListedEvent): Html {
+function actorLink({ actor, names }: ListedEvent) {
   const name = names.get(actor);
   const text = name === undefined ? actor : `${name} (${kindAndId(actor)[0]})`;
   return html`<a href="${hrefOf(AUDIT_PATH, { actor })}" title="${actor}">${text}</a>`;
 }
 
 /** A link to what was changed. */
-function subjectLink({ subject, names }: ListedEvent): Html | string | null {
+function subjectLink({ subject, names }: ListedEvent) {
   if (subject === null) return null;
   const [kind, id] = kindAndId(subject);
   const link = linkOf(kind, id, names.get(subject));
@@ -145,7 +145,7 @@ function subjectLink({ subject, names }: ListedEvent): Html | string | null {
 }
 
 /** `name`: of a client or a member. One who is erased has no page. */
-function linkOf(kind: string, id: string, name: string | undefined): Html | null {
+function linkOf(kind: string, id: string, name: string | undefined) {
   if (name !== undefined) return kind === 'client' ? clientLink({ id, name }) : pathLink(`/ops/members/${id}`, name);
   if (kind === 'webhook' && ID.test(id)) return webhookLink(id);
   if (kind === 'resend') return pathLink(`/ops/resends/${encodeURIComponent(id)}`, 'progress');
@@ -154,10 +154,10 @@ function linkOf(kind: string, id: string, name: string | undefined): Html | null
   return kind === 'operator' ? pathLink('/ops/operators', id) : null;
 }
 
-const pathLink = (path: string, text: string): Html => html`<a href="${path}">${text}</a>`;
+const pathLink = (path: string, text: string) => html`<a href="${path}">${text}</a>`;
 
 /** The facts of an event, with links. What is not set is left out. */
-function detailWords({ detail, names }: ListedEvent): Html {
+function detailWords({ detail, names }: ListedEvent) {
   const set = Object.entries(detail).filter(([, value]) => value !== null && value !== '');
   return html`${set.map(([name, value]) => html`<div><span class="dim">${WORDS[name] ?? words(name)}:</span> ${valueOf(name, value, names)}</div>`)}`;
 }
@@ -174,7 +174,7 @@ const WORDS: Record<string, string> = {
 /** `tokensRevoked` as `tokens revoked`. */
 const words = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
-function valueOf(name: string, value: AuditDetail[string], names: ListedEvent['names']): Html {
+function valueOf(name: string, value: AuditDetail[string], names: ListedEvent['names']) {
   const text = typeof value === 'boolean' ? (value ? 'yes' : 'no') : String(value);
   const client = names.get(`${name}:${text}`);
   if (name === 'client' && client !== undefined) return clientLink({ id: text, name: client });

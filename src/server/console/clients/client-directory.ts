@@ -107,7 +107,7 @@ export class ClientDirectory {
       .slice(0, most);
   }
 
-  private async rows(write: WriteSql): Promise<Row[]> {
+  private async rows(write: WriteSql) {
     return (await runSql(this.dataSource, write)).rows;
   }
 }

@@ -43,7 +43,7 @@ export const clientPage = (visit: Visit, details: ClientDetails, test: TestResul
     ${table(FAILURES, details.signInFailures, 'Wrong secrets will be here, counted once a minute.')}
     ${visit.mayChange && changes(visit, details)}`;
 
-function summary({ client, account, isTrusted, pending, limits }: ClientDetails, canChange: boolean): Html {
+function summary({ client, account, isTrusted, pending, limits }: ClientDetails, canChange: boolean) {
   const { id, notifyUrl, contact, createdAt, disabledAt } = client;
   const most = limits.pendingWebhookLimit;
   return html`<section class="card">
@@ -81,7 +81,7 @@ function summary({ client, account, isTrusted, pending, limits }: ClientDetails,
 
 const rate = (limit: Rate | null): string => (limit === null ? 'not limited' : `${limit.count} in ${limit.seconds} s`);
 
-function notifications({ client: { id }, webhooks }: ClientDetails): Html {
+function notifications({ client: { id }, webhooks }: ClientDetails) {
   if (webhooks.length === 0)
     return emptyState('Its notifications will be here. The first one follows its first completed order.');
   return html`${notificationTable(webhooks)}
@@ -143,7 +143,7 @@ export const OVERLAPS = {
 };
 
 /** The forms of a client's page, below its facts. */
-const changes = (visit: Visit, { client, account, isTrusted }: ClientDetails): Html =>
+const changes = (visit: Visit, { client, account, isTrusted }: ClientDetails) =>
   html`<h2 id="changes">Changes</h2>
     <div class="columns">
       <section class="card" id="notify-url">

@@ -8,7 +8,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
 import { boundedCount } from '../../../database/statements/bounded-search.js';
 import { checkField, type FormPart, refilled, searchField } from '../../../http/pages/fields.js';
-import { type Found, listPage, MAX_COUNTED, type Part } from '../../../http/pages/list.js';
+import { listPage, MAX_COUNTED, type Part } from '../../../http/pages/list.js';
 import { postForm } from '../../../http/pages/form.js';
 import { faultText, type Page, type View, type Visit } from '../../../http/pages/site.js';
 import {
@@ -56,7 +56,7 @@ export class ClientsPages {
     { path: `${CLIENTS_PATH}/new`, show: (visit) => newClient(visit, null, {}) },
   ];
 
-  private async read(query: string | null, part: Part): Promise<Found<ListedClient>> {
+  private async read(query: string | null, part: Part) {
     const { rows, next } = await this.directory.page(query, part);
     const ids = rows.map(({ id }) => id);
     const [failing, last] = await Promise.all([this.directory.failingSince(ids), this.directory.lastNotified(ids)]);
@@ -72,7 +72,7 @@ export class ClientsPages {
    * All fields are checked first, so that a faulty one creates no client. Answers with the page itself, because no other
    * page may ever show the secret.
    */
-  private async create(fields: Record<string, string>, visit: Visit): Promise<View> {
+  private async create(fields: Record<string, string>, visit: Visit) {
     const [name = '', notifyUrl = '', contact = ''] = [fields.name, fields.notifyUrl, fields.contact].map((text) =>
       text?.trim(),
     );
@@ -92,8 +92,7 @@ export class ClientsPages {
     const { environment, publicUrl } = this.options;
     const authUrl = publicUrl ?? `${request.protocol}://${request.headers.host ?? ''}`;
     const start = quickStart({ id: client.id, secret, authUrl, environment, hasNotifyUrl: notifyUrl !== '' });
-    const view = issued(`Client ${client.name} is created`, { client, secret, quickStart: start });
-    return { ...view, status: 201 };
+    return { ...issued(`Client ${client.name} is created`, { client, secret, quickStart: start }), status: 201 };
   }
 }
 

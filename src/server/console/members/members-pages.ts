@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm';
 import { type ConnectedApplication, ConnectedApplications } from '../../../auth/authorize/connected-applications.js';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../auth/sign-in/passwords.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import { type Html, html } from '../../../http/html.js';
+import { html } from '../../../http/html.js';
 import { notFound } from '../../../http/problem.js';
 import { MAX_MEMBER_NAME_LENGTH, Member } from '../../../members/member.entity.js';
 import { MembersService } from '../../../members/members.service.js';
@@ -99,7 +99,7 @@ export class MembersPages {
     },
   ];
 
-  private async get(id: string): Promise<Member> {
+  private async get(id: string) {
     const member = ID.test(id) ? await this.dataSource.manager.findOneBy(Member, { id }) : null;
     if (!member) throw notFound('there is no such member');
     return member;
@@ -138,7 +138,7 @@ const passwordField = (label: string): Field => ({
   isRequired: true,
 });
 
-const memberPage = (visit: Visit, member: Member, applications: ConnectedApplication[]): Html =>
+const memberPage = (visit: Visit, member: Member, applications: ConnectedApplication[]) =>
   html`<section class="card">
       ${facts({ State: stateSince(member.disabledAt), Id: copiedId(member.id), Created: time(member.createdAt) })}
       <p class="actions">

@@ -48,13 +48,13 @@ export const notificationColumns = (visit?: Visit): Columns<ListedWebhook> => ({
 export const notificationTable = (webhooks: ListedWebhook[]): Html => table(notificationColumns(), webhooks);
 
 /** Tells what failed and was sent again apart from what still needs somebody. */
-function statusOf({ webhook: { status }, sentAgain }: ListedWebhook): Html {
+function statusOf({ webhook: { status }, sentAgain }: ListedWebhook) {
   if (sentAgain === null) return statusBadge(status);
   return html`${statusBadge(status, 'neutral')} <span class="dim">resent as</span> ${webhookLink(sentAgain.id)}
     ${statusBadge(sentAgain.status)}`;
 }
 
-const checkbox = (id: string, isChecked: boolean): Html =>
+const checkbox = (id: string, isChecked: boolean) =>
   html`<input
     type="checkbox"
     form="${SELECTION_FORM}"

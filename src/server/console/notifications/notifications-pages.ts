@@ -110,7 +110,7 @@ export class NotificationsPages {
     return `/ops/resends/${id}`;
   }
 
-  private async count(criteria: NotificationFilter['criteria']): Promise<Count> {
+  private async count(criteria: NotificationFilter['criteria']) {
     const key = JSON.stringify(criteria);
     const count = this.counts.get(key) ?? new CachedQuery(() => this.search.countByClient(criteria ?? ANY_WEBHOOK));
     this.counts.set(key, count);
@@ -118,7 +118,7 @@ export class NotificationsPages {
   }
 
   /** Only where the list has FAILED ones alone, so that the operator sees what is sent. */
-  private async resendAll(visit: Visit, { given, criteria }: NotificationFilter): Promise<Html | null> {
+  private async resendAll(visit: Visit, { given, criteria }: NotificationFilter) {
     if (criteria?.status !== 'FAILED' || criteria.isSentAgain || criteria.resendId || !visit.mayChange) return null;
     const open = await this.count({ ...criteria, isSentAgain: false });
     if (open?.count === 0) return null;
@@ -145,7 +145,7 @@ function orderOf(order: Part['order']): WebhookOrder {
 }
 
 /** The lists that are needed most, as links. */
-const views = ({ given }: NotificationFilter): Html =>
+const views = ({ given }: NotificationFilter) =>
   html`<nav class="actions" aria-label="Lists">
     ${[...STATUS_FILTERS].map(([status, { name }]) => {
       const isCurrent = given.status === status && html`aria-current="page"`;
@@ -157,7 +157,7 @@ const HINT = html`<p class="hint">
   A time is ${MOMENT_HINT}. The address of this page keeps the filter: save it as a link.
 </p>`;
 
-const choices = ({ given, clients }: NotificationFilter): Html | false =>
+const choices = ({ given, clients }: NotificationFilter) =>
   clients.length > 1 &&
   html`<section class="card">
     <h2>Which client?</h2>
@@ -170,7 +170,7 @@ const choices = ({ given, clients }: NotificationFilter): Html | false =>
   </section>`;
 
 /** A condition has no index, so a search ends after a bounded number of rows. */
-const cut = (next: string): Html =>
+const cut = (next: string) =>
   notice(
     'warning',
     html`This filter is looked up in the notifications themselves, and the search has ended at those of
@@ -178,7 +178,7 @@ const cut = (next: string): Html =>
   );
 
 /** Its fields are the checkboxes of the table. */
-const selectionForm = (visit: Visit, { given }: NotificationFilter): Html | null =>
+const selectionForm = (visit: Visit, { given }: NotificationFilter) =>
   visit.form(
     'resend',
     html`<a class="button" href="${hrefOf(NOTIFICATIONS_PATH, { ...visit.query, select: 'all' })}"

@@ -1,5 +1,5 @@
 import type { Client } from '../../../clients/client.entity.js';
-import { type Html, html } from '../../../http/html.js';
+import { html } from '../../../http/html.js';
 import { timeOfId } from '../../../values/identifier.js';
 import type { ListedWebhook } from '../../../webhooks/search/webhook-list.js';
 import { diagnosisOf } from '../../../webhooks/transport/diagnosis.js';
@@ -41,7 +41,7 @@ export function resendPage(
   return { title: 'Send again', section: 'notifications', body, isLive: isRunning || pending > 0 };
 }
 
-const summary = (resend: WebhookResend & ResendOutcome, client: Client | null): Html =>
+const summary = (resend: WebhookResend & ResendOutcome, client: Client | null) =>
   html`<section class="card">
     ${facts({
       Client: resend.clientId && clientLink({ id: resend.clientId, name: client?.name }),
@@ -79,7 +79,7 @@ const summary = (resend: WebhookResend & ResendOutcome, client: Client | null): 
   </section>`;
 
 /** The newest come first, so the place that it has reached is a time. */
-function progress({ selected, resent, refused, doneFromId }: WebhookResend): Html {
+function progress({ selected, resent, refused, doneFromId }: WebhookResend) {
   const done = resent + refused;
   const reached = doneFromId && html`It has reached the notifications of ${time(timeOfId(doneFromId))}.`;
   const bar =

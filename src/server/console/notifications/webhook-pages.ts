@@ -52,7 +52,7 @@ export class WebhookPages {
   ];
 }
 
-const summary = (webhook: WebhookView, clientName: string | undefined): Html =>
+const summary = (webhook: WebhookView, clientName: string | undefined) =>
   facts({
     Status: statusBadge(webhook.status),
     Id: copiedId(webhook.id),
@@ -68,7 +68,7 @@ const summary = (webhook: WebhookView, clientName: string | undefined): Html =>
     'Resend of': webhook.resendOf && webhookLink(webhook.resendOf),
   });
 
-function timeline({ webhook: { status, notifyUrl }, attempts }: WebhookDetails, sent: Sent[] = [], visit: Visit): Html {
+function timeline({ webhook: { status, notifyUrl }, attempts }: WebhookDetails, sent: Sent[] = [], visit: Visit) {
   if (attempts.length === 0)
     return emptyState(
       notifyUrl === null
@@ -81,7 +81,7 @@ function timeline({ webhook: { status, notifyUrl }, attempts }: WebhookDetails, 
 }
 
 /** Whoever has the whole request can send it again, so a viewer sees no signature. */
-function sentPart(sent: Sent | undefined, { mayChange }: Visit): Html {
+function sentPart(sent: Sent | undefined, { mayChange }: Visit) {
   if (typeof sent !== 'object') return html`<p class="dim">${sent}</p>`;
   const lines = Object.entries(sent.headers).map((header) => header.join(': '));
   const text = [`POST ${sent.url}`, ...lines].join('\n');
@@ -97,7 +97,7 @@ function sentPart(sent: Sent | undefined, { mayChange }: Visit): Html {
 }
 
 /** One attempt in the timeline: what was sent, beside how it ended, what that means, what to do, and what came back. */
-function attemptStory(attempt: AttemptView, status: WebhookView['status'], sent: Html): Html {
+function attemptStory(attempt: AttemptView, status: WebhookView['status'], sent: Html) {
   const { number, startedAt, durationMs, phase, address, responseStatus, error, diagnosis, responseSnippet } = attempt;
   const unknown = status === 'PENDING' ? 'in progress, or cut off' : 'cut off';
   const verdict = durationMs === null ? unknown : (error ?? 'delivered');
@@ -123,7 +123,7 @@ function attemptStory(attempt: AttemptView, status: WebhookView['status'], sent:
 }
 
 /** A FAILED webhook that nothing has followed can be sent again; the Notify URL may have to be repaired before. */
-function whatToDo(visit: Visit, webhook: WebhookView, chain: WebhookView[]): Html | null {
+function whatToDo(visit: Visit, webhook: WebhookView, chain: WebhookView[]) {
   const { id, clientId, status, notifyUrl, eventType } = webhook;
   const later = chain.findLast((one) => one.id > id && one.eventType === eventType);
   const repair = html`<a class="button" href="${clientPath(clientId)}#notify-url">Repair the Notify URL</a>`;
@@ -134,7 +134,7 @@ function whatToDo(visit: Visit, webhook: WebhookView, chain: WebhookView[]): Htm
 }
 
 /** Each notification of the order, so that it is seen whether it arrived in the end. */
-const chainOf = (chain: WebhookView[], shown: string): Html =>
+const chainOf = (chain: WebhookView[], shown: string) =>
   html`<h2>Notifications of this order</h2>
     <ol>
       ${chain.map(
@@ -146,7 +146,7 @@ const chainOf = (chain: WebhookView[], shown: string): Html =>
       )}
     </ol>`;
 
-const planned = ({ attempts, failedNotBefore }: DeliveryPlan): Html =>
+const planned = ({ attempts, failedNotBefore }: DeliveryPlan) =>
   html`<h2>What follows</h2>
     <ol class="timeline">
       ${attempts.map(
@@ -158,7 +158,7 @@ const planned = ({ attempts, failedNotBefore }: DeliveryPlan): Html =>
       <li><p>FAILED not before ${time(failedNotBefore)}, if every attempt fails</p></li>
     </ol>`;
 
-const bodyOf = (body: string): Html =>
+const bodyOf = (body: string) =>
   html`<h2>Body</h2>
     <details>
       <summary>Show the exact text that is signed and sent (${Buffer.byteLength(body)} bytes)</summary>

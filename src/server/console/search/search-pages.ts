@@ -4,12 +4,12 @@ import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { type Html, html } from '../../../http/html.js';
 import { hrefOf, isSearchable } from '../../../http/pages/fields.js';
 import { emptyState, shortId } from '../../../http/pages/parts.js';
-import type { Page, View, Visit } from '../../../http/pages/site.js';
+import type { Page, Visit } from '../../../http/pages/site.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
 import { MovieOrder } from '../../../orders/movie-order.entity.js';
 import { orderKey } from '../../../values/identifier.js';
 import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
-import { type ListedWebhook, WebhookList } from '../../../webhooks/search/webhook-list.js';
+import { WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
 import { ClientDirectory } from '../clients/client-directory.js';
 import { rangeOf } from '../figures/figures.js';
@@ -37,7 +37,7 @@ export class SearchPages {
 
   readonly pages: Page[] = [{ path: PATH, show: (visit) => this.search(visit) }];
 
-  private async search({ query: { q: query = '' } }: Visit): Promise<View | string> {
+  private async search({ query: { q: query = '' } }: Visit) {
     const view = { title: 'Found', section: 'notifications', query };
     if (query === '' || !isSearchable(query)) return { ...view, body: emptyState(NOTHING) };
     const [webhooks, clients, orders, members, operators, hosts] = await Promise.all([
@@ -73,7 +73,7 @@ export class SearchPages {
   }
 
   /** The webhook with this id, or those of the order with this key. */
-  private async webhooksFor(query: string): Promise<ListedWebhook[]> {
+  private async webhooksFor(query: string) {
     if (!ReferenceId.safeParse(query).success) return [];
     const byId = await this.webhooks.byId(query);
     if (byId.length > 0) return byId;
@@ -81,7 +81,7 @@ export class SearchPages {
   }
 
   /** Those of this booking, and those that this transaction has completed. */
-  private async ordersFor(query: string): Promise<MovieOrder[]> {
+  private async ordersFor(query: string) {
     const select = { id: true, bookingId: true } as const;
     const found = await Promise.all(
       [{ bookingId: query }, { transactionId: query }].map((where) =>
@@ -95,7 +95,7 @@ export class SearchPages {
 const NOTHING =
   'No notification, order, booking or transaction has this id, no receiver this host, and nobody a name that begins so.';
 
-const listOf = ([name, found]: [string, Html[]]): Html | false =>
+const listOf = ([name, found]: [string, Html[]]) =>
   found.length > 0 &&
   html`<h2>${name}</h2>
     <ul>
