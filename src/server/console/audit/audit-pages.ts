@@ -2,17 +2,9 @@ import { Injectable } from '@nestjs/common';
 import { AUDIT_ACTIONS, type AuditAction, type AuditDetail } from '../../../audit/audit-event.entity.js';
 import { html } from '../../../http/html.js';
 import { ID, timeOfId } from '../../../values/identifier.js';
-import {
-  choice,
-  type Filter,
-  type FilterFields,
-  hrefOf,
-  moment,
-  MOMENT_HINT,
-  searchField,
-} from '../../../http/pages/fields.js';
+import { choice, type Filter, hrefOf, moment, MOMENT_HINT, searchField } from '../../../http/pages/fields.js';
 import { listPage, MAX_COUNTED, type Part } from '../../../http/pages/list.js';
-import { type Columns, notice, time } from '../../../http/pages/parts.js';
+import { notice, time } from '../../../http/pages/parts.js';
 import type { Page } from '../../../http/pages/site.js';
 import { ClientDirectory } from '../clients/client-directory.js';
 import { clientLink, webhookLink } from '../frame/links.js';
@@ -54,14 +46,6 @@ const actionWords = (action: AuditAction): string =>
 
 const CHOICES = Object.fromEntries(AUDIT_ACTIONS.map((action) => [action, `${action}: ${actionWords(action)}`]));
 
-const FIELDS: FilterFields<AuditCriteria> = {
-  actor: searchField('Who'),
-  action: choice('Action', CHOICES as Record<AuditAction, string>),
-  subject: searchField('To what'),
-  since: moment('Since'),
-  until: moment('Before'),
-};
-
 /** Who did what, the newest first. */
 @Injectable()
 export class AuditPages {
@@ -76,7 +60,13 @@ export class AuditPages {
       title: 'Audit',
       section: 'audit',
       noun: ['event', 'events'],
-      fields: FIELDS,
+      fields: {
+        actor: searchField('Who'),
+        action: choice('Action', CHOICES as Record<AuditAction, string>),
+        subject: searchField('To what'),
+        since: moment('Since'),
+        until: moment('Before'),
+      },
       hint: () => HINT,
       read: async (filter, part) => {
         const { rows, ...rest } = await this.find(filter, part);
@@ -86,7 +76,14 @@ export class AuditPages {
         const { rows, next } = await this.find(filter, { after: null, most: MAX_COUNTED });
         return next === null ? rows.length : null;
       },
-      columns: COLUMNS,
+      columns: {
+        When: { time: ({ createdAt }) => createdAt },
+        Who: { value: ({ actor }) => actor, cell: actorLink },
+        'Did what': { value: ({ action }) => action, cell: ({ action }) => actionWords(action) },
+        'To what': { value: ({ subject }) => subject, cell: subjectLink },
+        Details: { value: ({ detail }) => JSON.stringify(detail), cell: detailWords },
+        From: { value: ({ address }) => address },
+      },
       nothing: [NOTHING, NOTHING],
       cut,
     }),
@@ -104,15 +101,6 @@ export class AuditPages {
     return client && !other ? `client:${client.id}` : `webhook:${text}`;
   }
 }
-
-const COLUMNS: Columns<ListedEvent> = {
-  When: { time: ({ createdAt }) => createdAt },
-  Who: { value: ({ actor }) => actor, cell: actorLink },
-  'Did what': { value: ({ action }) => action, cell: ({ action }) => actionWords(action) },
-  'To what': { value: ({ subject }) => subject, cell: subjectLink },
-  Details: { value: ({ detail }) => JSON.stringify(detail), cell: detailWords },
-  From: { value: ({ address }) => address },
-};
 
 const HINT = html`<p class="hint">
   Who: an actor like operator:alice, or a kind like operator, client, command-line or internal. To what: a subject like

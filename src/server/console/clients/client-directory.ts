@@ -3,7 +3,7 @@ import { type DataSource, In, type SelectQueryBuilder } from 'typeorm';
 import { Client } from '../../../clients/client.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { timeOfId } from '../../../values/identifier.js';
-import { entityOf, type Row, runSql, type WriteSql } from '../../../database/statements/statement.js';
+import { entityOf, runSql } from '../../../database/statements/statement.js';
 import { MovieOrder } from '../../../orders/movie-order.entity.js';
 import { ALARMING, FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { Webhook } from '../../../webhooks/webhook.entity.js';
@@ -74,7 +74,8 @@ export class ClientDirectory {
   async lastNotified(clientIds: string[]): Promise<Map<string, number>> {
     if (clientIds.length === 0) return new Map();
     const byClient = dialectOf(this.dataSource).byIndex('usher_webhook_client');
-    const rows = await this.rows(
+    const { rows } = await runSql(
+      this.dataSource,
       (parameter) => `
         SELECT c.id, (
           SELECT w.id FROM ${tableOf(this.dataSource, Webhook)} w ${byClient}
@@ -89,8 +90,9 @@ export class ClientDirectory {
   /** The newest orders of a client. By the index of the list of orders: those that have no position in it yet, then those with the last positions. */
   async recentOrders(clientId: string, most: number): Promise<MovieOrder[]> {
     const { byIndex, orderBy } = dialectOf(this.dataSource);
-    const part = (condition: string, order: string[]): Promise<Row[]> =>
-      this.rows(
+    const part = (condition: string, order: string[]) =>
+      runSql(
+        this.dataSource,
         (parameter) => `
           SELECT * FROM ${tableOf(this.dataSource, MovieOrder)} ${byIndex('usher_movie_order_list')}
           WHERE client_id = ${parameter(clientId)} AND list_position IS ${condition}
@@ -101,13 +103,9 @@ export class ClientDirectory {
       part('NOT NULL', ['list_position DESC', 'id DESC']),
     ]);
     return parts
-      .flat()
+      .flatMap(({ rows }) => rows)
       .map((row) => entityOf(this.dataSource, MovieOrder, row))
       .sort((left, right) => right.createdAt - left.createdAt)
       .slice(0, most);
-  }
-
-  private async rows(write: WriteSql) {
-    return (await runSql(this.dataSource, write)).rows;
   }
 }

@@ -39,11 +39,20 @@ export class ClientPages {
         'notify-url': {
           button: 'Set the Notify URL',
           done: 'The Notify URL is set. Pending notifications still go to the URL that they were made with.',
-          run: (fields, visit) => this.setNotifyUrl(fields, visit),
+          run: async ({ notifyUrl = '', isTested }, { id, actor }) => {
+            const url = notifyUrl.trim();
+            if (isTested !== 'yes') await this.clients.setNotifyUrl(id, url, actor);
+            else await this.account.setNotifyUrl(await this.clients.get(id), { notifyUrl: url }, actor);
+          },
         },
         test: {
           button: 'Send a test notification to the present URL',
-          answer: (_, visit) => this.test(visit),
+          // A test is not stored, so the answer itself shows its result.
+          answer: async (_, visit) => {
+            const client = await this.clients.get(visit.id);
+            if (client.notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
+            return this.show(visit, await this.tests.sendTo(client, client.notifyUrl));
+          },
         },
         contact: {
           button: 'Set the contact',
@@ -101,19 +110,6 @@ export class ClientPages {
   private async show(visit: Visit, test: TestResult | null = null) {
     const details = await this.details.read(visit.id);
     return { title: details.client.name, section: 'clients', body: clientPage(visit, details, test) };
-  }
-
-  private async setNotifyUrl({ notifyUrl = '', isTested }: Record<string, string>, { id, actor }: Visit) {
-    const url = notifyUrl.trim();
-    if (isTested !== 'yes') await this.clients.setNotifyUrl(id, url, actor);
-    else await this.account.setNotifyUrl(await this.clients.get(id), { notifyUrl: url }, actor);
-  }
-
-  /** A test is not stored, so the answer itself shows its result. */
-  private async test(visit: Visit) {
-    const client = await this.clients.get(visit.id);
-    if (client.notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
-    return this.show(visit, await this.tests.sendTo(client, client.notifyUrl));
   }
 
   private async rotate(

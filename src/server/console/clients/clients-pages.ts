@@ -11,16 +11,7 @@ import { checkField, type FormPart, refilled, searchField } from '../../../http/
 import { listPage, MAX_COUNTED, type Part } from '../../../http/pages/list.js';
 import { postForm } from '../../../http/pages/form.js';
 import { faultText, type Page, type View, type Visit } from '../../../http/pages/site.js';
-import {
-  type Columns,
-  copyButton,
-  facts,
-  notice,
-  shortId,
-  stateOf,
-  statusBadge,
-  time,
-} from '../../../http/pages/parts.js';
+import { copyButton, facts, notice, shortId, stateOf, statusBadge, time } from '../../../http/pages/parts.js';
 import { clientLink, clientPath, receiverLink } from '../frame/links.js';
 import { ClientDirectory } from './client-directory.js';
 import { type Application, applicationFields, applicationParts, CLIENT_FIELDS } from './client-page.js';
@@ -48,7 +39,22 @@ export class ClientsPages {
       fields: { q: searchField('Name or id') },
       read: ({ values }, part) => this.read(values.q, part),
       count: ({ values }) => boundedCount(this.directory.found(values.q), MAX_COUNTED),
-      columns: COLUMNS,
+      columns: {
+        Client: { value: ({ name }) => name, cell: clientLink },
+        Id: { value: ({ id }) => id, cell: ({ id }) => shortId(id) },
+        State: {
+          value: ({ disabledAt, failingSince }) => (disabledAt ? 'disabled' : failingSince ? 'failing' : 'active'),
+          cell: ({ disabledAt, failingSince }) =>
+            html`${stateOf(disabledAt)}${failingSince && html` ${statusBadge('failing')} since ${time(failingSince)}`}`,
+        },
+        Receiver: {
+          value: ({ notifyUrl }) => notifyUrl && hostOf(notifyUrl),
+          cell: ({ notifyUrl }) =>
+            notifyUrl === null ? html`<span class="dim">no Notify URL</span>` : receiverLink(hostOf(notifyUrl)),
+        },
+        'Last notification': { time: ({ lastAt }) => lastAt },
+        Created: { time: ({ createdAt }) => createdAt },
+      },
       nothing: ['Each integrator gets a client. Create the first one.', 'No client has this id or name.'],
       over: ({ mayChange }) => mayChange && html`<a class="button primary" href="${CLIENTS_PATH}/new">New client</a>`,
       actions: { create: { ...CREATE, at: '', answer: (fields, visit) => this.create(fields, visit) } },
@@ -98,23 +104,6 @@ export class ClientsPages {
 
 /** `lastAt`: when its newest notification was made. */
 type ListedClient = Client & { failingSince: number | null; lastAt: number | null };
-
-const COLUMNS: Columns<ListedClient> = {
-  Client: { value: ({ name }) => name, cell: clientLink },
-  Id: { value: ({ id }) => id, cell: ({ id }) => shortId(id) },
-  State: {
-    value: ({ disabledAt, failingSince }) => (disabledAt ? 'disabled' : failingSince ? 'failing' : 'active'),
-    cell: ({ disabledAt, failingSince }) =>
-      html`${stateOf(disabledAt)}${failingSince && html` ${statusBadge('failing')} since ${time(failingSince)}`}`,
-  },
-  Receiver: {
-    value: ({ notifyUrl }) => notifyUrl && hostOf(notifyUrl),
-    cell: ({ notifyUrl }) =>
-      notifyUrl === null ? html`<span class="dim">no Notify URL</span>` : receiverLink(hostOf(notifyUrl)),
-  },
-  'Last notification': { time: ({ lastAt }) => lastAt },
-  Created: { time: ({ createdAt }) => createdAt },
-};
 
 const USUAL: Application = { redirectUris: [], grantTypes: ['client_credentials', 'refresh_token'], isTrusted: false };
 

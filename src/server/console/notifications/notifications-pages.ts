@@ -61,7 +61,17 @@ export class NotificationsPages {
       ],
       cut,
       over: (visit, filter) => this.resendAll(visit, filter),
-      under: (visit, filter, rows) => rows.some(isOpen) && selectionForm(visit, filter),
+      // Its fields are the checkboxes of the table.
+      under: (visit, { given }, rows) =>
+        rows.some(isOpen) &&
+        visit.form(
+          'resend',
+          html`<a class="button" href="${hrefOf(NOTIFICATIONS_PATH, { ...visit.query, select: 'all' })}"
+              >Select all of this page</a
+            >
+            ${hiddenFields(given)}`,
+          SELECTION_FORM,
+        ),
       isLive: true,
       actions: {
         resend: {
@@ -175,17 +185,6 @@ const cut = (next: string) =>
     'warning',
     html`This filter is looked up in the notifications themselves, and the search has ended at those of
     ${time(timeOfId(next))}. Older ones may fit; go on with “Search further”, or give a client, a status or a time.`,
-  );
-
-/** Its fields are the checkboxes of the table. */
-const selectionForm = (visit: Visit, { given }: NotificationFilter) =>
-  visit.form(
-    'resend',
-    html`<a class="button" href="${hrefOf(NOTIFICATIONS_PATH, { ...visit.query, select: 'all' })}"
-        >Select all of this page</a
-      >
-      ${hiddenFields(given)}`,
-    SELECTION_FORM,
   );
 
 const hiddenFields = (given: NotificationFilter['given']): Html[] =>

@@ -37,7 +37,15 @@ export class WebhookPages {
           </section>
           ${chain.length > 1 && chainOf(chain, id)}
           <h2>Attempts</h2>
-          ${timeline(shown, sent?.requests, visit)} ${plan && planned(plan)} ${sent && bodyOf(sent.body)}`;
+          ${timeline(shown, sent?.requests, visit)} ${plan && planned(plan)}
+          ${
+            sent &&
+            html`<h2>Body</h2>
+              <details>
+                <summary>Show the exact text that is signed and sent (${Buffer.byteLength(sent.body)} bytes)</summary>
+                <pre>${sent.body}</pre>
+              </details>`
+          }`;
         const isLive = webhook.status === 'PENDING';
         return { title: `Notification ${id}`, section: 'notifications', body, isLive };
       },
@@ -157,10 +165,3 @@ const planned = ({ attempts, failedNotBefore }: DeliveryPlan) =>
       )}
       <li><p>FAILED not before ${time(failedNotBefore)}, if every attempt fails</p></li>
     </ol>`;
-
-const bodyOf = (body: string) =>
-  html`<h2>Body</h2>
-    <details>
-      <summary>Show the exact text that is signed and sent (${Buffer.byteLength(body)} bytes)</summary>
-      <pre>${body}</pre>
-    </details>`;

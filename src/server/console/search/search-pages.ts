@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import { type Html, html } from '../../../http/html.js';
+import { html } from '../../../http/html.js';
 import { hrefOf, isSearchable } from '../../../http/pages/fields.js';
 import { emptyState, shortId } from '../../../http/pages/parts.js';
 import type { Page, Visit } from '../../../http/pages/site.js';
@@ -63,7 +63,15 @@ export class SearchPages {
     if (count === 1 && client && [client.id.toLowerCase(), client.name.toLowerCase()].includes(text))
       return clientPath(client.id);
     if (count === 1 && first) return `/ops/webhooks/${first.webhook.id}`;
-    const body = html`${count === 0 && emptyState(NOTHING)} ${Object.entries(lists).map(listOf)}
+    const body = html`${count === 0 && emptyState(NOTHING)}
+    ${Object.entries(lists).map(
+      ([name, found]) =>
+        found.length > 0 &&
+        html`<h2>${name}</h2>
+          <ul>
+            ${found.map((one) => html`<li>${one}</li>`)}
+          </ul>`,
+    )}
     ${
       webhooks.length > 0 &&
       html`<h2>Notifications</h2>
@@ -94,10 +102,3 @@ export class SearchPages {
 
 const NOTHING =
   'No notification, order, booking or transaction has this id, no receiver this host, and nobody a name that begins so.';
-
-const listOf = ([name, found]: [string, Html[]]) =>
-  found.length > 0 &&
-  html`<h2>${name}</h2>
-    <ul>
-      ${found.map((one) => html`<li>${one}</li>`)}
-    </ul>`;
