@@ -31,7 +31,20 @@ export const clientPage = (visit: Visit, details: ClientDetails, test: TestResul
     <h2>Notifications</h2>
     ${notifications(details)}
     <h2>Receivers</h2>
-    ${table(HOSTS, details.health.hosts, 'How its receivers answer will be here, once something was sent to them.')}
+    ${table(
+      {
+        Receiver: ({ host }) => receiverLink(host),
+        'Failures in a row': { number: ({ failuresInARow }) => failuresInARow },
+        'Last success': ({ lastSuccessAt }) => time(lastSuccessAt),
+        'Last failure': ({ lastFailureAt }) => time(lastFailureAt),
+        Why: ({ lastDiagnosis: why }) => why && `${why.meaning} ${why.remedy}`,
+        'Oldest pending': ({ oldestPendingAt }) => time(oldestPendingAt),
+        Median: { number: ({ answerTimes: times }) => times && `${times.medianMs} ms` },
+        p95: { number: ({ answerTimes: times }) => times && `${times.p95Ms} ms` },
+      },
+      details.health.hosts,
+      'How its receivers answer will be here, once something was sent to them.',
+    )}
     ${pausing(visit, details.account.deliveriesPaused, html`All notifications of this client wait, at any host.`)}
     <h2>Orders</h2>
     ${table(ORDERS, details.orders, 'Its orders will be here.')}
@@ -90,17 +103,6 @@ function notifications({ client: { id }, webhooks }: ClientDetails) {
       <a class="button" href="${listHref({ client: id, status: 'UNRESOLVED' })}">Failed, not sent again</a>
     </p>`;
 }
-
-const HOSTS: Columns<ClientDetails['health']['hosts'][number]> = {
-  Receiver: ({ host }) => receiverLink(host),
-  'Failures in a row': { number: ({ failuresInARow }) => failuresInARow },
-  'Last success': ({ lastSuccessAt }) => time(lastSuccessAt),
-  'Last failure': ({ lastFailureAt }) => time(lastFailureAt),
-  Why: ({ lastDiagnosis: why }) => why && `${why.meaning} ${why.remedy}`,
-  'Oldest pending': ({ oldestPendingAt }) => time(oldestPendingAt),
-  Median: { number: ({ answerTimes: times }) => times && `${times.medianMs} ms` },
-  p95: { number: ({ answerTimes: times }) => times && `${times.p95Ms} ms` },
-};
 
 const ORDERS: Columns<ClientDetails['orders'][number]> = {
   Order: ({ key }) => orderLink(key),
