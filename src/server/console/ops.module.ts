@@ -24,7 +24,6 @@ import { HealthData } from './health/health-data.js';
 import { HealthPages } from './health/health-pages.js';
 import { MembersPages } from './members/members-pages.js';
 import { NotificationsPages } from './notifications/notifications-pages.js';
-import { ResendPages } from './notifications/resend-pages.js';
 import { WebhookPages } from './notifications/webhook-pages.js';
 import { OverviewData } from './overview/overview-data.js';
 import { OverviewPages } from './overview/overview-pages.js';
@@ -38,7 +37,6 @@ const PAGES: (new (...services: never[]) => { pages: Page[] })[] = [
   SearchPages,
   NotificationsPages,
   WebhookPages,
-  ResendPages,
   ReceiversPages,
   ClientsPages,
   ClientPages,

@@ -1,40 +1,22 @@
 import { Injectable } from '@nestjs/common';
-import {
-  AUDIT_ACTIONS,
-  type AuditAction,
-  type AuditDetail,
-  type AuditEvent,
-} from '../../../audit/audit-event.entity.js';
-import { type Html, html } from '../../../http/html.js';
+import { AUDIT_ACTIONS, type AuditAction, type AuditDetail } from '../../../audit/audit-event.entity.js';
+import { html } from '../../../http/html.js';
 import { ID, timeOfId } from '../../../values/identifier.js';
-import {
-  choice,
-  type Filter,
-  type FilterFields,
-  hrefOf,
-  moment,
-  MOMENT_HINT,
-  searchField,
-} from '../../../http/pages/fields.js';
-import { type Found, listPage, MAX_COUNTED, type Part } from '../../../http/pages/list.js';
-import { type Columns, notice, time } from '../../../http/pages/parts.js';
+import { choice, type Filter, hrefOf, moment, MOMENT_HINT, searchField } from '../../../http/pages/fields.js';
+import { listPage, MAX_COUNTED, type Part } from '../../../http/pages/list.js';
+import { notice, time } from '../../../http/pages/parts.js';
 import type { Page } from '../../../http/pages/site.js';
 import { ClientDirectory } from '../clients/client-directory.js';
 import { clientLink, webhookLink } from '../frame/links.js';
-import { type AuditCriteria, AuditSearch, kindAndId, type Names } from './audit-search.js';
+import { type AuditCriteria, AuditSearch, kindAndId, type ListedEvent } from './audit-search.js';
 
 const AUDIT_PATH = '/ops/audit';
 
 const ACTIONS: Partial<Record<AuditAction, string>> = {
-  'client.created': 'created a client',
-  'client.renamed': 'renamed a client',
-  'client.disabled': 'disabled a client',
-  'client.enabled': 'enabled a client',
   'client.notify-url-set': 'set a Notify URL',
   'client.contact-set': 'set a contact',
   'client.tokens-revoked': 'revoked all tokens of a client',
   'client.erasure-started': 'began to erase a client',
-  'client.erased': 'erased a client',
   'client.authentication-failed': 'failed to authenticate as a client',
   'client.application-set': 'set grants and redirect URIs',
   'secret.rotated': 'issued a new secret',
@@ -45,38 +27,24 @@ const ACTIONS: Partial<Record<AuditAction, string>> = {
   'resend.started': 'asked to send many notifications again',
   'resend.stopped': 'stopped sending many notifications again',
   'alarm.acknowledged': 'acknowledged that a receiver fails',
-  'member.created': 'created a member',
-  'member.disabled': 'disabled a member',
-  'member.enabled': 'enabled a member',
   'member.password-set': 'set the password of a member',
   'member.erasure-started': 'began to erase a member',
-  'member.erased': 'erased a member',
   'member.signed-in': 'signed in as a member',
   'member.authentication-failed': 'failed to sign in as a member',
   'consent.given': 'let a client act for them',
   'consent.declined': 'did not let a client act for them',
   'consent.withdrawn': 'withdrew the consent to a client',
   'code.replayed': 'used an authorisation code twice',
-  'queue.paused': 'paused a queue',
-  'queue.resumed': 'resumed a queue',
-  'queue.changed': 'changed a queue',
   'operator.authentication-failed': 'failed to sign in at these pages',
   'internal.authentication-failed': 'failed to authenticate as an order service',
   'list.exported': 'saved a list as a file',
 };
 
-/** What somebody did, in words. */
-const actionWords = (action: AuditAction): string => ACTIONS[action] ?? action.replace(/[.-]/g, ' ');
+/** What somebody did, in words, such as `created a client`. */
+const actionWords = (action: AuditAction): string =>
+  ACTIONS[action] ?? action.replace(/^(client|member|queue)\.(\w+)$/, '$2 a $1').replace(/[.-]/g, ' ');
 
 const CHOICES = Object.fromEntries(AUDIT_ACTIONS.map((action) => [action, `${action}: ${actionWords(action)}`]));
-
-const FIELDS: FilterFields<AuditCriteria> = {
-  actor: searchField('Who'),
-  action: choice('Action', CHOICES as Record<AuditAction, string>),
-  subject: searchField('To what'),
-  since: moment('Since'),
-  until: moment('Before'),
-};
 
 /** Who did what, the newest first. */
 @Injectable()
@@ -92,59 +60,47 @@ export class AuditPages {
       title: 'Audit',
       section: 'audit',
       noun: ['event', 'events'],
-      fields: FIELDS,
+      fields: {
+        actor: searchField('Who'),
+        action: choice('Action', CHOICES as Record<AuditAction, string>),
+        subject: searchField('To what'),
+        since: moment('Since'),
+        until: moment('Before'),
+      },
       hint: () => HINT,
-      read: (filter, part) => this.read(filter, part),
+      read: async (filter, part) => {
+        const { rows, ...rest } = await this.find(filter, part);
+        return { rows: await this.audit.events(rows), ...rest };
+      },
       count: async (filter) => {
         const { rows, next } = await this.find(filter, { after: null, most: MAX_COUNTED });
         return next === null ? rows.length : null;
       },
-      columns: COLUMNS,
+      columns: {
+        When: { time: ({ createdAt }) => createdAt },
+        Who: { value: ({ actor }) => actor, cell: actorLink },
+        'Did what': { value: ({ action }) => action, cell: ({ action }) => actionWords(action) },
+        'To what': { value: ({ subject }) => subject, cell: subjectLink },
+        Details: { value: ({ detail }) => JSON.stringify(detail), cell: detailWords },
+        From: { value: ({ address }) => address },
+      },
       nothing: [NOTHING, NOTHING],
       cut,
     }),
   ];
 
-  private async find({ values }: Filter<AuditCriteria>, part: Omit<Part, 'order'>): Promise<Found<string>> {
+  private async find({ values }: Filter<AuditCriteria>, part: Omit<Part, 'order'>) {
     const subject = values.subject && (await this.subjectOf(values.subject));
     return this.audit.find({ ...values, subject }, part);
   }
 
-  private async read(filter: Filter<AuditCriteria>, part: Part): Promise<Found<ListedEvent>> {
-    const { rows: ids, ...rest } = await this.find(filter, part);
-    const events = await this.audit.events(ids);
-    const names = await this.audit.names(events);
-    return { rows: events.map((event) => ({ event, names })), ...rest };
-  }
-
   /** A subject as it is recorded; or the name or id of a client, or the id of a webhook. */
-  private async subjectOf(text: string): Promise<string> {
+  private async subjectOf(text: string) {
     if (text.includes(':')) return text;
     const [client, other] = await this.clients.search(text, 2);
     return client && !other ? `client:${client.id}` : `webhook:${text}`;
   }
 }
-
-/** `names`: of the clients and members that the events of this page name. */
-interface ListedEvent {
-  event: AuditEvent;
-  names: Names;
-}
-
-const COLUMNS: Columns<ListedEvent> = {
-  When: { time: ({ event }) => event.createdAt },
-  Who: { value: ({ event }) => event.actor, cell: ({ event, names }) => actorLink(event, names) },
-  'Did what': { value: ({ event }) => event.action, cell: ({ event }) => actionWords(event.action) },
-  'To what': {
-    value: ({ event }) => event.subject,
-    cell: ({ event: { subject }, names }) => subject && subjectLink(subject, names),
-  },
-  Details: {
-    value: ({ event }) => JSON.stringify(event.detail),
-    cell: ({ event, names }) => detailWords(event.detail, names),
-  },
-  From: { value: ({ event }) => event.address },
-};
 
 const HINT = html`<p class="hint">
   Who: an actor like operator:alice, or a kind like operator, client, command-line or internal. To what: a subject like
@@ -154,7 +110,7 @@ const HINT = html`<p class="hint">
 const NOTHING =
   'No event fits. Every change of clients, members, notifications, queues and operators is recorded here.';
 
-const cut = (next: string): Html =>
+const cut = (next: string) =>
   notice(
     'warning',
     html`The search has ended at the events of ${time(timeOfId(next))}. Older ones may fit; go on with “Search older
@@ -162,21 +118,22 @@ const cut = (next: string): Html =>
   );
 
 /** A link to all that the actor did. */
-const actorLink = ({ actor }: AuditEvent, names: Names): Html => {
+function actorLink({ actor, names }: ListedEvent) {
   const name = names.get(actor);
   const text = name === undefined ? actor : `${name} (${kindAndId(actor)[0]})`;
   return html`<a href="${hrefOf(AUDIT_PATH, { actor })}" title="${actor}">${text}</a>`;
-};
+}
 
 /** A link to what was changed. */
-function subjectLink(subject: string, names: Names): Html {
+function subjectLink({ subject, names }: ListedEvent) {
+  if (subject === null) return null;
   const [kind, id] = kindAndId(subject);
   const link = linkOf(kind, id, names.get(subject));
-  return link === null ? html`${subject}` : html`<span class="dim">${kind}</span> ${link}`;
+  return link === null ? subject : html`<span class="dim">${kind}</span> ${link}`;
 }
 
 /** `name`: of a client or a member. One who is erased has no page. */
-function linkOf(kind: string, id: string, name: string | undefined): Html | null {
+function linkOf(kind: string, id: string, name: string | undefined) {
   if (name !== undefined) return kind === 'client' ? clientLink({ id, name }) : pathLink(`/ops/members/${id}`, name);
   if (kind === 'webhook' && ID.test(id)) return webhookLink(id);
   if (kind === 'resend') return pathLink(`/ops/resends/${encodeURIComponent(id)}`, 'progress');
@@ -185,10 +142,10 @@ function linkOf(kind: string, id: string, name: string | undefined): Html | null
   return kind === 'operator' ? pathLink('/ops/operators', id) : null;
 }
 
-const pathLink = (path: string, text: string): Html => html`<a href="${path}">${text}</a>`;
+const pathLink = (path: string, text: string) => html`<a href="${path}">${text}</a>`;
 
 /** The facts of an event, with links. What is not set is left out. */
-function detailWords(detail: AuditDetail, names: Names): Html {
+function detailWords({ detail, names }: ListedEvent) {
   const set = Object.entries(detail).filter(([, value]) => value !== null && value !== '');
   return html`${set.map(([name, value]) => html`<div><span class="dim">${WORDS[name] ?? words(name)}:</span> ${valueOf(name, value, names)}</div>`)}`;
 }
@@ -205,7 +162,7 @@ const WORDS: Record<string, string> = {
 /** `tokensRevoked` as `tokens revoked`. */
 const words = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
-function valueOf(name: string, value: AuditDetail[string], names: Names): Html {
+function valueOf(name: string, value: AuditDetail[string], names: ListedEvent['names']) {
   const text = typeof value === 'boolean' ? (value ? 'yes' : 'no') : String(value);
   const client = names.get(`${name}:${text}`);
   if (name === 'client' && client !== undefined) return clientLink({ id: text, name: client });

@@ -8,11 +8,12 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { Member } from '../../../members/member.entity.js';
 import { firstIdAt, ID } from '../../../values/identifier.js';
 import { clientNames } from '../../../webhooks/search/webhook-list.js';
+import { compared } from '../../../webhooks/undelivered/webhook-ids.js';
 import type { Filter } from '../../../http/pages/fields.js';
 import type { Found, Part } from '../../../http/pages/list.js';
 
-/** The names of clients and members, by how events name them: `client:ID`, `member:ID`, `owner:ID`. */
-export type Names = ReadonlyMap<string, string>;
+/** An event with the names of clients and members, by how events name them: `client:ID`, `member:ID`, `owner:ID`. */
+export type ListedEvent = AuditEvent & { names: ReadonlyMap<string, string> };
 
 /** What events are searched for. */
 export interface AuditCriteria {
@@ -38,19 +39,14 @@ export class AuditSearch {
     { since, until, actor, action, subject }: Filter<AuditCriteria>['values'],
     { after, most }: Omit<Part, 'order'>,
   ): Promise<Found<string>> {
-    const before = after !== null && ID.test(after) ? after : null;
-    const idAt = (ms: number | null) => (ms === null ? null : firstIdAt(this.options.environment, ms));
-    const [from, end] = [idAt(since), idAt(until)];
+    const [from, end] = [since, until].map((ms) => (ms === null ? null : firstIdAt(this.options.environment, ms)));
     const index = dialectOf(this.dataSource).byIndex(subject === null ? 'PRIMARY' : 'usher_audit_event_subject');
-    const source = async (last: string | null, count: number): Promise<string[]> => {
+    const source = async (before: string | null, count: number): Promise<string[]> => {
       const { rows } = await runSql(this.dataSource, (parameter) => {
-        const conditions = [
-          subject && `subject = ${parameter(subject)}`,
-          last && `id < ${parameter(last)}`,
-          from && `id >= ${parameter(from)}`,
-        ].filter((condition) => condition !== null);
-        const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
-        return `SELECT id FROM ${tableOf(this.dataSource, AuditEvent)} ${index} ${where} ORDER BY id DESC LIMIT ${count}`;
+        // Every id is greater than an empty text.
+        const comparisons = { 'subject =': subject, 'id <': before, 'id >=': from ?? '' };
+        const conditions = [...compared(comparisons, parameter), ...compared({ 'id <': end }, parameter)].join(' AND ');
+        return `SELECT id FROM ${tableOf(this.dataSource, AuditEvent)} ${index} WHERE ${conditions} ORDER BY id DESC LIMIT ${count}`;
       });
       return rows.map(({ id }) => String(id));
     };
@@ -64,49 +60,36 @@ export class AuditSearch {
     const { ids, ...rest } = await boundedSearch({
       source,
       fitting: actor === null && action === null ? null : fitting,
-      before: end !== null && (before === null || before >= end) ? end : before,
+      before: after !== null && ID.test(after) ? after : null,
       most,
     });
     return { rows: ids, ...rest };
   }
 
   /** The newest first. */
-  events(ids: string[]): Promise<AuditEvent[]> {
-    return this.dataSource.manager.find(AuditEvent, { where: { id: In(ids) }, order: { id: 'DESC' } });
-  }
-
-  /** The names of the clients and members that events tell of. */
-  async names(events: AuditEvent[]): Promise<Names> {
+  async events(ids: string[]): Promise<ListedEvent[]> {
     const { manager } = this.dataSource;
-    const ids = namedIds(events);
+    const events = await manager.find(AuditEvent, { where: { id: In(ids) }, order: { id: 'DESC' } });
+    const named = events
+      .flatMap(({ actor, subject, detail }) => [actor, subject ?? '', `client:${String(detail.client)}`])
+      .map(kindAndId);
+    const idsOf = (...kinds: string[]) => [
+      ...new Set(named.flatMap(([kind, id]) => (kinds.includes(kind) ? [id] : []))),
+    ];
     const [clients, members] = await Promise.all([
-      clientNames(manager, ids.clients),
-      manager.find(Member, { select: { id: true, name: true }, where: { id: In(ids.members) } }),
+      clientNames(manager, idsOf('client')),
+      manager.find(Member, { select: { id: true, name: true }, where: { id: In(idsOf('member', 'owner')) } }),
     ]);
     const names = new Map<string, string>();
     for (const [id, name] of clients) names.set(`client:${id}`, name);
     for (const { id, name } of members) names.set(`member:${id}`, name).set(`owner:${id}`, name);
-    return names;
+    return events.map((event) => ({ ...event, names }));
   }
 }
 
 /** A kind alone means all actors of this kind. */
 const actorCondition = (actor: string): FindOperator<string> =>
   /^[a-z-]+$/.test(actor) ? Or(Equal(actor), Like(`${actor}:%`)) : Equal(actor);
-
-/** The ids of clients and members that events name. */
-function namedIds(events: AuditEvent[]): { clients: string[]; members: string[] } {
-  const named = events.flatMap(({ actor, subject, detail }) => [
-    actor,
-    subject ?? '',
-    `client:${String(detail.client)}`,
-  ]);
-  const of = (...kinds: string[]): string[] => {
-    const ids = named.map(kindAndId).flatMap(([kind, id]) => (kinds.includes(kind) ? [id] : []));
-    return [...new Set(ids)];
-  };
-  return { clients: of('client'), members: of('member', 'owner') };
-}
 
 /** The kind and the id in an actor or a subject. The id may contain a colon itself. */
 export function kindAndId(text: string): [kind: string, id: string] {

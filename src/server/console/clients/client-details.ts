@@ -40,7 +40,6 @@ export class ClientDetailsReader {
   /** 404 if there is no client with this id. */
   async read(id: string) {
     const client = await this.clients.get(id);
-    const { pendingWebhookLimit } = this.options;
     const failures = { subject: `client:${id}`, action: 'client.authentication-failed', limit: RECENT } as const;
     const [account, application, failing, health, { webhooks }, orders, members, urlChanges, signInFailures, pending] =
       await Promise.all([
@@ -56,13 +55,12 @@ export class ClientDetailsReader {
         this.members(id),
         this.audit.list({ ...failures, action: 'client.notify-url-set' }),
         this.audit.list(failures),
-        countPending(this.dataSource, id, pendingWebhookLimit ?? MAX_COUNTED),
+        countPending(this.dataSource, id, this.options.pendingWebhookLimit ?? MAX_COUNTED),
       ]);
-    const isTrusted = application?.isTrusted ?? false;
     return {
       client,
       account,
-      isTrusted,
+      isTrusted: application?.isTrusted ?? false,
       failing,
       health,
       webhooks,
@@ -86,9 +84,9 @@ export class ClientDetailsReader {
 
   private async orders(id: string) {
     const found = await this.directory.recentOrders(id, RECENT);
-    const orders = found.map((order) => ({ order, key: orderKey(order.id) }));
+    const orders = found.map((order) => ({ ...order, key: orderKey(order.id) }));
     const keys = orders.map(({ key }) => key);
     const deliveries = await findDeliveries(this.dataSource, id, keys);
-    return orders.map((one) => ({ ...one, delivery: deliveries.get(one.key) ?? null }));
+    return orders.map((order) => ({ ...order, delivery: deliveries.get(order.key) ?? null }));
   }
 }

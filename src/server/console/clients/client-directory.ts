@@ -2,7 +2,8 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, In, type SelectQueryBuilder } from 'typeorm';
 import { Client } from '../../../clients/client.entity.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import { entityOf, type Row, runSql, type WriteSql } from '../../../database/statements/statement.js';
+import { timeOfId } from '../../../values/identifier.js';
+import { entityOf, runSql } from '../../../database/statements/statement.js';
 import { MovieOrder } from '../../../orders/movie-order.entity.js';
 import { ALARMING, FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { Webhook } from '../../../webhooks/webhook.entity.js';
@@ -29,10 +30,10 @@ export class ClientDirectory {
       .limit(most + 1);
     const last = after === null ? null : await this.find(after);
     if (last)
-      found.andWhere('(LOWER(client.name) > LOWER(:name) OR (LOWER(client.name) = LOWER(:name) AND client.id > :id))', {
-        name: last.name,
-        id: last.id,
-      });
+      found.andWhere(
+        '(LOWER(client.name) > LOWER(:name) OR (LOWER(client.name) = LOWER(:name) AND client.id > :id))',
+        last,
+      );
     return partOf(await found.getMany(), most, ({ id }) => id);
   }
 
@@ -69,25 +70,29 @@ export class ClientDirectory {
     return new Map(hosts.map(({ clientId, failingSince }) => [clientId, failingSince]));
   }
 
-  /** The ids of the newest notifications of clients, by client. One entry of the index on client and id for each. */
-  async lastWebhookIds(clientIds: string[]): Promise<Map<string, string>> {
+  /** When the newest notifications of clients were made, by client. One entry of the index on client and id for each. */
+  async lastNotified(clientIds: string[]): Promise<Map<string, number>> {
     if (clientIds.length === 0) return new Map();
     const byClient = dialectOf(this.dataSource).byIndex('usher_webhook_client');
-    const rows = await this.rows(
+    const { rows } = await runSql(
+      this.dataSource,
       (parameter) => `
         SELECT c.id, (
           SELECT w.id FROM ${tableOf(this.dataSource, Webhook)} w ${byClient}
           WHERE w.client_id = c.id ORDER BY w.client_id DESC, w.id DESC LIMIT 1) AS last_id
         FROM ${tableOf(this.dataSource, Client)} c WHERE c.id IN (${clientIds.map(parameter).join(', ')})`,
     );
-    return new Map(rows.flatMap(({ id, last_id: last }) => (last === null ? [] : [[String(id), String(last)]])));
+    return new Map(
+      rows.flatMap(({ id, last_id: last }) => (last === null ? [] : [[String(id), timeOfId(String(last))]])),
+    );
   }
 
   /** The newest orders of a client. By the index of the list of orders: those that have no position in it yet, then those with the last positions. */
   async recentOrders(clientId: string, most: number): Promise<MovieOrder[]> {
     const { byIndex, orderBy } = dialectOf(this.dataSource);
-    const part = (condition: string, order: string[]): Promise<Row[]> =>
-      this.rows(
+    const part = (condition: string, order: string[]) =>
+      runSql(
+        this.dataSource,
         (parameter) => `
           SELECT * FROM ${tableOf(this.dataSource, MovieOrder)} ${byIndex('usher_movie_order_list')}
           WHERE client_id = ${parameter(clientId)} AND list_position IS ${condition}
@@ -98,13 +103,9 @@ export class ClientDirectory {
       part('NOT NULL', ['list_position DESC', 'id DESC']),
     ]);
     return parts
-      .flat()
+      .flatMap(({ rows }) => rows)
       .map((row) => entityOf(this.dataSource, MovieOrder, row))
       .sort((left, right) => right.createdAt - left.createdAt)
       .slice(0, most);
-  }
-
-  private async rows(write: WriteSql): Promise<Row[]> {
-    return (await runSql(this.dataSource, write)).rows;
   }
 }

@@ -1,8 +1,11 @@
 import type { AuditEvent } from '../../../audit/audit-event.entity.js';
-import { type Html, html } from '../../../http/html.js';
+import { GRANT_TYPES, MAX_CLIENT_NAME_LENGTH } from '../../../clients/client.entity.js';
+import { Html, html } from '../../../http/html.js';
 import type { Rate } from '../../../values/duration.js';
+import { MAX_EMAIL_LENGTH } from '../../../values/email-address.js';
+import { NOTIFY_URL_MAX_LENGTH } from '../../../values/urls/notify-url.js';
 import type { TestResult } from '../../../webhooks/api/test-notifications.js';
-import { hrefOf } from '../../../http/pages/fields.js';
+import { checkField, type FormPart, hrefOf } from '../../../http/pages/fields.js';
 import type { Visit } from '../../../http/pages/site.js';
 import {
   type Columns,
@@ -20,7 +23,6 @@ import { listHref } from '../notifications/notification-filter.js';
 import { notificationTable } from '../notifications/notification-table.js';
 import { pausing, testOutcome } from '../receivers/receiver-parts.js';
 import type { ClientDetails } from './client-details.js';
-import { changes } from './client-forms.js';
 
 /** The page of one client: how it is, and every change that an operator can make. */
 export const clientPage = (visit: Visit, details: ClientDetails, test: TestResult | null): Html =>
@@ -29,7 +31,20 @@ export const clientPage = (visit: Visit, details: ClientDetails, test: TestResul
     <h2>Notifications</h2>
     ${notifications(details)}
     <h2>Receivers</h2>
-    ${table(HOSTS, details.health.hosts, 'How its receivers answer will be here, once something was sent to them.')}
+    ${table(
+      {
+        Receiver: ({ host }) => receiverLink(host),
+        'Failures in a row': { number: ({ failuresInARow }) => failuresInARow },
+        'Last success': ({ lastSuccessAt }) => time(lastSuccessAt),
+        'Last failure': ({ lastFailureAt }) => time(lastFailureAt),
+        Why: ({ lastDiagnosis: why }) => why && `${why.meaning} ${why.remedy}`,
+        'Oldest pending': ({ oldestPendingAt }) => time(oldestPendingAt),
+        Median: { number: ({ answerTimes: times }) => times && `${times.medianMs} ms` },
+        p95: { number: ({ answerTimes: times }) => times && `${times.p95Ms} ms` },
+      },
+      details.health.hosts,
+      'How its receivers answer will be here, once something was sent to them.',
+    )}
     ${pausing(visit, details.account.deliveriesPaused, html`All notifications of this client wait, at any host.`)}
     <h2>Orders</h2>
     ${table(ORDERS, details.orders, 'Its orders will be here.')}
@@ -41,7 +56,7 @@ export const clientPage = (visit: Visit, details: ClientDetails, test: TestResul
     ${table(FAILURES, details.signInFailures, 'Wrong secrets will be here, counted once a minute.')}
     ${visit.mayChange && changes(visit, details)}`;
 
-function summary({ client, account, isTrusted, pending, limits }: ClientDetails, canChange: boolean): Html {
+function summary({ client, account, isTrusted, pending, limits }: ClientDetails, canChange: boolean) {
   const { id, notifyUrl, contact, createdAt, disabledAt } = client;
   const most = limits.pendingWebhookLimit;
   return html`<section class="card">
@@ -79,7 +94,7 @@ function summary({ client, account, isTrusted, pending, limits }: ClientDetails,
 
 const rate = (limit: Rate | null): string => (limit === null ? 'not limited' : `${limit.count} in ${limit.seconds} s`);
 
-function notifications({ client: { id }, webhooks }: ClientDetails): Html {
+function notifications({ client: { id }, webhooks }: ClientDetails) {
   if (webhooks.length === 0)
     return emptyState('Its notifications will be here. The first one follows its first completed order.');
   return html`${notificationTable(webhooks)}
@@ -89,26 +104,13 @@ function notifications({ client: { id }, webhooks }: ClientDetails): Html {
     </p>`;
 }
 
-const milliseconds = (ms: number | undefined): string | null => (ms === undefined ? null : `${ms} ms`);
-
-const HOSTS: Columns<ClientDetails['health']['hosts'][number]> = {
-  Receiver: ({ host }) => receiverLink(host),
-  'Failures in a row': { number: ({ failuresInARow }) => failuresInARow },
-  'Last success': ({ lastSuccessAt }) => time(lastSuccessAt),
-  'Last failure': ({ lastFailureAt }) => time(lastFailureAt),
-  Why: ({ lastDiagnosis: why }) => why && `${why.meaning} ${why.remedy}`,
-  'Oldest pending': ({ oldestPendingAt }) => time(oldestPendingAt),
-  Median: { number: ({ answerTimes }) => milliseconds(answerTimes?.medianMs) },
-  p95: { number: ({ answerTimes }) => milliseconds(answerTimes?.p95Ms) },
-};
-
 const ORDERS: Columns<ClientDetails['orders'][number]> = {
   Order: ({ key }) => orderLink(key),
-  Status: ({ order }) => order.status.toLowerCase(),
+  Status: ({ status }) => status.toLowerCase(),
   Notification: ({ delivery }) =>
     delivery === null ? html`<span class="dim">none yet</span>` : statusBadge(delivery.status),
-  'To pay': { number: ({ order }) => `${(order.payableAmount / 100).toFixed(2)} ${order.currencyCode}` },
-  Created: ({ order }) => time(order.createdAt),
+  'To pay': { number: ({ payableAmount, currencyCode }) => `${(payableAmount / 100).toFixed(2)} ${currencyCode}` },
+  Created: ({ createdAt }) => time(createdAt),
 };
 
 const MEMBERS: Columns<ClientDetails['members'][number]> = {
@@ -137,3 +139,111 @@ const FAILURES: Columns<AuditEvent> = {
 };
 
 /** How long the old secret is used, by the form that replaces it: after a leak it only signs. */
+export const OVERLAPS = {
+  rotate: { '24h': '24 hours', '7d': '7 days', '1h': '1 hour', '0s': 'none: the old secret ends at once' },
+  leaked: { '60m': '60 minutes', '15m': '15 minutes', '0s': 'not at all' },
+};
+
+/** The forms of a client's page, below its facts. */
+const changes = (visit: Visit, { client, account, isTrusted }: ClientDetails) =>
+  html`<h2 id="changes">Changes</h2>
+    <div class="columns">
+      <section class="card" id="notify-url">
+        <h3>Notify URL</h3>
+        ${visit.form('notify-url', [
+          {
+            ...CLIENT_FIELDS.notifyUrl,
+            value: visit.query.notifyUrl ?? client.notifyUrl ?? '',
+            seen: client.notifyUrl ?? '',
+            isRequired: true,
+          },
+          checkField(
+            'isTested',
+            'Send a signed sample there first, and change nothing unless it is answered 2xx',
+            true,
+          ),
+        ])}
+        ${client.notifyUrl && visit.form('test')}
+      </section>
+      <section class="card">
+        <h3>Name and contact</h3>
+        ${visit.form('rename', [{ ...CLIENT_FIELDS.name, value: client.name }])}
+        ${visit.form('contact', [
+          {
+            ...CLIENT_FIELDS.contact,
+            value: client.contact ?? '',
+            hint: 'Is told by e-mail when a Notify URL fails. Empty: nobody is told.',
+          },
+        ])}
+      </section>
+      <section class="card">
+        <h3>Grants and redirect URIs</h3>
+        ${visit.form('application', applicationParts({ ...client, ...account, isTrusted }))}
+      </section>
+      <section class="card">
+        <h3>Secret</h3>
+        ${
+          account.secrets.length > 1
+            ? [visit.form('replace'), visit.form('finish-rotation')]
+            : [
+                visit.form('rotate', [
+                  { name: 'overlap', label: 'How long both secrets are valid', options: OVERLAPS.rotate },
+                ]),
+                visit.form('leaked', [
+                  {
+                    name: 'overlap',
+                    label: 'How long the leaked secret still signs notifications',
+                    options: OVERLAPS.leaked,
+                  },
+                  checkField('revokeTokens', 'Also revoke all tokens', true),
+                ]),
+              ]
+        }
+      </section>
+      <section class="card">
+        <h3>Access</h3>
+        ${visit.form('revoke-tokens')}
+        ${
+          client.disabledAt === null
+            ? visit.form(
+                'disable',
+                html`<p class="hint">
+                  Its credentials and its tokens are refused. Pending notifications are still delivered.
+                </p>`,
+              )
+            : visit.form('enable')
+        }
+      </section>
+    </div>`;
+
+/** The fields about a client, without their values. */
+export const CLIENT_FIELDS = {
+  name: { name: 'name', label: 'Name', maxLength: MAX_CLIENT_NAME_LENGTH, isRequired: true },
+  notifyUrl: { name: 'notifyUrl', label: 'Notify URL', type: 'url', maxLength: NOTIFY_URL_MAX_LENGTH },
+  contact: { name: 'contact', label: 'Contact', type: 'email', maxLength: MAX_EMAIL_LENGTH },
+} as const;
+
+/** Also a part of the form for a new client. */
+export const applicationParts = ({ redirectUris, grantTypes, isTrusted }: Application): FormPart[] => [
+  {
+    name: 'redirectUris',
+    label: 'Redirect URIs',
+    type: 'area',
+    value: redirectUris.join('\n'),
+    hint: 'One a line; compared character by character.',
+  },
+  new Html('<fieldset><legend>Grants</legend>'),
+  ...GRANT_TYPES.map((grant) => checkField(`grant.${grant}`, grant, grantTypes.includes(grant))),
+  new Html('</fieldset>'),
+  checkField('isTrusted', 'Trusted: members are not asked for their consent', isTrusted),
+];
+
+/** The grants and redirect URIs of a client, and whether members are asked for their consent. */
+export type Application = ReturnType<typeof applicationFields>;
+
+/** What was given in the fields of {@link applicationParts}: the redirect URIs, one a line, the grants and the trust. */
+export const applicationFields = (fields: Record<string, string>) => ({
+  redirectUris: (fields.redirectUris ?? '').split(/\s+/).filter((uri) => uri !== ''),
+  grantTypes: GRANT_TYPES.filter((grant) => fields[`grant.${grant}`] === 'yes'),
+  isTrusted: fields.isTrusted === 'yes',
+});

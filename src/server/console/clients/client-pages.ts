@@ -8,10 +8,9 @@ import { parseDuration } from '../../../values/duration.js';
 import { type TestResult, TestNotifications } from '../../../webhooks/api/test-notifications.js';
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { pauseActions } from '../receivers/receiver-parts.js';
-import type { Page, View, Visit } from '../../../http/pages/site.js';
+import type { Page, Visit } from '../../../http/pages/site.js';
 import { ClientDetailsReader } from './client-details.js';
-import { applicationFields, OVERLAPS } from './client-forms.js';
-import { clientPage } from './client-page.js';
+import { applicationFields, clientPage, OVERLAPS } from './client-page.js';
 import { issued } from './clients-pages.js';
 
 /** The page of one client. Each change is made by the service that the command line uses too. */
@@ -40,11 +39,20 @@ export class ClientPages {
         'notify-url': {
           button: 'Set the Notify URL',
           done: 'The Notify URL is set. Pending notifications still go to the URL that they were made with.',
-          run: (fields, visit) => this.setNotifyUrl(fields, visit),
+          run: async ({ notifyUrl = '', isTested }, { id, actor }) => {
+            const url = notifyUrl.trim();
+            if (isTested !== 'yes') await this.clients.setNotifyUrl(id, url, actor);
+            else await this.account.setNotifyUrl(await this.clients.get(id), { notifyUrl: url }, actor);
+          },
         },
         test: {
           button: 'Send a test notification to the present URL',
-          answer: (_, visit) => this.test(visit),
+          // A test is not stored, so the answer itself shows its result.
+          answer: async (_, visit) => {
+            const client = await this.clients.get(visit.id);
+            if (client.notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
+            return this.show(visit, await this.tests.sendTo(client, client.notifyUrl));
+          },
         },
         contact: {
           button: 'Set the contact',
@@ -99,39 +107,23 @@ export class ClientPages {
     },
   ];
 
-  private async show(visit: Visit, test: TestResult | null = null): Promise<View> {
+  private async show(visit: Visit, test: TestResult | null = null) {
     const details = await this.details.read(visit.id);
     return { title: details.client.name, section: 'clients', body: clientPage(visit, details, test) };
-  }
-
-  private async setNotifyUrl(
-    { notifyUrl = '', isTested }: Record<string, string>,
-    { id, actor }: Visit,
-  ): Promise<void> {
-    const url = notifyUrl.trim();
-    if (isTested !== 'yes') await this.clients.setNotifyUrl(id, url, actor);
-    else await this.account.setNotifyUrl(await this.clients.get(id), { notifyUrl: url }, actor);
-  }
-
-  /** A test is not stored, so the answer itself shows its result. */
-  private async test(visit: Visit): Promise<View> {
-    const client = await this.clients.get(visit.id);
-    if (client.notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
-    return this.show(visit, await this.tests.sendTo(client, client.notifyUrl));
   }
 
   private async rotate(
     form: keyof typeof OVERLAPS,
     { overlap = '', revokeTokens }: Record<string, string>,
     { id, actor }: Visit,
-  ): Promise<View> {
+  ) {
     if (!Object.hasOwn(OVERLAPS[form], overlap)) throw unprocessable('choose how long the old secret is used');
     const options = { hasLeaked: form === 'leaked', revokeTokens: revokeTokens === 'yes', actor };
     return this.issue(id, this.rotation.rotate(id, parseDuration(overlap) ?? 0, options));
   }
 
   /** No other page may ever show the secret. */
-  private async issue(id: string, rotating: ReturnType<SecretRotation['replace']>): Promise<View> {
+  private async issue(id: string, rotating: ReturnType<SecretRotation['replace']>) {
     const rotated = await rotating;
     const client = await this.clients.get(id);
     return issued(`New secret of ${client.name}`, { client, ...rotated });

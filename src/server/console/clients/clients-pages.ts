@@ -2,29 +2,19 @@ import { Inject, Injectable } from '@nestjs/common';
 import { ClientApplications } from '../../../clients/client-applications.js';
 import type { Client } from '../../../clients/client.entity.js';
 import { ClientsService } from '../../../clients/clients.service.js';
-import { type Html, html } from '../../../http/html.js';
+import { Html, html } from '../../../http/html.js';
 import { Problem } from '../../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
-import { timeOfId } from '../../../values/identifier.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
 import { boundedCount } from '../../../database/statements/bounded-search.js';
-import { checkField, type FormPart, refilled, searchField, shownPart } from '../../../http/pages/fields.js';
-import { type Found, listPage, MAX_COUNTED, type Part } from '../../../http/pages/list.js';
+import { checkField, type FormPart, refilled, searchField } from '../../../http/pages/fields.js';
+import { listPage, MAX_COUNTED, type Part } from '../../../http/pages/list.js';
 import { postForm } from '../../../http/pages/form.js';
 import { faultText, type Page, type View, type Visit } from '../../../http/pages/site.js';
-import {
-  type Columns,
-  copyButton,
-  facts,
-  notice,
-  shortId,
-  stateOf,
-  statusBadge,
-  time,
-} from '../../../http/pages/parts.js';
+import { copyButton, facts, notice, shortId, stateOf, statusBadge, time } from '../../../http/pages/parts.js';
 import { clientLink, clientPath, receiverLink } from '../frame/links.js';
 import { ClientDirectory } from './client-directory.js';
-import { applicationFields, applicationParts, CLIENT_FIELDS } from './client-forms.js';
+import { type Application, applicationFields, applicationParts, CLIENT_FIELDS } from './client-page.js';
 import { quickStart } from './quick-start.js';
 
 const CLIENTS_PATH = '/ops/clients';
@@ -49,7 +39,22 @@ export class ClientsPages {
       fields: { q: searchField('Name or id') },
       read: ({ values }, part) => this.read(values.q, part),
       count: ({ values }) => boundedCount(this.directory.found(values.q), MAX_COUNTED),
-      columns: COLUMNS,
+      columns: {
+        Client: { value: ({ name }) => name, cell: clientLink },
+        Id: { value: ({ id }) => id, cell: ({ id }) => shortId(id) },
+        State: {
+          value: ({ disabledAt, failingSince }) => (disabledAt ? 'disabled' : failingSince ? 'failing' : 'active'),
+          cell: ({ disabledAt, failingSince }) =>
+            html`${stateOf(disabledAt)}${failingSince && html` ${statusBadge('failing')} since ${time(failingSince)}`}`,
+        },
+        Receiver: {
+          value: ({ notifyUrl }) => notifyUrl && hostOf(notifyUrl),
+          cell: ({ notifyUrl }) =>
+            notifyUrl === null ? html`<span class="dim">no Notify URL</span>` : receiverLink(hostOf(notifyUrl)),
+        },
+        'Last notification': { time: ({ lastAt }) => lastAt },
+        Created: { time: ({ createdAt }) => createdAt },
+      },
       nothing: ['Each integrator gets a client. Create the first one.', 'No client has this id or name.'],
       over: ({ mayChange }) => mayChange && html`<a class="button primary" href="${CLIENTS_PATH}/new">New client</a>`,
       actions: { create: { ...CREATE, at: '', answer: (fields, visit) => this.create(fields, visit) } },
@@ -57,14 +62,15 @@ export class ClientsPages {
     { path: `${CLIENTS_PATH}/new`, show: (visit) => newClient(visit, null, {}) },
   ];
 
-  private async read(query: string | null, part: Part): Promise<Found<ListedClient>> {
+  private async read(query: string | null, part: Part) {
     const { rows, next } = await this.directory.page(query, part);
     const ids = rows.map(({ id }) => id);
-    const [failing, last] = await Promise.all([this.directory.failingSince(ids), this.directory.lastWebhookIds(ids)]);
-    const listed = rows.map((client) => {
-      const lastId = last.get(client.id);
-      return { client, failingSince: failing.get(client.id) ?? null, lastAt: lastId ? timeOfId(lastId) : null };
-    });
+    const [failing, last] = await Promise.all([this.directory.failingSince(ids), this.directory.lastNotified(ids)]);
+    const listed = rows.map((client) => ({
+      ...client,
+      failingSince: failing.get(client.id) ?? null,
+      lastAt: last.get(client.id) ?? null,
+    }));
     return { rows: listed, next };
   }
 
@@ -72,7 +78,7 @@ export class ClientsPages {
    * All fields are checked first, so that a faulty one creates no client. Answers with the page itself, because no other
    * page may ever show the secret.
    */
-  private async create(fields: Record<string, string>, visit: Visit): Promise<View> {
+  private async create(fields: Record<string, string>, visit: Visit) {
     const [name = '', notifyUrl = '', contact = ''] = [fields.name, fields.notifyUrl, fields.contact].map((text) =>
       text?.trim(),
     );
@@ -92,39 +98,17 @@ export class ClientsPages {
     const { environment, publicUrl } = this.options;
     const authUrl = publicUrl ?? `${request.protocol}://${request.headers.host ?? ''}`;
     const start = quickStart({ id: client.id, secret, authUrl, environment, hasNotifyUrl: notifyUrl !== '' });
-    const view = issued(`Client ${client.name} is created`, { client, secret, quickStart: start });
-    return { ...view, status: 201 };
+    return { ...issued(`Client ${client.name} is created`, { client, secret, quickStart: start }), status: 201 };
   }
 }
 
 /** `lastAt`: when its newest notification was made. */
-interface ListedClient {
-  client: Client;
-  failingSince: number | null;
-  lastAt: number | null;
-}
+type ListedClient = Client & { failingSince: number | null; lastAt: number | null };
 
-const COLUMNS: Columns<ListedClient> = {
-  Client: { value: ({ client }) => client.name, cell: ({ client }) => clientLink(client) },
-  Id: { value: ({ client }) => client.id, cell: ({ client }) => shortId(client.id) },
-  State: {
-    value: ({ client, failingSince }) => (client.disabledAt ? 'disabled' : failingSince ? 'failing' : 'active'),
-    cell: ({ client, failingSince }) =>
-      html`${stateOf(client.disabledAt)}${failingSince && html` ${statusBadge('failing')} since ${time(failingSince)}`}`,
-  },
-  Receiver: {
-    value: ({ client: { notifyUrl } }) => notifyUrl && hostOf(notifyUrl),
-    cell: ({ client: { notifyUrl } }) =>
-      notifyUrl === null ? html`<span class="dim">no Notify URL</span>` : receiverLink(hostOf(notifyUrl)),
-  },
-  'Last notification': { time: ({ lastAt }) => lastAt },
-  Created: { time: ({ client }) => client.createdAt },
-};
-
-const USUAL = { redirectUris: [], grantTypes: ['client_credentials', 'refresh_token'], isTrusted: false };
+const USUAL: Application = { redirectUris: [], grantTypes: ['client_credentials', 'refresh_token'], isTrusted: false };
 
 /** A new client has {@link USUAL}. */
-const isUnusual = ({ redirectUris, grantTypes }: ReturnType<typeof applicationFields>): boolean =>
+const isUnusual = ({ redirectUris, grantTypes }: Application): boolean =>
   redirectUris.length > 0 || grantTypes.length !== 2 || grantTypes.includes('authorization_code');
 
 /** What is wrong with the fields of a form, by their names. Each check throws a {@link Problem} if its field is faulty. */
@@ -145,22 +129,19 @@ const SAME_NAME = 'There is a client of this name. Give another name, or tick th
 
 /** The form for a new client: empty, or with what was refused. */
 function newClient({ request }: Visit, refused: Record<string, string> | null, faults: Record<string, string>): View {
-  const empty: FormPart[] = [
+  const parts: FormPart[] = [
     { ...CLIENT_FIELDS.name, hint: 'Only people see it.' },
     {
       ...CLIENT_FIELDS.notifyUrl,
       hint: 'Where notifications go whose order has no URL of its own. It can be set later.',
     },
     { ...CLIENT_FIELDS.contact, hint: 'Is told by e-mail when a Notify URL fails.' },
+    ...(faults.name === SAME_NAME ? [checkField('isSameName', 'Create another client of this name', false)] : []),
+    new Html(`<details ${refused ? 'open' : ''}><summary>Grants and redirect URIs</summary>`),
+    ...applicationParts(USUAL),
+    new Html('</details>'),
   ];
-  const refill = (parts: FormPart[]) => (refused ? refilled(parts, refused, faults) : parts);
-  if (faults.name === SAME_NAME) empty.push(checkField('isSameName', 'Create another client of this name', false));
-  const application = refill(applicationParts(refused ? applicationFields(refused) : USUAL));
-  const details = html`<details ${refused && html`open`}>
-    <summary>Grants and redirect URIs</summary>
-    ${application.map(shownPart)}
-  </details>`;
-  const form = postForm(request, CLIENTS_PATH, CREATE, [...refill(empty), details]);
+  const form = postForm(request, CLIENTS_PATH, CREATE, refused ? refilled(parts, refused, faults) : parts);
   return { title: 'New client', section: 'clients', body: form ?? notice('bad', 'A viewer cannot create clients.') };
 }
 

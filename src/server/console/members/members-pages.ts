@@ -3,7 +3,7 @@ import type { DataSource } from 'typeorm';
 import { type ConnectedApplication, ConnectedApplications } from '../../../auth/authorize/connected-applications.js';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../auth/sign-in/passwords.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import { type Html, html } from '../../../http/html.js';
+import { html } from '../../../http/html.js';
 import { notFound } from '../../../http/problem.js';
 import { MAX_MEMBER_NAME_LENGTH, Member } from '../../../members/member.entity.js';
 import { MembersService } from '../../../members/members.service.js';
@@ -12,12 +12,10 @@ import { boundedCount } from '../../../database/statements/bounded-search.js';
 import { type Field, hrefOf, searchField } from '../../../http/pages/fields.js';
 import { type Found, listPage, MAX_COUNTED, type Part, partOf } from '../../../http/pages/list.js';
 import { copiedId, facts, STATE, stateSince, table, time } from '../../../http/pages/parts.js';
-import type { Page, View, Visit } from '../../../http/pages/site.js';
+import type { Page, Visit } from '../../../http/pages/site.js';
 import { clientLink, memberLink } from '../frame/links.js';
 
 const PATH = '/ops/members';
-
-const memberPath = (id: string): string => `${PATH}/${encodeURIComponent(id)}`;
 
 /** The built-in members. The server has no others: only an application that embeds Usher can have members of its own. */
 @Injectable()
@@ -46,7 +44,12 @@ export class MembersPages {
         'Members sign in to let applications act for them. Create the first one.',
         'No member has a name that begins so.',
       ],
-      under: (visit) => visit.mayChange && newMember(visit),
+      under: (visit) =>
+        visit.mayChange &&
+        html`<section class="card">
+          <h2>New member</h2>
+          ${visit.form('create', [NAME, passwordField('Password')])}
+        </section>`,
       actions: {
         create: {
           at: '',
@@ -54,14 +57,18 @@ export class MembersPages {
           kind: 'primary',
           answer: async ({ name = '', password = '' }, { actor }) => {
             const { id } = await this.members.create(name.trim(), password, actor);
-            return `${memberPath(id)}?done=create`;
+            return `${PATH}/${id}?done=create`;
           },
         },
       },
     }),
     {
       path: `${PATH}/:id`,
-      show: (visit) => this.show(visit),
+      show: async (visit) => {
+        const member = await this.get(visit.id);
+        const applications = await this.applications.list(member.id);
+        return { title: member.name, section: 'members', body: memberPage(visit, member, applications) };
+      },
       notices: { create: 'The member is created.' },
       actions: {
         withdraw: {
@@ -92,7 +99,7 @@ export class MembersPages {
     },
   ];
 
-  private async get(id: string): Promise<Member> {
+  private async get(id: string) {
     const member = ID.test(id) ? await this.dataSource.manager.findOneBy(Member, { id }) : null;
     if (!member) throw notFound('there is no such member');
     return member;
@@ -113,32 +120,9 @@ export class MembersPages {
     if (after !== null) found.andWhere('member.name > :after', { after });
     return partOf(await found.getMany(), most, ({ name }) => name);
   }
-
-  private async show(visit: Visit): Promise<View> {
-    const member = await this.get(visit.id);
-    const { id, name, createdAt, disabledAt } = member;
-    const applications = await this.applications.list(id);
-    const body = html`<section class="card">
-        ${facts({ State: stateSince(disabledAt), Id: copiedId(id), Created: time(createdAt) })}
-        <p class="actions">
-          <a class="button" href="${hrefOf('/ops/audit', { subject: `member:${id}` })}">Audit of this member</a>
-        </p>
-      </section>
-      <h2>Connected applications</h2>
-      ${table(
-        {
-          Client: ({ clientId, name }) => clientLink({ id: clientId, name }),
-          Since: { time: ({ givenAt }) => givenAt },
-        },
-        applications,
-        'The applications that may act for this member will be here.',
-      )}
-      ${applications.length > 0 && withdrawForm(visit, applications)} ${visit.mayChange && changes(visit, member)}`;
-    return { title: name, section: 'members', body };
-  }
 }
 
-const NAME: Field = {
+const NAME = {
   name: 'name',
   label: 'Name, which the member signs in with',
   maxLength: MAX_MEMBER_NAME_LENGTH,
@@ -154,29 +138,53 @@ const passwordField = (label: string): Field => ({
   isRequired: true,
 });
 
-function withdrawForm(visit: Visit, applications: ConnectedApplication[]): Html | null {
-  const options = Object.fromEntries(applications.map(({ clientId, name }) => [clientId, name]));
-  return visit.form('withdraw', [{ name: 'client', label: 'Application', options }]);
-}
-
-const newMember = (visit: Visit): Html =>
+const memberPage = (visit: Visit, member: Member, applications: ConnectedApplication[]) =>
   html`<section class="card">
-    <h2>New member</h2>
-    ${visit.form('create', [NAME, passwordField('Password')])}
-  </section>`;
-
-function changes(visit: Visit, { disabledAt }: Member): Html {
-  const ends = html`<p class="hint">Ends the member’s sessions, and what applications got from them.</p>`;
-  const hint = html`<p class="hint">Refuses the sign-in, and ends sessions and what applications got.</p>`;
-  return html`<h2>Changes</h2>
-    <div class="columns">
-      <section class="card">
-        <h3>Password</h3>
-        ${visit.form('set-password', [passwordField('New password'), ends])}
-      </section>
-      <section class="card">
-        <h3>Access</h3>
-        ${disabledAt === null ? visit.form('disable', hint) : visit.form('enable')}
-      </section>
-    </div>`;
-}
+      ${facts({ State: stateSince(member.disabledAt), Id: copiedId(member.id), Created: time(member.createdAt) })}
+      <p class="actions">
+        <a class="button" href="${hrefOf('/ops/audit', { subject: `member:${member.id}` })}">Audit of this member</a>
+      </p>
+    </section>
+    <h2>Connected applications</h2>
+    ${table(
+      {
+        Client: ({ clientId, name }) => clientLink({ id: clientId, name }),
+        Since: { time: ({ givenAt }) => givenAt },
+      },
+      applications,
+      'The applications that may act for this member will be here.',
+    )}
+    ${
+      applications.length > 0 &&
+      visit.form('withdraw', [
+        {
+          name: 'client',
+          label: 'Application',
+          options: Object.fromEntries(applications.map(({ clientId, name }) => [clientId, name])),
+        },
+      ])
+    }
+    ${
+      visit.mayChange &&
+      html`<h2>Changes</h2>
+        <div class="columns">
+          <section class="card">
+            <h3>Password</h3>
+            ${visit.form('set-password', [
+              passwordField('New password'),
+              html`<p class="hint">Ends the member’s sessions, and what applications got from them.</p>`,
+            ])}
+          </section>
+          <section class="card">
+            <h3>Access</h3>
+            ${
+              member.disabledAt === null
+                ? visit.form(
+                    'disable',
+                    html`<p class="hint">Refuses the sign-in, and ends sessions and what applications got.</p>`,
+                  )
+                : visit.form('enable')
+            }
+          </section>
+        </div>`
+    }`;

@@ -17,17 +17,21 @@ import {
 
 export const NOTIFICATIONS_PATH = '/ops/notifications';
 
-type StatusFilter = { name: string } & Pick<WebhookCriteria, 'status' | 'isSentAgain'>;
+const statusFilter = (
+  name: string,
+  status: WebhookCriteria['status'] = null,
+  isSentAgain: WebhookCriteria['isSentAgain'] = null,
+) => ({ name, status, isSentAgain });
 
 /** The values of the field `status`, with what they mean. */
 export const STATUS_FILTERS = new Map(
-  Object.entries<StatusFilter>({
-    '': { name: 'All', status: null, isSentAgain: null },
-    PENDING: { name: 'Pending', status: 'PENDING', isSentAgain: null },
-    SUCCESS: { name: 'Delivered', status: 'SUCCESS', isSentAgain: null },
-    FAILED: { name: 'Failed', status: 'FAILED', isSentAgain: null },
-    UNRESOLVED: { name: 'Failed, not sent again', status: 'FAILED', isSentAgain: false },
-    RESENT: { name: 'Failed, sent again', status: 'FAILED', isSentAgain: true },
+  Object.entries({
+    '': statusFilter('All'),
+    PENDING: statusFilter('Pending', 'PENDING'),
+    SUCCESS: statusFilter('Delivered', 'SUCCESS'),
+    FAILED: statusFilter('Failed', 'FAILED'),
+    UNRESOLVED: statusFilter('Failed, not sent again', 'FAILED', false),
+    RESENT: statusFilter('Failed, sent again', 'FAILED', true),
   }),
 );
 
@@ -36,7 +40,7 @@ const REASONS = Object.fromEntries(
 );
 
 interface FilterValues {
-  status: StatusFilter;
+  status: ReturnType<typeof statusFilter>;
   client: string;
   host: string;
   reason: DiagnosisCode;
@@ -69,10 +73,8 @@ export const FILTER_FIELDS: FilterFields<FilterValues> = {
 export interface NotificationFilter extends Filter<FilterValues> {
   /** Null if a field has a fault. */
   criteria: WebhookCriteria | null;
-  /** The client that is meant, if it is one. */
-  client: Client | null;
-  /** The clients that may be meant, if they are several. */
-  choices: Client[];
+  /** The clients that may be meant. */
+  clients: Client[];
 }
 
 const MAX_CHOICES = 10;
@@ -84,13 +86,13 @@ export async function readNotificationFilter(
 ): Promise<NotificationFilter> {
   const filter = readFilter(FILTER_FIELDS, input, Date.now());
   const { status: state, client: name, order: referenceId, resend: resendId, ...others } = filter.values;
-  const choices = name === null ? [] : await directory.search(name, MAX_CHOICES);
-  const [client = null] = choices.length === 1 ? choices : [];
-  if (choices.length > 1) filter.faults.client = 'Several clients fit; choose one below.';
-  else if (name !== null && client === null) filter.faults.client = FILTER_FIELDS.client.fault;
+  const clients = name === null ? [] : await directory.search(name, MAX_CHOICES);
+  const [client, another] = clients;
+  if (another) filter.faults.client = 'Several clients fit; choose one below.';
+  else if (name !== null && !client) filter.faults.client = FILTER_FIELDS.client.fault;
   const { status, isSentAgain } = state ?? ANY_WEBHOOK;
   const criteria = { ...others, status, isSentAgain, clientId: client?.id ?? null, referenceId, resendId };
-  return { ...filter, criteria: hasFault(filter) ? null : criteria, client, choices: client ? [] : choices };
+  return { ...filter, criteria: hasFault(filter) ? null : criteria, clients };
 }
 
 /** The address of the list with these fields of the filter. */

@@ -1,7 +1,9 @@
 import { type Html, html } from '../../../http/html.js';
+import { ID } from '../../../values/identifier.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
 import type { ListedWebhook } from '../../../webhooks/search/webhook-list.js';
 import { type Columns, statusBadge, table } from '../../../http/pages/parts.js';
+import type { Visit } from '../../../http/pages/site.js';
 import { clientLink, orderLink, receiverLink, webhookLink } from '../frame/links.js';
 
 /** The form that the checkboxes of a table belong to. */
@@ -12,13 +14,13 @@ const SELECTED = 'select.';
 export const isOpen = ({ webhook, sentAgain }: ListedWebhook): boolean =>
   webhook.status === 'FAILED' && sentAgain === null && webhook.notifyUrl !== null;
 
-/** `selection`: those that can be sent again get a checkbox of the form {@link SELECTION_FORM}. */
-export const notificationColumns = (selection: 'none' | 'offered' | 'all' = 'none'): Columns<ListedWebhook> => ({
+/** With the visit of somebody who may change something, those that can be sent again get a checkbox of the form {@link SELECTION_FORM}. */
+export const notificationColumns = (visit?: Visit): Columns<ListedWebhook> => ({
   Notification: {
     value: ({ webhook }) => webhook.id,
     cell: (one) =>
       html`<span class="id"
-        >${selection !== 'none' && isOpen(one) && checkbox(one.webhook.id, selection === 'all')}
+        >${visit?.mayChange && isOpen(one) && checkbox(one.webhook.id, visit.query.select === 'all')}
         ${webhookLink(one.webhook.id)}</span
       >`,
   },
@@ -46,13 +48,13 @@ export const notificationColumns = (selection: 'none' | 'offered' | 'all' = 'non
 export const notificationTable = (webhooks: ListedWebhook[]): Html => table(notificationColumns(), webhooks);
 
 /** Tells what failed and was sent again apart from what still needs somebody. */
-function statusOf({ webhook: { status }, sentAgain }: ListedWebhook): Html {
+function statusOf({ webhook: { status }, sentAgain }: ListedWebhook) {
   if (sentAgain === null) return statusBadge(status);
   return html`${statusBadge(status, 'neutral')} <span class="dim">resent as</span> ${webhookLink(sentAgain.id)}
     ${statusBadge(sentAgain.status)}`;
 }
 
-const checkbox = (id: string, isChecked: boolean): Html =>
+const checkbox = (id: string, isChecked: boolean) =>
   html`<input
     type="checkbox"
     form="${SELECTION_FORM}"
@@ -67,4 +69,5 @@ const checkbox = (id: string, isChecked: boolean): Html =>
 export const selectedIds = (fields: Record<string, string>): string[] =>
   Object.keys(fields)
     .filter((name) => name.startsWith(SELECTED))
-    .map((name) => name.slice(SELECTED.length));
+    .map((name) => name.slice(SELECTED.length))
+    .filter((id) => ID.test(id));

@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { type Html, html } from '../../../http/html.js';
 import { hiddenField, hrefOf, MOMENT_HINT } from '../../../http/pages/fields.js';
-import { type Found, listPage, type Part } from '../../../http/pages/list.js';
+import { listPage, type Part } from '../../../http/pages/list.js';
 import { notice, time } from '../../../http/pages/parts.js';
 import type { Page, Visit } from '../../../http/pages/site.js';
-import { badRequest } from '../../../http/problem.js';
+import { badRequest, Problem } from '../../../http/problem.js';
 import { ID, timeOfId } from '../../../values/identifier.js';
 import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
 import { type ListedWebhook, WebhookList } from '../../../webhooks/search/webhook-list.js';
@@ -22,8 +22,9 @@ import {
   STATUS_FILTERS,
 } from './notification-filter.js';
 import { isOpen, notificationColumns, selectedIds, SELECTION_FORM } from './notification-table.js';
+import { resendPage } from './resend-page.js';
 
-/** The list of notifications, and what sends many of them again. */
+/** The list of notifications, what sends many of them again, and how far that is. */
 @Injectable()
 export class NotificationsPages {
   constructor(
@@ -46,10 +47,13 @@ export class NotificationsPages {
       filter: (input) => readNotificationFilter(this.clients, input),
       above: (_, filter) => views(filter),
       hint: (filter) => html`${HINT} ${choices(filter)}`,
-      read: ({ criteria }, part) => this.read(criteria, part),
+      read: async ({ criteria }, { after, most, order }) => {
+        const before = after !== null && ID.test(after) ? after : null;
+        const { webhooks, ...rest } = await this.webhooks.page(criteria ?? ANY_WEBHOOK, before, most, orderOf(order));
+        return { rows: webhooks, ...rest };
+      },
       count: async ({ criteria }) => (await this.count(criteria))?.count ?? null,
-      columns: ({ mayChange, query: { select } }) =>
-        notificationColumns(mayChange ? (select === 'all' ? 'all' : 'offered') : 'none'),
+      columns: notificationColumns,
       orders: ['Created', 'Ended'],
       nothing: [
         'Every notification that Usher sends will be here. The first one is sent when an order is completed.',
@@ -57,14 +61,24 @@ export class NotificationsPages {
       ],
       cut,
       over: (visit, filter) => this.resendAll(visit, filter),
-      under: (visit, filter, rows) => rows.some(isOpen) && selectionForm(visit, filter),
+      // Its fields are the checkboxes of the table.
+      under: (visit, { given }, rows) =>
+        rows.some(isOpen) &&
+        visit.form(
+          'resend',
+          html`<a class="button" href="${hrefOf(NOTIFICATIONS_PATH, { ...visit.query, select: 'all' })}"
+              >Select all of this page</a
+            >
+            ${hiddenFields(given)}`,
+          SELECTION_FORM,
+        ),
       isLive: true,
       actions: {
         resend: {
           button: 'Send the selected ones again',
           kind: 'primary',
           answer: async (fields, visit) => {
-            const ids = selectedIds(fields).filter((id) => ID.test(id));
+            const ids = selectedIds(fields);
             if (ids.length === 0) throw badRequest('select at least one notification');
             return this.started(await this.resends.resendChosen(ids, visit));
           },
@@ -81,6 +95,24 @@ export class NotificationsPages {
         },
       },
     }),
+    {
+      path: '/ops/resends/:id',
+      show: async (visit) => {
+        const resend = await this.resends.get(visit.id);
+        const client = await this.clients.find(resend.clientId ?? '');
+        return resendPage(visit, resend, client, resend.webhookIds && (await this.webhooks.listed(resend.webhookIds)));
+      },
+      actions: {
+        stop: {
+          button: 'Stop',
+          // The page says so if the request has ended meanwhile.
+          run: (_, { id, actor }) =>
+            this.resends.stop(id, actor).catch((error: unknown) => {
+              if (!(error instanceof Problem) || error.getStatus() !== 409) throw error;
+            }),
+        },
+      },
+    },
   ];
 
   private started(id: string): string {
@@ -88,16 +120,7 @@ export class NotificationsPages {
     return `/ops/resends/${id}`;
   }
 
-  private async read(
-    criteria: NotificationFilter['criteria'],
-    { after, most, order }: Part,
-  ): Promise<Found<ListedWebhook>> {
-    const before = after !== null && ID.test(after) ? after : null;
-    const { webhooks, ...rest } = await this.webhooks.page(criteria ?? ANY_WEBHOOK, before, most, orderOf(order));
-    return { rows: webhooks, ...rest };
-  }
-
-  private async count(criteria: NotificationFilter['criteria']): Promise<Count> {
+  private async count(criteria: NotificationFilter['criteria']) {
     const key = JSON.stringify(criteria);
     const count = this.counts.get(key) ?? new CachedQuery(() => this.search.countByClient(criteria ?? ANY_WEBHOOK));
     this.counts.set(key, count);
@@ -105,13 +128,13 @@ export class NotificationsPages {
   }
 
   /** Only where the list has FAILED ones alone, so that the operator sees what is sent. */
-  private async resendAll(visit: Visit, { given, criteria, client }: NotificationFilter): Promise<Html | null> {
+  private async resendAll(visit: Visit, { given, criteria }: NotificationFilter) {
     if (criteria?.status !== 'FAILED' || criteria.isSentAgain || criteria.resendId || !visit.mayChange) return null;
     const open = await this.count({ ...criteria, isSentAgain: false });
     if (open?.count === 0) return null;
     const what = open ? `${open.count} of ${open.clients} client${open.clients === 1 ? '' : 's'}` : 'more than 10,000';
     // A duration before now would mean other notifications when the form is sent.
-    const moments = { since: exact(criteria.since), until: exact(criteria.until), client: client?.id ?? '' };
+    const moments = { since: exact(criteria.since), until: exact(criteria.until), client: criteria.clientId ?? '' };
     const form = visit.form(
       'resend-all',
       html`<p class="hint">Left out is what has a newer, pending or delivered notification of the same order.</p>
@@ -132,7 +155,7 @@ function orderOf(order: Part['order']): WebhookOrder {
 }
 
 /** The lists that are needed most, as links. */
-const views = ({ given }: NotificationFilter): Html =>
+const views = ({ given }: NotificationFilter) =>
   html`<nav class="actions" aria-label="Lists">
     ${[...STATUS_FILTERS].map(([status, { name }]) => {
       const isCurrent = given.status === status && html`aria-current="page"`;
@@ -144,12 +167,12 @@ const HINT = html`<p class="hint">
   A time is ${MOMENT_HINT}. The address of this page keeps the filter: save it as a link.
 </p>`;
 
-const choices = ({ given, choices: found }: NotificationFilter): Html | false =>
-  found.length > 0 &&
+const choices = ({ given, clients }: NotificationFilter) =>
+  clients.length > 1 &&
   html`<section class="card">
     <h2>Which client?</h2>
     <ul>
-      ${found.map(
+      ${clients.map(
         ({ id, name }) =>
           html`<li><a href="${listHref({ ...given, client: id })}">${name}</a> <span class="dim">${id}</span></li>`,
       )}
@@ -157,22 +180,11 @@ const choices = ({ given, choices: found }: NotificationFilter): Html | false =>
   </section>`;
 
 /** A condition has no index, so a search ends after a bounded number of rows. */
-const cut = (next: string): Html =>
+const cut = (next: string) =>
   notice(
     'warning',
     html`This filter is looked up in the notifications themselves, and the search has ended at those of
     ${time(timeOfId(next))}. Older ones may fit; go on with “Search further”, or give a client, a status or a time.`,
-  );
-
-/** Its fields are the checkboxes of the table. */
-const selectionForm = (visit: Visit, { given }: NotificationFilter): Html | null =>
-  visit.form(
-    'resend',
-    html`<a class="button" href="${hrefOf(NOTIFICATIONS_PATH, { ...visit.query, select: 'all' })}"
-        >Select all of this page</a
-      >
-      ${hiddenFields(given)}`,
-    SELECTION_FORM,
   );
 
 const hiddenFields = (given: NotificationFilter['given']): Html[] =>

@@ -7,7 +7,7 @@ import type { WebhookDetails } from '../../../webhooks/webhook-queries.js';
 import { WebhookService } from '../../../webhooks/webhook.service.js';
 import { ClientDirectory } from '../clients/client-directory.js';
 import { quoted } from '../clients/quick-start.js';
-import type { Page, View, Visit } from '../../../http/pages/site.js';
+import type { Page, Visit } from '../../../http/pages/site.js';
 import { copiedId, copyButton, emptyState, facts, statusBadge, time } from '../../../http/pages/parts.js';
 import { clientLink, clientPath, orderLink, receiverLink, webhookLink } from '../frame/links.js';
 
@@ -23,7 +23,32 @@ export class WebhookPages {
   readonly pages: Page[] = [
     {
       path: '/ops/webhooks/:id',
-      show: (visit) => this.show(visit),
+      show: async (visit) => {
+        const { id } = visit;
+        const shown = await this.webhooks.show(id);
+        const { webhook, plan } = shown;
+        const [client, chain, sent] = await Promise.all([
+          this.clients.find(webhook.clientId),
+          this.list.ofOrder(webhook.referenceId),
+          this.list.sent(id),
+        ]);
+        const body = html`<section class="card">
+            ${summary(webhook, client?.name)} ${whatToDo(visit, webhook, chain)}
+          </section>
+          ${chain.length > 1 && chainOf(chain, id)}
+          <h2>Attempts</h2>
+          ${timeline(shown, sent?.requests, visit)} ${plan && planned(plan)}
+          ${
+            sent &&
+            html`<h2>Body</h2>
+              <details>
+                <summary>Show the exact text that is signed and sent (${Buffer.byteLength(sent.body)} bytes)</summary>
+                <pre>${sent.body}</pre>
+              </details>`
+          }`;
+        const isLive = webhook.status === 'PENDING';
+        return { title: `Notification ${id}`, section: 'notifications', body, isLive };
+      },
       actions: {
         resend: {
           button: 'Send again',
@@ -33,28 +58,9 @@ export class WebhookPages {
       },
     },
   ];
-
-  private async show(visit: Visit): Promise<View> {
-    const { id } = visit;
-    const shown = await this.webhooks.show(id);
-    const { webhook, plan } = shown;
-    const [client, chain, sent] = await Promise.all([
-      this.clients.find(webhook.clientId),
-      this.list.ofOrder(webhook.referenceId),
-      this.list.sent(id),
-    ]);
-    const body = html`<section class="card">
-        ${summary(webhook, client?.name)} ${whatToDo(visit, webhook, chain)}
-      </section>
-      ${chain.length > 1 && chainOf(chain, id)}
-      <h2>Attempts</h2>
-      ${timeline(shown, sent?.requests, visit)} ${plan && planned(plan)} ${sent && bodyOf(sent.body)}`;
-    const isLive = webhook.status === 'PENDING';
-    return { title: `Notification ${id}`, section: 'notifications', body, isLive };
-  }
 }
 
-const summary = (webhook: WebhookView, clientName: string | undefined): Html =>
+const summary = (webhook: WebhookView, clientName: string | undefined) =>
   facts({
     Status: statusBadge(webhook.status),
     Id: copiedId(webhook.id),
@@ -70,7 +76,7 @@ const summary = (webhook: WebhookView, clientName: string | undefined): Html =>
     'Resend of': webhook.resendOf && webhookLink(webhook.resendOf),
   });
 
-function timeline({ webhook: { status, notifyUrl }, attempts }: WebhookDetails, sent: Sent[] = [], visit: Visit): Html {
+function timeline({ webhook: { status, notifyUrl }, attempts }: WebhookDetails, sent: Sent[] = [], visit: Visit) {
   if (attempts.length === 0)
     return emptyState(
       notifyUrl === null
@@ -83,7 +89,7 @@ function timeline({ webhook: { status, notifyUrl }, attempts }: WebhookDetails, 
 }
 
 /** Whoever has the whole request can send it again, so a viewer sees no signature. */
-function sentPart(sent: Sent | undefined, { mayChange }: Visit): Html {
+function sentPart(sent: Sent | undefined, { mayChange }: Visit) {
   if (typeof sent !== 'object') return html`<p class="dim">${sent}</p>`;
   const lines = Object.entries(sent.headers).map((header) => header.join(': '));
   const text = [`POST ${sent.url}`, ...lines].join('\n');
@@ -99,7 +105,7 @@ function sentPart(sent: Sent | undefined, { mayChange }: Visit): Html {
 }
 
 /** One attempt in the timeline: what was sent, beside how it ended, what that means, what to do, and what came back. */
-function attemptStory(attempt: AttemptView, status: WebhookView['status'], sent: Html): Html {
+function attemptStory(attempt: AttemptView, status: WebhookView['status'], sent: Html) {
   const { number, startedAt, durationMs, phase, address, responseStatus, error, diagnosis, responseSnippet } = attempt;
   const unknown = status === 'PENDING' ? 'in progress, or cut off' : 'cut off';
   const verdict = durationMs === null ? unknown : (error ?? 'delivered');
@@ -125,7 +131,7 @@ function attemptStory(attempt: AttemptView, status: WebhookView['status'], sent:
 }
 
 /** A FAILED webhook that nothing has followed can be sent again; the Notify URL may have to be repaired before. */
-function whatToDo(visit: Visit, webhook: WebhookView, chain: WebhookView[]): Html | null {
+function whatToDo(visit: Visit, webhook: WebhookView, chain: WebhookView[]) {
   const { id, clientId, status, notifyUrl, eventType } = webhook;
   const later = chain.findLast((one) => one.id > id && one.eventType === eventType);
   const repair = html`<a class="button" href="${clientPath(clientId)}#notify-url">Repair the Notify URL</a>`;
@@ -136,7 +142,7 @@ function whatToDo(visit: Visit, webhook: WebhookView, chain: WebhookView[]): Htm
 }
 
 /** Each notification of the order, so that it is seen whether it arrived in the end. */
-const chainOf = (chain: WebhookView[], shown: string): Html =>
+const chainOf = (chain: WebhookView[], shown: string) =>
   html`<h2>Notifications of this order</h2>
     <ol>
       ${chain.map(
@@ -148,7 +154,7 @@ const chainOf = (chain: WebhookView[], shown: string): Html =>
       )}
     </ol>`;
 
-const planned = ({ attempts, failedNotBefore }: DeliveryPlan): Html =>
+const planned = ({ attempts, failedNotBefore }: DeliveryPlan) =>
   html`<h2>What follows</h2>
     <ol class="timeline">
       ${attempts.map(
@@ -159,10 +165,3 @@ const planned = ({ attempts, failedNotBefore }: DeliveryPlan): Html =>
       )}
       <li><p>FAILED not before ${time(failedNotBefore)}, if every attempt fails</p></li>
     </ol>`;
-
-const bodyOf = (body: string): Html =>
-  html`<h2>Body</h2>
-    <details>
-      <summary>Show the exact text that is signed and sent (${Buffer.byteLength(body)} bytes)</summary>
-      <pre>${body}</pre>
-    </details>`;

@@ -1,15 +1,15 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
-import { type Html, html } from '../../../http/html.js';
+import { html } from '../../../http/html.js';
 import { hrefOf, isSearchable } from '../../../http/pages/fields.js';
 import { emptyState, shortId } from '../../../http/pages/parts.js';
-import type { Page, View, Visit } from '../../../http/pages/site.js';
+import type { Page, Visit } from '../../../http/pages/site.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
 import { MovieOrder } from '../../../orders/movie-order.entity.js';
 import { orderKey } from '../../../values/identifier.js';
 import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
-import { type ListedWebhook, WebhookList } from '../../../webhooks/search/webhook-list.js';
+import { WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { ReferenceId } from '../../../webhooks/webhook-view.js';
 import { ClientDirectory } from '../clients/client-directory.js';
 import { rangeOf } from '../figures/figures.js';
@@ -37,18 +37,17 @@ export class SearchPages {
 
   readonly pages: Page[] = [{ path: PATH, show: (visit) => this.search(visit) }];
 
-  private async search({ query: { q: query = '' } }: Visit): Promise<View | string> {
-    const isText = query !== '' && isSearchable(query);
-    const [webhooks, clients, orders, members, operators, hosts] = isText
-      ? await Promise.all([
-          this.webhooksFor(query),
-          this.clients.search(query, MAX_FOUND),
-          this.ordersFor(query),
-          this.members.read(query, { after: null, most: MAX_FOUND }),
-          this.operators.list(),
-          this.receivers.list(rangeOf({ range: '7d' })),
-        ])
-      : [[], [], [], { rows: [] }, [], []];
+  private async search({ query: { q: query = '' } }: Visit) {
+    const view = { title: 'Found', section: 'notifications', query };
+    if (query === '' || !isSearchable(query)) return { ...view, body: emptyState(NOTHING) };
+    const [webhooks, clients, orders, members, operators, hosts] = await Promise.all([
+      this.webhooksFor(query),
+      this.clients.search(query, MAX_FOUND),
+      this.ordersFor(query),
+      this.members.read(query, { after: null, most: MAX_FOUND }),
+      this.operators.list(),
+      this.receivers.list(rangeOf({ range: '7d' })),
+    ]);
     const text = query.toLowerCase();
     const lists = {
       Clients: clients.map((client) => html`${clientLink(client)} ${shortId(client.id)}`),
@@ -59,29 +58,30 @@ export class SearchPages {
         .filter(({ name }) => name.toLowerCase().startsWith(text))
         .map(({ name }) => operatorLink(name)),
     };
-    const others = Object.values(lists).flat().length;
-    const [client, other] = clients;
-    if (
-      client &&
-      !other &&
-      others === 1 &&
-      webhooks.length === 0 &&
-      [client.id.toLowerCase(), client.name.toLowerCase()].includes(text)
-    )
+    const count = webhooks.length + Object.values(lists).flat().length;
+    const [[client], [first]] = [clients, webhooks];
+    if (count === 1 && client && [client.id.toLowerCase(), client.name.toLowerCase()].includes(text))
       return clientPath(client.id);
-    const [webhook] = webhooks;
-    if (webhook && webhooks.length === 1 && others === 0) return `/ops/webhooks/${webhook.webhook.id}`;
-    const body = html`${others + webhooks.length === 0 && emptyState(NOTHING)} ${Object.entries(lists).map(listOf)}
+    if (count === 1 && first) return `/ops/webhooks/${first.webhook.id}`;
+    const body = html`${count === 0 && emptyState(NOTHING)}
+    ${Object.entries(lists).map(
+      ([name, found]) =>
+        found.length > 0 &&
+        html`<h2>${name}</h2>
+          <ul>
+            ${found.map((one) => html`<li>${one}</li>`)}
+          </ul>`,
+    )}
     ${
       webhooks.length > 0 &&
       html`<h2>Notifications</h2>
         ${notificationTable(webhooks)}`
     }`;
-    return { title: 'Found', section: 'notifications', query, body };
+    return { ...view, body };
   }
 
   /** The webhook with this id, or those of the order with this key. */
-  private async webhooksFor(query: string): Promise<ListedWebhook[]> {
+  private async webhooksFor(query: string) {
     if (!ReferenceId.safeParse(query).success) return [];
     const byId = await this.webhooks.byId(query);
     if (byId.length > 0) return byId;
@@ -89,7 +89,7 @@ export class SearchPages {
   }
 
   /** Those of this booking, and those that this transaction has completed. */
-  private async ordersFor(query: string): Promise<MovieOrder[]> {
+  private async ordersFor(query: string) {
     const select = { id: true, bookingId: true } as const;
     const found = await Promise.all(
       [{ bookingId: query }, { transactionId: query }].map((where) =>
@@ -102,10 +102,3 @@ export class SearchPages {
 
 const NOTHING =
   'No notification, order, booking or transaction has this id, no receiver this host, and nobody a name that begins so.';
-
-const listOf = ([name, found]: [string, Html[]]): Html | false =>
-  found.length > 0 &&
-  html`<h2>${name}</h2>
-    <ul>
-      ${found.map((one) => html`<li>${one}</li>`)}
-    </ul>`;
