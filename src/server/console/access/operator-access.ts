@@ -53,7 +53,7 @@ export class OperatorAccess {
       await this.credentials.check(request, 'operator', expected);
       return { name: expected.user, role: 'operator', session: null, environment };
     }
-    const session = this.sessions.token(request);
+    const session = this.sessions.read(request, 'session');
     const owner = session && (await this.sessions.owner(request, session, isUse(request)));
     return owner ? { ...owner, session, environment } : null;
   }
@@ -65,7 +65,7 @@ export class OperatorAccess {
       return false;
     }
     // With a challenge of Basic the browser would ask for a password in a window of its own.
-    if (this.sessions.token(request) !== null)
+    if (this.sessions.read(request, 'session') !== null)
       throw unauthorized('the session has ended; sign in again at /ops/sign-in', 'Session realm="usher ops"');
     await this.credentials.check(request, 'operator', this.config.operator);
     return false;

@@ -76,7 +76,7 @@ export interface Point {
   /** When it began, in UTC. */
   begin: string;
   /** What the figures are made of. */
-  sums: Sums[];
+  sums: Sums;
   figures: Figures;
 }
 
@@ -90,12 +90,12 @@ export function pointsOf(range: Range, now: number, sums: Map<number, Sums>): Po
   const begin = beginOf(range, now);
   return Array.from({ length: periods }, (_, index) => {
     const startsAt = begin + index * periodMs;
-    const found = [sums.get(startsAt)].filter((sums) => sums !== undefined);
-    return { begin: shownTime(startsAt, periodMs), sums: found, figures: figuresOf(found) };
+    const found = sums.get(startsAt) ?? {};
+    return { begin: shownTime(startsAt, periodMs), sums: found, figures: figuresOf([found]) };
   });
 }
 
-export const figuresOfPoints = (points: Point[]): Figures => figuresOf(points.flatMap(({ sums }) => sums));
+export const figuresOfPoints = (points: Point[]): Figures => figuresOf(points.map(({ sums }) => sums));
 
 /** What `show` makes of figures, and of those of the time before if it is something else. */
 export function withChange<Of>(now: Of, before: Of | undefined, show: (figures: Of) => string): Html {

@@ -115,12 +115,13 @@ const LIVE = html`<p class="live" hidden>
   <span role="status">Updates every 10 s</span> <button type="button" class="quiet">Pause</button>
 </p>`;
 
-function shell(request: FastifyRequest, operator: SignedIn, page: View): Html {
+/** The operator's name leads to the own password. A request with HTTP Basic has no session that could end. */
+function shell(request: FastifyRequest, { name, role, session, environment }: SignedIn, page: View): Html {
   const { section, query = '', isLive } = page;
   return html`<div class="u-frame">
     <a class="skip" href="#content">Skip to the content</a>
     <header class="u-top">
-      <div class="u-start">${brand} <span class="u-env ${operator.environment}">${operator.environment}</span></div>
+      <div class="u-start">${brand} <span class="u-env ${environment}">${environment}</span></div>
       <form class="u-search" role="search" action="/ops" method="get">
         <input
           type="search"
@@ -131,20 +132,15 @@ function shell(request: FastifyRequest, operator: SignedIn, page: View): Html {
         />
         <button>Search</button>
       </form>
-      ${whoIsSignedIn(request, operator)}
+      <div class="u-who">
+        <a href="${PASSWORD_PATH}" title="Signed in as ${name}, role ${role}"
+          >${name}${role === 'viewer' && ' (viewer)'}</a
+        >
+        ${session && postForm(request, SIGN_OUT_PATH, { button: 'Sign out', isForViewers: true })}
+      </div>
       <button type="button" class="u-menu" popovertarget="sections">Menu</button>
     </header>
     <nav class="u-nav" id="sections" popover aria-label="Sections">${sectionLinks(section)}</nav>
     <main id="content" tabindex="-1">${isLive && LIVE} ${bodyOf(page)}</main>
-  </div>`;
-}
-
-/** The name leads to the own password. A request with HTTP Basic has no session that could end. */
-function whoIsSignedIn(request: FastifyRequest, { name, role, session }: SignedIn): Html {
-  return html`<div class="u-who">
-    <a href="${PASSWORD_PATH}" title="Signed in as ${name}, role ${role}"
-      >${name}${role === 'viewer' ? ' (viewer)' : ''}</a
-    >
-    ${session && postForm(request, SIGN_OUT_PATH, { button: 'Sign out', isForViewers: true })}
   </div>`;
 }

@@ -15,7 +15,7 @@ export function mountPages(scope: FastifyInstance, pages: Page[], forms: SentFor
   for (const asset of ASSETS) scope.get(asset.path, (request, reply) => asset.send(request, reply));
   for (const page of pages) {
     const route =
-      (answer: (visit: Visit) => Promise<View | string> | View | string): RouteHandlerMethod =>
+      (answer: (visit: Visit) => ReturnType<Page['show']>): RouteHandlerMethod =>
       async (request, reply) => {
         const visit = new Visit(page, request, reply, forms);
         return send(visit, await answer(visit), request, reply);
