@@ -96,8 +96,8 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
 
   async function content(visit: Visit, filter: Read, input: Record<string, string>): Promise<Html> {
     const columns = columnsFor(visit);
-    const { trail = '', sort = '' } = input;
-    const after = isSearchable(input.after ?? '') ? (input.after ?? '') : '';
+    const { trail = '', sort = '', after: given = '' } = input;
+    const after = isSearchable(given) ? given : '';
     const order = orderOf(columns, sort);
     const { rows, next, isCut, count, isUnsorted } = await rowsOf(filter, order, after);
     const href = (more: Record<string, string>): string => hrefOf(path, { ...filter.given, sort, ...more });
@@ -193,14 +193,13 @@ function pager(
   after: string,
   trail: string[],
   next: string | null,
-  isCut = false,
+  isCut?: boolean,
 ): Html | null {
   if (after === '' && next === null) return null;
-  const before = trail.at(-1);
   const onward = [...trail, after].filter(Boolean).slice(-MAX_TRAIL).join(' ');
   return html`<nav class="pager" aria-label="Pages">
     ${after && html`<a class="button" href="${href({})}">First</a>`}
-    ${after && html`<a class="button" rel="prev" href="${href({ after: before ?? '', trail: trail.slice(0, -1).join(' ') })}">Previous</a>`}
+    ${after && html`<a class="button" rel="prev" href="${href({ after: trail.at(-1) ?? '', trail: trail.slice(0, -1).join(' ') })}">Previous</a>`}
     ${next && html`<a class="button" rel="next" href="${href({ after: next, trail: onward })}">${isCut ? 'Search further' : 'Next'}</a>`}
   </nav>`;
 }

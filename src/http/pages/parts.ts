@@ -40,9 +40,8 @@ export function time(at: number | string | null): Html | null {
 const SHORT_LENGTH = 8;
 
 /** The end of an id, because ids of the same time begin alike. The whole id is its title, and scripts offer to copy it. */
-export function shortId(id: string): Html {
-  return html`<span class="id"><span title="${id}">${shortened(id)}</span>${copyButton(id)}</span>`;
-}
+export const shortId = (id: string): Html =>
+  html`<span class="id"><span title="${id}">${shortened(id)}</span>${copyButton(id)}</span>`;
 
 /** The end of a long id. */
 export const shortened = (id: string): string => (id.length <= SHORT_LENGTH + 1 ? id : `…${id.slice(-SHORT_LENGTH)}`);

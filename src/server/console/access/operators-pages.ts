@@ -9,7 +9,6 @@ import { PASSWORD_PATH, SIGN_IN_PATH } from '../frame/frame.js';
 import { listPage } from '../../../http/pages/list.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
 import { type Columns, copiedId, facts, notice, STATE, stateOf, time } from '../../../http/pages/parts.js';
-import { signedInOf } from '../frame/signed-in.js';
 
 const PATH = '/ops/operators';
 /** About 119 random bits. */
@@ -170,7 +169,7 @@ async function newPassword(save: (password: string) => Promise<Operator>, status
   return { title: `Password of ${name}`, section: 'operators', body, status };
 }
 
-const isOwn = ({ request, id }: Visit): boolean => signedInOf(request)?.name.toLowerCase() === id.toLowerCase();
+const isOwn = ({ viewer, id }: Visit): boolean => viewer?.name.toLowerCase() === id.toLowerCase();
 
 /** So that nobody locks themselves out. */
 function notOwn(visit: Visit): string {

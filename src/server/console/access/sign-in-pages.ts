@@ -8,10 +8,9 @@ import { OperatorSessions } from '../../../operators/operator-sessions.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
 import { hiddenField } from '../../../http/pages/fields.js';
 import { FORM_FIELD } from '../../../http/pages/form.js';
-import { PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
+import { PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, type SignedIn, signedInOf } from '../frame/frame.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
 import { notice } from '../../../http/pages/parts.js';
-import { type SignedIn, signedInOf } from '../frame/signed-in.js';
 import { BrowserSessions } from './browser-sessions.js';
 
 /** The pages that a sign-in may lead to. Anything else would be an open redirector. */

@@ -131,16 +131,20 @@ export const quantileColumns = <Row>(
 /** The numbers of a chart, for those who cannot see it and for those who need them. Periods without attempts are left out. */
 export function figuresTable(points: Point[]): Html {
   const shown = points.filter(({ figures }) => figures.attempts > 0 || figures.endedFailed > 0);
-  const columns: Columns<Point> = {
-    'Begin (UTC)': ({ begin }) => begin,
-    ...ATTEMPTS,
-    ...quantileColumns('Attempt ', ({ duration }) => duration),
-    Delivered: { number: ({ figures }) => figures.delivered },
-    'Ended FAILED': { number: ({ figures }) => figures.endedFailed },
-    ...quantileColumns('Receipt ', ({ receipt }) => receipt),
-  };
+  const numbers = table<Point>(
+    {
+      'Begin (UTC)': ({ begin }) => begin,
+      ...ATTEMPTS,
+      ...quantileColumns('Attempt ', ({ duration }) => duration),
+      Delivered: { number: ({ figures }) => figures.delivered },
+      'Ended FAILED': { number: ({ figures }) => figures.endedFailed },
+      ...quantileColumns('Receipt ', ({ receipt }) => receipt),
+    },
+    shown,
+    'There were no attempts.',
+  );
   return html`<details>
     <summary>Numbers</summary>
-    ${table(columns, shown, 'There were no attempts.')}
+    ${numbers}
   </details>`;
 }

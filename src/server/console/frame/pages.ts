@@ -6,8 +6,7 @@ import { html } from '../../../http/html.js';
 import { notice, sentence } from '../../../http/pages/parts.js';
 import { addressOf, type Page, type SentForms, type View, Visit } from '../../../http/pages/site.js';
 import { FORM_ROUTE } from '../../request-bodies.js';
-import { ASSETS } from './assets.js';
-import { OPS_HEADERS, sendConsolePage } from './frame.js';
+import { ASSETS, OPS_HEADERS, sendConsolePage } from './frame.js';
 
 /** Adds the routes of pages, and their script. Their errors are pages too. */
 export function mountPages(scope: FastifyInstance, pages: Page[], forms: SentForms, audit: AuditLog): void {

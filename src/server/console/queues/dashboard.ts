@@ -18,10 +18,9 @@ import { WEBHOOK_QUEUE } from '../../../webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_QUEUE } from '../../../webhooks/queue/retry-run.js';
 import type { Config } from '../../settings/settings.js';
 import { SAFE_METHODS } from '../access/browser-sessions.js';
-import { OPS_HEADERS, sendConsolePage } from '../frame/frame.js';
+import { OPS_HEADERS, sendConsolePage, signedInOf } from '../frame/frame.js';
 import { wantsPage } from '../frame/pages.js';
 import { notice } from '../../../http/pages/parts.js';
-import { mayChange, signedInOf } from '../frame/signed-in.js';
 
 const DASHBOARD_PATH = '/ops/queues';
 
@@ -73,7 +72,7 @@ const isOutside = (request: FastifyRequest): boolean =>
 
 function sendFrame(request: FastifyRequest, reply: FastifyReply): void {
   const address = `${request.url}${request.url.includes('?') ? '&' : '?'}board`;
-  const body = html`${!mayChange(request) && notice('warning', VIEWER)}
+  const body = html`${!signedInOf(request)?.mayChange && notice('warning', VIEWER)}
     <iframe class="board" title="Bull Board" src="${address}"></iframe>`;
   sendConsolePage(request, reply, { title: 'Queues', section: 'queues', body });
 }
