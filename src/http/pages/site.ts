@@ -53,9 +53,6 @@ export interface Refusal {
   problem: Problem;
 }
 
-/** A request to a page, on Fastify and on Express alike. */
-export type PageRequest = HttpRequest & { params: unknown; query: unknown };
-
 /** Remembers the forms that were sent, so that each is good once. */
 export interface SentForms {
   /** False if this form was sent before. */
@@ -72,7 +69,7 @@ export class Visit {
 
   constructor(
     private readonly page: Page,
-    readonly request: PageRequest,
+    readonly request: HttpRequest & { params: unknown; query: unknown },
     readonly reply: HttpResponse,
     private readonly sentForms: SentForms,
   ) {}

@@ -105,17 +105,6 @@ const SECTIONS = {
   operators: 'Operators',
 };
 
-/** The links to all sections; the current one is marked. */
-const sectionLinks = (current?: string): Html =>
-  html`<ul>
-    ${Object.entries(SECTIONS).map(([section, name]) => {
-      const path = section === 'overview' ? '/ops' : `/ops/${section}`;
-      return html`<li>
-        <a href="${path}" ${section === current && html`aria-current="page"`}>${name}</a>
-      </li>`;
-    })}
-  </ul>`;
-
 /** The mark and the name, which lead to the overview. */
 const brand = html`<a class="u-brand" href="/ops">
   <svg viewBox="0 0 20 20" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="2.4">
@@ -165,10 +154,6 @@ const pageBeforeSignIn = ({ title, body }: View): Html =>
     </div>
   </main>`;
 
-const LIVE = html`<p class="live" hidden>
-  <span role="status">Updates every 10 s</span> <button type="button" class="quiet">Pause</button>
-</p>`;
-
 /** The operator's name leads to the own password. A request with HTTP Basic has no session that could end. */
 function shell(request: FastifyRequest, { name, role, session, environment }: SignedIn, page: View): Html {
   const { section, query = '', isLive } = page;
@@ -194,7 +179,26 @@ function shell(request: FastifyRequest, { name, role, session, environment }: Si
       </div>
       <button type="button" class="u-menu" popovertarget="sections">Menu</button>
     </header>
-    <nav class="u-nav" id="sections" popover aria-label="Sections">${sectionLinks(section)}</nav>
-    <main id="content" tabindex="-1">${isLive && LIVE} ${bodyOf(page)}</main>
+    <nav class="u-nav" id="sections" popover aria-label="Sections">
+      <ul>
+        ${Object.entries(SECTIONS).map(
+          ([key, title]) =>
+            html`<li>
+              <a href="/ops${key !== 'overview' && `/${key}`}" ${key === section && html`aria-current="page"`}
+                >${title}</a
+              >
+            </li>`,
+        )}
+      </ul>
+    </nav>
+    <main id="content" tabindex="-1">
+      ${
+        isLive &&
+        html`<p class="live" hidden>
+          <span role="status">Updates every 10 s</span> <button type="button" class="quiet">Pause</button>
+        </p>`
+      }
+      ${bodyOf(page)}
+    </main>
   </div>`;
 }

@@ -4,7 +4,7 @@ import type { AuditLog } from '../../../audit/audit.module.js';
 import { logServerError, problemOf, sendProblem } from '../../../http/error-response.js';
 import { html } from '../../../http/html.js';
 import { notice, sentence } from '../../../http/pages/parts.js';
-import { addressOf, type Page, type SentForms, type View, Visit } from '../../../http/pages/site.js';
+import { addressOf, type Page, type SentForms, Visit } from '../../../http/pages/site.js';
 import { FORM_ROUTE } from '../../request-bodies.js';
 import { ASSETS, OPS_HEADERS, sendConsolePage } from './frame.js';
 
@@ -17,7 +17,13 @@ export function mountPages(scope: FastifyInstance, pages: Page[], forms: SentFor
       (answer: (visit: Visit) => ReturnType<Page['show']>): RouteHandlerMethod =>
       async (request, reply) => {
         const visit = new Visit(page, request, reply, forms);
-        return send(visit, await answer(visit), request, reply);
+        const shown = await answer(visit);
+        if (typeof shown === 'string') return reply.redirect(shown, 303);
+        const problem = visit.refusal?.problem;
+        void reply.headers(problem?.headers ?? {});
+        const body = html`${visit.notices()} ${shown.body}`;
+        sendConsolePage(request, reply, { status: problem?.getStatus(), ...shown, body });
+        return reply;
       };
     if (page.file)
       scope.get(`${page.path}.csv`, (request, reply) =>
@@ -45,15 +51,6 @@ async function sendFile(page: Page, visit: Visit, audit: AuditLog, reply: Fastif
     .header('Content-Type', 'text/csv; charset=utf-8')
     .header('Content-Disposition', `attachment; filename="${list}.csv"`)
     .send(Readable.from(lines));
-}
-
-function send(visit: Visit, answer: View | string, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  if (typeof answer === 'string') return reply.redirect(answer, 303);
-  const problem = visit.refusal?.problem;
-  void reply.headers(problem?.headers ?? {});
-  const body = html`${visit.notices()} ${answer.body}`;
-  sendConsolePage(request, reply, { status: problem?.getStatus(), ...answer, body });
-  return reply;
 }
 
 /** Answers an error as a page where a browser asks for one, otherwise as problem details. */

@@ -56,7 +56,9 @@ export function mountDashboard(app: INestApplicationContext, server: FastifyInst
       void reply.headers({ ...OPS_HEADERS, 'Content-Security-Policy': DASHBOARD_POLICY });
       if (typeof payload !== 'string') return payload;
       const type = String(reply.getHeader('content-type'));
-      if (type.startsWith('text/html')) return withoutForeignStyles(payload);
+      if (type.startsWith('text/html'))
+        // The page links a font of another host; without it the browser uses one of its own.
+        return payload.replace(/<link [^>]*href="https?:[^>]*>/g, '');
       return signedInOf(request) && type.includes('problem') ? readable(payload) : payload;
     });
     scope.register(adapter.registerPlugin() as FastifyPluginCallback, { prefix: DASHBOARD_PATH });
@@ -78,9 +80,6 @@ function sendFrame(request: FastifyRequest, reply: FastifyReply): void {
 }
 
 const VIEWER = 'Your role is viewer: you can read the queues here, but what a button would change is refused.';
-
-/** The page links a font of another host; without it the browser uses one of its own. */
-const withoutForeignStyles = (page: string): string => page.replace(/<link [^>]*href="https?:[^>]*>/g, '');
 
 /** With the members that Bull Board shows. */
 function readable(problem: string): string {
