@@ -61,8 +61,17 @@ export function inputField(field: Field): Html {
   >`;
 }
 
-function control({ name, value = '', fault, type = 'text', options, ...more }: Field): Html {
-  const { maxLength, isRequired, autocomplete = 'off', list } = more;
+function control({
+  name,
+  value = '',
+  fault,
+  type = 'text',
+  options,
+  maxLength,
+  isRequired,
+  autocomplete = 'off',
+  list,
+}: Field): Html {
   const invalid = fault && html`aria-invalid="true"`;
   if (options)
     return html`<select name="${name}" ${invalid}>

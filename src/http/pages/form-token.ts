@@ -104,7 +104,9 @@ export class FormTokens {
 
   /** The token of the browser that sends a form. Throws 403 for a request from a page of another site. */
   sender(headers: IncomingHttpHeaders): string {
-    this.checkOrigin(headers);
+    const { origin = null } = headers;
+    // A browser tells the page that a form was sent from.
+    if (isOfOtherSite(headers) || (origin !== null && origin !== new URL(this.issuer).origin)) throw refused();
     const token = this.cookie.read(headers);
     if (token === null) throw refused();
     return token;
@@ -118,12 +120,6 @@ export class FormTokens {
   /** Throws 403 unless `sealed` was made for this browser and this purpose in the last hour. */
   check(headers: IncomingHttpHeaders, purpose: string, sealed: unknown): void {
     if (!isSealed(this.sender(headers), purpose, sealed, MAX_AGE_MS)) throw refused();
-  }
-
-  /** A browser tells the page that a form was sent from. */
-  private checkOrigin(headers: IncomingHttpHeaders): void {
-    const { origin = null } = headers;
-    if (isOfOtherSite(headers) || (origin !== null && origin !== new URL(this.issuer).origin)) throw refused();
   }
 }
 

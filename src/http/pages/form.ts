@@ -77,9 +77,7 @@ export function formFields(request: HttpRequest): Record<string, string> {
     ),
   );
   const session = viewerOf(request)?.session;
-  if (session && !isSealed(session, pathOf(request.url), fields[FORM_FIELD], FORM_AGE_MS)) throw outdated();
+  if (session && !isSealed(session, pathOf(request.url), fields[FORM_FIELD], FORM_AGE_MS))
+    throw new Problem(403, 'This form is no longer valid', 'Open the page again, and send the form from there.');
   return fields;
 }
-
-const outdated = (): Problem =>
-  new Problem(403, 'This form is no longer valid', 'Open the page again, and send the form from there.');

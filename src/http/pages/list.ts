@@ -1,14 +1,14 @@
 import { type Html, html, type Shown } from '../html.js';
 import { type Filter, type FilterFields, filterForm, hasFault, hrefOf, isSearchable, readFilter } from './fields.js';
-import { csvLines } from './csv.js';
 import { badRequest } from '../problem.js';
-import { type Columns, notice, table, valueOf } from './parts.js';
-import type { Page, View, Visit } from './site.js';
+import { type Column, type Columns, notice, table, type WholeColumn, wholeColumns } from './parts.js';
+import type { Page, Visit } from './site.js';
 
 const PAGE_SIZE = 50;
 /** A list is counted up to here, and sorted by every column as long as it is not longer. */
 export const MAX_COUNTED = 10_000;
-/** Rows of a file that are read at once. */
+/** Rows of a file, and of those that are read at once. */
+const MAX_EXPORTED = 100_000;
 const EXPORTED_AT_ONCE = 1_000;
 
 const shownNumber = (count: number): string => count.toLocaleString('en');
@@ -75,11 +75,6 @@ export interface List<Row, Values extends object, Read extends Filter<Values> = 
   actions?: Page['actions'];
 }
 
-/** A page with a filter, the number of rows, a table with links that sort it, and links to the pages and the file. */
-export const listPage = <Row, Values extends object, Read extends Filter<Values> = Filter<Values>>(
-  list: List<Row, Values, Read>,
-): Page => new ListPage(list);
-
 interface ShownRows<Row> extends Found<Row> {
   /** Null: more than {@link MAX_COUNTED}. */
   count: number | null;
@@ -87,122 +82,100 @@ interface ShownRows<Row> extends Found<Row> {
   isUnsorted?: boolean;
 }
 
-class ListPage<Row, Values extends object, Read extends Filter<Values>> implements Page {
-  constructor(private readonly list: List<Row, Values, Read>) {}
+/** A page with a filter, the number of rows, a table with links that sort it, and links to the pages and the file. */
+export function listPage<Row, Values extends object, Read extends Filter<Values> = Filter<Values>>(
+  list: List<Row, Values, Read>,
+): Page {
+  const { path, title, section, noun, fields, nothing, isLive = false, actions = {} } = list;
 
-  get path(): string {
-    return this.list.path;
-  }
+  const filterOf = async (input: Record<string, string>): Promise<Read> =>
+    list.filter ? list.filter(input) : (readFilter(fields, input, Date.now()) as Read);
 
-  get actions() {
-    return this.list.actions ?? {};
-  }
+  const columnsFor = (visit: Visit): Columns<Row> =>
+    typeof list.columns === 'function' ? list.columns(visit) : list.columns;
 
-  async show(visit: Visit): Promise<View> {
-    const { path, title, section, fields, above, hint, isLive = false } = this.list;
-    const input = visit.refusal?.given ?? visit.query;
-    const filter = await this.filterOf(input);
-    const isFaulty = hasFault(filter);
-    const body = html`${await above?.(visit, filter)} ${filterForm(path, fields, filter)} ${hint?.(filter)}
-    ${!isFaulty && (await this.content(visit, filter, input))}`;
-    return { title, section, body, isLive: isLive && !input.after, ...(isFaulty && { status: 400 }) };
-  }
-
-  /** The rows that fit the filter of a visit, as the lines of a CSV file (RFC 4180) in the list's order. 400 for a fault. */
-  async file(visit: Visit): Promise<AsyncIterable<string>> {
-    const filter = await this.filterOf(visit.query);
-    if (hasFault(filter)) throw badRequest('the filter has a fault; open the list to see it');
-    return csvLines(this.columnsFor(visit), this.parts(filter));
-  }
-
-  private async *parts(filter: Read): AsyncGenerator<Row[]> {
-    let after: string | null = null;
-    do {
-      const { rows, next }: Found<Row> = await this.list.read(filter, { after, most: EXPORTED_AT_ONCE, order: null });
-      yield rows;
-      after = next;
-    } while (after !== null);
-  }
-
-  private columnsFor(visit: Visit): Columns<Row> {
-    const { columns } = this.list;
-    return typeof columns === 'function' ? columns(visit) : columns;
-  }
-
-  private async filterOf(input: Record<string, string>): Promise<Read> {
-    const { filter, fields } = this.list;
-    return filter ? filter(input) : (readFilter(fields, input, Date.now()) as Read);
-  }
-
-  private async content(visit: Visit, filter: Read, input: Record<string, string>): Promise<Html> {
-    const { path, noun, nothing, over, under, cut } = this.list;
-    const columns = this.columnsFor(visit);
-    const { trail = '', sort = '' } = input;
-    const after = isSearchable(input.after ?? '') ? (input.after ?? '') : '';
+  async function content(visit: Visit, filter: Read, input: Record<string, string>): Promise<Html> {
+    const columns = columnsFor(visit);
+    const { trail = '', sort = '', after: given = '' } = input;
+    const after = isSearchable(given) ? given : '';
     const order = orderOf(columns, sort);
-    const { rows, next, isCut, count, isUnsorted } = await this.rowsOf(filter, columns, order, after);
+    const { rows, next, isCut, count, isUnsorted } = await rowsOf(filter, order, after);
     const href = (more: Record<string, string>): string => hrefOf(path, { ...filter.given, sort, ...more });
     const isFirst = after === '' && Object.values(filter.given).every((text) => text === '');
-    const head = (name: string) => {
+    const head = ({ name, value }: WholeColumn<Row>) => {
+      if (!value) return { content: name };
       const isCurrent = !isUnsorted && order?.column === name;
-      if (!valueOf(columns[name] ?? {})) return { content: name };
       const link = html`<a href="${href({ sort: isCurrent && !order.isDescending ? `-${name}` : name })}">${name}</a>`;
-      return { content: link, order: isCurrent ? (order.isDescending ? 'descending' : 'ascending') : null };
+      return { content: link, order: isCurrent && (order.isDescending ? 'descending' : 'ascending') };
     };
     return html`<div class="actions">
         <strong role="status">${counted(noun, count)}</strong>
         <a class="button" href="${hrefOf(`${path}.csv`, filter.given)}">CSV</a>
-        ${await over?.(visit, filter, rows)}
+        ${await list.over?.(visit, filter, rows)}
       </div>
       ${isUnsorted && notice('warning', TOO_LONG)}
       ${(rows.length > 0 || !isCut) && table(columns, rows, nothing[isFirst ? 0 : 1], head)}
-      ${isCut && next && cut?.(next)} ${pager(href, after, trail.split(' ').filter(Boolean), next, isCut)}
-      ${await under?.(visit, filter, rows)}`;
+      ${isCut && next && list.cut?.(next)} ${pager(href, after, trail.split(' ').filter(Boolean), next, isCut)}
+      ${await list.under?.(visit, filter, rows)}`;
   }
 
-  private async rowsOf(
-    filter: Read,
-    columns: Columns<Row>,
-    order: Order | null,
-    after: string,
-  ): Promise<ShownRows<Row>> {
-    const { count, orders = [] } = this.list;
-    const isWithin = order === null || orders.includes(order.column);
-    const part = (order: Order | null) => this.list.read(filter, { after: after || null, most: PAGE_SIZE, order });
-    if (count && isWithin) {
+  async function rowsOf(filter: Read, order: Sorting<Row> | null, after: string): Promise<ShownRows<Row>> {
+    const part = (order: Order | null) => list.read(filter, { after: after || null, most: PAGE_SIZE, order });
+    if (list.count && (order === null || list.orders?.includes(order.column))) {
       const found = await part(order);
       const isWhole = after === '' && found.next === null;
-      return { ...found, count: isWhole ? found.rows.length : await count(filter) };
+      return { ...found, count: isWhole ? found.rows.length : await list.count(filter) };
     }
-    const { rows: all, next } = await this.list.read(filter, { after: null, most: MAX_COUNTED, order: null });
+    const { rows, next } = await list.read(filter, { after: null, most: MAX_COUNTED, order: null });
     if (next !== null) return { ...(await part(null)), count: null, isUnsorted: true };
-    const rows = order === null ? all : sorted(columns, all, order);
     const begin = Number(after) || 0;
-    const end = begin + PAGE_SIZE;
-    return { rows: rows.slice(begin, end), next: end < rows.length ? String(end) : null, count: rows.length };
+    const onward = (order === null ? rows : sorted(rows, order)).slice(begin);
+    return { ...partOf(onward, PAGE_SIZE, () => String(begin + PAGE_SIZE)), count: rows.length };
   }
+
+  return {
+    path,
+    actions,
+    async show(visit) {
+      const input = visit.refusal?.given ?? visit.query;
+      const filter = await filterOf(input);
+      const isFaulty = hasFault(filter);
+      const body = html`${await list.above?.(visit, filter)} ${filterForm(path, fields, filter)} ${list.hint?.(filter)}
+      ${!isFaulty && (await content(visit, filter, input))}`;
+      return { title, section, body, isLive: isLive && !input.after, ...(isFaulty && { status: 400 }) };
+    },
+    async file(visit) {
+      const filter = await filterOf(visit.query);
+      if (hasFault(filter)) throw badRequest('the filter has a fault; open the list to see it');
+      const read = (after: string | null) => list.read(filter, { after, most: EXPORTED_AT_ONCE, order: null });
+      return csvLines(columnsFor(visit), read);
+    },
+  };
 }
 
-/** `Name`, or `-Name` for the descending order. Null if there is no such column. */
-function orderOf<Row>(columns: Columns<Row>, text: string): Order | null {
+/** An order with the values that it compares. */
+interface Sorting<Row> extends Order {
+  value: NonNullable<Column<Row>['value']>;
+}
+
+/** `Name`, or `-Name` for the descending order. Null if no such column has values. */
+function orderOf<Row>(columns: Columns<Row>, text: string): Sorting<Row> | null {
   const column = text.replace(/^-/, '');
-  const isKnown = Object.hasOwn(columns, column) && valueOf(columns[column] ?? {});
-  return isKnown ? { column, isDescending: column !== text } : null;
+  const value = wholeColumns(columns).find(({ name }) => name === column)?.value;
+  return value ? { column, isDescending: column !== text, value } : null;
 }
 
 const collator = new Intl.Collator('en', { numeric: true });
 
 /** Rows without a value come last in both orders. */
-function sorted<Row>(columns: Columns<Row>, rows: Row[], { column, isDescending }: Order): Row[] {
-  const value = valueOf(columns[column] ?? {}) ?? (() => null);
-  return rows.toSorted((left, right) => {
+const sorted = <Row>(rows: Row[], { value, isDescending }: Sorting<Row>): Row[] =>
+  rows.toSorted((left, right) => {
     const [one, other] = [value(left), value(right)];
     if (one === null || other === null) return Number(one === null) - Number(other === null);
     const ascending =
       typeof one === 'number' && typeof other === 'number' ? one - other : collator.compare(String(one), String(other));
     return isDescending ? -ascending : ascending;
   });
-}
 
 const TOO_LONG = `Only a list of at most ${shownNumber(MAX_COUNTED)} rows is sorted by this column. Give a narrower filter.`;
 
@@ -220,14 +193,41 @@ function pager(
   after: string,
   trail: string[],
   next: string | null,
-  isCut = false,
+  isCut?: boolean,
 ): Html | null {
   if (after === '' && next === null) return null;
-  const before = trail.at(-1);
   const onward = [...trail, after].filter(Boolean).slice(-MAX_TRAIL).join(' ');
   return html`<nav class="pager" aria-label="Pages">
     ${after && html`<a class="button" href="${href({})}">First</a>`}
-    ${after && html`<a class="button" rel="prev" href="${href({ after: before ?? '', trail: trail.slice(0, -1).join(' ') })}">Previous</a>`}
+    ${after && html`<a class="button" rel="prev" href="${href({ after: trail.at(-1) ?? '', trail: trail.slice(0, -1).join(' ') })}">Previous</a>`}
     ${next && html`<a class="button" rel="next" href="${href({ after: next, trail: onward })}">${isCut ? 'Search further' : 'Next'}</a>`}
   </nav>`;
+}
+
+/** The lines of a CSV file (RFC 4180): the columns that have values, and at most 100,000 rows; the last line says if there are more. */
+async function* csvLines<Row>(
+  columns: Columns<Row>,
+  read: (after: string | null) => Promise<Found<Row>>,
+): AsyncGenerator<string> {
+  const shown = wholeColumns(columns).filter(({ value }) => value);
+  yield line(shown.map(({ name }) => name));
+  let count = 0;
+  let after: string | null = null;
+  do {
+    if (count >= MAX_EXPORTED) return void (yield line([`The file ends after ${count} rows. Give a narrower filter.`]));
+    const { rows, next }: Found<Row> = await read(after);
+    yield rows.map((row) => line(shown.map((column) => cell(column, row)))).join('');
+    count += rows.length;
+    after = next;
+  } while (after !== null);
+}
+
+const line = (cells: string[]): string => `${cells.map((text) => `"${text.replaceAll('"', '""')}"`).join(',')}\r\n`;
+
+/** A spreadsheet would run a text that begins like a formula. */
+function cell<Row>({ value, time }: WholeColumn<Row>, row: Row): string {
+  const content = value?.(row) ?? null;
+  if (content === null) return '';
+  if (time) return new Date(content).toISOString();
+  return typeof content === 'string' && /^[=+\-@\t\r]/.test(content) ? `'${content}` : String(content);
 }

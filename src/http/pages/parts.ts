@@ -1,4 +1,4 @@
-import { Html, html } from '../html.js';
+import { Html, html, type Shown } from '../html.js';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -40,9 +40,8 @@ export function time(at: number | string | null): Html | null {
 const SHORT_LENGTH = 8;
 
 /** The end of an id, because ids of the same time begin alike. The whole id is its title, and scripts offer to copy it. */
-export function shortId(id: string): Html {
-  return html`<span class="id"><span title="${id}">${shortened(id)}</span>${copyButton(id)}</span>`;
-}
+export const shortId = (id: string): Html =>
+  html`<span class="id"><span title="${id}">${shortened(id)}</span>${copyButton(id)}</span>`;
 
 /** The end of a long id. */
 export const shortened = (id: string): string => (id.length <= SHORT_LENGTH + 1 ? id : `…${id.slice(-SHORT_LENGTH)}`);
@@ -91,7 +90,7 @@ type Cell<Row> = (row: Row) => Content;
 
 /** A column of a table. A list sorts by the values of its columns, and its file has them. */
 export interface Column<Row> {
-  value?: (row: Row) => string | number | null;
+  value?: ((row: Row) => string | number | null) | undefined;
   /** What is shown instead of the value. */
   cell?: Cell<Row>;
   /** The same for figures, which are aligned at the right. A figure that is no {@link Html} is the value too. */
@@ -103,36 +102,37 @@ export interface Column<Row> {
 /** The columns of a table by their names. One of a cell alone is only shown. */
 export type Columns<Row> = Record<string, Cell<Row> | Column<Row>>;
 
-const cellOf = <Row>(column: Cell<Row> | Column<Row>): Cell<Row> => {
-  if (typeof column === 'function') return column;
-  const { value, time: at = () => null, number, cell = number ?? value } = column;
-  return cell ?? ((row) => time(at(row)));
-};
-
-/** Null: the column has no values, so a list cannot be sorted by it. */
-export function valueOf<Row>(column: Cell<Row> | Column<Row>): Column<Row>['value'] | null {
-  if (typeof column === 'function') return null;
-  const { number, value = column.time } = column;
-  const figure = (row: Row) => {
-    const content = number?.(row) ?? null;
-    return content instanceof Html ? null : content;
-  };
-  return value ?? (number ? figure : null);
+/** A column with its name and with what it shows. Without a value a list cannot be sorted by it. */
+export interface WholeColumn<Row> extends Column<Row> {
+  name: string;
+  cell: Cell<Row>;
 }
 
-/** On a phone each row becomes a card. Without rows it says `nothing`: what would be here. `head`: of a column, by its name. */
+/** The columns of a table in their order. */
+export const wholeColumns = <Row>(columns: Columns<Row>): WholeColumn<Row>[] =>
+  Object.entries(columns).map(([name, column]) => {
+    const given: Column<Row> = typeof column === 'function' ? { cell: column } : column;
+    const { number, time: at = () => null, value } = given;
+    const figure = (row: Row) => {
+      const content = number?.(row) ?? null;
+      return content instanceof Html ? null : content;
+    };
+    const cell = number ?? value ?? ((row) => time(at(row)));
+    return { cell, ...given, name, value: value ?? given.time ?? (number && figure) };
+  });
+
+/** On a phone each row becomes a card. Without rows it says `nothing`: what would be here. */
 export function table<Row>(
   columns: Columns<Row>,
   rows: Row[],
   nothing: string | Html = '',
-  head: (name: string) => { content: Content; order?: string | null } = (content) => ({ content }),
+  head: (column: WholeColumn<Row>) => { content: Shown; order?: Shown } = ({ name }) => ({ content: name }),
 ): Html {
   if (rows.length === 0) return emptyState(nothing);
-  const shown = Object.entries(columns).map(([name, column]) => ({
-    ...head(name),
-    name,
-    cell: cellOf(column),
-    numeric: typeof column !== 'function' && column.number && html` class="n"`,
+  const shown = wholeColumns(columns).map((column) => ({
+    ...column,
+    ...head(column),
+    numeric: column.number && html` class="n"`,
   }));
   return html`<table role="table">
     <thead role="rowgroup">

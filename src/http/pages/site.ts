@@ -53,9 +53,6 @@ export interface Refusal {
   problem: Problem;
 }
 
-/** A request to a page, on Fastify and on Express alike. */
-export type PageRequest = HttpRequest & { params: unknown; query: unknown };
-
 /** Remembers the forms that were sent, so that each is good once. */
 export interface SentForms {
   /** False if this form was sent before. */
@@ -72,7 +69,7 @@ export class Visit {
 
   constructor(
     private readonly page: Page,
-    readonly request: PageRequest,
+    readonly request: HttpRequest & { params: unknown; query: unknown },
     readonly reply: HttpResponse,
     private readonly sentForms: SentForms,
   ) {}
@@ -138,7 +135,8 @@ export class Visit {
     try {
       if (action.confirm !== undefined && given.confirmed !== 'yes') throw unprocessable('tick the box to confirm');
       await this.checkSeen(name, given[SEEN_FIELD]);
-      if (form && !(isUsed = await this.sentForms.use(form))) throw conflict(SENT_BEFORE);
+      if (form && !(isUsed = await this.sentForms.use(form)))
+        throw conflict('this form was sent before; the page shows what it did');
       const answer = await action.answer?.(given, this);
       if (form && typeof answer === 'object' && (answer.status ?? 0) >= 400) await this.sentForms.release(form);
       if (answer !== undefined) return answer;
@@ -158,12 +156,9 @@ export class Visit {
     this.present = { action, values: seen };
     await this.page.show(this);
     const before = new URLSearchParams(seen);
-    const [changed] = [...new URLSearchParams(this.present.values)].filter(
-      ([name, value]) => before.get(name) !== value,
-    );
-    if (!changed) return;
-    const [name, value] = changed;
-    throw conflict(`the ${name} was changed meanwhile to “${value}”; send the form again to replace it`);
+    for (const [name, value] of new URLSearchParams(this.present.values))
+      if (before.get(name) !== value)
+        throw conflict(`the ${name} was changed meanwhile to “${value}”; send the form again to replace it`);
   }
 
   /** What was done or refused just now, above the content of the page. */
@@ -178,8 +173,6 @@ export class Visit {
     return text ? notice('good', text) : null;
   }
 }
-
-const SENT_BEFORE = 'this form was sent before; the page shows what it did';
 
 /** The field with the values that a form has shown. */
 const SEEN_FIELD = 'seen';
@@ -206,7 +199,7 @@ export function faultText({ errors, detail }: Problem): string {
 /** The field that the fault of a form names has it, otherwise the first one. */
 function faultsOf({ problem }: Refusal, parts: FormPart[]): Record<string, string> {
   const fault = faultText(problem);
-  const names = parts.flatMap((part) => ('name' in part ? [part.name] : []));
-  const [faulty] = [...names.filter((name) => fault.startsWith(`The ${name} `)), ...names];
-  return faulty === undefined ? {} : { [faulty]: fault };
+  const names = parts.flatMap((part) => ('name' in part ? part.name : []));
+  const [faulty = ''] = [...names.filter((name) => fault.startsWith(`The ${name} `)), ...names];
+  return { [faulty]: fault };
 }

@@ -20,7 +20,6 @@ import { ClientPages } from './clients/client-pages.js';
 import { ClientsPages } from './clients/clients-pages.js';
 import { type Page } from '../../http/pages/site.js';
 import { mountPages } from './frame/pages.js';
-import { HealthData } from './health/health-data.js';
 import { HealthPages } from './health/health-pages.js';
 import { MembersPages } from './members/members-pages.js';
 import { NotificationsPages } from './notifications/notifications-pages.js';
@@ -69,7 +68,6 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
     ClientDirectory,
     ClientDetailsReader,
     AuditSearch,
-    HealthData,
     Backlog,
   ],
   exports: [OperatorAccess],

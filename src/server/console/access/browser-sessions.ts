@@ -15,6 +15,8 @@ const MAX_REMEMBERED = 1_000;
 const REMEMBERED_MS = 60_000;
 const TIMEOUT_MS = 3_000;
 
+type CookieName = 'session' | 'known' | 'form';
+
 /** The cookies of the console, and the sessions that they stand for. */
 @Injectable()
 export class BrowserSessions {
@@ -29,9 +31,12 @@ export class BrowserSessions {
     @Inject(SERVER_CONFIG) private readonly config: Config,
   ) {}
 
-  /** The token of the browser's session, which may have ended; null if it has none. */
-  token(request: HttpRequest): string | null {
-    return this.sessionCookie(request).read(request.headers);
+  /**
+   * What the browser has in a cookie; null if it has none. `session`: the token of its session, which may have ended.
+   * `known`: what it got when it last signed in to an account. `form`: the token that seals forms before the sign-in.
+   */
+  read(request: HttpRequest, name: CookieName): string | null {
+    return this.cookie(request, name).read(request.headers);
   }
 
   /** Who has the session of a request; null if it has ended. `isUse`: the session is extended. 503 if that is not known. */
@@ -51,47 +56,30 @@ export class BrowserSessions {
     }
   }
 
-  /** What the browser got when it last signed in to an account; null if it has not. */
-  known(request: HttpRequest): string | null {
-    return this.knownCookie(request).read(request.headers);
-  }
-
   /** Gives the browser a session, and ends the one it had. */
   async begin(request: HttpRequest, reply: HttpResponse, { token, known }: BegunSession): Promise<void> {
     await this.forget(request);
-    this.sessionCookie(request).write(reply, token);
-    this.knownCookie(request).write(reply, known, KNOWN_MS);
+    this.cookie(request, 'session').write(reply, token);
+    this.cookie(request, 'known').write(reply, known, KNOWN_MS);
     // A sign-in form from before is void, so nobody can have prepared one.
-    this.formCookie(request).renew(reply);
+    this.cookie(request, 'form').renew(reply);
   }
 
   async end(request: HttpRequest, reply: HttpResponse): Promise<void> {
     await this.forget(request);
-    this.sessionCookie(request).write(reply, null);
+    this.cookie(request, 'session').write(reply, null);
   }
 
-  /** Its token seals forms before the sign-in. */
-  formCookie(request: HttpRequest): TokenCookie {
-    return this.cookie(request, 'usher-ops-form');
+  /** A cookie of the console; see {@link read}. */
+  cookie(request: HttpRequest, name: CookieName): TokenCookie {
+    return new TokenCookie(`usher-ops-${name}`, originOf(request, this.config).startsWith('https:'));
   }
 
   private async forget(request: HttpRequest): Promise<void> {
-    const token = this.token(request);
+    const token = this.read(request, 'session');
     if (token === null) return;
     this.remembered.delete(digestToken(token));
     await this.sessions.end(token);
-  }
-
-  private sessionCookie(request: HttpRequest): TokenCookie {
-    return this.cookie(request, 'usher-ops-session');
-  }
-
-  private knownCookie(request: HttpRequest): TokenCookie {
-    return this.cookie(request, 'usher-ops-known');
-  }
-
-  private cookie(request: HttpRequest, name: string): TokenCookie {
-    return new TokenCookie(name, originOf(request, this.config).startsWith('https:'));
   }
 }
 

@@ -4,10 +4,17 @@ import { FixedCredentials } from '../../../auth/client-authentication/internal.g
 import { parseBasicHeader } from '../../../http/basic-credentials.js';
 import { Problem, unauthorized } from '../../../http/problem.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
-import { ASSETS } from '../frame/assets.js';
 import { wantsPage } from '../frame/pages.js';
-import { LIVE_HEADER, OPS_HEADERS, PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
-import { type SignedIn, setSignedIn } from '../frame/signed-in.js';
+import {
+  ASSETS,
+  LIVE_HEADER,
+  OPS_HEADERS,
+  PASSWORD_PATH,
+  SIGN_IN_PATH,
+  SIGN_OUT_PATH,
+  setSignedIn,
+  type SignedIn,
+} from '../frame/frame.js';
 import { BrowserSessions, isCrossSite, namesItsPage, SAFE_METHODS } from './browser-sessions.js';
 
 /** Also takes METRICS_USER and METRICS_PASSWORD, which open nothing else. */
@@ -15,8 +22,6 @@ const METRICS_PATH = '/ops/metrics';
 
 /** What a viewer may post to: the routes about their own session and password. */
 const OWN_PATHS = [SIGN_IN_PATH, SIGN_OUT_PATH, PASSWORD_PATH];
-
-type OperatorOfRequest = Omit<SignedIn, 'mayChange'>;
 
 const forbidden = (detail: string): Problem => new Problem(403, 'Forbidden', detail);
 
@@ -43,7 +48,7 @@ export class OperatorAccess {
   }
 
   /** An Authorization header counts before a session. Null without either, or if the session has ended. */
-  async operatorOf(request: FastifyRequest): Promise<OperatorOfRequest | null> {
+  async operatorOf(request: FastifyRequest): Promise<SignedIn | null> {
     const { operator, metrics, environment } = this.config;
     const { authorization } = request.headers;
     if (authorization !== undefined) {
@@ -51,11 +56,11 @@ export class OperatorAccess {
       const isScraper = isScrape && parseBasicHeader(authorization)[0]?.id === metrics?.user;
       const expected = (isScraper && metrics) || operator;
       await this.credentials.check(request, 'operator', expected);
-      return { name: expected.user, role: 'operator', session: null, environment };
+      return { name: expected.user, role: 'operator', session: null, environment, mayChange: true };
     }
-    const session = this.sessions.token(request);
+    const session = this.sessions.read(request, 'session');
     const owner = session && (await this.sessions.owner(request, session, isUse(request)));
-    return owner ? { ...owner, session, environment } : null;
+    return owner ? { ...owner, session, environment, mayChange: owner.role === 'operator' } : null;
   }
 
   /** A browser that opens a page is sent to the sign-in; anything else is answered 401. */
@@ -65,13 +70,13 @@ export class OperatorAccess {
       return false;
     }
     // With a challenge of Basic the browser would ask for a password in a window of its own.
-    if (this.sessions.token(request) !== null)
+    if (this.sessions.read(request, 'session') !== null)
       throw unauthorized('the session has ended; sign in again at /ops/sign-in', 'Session realm="usher ops"');
     await this.credentials.check(request, 'operator', this.config.operator);
     return false;
   }
 
-  private checkWrite(request: FastifyRequest, operator: OperatorOfRequest | null): void {
+  private checkWrite(request: FastifyRequest, operator: SignedIn | null): void {
     const needsPage = operator === null || operator.session !== null;
     if (isCrossSite(request, this.config) || (needsPage && !namesItsPage(request)))
       throw forbidden('this request comes from a page of another site; use the pages at /ops');

@@ -9,7 +9,6 @@ import { PASSWORD_PATH, SIGN_IN_PATH } from '../frame/frame.js';
 import { listPage } from '../../../http/pages/list.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
 import { type Columns, copiedId, facts, notice, STATE, stateOf, time } from '../../../http/pages/parts.js';
-import { signedInOf } from '../frame/signed-in.js';
 
 const PATH = '/ops/operators';
 /** About 119 random bits. */
@@ -32,7 +31,10 @@ export class OperatorsPages {
       section: 'operators',
       noun: ['operator', 'operators'],
       fields: {},
-      read: async () => ({ rows: [this.ofSettings(), ...(await this.operators.list())], next: null }),
+      read: async () => {
+        const first = { name: this.operators.firstName, role: 'operator' as const, disabledAt: null, createdAt: null };
+        return { rows: [first, ...(await this.operators.list())], next: null };
+      },
       columns: COLUMNS,
       nothing: ['', ''],
       under: newOperator,
@@ -41,11 +43,11 @@ export class OperatorsPages {
           at: '',
           button: 'Create operator',
           kind: 'primary',
-          answer: async ({ name = '', role = '' }, { actor }) => {
-            const password = randomAlphanumeric(PASSWORD_LENGTH);
-            const operator = await this.operators.create({ name, password, role: role as OperatorRole }, actor);
-            return { ...newPassword(operator, password), status: 201 };
-          },
+          answer: ({ name = '', role = '' }, { actor }) =>
+            newPassword(
+              (password) => this.operators.create({ name, password, role: role as OperatorRole }, actor),
+              201,
+            ),
         },
       },
     }),
@@ -59,10 +61,8 @@ export class OperatorsPages {
         },
         password: {
           button: 'Make a new password',
-          answer: async (_, visit) => {
-            const password = randomAlphanumeric(PASSWORD_LENGTH);
-            return newPassword(await this.operators.setPassword(notOwn(visit), password, visit.actor), password);
-          },
+          answer: (_, visit) =>
+            newPassword((password) => this.operators.setPassword(notOwn(visit), password, visit.actor)),
         },
         disable: {
           button: 'Disable',
@@ -77,10 +77,6 @@ export class OperatorsPages {
     },
   ];
 
-  private ofSettings(): Listed {
-    return { name: this.operators.firstName, role: 'operator', disabledAt: null, createdAt: null };
-  }
-
   private async show(visit: Visit): Promise<View> {
     const operator = await this.operators.get(visit.id);
     const { name, role, createdAt, disabledAt } = operator;
@@ -92,7 +88,7 @@ export class OperatorsPages {
           State: stateOf(disabledAt),
           Role: ROLES[role],
           Created: time(createdAt),
-          Disabled: disabledAt && time(disabledAt),
+          Disabled: time(disabledAt),
           Changes: html`<a href="${hrefOf('/ops/audit', { actor: `operator:${name}` })}">in the audit</a>`,
         })}
       </section>
@@ -156,8 +152,10 @@ function changes(visit: Visit, { role, disabledAt }: Operator): Html {
   </div>`;
 }
 
-/** The only page that shows the password. */
-function newPassword({ name, role }: Operator, password: string): View {
+/** Makes a password, and is the only page that shows it. */
+async function newPassword(save: (password: string) => Promise<Operator>, status = 200): Promise<View> {
+  const password = randomAlphanumeric(PASSWORD_LENGTH);
+  const { name, role } = await save(password);
   const body = html`${notice('warning', 'Copy the password now. It is not shown again.')}
     <section class="card">
       ${facts({
@@ -168,10 +166,10 @@ function newPassword({ name, role }: Operator, password: string): View {
       })}
     </section>
     <p><a href="${PATH}">All operators</a></p>`;
-  return { title: `Password of ${name}`, section: 'operators', body };
+  return { title: `Password of ${name}`, section: 'operators', body, status };
 }
 
-const isOwn = ({ request, id }: Visit): boolean => signedInOf(request)?.name.toLowerCase() === id.toLowerCase();
+const isOwn = ({ viewer, id }: Visit): boolean => viewer?.name.toLowerCase() === id.toLowerCase();
 
 /** So that nobody locks themselves out. */
 function notOwn(visit: Visit): string {

@@ -8,10 +8,9 @@ import { OperatorSessions } from '../../../operators/operator-sessions.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
 import { hiddenField } from '../../../http/pages/fields.js';
 import { FORM_FIELD } from '../../../http/pages/form.js';
-import { PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
+import { PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, type SignedIn, signedInOf } from '../frame/frame.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
 import { notice } from '../../../http/pages/parts.js';
-import { type SignedIn, signedInOf } from '../frame/signed-in.js';
 import { BrowserSessions } from './browser-sessions.js';
 
 /** The pages that a sign-in may lead to. Anything else would be an open redirector. */
@@ -77,10 +76,10 @@ export class SignInPages {
     const { request, reply } = visit;
     const { name: given = '', password = '' } = fields;
     const name = given.trim();
-    const browser = this.sessions.formCookie(request).read(request.headers);
+    const browser = this.sessions.read(request, 'form');
     const returnTo = returnPath(fields.return_to);
     const isValid = browser !== null && isSealed(browser, SIGN_IN_PATH, fields[FORM_FIELD], FORM_AGE_MS);
-    const known = this.sessions.known(request);
+    const known = this.sessions.read(request, 'known');
     const begun = isValid ? await this.signIns.signIn({ name, password, known }, request) : null;
     if (begun === null) {
       const fault = isValid
@@ -99,7 +98,7 @@ export class SignInPages {
   private async setPassword({ current = '', password = '' }: Record<string, string>, visit: Visit): Promise<void> {
     const { request, reply, actor } = visit;
     const { name } = signedInOf(request) as SignedIn;
-    const known = this.sessions.known(request);
+    const known = this.sessions.read(request, 'known');
     await this.operators.get(name);
     if (!(await this.signIns.confirm({ name, password: current, known }, request)))
       throw unprocessable('the current password is wrong');
@@ -111,7 +110,7 @@ export class SignInPages {
     { request, reply }: Visit,
     { returnTo, name, fault }: { returnTo: string; name: string; fault?: string },
   ): View {
-    const browser = this.sessions.formCookie(request).ensure(request.headers, reply);
+    const browser = this.sessions.cookie(request, 'form').ensure(request.headers, reply);
     const body = html`${fault && notice('bad', fault)}
       <form method="post" action="${SIGN_IN_PATH}" class="change">
         ${hiddenField(FORM_FIELD, seal(browser, SIGN_IN_PATH))} ${hiddenField('return_to', returnTo)}

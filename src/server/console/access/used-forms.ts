@@ -15,13 +15,13 @@ export class UsedForms implements SentForms {
   async use(form: string): Promise<boolean> {
     const { manager } = this.dataSource;
     const row = { digest: digestToken(form), expiresAt: (await databaseNow(manager)) + FORM_AGE_MS };
-    return manager.insert(UsedForm, row).then(
-      () => true,
-      (error: unknown) => {
-        if (isDuplicate(error)) return false;
-        throw error;
-      },
-    );
+    try {
+      await manager.insert(UsedForm, row);
+      return true;
+    } catch (error) {
+      if (isDuplicate(error)) return false;
+      throw error;
+    }
   }
 
   release(form: string): Promise<unknown> {

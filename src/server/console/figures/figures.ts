@@ -76,7 +76,7 @@ export interface Point {
   /** When it began, in UTC. */
   begin: string;
   /** What the figures are made of. */
-  sums: Sums[];
+  sums: Sums;
   figures: Figures;
 }
 
@@ -90,12 +90,12 @@ export function pointsOf(range: Range, now: number, sums: Map<number, Sums>): Po
   const begin = beginOf(range, now);
   return Array.from({ length: periods }, (_, index) => {
     const startsAt = begin + index * periodMs;
-    const found = [sums.get(startsAt)].filter((sums) => sums !== undefined);
-    return { begin: shownTime(startsAt, periodMs), sums: found, figures: figuresOf(found) };
+    const found = sums.get(startsAt) ?? {};
+    return { begin: shownTime(startsAt, periodMs), sums: found, figures: figuresOf([found]) };
   });
 }
 
-export const figuresOfPoints = (points: Point[]): Figures => figuresOf(points.flatMap(({ sums }) => sums));
+export const figuresOfPoints = (points: Point[]): Figures => figuresOf(points.map(({ sums }) => sums));
 
 /** What `show` makes of figures, and of those of the time before if it is something else. */
 export function withChange<Of>(now: Of, before: Of | undefined, show: (figures: Of) => string): Html {
@@ -131,16 +131,20 @@ export const quantileColumns = <Row>(
 /** The numbers of a chart, for those who cannot see it and for those who need them. Periods without attempts are left out. */
 export function figuresTable(points: Point[]): Html {
   const shown = points.filter(({ figures }) => figures.attempts > 0 || figures.endedFailed > 0);
-  const columns: Columns<Point> = {
-    'Begin (UTC)': ({ begin }) => begin,
-    ...ATTEMPTS,
-    ...quantileColumns('Attempt ', ({ duration }) => duration),
-    Delivered: { number: ({ figures }) => figures.delivered },
-    'Ended FAILED': { number: ({ figures }) => figures.endedFailed },
-    ...quantileColumns('Receipt ', ({ receipt }) => receipt),
-  };
+  const numbers = table<Point>(
+    {
+      'Begin (UTC)': ({ begin }) => begin,
+      ...ATTEMPTS,
+      ...quantileColumns('Attempt ', ({ duration }) => duration),
+      Delivered: { number: ({ figures }) => figures.delivered },
+      'Ended FAILED': { number: ({ figures }) => figures.endedFailed },
+      ...quantileColumns('Receipt ', ({ receipt }) => receipt),
+    },
+    shown,
+    'There were no attempts.',
+  );
   return html`<details>
     <summary>Numbers</summary>
-    ${table(columns, shown, 'There were no attempts.')}
+    ${numbers}
   </details>`;
 }

@@ -71,6 +71,7 @@
     }, 500);
 
   const bar = document.querySelector('.live');
+  const [state, button] = bar?.children ?? [];
   const used = new WeakSet();
   const isUsed = (node) => used.has(node) || (node.tagName === 'FORM' && node.contains(document.activeElement));
   // Neither a form in use nor what was opened or ticked is changed.
@@ -83,7 +84,6 @@
 
   let etag = '';
   async function refresh() {
-    const [state, button] = bar.children;
     if (button.value || document.hidden || !getSelection().isCollapsed) return;
     try {
       const answer = await fetch(location, {
@@ -106,10 +106,10 @@
   setInterval(enable, EVERY_MS);
   if (!bar) return;
   bar.hidden = false;
-  bar.lastElementChild.addEventListener('click', ({ target }) => {
-    target.value = target.value ? '' : 'paused';
-    target.textContent = target.value ? 'Resume' : 'Pause';
-    bar.firstElementChild.textContent = target.value ? 'Updates are paused' : 'Updates every 10 s';
+  button.addEventListener('click', () => {
+    button.value = button.value ? '' : 'paused';
+    button.textContent = button.value ? 'Resume' : 'Pause';
+    state.textContent = button.value ? 'Updates are paused' : 'Updates every 10 s';
   });
   setInterval(refresh, EVERY_MS);
 })();

@@ -1,12 +1,16 @@
 import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { type HttpRequest, setActor } from '../../../http/exchange.js';
 import { type Html, html } from '../../../http/html.js';
-import { postForm } from '../../../http/pages/form.js';
+import { postForm, setViewer, type Viewer, viewerOf } from '../../../http/pages/form.js';
+import type { OperatorRole } from '../../../operators/operator.entity.js';
+import type { Environment } from '../../../values/identifier.js';
 import type { View } from '../../../http/pages/site.js';
 import { documentOf, ISOLATION_HEADERS } from '../../../http/pages/page-frame.js';
-import { SCRIPT, STYLE } from './assets.js';
-import { type SignedIn, signedInOf } from './signed-in.js';
+import { StaticAnswer } from '../../openapi/static-answer.js';
 
 /** Of every response at and below /ops. */
 export const OPS_HEADERS = {
@@ -22,6 +26,56 @@ export const SIGN_OUT_PATH = '/ops/sign-out';
 export const PASSWORD_PATH = '/ops/password';
 /** A refresh that a page makes by itself has this header. */
 export const LIVE_HEADER = 'usher-live';
+
+/** Who makes a request at or below /ops. */
+export interface SignedIn extends Viewer {
+  role: OperatorRole;
+  environment: Environment;
+}
+
+/** Remembers who makes the request, for its page and for the audit. */
+export function setSignedIn(request: HttpRequest, operator: SignedIn): void {
+  setViewer(request, operator);
+  setActor(request, 'operator', operator.name);
+}
+
+/** Null before the sign-in. */
+export const signedInOf = (request: HttpRequest): SignedIn | null => viewerOf(request) as SignedIn | null;
+
+const KEPT = { 'Cache-Control': 'public, max-age=31536000, immutable' };
+
+/** A file of the console's pages, which everybody may read. Its address has its hash, so browsers ask for it once. */
+class Asset {
+  readonly address: string;
+  private answer?: Promise<StaticAnswer>;
+
+  constructor(
+    readonly path: string,
+    private readonly type: string,
+    private readonly text: string,
+  ) {
+    this.address = `${path}?${hash('sha256', text, 'base64url').slice(0, 16)}`;
+  }
+
+  /** While the server is upgraded, a page of the other version may ask for a file that this process does not have. */
+  async send(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    this.answer ??= StaticAnswer.of(this.type, this.text);
+    (await this.answer).send(request, reply, request.url === this.address ? KEPT : {});
+  }
+}
+
+const read = (name: string): string => readFileSync(join(__dirname, name), 'utf8');
+
+const STYLE = new Asset('/ops/console.css', 'text/css', read('console.css'));
+
+/** Every page works without it. */
+const SCRIPT = new Asset(
+  '/ops/console.js',
+  'text/javascript',
+  readFileSync(require.resolve('idiomorph/dist/idiomorph.min.js'), 'utf8') + read('console.js'),
+);
+
+export const ASSETS = [STYLE, SCRIPT];
 
 const ICON =
   'data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22 viewBox=%220 0 20 20%22 fill=%22none%22 stroke=%22%236a6fdc%22 stroke-width=%223%22%3E%3Cpath d=%22M4 3v7a6 6 0 0 0 12 0V3%22/%3E%3C/svg%3E';
@@ -50,17 +104,6 @@ const SECTIONS = {
   queues: 'Queues',
   operators: 'Operators',
 };
-
-/** The links to all sections; the current one is marked. */
-const sectionLinks = (current?: string): Html =>
-  html`<ul>
-    ${Object.entries(SECTIONS).map(([section, name]) => {
-      const path = section === 'overview' ? '/ops' : `/ops/${section}`;
-      return html`<li>
-        <a href="${path}" ${section === current && html`aria-current="page"`}>${name}</a>
-      </li>`;
-    })}
-  </ul>`;
 
 /** The mark and the name, which lead to the overview. */
 const brand = html`<a class="u-brand" href="/ops">
@@ -111,16 +154,13 @@ const pageBeforeSignIn = ({ title, body }: View): Html =>
     </div>
   </main>`;
 
-const LIVE = html`<p class="live" hidden>
-  <span role="status">Updates every 10 s</span> <button type="button" class="quiet">Pause</button>
-</p>`;
-
-function shell(request: FastifyRequest, operator: SignedIn, page: View): Html {
+/** The operator's name leads to the own password. A request with HTTP Basic has no session that could end. */
+function shell(request: FastifyRequest, { name, role, session, environment }: SignedIn, page: View): Html {
   const { section, query = '', isLive } = page;
   return html`<div class="u-frame">
     <a class="skip" href="#content">Skip to the content</a>
     <header class="u-top">
-      <div class="u-start">${brand} <span class="u-env ${operator.environment}">${operator.environment}</span></div>
+      <div class="u-start">${brand} <span class="u-env ${environment}">${environment}</span></div>
       <form class="u-search" role="search" action="/ops" method="get">
         <input
           type="search"
@@ -131,20 +171,34 @@ function shell(request: FastifyRequest, operator: SignedIn, page: View): Html {
         />
         <button>Search</button>
       </form>
-      ${whoIsSignedIn(request, operator)}
+      <div class="u-who">
+        <a href="${PASSWORD_PATH}" title="Signed in as ${name}, role ${role}"
+          >${name}${role === 'viewer' && ' (viewer)'}</a
+        >
+        ${session && postForm(request, SIGN_OUT_PATH, { button: 'Sign out', isForViewers: true })}
+      </div>
       <button type="button" class="u-menu" popovertarget="sections">Menu</button>
     </header>
-    <nav class="u-nav" id="sections" popover aria-label="Sections">${sectionLinks(section)}</nav>
-    <main id="content" tabindex="-1">${isLive && LIVE} ${bodyOf(page)}</main>
-  </div>`;
-}
-
-/** The name leads to the own password. A request with HTTP Basic has no session that could end. */
-function whoIsSignedIn(request: FastifyRequest, { name, role, session }: SignedIn): Html {
-  return html`<div class="u-who">
-    <a href="${PASSWORD_PATH}" title="Signed in as ${name}, role ${role}"
-      >${name}${role === 'viewer' ? ' (viewer)' : ''}</a
-    >
-    ${session && postForm(request, SIGN_OUT_PATH, { button: 'Sign out', isForViewers: true })}
+    <nav class="u-nav" id="sections" popover aria-label="Sections">
+      <ul>
+        ${Object.entries(SECTIONS).map(
+          ([key, title]) =>
+            html`<li>
+              <a href="/ops${key !== 'overview' && `/${key}`}" ${key === section && html`aria-current="page"`}
+                >${title}</a
+              >
+            </li>`,
+        )}
+      </ul>
+    </nav>
+    <main id="content" tabindex="-1">
+      ${
+        isLive &&
+        html`<p class="live" hidden>
+          <span role="status">Updates every 10 s</span> <button type="button" class="quiet">Pause</button>
+        </p>`
+      }
+      ${bodyOf(page)}
+    </main>
   </div>`;
 }

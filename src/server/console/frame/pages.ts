@@ -4,10 +4,9 @@ import type { AuditLog } from '../../../audit/audit.module.js';
 import { logServerError, problemOf, sendProblem } from '../../../http/error-response.js';
 import { html } from '../../../http/html.js';
 import { notice, sentence } from '../../../http/pages/parts.js';
-import { addressOf, type Page, type SentForms, type View, Visit } from '../../../http/pages/site.js';
+import { addressOf, type Page, type SentForms, Visit } from '../../../http/pages/site.js';
 import { FORM_ROUTE } from '../../request-bodies.js';
-import { ASSETS } from './assets.js';
-import { OPS_HEADERS, sendConsolePage } from './frame.js';
+import { ASSETS, OPS_HEADERS, sendConsolePage } from './frame.js';
 
 /** Adds the routes of pages, and their script. Their errors are pages too. */
 export function mountPages(scope: FastifyInstance, pages: Page[], forms: SentForms, audit: AuditLog): void {
@@ -15,10 +14,16 @@ export function mountPages(scope: FastifyInstance, pages: Page[], forms: SentFor
   for (const asset of ASSETS) scope.get(asset.path, (request, reply) => asset.send(request, reply));
   for (const page of pages) {
     const route =
-      (answer: (visit: Visit) => Promise<View | string> | View | string): RouteHandlerMethod =>
+      (answer: (visit: Visit) => ReturnType<Page['show']>): RouteHandlerMethod =>
       async (request, reply) => {
         const visit = new Visit(page, request, reply, forms);
-        return send(visit, await answer(visit), request, reply);
+        const shown = await answer(visit);
+        if (typeof shown === 'string') return reply.redirect(shown, 303);
+        const problem = visit.refusal?.problem;
+        void reply.headers(problem?.headers ?? {});
+        const body = html`${visit.notices()} ${shown.body}`;
+        sendConsolePage(request, reply, { status: problem?.getStatus(), ...shown, body });
+        return reply;
       };
     if (page.file)
       scope.get(`${page.path}.csv`, (request, reply) =>
@@ -46,15 +51,6 @@ async function sendFile(page: Page, visit: Visit, audit: AuditLog, reply: Fastif
     .header('Content-Type', 'text/csv; charset=utf-8')
     .header('Content-Disposition', `attachment; filename="${list}.csv"`)
     .send(Readable.from(lines));
-}
-
-function send(visit: Visit, answer: View | string, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  if (typeof answer === 'string') return reply.redirect(answer, 303);
-  const problem = visit.refusal?.problem;
-  void reply.headers(problem?.headers ?? {});
-  const body = html`${visit.notices()} ${answer.body}`;
-  sendConsolePage(request, reply, { status: problem?.getStatus(), ...answer, body });
-  return reply;
 }
 
 /** Answers an error as a page where a browser asks for one, otherwise as problem details. */

@@ -1,55 +1,103 @@
+import { statfs } from 'node:fs/promises';
 import { cpus, freemem, hostname, loadavg, totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import { Inject, Injectable } from '@nestjs/common';
+import type { Cluster, Redis } from 'ioredis';
+import type { DataSource } from 'typeorm';
 import { type ListedProcess, ProcessList } from '../../../clients/keys/processes.js';
+import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
+import { clockOf } from '../../../database/database-clock.js';
+import { pendingMigrations, usherMigrations } from '../../../database/migrator.js';
 import { type Html, html } from '../../../http/html.js';
+import { QUEUE_CONNECTIONS, type QueueConnections } from '../../../queue/queue-connections.js';
+import { withTimeout } from '../../../values/duration.js';
 import { VERSION } from '../../../values/version.js';
 import { Backlog } from '../../health/backlog.js';
-import { type Answers, answersOf } from '../../health/cached-query.js';
+import { type Answers, answersOf, CachedQuery } from '../../health/cached-query.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 import { locationsOf } from '../../startup-banner.js';
 import { shownMs } from '../figures/figures.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
-import {
-  type Columns,
-  duration,
-  emptyState,
-  facts,
-  notice,
-  statusBadge,
-  table,
-  time,
-} from '../../../http/pages/parts.js';
+import { duration, emptyState, facts, notice, statusBadge, table, time } from '../../../http/pages/parts.js';
 import { bad, type Problem, problemNotice, problemsOf, queueTable, type State, warning } from '../overview/problems.js';
-import { type Checked, HealthData } from './health-data.js';
+
+/** Below the time after which a {@link CachedQuery} gives up, so that the page has the reason. */
+const ANSWER_MS = 1_500;
 
 /** What the page on health knows. Null: no answer in time. */
-type HealthState = State & Answers<HealthData['queries']> & { ownId: string };
+type HealthState = State & Answers<HealthPages['queries']> & { ownId: string };
 
-/** Versions, servers, processes and settings. It works while the database or the queue is down. */
+/** Versions, servers, processes and settings. Its queries end in time, so it works while the database or the queue is down. */
 @Injectable()
 export class HealthPages {
+  readonly queries = {
+    database: new CachedQuery(() => checked(this.readDatabase())),
+    queue: new CachedQuery(() => checked(this.readQueue())),
+    /** Free bytes where an embedded database is; null elsewhere. */
+    freeDisk: new CachedQuery(() => this.readFreeDisk()),
+  };
+  readonly pages: Page[] = [{ path: '/ops/health', show: (visit) => this.show(visit) }];
+
   constructor(
-    private readonly data: HealthData,
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    @Inject(QUEUE_CONNECTIONS) private readonly connections: QueueConnections,
     private readonly backlog: Backlog,
     private readonly list: ProcessList,
     @Inject(SERVER_CONFIG) private readonly config: Config,
   ) {}
 
-  readonly pages: Page[] = [{ path: '/ops/health', show: (visit) => this.show(visit) }];
-
   private async show({ request }: Visit): Promise<View> {
-    const state = await answersOf({ ...this.data.queries, ...this.backlog.queries });
-    const body = healthPage({ ...state, request, ownId: this.list.id }, this.config);
+    const answers = await answersOf({ ...this.queries, ...this.backlog.queries });
+    const body = healthPage({ ...answers, request, ownId: this.list.id }, this.config);
     return { title: 'Health', section: 'health', body, isLive: true };
+  }
+
+  private async readDatabase() {
+    const startedAt = performance.now();
+    const [row] = await this.dataSource.query<{ version: string }[]>('SELECT VERSION() AS version');
+    const answerMs = performance.now() - startedAt;
+    const { clockAheadMs } = await clockOf(this.dataSource);
+    const missingMigrations = await pendingMigrations(this.dataSource);
+    return { version: row?.version, answerMs, clockAheadMs, missingMigrations };
+  }
+
+  /** Its version is null where the queue is not on Redis. */
+  private async readQueue() {
+    const startedAt = performance.now();
+    await this.connections.probe();
+    const answerMs = performance.now() - startedAt;
+    const { redis, producer } = this.connections;
+    if (redis === null) return { version: null, answerMs };
+    // A provider may forbid INFO.
+    const info = await (producer as Redis | Cluster).info('server').catch(() => '');
+    return { version: /redis_version:(\S+)/.exec(info)?.[1] ?? 'unknown', answerMs };
+  }
+
+  private async readFreeDisk(): Promise<number | null> {
+    const { database } = this.config;
+    if (database.kind !== 'embedded') return null;
+    const { bavail, bsize } = await statfs(database.folder);
+    return bavail * bsize;
+  }
+}
+
+/** The answer of a server, or why there is none. */
+async function checked<T>(query: Promise<T>): Promise<{ answer?: T; reason?: string }> {
+  try {
+    return { answer: await withTimeout(query, ANSWER_MS) };
+  } catch (error) {
+    const { message, code } = error as Error & { code?: string };
+    // The error of a connection to several addresses has a code only.
+    return { reason: message || (code ?? 'it does not answer') };
   }
 }
 
 function healthPage(state: HealthState, config: Config): Html {
-  const { database, queue, processes } = state;
+  const { database, queue, processes, freeDisk } = state;
   const faults = faultsOf(state);
+  const missing = database?.answer?.missingMigrations;
   const locations = locationsOf(config);
-  const atDatabase = locations.queue === 'embedded' || locations.queue === locations.database;
+  const { heap_size_limit, used_heap_size } = getHeapStatistics();
   return html`${faults.length > 0 ? faults.map(problemNotice) : notice('good', 'No fault is known.')}
     <div class="columns">
       <section class="card">
@@ -66,20 +114,34 @@ function healthPage(state: HealthState, config: Config): Html {
         ${facts({
           Address: locations.database,
           ...stateFacts(database),
-          Migrations: database?.answer && shownMigrations(database.answer.migrations),
+          Migrations:
+            missing &&
+            (missing.length > 0
+              ? html`${statusBadge('missing', 'bad')} ${missing.join(', ')}`
+              : `${usherMigrations.length} of ${usherMigrations.length} done`),
           'Connections of this process': `at most ${config.databasePool}`,
-          'Free disk space': state.freeDisk === null ? null : shownSize(state.freeDisk),
+          'Free disk space': freeDisk === null ? null : shownSize(freeDisk),
         })}
       </section>
       <section class="card">
         <h2>Queue</h2>
         ${facts({
-          Address: atDatabase ? 'in the database' : locations.queue,
+          Address: ['embedded', locations.database].includes(locations.queue) ? 'in the database' : locations.queue,
           ...stateFacts(queue),
           'Workers connected': processes?.connectedWorkers,
         })}
       </section>
-      ${machineCard(state)}
+      <section class="card">
+        <h2>This process</h2>
+        ${facts({
+          Machine: `${hostname()}, process ${process.pid}`,
+          'Runs for': duration(process.uptime() * 1_000),
+          Clock: database?.answer && shownClock(database.answer.clockAheadMs),
+          Memory: `${shownSize(process.memoryUsage.rss())}; heap ${shownSize(used_heap_size)} of ${shownSize(heap_size_limit)}`,
+          'Memory of the machine': `${shownSize(freemem())} free of ${shownSize(totalmem())}`,
+          Load: `${loadavg()[0]?.toFixed(2)} on ${cpus().length} processor(s)`,
+        })}
+      </section>
     </div>
     <h2>Queues</h2>
     ${state.queues ? queueTable(state.queues) : emptyState('The queue does not answer, so its jobs are not known.')}
@@ -89,45 +151,28 @@ function healthPage(state: HealthState, config: Config): Html {
     ${settingsTable(config, locations)}`;
 }
 
-const stateFacts = (server: Checked<{ answerMs: number }> | null) =>
+const stateFacts = (server: HealthState['database'] | HealthState['queue']) =>
   server?.answer
     ? { State: statusBadge('up'), 'Answers in': shownMs(server.answer.answerMs) }
     : { State: html`${statusBadge('down')} ${server?.reason ?? 'no answer in time'}` };
 
-function shownMigrations({ done, missing }: { done: string[]; missing: string[] }): Html {
-  if (missing.length === 0) return html`${done.length} of ${done.length} done`;
-  return html`${statusBadge('missing', 'bad')} ${missing.join(', ')}`;
-}
-
-function machineCard({ database }: HealthState): Html {
-  const { heap_size_limit, used_heap_size } = getHeapStatistics();
-  const [load = 0] = loadavg();
-  return html`<section class="card">
-    <h2>This process</h2>
-    ${facts({
-      Machine: `${hostname()}, process ${process.pid}`,
-      'Runs for': duration(process.uptime() * 1_000),
-      Clock: database?.answer && shownClock(database.answer.clockAheadMs),
-      Memory: `${shownSize(process.memoryUsage.rss())}; heap ${shownSize(used_heap_size)} of ${shownSize(heap_size_limit)}`,
-      'Memory of the machine': `${shownSize(freemem())} free of ${shownSize(totalmem())}`,
-      Load: `${load.toFixed(2)} on ${cpus().length} processor(s)`,
-    })}
-  </section>`;
-}
-
 function processTable({ processes, ownId }: HealthState): Html {
   if (processes === null) return emptyState('The database does not answer, so the other processes are not known.');
-  const columns: Columns<ListedProcess> = {
-    Process: ({ id, name }) => html`${name} ${id === ownId && html`<span class="dim">(this one)</span>`}`,
-    State: ({ isAlive }) => (isAlive ? statusBadge('up') : statusBadge('silent', 'warning')),
-    Role: ({ role }) => role,
-    Version: ({ version }) => version,
-    Started: ({ startedAt }) => time(startedAt),
-    Seen: ({ seenAt }) => time(seenAt),
-    Clock: ({ clockAheadMs }) => shownClock(clockAheadMs),
-    'Master keys': ({ keyIds }) => keyIds?.join(', ') ?? 'not known',
-  };
-  return html`${table(columns, processes.processes, 'No process has written its row yet.')}
+  const shown = table<ListedProcess>(
+    {
+      Process: ({ id, name }) => html`${name} ${id === ownId && html`<span class="dim">(this one)</span>`}`,
+      State: ({ isAlive }) => (isAlive ? statusBadge('up') : statusBadge('silent', 'warning')),
+      Role: ({ role }) => role,
+      Version: ({ version }) => version,
+      Started: ({ startedAt }) => time(startedAt),
+      Seen: ({ seenAt }) => time(seenAt),
+      Clock: ({ clockAheadMs }) => shownClock(clockAheadMs),
+      'Master keys': ({ keyIds }) => keyIds?.join(', ') ?? 'not known',
+    },
+    processes.processes,
+    'No process has written its row yet.',
+  );
+  return html`${shown}
     <p class="dim">
       Each process of the server, and of an application that embeds Usher, writes its row once a minute. A silent one
       stopped without a word, or does not reach the database.
@@ -154,61 +199,46 @@ const MIN_FREE_DISK = 1_000_000_000;
 
 /** What is wrong, the worst first, and what to do about it. */
 function faultsOf(state: HealthState): Problem[] {
+  const { database, freeDisk, ownId } = state;
   const processes = state.processes?.processes ?? [];
   const alive = processes.filter(({ isAlive }) => isAlive);
   const silent = processes.filter(({ isAlive }) => !isAlive);
+  const versions = [...new Set(alive.map(({ version }) => version))].sort();
+  const missing = database?.answer?.missingMigrations ?? [];
+  const own = database?.answer ? [{ ...database.answer, name: 'This process' }] : [];
+  const wrongClocks = [...own, ...alive.filter(({ id }) => id !== ownId)].filter(
+    ({ clockAheadMs }) => Math.abs(clockAheadMs) > MAX_CLOCK_MS,
+  );
   return [
     ...problemsOf(state),
-    missingMigrations(state),
-    diskFull(state),
-    ...wrongClocks(state, alive),
-    severalVersions(alive),
-    silent.length > 0 && silentProcesses(silent),
-  ].filter((fault) => !!fault);
-}
-
-function missingMigrations({ database }: HealthState): Problem | null {
-  const { missing = [] } = database?.answer?.migrations ?? {};
-  if (missing.length === 0) return null;
-  return bad(html`Migrations are missing: ${missing.join(', ')}.`, html`Run <code>usher migrate</code>.`);
-}
-
-function diskFull({ freeDisk }: HealthState): Problem | null {
-  if (freeDisk === null || freeDisk >= MIN_FREE_DISK) return null;
-  return warning(
-    html`Only ${shownSize(freeDisk)} of disk space are free where the embedded database is.`,
-    html`Make room before it is full: the database then accepts nothing.`,
-  );
-}
-
-function wrongClocks({ database, ownId }: HealthState, alive: ListedProcess[]): Problem[] {
-  const own = database?.answer ? [{ ...database.answer, name: 'This process' }] : [];
-  return [...own, ...alive.filter(({ id }) => id !== ownId)]
-    .filter(({ clockAheadMs }) => Math.abs(clockAheadMs) > MAX_CLOCK_MS)
-    .map(({ name, clockAheadMs }) =>
+    missing.length > 0 &&
+      bad(html`Migrations are missing: ${missing.join(', ')}.`, html`Run <code>usher migrate</code>.`),
+    freeDisk !== null &&
+      freeDisk < MIN_FREE_DISK &&
+      warning(
+        html`Only ${shownSize(freeDisk)} of disk space are free where the embedded database is.`,
+        html`Make room before it is full: the database then accepts nothing.`,
+      ),
+    ...wrongClocks.map(({ name, clockAheadMs }) =>
       warning(
         html`The clock of ${name} is ${shownClock(clockAheadMs)}.`,
         html`The log and the queue use this clock. Signatures carry the time of the database, and receivers refuse wrong
         ones. Synchronise the clocks of both machines, for example with NTP.`,
       ),
-    );
+    ),
+    versions.length > 1 &&
+      warning(
+        html`Processes of different versions run: ${versions.join(', ')}.`,
+        html`Finish the upgrade: restart those of the older version.`,
+      ),
+    silent.length > 0 &&
+      warning(
+        html`${silent.length} process(es) stopped within the last hour without a word:
+        ${silent.map(({ name }) => name).join(', ')}.`,
+        html`A killed process looks like this. Nothing is lost; read the end of its log if nobody stopped it.`,
+      ),
+  ].filter((fault) => !!fault);
 }
-
-function severalVersions(alive: ListedProcess[]): Problem | null {
-  const versions = new Set(alive.map(({ version }) => version));
-  if (versions.size < 2) return null;
-  return warning(
-    html`Processes of different versions run: ${[...versions].sort().join(', ')}.`,
-    html`Finish the upgrade: restart those of the older version.`,
-  );
-}
-
-const silentProcesses = (silent: ListedProcess[]): Problem =>
-  warning(
-    html`${silent.length} process(es) stopped within the last hour without a word:
-    ${silent.map(({ name }) => name).join(', ')}.`,
-    html`A killed process looks like this. Nothing is lost; read the end of its log if nobody stopped it.`,
-  );
 
 /** How far a clock is from that of the database. */
 function shownClock(aheadMs: number): string {

@@ -18,10 +18,9 @@ import { WEBHOOK_QUEUE } from '../../../webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_QUEUE } from '../../../webhooks/queue/retry-run.js';
 import type { Config } from '../../settings/settings.js';
 import { SAFE_METHODS } from '../access/browser-sessions.js';
-import { OPS_HEADERS, sendConsolePage } from '../frame/frame.js';
+import { OPS_HEADERS, sendConsolePage, signedInOf } from '../frame/frame.js';
 import { wantsPage } from '../frame/pages.js';
 import { notice } from '../../../http/pages/parts.js';
-import { mayChange, signedInOf } from '../frame/signed-in.js';
 
 const DASHBOARD_PATH = '/ops/queues';
 
@@ -52,14 +51,15 @@ export function mountDashboard(app: INestApplicationContext, server: FastifyInst
   server.register((scope, _, done) => {
     guardDashboard(scope, app.get(AuditLog), queues);
     scope.addHook('onSend', async (request, reply, payload) => {
-      if (isOutside(request) || typeof payload !== 'string') return payload;
-      const type = String(reply.getHeader('content-type'));
-      if (type.startsWith('text/html')) return withoutForeignStyles(payload);
-      return signedInOf(request) && type.includes('problem') ? readable(payload) : payload;
-    });
-    scope.addHook('onSend', async (request, reply) => {
+      if (isOutside(request)) return payload;
       // @fastify/static has set other headers for its files.
-      if (!isOutside(request)) reply.headers({ ...OPS_HEADERS, 'Content-Security-Policy': DASHBOARD_POLICY });
+      void reply.headers({ ...OPS_HEADERS, 'Content-Security-Policy': DASHBOARD_POLICY });
+      if (typeof payload !== 'string') return payload;
+      const type = String(reply.getHeader('content-type'));
+      if (type.startsWith('text/html'))
+        // The page links a font of another host; without it the browser uses one of its own.
+        return payload.replace(/<link [^>]*href="https?:[^>]*>/g, '');
+      return signedInOf(request) && type.includes('problem') ? readable(payload) : payload;
     });
     scope.register(adapter.registerPlugin() as FastifyPluginCallback, { prefix: DASHBOARD_PATH });
     done();
@@ -74,15 +74,12 @@ const isOutside = (request: FastifyRequest): boolean =>
 
 function sendFrame(request: FastifyRequest, reply: FastifyReply): void {
   const address = `${request.url}${request.url.includes('?') ? '&' : '?'}board`;
-  const body = html`${!mayChange(request) && notice('warning', VIEWER)}
+  const body = html`${!signedInOf(request)?.mayChange && notice('warning', VIEWER)}
     <iframe class="board" title="Bull Board" src="${address}"></iframe>`;
   sendConsolePage(request, reply, { title: 'Queues', section: 'queues', body });
 }
 
 const VIEWER = 'Your role is viewer: you can read the queues here, but what a button would change is refused.';
-
-/** The page links a font of another host; without it the browser uses one of its own. */
-const withoutForeignStyles = (page: string): string => page.replace(/<link [^>]*href="https?:[^>]*>/g, '');
 
 /** With the members that Bull Board shows. */
 function readable(problem: string): string {
@@ -96,22 +93,24 @@ const API = `${DASHBOARD_PATH}/api/queues`;
  * The writing routes of Bull Board that are allowed, and how the audit names them. All others are refused, also those
  * of a later version: they limit a queue without a word, add jobs or schedules of their own, or undo a pause unseen.
  */
-const ALLOWED: Record<string, AuditAction> = {
+const PAUSES: Record<string, AuditAction> = {
   'PUT /pause': 'queue.paused',
   'PUT /resume': 'queue.resumed',
   'PUT /:queueName/pause': 'queue.paused',
   'PUT /:queueName/resume': 'queue.resumed',
-  'PUT /:queueName/retry/:queueStatus': 'queue.changed',
-  'PUT /:queueName/promote': 'queue.changed',
-  'PUT /:queueName/clean/:queueStatus': 'queue.changed',
-  'PUT /:queueName/empty': 'queue.changed',
-  'PUT /:queueName/:jobId/retry': 'queue.changed',
-  'PUT /:queueName/:jobId/promote': 'queue.changed',
-  'PUT /:queueName/:jobId/clean': 'queue.changed',
-  'PATCH /:queueName/:jobId/update-data': 'queue.changed',
-  'PATCH /:queueName/:jobId/delay': 'queue.changed',
-  'PATCH /:queueName/:jobId/priority': 'queue.changed',
 };
+const CHANGES = [
+  'PUT /:queueName/retry/:queueStatus',
+  'PUT /:queueName/promote',
+  'PUT /:queueName/clean/:queueStatus',
+  'PUT /:queueName/empty',
+  'PUT /:queueName/:jobId/retry',
+  'PUT /:queueName/:jobId/promote',
+  'PUT /:queueName/:jobId/clean',
+  'PATCH /:queueName/:jobId/update-data',
+  'PATCH /:queueName/:jobId/delay',
+  'PATCH /:queueName/:jobId/priority',
+];
 
 /** With these bodies the routes only lift a limit that something else has set. */
 const LIFTS_LIMIT: Record<string, (body: Record<string, unknown>) => boolean> = {
@@ -142,7 +141,10 @@ function guardDashboard(scope: FastifyInstance, audit: AuditLog, queues: string[
     const { queueName, ...detail } = request.params as Record<string, string>;
     // Bull Board answers 404 for another queue.
     if (queueName !== undefined && !queues.includes(queueName)) return;
-    const operation = routeName(request).split('/').filter(isWord).join(' ');
+    const operation = routeName(request)
+      .split('/')
+      .filter((segment) => /^[a-z]/.test(segment))
+      .join(' ');
     await audit.record({
       action,
       subject: `queue:${queueName ?? 'all'}`,
@@ -156,9 +158,7 @@ function guardDashboard(scope: FastifyInstance, audit: AuditLog, queues: string[
 function actionOf(request: FastifyRequest): AuditAction | null {
   const route = `${request.method} ${routeName(request)}`;
   const lifts = LIFTS_LIMIT[route]?.((request.body ?? {}) as Record<string, unknown>);
-  return lifts ? 'queue.changed' : (ALLOWED[route] ?? null);
+  return lifts || CHANGES.includes(route) ? 'queue.changed' : (PAUSES[route] ?? null);
 }
 
 const routeName = ({ routeOptions }: FastifyRequest): string => (routeOptions.url ?? '').replace(API, '');
-
-const isWord = (segment: string): boolean => /^[a-z]/.test(segment);
