@@ -50,9 +50,7 @@ export class WebhookList {
     order: WebhookOrder = 'newest',
   ): Promise<WebhookPage> {
     const { ids, ...rest } = await this.search.find(criteria, before, most, order);
-    const newestFirst = await this.listed(ids);
-    const byId = new Map(newestFirst.map((one) => [one.webhook.id, one]));
-    const webhooks = ids.flatMap((id) => byId.get(id) ?? []);
+    const webhooks = await this.listed(ids);
     const { referenceId, clientId, status, host, reason, resendId } = criteria;
     const isWhole =
       before === null && !resendId && (status ?? 'SUCCESS') === 'SUCCESS' && host === null && reason === null;
@@ -64,9 +62,11 @@ export class WebhookList {
     return { webhooks: [...deleted, ...webhooks], ...rest };
   }
 
-  /** These webhooks, the newest first. One that does not exist is left out. */
+  /** These webhooks in this order. One that does not exist is left out. */
   async listed(ids: string[]): Promise<ListedWebhook[]> {
-    return ids.length === 0 ? [] : this.described(await webhooksById(this.dataSource.manager, ids));
+    if (ids.length === 0) return [];
+    const rows = await webhooksById(this.dataSource.manager, ids);
+    return this.described(ids.flatMap((id) => rows.find((row) => row.id === id) ?? []));
   }
 
   /** The webhook with this id, also if only its reference is left. */

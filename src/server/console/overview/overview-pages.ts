@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { type Html, html } from '../../../http/html.js';
-import { Alarms } from '../../../webhooks/contact/alarms.js';
+import { acknowledge } from '../../../webhooks/contact/alarms.js';
 import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
 import { WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
 import type { Due } from '../../../webhooks/usher-health.js';
@@ -28,7 +28,6 @@ export class OverviewPages {
     private readonly backlog: Backlog,
     private readonly audit: AuditLog,
     private readonly resends: WebhookResends,
-    private readonly alarms: Alarms,
   ) {}
 
   readonly pages: Page[] = [
@@ -57,8 +56,9 @@ export class OverviewPages {
         acknowledge: {
           button: 'Acknowledge',
           done: 'Acknowledged. It is an alarm again as soon as a notification to this receiver ends FAILED.',
-          answer: async ({ client = '', hosts = '', note = '', range = '' }, { actor }) => {
-            await this.alarms.acknowledge(client, hosts.split(' '), note.trim(), actor);
+          answer: async ({ client: clientId = '', hosts = '', note = '', range = '' }, { actor }) => {
+            const alarms = { clientId, hosts: hosts.split(' '), note: note.trim(), actor };
+            await acknowledge(this.data.manager.connection, this.audit, alarms);
             await this.data.forgetLosses();
             return hrefOf('/ops', { range, done: 'acknowledge' });
           },
