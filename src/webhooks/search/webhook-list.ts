@@ -25,14 +25,6 @@ export interface ListedWebhook {
 /** What an attempt sent, or why it cannot be shown. */
 export type Sent = SignedRequest | string;
 
-export interface WebhookPage {
-  webhooks: ListedWebhook[];
-  /** The id in front of which the next page begins; null at the end. */
-  next: string | null;
-  /** Whether the search ended early, because it had looked at many webhooks. */
-  isCut: boolean;
-}
-
 /** Lists webhooks for operators: with the names of their clients, why they failed, and what was sent again. */
 @Injectable()
 export class WebhookList {
@@ -43,12 +35,7 @@ export class WebhookList {
   ) {}
 
   /** At most `most` webhooks behind `before` in the order, which begins with the newest unless another one is given. */
-  async page(
-    criteria: WebhookCriteria,
-    before: string | null,
-    most: number,
-    order: WebhookOrder = 'newest',
-  ): Promise<WebhookPage> {
+  async page(criteria: WebhookCriteria, before: string | null, most: number, order: WebhookOrder = 'newest') {
     const { ids, ...rest } = await this.search.find(criteria, before, most, order);
     const webhooks = await this.listed(ids);
     const { referenceId, clientId, status, host, reason, resendId } = criteria;

@@ -55,7 +55,7 @@ export class WebhookSearch {
   }
 
   /** How many there are, and of how many clients; null if that cannot be told from {@link MAX_EXAMINED} webhooks or in time. */
-  async countByClient(criteria: WebhookCriteria): Promise<{ count: number; clients: number } | null> {
+  async countByClient(criteria: WebhookCriteria) {
     const { ids, next } = await this.find(criteria, null, MAX_EXAMINED);
     if (next !== null) return null;
     if (ids.length === 0) return { count: 0, clients: 0 };

@@ -52,7 +52,7 @@ export class OverviewData {
     this.manager = manager;
   }
 
-  queries(range: Range): ReturnType<OverviewData['queriesOf']> {
+  queries(range: Range) {
     return this.ranges.get(range) ?? this.queriesOf(range);
   }
 

@@ -69,23 +69,20 @@ export class ReceiversData {
     const found = await this.figures.clientsOf(host, since, MAX_CLIENTS);
     const ids = found.map(({ clientId }) => clientId);
     const { newest, urls } = await this.at(host, ids);
-    const [clients, failing, answers] = await Promise.all([
-      withClients(manager, found),
-      manager.find(FailingHost, {
-        where: [ALARMING, ACKNOWLEDGED].map((which) => ({ ...which, clientId: In(ids), host })),
-      }),
-      answersTo(manager, newest),
-    ]);
+    const failing = await manager.find(FailingHost, {
+      where: [ALARMING, ACKNOWLEDGED].map((which) => ({ ...which, clientId: In(ids), host })),
+    });
+    const clients = found.map((one) => ({
+      ...one,
+      /** Null: not known. */
+      notifyUrl: urls.get(one.clientId) ?? null,
+      failing: failing.find(({ clientId }) => clientId === one.clientId) ?? null,
+    }));
     return {
       points: pointsOf(range, now, sums),
       before: figuresOfPoints(pointsOf(range, since - 1, sums)),
-      clients: clients.map((one) => ({
-        ...one,
-        /** Null: not known. */
-        notifyUrl: urls.get(one.clientId) ?? null,
-        failing: failing.find(({ clientId }) => clientId === one.clientId) ?? null,
-      })),
-      answers,
+      clients: await withClients(manager, clients),
+      answers: await answersTo(manager, newest),
     };
   }
 
@@ -106,8 +103,8 @@ export class ReceiversData {
     const urls = new Map<string, string | null>(
       newest.toReversed().map((webhook) => [webhook.clientId, webhook.notifyUrl]),
     );
-    const registered = { select: { id: true, notifyUrl: true }, where: { id: In(clientIds) } };
-    for (const { id, notifyUrl } of (await manager.find(Client, registered)).filter(isHere)) urls.set(id, notifyUrl);
+    const registered = await manager.findBy(Client, { id: In(clientIds) });
+    for (const { id, notifyUrl } of registered.filter(isHere)) urls.set(id, notifyUrl);
     return { newest, urls };
   }
 }
