@@ -245,7 +245,7 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a change of a client is not in the audit',
     file: 'src/clients/clients.service.ts',
-    from: 'await this.audit.record({ subject: `client:${id}`, ...audit }, manager);',
+    from: 'await this.audit.record({ subject: `client:${id}`, ...audit, detail }, manager);',
     to: '',
     caughtBy: 'test/audit/audit.spec.ts',
   },
