@@ -51,7 +51,7 @@ export class ClientAccount {
         ? [stateOf(pair.current, 'X-Signature'), ...(pair.next ? [stateOf(pair.next, 'X-Signature-Next')] : [])]
         : [],
       deliveriesPaused: pause && { since: time(pause.since), reason: pause.reason },
-      createdAt: new Date(client.createdAt).toISOString(),
+      createdAt: time(client.createdAt),
     };
   }
 
@@ -81,7 +81,7 @@ export class ClientAccount {
       repeatKey: idempotencyKey,
       actor,
     });
-    return { id: clientId, secret, oldSecretValidUntil: new Date(oldValidUntil).toISOString() };
+    return { id: clientId, secret, oldSecretValidUntil: time(oldValidUntil) };
   }
 
   /**
@@ -102,8 +102,8 @@ export const sampleRefused = (test: TestResult): Problem => {
 };
 
 const stateOf = ({ createdAt, expiresAt, digest }: ClientSecret, signs: 'X-Signature' | 'X-Signature-Next') => ({
-  createdAt: new Date(createdAt).toISOString(),
-  expiresAt: expiresAt === null ? null : new Date(expiresAt).toISOString(),
+  createdAt: time(createdAt),
+  expiresAt: time(expiresAt),
   signs,
   hasLeaked: digest === LEAKED,
 });

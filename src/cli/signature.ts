@@ -119,7 +119,7 @@ async function certifyReceiver(url: string, options: { secretStdin?: boolean }):
     throw new StartUpError('certify sends faulty notifications and is for the sandbox only; USHER_ENV is production');
   const [{ NotificationSender }, { certify }, { checkNotifyUrl, NotifyUrlError }] = await Promise.all([
     import('../webhooks/transport/notification-sender.js'),
-    import('../webhooks/certification/certify.js'),
+    import('../webhooks/certification/checks.js'),
     import('../values/urls/notify-url.js'),
   ]);
   try {

@@ -57,8 +57,8 @@ function timeText(ms: number): string {
 export const timeOfId = (id: string): number => Number.parseInt(id.slice(1, 1 + TIME_WIDTH), 36);
 
 /** Not greater than any id that is made at this time or later, and greater than every earlier one. */
-export const firstIdAt = (environment: Environment, ms: number): string =>
-  LETTER[environment] + timeText(Math.max(0, Math.floor(ms)));
+export const firstIdAt = (environment: Environment, ms: number | null): string | null =>
+  ms === null ? null : LETTER[environment] + timeText(Math.max(0, Math.floor(ms)));
 
 /** The form of {@link newId}'s ids. Check it before a query: Postgres rejects NUL and MySQL ignores trailing spaces. */
 export const ID = /^[A-Za-z0-9]{22}$/;

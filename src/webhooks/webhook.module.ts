@@ -7,7 +7,6 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import type { ContactMessenger } from '../values/contact-messenger.js';
 import { TestNotifications } from './api/test-notifications.js';
 import { WebhooksController } from './api/webhooks.controller.js';
-import { Alarms } from './contact/alarms.js';
 import { CONTACT_MESSENGER, ContactMessages } from './contact/contact-messages.js';
 import { FileMessenger, SmtpMessenger } from './contact/messengers.js';
 import { ClaimStore } from './deliver/claim.store.js';
@@ -92,7 +91,6 @@ async function createMessenger({
     DeliveryProcessor,
     { provide: CONTACT_MESSENGER, useFactory: createMessenger, inject: [USHER_OPTIONS] },
     ContactMessages,
-    Alarms,
     Sweep,
     RetryRun,
     errorLogOf(WEBHOOK_QUEUE),
@@ -111,7 +109,6 @@ async function createMessenger({
     SigningSecrets,
     TestNotifications,
     UsherHealth,
-    Alarms,
     BullModule,
   ],
 })

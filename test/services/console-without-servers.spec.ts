@@ -25,9 +25,9 @@ afterAll(async () => {
   await backend.drop();
 });
 
-const pageWith = (path: string, what: RegExp): Promise<string> =>
+const pageWith = (path: string, what: RegExp, status = 200): Promise<string> =>
   eventually(`${path} shows ${what}`, async () => {
-    const text = await pages.get(path);
+    const text = await pages.get(path, status);
     return what.test(text) ? text : null;
   });
 
@@ -52,7 +52,7 @@ test('without a database they answer in time, with the reason, and recover by th
     /The database does not answer[^]*<span class="badge bad">down<\/span>\s*\S+/,
   );
   expect(health).toContain('USHER_ROLE');
-  expect(await pageWith('/ops/receivers', /The database does not answer/)).toContain('role="alert"');
+  expect(await pageWith('/ops/receivers', /The database does not answer/, 503)).toContain('role="alert"');
   database.restore();
   await eventually('it is back', async () => !(await pages.get('/ops')).includes('does not answer'));
 });

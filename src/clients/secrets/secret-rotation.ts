@@ -49,7 +49,7 @@ export class SecretRotation {
     overlapMs: number,
     { revokeTokens = false, hasLeaked = false, repeatKey, actor }: RotateOptions = {},
   ): Promise<RotatedSecret> {
-    const rotationKey = repeatKey === undefined ? null : digestOf(repeatKey);
+    const rotationKey = repeatKey === undefined ? null : hash('sha256', repeatKey, 'base64url');
     return inTransaction(this.dataSource, async (manager) => {
       const { now, overlapEnd } = await lockClient(manager, clientId);
       const answered = rotationKey && (await this.answered(manager, clientId, rotationKey, overlapEnd));
@@ -150,8 +150,6 @@ export const rotationInProgress = (clientId: string, until: number): Problem =>
     `client ${clientId} already has a rotation in progress until ${new Date(until).toISOString()}; ` +
       `"usher client finish-rotation ${clientId}" or POST /client/secret/finish ends it now`,
   );
-
-const digestOf = (key: string): string => hash('sha256', key, 'base64url');
 
 /**
  * Locks the client's row until the transaction ends. Returns the current database time, and the end of the overlap of a

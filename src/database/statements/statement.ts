@@ -22,7 +22,10 @@ interface Statement {
 }
 
 /** Writes the SQL of a statement: `parameter` takes a value and returns its placeholder. */
-export type WriteSql = (parameter: (value: unknown) => string) => string;
+export type WriteSql = (parameter: Parameter) => string;
+
+/** Adds a value to the parameters of a statement, and returns its placeholder. */
+export type Parameter = (value: unknown) => string;
 
 /** Runs the statement that `write` makes, as {@link runStatement} does. */
 export function runSql(on: DataSource | EntityManager, write: WriteSql, name?: string): Promise<StatementResult> {

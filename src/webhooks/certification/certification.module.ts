@@ -11,8 +11,7 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { SigningSecrets } from '../deliver/signing.js';
 import { NotificationSender } from '../transport/notification-sender.js';
 import { WebhookModule } from '../webhook.module.js';
-import { certify } from './certify.js';
-import { CertificationRequest } from './checks.js';
+import { CertificationRequest, certify } from './checks.js';
 import { UsherNamedModule } from '../../telemetry/usher-named.js';
 
 /** Each sends six requests. */

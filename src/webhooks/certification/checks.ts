@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import { named } from '../../http/operation.js';
 import { newId, randomAlphanumeric } from '../../values/identifier.js';
+import { hidePrivateResponse } from '../api/client-view.js';
 import { sampleBody, testRequest } from '../api/test-notifications.js';
 import type { SigningSecret } from '../deliver/signing.js';
-import type { SignedRequest } from '../transport/notification-sender.js';
+import type { NotificationSender, SignedRequest } from '../transport/notification-sender.js';
+import { failureOf, type Outcome } from '../transport/outcome.js';
 
 /** In the order in which they are sent. */
 export const CHECKS = ['valid', 'repeated', 'unicode', 'next-secret', 'altered', 'stale'] as const;
@@ -12,7 +14,7 @@ export type CheckName = (typeof CHECKS)[number];
 /** The body of `POST /sandbox/certifications`: nothing can be chosen. */
 export const CertificationRequest = named('CertificationRequest', z.strictObject({}));
 
-export const CheckResult = z.object({
+const CheckResult = z.object({
   name: z.enum(CHECKS),
   sent: z.string().describe('What is special about the notification.'),
   expected: z.enum(['accept', 'refuse']).describe('`accept`: a 2xx. `refuse`: a 4xx.'),
@@ -22,7 +24,7 @@ export const CheckResult = z.object({
   reason: z.string().describe('What the receiver did.'),
   remedy: z.string().nullable().describe('What to change. Null if nothing, or if it was not sent.'),
 });
-export type CheckResult = z.infer<typeof CheckResult>;
+type CheckResult = z.infer<typeof CheckResult>;
 
 export const Certification = named(
   'Certification',
@@ -35,7 +37,7 @@ export const Certification = named(
 export type Certification = z.infer<typeof Certification>;
 
 /** One notification of a certification. `sent` says what is special about it, after "a notification". */
-export interface Check extends Pick<CheckResult, 'name' | 'sent' | 'expected'> {
+interface Check extends Pick<CheckResult, 'name' | 'sent' | 'expected'> {
   request: SignedRequest;
   /** What to change where the receiver does the opposite. */
   remedy: string;
@@ -46,7 +48,7 @@ const SECRET_LENGTH = 43;
 const UNICODE = { bookingId: 'Amélie — 天使爱美丽 🎬', qrCode: 'QR\u2028“Ω”' };
 
 /** The notifications of a certification at `now`. All are marked as tests, as those of `POST /webhooks/test` are. */
-export function certificationChecks(url: string, secret: string, now: number): Check[] {
+function certificationChecks(url: string, secret: string, now: number): Check[] {
   const keys: SigningSecret = { current: secret, next: null };
   const made = (body: Buffer, more: { secret?: SigningSecret; attempt?: number; id?: string; at?: number } = {}) => {
     const { attempt = 1, id = newId('sandbox', now), at = now } = more;
@@ -109,3 +111,59 @@ function altered({ body, ...request }: SignedRequest): SignedRequest {
     .replace(/"payableAmount":(\d+)/, (_, cents) => `"payableAmount":${Number(cents) + 1}`);
   return { ...request, body: Buffer.from(changed) };
 }
+
+/** Sends the notifications of a certification one after another, and says what the receiver did right and wrong. */
+export async function certify(
+  sender: Pick<NotificationSender, 'send'>,
+  notifyUrl: string,
+  secret: string,
+  now: number,
+): Promise<Certification> {
+  const checks: CheckResult[] = [];
+  let unanswered: Check | null = null;
+  for (const check of certificationChecks(notifyUrl, secret, now)) {
+    const outcome: Outcome | null = unanswered ? null : await sender.send(check.request);
+    checks.push(resultOf(check, outcome, unanswered));
+    if (outcome && !('status' in outcome)) unanswered = check;
+  }
+  return { passed: checks.every(({ passed }) => passed), notifyUrl, checks };
+}
+
+/** Without an outcome it was not sent, because another notification was not answered. */
+function resultOf(check: Check, outcome: Outcome | null, unanswered: Check | null): CheckResult {
+  const { name, sent, expected } = check;
+  const responseStatus = outcome && 'status' in outcome ? outcome.status : null;
+  const durationMs = outcome && Math.round(outcome.durationMs);
+  const verdict = outcome ? judge(check, outcome) : notSent(unanswered?.name);
+  return { name, sent, expected, responseStatus, durationMs, ...verdict };
+}
+
+type Verdict = Pick<CheckResult, 'passed' | 'reason' | 'remedy'>;
+
+function judge(check: Check, outcome: Outcome): Verdict {
+  if (!('status' in outcome)) return { passed: false, reason: reasonOf(outcome), remedy: UNANSWERED };
+  const { status } = outcome;
+  const does = outcome.kind === 'delivered' ? 'accept' : status >= 400 && status < 500 ? 'refuse' : null;
+  const reason = `the receiver answered ${status}`;
+  if (does === check.expected) return { passed: true, reason, remedy: null };
+  if (does !== null)
+    return { passed: false, reason: `${reason} to a notification ${check.sent}`, remedy: check.remedy };
+  return { passed: false, reason, remedy: status >= 500 ? FAULT : REDIRECT };
+}
+
+const UNANSWERED =
+  'start the receiver, correct the Notify URL, and answer at once: process a notification after the answer';
+const FAULT = 'find the error in the receiver’s log; answer 2xx to accept a notification, and 401 to refuse one';
+const REDIRECT = 'redirects are not followed and other answers are no 2xx; set the Notify URL to the final address';
+
+/** A private address is not shown. */
+function reasonOf(outcome: Outcome): string {
+  const { error = null } = failureOf(outcome) ?? {};
+  return hidePrivateResponse({ address: outcome.address, error }, 'sandbox').error ?? '';
+}
+
+const notSent = (unanswered = ''): Verdict => ({
+  passed: false,
+  reason: `not sent, because the notification "${unanswered}" was not answered`,
+  remedy: null,
+});

@@ -1,36 +1,29 @@
-import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, In } from 'typeorm';
-import { AuditLog } from '../../audit/audit.module.js';
-import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import type { AuditLog } from '../../audit/audit.module.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
 import { conflict, unprocessable } from '../../http/problem.js';
 import { type Actor, fitting } from '../../values/actor.js';
 import { ALARMING, FailingHost, MAX_NOTE_LENGTH } from './failing-host.entity.js';
 
-/** Ends alarms of hosts that fail. */
-@Injectable()
-export class Alarms {
-  constructor(
-    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
-    private readonly audit: AuditLog,
-  ) {}
-
-  /**
-   * Ends the alarm of these hosts of a client until a notification to them ends FAILED again. The contact is still told what
-   * it would be told. 422 without a note of at most {@link MAX_NOTE_LENGTH} characters, 409 if no alarm is left.
-   */
-  async acknowledge(clientId: string, hosts: string[], note: string, actor: Actor): Promise<void> {
-    if (note === '' || note.length > MAX_NOTE_LENGTH)
-      throw unprocessable(`The note must have 1 to ${MAX_NOTE_LENGTH} characters`);
-    await inTransaction(this.dataSource, async (manager) => {
-      const { affected } = await manager.update(
-        FailingHost,
-        { ...ALARMING, clientId, host: In(hosts) },
-        { alarmEndedAt: await databaseNow(manager), acknowledgedBy: fitting(actor).name, acknowledgement: note },
-      );
-      if (affected === 0) throw conflict('this alarm has ended meanwhile');
-      const change = { action: 'alarm.acknowledged', subject: `client:${clientId}`, actor } as const;
-      await this.audit.record({ ...change, detail: { hosts: hosts.join(' '), note } }, manager);
-    });
-  }
+/**
+ * Ends the alarm of these hosts of a client until a notification to them ends FAILED again. The contact is still told what
+ * it would be told. 422 without a note of at most {@link MAX_NOTE_LENGTH} characters, 409 if no alarm is left.
+ */
+export async function acknowledge(
+  dataSource: DataSource,
+  audit: AuditLog,
+  { clientId, hosts, note, actor }: { clientId: string; hosts: string[]; note: string; actor: Actor },
+): Promise<void> {
+  if (note === '' || note.length > MAX_NOTE_LENGTH)
+    throw unprocessable(`The note must have 1 to ${MAX_NOTE_LENGTH} characters`);
+  await inTransaction(dataSource, async (manager) => {
+    const { affected } = await manager.update(
+      FailingHost,
+      { ...ALARMING, clientId, host: In(hosts) },
+      { alarmEndedAt: await databaseNow(manager), acknowledgedBy: fitting(actor).name, acknowledgement: note },
+    );
+    if (affected === 0) throw conflict('this alarm has ended meanwhile');
+    const change = { action: 'alarm.acknowledged', subject: `client:${clientId}`, actor } as const;
+    await audit.record({ ...change, detail: { hosts: hosts.join(' '), note } }, manager);
+  });
 }

@@ -23,6 +23,7 @@ import {
 } from './contact-outbox.js';
 import { time } from '../webhook-view.js';
 import type { FailingHost } from './failing-host.entity.js';
+import { withTimeout } from '../../values/duration.js';
 import { LogLine } from '../../values/log-line.js';
 
 /** Injects the {@link ContactMessenger}; null where nobody can be told. */
@@ -96,7 +97,7 @@ export class ContactMessages implements BeforeApplicationShutdown {
     const { client, hosts } = turn;
     const message = contactMessage(turn, await countFailed(this.dataSource, turn), this.options);
     try {
-      await withinLimit((signal) => messenger.send(message, signal));
+      await withTimeout(messenger.send(message, AbortSignal.timeout(SEND_LIMIT_MS)), SEND_LIMIT_MS);
     } catch (error) {
       this.results.inc({ result: 'failed' });
       const pauseMs = await recordNotSent(this.dataSource, turn);
@@ -114,15 +115,6 @@ export class ContactMessages implements BeforeApplicationShutdown {
     );
     return true;
   }
-}
-
-/** Rejects after {@link SEND_LIMIT_MS}, whatever `send` does. */
-async function withinLimit(send: (signal: AbortSignal) => Promise<void>): Promise<void> {
-  const signal = AbortSignal.timeout(SEND_LIMIT_MS);
-  const over = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(new Error(`no end within ${SEND_LIMIT_MS / 1_000} s`)));
-  });
-  await Promise.race([send(signal), over]);
 }
 
 /** One line without control characters: it comes from a mail server. */

@@ -101,10 +101,10 @@ export async function countFailed(dataSource: DataSource, { client, hosts }: Tur
       LIMIT ${MAX_COUNTED}`,
   );
   const counts = new Map<string, number>();
-  const starts = new Map(hosts.map(({ host, failingSince }) => [host, failingSince]));
   for (const { notify_url: url, finished_at: at } of rows) {
     const host = hostOf(String(url));
-    if (Number(at) >= (starts.get(host) ?? Infinity)) counts.set(host, (counts.get(host) ?? 0) + 1);
+    if (Number(at) >= (hosts.find((one) => one.host === host)?.failingSince ?? Infinity))
+      counts.set(host, (counts.get(host) ?? 0) + 1);
   }
   return counts;
 }

@@ -1,5 +1,6 @@
 import type { DataSource } from 'typeorm';
 import { dialectOf, tableOf } from '../../database/data-source.js';
+import type { Parameter } from '../../database/statements/statement.js';
 import type { DiagnosisCode } from '../transport/diagnosis.js';
 import { ResentWebhook } from '../undelivered/webhook-resend.entity.js';
 import { Webhook, WebhookAttempt, type WebhookStatus } from '../webhook.entity.js';
@@ -34,20 +35,18 @@ export const ANY_WEBHOOK: WebhookCriteria = {
   isSentAgain: null,
 };
 
-type Parameter = (value: unknown) => string;
-
 /** SQL conditions on the row `w` that no index answers. Their cost is paid for each row that is looked at. */
 export function rowConditions(
   dataSource: DataSource,
-  { host = null, reason = null, isSentAgain = null, resendId, asOf }: Partial<WebhookCriteria> & { asOf?: string },
+  { host, reason, isSentAgain = null, resendId, asOf }: Partial<WebhookCriteria> & { asOf?: string },
   parameter: Parameter,
 ): string[] {
   return [
-    ...(host === null ? [] : [isAtHost(dataSource, 'w.notify_url', host, parameter)]),
-    ...(reason === null ? [] : [failedBy(dataSource, reason, parameter)]),
-    ...(isSentAgain === null ? [] : [sentAgain(dataSource, isSentAgain, 'w', asOf && parameter(asOf))]),
-    ...(resendId ? [madeBy(dataSource, parameter(resendId))] : []),
-  ];
+    host && isAtHost(dataSource, 'w.notify_url', host, parameter),
+    reason && failedBy(dataSource, reason, parameter),
+    isSentAgain !== null && sentAgain(dataSource, isSentAgain, 'w', asOf && parameter(asOf)),
+    resendId && madeBy(dataSource, parameter(resendId)),
+  ].filter((condition) => typeof condition === 'string');
 }
 
 /** A URL may name the port that its scheme has anyway. */

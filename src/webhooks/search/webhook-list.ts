@@ -25,14 +25,6 @@ export interface ListedWebhook {
 /** What an attempt sent, or why it cannot be shown. */
 export type Sent = SignedRequest | string;
 
-export interface WebhookPage {
-  webhooks: ListedWebhook[];
-  /** The id in front of which the next page begins; null at the end. */
-  next: string | null;
-  /** Whether the search ended early, because it had looked at many webhooks. */
-  isCut: boolean;
-}
-
 /** Lists webhooks for operators: with the names of their clients, why they failed, and what was sent again. */
 @Injectable()
 export class WebhookList {
@@ -43,16 +35,9 @@ export class WebhookList {
   ) {}
 
   /** At most `most` webhooks behind `before` in the order, which begins with the newest unless another one is given. */
-  async page(
-    criteria: WebhookCriteria,
-    before: string | null,
-    most: number,
-    order: WebhookOrder = 'newest',
-  ): Promise<WebhookPage> {
+  async page(criteria: WebhookCriteria, before: string | null, most: number, order: WebhookOrder = 'newest') {
     const { ids, ...rest } = await this.search.find(criteria, before, most, order);
-    const newestFirst = await this.listed(ids);
-    const byId = new Map(newestFirst.map((one) => [one.webhook.id, one]));
-    const webhooks = ids.flatMap((id) => byId.get(id) ?? []);
+    const webhooks = await this.listed(ids);
     const { referenceId, clientId, status, host, reason, resendId } = criteria;
     const isWhole =
       before === null && !resendId && (status ?? 'SUCCESS') === 'SUCCESS' && host === null && reason === null;
@@ -64,9 +49,11 @@ export class WebhookList {
     return { webhooks: [...deleted, ...webhooks], ...rest };
   }
 
-  /** These webhooks, the newest first. One that does not exist is left out. */
+  /** These webhooks in this order. One that does not exist is left out. */
   async listed(ids: string[]): Promise<ListedWebhook[]> {
-    return ids.length === 0 ? [] : this.described(await webhooksById(this.dataSource.manager, ids));
+    if (ids.length === 0) return [];
+    const rows = await webhooksById(this.dataSource.manager, ids);
+    return this.described(ids.flatMap((id) => rows.find((row) => row.id === id) ?? []));
   }
 
   /** The webhook with this id, also if only its reference is left. */

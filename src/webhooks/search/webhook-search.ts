@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import { dataSourceOf, dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { runSql } from '../../database/statements/statement.js';
+import { type Parameter, runSql } from '../../database/statements/statement.js';
 import {
   type BoundedSearch,
   boundedSearch,
@@ -44,7 +44,8 @@ export class WebhookSearch {
     const { source, rest } = await this.sourceOf(criteria);
     const isExact = conditionsOf(this.dataSource, rest, () => '').length === 0;
     const fitting = isExact ? null : (ids: string[]) => fittingIds(this.dataSource, ids, rest);
-    return boundedSearch({ source, fitting, before: this.startOf(criteria, before), most });
+    const { end } = this.boundsOf(criteria);
+    return boundedSearch({ source, fitting, before: end && (before === null || end < before) ? end : before, most });
   }
 
   /** How many there are; null if that cannot be told from {@link MAX_EXAMINED} webhooks or in time. */
@@ -54,7 +55,7 @@ export class WebhookSearch {
   }
 
   /** How many there are, and of how many clients; null if that cannot be told from {@link MAX_EXAMINED} webhooks or in time. */
-  async countByClient(criteria: WebhookCriteria): Promise<{ count: number; clients: number } | null> {
+  async countByClient(criteria: WebhookCriteria) {
     const { ids, next } = await this.find(criteria, null, MAX_EXAMINED);
     if (next !== null) return null;
     if (ids.length === 0) return { count: 0, clients: 0 };
@@ -74,8 +75,7 @@ export class WebhookSearch {
     most: number,
     order: Exclude<WebhookOrder, 'newest'>,
   ): Promise<FoundIds> {
-    const { environment } = this.options;
-    const [from, end] = [criteria.since, criteria.until].map((at) => (at === null ? null : firstIdAt(environment, at)));
+    const { from, end } = this.boundsOf(criteria);
     const oldest = (last: string | null, count: number) => {
       const which = { clientId: criteria.clientId, referenceId: criteria.referenceId };
       return webhookIds(this.dataSource, [which], { after: last ?? '', before: end, from, most: count });
@@ -136,17 +136,16 @@ export class WebhookSearch {
     );
   }
 
-  /** The id in front of which the criteria begin. */
-  private startOf({ until }: WebhookCriteria, before: string | null): string | null {
-    if (until === null) return before;
-    const end = firstIdAt(this.options.environment, until);
-    return before === null || end < before ? end : before;
+  /** The ids between which the criteria lie. */
+  private boundsOf({ since, until }: WebhookCriteria) {
+    const { environment } = this.options;
+    return { from: firstIdAt(environment, since), end: firstIdAt(environment, until) };
   }
 
   /** The best index for the criteria, and what is left to look up in the rows. */
   private async sourceOf(criteria: WebhookCriteria): Promise<{ source: Source; rest: Rest }> {
-    const { status, clientId, referenceId, since, reason } = criteria;
-    const from = since === null ? null : firstIdAt(this.options.environment, since);
+    const { status, clientId, referenceId, reason } = criteria;
+    const { from } = this.boundsOf(criteria);
     const byIndex =
       (which: Which[]): Source =>
       (before, most) =>
@@ -206,7 +205,7 @@ export async function fittingIds(on: DataSource | EntityManager, ids: string[], 
   return rows.map(({ id }) => String(id));
 }
 
-const conditionsOf = (dataSource: DataSource, rest: Rest, parameter: (value: unknown) => string): string[] => [
+const conditionsOf = (dataSource: DataSource, rest: Rest, parameter: Parameter): string[] => [
   ...compared(
     { 'w.status =': rest.status, 'w.client_id =': rest.clientId, 'w.reference_id =': rest.referenceId },
     parameter,

@@ -109,8 +109,9 @@ export class ResendWork {
         .filter((id) => doneFromId === null || id < doneFromId)
         .sort()
         .reverse();
-    const timeToId = (ms: number | null) => (ms === null ? null : firstIdAt(this.options.environment, ms));
-    const part = { before: doneFromId ?? timeToId(madeUntil), from: timeToId(madeSince), most: EXAMINED };
+    const { environment } = this.options;
+    const before = doneFromId ?? firstIdAt(environment, madeUntil);
+    const part = { before, from: firstIdAt(environment, madeSince), most: EXAMINED };
     return webhookIds(manager, [{ clientId, referenceId, status: 'FAILED' }], part);
   }
 

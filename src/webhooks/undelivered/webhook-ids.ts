@@ -1,6 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { dataSourceOf, dialectOf, tableOf } from '../../database/data-source.js';
-import { runSql } from '../../database/statements/statement.js';
+import { type Parameter, runSql } from '../../database/statements/statement.js';
 import { Webhook, type WebhookStatus } from '../webhook.entity.js';
 
 /** Which webhooks. What is null or left out is any. PENDING ones need a client or a reference. */
@@ -39,10 +39,7 @@ export async function webhookIds(on: DataSource | EntityManager, which: Which[],
 const directionOf = ({ after }: Part): string => (after === undefined ? 'DESC' : 'ASC');
 
 /** SQL conditions of the comparisons whose value is set, such as `{ 'id <': before }`. */
-export const compared = (
-  comparisons: Record<string, string | null | undefined>,
-  parameter: (value: unknown) => string,
-): string[] =>
+export const compared = (comparisons: Record<string, string | null | undefined>, parameter: Parameter): string[] =>
   Object.entries(comparisons).flatMap(([comparison, value]) =>
     value === null || value === undefined ? [] : `${comparison} ${parameter(value)}`,
   );
@@ -51,7 +48,7 @@ function idsOf(
   dataSource: DataSource,
   { status = null, clientId = null, ownerId = null, referenceId = null }: Which,
   part: Part,
-  parameter: (value: unknown) => string,
+  parameter: Parameter,
 ): string {
   const direction = directionOf(part);
   const isDueIndex = status !== null && clientId === null && referenceId === null;

@@ -1,6 +1,6 @@
 import { type Html, html } from '../../../http/html.js';
 import type { Figures } from '../../../webhooks/figures/delivery-figures.js';
-import { DAY_MS, figuresOfPoints, HOUR_MS, type Point, ratio, shownMs } from './figures.js';
+import { DAY_MS, figuresOfPoints, figuresTable, HOUR_MS, type Point, ratio, shownMs } from './figures.js';
 
 const TOP = 18;
 const BASE = 140;
@@ -11,7 +11,7 @@ const WIDTH = 336;
 const yOf = (part: number): number => Math.round(BASE - part * (BASE - TOP));
 
 /** Attempts of each period as bars: those that succeeded below, those that failed above. */
-export function attemptsChart(points: Point[]): Html {
+function attemptsChart(points: Point[]): Html {
   const largest = Math.max(1, ...points.map(({ figures }) => figures.attempts));
   const unit = 10 ** Math.floor(Math.log10(largest));
   const top = [1, 2, 5].map((factor) => factor * unit).find((nice) => nice >= largest) ?? 10 * unit;
@@ -52,7 +52,7 @@ export function attemptsChart(points: Point[]): Html {
 const TIMES = [1, 10, 100, 1_000, 10_000, 60_000, 600_000, HOUR_MS, 10 * HOUR_MS, 4 * DAY_MS, 40 * DAY_MS];
 
 /** Two times of each period as lines: half of all values are below the first one, 95 % below the second. */
-export function timesChart(name: string, points: Point[], of: (figures: Figures) => Figures['receipt']): Html {
+function timesChart(points: Point[], name: string, of: (figures: Figures) => Figures['receipt']): Html {
   const parts = { p50: 'p50', p95: 'p95' } as const;
   const series = Object.values(parts).map((part) => ({
     part,
@@ -133,3 +133,11 @@ function figure(
     <output></output>
   </figure>`;
 }
+
+/** The charts of the attempts and of some times, and the numbers of both. */
+export const charts = (points: Point[], ...times: [name: string, of: (figures: Figures) => Figures['receipt']]): Html =>
+  html`<div class="columns">
+      <div class="card">${attemptsChart(points)}</div>
+      <div class="card">${timesChart(points, ...times)}</div>
+    </div>
+    ${figuresTable(points)}`;

@@ -113,7 +113,10 @@ interface Compared<Of> {
 export const ATTEMPTS: Columns<Compared<Pick<Figures, 'attempts' | 'failures' | 'successRate'>>> = {
   Attempts: { number: ({ figures }) => figures.attempts },
   Failed: { number: ({ figures }) => figures.failures },
-  Succeeded: { number: ({ figures, before }) => withChange(figures, before, (one) => ratio(one.successRate)) },
+  Succeeded: {
+    value: ({ figures }) => figures.successRate,
+    number: ({ figures, before }) => withChange(figures, before, (one) => ratio(one.successRate)),
+  },
 };
 
 /** What half and 95 % of some times are below. */
@@ -124,7 +127,10 @@ export const quantileColumns = <Row>(
   Object.fromEntries(
     (['p50', 'p95'] as const).map((name) => [
       prefix + name,
-      { number: ({ figures, before }) => withChange(figures, before, (one) => shownQuantile(of(one)[name])) },
+      {
+        value: ({ figures }) => of(figures)[name]?.ms ?? null,
+        number: ({ figures, before }) => withChange(figures, before, (one) => shownQuantile(of(one)[name])),
+      },
     ]),
   );
 

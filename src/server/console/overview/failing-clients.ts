@@ -4,7 +4,7 @@ import { diagnosisOf } from '../../../webhooks/transport/diagnosis.js';
 import { type Range, withChange } from '../figures/figures.js';
 import { hiddenField, inputField } from '../../../http/pages/fields.js';
 import type { Visit } from '../../../http/pages/site.js';
-import { type Columns, notice, table, time } from '../../../http/pages/parts.js';
+import { notice, table, time } from '../../../http/pages/parts.js';
 import { clientLink, receiverLink } from '../frame/links.js';
 import { listHref } from '../notifications/notification-filter.js';
 import { type FailingClient, isAlarming, type Losses, type NamedClient } from './overview-data.js';
@@ -38,16 +38,18 @@ export function failingTable(visit: Visit, range: Range, { clients, since, until
   const from = new Date(since).toISOString();
   const listOf = ({ id: client }: NamedClient): string => listHref({ client, status: 'UNRESOLVED', since: from });
   const given = { range: range.key, since: `${since}`, until: `${until}` };
-  const columns: Columns<FailingClient> = {
-    Client: ({ client }) => clientLink(client),
-    'Not delivered': {
-      number: ({ client, lost, isCapped }) => html`<a href="${listOf(client)}">${atLeast(lost, isCapped)}</a>`,
+  return table(
+    {
+      Client: ({ client }) => clientLink(client),
+      'Not delivered': {
+        number: ({ client, lost, isCapped }) => html`<a href="${listOf(client)}">${atLeast(lost, isCapped)}</a>`,
+      },
+      'Ended FAILED, a week before': { number: ({ ended, before }) => withChange(ended, before, String) },
+      Receivers: ({ hosts }) => html`${hosts.map((host) => html`<div>${failure(host)}</div>`)}`,
+      Actions: (row) => actions(visit, row, given),
     },
-    'Ended FAILED, a week before': { number: ({ ended, before }) => withChange(ended, before, String) },
-    Receivers: ({ hosts }) => html`${hosts.map((host) => html`<div>${failure(host)}</div>`)}`,
-    Actions: (row) => actions(visit, row, given),
-  };
-  return table(columns, clients.slice(0, MAX_SHOWN));
+    clients.slice(0, MAX_SHOWN),
+  );
 }
 
 /** Each opens its form. */

@@ -42,7 +42,7 @@ export class OverviewData {
     clientCount: new CachedQuery(() => this.manager.count(Client)),
   };
   private readonly ranges = new Map(RANGES.map((range) => [range, this.queriesOf(range)]));
-  private readonly manager: EntityManager;
+  readonly manager: EntityManager;
 
   constructor(
     @Inject(USHER_DATA_SOURCE) { manager }: DataSource,
@@ -52,7 +52,7 @@ export class OverviewData {
     this.manager = manager;
   }
 
-  queries(range: Range): ReturnType<OverviewData['queriesOf']> {
+  queries(range: Range) {
     return this.ranges.get(range) ?? this.queriesOf(range);
   }
 

@@ -1,27 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { type Html, html } from '../../../http/html.js';
-import { Alarms } from '../../../webhooks/contact/alarms.js';
+import { acknowledge } from '../../../webhooks/contact/alarms.js';
 import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
 import { WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
 import type { Due } from '../../../webhooks/usher-health.js';
 import { Backlog, type QueueDepth } from '../../health/backlog.js';
 import { type Answers, answersOf } from '../../health/cached-query.js';
-import { attemptsChart, timesChart } from '../figures/charts.js';
-import {
-  figuresOfPoints,
-  figuresTable,
-  type Point,
-  type Range,
-  rangeLinks,
-  rangeOf,
-  ratio,
-  shownMs,
-  shownQuantile,
-} from '../figures/figures.js';
+import { charts } from '../figures/charts.js';
+import { figuresOfPoints, type Range, rangeLinks, rangeOf, ratio, shownMs, shownQuantile } from '../figures/figures.js';
 import { hrefOf } from '../../../http/pages/fields.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
-import { type Columns, emptyState, notice, table, tiles } from '../../../http/pages/parts.js';
+import { emptyState, notice, table, tiles } from '../../../http/pages/parts.js';
 import { clientLink } from '../frame/links.js';
 import { searchHref } from '../search/search-pages.js';
 import { atLeast, failingTable } from './failing-clients.js';
@@ -38,7 +28,6 @@ export class OverviewPages {
     private readonly backlog: Backlog,
     private readonly audit: AuditLog,
     private readonly resends: WebhookResends,
-    private readonly alarms: Alarms,
   ) {}
 
   readonly pages: Page[] = [
@@ -67,8 +56,9 @@ export class OverviewPages {
         acknowledge: {
           button: 'Acknowledge',
           done: 'Acknowledged. It is an alarm again as soon as a notification to this receiver ends FAILED.',
-          answer: async ({ client = '', hosts = '', note = '', range = '' }, { actor }) => {
-            await this.alarms.acknowledge(client, hosts.split(' '), note.trim(), actor);
+          answer: async ({ client: clientId = '', hosts = '', note = '', range = '' }, { actor }) => {
+            const alarms = { clientId, hosts: hosts.split(' '), note: note.trim(), actor };
+            await acknowledge(this.data.manager.connection, this.audit, alarms);
             await this.data.forgetLosses();
             return hrefOf('/ops', { range, done: 'acknowledge' });
           },
@@ -107,7 +97,7 @@ function overview(visit: Visit, state: Overview): Html {
   const isNew = points?.every(({ figures }) => figures.attempts === 0) ?? false;
   return html`${verdict(state, isNew)} ${rangeLinks('/ops', range)}
     ${losses && losses.clients.length > 0 && failingTable(visit, range, losses)} ${totals(state)}
-    ${isNew ? nothingSent(state) : points && card(points)}
+    ${isNew ? nothingSent(state) : points && charts(points, 'Time to receipt', ({ receipt }) => receipt)}
     <div class="columns">
       <section>
         <h2>Pending by client</h2>
@@ -168,13 +158,6 @@ function rateKind(rate: number | null) {
   return rate >= 0.99 ? 'good' : rate >= 0.9 ? 'warning' : 'bad';
 }
 
-const card = (points: Point[]): Html =>
-  html`<div class="columns">
-      <div class="card">${attemptsChart(points)}</div>
-      <div class="card">${timesChart('Time to receipt', points, ({ receipt }) => receipt)}</div>
-    </div>
-    ${figuresTable(points)}`;
-
 function nothingSent({ clientCount, range }: Overview): Html {
   if (clientCount !== 0)
     return emptyState(
@@ -190,10 +173,10 @@ function nothingSent({ clientCount, range }: Overview): Html {
 }
 
 function pendingTable({ clients, isCapped }: NonNullable<Overview['pending']>): Html {
-  const columns: Columns<(typeof clients)[number]> = {
-    Client: ({ client }) => clientLink(client),
-    Pending: { number: ({ pending }) => pending },
-  };
-  return html`${table(columns, clients, 'Nothing is pending: every notification has ended.')}
+  return html`${table(
+    { Client: ({ client }) => clientLink(client), Pending: { number: ({ pending }) => pending } },
+    clients,
+    'Nothing is pending: every notification has ended.',
+  )}
   ${isCapped && html`<p class="dim">Counted among the ${MAX_PENDING} that are due first; there are more.</p>`}`;
 }

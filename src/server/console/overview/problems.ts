@@ -7,7 +7,7 @@ import type { Answers } from '../../health/cached-query.js';
 import { shownMs } from '../figures/figures.js';
 import { hiddenField } from '../../../http/pages/fields.js';
 import { postForm } from '../../../http/pages/form.js';
-import { type Columns, notice, statusBadge, table, time } from '../../../http/pages/parts.js';
+import { notice, statusBadge, table, time } from '../../../http/pages/parts.js';
 
 /** `paused`: the event that paused it, if the audit knows it. */
 export type ShownQueue = QueueDepth & { paused?: AuditEvent | undefined };
@@ -74,9 +74,10 @@ function stoppedQueue({ queue, isPaused, limit, paused }: ShownQueue, request: H
   const link = queueLink(queue);
   if (isPaused)
     return {
-      kind: 'bad',
-      what: html`The queue ${link} is paused${paused && html` by ${paused.actor}, ${time(paused.createdAt)}`}.`,
-      remedy: html`Its jobs wait. Resume it when the reason is over.`,
+      ...bad(
+        html`The queue ${link} is paused${paused && html` by ${paused.actor}, ${time(paused.createdAt)}`}.`,
+        html`Its jobs wait. Resume it when the reason is over.`,
+      ),
       action: postForm(request, '/ops/resume', { button: 'Resume' }, [hiddenField('queue', queue)]),
     };
   if (limit === null) return null;
@@ -110,12 +111,14 @@ function lateDeliveries({ count, oldestAgeMs }: Due): Problem | null {
 /** The queues, and their jobs by state. */
 export function queueTable(queues: ShownQueue[]): Html {
   const states = Object.keys(queues[0]?.jobs ?? {});
-  const columns: Columns<ShownQueue> = {
-    Queue: ({ queue }) => queueLink(queue),
-    State: stateOf,
-    ...Object.fromEntries(states.map((state) => [state, { number: ({ jobs }: ShownQueue) => jobs[state] ?? 0 }])),
-  };
-  return table(columns, queues);
+  return table(
+    {
+      Queue: ({ queue }) => queueLink(queue),
+      State: stateOf,
+      ...Object.fromEntries(states.map((state) => [state, { number: ({ jobs }: ShownQueue) => jobs[state] ?? 0 }])),
+    },
+    queues,
+  );
 }
 
 const queueLink = (queue: string): Html => html`<a href="/ops/queues/queue/${queue}">${queue}</a>`;

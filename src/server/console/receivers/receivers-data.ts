@@ -12,18 +12,15 @@ import { beginOf, figuresOfPoints, inHours, pointsOf, type Range, RANGES } from 
 import { withClients } from '../overview/overview-data.js';
 
 /** `before`: its figures in the time before. */
-export type ListedHost = HostFigures & { failing: FailingHost | null; before: HostFigures['figures'] | undefined };
+export type ListedHost = HostFigures & { failing: FailingHost | null; before?: HostFigures['figures'] | undefined };
 
-/** What was sent to a host. */
-export type Receiver = Awaited<ReturnType<ReceiversData['of']>>;
+/** What the newest notifications to a host were answered. */
+export type Answers = Awaited<ReturnType<typeof answersTo>>;
 /** The deliveries to a host for one client. */
-export type HostClient = Receiver['clients'][number];
+export type HostClient = Awaited<ReturnType<ReceiversData['of']>>['clients'][number];
 
-/** The attempts at one Notify URL. */
-export type UrlAnswers = ReturnType<typeof byUrl>[number];
-
-export const MAX_HOSTS = 200;
-export const MAX_CLIENTS = 50;
+export const MAX_HOSTS = 1_000;
+const MAX_CLIENTS = 50;
 /** The clients with the most attempts, and the newest notifications of each, among which answers are looked for. */
 const ANSWERING_CLIENTS = 10;
 const NEWEST = 100;
@@ -71,53 +68,44 @@ export class ReceiversData {
     const sums = await this.figures.ofHost(host, beginOf(range, since - 1), range.periodMs);
     const found = await this.figures.clientsOf(host, since, MAX_CLIENTS);
     const ids = found.map(({ clientId }) => clientId);
-    const newest = await this.newestAt(host, ids.slice(0, ANSWERING_CLIENTS));
-    const [clients, urls, failing, answers] = await Promise.all([
-      withClients(manager, found),
-      this.registeredUrls(host, ids),
-      manager.find(FailingHost, {
-        where: [ALARMING, ACKNOWLEDGED].map((which) => ({ ...which, clientId: In(ids), host })),
-      }),
-      answersTo(manager, newest),
-    ]);
+    const { newest, urls } = await this.at(host, ids);
+    const failing = await manager.find(FailingHost, {
+      where: [ALARMING, ACKNOWLEDGED].map((which) => ({ ...which, clientId: In(ids), host })),
+    });
+    const clients = found.map((one) => ({
+      ...one,
+      /** Null: not known. */
+      notifyUrl: urls.get(one.clientId) ?? null,
+      failing: failing.find(({ clientId }) => clientId === one.clientId) ?? null,
+    }));
     return {
       points: pointsOf(range, now, sums),
       before: figuresOfPoints(pointsOf(range, since - 1, sums)),
-      clients: clients.map((one) => ({
-        ...one,
-        /** Where its notifications to this host go: the registered one, or that of its newest notification. Null: not known. */
-        notifyUrl:
-          urls.get(one.clientId) ?? newest.find(({ clientId }) => clientId === one.clientId)?.notifyUrl ?? null,
-        failing: failing.find(({ clientId }) => clientId === one.clientId) ?? null,
-      })),
-      answers,
+      clients: await withClients(manager, clients),
+      answers: await answersTo(manager, newest),
     };
   }
 
-  /** Where a test for a client at this host goes. Null if it has no Notify URL there. */
-  async notifyUrlAt(host: string, clientId: string): Promise<string | null> {
-    const registered = await this.registeredUrls(host, [clientId]);
-    return registered.get(clientId) ?? (await this.newestAt(host, [clientId]))[0]?.notifyUrl ?? null;
-  }
-
-  /** The registered Notify URLs of clients at this host. */
-  private async registeredUrls(host: string, ids: string[]): Promise<Map<string, string>> {
-    const select = { id: true, notifyUrl: true };
-    const rows = await this.dataSource.manager.find(Client, { select, where: { id: In(ids) } });
-    return new Map(
-      rows.flatMap(({ id, notifyUrl }) => (notifyUrl !== null && hostOf(notifyUrl) === host ? [[id, notifyUrl]] : [])),
-    );
-  }
-
-  /** The newest notifications of these clients to this host, without their bodies. */
-  private async newestAt(host: string, clientIds: string[]): Promise<Webhook[]> {
+  /**
+   * The newest notifications of these clients to this host, without their bodies, and where those of each go: to its registered
+   * Notify URL if that is there, else to that of its newest notification.
+   */
+  async at(host: string, clientIds: string[]) {
+    const { manager } = this.dataSource;
+    const isHere = ({ notifyUrl }: Pick<Client, 'notifyUrl'>) => notifyUrl && hostOf(notifyUrl) === host;
     const select = { id: true, clientId: true, notifyUrl: true };
     const found = await Promise.all(
-      clientIds.map((clientId) =>
-        this.dataSource.manager.find(Webhook, { select, where: { clientId }, order: { id: 'DESC' }, take: NEWEST }),
-      ),
+      clientIds
+        .slice(0, ANSWERING_CLIENTS)
+        .map((clientId) => manager.find(Webhook, { select, where: { clientId }, order: { id: 'DESC' }, take: NEWEST })),
     );
-    return found.flat().filter(({ notifyUrl }) => notifyUrl !== '' && hostOf(notifyUrl) === host);
+    const newest = found.flat().filter(isHere);
+    const urls = new Map<string, string | null>(
+      newest.toReversed().map((webhook) => [webhook.clientId, webhook.notifyUrl]),
+    );
+    const registered = await manager.findBy(Client, { id: In(clientIds) });
+    for (const { id, notifyUrl } of registered.filter(isHere)) urls.set(id, notifyUrl);
+    return { newest, urls };
   }
 }
 
@@ -125,40 +113,29 @@ export class ReceiversData {
 async function answersTo(manager: EntityManager, webhooks: Webhook[]) {
   // Ids begin with their time, so these are the newest of all clients.
   const newest = webhooks.toSorted((one, other) => (one.id < other.id ? 1 : -1)).slice(0, MAX_NOTIFICATIONS);
-  const byId = new Map((await withClients(manager, newest)).map((webhook) => [webhook.id, webhook]));
+  const byId = new Map(newest.map((webhook) => [webhook.id, webhook]));
   const attempts = await manager.find(WebhookAttempt, {
     where: { webhookId: In([...byId.keys()]), durationMs: Not(IsNull()) },
     order: { startedAt: 'DESC' },
   });
   const ended = attempts.flatMap((attempt) => {
     const webhook = byId.get(attempt.webhookId);
-    return webhook ? [{ attempt, client: webhook.client, notifyUrl: webhook.notifyUrl }] : [];
+    return webhook ? [{ ...webhook, attempt }] : [];
   });
-  return { last: ended.slice(0, MAX_ANSWERS), urls: byUrl(ended) };
-}
-
-/** `ended` has the newest first. */
-function byUrl(ended: { notifyUrl: string; attempt: WebhookAttempt }[]) {
-  const groups = new Map<string, [WebhookAttempt, ...WebhookAttempt[]]>();
-  for (const { notifyUrl, attempt } of ended) {
-    const group = groups.get(notifyUrl);
-    if (group) group.push(attempt);
-    else groups.set(notifyUrl, [attempt]);
-  }
-  return [...groups]
-    .map(([notifyUrl, attempts]) => ({
-      notifyUrl,
-      attempts: attempts.length,
-      failures: attempts.filter(({ error }) => error !== null).length,
-      /** The median of their durations. */
-      medianMs: median(attempts.map(({ durationMs }) => durationMs ?? 0)),
-      last: attempts[0],
-    }))
-    .sort((one, other) => other.failures - one.failures || other.attempts - one.attempts)
-    .slice(0, MAX_URLS);
-}
-
-function median(values: number[]): number {
-  const sorted = values.toSorted((one, other) => one - other);
-  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+  const urls = [...new Set(ended.map(({ notifyUrl }) => notifyUrl))].map((url) => {
+    const answers = ended.flatMap(({ notifyUrl, attempt }) => (notifyUrl === url ? attempt : []));
+    const durations = answers.map(({ durationMs }) => durationMs ?? 0).sort((one, other) => one - other);
+    return {
+      notifyUrl: url,
+      attempts: answers.length,
+      failures: answers.filter(({ error }) => error !== null).length,
+      /** Of their durations. */
+      medianMs: durations[Math.floor(durations.length / 2)] ?? 0,
+      last: answers[0] ?? null,
+    };
+  });
+  return {
+    last: await withClients(manager, ended.slice(0, MAX_ANSWERS)),
+    urls: urls.sort((one, other) => other.failures - one.failures || other.attempts - one.attempts).slice(0, MAX_URLS),
+  };
 }

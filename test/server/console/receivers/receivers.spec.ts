@@ -47,6 +47,17 @@ test('the list shows each host with attempts, failures and rate, for a day and f
   expect(await pages.get('/ops/receivers?range=%00')).toContain('Last 24 hours</strong>');
 });
 
+test('the list is found by host, sorted by each column of figures, and saved as a file', async () => {
+  expect(await pages.get('/ops/receivers?q=127.0&range=7d')).toMatch(
+    /1 receiver<[^]*receivers\.csv\?q=127\.0&amp;range=7d/,
+  );
+  expect(await pages.get('/ops/receivers?q=nobody')).toContain('No attempts at such a host in this range.');
+  for (const column of ['Receiver', 'Succeeded', 'p95', 'Failing since', 'Why'])
+    expect(await pages.get(`/ops/receivers?sort=-${encodeURIComponent(column)}`)).toContain('aria-sort="descending"');
+  const { body } = await usher.request('GET', '/ops/receivers.csv', pages.headers);
+  expect(String(body.text)).toMatch(new RegExp(`"Failing since","Why"\\s+"${host}","1","3","2","0\\.333`));
+});
+
 test('a receiver has its charts, its clients with their Notify URLs, and the last answers with what they mean', async () => {
   const text = await pages.get(path());
   expect(text).toContain('aria-label="Attempts. 3 attempts, 2 failed (66.7 %)');
