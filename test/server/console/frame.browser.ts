@@ -90,6 +90,15 @@ test('a refresh keeps open what was opened', async () => {
   await page.context().close();
 });
 
+test('the key / opens the search', async () => {
+  const page = await open('/ops/clients');
+  await page.getByRole('heading', { level: 1 }).click();
+  await page.keyboard.press('/');
+  await page.keyboard.type('a/b');
+  expect(await page.getByRole('searchbox').inputValue()).toBe('a/b');
+  await page.context().close();
+});
+
 test('times are those of the browser, also the ones that a filter takes', async () => {
   const id = await failedNotification();
   const page = await open(`/ops/webhooks/${id}`);

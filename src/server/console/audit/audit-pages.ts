@@ -146,7 +146,9 @@ const pathLink = (path: string, text: string) => html`<a href="${path}">${text}<
 
 /** The facts of an event, with links. What is not set is left out. */
 function detailWords({ detail, names }: ListedEvent) {
-  const set = Object.entries(detail).filter(([, value]) => value !== null && value !== '');
+  const set = Object.entries(detail).filter(
+    ([name, value]) => value !== null && value !== '' && (value || name !== 'imported'),
+  );
   return html`${set.map(([name, value]) => html`<div><span class="dim">${WORDS[name] ?? words(name)}:</span> ${valueOf(name, value, names)}</div>`)}`;
 }
 

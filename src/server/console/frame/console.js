@@ -33,6 +33,14 @@
     setTimeout(() => (button.textContent = label), 1500);
   });
 
+  // The key / opens the search, unless somebody types.
+  document.addEventListener('keydown', (event) => {
+    if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (document.activeElement.matches('input, textarea, select')) return;
+    event.preventDefault();
+    document.querySelector('[type=search]').focus();
+  });
+
   // A time without a zone is one of this place, and is sent with its offset.
   document.addEventListener('formdata', ({ target, formData }) => {
     for (const { name, value } of all('[list]', target)) {

@@ -12,6 +12,7 @@ import { type ListedWebhook, WebhookList } from '../../../webhooks/search/webhoo
 import { type WebhookOrder, WebhookSearch } from '../../../webhooks/search/webhook-search.js';
 import { WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
 import { CachedQuery } from '../../health/cached-query.js';
+import { clientLink } from '../frame/links.js';
 import { ClientDirectory } from '../clients/client-directory.js';
 import {
   FILTER_FIELDS,
@@ -167,9 +168,10 @@ const HINT = html`<p class="hint">
   A time is ${MOMENT_HINT}. The address of this page keeps the filter: save it as a link.
 </p>`;
 
-const choices = ({ given, clients }: NotificationFilter) =>
-  clients.length > 1 &&
-  html`<section class="card">
+function choices({ given, clients }: NotificationFilter) {
+  const [client, another] = clients;
+  if (!another) return client && html`<p>Client: ${clientLink(client)}</p>`;
+  return html`<section class="card">
     <h2>Which client?</h2>
     <ul>
       ${clients.map(
@@ -178,6 +180,7 @@ const choices = ({ given, clients }: NotificationFilter) =>
       )}
     </ul>
   </section>`;
+}
 
 /** A condition has no index, so a search ends after a bounded number of rows. */
 const cut = (next: string) =>

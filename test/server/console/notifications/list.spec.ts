@@ -46,6 +46,7 @@ test('each filter shows exactly what fits, the newest first, and all of them tog
   await failedBy([second], 'gone');
 
   expect(await list({ client: odeon.id })).toEqual([second, old]);
+  expect(await pages.get(`/ops/notifications?client=${odeon.id}`)).toMatch(/Client: <a [^>]*>Odeon<\/a>/);
   expect(await list({ client: 'odeon' })).toEqual([second, old]);
   expect(await list({ client: 'rox' })).toEqual([delivered, third]);
   expect(await list({ host: 'one.example' })).toEqual([delivered, third, old]);
