@@ -41,14 +41,14 @@ export async function boundedSearch({ source, fitting, before, most }: BoundedSe
   return { ids: found, next: last, isCut: true };
 }
 
-/** How many rows a query finds; null if there are more than `most`. */
+/** How many rows a query finds, at most `most`, and whether there are more. */
 export async function boundedCount<Row extends ObjectLiteral>(
   query: SelectQueryBuilder<Row>,
   most: number,
-): Promise<number | null> {
+): Promise<{ count: number; isMore: boolean }> {
   const { length } = await query
     .select('1', 'one')
     .limit(most + 1)
     .getRawMany();
-  return length > most ? null : length;
+  return { count: Math.min(length, most), isMore: length > most };
 }

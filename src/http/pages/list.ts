@@ -34,6 +34,12 @@ export const partOf = <Row>(rows: Row[], most: number, name: (row: Row) => strin
   return { rows: rows.slice(0, most), next: last ? name(last) : null };
 };
 
+/** How many rows there are: so many, or more. */
+export interface Count {
+  count: number;
+  isMore: boolean;
+}
+
 /** Which rows to read. */
 export interface Part {
   /** Where to begin, as {@link Found} names it; null: at the beginning. */
@@ -56,8 +62,8 @@ export interface List<Row, Values extends object, Read extends Filter<Values> = 
   /** Below the filter. */
   hint?(filter: Read): Html | null;
   read(filter: Read, part: Part): Promise<Found<Row>>;
-  /** How many rows there are; null if there are more than {@link MAX_COUNTED}. Left out where reading them all tells it. */
-  count?(filter: Read): Promise<number | null>;
+  /** Of at most {@link MAX_COUNTED} rows; null: not known. Left out where reading them all tells it. */
+  count?(filter: Read): Promise<Count | null>;
   /** They may depend on who sees them. */
   columns: Columns<Row> | ((visit: Visit) => Columns<Row>);
   /** The columns by whose order a list of any length can be read. */
@@ -76,8 +82,7 @@ export interface List<Row, Values extends object, Read extends Filter<Values> = 
 }
 
 interface ShownRows<Row> extends Found<Row> {
-  /** Null: more than {@link MAX_COUNTED}. */
-  count: number | null;
+  count: Count | null;
   /** Whether the list is too long for the order that was asked for. */
   isUnsorted?: boolean;
 }
@@ -124,13 +129,13 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
     if (list.count && (order === null || list.orders?.includes(order.column))) {
       const found = await part(order);
       const isWhole = after === '' && found.next === null;
-      return { ...found, count: isWhole ? found.rows.length : await list.count(filter) };
+      return { ...found, count: isWhole ? exactly(found.rows.length) : await list.count(filter) };
     }
     const { rows, next } = await list.read(filter, { after: null, most: MAX_COUNTED, order: null });
-    if (next !== null) return { ...(await part(null)), count: null, isUnsorted: true };
+    if (next !== null) return { ...(await part(null)), count: { count: rows.length, isMore: true }, isUnsorted: true };
     const begin = Number(after) || 0;
     const onward = (order === null ? rows : sorted(rows, order)).slice(begin);
-    return { ...partOf(onward, PAGE_SIZE, () => String(begin + PAGE_SIZE)), count: rows.length };
+    return { ...partOf(onward, PAGE_SIZE, () => String(begin + PAGE_SIZE)), count: exactly(rows.length) };
   }
 
   return {
@@ -179,10 +184,14 @@ const sorted = <Row>(rows: Row[], { value, isDescending }: Sorting<Row>): Row[] 
 
 const TOO_LONG = `Only a list of at most ${shownNumber(MAX_COUNTED)} rows is sorted by this column. Give a narrower filter.`;
 
-const counted = ([one, several]: [string, string], count: number | null): string =>
-  count === null
-    ? `More than ${shownNumber(MAX_COUNTED)} ${several}`
-    : `${shownNumber(count)} ${count === 1 ? one : several}`;
+const exactly = (count: number): Count => ({ count, isMore: false });
+
+function counted([one, several]: [string, string], count: Count | null): string {
+  if (count === null) return several;
+  const text = `${shownNumber(count.count)} ${count.count === 1 ? one : several}`;
+  if (!count.isMore) return text;
+  return `${count.count === MAX_COUNTED ? 'More than' : 'At least'} ${text}`;
+}
 
 /** How many pages back the links of a page lead. */
 const MAX_TRAIL = 20;

@@ -54,18 +54,18 @@ export class WebhookSearch {
     return next === null ? ids.length : null;
   }
 
-  /** How many there are, and of how many clients; null if that cannot be told from {@link MAX_EXAMINED} webhooks or in time. */
+  /** How many were found among {@link MAX_EXAMINED} webhooks and in time, of how many clients, and whether there may be more. */
   async countByClient(criteria: WebhookCriteria) {
     const { ids, next } = await this.find(criteria, null, MAX_EXAMINED);
-    if (next !== null) return null;
-    if (ids.length === 0) return { count: 0, clients: 0 };
+    const isMore = next !== null;
+    if (ids.length === 0) return { count: 0, clients: 0, isMore };
     const { rows } = await runSql(
       this.dataSource,
       (parameter) => `
         SELECT COUNT(DISTINCT client_id) AS clients FROM ${tableOf(this.dataSource, Webhook)}
         WHERE id ${dialectOf(this.dataSource).isOneOf(parameter, ids)}`,
     );
-    return { count: ids.length, clients: Number(rows[0]?.clients) };
+    return { count: ids.length, clients: Number(rows[0]?.clients), isMore };
   }
 
   /** Along the index of the order. Every criterion is looked up in the rows. */

@@ -1,21 +1,19 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
 import { type Browser, chromium, type Page } from 'playwright-core';
 import { AuthorizationCode } from 'simple-oauth2';
+import { picture } from '../../support/picture.js';
 import { freePort } from '../../support/process.js';
 import type { TestClient, TestUsher } from '../../support/usher.js';
 import { application, member, PASSWORD, startWithIssuer } from './support.js';
 
 const QUIET = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
 const PHONE = { width: 390, height: 844 };
-/** Folder for the screenshots. To renew those of the documentation, set it to docs. */
-const PICTURES = process.env.PICTURES ?? process.env.USHER_TEST_FOLDER ?? '';
 
 let usher: TestUsher;
 let client: TestClient;
@@ -51,19 +49,19 @@ async function visit(url: URL, decision = 'Allow', pictures = false): Promise<UR
   await page.goto(url.href);
   const shoot = async (picture: string): Promise<void> => {
     expect(await isTooWide(page)).toBe(false);
-    if (pictures) await page.screenshot({ path: join(PICTURES, picture) });
+    if (pictures) await picture(page, picture);
   };
-  await shoot('sign-in.png');
+  await shoot('sign-in');
   await page.getByLabel('Member name or e-mail address').fill(name);
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('heading', { name: 'Allow A test client to use your account?' }).waitFor();
-  await shoot('consent.png');
+  await shoot('consent');
   await page.getByRole('button', { name: decision }).click();
   await page.getByText('Welcome back').waitFor();
   const arrived = new URL(page.url());
   await page.goto(`${usher.running.url}/auth/connections`);
-  await shoot('connected-applications.png');
+  await shoot('connected-applications');
   expect(faults).toEqual([]);
   await context.close();
   return arrived;

@@ -1,6 +1,6 @@
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { picture } from '../../support/picture.js';
 import { isTooWide } from '../../support/axe.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
 import { TestUsher } from '../../support/usher.js';
@@ -8,8 +8,6 @@ import { TestUsher } from '../../support/usher.js';
 const QUIET = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
 const PHONE = { width: 390, height: 844 };
 const DESKTOP = { width: 1100, height: 800 };
-/** Folder for the screenshots. */
-const PICTURES = process.env.PICTURES ?? process.env.USHER_TEST_FOLDER ?? '';
 
 let usher: TestUsher;
 let receiver: TestReceiver;
@@ -56,7 +54,7 @@ test('Bull Board works under its policy and asks no other host for anything', as
     await page.waitForLoadState('networkidle');
   }
   await board.getByText(id).first().waitFor();
-  await page.screenshot({ path: join(PICTURES, 'board.png') });
+  await picture(page, 'board');
   expect({ foreign, faults }).toEqual({ foreign: [], faults: [] });
   await context.close();
 });
@@ -77,9 +75,9 @@ test('an operator logs in, finds a failed webhook, reads why, sends it again and
   const faults: string[] = [];
   page.on('console', (message) => faults.push(message.text()));
   await signIn(page, '/ops');
-  await page.screenshot({ path: join(PICTURES, 'ops.png') });
+  await picture(page, 'ops');
   await page.setViewportSize(PHONE);
-  await page.screenshot({ path: join(PICTURES, 'ops-phone.png') });
+  await picture(page, 'ops-phone');
   expect(await isTooWide(page)).toBe(false);
 
   await page.getByRole('searchbox').fill(key);
@@ -87,7 +85,7 @@ test('an operator logs in, finds a failed webhook, reads why, sends it again and
   expect(page.url()).toContain(failed.id);
   await page.getByText('the <b>kitchen</b> is closed').first().waitFor();
   expect(await page.getByText('the receiver answered 503').count()).toBe(3);
-  await page.screenshot({ path: join(PICTURES, 'ops-webhook-phone.png') });
+  await picture(page, 'ops-webhook-phone');
   expect(await isTooWide(page)).toBe(false);
 
   await page.getByRole('button', { name: 'Send again' }).click();

@@ -1,22 +1,18 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { picture } from '../../support/picture.js';
 import { isTooWide, violationsOf } from '../../support/axe.js';
 import { eventually } from '../../support/eventually.js';
 import { TestReceiver } from '../../support/receiver.js';
 import { type TestClient, TestUsher } from '../../support/usher.js';
 
 const QUIET = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
-/** Folder for the screenshots. */
-const PICTURES = join(process.env.PICTURES ?? process.env.USHER_TEST_FOLDER ?? '', 'frame');
 
 let usher: TestUsher;
 let receiver: TestReceiver;
 let browser: Browser;
 let client: TestClient;
 beforeAll(async () => {
-  mkdirSync(PICTURES, { recursive: true });
   usher = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '2' });
   receiver = await TestReceiver.start();
   client = await usher.client(receiver.url);
@@ -166,7 +162,7 @@ test('no page is wider than its screen', async () => {
         await page.emulateMedia({ colorScheme });
         await page.setViewportSize({ width, height: 900 });
         expect({ name, width, isTooWide: await isTooWide(page) }).toEqual({ name, width, isTooWide: false });
-        await page.screenshot({ path: join(PICTURES, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+        await picture(page, `frame/${name}-${width}-${colorScheme}`, { fullPage: true });
       }
   }
   await page.context().close();

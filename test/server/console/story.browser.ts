@@ -1,9 +1,8 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { picture } from '../../support/picture.js';
 import { isTooWide, violationsOf } from '../../support/axe.js';
 import { eventually } from '../../support/eventually.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
@@ -13,15 +12,12 @@ const run = promisify(execFile);
 const QUIET = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
 const WIDTHS = [390, 1280];
 const SCHEMES = ['light', 'dark'] as const;
-/** Folder for the screenshots. To renew those of the documentation, set it to docs/operations. */
-const PICTURES = join(process.env.PICTURES ?? process.env.USHER_TEST_FOLDER ?? '', 'console');
 
 let usher: TestUsher;
 let receiver: TestReceiver;
 let repaired: TestReceiver;
 let browser: Browser;
 beforeAll(async () => {
-  mkdirSync(PICTURES, { recursive: true });
   usher = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '2' });
   [receiver, repaired] = [await TestReceiver.start(), await TestReceiver.start()];
   const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
@@ -44,13 +40,13 @@ async function signIn(context: BrowserContext): Promise<Page> {
 }
 
 /** Pictures of the page as it is, on a phone and a desktop, light and dark. */
-async function picture(page: Page, name: string): Promise<void> {
+async function pictures(page: Page, name: string): Promise<void> {
   for (const width of WIDTHS)
     for (const colorScheme of SCHEMES) {
       await page.setViewportSize({ width, height: width < 600 ? 844 : 800 });
       await page.emulateMedia({ colorScheme });
       expect({ name, width, isTooWide: await isTooWide(page) }).toEqual({ name, width, isTooWide: false });
-      await page.screenshot({ path: join(PICTURES, `${name}-${width}-${colorScheme}.png`) });
+      await picture(page, `console/${name}-${width}-${colorScheme}`);
     }
 }
 
@@ -78,7 +74,7 @@ test('an operator issues a client, sees why its third order failed, repairs it a
   await page.locator('main input[name=notifyUrl]').fill(receiver.url);
   await page.getByRole('button', { name: 'Create the client' }).click();
   await page.getByText('It is not shown again').waitFor();
-  await picture(page, 'new-client');
+  await pictures(page, 'new-client');
   const quickStart = await textOf(page, 'pre');
   secret = /CLIENT_SECRET='([^']+)'/.exec(quickStart)?.[1] ?? '';
   await page.getByRole('link', { name: 'Popcorn Partners' }).first().click();
@@ -112,13 +108,13 @@ test('an operator issues a client, sees why its third order failed, repairs it a
     await page.reload();
     return (await page.getByText(host).count()) > 0;
   });
-  await picture(page, 'overview');
+  await pictures(page, 'overview');
   await page.goto(`${usher.running.url}/ops/notifications?status=FAILED`);
-  await picture(page, 'notifications');
+  await pictures(page, 'notifications');
   await page.locator(`a[href="/ops/webhooks/${failed.id}"]`).first().click();
   await page.getByText('Usually it computed another signature').first().waitFor();
   await page.getByText('<b>who</b> are you').first().waitFor();
-  await picture(page, 'notification');
+  await pictures(page, 'notification');
 
   // Repair the Notify URL: one that does not accept the sample is refused.
   await page.goto(`${usher.running.url}${clientPath}#notify-url`);
@@ -140,7 +136,7 @@ test('an operator issues a client, sees why its third order failed, repairs it a
 
   // A new secret: both are valid until the old one is ended.
   await page.goto(`${usher.running.url}${clientPath}`);
-  await picture(page, 'client');
+  await pictures(page, 'client');
   await page.getByLabel('The integrator will get the new secret from me').check();
   await page.getByRole('button', { name: 'Issue a new secret' }).click();
   await page.getByText('It is not shown again').waitFor();
@@ -161,11 +157,11 @@ test('an operator issues a client, sees why its third order failed, repairs it a
   const audit = await textOf(page, 'main');
   for (const what of [/created/, /Notify URL/, /sent again|resent/i, /secret/, /operator:ops/])
     expect(audit).toMatch(what);
-  await picture(page, 'audit');
+  await pictures(page, 'audit');
   await open(page, 'Receivers');
-  await picture(page, 'receivers');
+  await pictures(page, 'receivers');
   await open(page, 'Health');
-  await picture(page, 'health');
+  await pictures(page, 'health');
   await context.close();
 });
 

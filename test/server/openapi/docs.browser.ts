@@ -1,13 +1,11 @@
-import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { picture } from '../../support/picture.js';
 import { type TestClient, TestUsher } from '../../support/usher.js';
 
 const QUIET = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
 const DESKTOP = { width: 1280, height: 800 };
 const PHONE = { width: 390, height: 844 };
-/** Folder for the screenshots. To renew those of the documentation, set it to docs. */
-const PICTURES = process.env.PICTURES ?? process.env.USHER_TEST_FOLDER ?? '';
 
 let usher: TestUsher;
 let client: TestClient;
@@ -69,7 +67,7 @@ test('an integrator gets a token and creates an order from the page, and what wa
   });
   const { access_token: token } = (await tokens.json()) as { access_token: string };
   await page.getByRole('dialog').getByText('"expires_in"').waitFor();
-  await page.screenshot({ path: join(PICTURES, 'api-page-try-it.png') });
+  await picture(page, 'api-page-try-it');
   await page.reload();
 
   const created = await send(page, 'movie-orders/POST/movie-orders', '/movie-orders', { '[placeholder=Token]': token });
@@ -92,7 +90,7 @@ describe.each([
   test.each(['light', 'dark'] as const)('the page fits, and explains the signature: %s', async (colorScheme) => {
     const context = await browser.newContext({ viewport, colorScheme });
     const page = await open(context);
-    await page.screenshot({ path: join(PICTURES, `api-page-${width}-${colorScheme}.png`) });
+    await picture(page, `api-page-${width}-${colorScheme}`);
     expect(await isTooWide(page)).toBe(false);
     const background = await page.evaluate('getComputedStyle(document.body).backgroundColor');
     expect(/^rgb\(2\d\d/.test(String(background))).toBe(colorScheme === 'light');

@@ -74,7 +74,7 @@ export class AuditPages {
       },
       count: async (filter) => {
         const { rows, next } = await this.find(filter, { after: null, most: MAX_COUNTED });
-        return next === null ? rows.length : null;
+        return { count: rows.length, isMore: next !== null };
       },
       columns: {
         When: { time: ({ createdAt }) => createdAt },

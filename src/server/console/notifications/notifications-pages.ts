@@ -53,7 +53,7 @@ export class NotificationsPages {
         const { webhooks, ...rest } = await this.webhooks.page(criteria ?? ANY_WEBHOOK, before, most, orderOf(order));
         return { rows: webhooks, ...rest };
       },
-      count: async ({ criteria }) => (await this.count(criteria))?.count ?? null,
+      count: ({ criteria }) => this.count(criteria),
       columns: notificationColumns,
       orders: ['Created', 'Ended'],
       nothing: [
@@ -132,8 +132,9 @@ export class NotificationsPages {
   private async resendAll(visit: Visit, { given, criteria }: NotificationFilter) {
     if (criteria?.status !== 'FAILED' || criteria.isSentAgain || criteria.resendId || !visit.mayChange) return null;
     const open = await this.count({ ...criteria, isSentAgain: false });
-    if (open?.count === 0) return null;
-    const what = open ? `${open.count} of ${open.clients} client${open.clients === 1 ? '' : 's'}` : 'more than 10,000';
+    if (open?.count === 0 && !open.isMore) return null;
+    const clients = open?.clients === 1 ? 'client' : 'clients';
+    const what = open && `${open.isMore ? 'at least ' : ''}${open.count} of ${open.clients} ${clients}`;
     // A duration before now would mean other notifications when the form is sent.
     const moments = { since: exact(criteria.since), until: exact(criteria.until), client: criteria.clientId ?? '' };
     const form = visit.form(
@@ -142,7 +143,7 @@ export class NotificationsPages {
         ${hiddenFields({ ...given, ...moments })}`,
     );
     return html`<details ${visit.givenIn('resend-all') && html`open`}>
-      <summary>Send all of this filter again: ${what}</summary>
+      <summary>Send all of this filter again${what && `: ${what}`}</summary>
       ${form}
     </details>`;
   }

@@ -1,7 +1,7 @@
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { OperatorsService } from '../../../../src/operators/operators.service.js';
+import { picture } from '../../../support/picture.js';
 import { isTooWide, violationsOf } from '../../../support/axe.js';
 import { TestReceiver } from '../../../support/receiver.js';
 import { TestUsher } from '../../../support/usher.js';
@@ -9,8 +9,6 @@ import { TestUsher } from '../../../support/usher.js';
 const QUIET = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
 const PASSWORD = 'a password of the tests';
 const WIDTHS = [320, 390, 1280, 1920];
-/** Folder for the screenshots. */
-const PICTURES = process.env.PICTURES ?? process.env.USHER_TEST_FOLDER ?? '';
 
 let usher: TestUsher;
 let receiver: TestReceiver;
@@ -89,7 +87,7 @@ test('what a viewer’s click in Bull Board would change is refused with the rea
     await page.getByRole('button', { name: 'Sign out' }).waitFor();
     const board = page.frameLocator('iframe');
     await board.getByText(webhook).first().waitFor();
-    await page.screenshot({ path: join(PICTURES, `board-${name}.png`) });
+    await picture(page, `board-${name}`);
     await board.getByRole('button', { name: /clean/i }).first().click();
     await board.getByRole('button', { name: 'Confirm' }).click();
     if (isRefused) await board.getByText('your role is viewer').first().waitFor();
@@ -117,14 +115,14 @@ describe.each(['light', 'dark'] as const)('in %s colours', (colorScheme) => {
     const stranger = await own.newPage();
     await stranger.goto('/ops/sign-in');
     expect(await violationsOf(stranger)).toEqual([]);
-    await stranger.screenshot({ path: join(PICTURES, `sign-in-${colorScheme}.png`) });
+    await picture(stranger, `sign-in-${colorScheme}`);
     const page = await signIn(own, 'ada');
     for (const [name, path] of Object.entries(PAGES)) {
       await page.goto(typeof path === 'string' ? path : path());
       for (const width of WIDTHS) {
         await page.setViewportSize({ width, height: 900 });
         expect({ name, width, isTooWide: await isTooWide(page) }).toEqual({ name, width, isTooWide: false });
-        await page.screenshot({ path: join(PICTURES, `${name}-${width}-${colorScheme}.png`) });
+        await picture(page, `${name}-${width}-${colorScheme}`);
         expect({ name, width, found: await violationsOf(page) }).toEqual({ name, width, found: [] });
       }
     }
