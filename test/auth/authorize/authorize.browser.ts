@@ -47,9 +47,9 @@ async function visit(url: URL, decision = 'Allow', pictures = false): Promise<UR
   const faults: string[] = [];
   page.on('console', (message) => faults.push(message.text()));
   await page.goto(url.href);
-  const shoot = async (picture: string): Promise<void> => {
+  const shoot = async (name: string): Promise<void> => {
     expect(await isTooWide(page)).toBe(false);
-    if (pictures) await picture(page, picture);
+    if (pictures) await picture(page, name);
   };
   await shoot('sign-in');
   await page.getByLabel('Member name or e-mail address').fill(name);
