@@ -112,6 +112,7 @@ export interface FilterField<Value> {
   read(text: string, now: number): Value | null;
   /** What is wrong with such a text. */
   fault: string;
+  /** The id of a list of values to choose from. */
   list?: string;
 }
 

@@ -5,14 +5,13 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import * as oauth from 'oauth4webapi';
 import * as openid from 'openid-client';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import { type Browser, type Page } from 'playwright-core';
 import { AuthorizationCode } from 'simple-oauth2';
-import { picture } from '../../support/picture.js';
+import { launchBrowser, picture } from '../../support/browser.js';
 import { freePort } from '../../support/process.js';
 import type { TestClient, TestUsher } from '../../support/usher.js';
 import { application, member, PASSWORD, startWithIssuer } from './support.js';
 
-const QUIET = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
 const PHONE = { width: 390, height: 844 };
 
 let usher: TestUsher;
@@ -29,8 +28,7 @@ beforeAll(async () => {
   partner = createServer((_, response) => void response.end('Welcome back')).listen(port, 'localhost');
   await once(partner, 'listening');
   client = await application(usher, { redirectUris: [redirectUri] });
-  const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
-  browser = await chromium.launch({ executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu', ...QUIET] });
+  browser = await launchBrowser();
 });
 afterAll(async () => {
   await browser.close();

@@ -1,4 +1,5 @@
 import { expect } from '@jest/globals';
+import { eventually } from '../../support/eventually.js';
 import { basic, type TestUsher } from '../../support/usher.js';
 
 export const HOSTILE = '<script>alert("1")</script><img src=x onerror=alert(\'2\')>';
@@ -26,6 +27,19 @@ export class ConsolePages {
     return text;
   }
 
+  /** The ids that are listed with a status, of a client. */
+  async listed(status: string, client: string): Promise<string[]> {
+    return listedIds(await this.get(`/ops/notifications?status=${status}&client=${client}`));
+  }
+
+  /** The page of a request to resend, once it is finished. */
+  finished(path: string): Promise<string> {
+    return eventually(`${path} is finished`, async () => {
+      const text = await this.get(path);
+      return text.includes('>finished</span>') ? text : null;
+    });
+  }
+
   async post(path: string, fields: Record<string, string> = {}): Promise<Posted> {
     const { url } = this.usher().running;
     const response = await fetch(url + path, {
@@ -47,3 +61,12 @@ export const listedIds = (page: string): string[] =>
   [...page.matchAll(/<td role="cell" data-name="Notification"[^]*?\/ops\/webhooks\/([A-Za-z0-9]{22})"/g)].map(
     ([, id = '']) => id,
   );
+
+/** The fields that select these notifications. */
+export const selectionOf = (ids: string[]): Record<string, string> =>
+  Object.fromEntries(ids.map((id) => [`select.${id}`, 'yes']));
+
+/** The figure of a tile, and how it stands out. */
+export const tileOf = (page: string, name: string): (string | undefined)[] =>
+  new RegExp(`<dt>${name}</dt>\\s*<dd class="([a-z]*)">(?:<a [^>]*>)?(\\d+)`).exec(page)?.slice(1) ?? [];
+export const tile = (page: string, name: string): string | undefined => tileOf(page, name)[1];

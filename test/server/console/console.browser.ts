@@ -1,11 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type Browser, chromium, type Page } from 'playwright-core';
-import { picture } from '../../support/picture.js';
+import { type Browser, type Page } from 'playwright-core';
+import { launchBrowser, picture } from '../../support/browser.js';
 import { isTooWide } from '../../support/axe.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
 import { TestUsher } from '../../support/usher.js';
 
-const QUIET = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
 const PHONE = { width: 390, height: 844 };
 const DESKTOP = { width: 1100, height: 800 };
 
@@ -15,8 +14,7 @@ let browser: Browser;
 beforeAll(async () => {
   usher = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '3' });
   receiver = await TestReceiver.start();
-  const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
-  browser = await chromium.launch({ executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu', ...QUIET] });
+  browser = await launchBrowser();
 });
 afterAll(async () => {
   await browser.close();

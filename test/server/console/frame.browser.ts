@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { type Browser, chromium, type Page } from 'playwright-core';
-import { picture } from '../../support/picture.js';
+import { type Browser, type Page } from 'playwright-core';
+import { launchBrowser, picture } from '../../support/browser.js';
 import { isTooWide, violationsOf } from '../../support/axe.js';
 import { eventually } from '../../support/eventually.js';
 import { TestReceiver } from '../../support/receiver.js';
 import { type TestClient, TestUsher } from '../../support/usher.js';
-
-const QUIET = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
 
 let usher: TestUsher;
 let receiver: TestReceiver;
@@ -16,8 +14,7 @@ beforeAll(async () => {
   usher = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '2' });
   receiver = await TestReceiver.start();
   client = await usher.client(receiver.url);
-  const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
-  browser = await chromium.launch({ executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu', ...QUIET] });
+  browser = await launchBrowser();
 });
 afterAll(async () => {
   await browser.close();

@@ -1,15 +1,14 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-import { picture } from '../../support/picture.js';
+import { type Browser, type BrowserContext, type Page } from 'playwright-core';
+import { launchBrowser, picture } from '../../support/browser.js';
 import { isTooWide, violationsOf } from '../../support/axe.js';
 import { eventually } from '../../support/eventually.js';
 import { answer, TestReceiver } from '../../support/receiver.js';
 import { TestUsher } from '../../support/usher.js';
 
 const run = promisify(execFile);
-const QUIET = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
 const WIDTHS = [390, 1280];
 const SCHEMES = ['light', 'dark'] as const;
 
@@ -20,8 +19,7 @@ let browser: Browser;
 beforeAll(async () => {
   usher = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '2' });
   [receiver, repaired] = [await TestReceiver.start(), await TestReceiver.start()];
-  const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
-  browser = await chromium.launch({ executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu', ...QUIET] });
+  browser = await launchBrowser();
 });
 afterAll(async () => {
   await browser.close();

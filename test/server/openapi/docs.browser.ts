@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-import { picture } from '../../support/picture.js';
+import { type Browser, type BrowserContext, type Page } from 'playwright-core';
+import { launchBrowser, picture } from '../../support/browser.js';
 import { type TestClient, TestUsher } from '../../support/usher.js';
 
-const QUIET = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
 const DESKTOP = { width: 1280, height: 800 };
 const PHONE = { width: 390, height: 844 };
 
@@ -15,8 +14,7 @@ let faults: string[];
 beforeAll(async () => {
   usher = await TestUsher.start();
   client = await usher.client();
-  const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
-  browser = await chromium.launch({ executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu', ...QUIET] });
+  browser = await launchBrowser();
 });
 beforeEach(() => {
   faults = [];

@@ -4,7 +4,7 @@ import { digestToken } from '../../../auth/tokens/token.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { databaseNow, isDuplicate } from '../../../database/sql.js';
 import { FORM_AGE_MS } from '../../../http/pages/form.js';
-import { type SentForms } from '../../../http/pages/site.js';
+import type { SentForms } from '../../../http/pages/site.js';
 import { UsedForm } from '../../../operators/operator.entity.js';
 
 /** The forms that were sent, for all processes. */

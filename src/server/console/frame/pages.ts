@@ -8,7 +8,7 @@ import { addressOf, type Page, type SentForms, Visit } from '../../../http/pages
 import { FORM_ROUTE } from '../../request-bodies.js';
 import { ASSETS, OPS_HEADERS, sendConsolePage } from './frame.js';
 
-/** Adds the routes of pages, and their script. Their errors are pages too. */
+/** Adds the routes of pages, and their style and script. Their errors are pages too. */
 export function mountPages(scope: FastifyInstance, pages: Page[], forms: SentForms, audit: AuditLog): void {
   scope.setErrorHandler(sendConsoleError);
   for (const asset of ASSETS) scope.get(asset.path, (request, reply) => asset.send(request, reply));

@@ -110,7 +110,7 @@ export class OverviewData {
       clientId,
       /** FAILED notifications that were not sent again. `isCapped`: further ones were not looked at. */
       ...(lost.get(clientId) ?? { lost: 0, isCapped: counted.length === MAX_COUNTED && !ended.has(clientId) }),
-      /** How many ended FAILED, and how many a week before; null: not known. */
+      /** How many ended FAILED, and how many a week before, as far as figures are kept. */
       ended: ended.get(clientId) ?? 0,
       before: before.get(clientId) ?? 0,
       hosts: failing.filter((host) => host.clientId === clientId),

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core';
 import { OperatorsService } from '../../../../src/operators/operators.service.js';
-import { picture } from '../../../support/picture.js';
+import { launchBrowser, picture } from '../../../support/browser.js';
 import { isTooWide, violationsOf } from '../../../support/axe.js';
 import { TestReceiver } from '../../../support/receiver.js';
 import { TestUsher } from '../../../support/usher.js';
 
-const QUIET = ['--disable-background-networking', '--disable-component-update', '--disable-sync'];
 const PASSWORD = 'a password of the tests';
 const WIDTHS = [320, 390, 1280, 1920];
 
@@ -22,8 +21,7 @@ beforeAll(async () => {
   const operators = usher.running.app.get(OperatorsService, { strict: false });
   await operators.create({ name: 'ada', password: PASSWORD, role: 'operator' });
   await operators.create({ name: 'vera', password: PASSWORD, role: 'viewer' });
-  const executablePath = process.env.CHROMIUM ?? '/usr/bin/chromium';
-  browser = await chromium.launch({ executablePath, args: ['--headless', '--no-sandbox', '--disable-gpu', ...QUIET] });
+  browser = await launchBrowser();
 });
 afterAll(async () => {
   await browser.close();

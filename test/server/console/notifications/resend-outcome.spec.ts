@@ -3,7 +3,7 @@ import { eventually } from '../../../support/eventually.js';
 import { answer, TestReceiver } from '../../../support/receiver.js';
 import { ONE_ATTEMPT, TestUsher } from '../../../support/usher.js';
 import { insertFailed, references } from '../../../webhooks/undelivered/support.js';
-import { ConsolePages, listedIds } from '../console-pages.js';
+import { ConsolePages, listedIds, selectionOf, tile, tileOf } from '../console-pages.js';
 
 let usher: TestUsher;
 let receiver: TestReceiver;
@@ -17,24 +17,8 @@ afterAll(async () => {
   receiver.close();
 });
 
-const select = (ids: string[]) => Object.fromEntries(ids.map((id) => [`select.${id}`, 'yes']));
-const lists = async (status: string, client: string) =>
-  listedIds(await pages.get(`/ops/notifications?status=${status}&client=${client}`));
-
-/** The page of a request to resend, once it is finished. */
-const finished = (path: string): Promise<string> =>
-  eventually(`${path} is finished`, async () => {
-    const text = await pages.get(path);
-    return text.includes('>finished</span>') ? text : null;
-  });
-
 /** What makes a page refresh itself. */
 const LIVE = '<p class="live"';
-
-/** The figure of a tile, and how it stands out. */
-const tileOf = (text: string, name: string): (string | undefined)[] =>
-  new RegExp(`<dt>${name}</dt>\\s*<dd class="([a-z]*)">(?:<a [^>]*>)?(\\d+)`).exec(text)?.slice(1) ?? [];
-const tile = (text: string, name: string): string | undefined => tileOf(text, name)[1];
 
 test('shows how many arrived and how many failed again, until the last one has ended, and counts each once', async () => {
   const client = await usher.client(receiver.url);
@@ -46,7 +30,7 @@ test('shows how many arrived and how many failed again, until the last one has e
     receiver.behaviour = behaviour;
     const { location } = await pages.post('/ops/notifications/resend-all', filter);
     const text = await eventually(`${location} has ended`, async () => {
-      const page = await finished(location);
+      const page = await pages.finished(location);
       return tile(page, 'Pending') === '0' ? page : null;
     });
     return { location, text, tiles: names.map((name) => tileOf(text, name)) };
@@ -60,19 +44,19 @@ test('shows how many arrived and how many failed again, until the last one has e
 
   const [, link = ''] = /Failed again<\/dt>\s*<dd class="bad">\s*<a\s+href="([^"]*)"/.exec(second.text) ?? [];
   const listed = listedIds(await pages.get(link.replaceAll('&amp;', '&')));
-  expect(listed.sort()).toEqual((await lists('UNRESOLVED', client.id)).sort());
+  expect(listed.sort()).toEqual((await pages.listed('UNRESOLVED', client.id)).sort());
   expect(listed).toHaveLength(21);
 
   // The same selection again: each has a newer one now.
-  const { location } = await pages.post('/ops/notifications/resend', select(failed.slice(0, 3)));
-  const refused = await finished(location);
+  const { location } = await pages.post('/ops/notifications/resend', selectionOf(failed.slice(0, 3)));
+  const refused = await pages.finished(location);
   expect(tile(refused, 'Left out')).toBe('3');
   expect(refused).toMatch(/Left out, a later one failed<\/dt>\s*<dd>3</);
 
   const held: (() => void)[] = [];
   receiver.behaviour = (response) => void held.push(() => response.writeHead(200).end());
   const { location: last } = await pages.post('/ops/notifications/resend-all', filter);
-  const waiting = await finished(last);
+  const waiting = await pages.finished(last);
   expect([tile(waiting, 'Sent again'), tile(waiting, 'Pending'), waiting.includes(LIVE)]).toEqual(['21', '21', true]);
   receiver.behaviour = answer(200);
   for (const release of held) release();
@@ -85,5 +69,5 @@ test('shows how many arrived and how many failed again, until the last one has e
     '0',
     false,
   ]);
-  expect(await lists('UNRESOLVED', client.id)).toEqual([]);
+  expect(await pages.listed('UNRESOLVED', client.id)).toEqual([]);
 });

@@ -10,7 +10,7 @@ import { OperatorBrowser } from '../../../support/operator-browser.js';
 import { answer, TestReceiver } from '../../../support/receiver.js';
 import { ONE_ATTEMPT, TestUsher } from '../../../support/usher.js';
 import { insertFailed, references, resendsOf } from '../../../webhooks/undelivered/support.js';
-import { ConsolePages, listedIds } from '../console-pages.js';
+import { ConsolePages, selectionOf, tile } from '../console-pages.js';
 
 let usher: TestUsher;
 let receiver: TestReceiver;
@@ -24,29 +24,15 @@ afterAll(async () => {
   receiver.close();
 });
 
-const select = (ids: string[]) => Object.fromEntries(ids.map((id) => [`select.${id}`, 'yes']));
-const lists = async (status: string, client: string) =>
-  listedIds(await pages.get(`/ops/notifications?status=${status}&client=${client}`));
-
-/** The page of a request to resend, once it is finished. */
-const finished = (path: string): Promise<string> =>
-  eventually(`${path} is finished`, async () => {
-    const text = await pages.get(path);
-    return text.includes('>finished</span>') ? text : null;
-  });
-
-const tile = (text: string, name: string): string | undefined =>
-  new RegExp(`<dt>${name}</dt>\\s*<dd class="[a-z]*">(\\d+)`).exec(text)?.[1];
-
 test('sends the selected ones again, and tells them apart from those that still need somebody', async () => {
   const client = await usher.client(receiver.url);
   const ids = await insertFailed(client, references('chosen', 3));
   const [first = '', second = '', third = ''] = ids;
   const before = await pages.get(`/ops/notifications?client=${client.id}`);
   for (const id of ids) expect(before).toContain(`name="select.${id}"`);
-  const { status, location } = await pages.post('/ops/notifications/resend', select([first, second]));
+  const { status, location } = await pages.post('/ops/notifications/resend', selectionOf([first, second]));
   expect([status, location]).toEqual([303, expect.stringMatching(/^\/ops\/resends\/\w{22}$/)]);
-  const progress = await finished(location);
+  const progress = await pages.finished(location);
   expect([tile(progress, 'Selected'), tile(progress, 'Sent again'), tile(progress, 'Left out')]).toEqual([
     '2',
     '2',
@@ -55,8 +41,10 @@ test('sends the selected ones again, and tells them apart from those that still 
   await usher.webhook('chosen-0', 'SUCCESS');
   await usher.webhook('chosen-1', 'SUCCESS');
 
-  expect((await lists('UNRESOLVED', client.id)).sort()).toEqual([third]);
-  expect((await lists('RESENT', client.id)).filter((id) => ids.includes(id)).sort()).toEqual([first, second].sort());
+  expect((await pages.listed('UNRESOLVED', client.id)).sort()).toEqual([third]);
+  expect((await pages.listed('RESENT', client.id)).filter((id) => ids.includes(id)).sort()).toEqual(
+    [first, second].sort(),
+  );
   const text = await pages.get(`/ops/notifications?status=RESENT&client=${client.id}`);
   const [resent] = await usher.webhooks.find('chosen-0');
   expect(text).toMatch(
@@ -72,16 +60,19 @@ test('sends the selected ones again, and tells them apart from those that still 
 test('a second press, other ids and a page of another site send nothing twice', async () => {
   const client = await usher.client(receiver.url);
   const [id = ''] = await insertFailed(client, ['once']);
-  for (let press = 1; press <= 3; press += 1) await pages.post('/ops/notifications/resend', select([id]));
+  for (let press = 1; press <= 3; press += 1) await pages.post('/ops/notifications/resend', selectionOf([id]));
   await usher.webhook('once', 'SUCCESS');
   expect(await resendsOf(usher, client)).toEqual(new Map([[id, 1]]));
-  const nothing = await pages.post('/ops/notifications/resend', { ...select(['none', '../x']), client: client.id });
+  const nothing = await pages.post('/ops/notifications/resend', {
+    ...selectionOf(['none', '../x']),
+    client: client.id,
+  });
   expect([nothing.status, nothing.text]).toEqual([400, expect.stringContaining('Select at least one notification.')]);
   const foreign = new ConsolePages(() => usher, {
     authorization: 'Basic b3BzOm9wcw==',
     'sec-fetch-site': 'cross-site',
   });
-  expect((await foreign.post('/ops/notifications/resend', select([id]))).status).toBe(403);
+  expect((await foreign.post('/ops/notifications/resend', selectionOf([id]))).status).toBe(403);
 });
 
 test('sends all of a filter again: by client, receiver, reason and time, once it is confirmed', async () => {
@@ -127,7 +118,7 @@ test('sends all of a filter again: by client, receiver, reason and time, once it
   expect((await resendsOf(usher, client)).size).toBe(0);
 
   const { location } = await pages.post('/ops/notifications/resend-all', { ...filter, confirmed: 'yes' });
-  const progress = await finished(location);
+  const progress = await pages.finished(location);
   expect([tile(progress, 'Selected'), tile(progress, 'Sent again'), tile(progress, 'Left out')]).toEqual([
     '70',
     '70',
@@ -192,7 +183,10 @@ test('an operator stops a request that runs: what is left is not sent again', as
 
 test('the request of an operator that is not counted is no client’s', async () => {
   const client = await usher.client(receiver.url);
-  const { location } = await pages.post('/ops/notifications/resend', select(await insertFailed(client, ['private'])));
+  const { location } = await pages.post(
+    '/ops/notifications/resend',
+    selectionOf(await insertFailed(client, ['private'])),
+  );
   const id = location.split('/').at(-1);
   expect((await client.call('GET', `/webhook-resends/${id}`)).status).toBe(404);
   await pages.get('/ops/resends/none', 404);
