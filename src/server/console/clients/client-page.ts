@@ -4,7 +4,6 @@ import { Html, html } from '../../../http/html.js';
 import type { Rate } from '../../../values/duration.js';
 import { MAX_EMAIL_LENGTH } from '../../../values/email-address.js';
 import { NOTIFY_URL_MAX_LENGTH } from '../../../values/urls/notify-url.js';
-import type { TestResult } from '../../../webhooks/api/test-notifications.js';
 import { checkField, type FormPart, hrefOf } from '../../../http/pages/fields.js';
 import type { Visit } from '../../../http/pages/site.js';
 import {
@@ -21,13 +20,12 @@ import { memberLink, orderLink, receiverLink } from '../frame/links.js';
 import { failureNotice } from '../overview/failing-clients.js';
 import { listHref } from '../notifications/notification-filter.js';
 import { notificationTable } from '../notifications/notification-table.js';
-import { pausing, testOutcome } from '../receivers/receiver-parts.js';
+import { pausing } from '../receivers/receiver-parts.js';
 import type { ClientDetails } from './client-details.js';
 
 /** The page of one client: how it is, and every change that an operator can make. */
-export const clientPage = (visit: Visit, details: ClientDetails, test: TestResult | null): Html =>
-  html`${test && testOutcome(test)} ${details.failing.map((one) => failureNotice(one))}
-    ${summary(details, visit.mayChange)}
+export const clientPage = (visit: Visit, details: ClientDetails): Html =>
+  html`${details.failing.map((one) => failureNotice(one))} ${summary(details, visit.mayChange)}
     <h2>Notifications</h2>
     ${notifications(details)}
     <h2>Receivers</h2>
@@ -54,7 +52,7 @@ export const clientPage = (visit: Visit, details: ClientDetails, test: TestResul
     ${table(urls(visit), details.urlChanges, 'Changes of the Notify URL will be here.')}
     <h2>Sign-in failures</h2>
     ${table(FAILURES, details.signInFailures, 'Wrong secrets will be here, counted once a minute.')}
-    ${visit.mayChange && changes(visit, details)}`;
+    ${changes(visit, details)}`;
 
 function summary({ client, account, isTrusted, pending, limits }: ClientDetails, canChange: boolean) {
   const { id, notifyUrl, contact, createdAt, disabledAt } = client;
@@ -138,83 +136,14 @@ const FAILURES: Columns<AuditEvent> = {
   'Refused by the limit': { number: ({ detail }) => String(detail.blocked ?? 0) },
 };
 
-/** How long the old secret is used, by the form that replaces it: after a leak it only signs. */
-export const OVERLAPS = {
-  rotate: { '24h': '24 hours', '7d': '7 days', '1h': '1 hour', '0s': 'none: the old secret ends at once' },
-  leaked: { '60m': '60 minutes', '15m': '15 minutes', '0s': 'not at all' },
-};
-
-/** The forms of a client's page, below its facts. */
-const changes = (visit: Visit, { client, account, isTrusted }: ClientDetails) =>
-  html`<h2 id="changes">Changes</h2>
-    <div class="columns">
-      <section class="card" id="notify-url">
-        <h3>Notify URL</h3>
-        ${visit.form('notify-url', [
-          {
-            ...CLIENT_FIELDS.notifyUrl,
-            value: visit.query.notifyUrl ?? client.notifyUrl ?? '',
-            seen: client.notifyUrl ?? '',
-            isRequired: true,
-          },
-          checkField(
-            'isTested',
-            'Send a signed sample there first, and change nothing unless it is answered 2xx',
-            true,
-          ),
-        ])}
-        ${client.notifyUrl && visit.form('test')}
-      </section>
-      <section class="card">
-        <h3>Name and contact</h3>
-        ${visit.form('rename', [{ ...CLIENT_FIELDS.name, value: client.name }])}
-        ${visit.form('contact', [
-          {
-            ...CLIENT_FIELDS.contact,
-            value: client.contact ?? '',
-            hint: 'Is told by e-mail when a Notify URL fails. Empty: nobody is told.',
-          },
-        ])}
-      </section>
-      <section class="card">
-        <h3>Grants and redirect URIs</h3>
-        ${visit.form('application', applicationParts({ ...client, ...account, isTrusted }))}
-      </section>
-      <section class="card">
-        <h3>Secret</h3>
-        ${
-          account.secrets.length > 1
-            ? [visit.form('replace'), visit.form('finish-rotation')]
-            : [
-                visit.form('rotate', [
-                  { name: 'overlap', label: 'How long both secrets are valid', options: OVERLAPS.rotate },
-                ]),
-                visit.form('leaked', [
-                  {
-                    name: 'overlap',
-                    label: 'How long the leaked secret still signs notifications',
-                    options: OVERLAPS.leaked,
-                  },
-                  checkField('revokeTokens', 'Also revoke all tokens', true),
-                ]),
-              ]
-        }
-      </section>
-      <section class="card">
-        <h3>Access</h3>
-        ${visit.form('revoke-tokens')}
-        ${
-          client.disabledAt === null
-            ? visit.form(
-                'disable',
-                html`<p class="hint">
-                  Its credentials and its tokens are refused. Pending notifications are still delivered.
-                </p>`,
-              )
-            : visit.form('enable')
-        }
-      </section>
-    </div>`;
+const changes = (visit: Visit, { client, account }: ClientDetails) =>
+  visit.forms({
+    'Notify URL': ['notify-url', client.notifyUrl && 'test'],
+    'Name and contact': ['rename', 'contact'],
+    'Grants and redirect URIs': ['application'],
+    Secret: account.secrets.length > 1 ? ['replace', 'finish-rotation'] : ['rotate', 'leaked'],
+    Access: ['revoke-tokens', client.disabledAt === null ? 'disable' : 'enable'],
+  });
 
 /** The fields about a client, without their values. */
 export const CLIENT_FIELDS = {

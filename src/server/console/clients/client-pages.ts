@@ -3,14 +3,16 @@ import { ClientAccount } from '../../../account/client-account.js';
 import { ClientApplications } from '../../../clients/client-applications.js';
 import { ClientsService } from '../../../clients/clients.service.js';
 import { SecretRotation } from '../../../clients/secrets/secret-rotation.js';
+import { html } from '../../../http/html.js';
+import { checkField } from '../../../http/pages/fields.js';
 import { unprocessable } from '../../../http/problem.js';
 import { parseDuration } from '../../../values/duration.js';
-import { type TestResult, TestNotifications } from '../../../webhooks/api/test-notifications.js';
+import { TestNotifications } from '../../../webhooks/api/test-notifications.js';
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
-import { pauseActions } from '../receivers/receiver-parts.js';
-import type { Page, Visit } from '../../../http/pages/site.js';
-import { ClientDetailsReader } from './client-details.js';
-import { applicationFields, clientPage, OVERLAPS } from './client-page.js';
+import { pauseActions, testOutcome } from '../receivers/receiver-parts.js';
+import { pageOf, type Visit } from '../../../http/pages/site.js';
+import { type ClientDetails, ClientDetailsReader } from './client-details.js';
+import { applicationFields, applicationParts, CLIENT_FIELDS, clientPage } from './client-page.js';
 import { issued } from './clients-pages.js';
 
 /** The page of one client. Each change is made by the service that the command line uses too. */
@@ -26,18 +28,33 @@ export class ClientPages {
     private readonly pauses: DeliveryPauses,
   ) {}
 
-  readonly pages: Page[] = [
-    {
+  readonly pages = [
+    pageOf<ClientDetails>({
       path: '/ops/clients/:id',
-      show: (visit) => this.show(visit),
+      read: ({ id }) => this.details.read(id),
+      show: (visit, details) => ({
+        title: details.client.name,
+        section: 'clients',
+        body: clientPage(visit, details),
+      }),
       actions: {
         rename: {
           button: 'Rename',
+          fields: ({ client }) => [{ ...CLIENT_FIELDS.name, value: client.name }],
           done: 'The client has its new name.',
           run: ({ name = '' }, { id, actor }) => this.clients.rename(id, name.trim(), actor),
         },
         'notify-url': {
           button: 'Set the Notify URL',
+          fields: ({ client: { notifyUrl } }, { query }) => [
+            {
+              ...CLIENT_FIELDS.notifyUrl,
+              value: query.notifyUrl ?? notifyUrl ?? '',
+              seen: notifyUrl ?? '',
+              isRequired: true,
+            },
+            checkField('isTested', TESTED, true),
+          ],
           done: 'The Notify URL is set. Pending notifications still go to the URL that they were made with.',
           run: async ({ notifyUrl = '', isTested }, { id, actor }) => {
             const url = notifyUrl.trim();
@@ -51,26 +68,37 @@ export class ClientPages {
           answer: async (_, visit) => {
             const client = await this.clients.get(visit.id);
             if (client.notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
-            return this.show(visit, await this.tests.sendTo(client, client.notifyUrl));
+            return visit.show(testOutcome(await this.tests.sendTo(client, client.notifyUrl)));
           },
         },
         contact: {
           button: 'Set the contact',
+          fields: ({ client }) => [{ ...CLIENT_FIELDS.contact, value: client.contact ?? '', hint: CONTACT_HINT }],
           done: 'The contact is set.',
           run: ({ contact = '' }, { id, actor }) => this.clients.setContact(id, contact.trim() || null, actor),
         },
         application: {
           button: 'Set grants and redirect URIs',
+          fields: ({ client, account, isTrusted }) => applicationParts({ ...client, ...account, isTrusted }),
           done: 'Grants and redirect URIs are set.',
           run: (fields, { id, actor }) => this.applications.configure(id, applicationFields(fields), actor),
         },
         rotate: {
           button: 'Issue a new secret',
+          fields: () => [{ name: 'overlap', label: 'How long both secrets are valid', options: OVERLAPS.rotate }],
           confirm: 'The integrator will get the new secret from me',
           answer: (fields, visit) => this.rotate('rotate', fields, visit),
         },
         leaked: {
           button: 'Refuse the leaked secret, issue a new one',
+          fields: () => [
+            {
+              name: 'overlap',
+              label: 'How long the leaked secret still signs notifications',
+              options: OVERLAPS.leaked,
+            },
+            checkField('revokeTokens', 'Also revoke all tokens', true),
+          ],
           confirm: 'The integrator gets no token until the new secret is in use',
           answer: (fields, visit) => this.rotate('leaked', fields, visit),
         },
@@ -94,6 +122,11 @@ export class ClientPages {
         ...pauseActions('client', () => this.pauses),
         disable: {
           button: 'Disable the client',
+          fields: () => [
+            html`<p class="hint">
+              Its credentials and its tokens are refused. Pending notifications are still delivered.
+            </p>`,
+          ],
           confirm: 'The client cannot use the API any more',
           done: 'The client is disabled, and its tokens are revoked.',
           run: (_, { id, actor }) => this.clients.setDisabled(id, true, actor),
@@ -104,13 +137,8 @@ export class ClientPages {
           run: (_, { id, actor }) => this.clients.setDisabled(id, false, actor),
         },
       },
-    },
+    }),
   ];
-
-  private async show(visit: Visit, test: TestResult | null = null) {
-    const details = await this.details.read(visit.id);
-    return { title: details.client.name, section: 'clients', body: clientPage(visit, details, test) };
-  }
 
   private async rotate(
     form: keyof typeof OVERLAPS,
@@ -129,3 +157,12 @@ export class ClientPages {
     return issued(`New secret of ${client.name}`, { client, ...rotated });
   }
 }
+
+const TESTED = 'Send a signed sample there first, and change nothing unless it is answered 2xx';
+const CONTACT_HINT = 'Is told by e-mail when a Notify URL fails. Empty: nobody is told.';
+
+/** How long the old secret is used, by the form that replaces it: after a leak it only signs. */
+const OVERLAPS = {
+  rotate: { '24h': '24 hours', '7d': '7 days', '1h': '1 hour', '0s': 'none: the old secret ends at once' },
+  leaked: { '60m': '60 minutes', '15m': '15 minutes', '0s': 'not at all' },
+};

@@ -9,6 +9,7 @@ import { facts, notice, time } from '../../../http/pages/parts.js';
 export const pauseActions = (kind: 'client' | 'host', pauses: () => DeliveryPauses): Record<string, Action> => ({
   pause: {
     button: 'Pause deliveries',
+    fields: () => [{ name: 'reason', label: 'Reason, which the client can read', isRequired: true }],
     kind: 'danger',
     done: 'Deliveries are paused: notifications wait, and use up no attempt.',
     run: ({ reason = '' }, { id, actor }) => pauses().pause(`${kind}:${id}`, reason, actor),
@@ -25,9 +26,7 @@ export const pausing = (visit: Visit, paused: { since: number | string; reason: 
   html`<h2>Pause</h2>
     ${paused && notice('warning', html`Deliveries are paused since ${time(paused.since)}: ${paused.reason}`)}
     <p>${whose}</p>
-    ${paused ? visit.form('resume') : visit.form('pause', [REASON])}`;
-
-const REASON = { name: 'reason', label: 'Reason, which the client can read', isRequired: true };
+    ${visit.form(paused ? 'resume' : 'pause')}`;
 
 /** The result of a test that was sent just now. */
 export function testOutcome(test: TestResult): Html {
