@@ -1,6 +1,6 @@
 /**
  * What can happen to a notification, as one table: who does it, when, and what it changes. The model is made from it; see
- * docs/model.md. Guards and effects are Promela: `n` is the notification, `w` is the worker, times are counted in ticks.
+ * docs/internals/model.md. Guards and effects are Promela: `n` is the notification, `w` is the worker, times are counted in ticks.
  */
 export interface Transition {
   name: string;

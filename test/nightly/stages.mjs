@@ -116,7 +116,7 @@ export const STAGES = [
   },
   {
     name: 'model',
-    why: 'Every order of steps within the bounds of the model of the delivery keeps the guarantees (docs/model.md).',
+    why: 'Every order of steps within the bounds of the model of the delivery keeps the guarantees (docs/internals/model.md).',
     needs: ['spin', 'gcc'],
     run: 'tsx test/model/run.ts',
     short: '--short',
