@@ -2,11 +2,12 @@ import { type Html, html } from '../../../http/html.js';
 import { type FailingHost, MAX_NOTE_LENGTH } from '../../../webhooks/contact/failing-host.entity.js';
 import { diagnosisOf } from '../../../webhooks/transport/diagnosis.js';
 import { type Range, withChange } from '../figures/figures.js';
-import { hiddenField, inputField } from '../../../http/pages/fields.js';
+import { type FormPart, hiddenField } from '../../../http/pages/fields.js';
 import type { Visit } from '../../../http/pages/site.js';
-import { notice, table, time } from '../../../http/pages/parts.js';
+import { notice, statusBadge, table, time } from '../../../http/pages/parts.js';
 import { clientLink, receiverLink } from '../frame/links.js';
 import { listHref } from '../notifications/notification-filter.js';
+import { PAUSE_REASON } from '../receivers/receiver-parts.js';
 import { type FailingClient, isAlarming, type Losses, type NamedClient } from './overview-data.js';
 
 const MAX_SHOWN = 50;
@@ -40,7 +41,7 @@ export function failingTable(visit: Visit, range: Range, { clients, since, until
   const given = { range: range.key, since: `${since}`, until: `${until}` };
   return table(
     {
-      Client: ({ client }) => clientLink(client),
+      Client: ({ client, isPaused }) => html`${clientLink(client)} ${isPaused && statusBadge('paused')}`,
       'Not delivered': {
         number: ({ client, lost, isCapped }) => html`<a href="${listOf(client)}">${atLeast(lost, isCapped)}</a>`,
       },
@@ -52,12 +53,14 @@ export function failingTable(visit: Visit, range: Range, { clients, since, until
   );
 }
 
-/** Each opens its form. */
-function actions(visit: Visit, { client, lost, hosts }: FailingClient, given: Record<string, string>): Html {
+/** Each opens its form, except for the one that resumes. */
+function actions(visit: Visit, { client, lost, hosts, isPaused }: FailingClient, given: Record<string, string>): Html {
   const alarming = hosts.filter(isAlarming).map(({ host }) => host);
-  const fields = Object.entries({ ...given, client: client.id, hosts: alarming.join(' ') });
-  const form = (name: string, summary: string, field?: Html): Html | null => {
-    const shown = visit.form(name, html`${fields.map(([name, value]) => hiddenField(name, value))} ${field}`);
+  const fields = Object.entries({ ...given, client: client.id, hosts: alarming.join(' ') }).map((field) =>
+    hiddenField(...field),
+  );
+  const form = (name: string, summary: string, ...more: FormPart[]): Html | null => {
+    const shown = visit.form(name, [...fields, ...more]);
     return (
       shown &&
       html`<details>
@@ -67,7 +70,8 @@ function actions(visit: Visit, { client, lost, hosts }: FailingClient, given: Re
     );
   };
   return html`${lost > 0 && form('resend', 'Send again')}
-  ${alarming.length > 0 && form('acknowledge', 'Acknowledge', NOTE)}`;
+  ${alarming.length > 0 && form('acknowledge', 'Acknowledge', NOTE)}
+  ${isPaused ? visit.form('resume', fields) : form('pause', 'Pause', PAUSE_REASON)}`;
 }
 
-const NOTE = inputField({ name: 'note', label: 'Note', maxLength: MAX_NOTE_LENGTH, isRequired: true });
+const NOTE = { name: 'note', label: 'Note', maxLength: MAX_NOTE_LENGTH, isRequired: true };

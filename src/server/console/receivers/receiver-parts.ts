@@ -5,29 +5,43 @@ import type { Action, Visit } from '../../../http/pages/site.js';
 import { shownMs } from '../figures/figures.js';
 import { facts, notice, time } from '../../../http/pages/parts.js';
 
-/** What the page of a client or a host does with its deliveries. */
-export const pauseActions = (kind: 'client' | 'host', pauses: () => DeliveryPauses): Record<string, Action> => ({
+/**
+ * What a page does with the deliveries of the client or host that it is about, or of the client that the form names. `after`:
+ * what follows a change.
+ */
+export const pauseActions = (
+  kind: 'client' | 'host',
+  pauses: () => DeliveryPauses,
+  after?: () => Promise<void>,
+): Record<string, Action> => ({
   pause: {
     button: 'Pause deliveries',
     kind: 'danger',
     done: 'Deliveries are paused: notifications wait, and use up no attempt.',
-    run: ({ reason = '' }, { id, actor }) => pauses().pause(`${kind}:${id}`, reason, actor),
+    run: ({ reason = '', client }, { id, actor }) =>
+      pauses()
+        .pause(`${kind}:${client ?? id}`, reason, actor)
+        .then(after),
   },
   resume: {
     button: 'Resume deliveries',
     done: 'Deliveries go on. What waited follows from the next retry run on, 100 notifications a second.',
-    run: (_, { id, actor }) => pauses().resume(`${kind}:${id}`, actor),
+    run: ({ client }, { id, actor }) =>
+      pauses()
+        .resume(`${kind}:${client ?? id}`, actor)
+        .then(after),
   },
 });
 
 /** Says whether deliveries are paused, and has the form that changes it. `whose`: who waits. */
 export const pausing = (visit: Visit, paused: { since: number | string; reason: string } | null, whose: Html): Html =>
   html`<h2>Pause</h2>
-    ${paused && notice('warning', html`Deliveries are paused since ${time(paused.since)}: ${paused.reason}`)}
+    ${paused && notice('warning', html`Deliveries have been paused since ${time(paused.since)}: ${paused.reason}`)}
     <p>${whose}</p>
-    ${paused ? visit.form('resume') : visit.form('pause', [REASON])}`;
+    ${paused ? visit.form('resume') : visit.form('pause', [PAUSE_REASON])}`;
 
-const REASON = { name: 'reason', label: 'Reason, which the client can read', isRequired: true };
+/** Why deliveries are paused. */
+export const PAUSE_REASON = { name: 'reason', label: 'Reason, which the client can read', isRequired: true };
 
 /** The result of a test that was sent just now. */
 export function testOutcome(test: TestResult): Html {
