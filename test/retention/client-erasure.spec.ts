@@ -8,9 +8,10 @@ import { IdempotencyKey, MovieOrder, OrderCounter } from '../../src/orders/movie
 import type { Erasure } from '../../src/retention/erasure.js';
 import { newId, orderKey } from '../../src/values/identifier.js';
 import { ContactState, FailingHost } from '../../src/webhooks/contact/failing-host.entity.js';
+import { DeliveryPauses } from '../../src/webhooks/delivery-pauses.js';
 import { DeliveryFigure } from '../../src/webhooks/figures/delivery-figure.entity.js';
 import { ResentWebhook, WebhookResend } from '../../src/webhooks/undelivered/webhook-resend.entity.js';
-import { DeliveredReference, Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
+import { DeliveredReference, DeliveryPause, Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
 import { erasureIn } from '../support/erasure.js';
 import { eventually } from '../support/eventually.js';
 import { usher as run, UsherProcess } from '../support/process.js';
@@ -126,9 +127,11 @@ test('deletes everything of a disabled client and nothing of another, and says w
   expect(audit[0]?.detail).toMatchObject({ orders: 3, webhooks: 2 });
 });
 
-test('what is known of failing hosts, deliveries and the contact is deleted too, and the audit never had the address', async () => {
-  const one = await client();
+test('what is known of failing hosts, deliveries, pauses and the contact is deleted too, and the audit never had the address', async () => {
+  const [one, other] = [await client(), await client()];
   const { manager } = usher.dataSource;
+  const pauses = usher.running.app.get(DeliveryPauses, { strict: false });
+  for (const { id } of [one, other]) await pauses.pause(`client:${id}`, 'Moves its servers');
   await usher.clients.setContact(one.id, 'ops@partner.example');
   await manager.insert(ContactState, { clientId: one.id, sent: 1, notBefore: 0, failures: 0, leasedUntil: 0 });
   expect(await manager.countBy(FailingHost, { clientId: one.id })).toBe(1);
@@ -137,6 +140,7 @@ test('what is known of failing hosts, deliveries and the contact is deleted too,
   await erasure().eraseClient(one.id);
   expect(await manager.countBy(FailingHost, { clientId: one.id })).toBe(0);
   expect(await manager.countBy(ContactState, { clientId: one.id })).toBe(0);
+  expect(await manager.findBy(DeliveryPause, {})).toMatchObject([{ subject: `client:${other.id}` }]);
   expect(await manager.countBy(DeliveryFigure, { clientId: one.id })).toBe(0);
   await expect(erasure().eraseClient('')).rejects.toThrow('there is no client');
   expect(await manager.countBy(DeliveryFigure, { clientId: '' })).toBeGreaterThan(0);
