@@ -9,12 +9,13 @@ import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
 import { digestToken, generateToken } from '../tokens/token.js';
-import { type AuthorizationRequest, type Query, single } from './authorization-request.js';
+import { type AuthorizationRequest, type Query, single, stateOf } from './authorization-request.js';
 import { Authorization, Consent } from './authorization.entity.js';
 import { ClientApplications } from '../../clients/client-applications.js';
 import { ClientsService } from '../../clients/clients.service.js';
 import type { Client } from '../../clients/client.entity.js';
-import { Problem } from '../../http/problem.js';
+import type { Problem } from '../../http/problem.js';
+import { PageProblem } from '../../http/pages/page.js';
 import { Counter } from 'prom-client';
 import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 
@@ -22,14 +23,13 @@ import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 export interface AuthorizationTarget {
   client: Client;
   redirectUri: string;
+  /** To be given back, also with an error. */
+  state: string | null;
   isTrusted: boolean;
 }
 
-const unknown = (reason: string): Problem =>
-  new Problem(400, 'This link does not work', `${reason} Please tell the people who run the application.`);
-export const unknownApplication = (): Problem => unknown('The application is not known here.');
-export const unknownRedirectUri = (): Problem =>
-  unknown('The address to return to is not one that the application registered.');
+export const unknownApplication = (): Problem => new PageProblem(400, 'unknownApplication');
+export const unknownRedirectUri = (): Problem => new PageProblem(400, 'unknownReturn');
 
 /** How long an owner may think about it. */
 const FORM_LIFETIME_MS = 600_000;
@@ -84,7 +84,7 @@ export class Authorizations {
     const redirectUri = given ?? (redirectUris.length === 1 ? redirectUris[0] : undefined);
     if (given === undefined || redirectUri === undefined || !redirectUris.includes(redirectUri))
       throw unknownRedirectUri();
-    return { client, redirectUri, isTrusted };
+    return { client, redirectUri, state: stateOf(query), isTrusted };
   }
 
   /** Stores a request until the owner decides. Returns the token of the form; it is good once, in this browser. */
