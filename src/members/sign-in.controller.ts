@@ -1,10 +1,15 @@
 import { Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
 import { queryOf } from '../auth/authorize/authorization-request.js';
-import { AuthorizationSite, DECLINED } from '../auth/authorize/authorization-site.js';
-import { Authorizations, type AuthorizationTarget } from '../auth/authorize/authorizations.js';
+import { AuthorizationSite } from '../auth/authorize/authorization-site.js';
+import {
+  AuthorizationResponses,
+  Authorizations,
+  type AuthorizationTarget,
+  DECLINED,
+} from '../auth/authorize/authorizations.js';
 import type { HttpRequest, HttpResponse } from '../http/exchange.js';
 import { UsherRoutes } from '../http/oauth-route.js';
-import { type BrowserPage, link, PageRoute, seeOther } from '../http/pages/page.js';
+import { type BrowserPage, link, PageRoute, seeOther, sendPage } from '../http/pages/page.js';
 import { Problem } from '../http/problem.js';
 import { MemberSessions } from './member-sessions.js';
 import { html } from '../http/html.js';
@@ -26,6 +31,7 @@ export class SignInController {
   constructor(
     private readonly site: AuthorizationSite,
     private readonly authorizations: Authorizations,
+    private readonly responses: AuthorizationResponses,
     private readonly members: MemberSessions,
   ) {}
 
@@ -42,7 +48,7 @@ export class SignInController {
     this.site.forms.check(request.headers, SIGN_IN, form);
     const returnTo = returnPath(return_to);
     if (decision === 'decline')
-      return this.site.respond(response, await this.authorizations.targetOf(queryOf(returnTo)), DECLINED);
+      return this.responses.send(response, await this.authorizations.targetOf(queryOf(returnTo)), DECLINED);
     const given = { name: textOf(name), password: textOf(password) };
     const failures = await this.members.signIn(given, request, response);
     if (failures !== null) {
@@ -50,7 +56,7 @@ export class SignInController {
       this.site.forms.renew(response);
       const next = this.site.url(returnTo);
       if (failures === 0) return seeOther(response, next);
-      return this.site.show(response, failuresPage(this.site, failures, next));
+      return sendPage(response, this.site.brand, failuresPage(this.site, failures, next));
     }
     await this.sendSignIn(request, response, { returnTo, name: given.name, isWrong: true });
   }
@@ -60,7 +66,7 @@ export class SignInController {
   async showSignOut(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
     const owner = await this.site.currentOwner(request);
     const form = this.site.forms.seal(request.headers, response, SIGN_OUT);
-    this.site.show(response, owner ? signOutPage(this.site, form, owner.name) : signedOutPage(this.site));
+    sendPage(response, this.site.brand, owner ? signOutPage(this.site, form, owner.name) : signedOutPage(this.site));
   }
 
   @Post('sign-out')
@@ -80,7 +86,7 @@ export class SignInController {
   ): Promise<void> {
     const target = await this.targetOf(given.returnTo);
     const form = this.site.forms.seal(request.headers, response, SIGN_IN);
-    this.site.show(response, signInPage(this.site, { ...given, form, target }));
+    sendPage(response, this.site.brand, signInPage(this.site, { ...given, form, target }));
   }
 
   /** Null for a request that leads nowhere: the page after the sign-in will say so. */

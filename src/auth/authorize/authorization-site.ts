@@ -1,13 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { addressOf, type HttpRequest, type HttpResponse } from '../../http/exchange.js';
 import { FormTokens } from '../../http/pages/form-token.js';
-import { type BrowserPage, seeOther, sendPage } from '../../http/pages/page.js';
+import { seeOther } from '../../http/pages/page.js';
 import { notFound, type Problem } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { actor } from '../../values/actor.js';
 import type { Brand } from '../../options/brand-options.js';
-import { responseUrl } from './authorization-request.js';
-import { type Answered, AuthorizationEvents } from './authorizations.js';
 import { isLoopbackUrl } from '../../clients/redirect-uri.js';
 import {
   OWNER_ID,
@@ -28,7 +26,6 @@ export class AuthorizationSite {
 
   constructor(
     @Inject(RESOURCE_OWNERS) private readonly owners: ResourceOwnerAuthenticator,
-    private readonly events: AuthorizationEvents,
     @Inject(USHER_OPTIONS) options: ResolvedOptions,
   ) {
     this.brand = options;
@@ -66,20 +63,6 @@ export class AuthorizationSite {
     return `${this.issuer}${path}`;
   }
 
-  show(response: HttpResponse, page: BrowserPage): void {
-    sendPage(response, this.brand, page);
-  }
-
-  /** Sends the browser back to the client with the result (RFC 6749 §4.1.2) and the issuer (RFC 9207). */
-  respond(
-    response: HttpResponse,
-    { redirectUri, state }: Omit<Answered, 'code'>,
-    result: Record<string, string>,
-  ): void {
-    this.events.responded(result.error ?? 'code');
-    seeOther(response, responseUrl(redirectUri, { ...result, state, iss: this.issuer }));
-  }
-
   async currentOwner(request: HttpRequest): Promise<ResourceOwner | null> {
     const owner = await this.owners.currentOwner(request);
     if (owner && !OWNER_ID.test(owner.id))
@@ -98,9 +81,6 @@ export class AuthorizationSite {
     return new URL(await this.owners.signInUrl(signIn, request), origin).href;
   }
 }
-
-/** The result if the owner does not sign in, or does not allow it. */
-export const DECLINED = { error: 'access_denied', error_description: 'the account holder declined' };
 
 export const noIssuer = (): Problem =>
   notFound(

@@ -3,11 +3,17 @@ import { logServerError, problemOf } from '../../http/error-response.js';
 import type { HttpRequest, HttpResponse } from '../../http/exchange.js';
 import { UsherRoutes } from '../../http/oauth-route.js';
 import { refused } from '../../http/pages/form-token.js';
-import { PageRoute, seeOther } from '../../http/pages/page.js';
+import { PageRoute, seeOther, sendPage } from '../../http/pages/page.js';
 import type { ResourceOwner } from '../../values/resource-owner.js';
-import { type Answered, Authorizations, type AuthorizationTarget } from './authorizations.js';
+import {
+  type Answered,
+  AuthorizationResponses,
+  Authorizations,
+  type AuthorizationTarget,
+  DECLINED,
+} from './authorizations.js';
 import { asksForSignIn, AuthorizationError, checkRequest, type Query, queryOf } from './authorization-request.js';
-import { AuthorizationSite, DECLINED, ownerActor } from './authorization-site.js';
+import { AuthorizationSite, ownerActor } from './authorization-site.js';
 import { CONNECTIONS, connectionsPage, consentPage } from './consent-page.js';
 import { ConnectedApplications } from './connected-applications.js';
 
@@ -24,6 +30,7 @@ export class AuthorizeController {
   constructor(
     private readonly site: AuthorizationSite,
     private readonly authorizations: Authorizations,
+    private readonly responses: AuthorizationResponses,
   ) {}
 
   /**
@@ -42,7 +49,7 @@ export class AuthorizeController {
       await this.proceed(request, response, { query, target, owner });
     } catch (error) {
       const { code, description } = authorizationErrorOf(error, request);
-      this.site.respond(response, target, { error: code, error_description: description });
+      this.responses.send(response, target, { error: code, error_description: description });
     }
   }
 
@@ -74,7 +81,7 @@ export class AuthorizeController {
     if (!target.isTrusted) {
       const otherAccountUrl = await this.site.signInUrl(http, pathWithoutPrompt(query), true);
       const page = consentPage(this.site, { target, account: owner.name, form, otherAccountUrl });
-      return this.site.show(response, page);
+      return sendPage(response, this.site.brand, page);
     }
     // Asked again after the row is stored: closing the account deletes the row, or this finds the account closed.
     const isStillSignedIn = (await this.site.currentOwner(http))?.id === owner.id;
@@ -93,7 +100,7 @@ export class AuthorizeController {
 
   private answer(response: HttpResponse, answered: Answered): void {
     const { code } = answered;
-    this.site.respond(response, answered, code === null ? DECLINED : { code });
+    this.responses.send(response, answered, code === null ? DECLINED : { code });
   }
 }
 
@@ -137,7 +144,7 @@ export class ConnectionsController {
       applications: await this.applications.list(owner.id),
       form: this.site.forms.seal(request.headers, response, purposeOf(owner.id)),
     });
-    this.site.show(response, page);
+    sendPage(response, this.site.brand, page);
   }
 
   /** Withdraws the access of one application. Answers with a redirect, so that reloading the page repeats nothing. */

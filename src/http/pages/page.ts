@@ -10,19 +10,22 @@ import { Problem } from '../problem.js';
 import { documentOf, inlineStyle, ISOLATION_HEADERS, PLAIN_STYLE } from './page-frame.js';
 
 const styleOf = (color: string): string => `${PLAIN_STYLE}
-html{border-top:.4rem solid ${color}}
+html{border-top:.4rem solid ${color};background:Canvas;color:CanvasText}
 body{max-width:34rem;padding:0 1rem;overflow-wrap:anywhere}
-header{padding:1.2rem 0;font-weight:600}
-header img{height:3.5rem;max-width:100%;object-fit:contain;padding:.4rem;border-radius:.4rem;background:#fff}
+header{padding:1.2rem 0;font-size:1.1rem;font-weight:600}
+header img{height:3.5rem;max-width:100%;object-fit:contain}
 main h1{margin:0 0 .6rem}
-label{display:block;margin:.9rem 0 .3rem}input{width:100%}
+label{display:block;margin:.9rem 0 .3rem}input{width:100%;border:1px solid #767676;border-radius:.4rem}
 ul{padding-left:1.2rem}li{margin:.3rem 0}
 p.buttons{display:flex;flex-wrap:wrap;gap:.8rem;margin:1.4rem 0}
 button{min-height:2.75rem;border-radius:.4rem;border:1px solid var(--line)}
 button.main{background:${color};border-color:${color};color:#fff}
-section{border-top:1px solid var(--line);padding:.4rem 0}
-footer{display:flex;gap:1.2rem;margin-top:2rem;border-top:1px solid var(--line);padding:1rem 0}
-.dim{opacity:.75}
+section{border-top:1px solid var(--line);margin:1rem 0;padding-top:.2rem}
+section h2{margin:.6rem 0}section p{margin:.6rem 0}
+footer{display:flex;gap:1.2rem;padding:1.2rem 0;font-size:.9rem}
+.dim{opacity:.75;font-size:.9rem}
+@media(min-width:40rem){main{border:1px solid var(--line);border-radius:.8rem;padding:1.6rem 1.8rem .6rem}}
+@media(prefers-color-scheme:dark){header img{padding:.4rem;border-radius:.4rem;background:#fff}}
 `;
 
 /** A page for browsers of resource owners. It needs no script. */
