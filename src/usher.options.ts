@@ -74,13 +74,13 @@ export interface UsherOptions {
     name?: string;
     /** The path of a PNG or SVG file of at most 64 kB; default: the name is shown. */
     logo?: string;
-    /** The colour of the main buttons, whose text is white; default #1f6f3d. */
+    /** Of the main buttons, whose text is white; default #1f6f3d. */
     color?: string;
     /** A link below each page. */
     helpUrl?: string;
     /** A link below each page. */
     privacyUrl?: string;
-    /** A link below the password: where members get a new one. */
+    /** A link where members get a new password. */
     forgottenPasswordUrl?: string;
     /** The texts in another language; default: English. */
     texts?: Partial<MemberTexts> & Pick<MemberTexts, 'language'>;

@@ -37,7 +37,7 @@ const color = text('a colour like #1f6f3d', (value) => {
   const contrast = contrastWithWhite(value);
   if (contrast >= MIN_CONTRAST) return value;
   throw new Fault(
-    `=${value} is too light for the white text on it: their contrast is ${contrast.toFixed(2)}, and WCAG AA needs ${MIN_CONTRAST}; use a darker colour`,
+    `=${value} has a contrast of ${contrast.toFixed(2)} to the white text on it; use a darker colour, with ${MIN_CONTRAST} or more (WCAG AA)`,
   );
 });
 
@@ -62,16 +62,10 @@ const texts: Kind<MemberTexts> = {
 /** Whose pages members see. */
 export const BRAND = {
   brandName: option('brand.name', 'BRAND_NAME', name, 'Usher', 'what the pages call the cinema'),
-  brandLogo: option('brand.logo', 'BRAND_LOGO', logo, null, 'stands on white above each page', {
+  brandLogo: option('brand.logo', 'BRAND_LOGO', logo, null, 'above each page, on white', {
     defaultText: 'the name',
   }),
-  brandColor: option(
-    'brand.color',
-    'BRAND_COLOR',
-    color,
-    '#1f6f3d',
-    'of main buttons, in light and dark; their text is white, so the colour needs the contrast of WCAG AA to white',
-  ),
+  brandColor: option('brand.color', 'BRAND_COLOR', color, '#1f6f3d', 'of the main buttons, whose text is white'),
   helpUrl: option('brand.helpUrl', 'BRAND_HELP_URL', linkUrl, null, 'a link below each page'),
   privacyUrl: option('brand.privacyUrl', 'BRAND_PRIVACY_URL', linkUrl, null, 'a link below each page'),
   forgottenPasswordUrl: option(
@@ -79,14 +73,14 @@ export const BRAND = {
     'BRAND_FORGOTTEN_PASSWORD_URL',
     linkUrl,
     null,
-    'a link below the password: where members get a new one',
+    'a link where members get a new password',
   ),
   memberTexts: option(
     'brand.texts',
     null,
     texts,
     'English',
-    'the texts of the pages in another language ([details](embedding.md#the-pages-of-your-members))',
+    '[in another language](embedding.md#the-pages-of-your-members)',
     { defaultText: 'English' },
   ),
 };

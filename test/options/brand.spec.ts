@@ -68,7 +68,7 @@ describe('the colour', () => {
     ['#ffffff', '1.00'],
     ['#00ff00', '1.37'],
   ])('%s is refused, because its contrast to white is %s', (color, contrast) => {
-    const text = `=${color} is too light for the white text on it: their contrast is ${contrast}, and WCAG AA needs 4.5; use a darker colour`;
+    const text = `=${color} has a contrast of ${contrast} to the white text on it; use a darker colour, with 4.5 or more (WCAG AA)`;
     expect(faultsOf('BRAND_COLOR', 'color', color)).toEqual([[`BRAND_COLOR${text}`], [`brand.color${text}`]]);
   });
 
