@@ -108,12 +108,14 @@ function logDatabaseDown(request: HttpRequest, { message }: Error): void {
 /** Answers the errors of Usher's REST routes as problem details, whatever filters the application has. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
-  protected readonly send: (response: HttpResponse, problem: Problem) => void = sendProblem;
-
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const problem = problemOf(error);
     if (problem.getStatus() >= 500) logServerError(http.getRequest<HttpRequest>(), error);
     this.send(http.getResponse<HttpResponse>(), problem);
+  }
+
+  protected send(response: HttpResponse, problem: Problem): void {
+    sendProblem(response, problem);
   }
 }

@@ -13,6 +13,7 @@ import {
 import { type HttpResponse, isProbe } from '../http/exchange.js';
 import { OAuthError } from '../http/oauth-error.js';
 import { isOAuthRequest, oauthRoute, pathOf } from '../http/oauth-route.js';
+import type { Brand } from '../options/brand-options.js';
 import { sendErrorPage, wantsPage } from '../http/pages/page.js';
 import { notFound, Problem } from '../http/problem.js';
 import { unsupportedMediaType } from './request-bodies.js';
@@ -25,6 +26,7 @@ export class ErrorFilter implements ExceptionFilter {
    * request that is rejected with a 4xx.
    */
   constructor(
+    private readonly brand: Brand,
     private readonly routes: Route[],
     private readonly tokens: TokenEvents | null,
   ) {}
@@ -38,7 +40,7 @@ export class ErrorFilter implements ExceptionFilter {
     const problem = this.problemOf(error, request);
     // What a probe finds is logged where it looks.
     if (problem.getStatus() >= 500 && !isProbe(request)) logServerError(request, error);
-    if (wantsPage(request)) sendErrorPage(response, problem);
+    if (wantsPage(request)) sendErrorPage(response, this.brand, problem);
     else if (isOAuthRequest(request)) this.respondOAuth(request, response, error, problem);
     else sendProblem(response, problem);
   }
