@@ -24,7 +24,8 @@ export const answer = <T extends z.ZodType>(
   example?: z.input<T>,
   mediaType = 'application/json',
 ) => ({ description, schema, example, mediaType });
-export type Answer = ReturnType<typeof answer>;
+/** `other`: what a client gets that accepts another media type. */
+export type Answer = ReturnType<typeof answer> & { other?: Answer };
 
 /** An error response: the error that the code throws, or a call that throws it. */
 export type Failure = Problem | OAuthError | (() => unknown);
@@ -137,6 +138,19 @@ export const ProblemBody = named(
   }),
   'RFC 9457.',
 );
+
+/** What follows the `data` of a page. */
+export const PageEnd = {
+  nextCursor: z.string().nullable().describe('Send it as `cursor` to get the next page. Null on the last page.'),
+  hasMore: z.boolean().describe('False on the last page.'),
+};
+
+/** A page of what was found with one more than its limit, and where the next one begins. */
+export function pageOf<T>(found: T[], limit: number, cursorOf: (last: T) => string) {
+  const [last] = found.slice(limit - 1, limit);
+  const hasMore = found.length > limit;
+  return { data: found.slice(0, limit), nextCursor: hasMore && last ? cursorOf(last) : null, hasMore };
+}
 
 /** A time in a response: RFC 3339, UTC, with milliseconds. */
 export const moment = z.iso.datetime();

@@ -94,11 +94,14 @@ const ERROR_HEADERS: Record<number, Response['headers']> = {
   503: RETRY_AFTER,
 };
 
-const successResponse = ({ description, schema, example, mediaType }: Answer, oauth: boolean): Response => ({
-  description,
+const successResponse = (answer: Answer, oauth: boolean): Response => ({
+  description: answer.description,
   headers: { ...REQUEST_ID, ...(oauth && { 'Cache-Control': header('Always `no-store`.') }) },
-  content: schema && { [mediaType]: { schema: schemaRef(schema), example } },
+  content: contentOf(answer),
 });
+
+const contentOf = ({ schema, example, mediaType, other }: Answer): Response['content'] =>
+  schema && { [mediaType]: { schema: schemaRef(schema), example }, ...(other && contentOf(other)) };
 
 function failureResponses(operation: Operation): Record<string, Response> {
   const failures = failuresOf(operation);

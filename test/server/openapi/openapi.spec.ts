@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Validator } from '@seriousme/openapi-schema-validator';
@@ -115,6 +116,22 @@ describe('the OpenAPI document', () => {
       .flatMap((content) => Object.values(content));
     expect(contents.length).toBeGreaterThan(50);
     for (const { example, examples } of contents) expect(example ?? Object.values(examples ?? {})[0]).toBeDefined();
+  });
+
+  test('has problems of one form: their title is the name of their status, however they came about', () => {
+    const names = new Map([
+      ...Object.entries(STATUS_CODES),
+      ['413', 'Content Too Large'],
+      ['422', 'Unprocessable Content'],
+    ]);
+    const problems = [document, internal]
+      .flatMap(({ paths }) => Object.values(paths))
+      .flatMap((methods) => Object.values(methods))
+      .flatMap(({ responses }) => Object.values(responses))
+      .flatMap(({ content }) => Object.values(content?.['application/problem+json']?.examples ?? {}))
+      .map(({ value }) => value as { title: string; status: number });
+    expect(problems.length).toBeGreaterThan(50);
+    for (const { title, status } of problems) expect([status, title]).toEqual([status, names.get(String(status))]);
   });
 
   test('of production has the same operations except those of the sandbox', () => {
