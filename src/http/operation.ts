@@ -15,7 +15,7 @@ export function named<T extends z.ZodType>(id: string, schema: T, description?: 
   return described;
 }
 
-export type Security = 'basic' | 'bearer' | 'internal';
+export type Security = 'basic' | 'oauth2' | 'bearer' | 'internal';
 
 /** A 2xx response. Without a schema it has no body. */
 export const answer = <T extends z.ZodType>(
@@ -24,8 +24,7 @@ export const answer = <T extends z.ZodType>(
   example?: z.input<T>,
   mediaType = 'application/json',
 ) => ({ description, schema, example, mediaType });
-/** `other`: what a client gets that accepts another media type. */
-export type Answer = ReturnType<typeof answer> & { other?: Answer };
+export type Answer = ReturnType<typeof answer>;
 
 /** An error response: the error that the code throws, or a call that throws it. */
 export type Failure = Problem | OAuthError | (() => unknown);
@@ -72,7 +71,7 @@ export function operations<T extends object>(
   descriptions: { [Handler in keyof T]?: Description },
 ): Operation[] {
   // A guard names in a static property what it requires.
-  const guards = metadata<{ security?: Security }[]>(GUARDS_METADATA, controller) ?? [];
+  const guards = metadata<{ security?: Security | Security[] }[]>(GUARDS_METADATA, controller) ?? [];
   const described = Object.entries(descriptions) as [handler: string, description: Description][];
   return described.map(([name, description]) => {
     const handler = (controller.prototype as Record<string, object>)[name] as object;

@@ -73,7 +73,7 @@ export class UndeliveredController {
 }
 
 /** One JSON document on each line. */
-export const NDJSON = 'application/x-ndjson';
+const NDJSON = 'application/x-ndjson';
 
 type Page = UndeliveredNotification[];
 
