@@ -5,12 +5,7 @@ import { validated } from '../../http/problem.js';
 import { checkedRequest, ResendRequest, ResendView } from './resend.schemas.js';
 import { RESEND_LIMIT, UndeliveredController } from './undelivered.controller.js';
 import { unknownResend } from './webhook-resends.js';
-import {
-  UndeliveredLine,
-  type UndeliveredNotification,
-  UndeliveredPage,
-  UndeliveredQuery,
-} from './undelivered-webhooks.js';
+import { type UndeliveredNotification, UndeliveredPage, UndeliveredQuery } from './undelivered-webhooks.js';
 
 const ID = 's0kT6dYe2Up8Zf0Cs4Ta7O';
 const STARTED: ResendView = {
