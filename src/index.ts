@@ -79,6 +79,7 @@ export type { WebhookStatus } from './webhooks/webhook.entity.js';
 /** Pages of signed notifications that were not delivered. */
 export {
   type UndeliveredNotification,
+  type UndeliveredPage,
   type UndeliveredQuery,
   UndeliveredWebhooks,
 } from './webhooks/undelivered/undelivered-webhooks.js';

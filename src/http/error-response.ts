@@ -21,8 +21,10 @@ export function problemOf(error: unknown): Problem {
   if (status >= 500) return new Problem(500, 'Internal Server Error', 'an internal error occurred; try again later');
   return MESSAGES[status]
     ? new Problem(status, ...MESSAGES[status])
-    : new Problem(status, STATUS_CODES[status] ?? 'Error', (error as Error).message);
+    : new Problem(status, titleOf(status), (error as Error).message);
 }
+
+const titleOf = (status: number): string => STATUS_CODES[status] ?? 'Error';
 
 const MESSAGES: Record<number, [title: string, detail: string]> = {
   400: ['Bad Request', 'the request is malformed, or its body ended early'],
@@ -38,8 +40,8 @@ export function statusOf(error: unknown): number {
 }
 
 function problemFromOAuth(error: OAuthError): Problem {
-  const { code, description, retryAfter } = error;
-  const problem = new Problem(error.getStatus(), code, description);
+  const { description, retryAfter } = error;
+  const problem = new Problem(error.getStatus(), titleOf(error.getStatus()), description);
   if (problem.getStatus() === 401) problem.with({ 'WWW-Authenticate': BASIC_CHALLENGE });
   return retryAfter === undefined ? problem : problem.with({ 'Retry-After': String(retryAfter) });
 }

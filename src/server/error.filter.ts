@@ -59,7 +59,9 @@ export class ErrorFilter implements ExceptionFilter {
 
   private unknownRoute(method: string, path: string): Problem {
     const allowed = methodsOf(this.routes, path);
-    if (allowed.length === 0 || allowed.includes(method)) return notFound(unknownPath(path));
+    if (allowed.length === 0) return notFound(unknownPath(path));
+    // Only a slash at the end tells the path from that of the route.
+    if (allowed.includes(method)) return notFound('this path does not exist; leave out the slash at its end');
     const detail = `${method} is not allowed here; use ${allowed.join(' or ')}`;
     return new Problem(405, 'Method Not Allowed', detail).with({ Allow: allowed.join(', ') });
   }

@@ -59,7 +59,7 @@ async function client(): Promise<TestClient> {
   await usher.webhook(await made.completedOrder(), 'FAILED');
   receiver.behaviour = answer(200);
   expect((await made.call('GET', '/movie-orders')).status).toBe(200);
-  expect((await made.call('POST', '/webhooks/resend', { status: 'FAILED', reference: 'none' })).status).toBe(202);
+  expect((await made.call('POST', '/webhooks/resend', { status: 'FAILED', referenceId: 'none' })).status).toBe(202);
   const body = JSON.stringify(NEW_ORDER);
   const { refresh_token: refreshToken } = (await made.token()).body;
   const token = String((await made.refresh(refreshToken)).body.access_token);

@@ -88,7 +88,10 @@ export const noIssuer = (): Problem =>
   );
 
 /** Without encryption only on this machine, in the sandbox. */
-function issuerOf({ publicUrl, environment }: ResolvedOptions): string | null {
+export function issuerOf({
+  publicUrl,
+  environment,
+}: Pick<ResolvedOptions, 'publicUrl' | 'environment'>): string | null {
   if (publicUrl === null) return null;
   const url = new URL(publicUrl);
   return url.protocol === 'https:' || (environment === 'sandbox' && isLoopbackUrl(url)) ? publicUrl : null;

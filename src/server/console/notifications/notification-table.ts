@@ -35,7 +35,7 @@ export const notificationColumns = (visit?: Visit): Columns<ListedWebhook> => ({
       notifyUrl === null ? html`<span class="dim">deleted</span>` : receiverLink(hostOf(notifyUrl)),
   },
   Order: { value: ({ webhook }) => webhook.referenceId, cell: ({ webhook }) => orderLink(webhook.referenceId) },
-  Attempts: { number: ({ webhook }) => webhook.attempts },
+  Attempts: { number: ({ webhook }) => webhook.attemptCount },
   'Why it failed': {
     value: ({ failure }) => failure && (failure.diagnosis?.code ?? failure.error),
     cell: ({ failure }) =>
