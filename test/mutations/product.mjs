@@ -325,7 +325,7 @@ export const PRODUCT_MUTATIONS = [
   },
   {
     name: 'a nonce has 16 characters',
-    file: 'src/values/notification.ts',
+    file: 'packages/receiver/src/attempt.ts',
     from: 'NONCE_LENGTH = 32',
     to: 'NONCE_LENGTH = 16',
     caughtBy: 'test/webhooks/deliver/request.spec.ts',
