@@ -59,10 +59,10 @@ export default {
       to: { pathNot: '^packages/receiver/', dependencyTypesNot: ['core'] },
     },
     {
-      name: 'the-receiver-kit-is-imported-by-its-index-alone',
+      name: 'the-receiver-kit-is-imported-by-its-two-entries-alone',
       severity: 'error',
       from: { path: '^src/' },
-      to: { path: '^packages/', pathNot: '^packages/receiver/dist/index\\.js$' },
+      to: { path: '^packages/', pathNot: '^packages/receiver/dist/(index|tools)\\.js$' },
     },
     {
       name: 'values-need-only-node-semver-and-the-receiver-kit',

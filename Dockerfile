@@ -29,7 +29,7 @@ ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 UV_THREADPOOL_SIZE=64
 WORKDIR /usher
 COPY --from=dependencies /usher/node_modules node_modules
 COPY --from=build /usher/dist dist
-COPY --from=build /usher/packages/receiver/dist packages/receiver/dist
+COPY --from=build /usher/packages/receiver packages/receiver
 COPY package.json ./
 COPY bin bin
 RUN ln -s /usher/bin/usher.mjs /usr/local/bin/usher

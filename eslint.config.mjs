@@ -23,7 +23,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['src/server/settings/settings.ts', 'test/**/*.ts', 'bench/**/*.ts'],
+    files: ['src/server/settings/settings.ts', 'packages/receiver/src/cli.ts', 'test/**/*.ts', 'bench/**/*.ts'],
     rules: { 'no-restricted-properties': 'off', '@typescript-eslint/no-non-null-assertion': 'off' },
   },
   {

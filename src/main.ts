@@ -1,4 +1,4 @@
-import { ignoreClosedOutput } from './server/fault.js';
+import { ignoreClosedOutput } from '../packages/receiver/dist/tools.js';
 import { runServer } from './server/serve.js';
 
 ignoreClosedOutput();

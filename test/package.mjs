@@ -79,7 +79,7 @@ function packBoth() {
 /** The kit's tarball alone, in an empty folder: the test vector by import and by require. */
 function testReceiverKit() {
   const { files } = contentsOf(KIT);
-  const expected = /^((package|test-vectors)\.json|README\.md|LICENSE|dist\/[a-z-]+\.(js|d\.ts))$/;
+  const expected = /^((package|test-vectors)\.json|README\.md|LICENSE|dist\/(commands\/)?[a-z-]+\.(js|d\.ts))$/;
   assert.deepEqual(
     files.map(({ path }) => path).filter((path) => !expected.test(path)),
     [],
@@ -136,7 +136,7 @@ function checkContents() {
   const promised = [bin, exports].flatMap(pathsIn);
   for (const path of promised) assert.ok(paths.has(path.replace(/^\.\//, '')), `${path} is missing`);
   const expected =
-    /^(bin\/usher\.mjs|package\.json|README\.md|LICENSE|docs\/[a-z-]+\.md|(packages\/receiver\/)?dist\/.+\.(js|d\.ts|css))$/;
+    /^(bin\/usher\.mjs|package\.json|(packages\/receiver\/)?(README\.md|LICENSE|package\.json|dist\/.+\.(js|d\.ts|css))|packages\/receiver\/test-vectors\.json|docs\/[a-z-]+\.md)$/;
   assert.deepEqual(
     [...paths].filter((path) => !expected.test(path)),
     [],

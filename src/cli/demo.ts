@@ -4,11 +4,16 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import {
+  type LocalReceiver,
+  type Received,
+  type ReceiverOptions,
+  startLocalReceiver,
+} from '../../packages/receiver/dist/tools.js';
 import { faultLine } from '../server/fault.js';
 import type { Running } from '../server/serve.js';
 import { type Config, loadConfig } from '../server/settings/settings.js';
 import { command } from './command.js';
-import { type LocalReceiver, type Received, type ReceiverOptions, startLocalReceiver } from './local-receiver.js';
 import { bold, dim, green, type Output, red } from './output.js';
 
 const RETRY_EVERY = '2s';

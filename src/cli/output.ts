@@ -1,26 +1,16 @@
-import { styleText } from 'node:util';
 import { exactJson } from '../http/exchange.js';
+import { fields, type Output, printable, shown } from '../../packages/receiver/dist/tools.js';
 
-/**
- * Replaces each control or format character except a newline by its \\u escape: text of others must not control the terminal.
- * A JSON document keeps its meaning.
- */
-export const printable = (text: string): string =>
-  text.replace(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
-    // Without the flag u, which takes the two halves of a surrogate pair as one.
-    character.replace(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
-  );
-
-/** Text of others within a line: a newline is replaced too. */
-export const printableLine = (text: string): string => printable(text).replaceAll('\n', '\\n');
-
-/** What a command prints: one JSON document with --json, else the text. Without a text, the fields of the document are it. */
-export interface Output {
-  json: object;
-  text?: string;
-  /** A line on standard error behind it. */
-  note?: string | null;
-}
+export {
+  bold,
+  dim,
+  fields,
+  green,
+  type Output,
+  printable,
+  printableLine,
+  red,
+} from '../../packages/receiver/dist/tools.js';
 
 export function print(asJson: boolean, { json, text, note = null }: Output): void {
   process.stdout.write(`${asJson ? printable(exactJson(json, 2)) : (text ?? fields(json))}\n`);
@@ -29,13 +19,6 @@ export function print(asJson: boolean, { json, text, note = null }: Output): voi
 
 /** Rows as one table, or `empty` if there are none. */
 export const listOf = (json: object[], empty: string): Output => ({ json, text: table(json, empty) });
-
-/** Aligned `name  value` lines. Null is shown as a dash. */
-export function fields(record: object): string {
-  const entries = Object.entries(record).map(([name, value]) => [printableLine(name), shown(value)] as const);
-  const width = Math.max(...entries.map(([name]) => name.length));
-  return entries.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
-}
 
 /** Aligned rows with headings, or `empty` if there are no rows. */
 export function table(rows: object[], empty: string): string {
@@ -57,19 +40,6 @@ export function table(rows: object[], empty: string): string {
 const columnsOf = (text: string): number =>
   [...text.replace(/\p{M}/gu, '')].length +
   (text.match(/[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Hang}\p{Emoji_Presentation}]/gu)?.length ?? 0);
-
-const shown = (value: unknown): string => (value === null || value === undefined ? '-' : printableLine(String(value)));
-
-/** Colours the text on a terminal, and returns it unchanged elsewhere. */
-const onTerminal =
-  (format: Parameters<typeof styleText>[0]) =>
-  (text: string): string =>
-    process.stdout.isTTY ? styleText(format, text) : text;
-
-export const green = onTerminal('green');
-export const red = onTerminal('red');
-export const bold = onTerminal('bold');
-export const dim = onTerminal('dim');
 
 /** The same record with names as in `created_at`. */
 export const snakeCase = (record: object): Record<string, unknown> =>

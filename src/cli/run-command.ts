@@ -1,14 +1,14 @@
 import { Command, CommanderError } from 'commander';
-import { faultText, ignoreClosedOutput, reportFault } from '../server/fault.js';
+import { faultText, ignoreClosedOutput } from '../../packages/receiver/dist/tools.js';
+import { reportFault } from '../server/fault.js';
 import { VERSION } from '../values/version.js';
 import { addClientCommands } from './client.js';
 import { command } from './command.js';
 import { addDemo } from './demo.js';
-import { addListen } from './listen.js';
 import { addAuditCommands, addKeysCommands, addMigrate, addPurge } from './maintenance.js';
 import { addOrderCommands } from './order.js';
 import { addMemberCommands, addOperatorCommands } from './people.js';
-import { addCertify, addSignatureCommands } from './signature.js';
+import { addReceiverCommands } from './receiver.js';
 import { addWebhookCommands } from './webhook.js';
 
 /** In the order of the help. */
@@ -24,9 +24,7 @@ const COMMANDS = [
   addAuditCommands,
   addPurge,
   addKeysCommands,
-  addSignatureCommands,
-  addListen,
-  addCertify,
+  addReceiverCommands,
   addHelp,
 ];
 
@@ -48,7 +46,7 @@ function programOf(isJson: boolean): Command {
   const program = new Command('usher')
     .description('OAuth tokens and signed webhooks for a cinema booking API')
     .version(VERSION, '--version', 'print the version')
-    .configureOutput({ outputError: (text, write) => write(faultText(oneLine(text), isJson)) })
+    .configureOutput({ outputError: (text, write) => write(faultText('usher', oneLine(text), isJson)) })
     .exitOverride();
   for (const add of COMMANDS) add(program);
   return program;

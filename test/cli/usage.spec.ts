@@ -15,7 +15,7 @@ const WRONG: [args: string[], wanted: string][] = [
   [['client', 'show', 'a', 'b'], "too many arguments for 'show'. Expected 1 argument but got 2."],
   [['client', 'set-notify-url', 'a'], "missing required argument 'url'"],
   [['client', 'set-contact', 'a'], 'give either an address or --none'],
-  [['certify'], "missing required argument 'url'"],
+  [['certify'], 'the url is missing; see "usher certify --help"'],
   [
     ['certify', 'http://127.0.0.1:4000'],
     'the client secret is missing; set CLIENT_SECRET, or send it with --secret-stdin',
@@ -33,11 +33,13 @@ const WRONG: [args: string[], wanted: string][] = [
   [['listen'], 'the client secret is missing; set CLIENT_SECRET, or send it with --secret-stdin'],
   [['listen', '--secret-stdin'], 'the client secret is missing; set CLIENT_SECRET, or send it with --secret-stdin'],
   [['listen', '--secret', 'x'], "unknown option '--secret'"],
-  [['listen', '--port', '65536'], 'It must be a whole number from 0 to 65535.'],
-  [['listen', '--status', '100'], 'It must be a whole number from 200 to 599.'],
-  [['listen', '--forward-to', 'here'], 'It must be a URL like http://127.0.0.1:8080/notify.'],
-  [['listen', '--delay', 'soon'], 'It must be a duration like 500ms or 5s.'],
-  [['listen', '--fail-first', '-1'], 'It must be a whole number from 0 to 1000.'],
+  [['listen', '--port', '65536'], '--port 65536 is invalid; use a whole number from 0 to 65535'],
+  [['listen', '--port'], "option '--port <value>' argument missing; see"],
+  [['listen', '--status', '100'], '--status 100 is invalid; use a whole number from 200 to 599'],
+  [['listen', '--forward-to', 'here'], '--forward-to here is invalid; use a URL like http://127.0.0.1:8080/notify'],
+  [['listen', '--delay', 'soon'], '--delay soon is invalid; use a duration like 500ms or 5s'],
+  [['listen', '--fail-first=-1'], '--fail-first -1 is invalid; use a whole number from 0 to 1000'],
+  [['listen', '4000'], 'unknown argument \'4000\'; see "usher listen --help"'],
 ];
 
 describe('a usage error is printed in one line, with exit code 1:', () => {

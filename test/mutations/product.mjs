@@ -318,14 +318,14 @@ export const PRODUCT_MUTATIONS = [
   },
   {
     name: 'the timestamp of a notification is in milliseconds',
-    file: 'src/webhooks/deliver/signing.ts',
-    from: 'String(Math.floor(now / 1_000))',
-    to: 'String(now)',
+    file: 'packages/receiver/src/attempt.ts',
+    from: 'String(Math.floor(ms / 1_000))',
+    to: 'String(ms)',
     caughtBy: 'test/webhooks/deliver/request.spec.ts',
   },
   {
     name: 'a nonce has 16 characters',
-    file: 'src/values/notification.ts',
+    file: 'packages/receiver/src/attempt.ts',
     from: 'NONCE_LENGTH = 32',
     to: 'NONCE_LENGTH = 16',
     caughtBy: 'test/webhooks/deliver/request.spec.ts',
@@ -395,7 +395,7 @@ export const PRODUCT_MUTATIONS = [
   },
   {
     name: 'the certification alters nothing',
-    file: 'src/webhooks/certification/checks.ts',
+    file: 'packages/receiver/src/commands/checks.ts',
     from: 'Number(cents) + 1',
     to: 'Number(cents)',
     caughtBy: 'test/webhooks/certification/certification.spec.ts',

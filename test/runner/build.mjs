@@ -16,7 +16,8 @@ export async function build() {
   compile(`${KIT}/src`, `${KIT}/dist`);
   write('package.json', '{ "type": "commonjs" }');
   for (const folder of ['bin', 'modules', 'test']) write(`${folder}/package.json`, '{ "type": "module" }');
-  cpSync(join(ROOT, KIT, 'package.json'), join(BUILT, KIT, 'package.json'));
+  for (const name of ['package.json', 'README.md', 'LICENSE', 'test-vectors.json'])
+    cpSync(join(ROOT, KIT, name), join(BUILT, KIT, name));
   write('node_modules/@jest/globals/package.json', '{ "type": "module", "exports": "./index.js" }');
   write('node_modules/@jest/globals/index.js', GLOBALS);
   // As tests name it.

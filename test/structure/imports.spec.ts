@@ -27,7 +27,7 @@ function violationsWith(additions: [file: string, line: string][]): Violation[] 
 const ADDED: [file: string, line: string][] = [
   ['src/values/duration.ts', "import 'pino';"],
   ['packages/receiver/src/verify.ts', "import 'undici';"],
-  ['src/cli/local-receiver.ts', "import '../../packages/receiver/src/replay.js';"],
+  ['src/cli/receiver.ts', "import '../../packages/receiver/src/replay.js';"],
   ['src/values/notification.ts', "import '../clients/client.entity.js';"],
   ['src/webhooks/transport/outcome.ts', "import '@nestjs/common';"],
   ['src/webhooks/transport/outcome.ts', "import '../webhook.entity.js';"],
@@ -68,7 +68,7 @@ test('each import rule reports a violation', () => {
       'server-is-imported-by-the-entrances-alone',
       'server-imports-nothing-above-it',
       'the-embedded-database-is-imported-by-its-index-alone',
-      'the-receiver-kit-is-imported-by-its-index-alone',
+      'the-receiver-kit-is-imported-by-its-two-entries-alone',
       'the-receiver-kit-needs-only-node',
       'transport-needs-only-undici-and-values',
       'values-imports-nothing-above-it',

@@ -74,4 +74,4 @@ function isGenuine(secret, headers, rawBody) {
 \`\`\`
 
 The package \`usher-receiver\` does the same for Node, Express, Fastify, Nest and the Fetch API, and says which step differs. To
-see each value of a real notification, use \`usher verify\` or \`usher listen\`.`;
+see each value of a real notification, use its commands \`verify\` and \`listen\`.`;

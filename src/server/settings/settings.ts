@@ -113,12 +113,8 @@ const NAMES = [
   'OTEL_SDK_DISABLED',
 ];
 
-/** The client secret that `usher listen` checks signatures with; empty if it is not set. */
-export const clientSecret = (environment: NodeJS.ProcessEnv = process.env): string => environment.CLIENT_SECRET ?? '';
-
-/** The environment that a command without a server is used for; it needs no other setting. */
-export const commandEnvironment = (environment: NodeJS.ProcessEnv = process.env): string =>
-  environment.USHER_ENV ?? 'sandbox';
+/** For the commands of the receiver's package, which need no setting. */
+export const variables = (): NodeJS.ProcessEnv => process.env;
 
 /** Texts of environment variables. An empty one counts as absent, because compose files pass unset variables as ''. */
 const environmentSource = (variables: Record<string, string | undefined>): OptionSource => ({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { SAMPLE_ORDER } from '../../../packages/receiver/dist/tools.js';
 import { moment, named } from '../../http/operation.js';
 import { type CompletedOrderData, NOTIFY_ORDER_COMPLETION } from '../../values/notification.js';
 
@@ -64,19 +65,4 @@ export const NotificationHeaders = z.object({
   'X-Webhook-Test': z.literal('true').optional().describe('Only in a test notification; its body has `test` as well.'),
 });
 
-export const NOTIFICATION_EXAMPLE: Notification = {
-  eventType: NOTIFY_ORDER_COMPLETION,
-  data: {
-    key: 'TW92aWVPcmRlcjpzMGtUM2FWYjlRNHhMMm1OOHBSN2NZ',
-    bookingId: 'BK-1',
-    transactionId: 'TX-1',
-    currencyCode: 'MYR',
-    totalAmount: 4200,
-    bookingAmount: 200,
-    payableAmount: 4300,
-    status: 'COMPLETED',
-    qrCode: 'QR-1',
-    createdAt: '2026-01-01T00:00:00.000Z',
-    lastUpdatedAt: '2026-01-01T00:00:05.000Z',
-  },
-};
+export const NOTIFICATION_EXAMPLE: Notification = { eventType: NOTIFY_ORDER_COMPLETION, data: SAMPLE_ORDER };

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { z } from 'zod';
+import { sampleBody, TEST_MARK } from '../../../packages/receiver/dist/tools.js';
 import type { Client } from '../../clients/client.entity.js';
 import { ClientsService } from '../../clients/clients.service.js';
 import { PendingLimit } from '../pending-limit.js';
@@ -8,16 +9,14 @@ import { named } from '../../http/operation.js';
 import { countRequest, type MinuteLimit } from '../../http/minute-limit.js';
 import { validated } from '../../http/problem.js';
 import { Limits } from '../../limits/limits.module.js';
-import { NOTIFY_ORDER_COMPLETION } from '../../values/notification.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { newId, orderKey, type Environment } from '../../values/identifier.js';
+import { newId, type Environment } from '../../values/identifier.js';
 import { signedRequest, SigningSecrets } from '../deliver/signing.js';
-import { NotificationSender, type SignedRequest } from '../transport/notification-sender.js';
+import { NotificationSender } from '../transport/notification-sender.js';
 import { diagnosisOf } from '../transport/diagnosis.js';
 import { failureOf, type Outcome } from '../transport/outcome.js';
 import { AttemptView } from '../webhook-view.js';
 import { hidePrivateResponse } from './client-view.js';
-import { NOTIFICATION_EXAMPLE } from './notification.schema.js';
 
 /** Low, so that a client cannot use Usher to flood other servers. */
 export const TEST_LIMIT: MinuteLimit = { name: 'test-notifications', count: 10, what: 'tests' };
@@ -56,9 +55,9 @@ export class TestNotifications {
     countRequest(this.limits, TEST_LIMIT, client.id);
     const now = await this.clock.now();
     const id = newId(this.options.environment, now);
-    const body = sampleBody(this.options.environment, now);
-    const request = testRequest(await this.secrets.of(client.id), { id, attempt: 1, url, body }, now);
-    const outcome = await this.sender.send(request);
+    const body = sampleBody(newId(this.options.environment, now), now);
+    const { headers, ...request } = signedRequest(await this.secrets.of(client.id), { id, attempt: 1, url, body }, now);
+    const outcome = await this.sender.send({ ...request, headers: { ...headers, ...TEST_MARK } });
     return resultOf(this.options.environment, id, url, outcome);
   }
 }
@@ -84,20 +83,6 @@ export const TestResult = named(
   }),
 );
 export type TestResult = z.infer<typeof TestResult>;
-
-/** Signs a request and marks it as a test. The mark is not signed; the field `test` of the body is. */
-export function testRequest(...unsigned: Parameters<typeof signedRequest>): SignedRequest {
-  const request = signedRequest(...unsigned);
-  return { ...request, headers: { ...request.headers, 'X-Webhook-Test': 'true' } };
-}
-
-/** A notification of an order that does not exist. `fields` replace those of the example. */
-export function sampleBody(environment: Environment, now: number, fields: object = {}): Buffer {
-  const at = new Date(now).toISOString();
-  const key = orderKey(newId(environment, now));
-  const data = { ...NOTIFICATION_EXAMPLE.data, key, createdAt: at, lastUpdatedAt: at, ...fields };
-  return Buffer.from(JSON.stringify({ eventType: NOTIFY_ORDER_COMPLETION, test: true, data }));
-}
 
 /** The outcome, without details that the client may not see. */
 export function resultOf(environment: Environment, id: string, notifyUrl: string, outcome: Outcome): TestResult {

@@ -1,4 +1,5 @@
 import { Body, HttpCode, Inject, Post } from '@nestjs/common';
+import { type Answer, certify, type TestRequest } from '../../../packages/receiver/dist/tools.js';
 import { ClientController, CurrentClient } from '../../auth/bearer/bearer.guard.js';
 import type { Client } from '../../clients/client.entity.js';
 import { ClientsService } from '../../clients/clients.service.js';
@@ -11,7 +12,10 @@ import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { SigningSecrets } from '../deliver/signing.js';
 import { NotificationSender } from '../transport/notification-sender.js';
 import { WebhookModule } from '../webhook.module.js';
-import { CertificationRequest, certify } from './checks.js';
+import { VERSION } from '../../values/version.js';
+import { hidePrivateResponse } from '../api/client-view.js';
+import { failureOf } from '../transport/outcome.js';
+import { CertificationRequest } from './certification.schemas.js';
 import { UsherNamedModule } from '../../telemetry/usher-named.js';
 
 /** Each sends six requests. */
@@ -46,7 +50,15 @@ export class CertificationsController {
     if (secret.next !== null) throw secretBeingChanged();
     await this.pending.check(id);
     countRequest(this.limits, CERTIFICATION_LIMIT, id);
-    return certify(this.sender, notifyUrl, secret.current, await this.clock.now());
+    return certify((request) => this.send(notifyUrl, request), notifyUrl, secret.current, await this.clock.now());
+  }
+
+  /** A private address is not shown. */
+  private async send(url: string, { headers, body }: TestRequest): Promise<Answer> {
+    const outcome = await this.sender.send({ url, headers: { ...headers, 'User-Agent': `Usher/${VERSION}` }, body });
+    const { address, durationMs } = outcome;
+    const { error } = hidePrivateResponse({ address, error: failureOf(outcome)?.error ?? null }, 'sandbox');
+    return { status: 'status' in outcome ? outcome.status : null, durationMs, fault: error ?? '' };
   }
 }
 

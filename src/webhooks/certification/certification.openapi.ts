@@ -7,7 +7,7 @@ import {
   onlyInSandbox,
   secretBeingChanged,
 } from './certification.module.js';
-import { Certification, CertificationRequest } from './checks.js';
+import { Certification, CertificationRequest } from './certification.schemas.js';
 
 const EXAMPLE: Certification = {
   passed: false,

@@ -1,19 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
+import { attemptHeaders, NONCE_LENGTH, type SigningKeys, timestampOf } from '../../../packages/receiver/dist/tools.js';
 import type { ClientSecret } from '../../clients/client.entity.js';
 import { ClientSecrets, type SigningPair } from '../../clients/secrets/client-secrets.js';
 import { Batcher } from '../../database/statements/batcher.js';
-import { NONCE_LENGTH, signatures } from '../../values/notification.js';
 import { randomAlphanumeric } from '../../values/identifier.js';
 import { VERSION } from '../../values/version.js';
 import type { SignedRequest } from '../transport/notification-sender.js';
 import type { Webhook, WebhookAttempt } from '../webhook.entity.js';
 
-export interface SigningSecret {
-  /** Makes X-Signature. */
-  current: string;
-  /** Makes X-Signature-Next while the secret is being changed, else null. */
-  next: string | null;
+export interface SigningSecret extends SigningKeys {
   ids?: string[];
 }
 
@@ -73,15 +69,10 @@ export function signedRequest(
   now: number,
   nonce = randomAlphanumeric(NONCE_LENGTH),
 ): SignedRequest {
-  const timestamp = String(Math.floor(now / 1_000));
+  const timestamp = timestampOf(now);
   const headers = {
-    'Content-Type': 'application/json',
+    ...attemptHeaders(secret, { id, attempt, body }, timestamp, nonce),
     'User-Agent': `Usher/${VERSION}`,
-    'X-Timestamp': timestamp,
-    'X-Nonce-Str': nonce,
-    ...signatures(secret, timestamp, nonce, body),
-    'X-Webhook-Id': id,
-    'X-Webhook-Attempt': String(attempt),
   };
   return { url, headers, body, signedWith: [timestamp, nonce, ...(secret.ids ?? [])].join(' ') };
 }

@@ -76,7 +76,9 @@ export class WebhookRecorder {
     if (deliveredId !== null) return { deliveredId };
     const notifyUrl = request.notifyUrl ?? (found.registered as string | null);
     if (notifyUrl === null)
-      return unprocessable(`client ${clientId} has no Notify URL; set one with "usher client set-notify-url"`);
+      return unprocessable(
+        `client ${clientId} has no Notify URL; set one with PUT /client/notify-url, or ask the operator`,
+      );
     const now = Number(found.now);
     return {
       ...request,

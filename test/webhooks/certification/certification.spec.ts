@@ -1,8 +1,8 @@
 import { InvalidNotificationError, signNotification, verifyNotification } from 'usher-receiver';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js';
-import { Certification } from '../../../src/webhooks/certification/checks.js';
-import { CHECKS, type CheckName } from '../../../src/webhooks/certification/checks.js';
+import { CHECKS, type CheckName } from '../../../packages/receiver/dist/tools.js';
+import { Certification } from '../../../src/webhooks/certification/certification.schemas.js';
 import { Webhook } from '../../../src/webhooks/webhook.entity.js';
 import { usher as run } from '../../support/process.js';
 import { type Arrival, answer, type Behaviour, hang, redirectTo, TestReceiver } from '../../support/receiver.js';
@@ -200,7 +200,7 @@ describe('usher certify', () => {
   test('refuses production, an invalid URL, and a missing secret', async () => {
     const production = await run({ CLIENT_SECRET: 'x', USHER_ENV: 'production' }, ['certify', 'http://127.0.0.1:1/']);
     expect([production.code, production.stderr]).toEqual([1, expect.stringMatching(/for the sandbox only/)]);
-    expect((await certify('here', 'x')).stderr).toMatch(/^usher: .*absolute http/);
+    expect((await certify('here', 'x')).stderr).toMatch(/^usher: the url here is invalid; use a URL like/);
     expect((await certify('http://127.0.0.1:4000/', '')).stderr).toMatch(/client secret is missing/);
   });
 });

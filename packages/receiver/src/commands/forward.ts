@@ -1,0 +1,63 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { diagnose, type Diagnosis, receivedSteps, type ReceivedSteps } from '../diagnosis.js';
+import { header, type Notification, verifyNotification } from '../verify.js';
+import { exchange } from './exchange.js';
+
+/** One notification that arrived here, and what became of it. */
+export interface Received {
+  webhookId: string;
+  attempt: string;
+  /** Status of the forwarded request; 502 if there was no response. Null: it was not forwarded. */
+  forwarded: number | null;
+  /** What the receiver of the forwarded request said with a status other than 2xx, at most 1 KiB; else null. */
+  forwardedBody: string | null;
+  /** Null where nobody waits for an answer. */
+  answered: number | null;
+  notification: Notification | null;
+  /** Why the signature is invalid; null if it is valid. */
+  fault: Omit<Diagnosis, 'steps'> | null;
+  /** What was computed up to the string to sign; null if a header that is needed for it is missing. */
+  steps: ReceivedSteps | null;
+}
+
+/** Verifies a notification, and forwards it unchanged if there is an address. */
+export async function examine(arrived: Arrived, to: URL | undefined): Promise<Omit<Received, 'answered'>> {
+  const { headers, rawBody } = arrived;
+  return {
+    webhookId: header(headers, 'X-Webhook-Id') ?? '',
+    attempt: header(headers, 'X-Webhook-Attempt') ?? '',
+    ...verify(arrived),
+    ...(to ? await forward(to, headers, rawBody) : NOT_FORWARDED),
+  };
+}
+
+interface Arrived {
+  headers: IncomingHttpHeaders;
+  rawBody: Uint8Array;
+  secret: string;
+}
+
+function verify(request: Arrived): Pick<Received, 'notification' | 'fault' | 'steps'> {
+  const diagnosis = diagnose(request);
+  if (!diagnosis) return { fault: null, notification: verifyNotification(request), steps: receivedSteps(request) };
+  const { steps, ...fault } = diagnosis;
+  return { fault, notification: null, steps };
+}
+
+type Forwarded = Pick<Received, 'forwarded' | 'forwardedBody'>;
+
+const NOT_FORWARDED: Forwarded = { forwarded: null, forwardedBody: null };
+const BAD_GATEWAY = 502;
+/** Headers that belong to one connection; each request has its own. */
+const HOP_BY_HOP = ['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expect', 'upgrade'];
+
+/** Forwards a request with an unchanged body; the status is 502 if there is no response. */
+async function forward(to: URL, headers: IncomingHttpHeaders, body: Uint8Array): Promise<Forwarded> {
+  const kept = Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name));
+  const { status, text } = await exchange(to, { headers: Object.fromEntries(kept), body });
+  if (status === null) return { forwarded: BAD_GATEWAY, forwardedBody: `no response: ${text}` };
+  return { forwarded: status, forwardedBody: isAccepted(status) ? null : text };
+}
+
+/** Any 2xx. */
+export const isAccepted = (status: number | null): boolean => status !== null && status >= 200 && status < 300;

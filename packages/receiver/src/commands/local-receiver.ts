@@ -1,0 +1,79 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { CommandError } from './command.js';
+import { examine, type Received } from './forward.js';
+
+export interface ReceiverOptions {
+  /** 0 means any free port. */
+  port: number;
+  secret: string;
+  /** Status to answer with. Default: the status of {@link forwardTo}; without it 200, or 401 to an invalid request. */
+  status?: number | undefined;
+  /** How long it waits before it answers, in milliseconds. */
+  delay: number;
+  /** The first attempts of each notification that are answered with 500. */
+  failFirst: number;
+  /** Each request is forwarded unchanged to this URL. Default: not forwarded. */
+  forwardTo?: URL | undefined;
+  onReceived: (received: Received) => void;
+  /** A browser came back from the authorization endpoint with these parameters: this machine is also a redirect URI. */
+  onRedirect?: (path: string, parameters: Record<string, string>) => void;
+}
+
+export interface LocalReceiver {
+  url: string;
+  close(): void;
+}
+
+/** Starts a receiver on this machine that verifies the requests it gets. */
+export async function startLocalReceiver(options: ReceiverOptions): Promise<LocalReceiver> {
+  const seen = new Map<string, number>();
+  const server = createServer((request, response) => {
+    if (isFromBrowser(request)) return answerBrowser(request, response, options);
+    receive(request, response, options, seen).catch(() => response.destroy());
+  });
+  await once(server.listen(options.port, '127.0.0.1'), 'listening').catch((error: NodeJS.ErrnoException) => {
+    const reason = { EADDRINUSE: 'is in use', EACCES: 'is not allowed for this user' }[error.code ?? ''];
+    throw reason === undefined ? error : new CommandError(`port ${options.port} ${reason}; choose another with --port`);
+  });
+  const { port } = server.address() as AddressInfo;
+  const close = (): void => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { url: `http://127.0.0.1:${port}`, close };
+}
+
+/** A browser that was redirected here; it also asks for an icon. */
+const isFromBrowser = ({ method, url = '/' }: IncomingMessage): boolean =>
+  method === 'GET' && (/[?&](code|error)=/.test(url) || url === '/favicon.ico');
+
+function answerBrowser(
+  { url = '/' }: IncomingMessage,
+  response: ServerResponse,
+  { onRedirect }: ReceiverOptions,
+): void {
+  const { pathname, searchParams } = new URL(url, 'http://127.0.0.1');
+  const isRedirect = searchParams.has('code') || searchParams.has('error');
+  if (isRedirect) onRedirect?.(pathname, Object.fromEntries(searchParams));
+  response.writeHead(isRedirect ? 200 : 404, { 'Content-Type': 'text/plain; charset=utf-8' });
+  response.end(isRedirect ? 'Done. The terminal of "listen" shows what arrived here.' : 'Not found.');
+}
+
+async function receive(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { secret, status, delay, failFirst, forwardTo, onReceived }: ReceiverOptions,
+  seen: Map<string, number>,
+): Promise<void> {
+  const { headers } = request;
+  const rawBody = Buffer.concat(await request.toArray());
+  const webhookId = String(headers['x-webhook-id'] ?? '');
+  const attempts = (seen.get(webhookId) ?? 0) + 1;
+  seen.set(webhookId, attempts);
+  const received = await examine({ rawBody, headers, secret }, forwardTo);
+  const answered = attempts <= failFirst ? 500 : (status ?? received.forwarded ?? (received.fault ? 401 : 200));
+  onReceived({ ...received, attempt: received.attempt || String(attempts), answered });
+  setTimeout(() => response.writeHead(answered).end(), delay);
+}

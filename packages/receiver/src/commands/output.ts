@@ -1,0 +1,57 @@
+import { styleText } from 'node:util';
+
+/**
+ * Replaces each control or format character except a newline by its \\u escape: text of others must not control the terminal.
+ * A JSON document keeps its meaning.
+ */
+export const printable = (text: string): string =>
+  text.replace(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
+    // Without the flag u, which takes the two halves of a surrogate pair as one.
+    character.replace(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  );
+
+/** Text of others within a line: a newline is replaced too. */
+export const printableLine = (text: string): string => printable(text).replaceAll('\n', '\\n');
+
+/** What a command prints: one JSON document with --json, else the text. Without a text, the fields of the document are it. */
+export interface Output {
+  json: object;
+  text?: string;
+  /** A line on standard error behind it. */
+  note?: string | null;
+}
+
+/** Aligned `name  value` lines. Null is shown as a dash. */
+export function fields(record: object): string {
+  const entries = Object.entries(record).map(([name, value]) => [printableLine(name), shown(value)] as const);
+  const width = Math.max(...entries.map(([name]) => name.length));
+  return entries.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
+}
+
+/** A value within a line or a table. */
+export const shown = (value: unknown): string =>
+  value === null || value === undefined ? '-' : printableLine(String(value));
+
+/** Colours the text on a terminal, and returns it unchanged elsewhere. */
+const onTerminal =
+  (format: Parameters<typeof styleText>[0]) =>
+  (text: string): string =>
+    process.stdout.isTTY ? styleText(format, text) : text;
+
+export const green = onTerminal('green');
+export const red = onTerminal('red');
+export const bold = onTerminal('bold');
+export const dim = onTerminal('dim');
+
+/** Ignores EPIPE: if the reader has gone (`usher … | head -1`), the command still finishes its work. */
+export function ignoreClosedOutput(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+    });
+  }
+}
+
+/** With `asJson` one JSON document on a line of its own, for programs. */
+export const faultText = (program: string, fault: string, asJson: boolean): string =>
+  asJson ? `${JSON.stringify({ error: fault })}\n` : `${program}: ${fault}\n`;

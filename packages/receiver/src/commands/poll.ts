@@ -1,0 +1,112 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CommandError } from './command.js';
+import { exchange } from './exchange.js';
+import { examine, isAccepted, type Received } from './forward.js';
+
+export interface PollOptions {
+  /** Its base address. */
+  service: URL;
+  clientId: string;
+  secret: string;
+  forwardTo: URL;
+  onReceived: (received: Received) => void;
+  /** The service cannot be asked now; it is asked again. */
+  onFault: (fault: string) => void;
+  signal: AbortSignal;
+}
+
+const EVERY_MS = 2_000;
+const PAGE = 100;
+
+/**
+ * Forwards what the service could not deliver, until it is aborted. What is not accepted is forwarded again in each round,
+ * and reported again where the answer changes.
+ * @throws CommandError if the service refuses
+ */
+export async function poll(options: PollOptions): Promise<void> {
+  const { onFault, signal } = options;
+  const undelivered = new Undelivered(options);
+  const statuses = new Map<string, number | null>();
+  // A round begins where the round before the last one ended: slow transactions appear behind newer ones.
+  let [cursor, next, lastFault] = ['', '', ''];
+  while (!signal.aborted) {
+    try {
+      [cursor, next] = [next, await round(cursor, undelivered, statuses, options)];
+      lastFault = '';
+    } catch (error) {
+      if (error instanceof CommandError) throw error;
+      const { message } = error as Error;
+      if (message !== lastFault) onFault(message);
+      lastFault = message;
+    }
+    await sleep(EVERY_MS, null, { signal }).catch(() => null);
+  }
+}
+
+/** Returns the id up to which everything is accepted. */
+async function round(
+  cursor: string,
+  undelivered: Undelivered,
+  statuses: Map<string, number | null>,
+  { secret, forwardTo, onReceived, signal }: PollOptions,
+): Promise<string> {
+  let [accepted, isGapless] = [cursor, true];
+  for await (const { headers, body } of undelivered.after(cursor)) {
+    if (signal.aborted) break;
+    const id = String(headers['X-Webhook-Id']);
+    const before = statuses.get(id) ?? null;
+    if (!isAccepted(before)) {
+      const received = await examine({ headers, rawBody: Buffer.from(body), secret }, forwardTo);
+      if (received.forwarded !== before) onReceived({ ...received, answered: null });
+      statuses.set(id, received.forwarded);
+      isGapless &&= isAccepted(received.forwarded);
+    }
+    if (isGapless) accepted = id;
+  }
+  return accepted;
+}
+
+/** What `GET /webhooks/undelivered` lists for a client. */
+class Undelivered {
+  private token = '';
+  private renewedAt = 0;
+
+  constructor(private readonly options: PollOptions) {}
+
+  async *after(cursor: string): AsyncGenerator<{ headers: Record<string, string>; body: string }> {
+    if (Date.now() >= this.renewedAt) await this.renewToken();
+    const headers = { Authorization: `Bearer ${this.token}`, Accept: 'application/x-ndjson' };
+    for (let lines = Array<string>(PAGE); lines.length === PAGE;) {
+      const path = `webhooks/undelivered?limit=${PAGE}${cursor && `&cursor=${cursor}`}`;
+      const text = await this.ask(path, { method: 'GET', headers });
+      lines = text.split('\n').filter(Boolean);
+      const page = lines.map((line) => JSON.parse(line) as { headers: Record<string, string>; body: string });
+      yield* page;
+      cursor = page.at(-1)?.headers['X-Webhook-Id'] ?? cursor;
+    }
+  }
+
+  private async renewToken(): Promise<void> {
+    const { clientId, secret } = this.options;
+    const headers = { 'Content-Type': 'application/json' };
+    const text = await this.ask('auth/token', {
+      auth: `${clientId}:${secret}`,
+      headers,
+      body: '{"grant_type":"client_credentials"}',
+    });
+    const { access_token, expires_in } = JSON.parse(text) as { access_token: string; expires_in: number };
+    this.token = access_token;
+    this.renewedAt = Date.now() + expires_in * 500;
+  }
+
+  private async ask(path: string, request: Parameters<typeof exchange>[1]): Promise<string> {
+    const { href } = this.options.service;
+    const { status, text } = await exchange(new URL(path, href.replace(/\/*$/, '/')), {
+      ...request,
+      mostBytes: Infinity,
+    });
+    if (status === 200) return text;
+    if (status === null || status === 429 || status >= 500) throw new Error(`${href} does not answer now: ${text}`);
+    throw new CommandError(`${href} answers ${status}: ${text}`);
+  }
+}
