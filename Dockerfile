@@ -8,7 +8,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json nest-cli.json ./
 COPY packages packages
 COPY src src
-RUN npm run -s build && find dist -name '*.map' -delete
+RUN npm run -s build
 
 FROM ${NODE} AS dependencies
 WORKDIR /usher
