@@ -32,6 +32,7 @@ COPY --from=build /usher/dist dist
 COPY --from=build /usher/packages/receiver/dist packages/receiver/dist
 COPY package.json ./
 COPY bin bin
+COPY docs docs
 RUN ln -s /usher/bin/usher.mjs /usr/local/bin/usher
 USER node
 # 3001: OPS_PORT, where it is set.

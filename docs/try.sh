@@ -2,35 +2,35 @@
 #
 # It starts a sandbox unless one answers at AUTH_URL, creates a client, starts `usher listen` as its receiver unless
 # NOTIFY_URL names one, and requests a token. It sets AUTH_URL, CLIENT_ID, CLIENT_SECRET, NOTIFY_URL and TOKEN, and the
-# function `usher`. In bash, what it starts ends with:  kill $(jobs -p)
+# functions `usher` and those of shell.sh. What runs already is used again. In bash, what it starts ends with:
+#   kill $(jobs -p)
 
 usher() { npm run -s usher -- "$@"; }
 
-# The value of a field: of JSON, and of the text that a command prints.
-json_field() { sed -n "s/.*\"$1\" *: *\"\([^\"]*\)\".*/\1/p"; }
+# The value of a field of the text that a command prints.
 text_field() { sed -n "s/^ *$1  *//p"; }
 
-export AUTH_URL="${AUTH_URL:-http://127.0.0.1:3000}"
-if ! curl -sf "$AUTH_URL/health/live" > /dev/null; then
-  npm start > usher.log 2>&1 &
-  echo "Starting Usher at $AUTH_URL; its log is usher.log. The first start takes some seconds."
-  until curl -sf "$AUTH_URL/health/ready" > /dev/null; do
-    kill -0 $! 2> /dev/null || { tail -n 5 usher.log; break; }
+# Waits for a line of a log, for at most a minute, and as long as the process that writes it runs.
+wait_for() {
+  for _ in $(seq 60); do
+    if eval "$2" > /dev/null 2>&1; then return 0; fi
+    kill -0 "$3" 2> /dev/null || break
     sleep 1
   done
-fi
+  echo "$1 did not start. Its log, $4, ends with:"
+  tail -n 5 "$4"
+  return 1
+}
 
-created=$(usher client create --name "Documents" --notify-url "${NOTIFY_URL:-http://127.0.0.1:4000/notify}")
-export CLIENT_ID="$(echo "$created" | text_field client_id)"
-export CLIENT_SECRET="$(echo "$created" | text_field client_secret)"
+start_usher() {
+  curl -s "$AUTH_URL/health/live" > /dev/null && return
+  npm start > usher.log 2>&1 &
+  echo "Starting Usher at $AUTH_URL; its log is usher.log. The first start takes some seconds."
+  wait_for Usher 'curl -sf "$AUTH_URL/health/ready"' $! usher.log
+}
 
-if [ -z "$NOTIFY_URL" ]; then
-  npm run -s usher -- listen --port 0 > usher-listen.log 2>&1 &
-  until grep -q Listening usher-listen.log; do sleep 1; done
-  export NOTIFY_URL="$(sed -n 's/^Listening at \([^;]*\);.*/\1/p' usher-listen.log)/notify"
-  usher client set-notify-url "$CLIENT_ID" "$NOTIFY_URL" > /dev/null
-fi
-
-TOKEN=$(curl -s -u "$CLIENT_ID:$CLIENT_SECRET" -H 'Content-Type: application/json' \
-  -d '{"grant_type":"client_credentials"}' "$AUTH_URL/auth/token" | json_field access_token)
-echo "Client $CLIENT_ID at $AUTH_URL; its notifications arrive at $NOTIFY_URL."
+create_client() {
+  created=$(usher client create --name "Documents" --notify-url "${NOTIFY_URL:-http://127.0.0.1:4000/notify}") || return
+  export CLIENT_ID="$(echo "$created" | text_field client_id)"
+  export CLIENT_SECRET="$(echo "$created" | text_field client_secret)"
+}

@@ -136,7 +136,7 @@ function checkContents() {
   const promised = [bin, exports].flatMap(pathsIn);
   for (const path of promised) assert.ok(paths.has(path.replace(/^\.\//, '')), `${path} is missing`);
   const expected =
-    /^(bin\/usher\.mjs|package\.json|README\.md|LICENSE|docs\/[a-z-]+\.md|(packages\/receiver\/)?dist\/.+\.(js|d\.ts|css))$/;
+    /^(bin\/usher\.mjs|package\.json|README\.md|LICENSE|docs\/[a-z-]+\.(md|sh)|(packages\/receiver\/)?dist\/.+\.(js|d\.ts|css))$/;
   assert.deepEqual(
     [...paths].filter((path) => !expected.test(path)),
     [],

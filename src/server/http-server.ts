@@ -173,7 +173,7 @@ const endedMeanwhile = ({ raw }: FastifyRequest): OAuthError | undefined =>
 
 const CONSOLE = /^\/+ops(\/|$)/i;
 /** What only OPS_PORT answers, if it is set. */
-const OPERATORS = /^\/+(ops|internal|docs\/internal(\.json)?)(\/|$)/i;
+const OPERATORS = /^\/+(ops|internal|docs\/internal(\.json)?)([/#]|$)/i;
 
 /** Matches the route that Fastify matched, however the path was written, and the path itself if no route matched. */
 function isBelow(paths: RegExp, { routeOptions, url }: FastifyRequest): boolean {

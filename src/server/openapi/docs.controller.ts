@@ -5,7 +5,6 @@ import {
   Get,
   Inject,
   Injectable,
-  Redirect,
   Req,
   Res,
   UseGuards,
@@ -61,17 +60,12 @@ const pageOf = async (page: DocumentPage, headers: Record<string, string> = {}):
 @Controller()
 export class DocsController {
   private readonly start = lazy(() => StaticAnswer.of(JAVASCRIPT, START_SCRIPT));
-  private readonly shown = lazy(() => pageOf({ title: 'Usher API', document: 'docs/openapi.json', scripts: 'docs/' }));
+  private readonly shown = lazy(() => pageOf({ title: 'Usher API', document: 'openapi.json', scripts: '' }));
   private readonly document = lazy(() => StaticAnswer.of(JSON_TYPE, JSON.stringify(this.documents.forIntegrators())));
 
   constructor(@Inject(API_DOCUMENTS) private readonly documents: ApiDocuments) {}
 
-  /** A relative address, so that it also leads there below a path of a proxy. */
-  @Get()
-  @Redirect('docs', 302)
-  home(): void {}
-
-  @Get('docs')
+  @Get('docs/try')
   async page(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     (await this.shown()).send(request, reply);
   }

@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 
 /** Opens the page and waits until the viewer shows the document. */
-async function open(context: BrowserContext, path = '/docs'): Promise<Page> {
+async function open(context: BrowserContext, path = '/docs/try'): Promise<Page> {
   const page = await context.newPage();
   page.on('request', (request) => {
     const { origin, protocol } = new URL(request.url());
@@ -45,7 +45,7 @@ const isTooWide = (page: Page): Promise<boolean> =>
 
 /** Opens an operation by its address, fills in its credentials and sends its request; returns the response. */
 async function send(page: Page, operation: string, path: string, credentials: Record<string, string>) {
-  await page.goto(`${usher.running.url}/docs#tag/${operation}`);
+  await page.goto(`${usher.running.url}/docs/try#tag/${operation}`);
   await page.getByRole('button', { name: `Test Request (post ${path})` }).click();
   const dialog = page.getByRole('dialog');
   for (const [selector, text] of Object.entries(credentials)) await dialog.locator(selector).fill(text);
@@ -56,8 +56,7 @@ async function send(page: Page, operation: string, path: string, credentials: Re
 
 test('an integrator gets a token and creates an order from the page, and what was entered is not stored', async () => {
   const context = await browser.newContext({ viewport: DESKTOP });
-  const page = await open(context, '/');
-  expect(new URL(page.url()).pathname).toBe('/docs');
+  const page = await open(context);
 
   const tokens = await send(page, 'tokens/POST/auth/token', '/auth/token', {
     '[data-placeholder=janedoe]': client.id,
@@ -92,7 +91,7 @@ describe.each([
     expect(await isTooWide(page)).toBe(false);
     const background = await page.evaluate('getComputedStyle(document.body).backgroundColor');
     expect(/^rgb\(2\d\d/.test(String(background))).toBe(colorScheme === 'light');
-    await page.goto(`${usher.running.url}/docs#tag/notifications`);
+    await page.goto(`${usher.running.url}/docs/try#tag/notifications`);
     await page.getByRole('heading', { name: 'How to verify a notification' }).waitFor();
     await page.getByText('1767225600aZ09bY18cX27dW36eV45fU54gT63hS72e30=', { exact: true }).waitFor();
     expect(await isTooWide(page)).toBe(false);
@@ -112,9 +111,9 @@ test('operations can be searched, samples are in several languages, and the inte
   await page.getByRole('dialog').getByRole('combobox').fill('sample notification');
   await page.getByRole('dialog').getByText('Send a sample notification').first().click();
   await page.waitForURL(/#tag\/webhooks\/POST\/webhooks\/test$/);
-  await page.goto(`${usher.running.url}/docs#description/introduction`);
+  await page.goto(`${usher.running.url}/docs/try#description/introduction`);
   await page.getByText('Python', { exact: true }).first().click();
-  await page.goto(`${usher.running.url}/docs#tag/movie-orders/POST/movie-orders`);
+  await page.goto(`${usher.running.url}/docs/try#tag/movie-orders/POST/movie-orders`);
   await page.getByText('http.client.HTTPConnection').first().waitFor();
   expect(await page.getByText('/internal/movie-orders').count()).toBe(0);
   await page.goto(`${usher.running.url}/docs/internal`);
