@@ -32,7 +32,7 @@ export class AuthMetadataModule implements OnModuleInit {
           const base = this.options.publicUrl ?? this.requestBaseUrl(request) + this.paths.base;
           response.send(serverMetadata(base, this.site.isAvailable, this.options.actor !== HOST));
         } catch (error) {
-          sendProblem(response, problemOf(error));
+          sendProblem(response, problemOf(error), this.options.guidesUrl);
         }
       },
     );

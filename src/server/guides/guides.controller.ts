@@ -36,7 +36,7 @@ export class GuidesController {
   }
 
   private async send(name: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    this.guides ??= renderGuides();
+    this.guides ??= renderGuides(this.config.guidesUrl);
     const guides = await this.guides;
     const address = this.config.publicUrl ?? originOf(request);
     const make = FILES[name] ?? (() => pageOf(name, guides, this.config, address));

@@ -50,13 +50,14 @@ eval "$(curl -s "$AUTH_URL/docs/shell.sh")"`;
 export const shellFunctions = (): string => read('shell.sh');
 
 /** Reads the guides and renders their Markdown. */
-export async function renderGuides(): Promise<Guide[]> {
+export async function renderGuides(guidesUrl: string | null): Promise<Guide[]> {
   const { Marked } = await import('marked');
   const marked = new Marked({ renderer: RENDERER });
   return GUIDES.map((name) => {
     const text = read(`${name}.md`)
       .replace(OF_REPOSITORY, '')
-      .replace(TRY_IN_CHECKOUT, () => PREPARATION);
+      .replace(TRY_IN_CHECKOUT, () => PREPARATION)
+      .replaceAll('"/docs/errors#', `"${guidesUrl}/errors#`);
     const tokens = marked.lexer(text);
     const sections: Section[] = [];
     for (const token of tokens) {

@@ -12,9 +12,9 @@ import { internalDocument, openApiDocument } from './document.js';
     {
       provide: API_DOCUMENTS,
       inject: [SERVER_CONFIG],
-      useFactory: ({ environment, publicUrl, opsPort, opsPublicUrl }: Config): ApiDocuments => ({
+      useFactory: ({ environment, publicUrl, guidesUrl, opsPort, opsPublicUrl }: Config): ApiDocuments => ({
         forIntegrators: () => openApiDocument(environment, publicUrl),
-        internal: () => internalDocument(environment, opsPort === null ? publicUrl : opsPublicUrl),
+        internal: () => internalDocument(environment, opsPort === null ? publicUrl : opsPublicUrl, guidesUrl),
       }),
     },
   ],

@@ -40,6 +40,7 @@ export const operationsOf = (environment: Environment, publicUrl: string | null 
  */
 export const openApiDocument = (environment: Environment, publicUrl: string | null): OpenApiDocument =>
   documentOf(environment, publicUrl, {
+    guides: `${publicUrl ?? ''}/docs`,
     title: 'Usher',
     description: INTRODUCTION,
     includes: isForIntegrators,
@@ -48,8 +49,13 @@ export const openApiDocument = (environment: Environment, publicUrl: string | nu
   });
 
 /** The OpenAPI 3.1 document of the operator's own services, on the same server. */
-export const internalDocument = (environment: Environment, publicUrl: string | null): OpenApiDocument =>
+export const internalDocument = (
+  environment: Environment,
+  publicUrl: string | null,
+  guides: string | null,
+): OpenApiDocument =>
   documentOf(environment, publicUrl, {
+    guides,
     title: 'Usher: internal operations',
     description: INTERNAL_INTRODUCTION,
     includes: isInternal,
@@ -67,6 +73,8 @@ const isForIntegrators = ({ tag, security }: Operation): boolean =>
 interface Contents {
   title: string;
   description: string;
+  /** The address of the guides, which errors link. */
+  guides: string | null;
   includes(operation: Operation): boolean;
   /** The security schemes that are left out. */
   hidden: Security[];
@@ -77,12 +85,12 @@ interface Contents {
 function documentOf(
   environment: Environment,
   publicUrl: string | null,
-  { title, description, includes, hidden, webhooks }: Contents,
+  { title, description, guides, includes, hidden, webhooks }: Contents,
 ) {
   const operations = operationsOf(environment, publicUrl)
     .filter(includes)
     .map((one) => ({ ...one, security: one.security.filter((scheme) => !hidden.includes(scheme)) }));
-  const paths = pathsOf(operations);
+  const paths = pathsOf(operations, guides);
   const objects = [paths, webhooks].flatMap(Object.values<Paths[string]>).flatMap(Object.values<OperationObject>);
   const tags = new Set<string>(objects.flatMap(({ tags }) => tags));
   const schemes = new Set<string>(operations.flatMap(({ security }) => security));
@@ -101,10 +109,10 @@ function documentOf(
   };
 }
 
-function pathsOf(operations: Operation[]): Paths {
+function pathsOf(operations: Operation[], guides: string | null): Paths {
   const paths: Paths = {};
   for (const operation of operations) {
-    paths[operation.path] = { ...paths[operation.path], [operation.method]: operationObject(operation) };
+    paths[operation.path] = { ...paths[operation.path], [operation.method]: operationObject(operation, guides) };
   }
   return paths;
 }
