@@ -4,6 +4,9 @@ import type { Environment } from '../../values/identifier.js';
 import { brandOf, CONSOLE_STYLE, ICON_LINK, shellOf } from '../console/frame/shell.js';
 import { type Guide } from './guides.js';
 
+/** The page of all operations. */
+export const REFERENCE = { name: 'reference', title: 'API reference' };
+
 const STYLE = inlineStyle(CONSOLE_STYLE);
 
 /** Of every page of the guides. The script of the search reads the index of this server. */
@@ -15,7 +18,8 @@ export const GUIDE_HEADERS = {
   'Referrer-Policy': 'no-referrer',
 };
 
-interface GuidePage {
+/** A page without its frame. */
+export interface GuidePage {
   /** The last part of its path; empty for the first page. */
   name: string;
   title: string;
@@ -31,7 +35,7 @@ export interface Service {
 /** A page in its frame. Addresses are relative, so that they also lead there below a path of a proxy. */
 export function guidePage({ name, title, content }: GuidePage, guides: Guide[], { environment }: Service): string {
   const below = name === '' ? 'docs/' : '';
-  const sections = [{ name: 'reference', title: 'API reference' }, ...guides].map((one) => ({
+  const sections = [REFERENCE, ...guides].map((one) => ({
     address: below + one.name,
     title: one.title,
     isCurrent: one.name === name,

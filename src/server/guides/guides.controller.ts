@@ -4,9 +4,19 @@ import { LRUCache } from 'lru-cache';
 import { originOf } from '../../http/exchange.js';
 import { notFound } from '../../http/problem.js';
 import { unknownPath } from '../error.filter.js';
+import { API_DOCUMENTS, type ApiDocuments } from '../openapi/docs.controller.js';
+import { referenceOf } from '../openapi/reference.js';
 import { StaticAnswer } from '../openapi/static-answer.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import { firstPage, GUIDE_HEADERS, guidePage, SEARCH_SCRIPT, searchIndex } from './guide-pages.js';
+import {
+  firstPage,
+  GUIDE_HEADERS,
+  type GuidePage,
+  guidePage,
+  REFERENCE,
+  SEARCH_SCRIPT,
+  searchIndex,
+} from './guide-pages.js';
 import { ADDRESS, type Guide, renderGuides, shellFunctions } from './guides.js';
 
 /** Without a public address a client can name many, in its Host header. */
@@ -18,7 +28,10 @@ export class GuidesController {
   private readonly answers = new LRUCache<string, Promise<StaticAnswer>>({ max: MAX_ANSWERS });
   private guides?: Promise<Guide[]>;
 
-  constructor(@Inject(SERVER_CONFIG) private readonly config: Config) {}
+  constructor(
+    @Inject(SERVER_CONFIG) private readonly config: Config,
+    @Inject(API_DOCUMENTS) private readonly documents: ApiDocuments,
+  ) {}
 
   /** A relative address, so that it also leads there below a path of a proxy. */
   @Get()
@@ -39,24 +52,33 @@ export class GuidesController {
     this.guides ??= renderGuides(this.config.guidesUrl);
     const guides = await this.guides;
     const address = this.config.publicUrl ?? originOf(request);
-    const make = FILES[name] ?? (() => pageOf(name, guides, this.config, address));
     const key = `${name} ${address}`;
-    const answer = this.answers.get(key) ?? make(guides);
+    const answer = this.answers.get(key) ?? FILES.get(name)?.(guides) ?? this.pageAnswer(name, guides, address);
     this.answers.set(key, answer);
+    answer.catch(() => this.answers.delete(key));
     (await answer).send(request, reply);
+  }
+
+  private async pageAnswer(name: string, guides: Guide[], address: string): Promise<StaticAnswer> {
+    const page = await this.pageOf(name, guides, address);
+    const text = guidePage(page, guides, this.config).replaceAll(ADDRESS, address);
+    return StaticAnswer.of('text/html', text, GUIDE_HEADERS);
+  }
+
+  private async pageOf(name: string, guides: Guide[], address: string): Promise<GuidePage> {
+    if (name === '') return firstPage(guides, this.config, address);
+    if (name !== REFERENCE.name) return guideOf(guides, name);
+    return { ...REFERENCE, content: await referenceOf(this.documents.forIntegrators()) };
   }
 }
 
-const FILES: Record<string, (guides: Guide[]) => Promise<StaticAnswer>> = {
-  'search.js': () => StaticAnswer.of('text/javascript', SEARCH_SCRIPT),
-  'shell.sh': () => StaticAnswer.of('text/plain', shellFunctions()),
-  'search.json': (guides) => StaticAnswer.of('application/json', JSON.stringify(searchIndex(guides))),
-};
-
-function pageOf(name: string, guides: Guide[], config: Config, address: string): Promise<StaticAnswer> {
-  const page = name === '' ? firstPage(guides, config, address) : guideOf(guides, name);
-  return StaticAnswer.of('text/html', guidePage(page, guides, config).replaceAll(ADDRESS, address), GUIDE_HEADERS);
-}
+const FILES = new Map<string, (guides: Guide[]) => Promise<StaticAnswer>>(
+  Object.entries({
+    'search.js': () => StaticAnswer.of('text/javascript', SEARCH_SCRIPT),
+    'shell.sh': () => StaticAnswer.of('text/plain', shellFunctions()),
+    'search.json': (guides: Guide[]) => StaticAnswer.of('application/json', JSON.stringify(searchIndex(guides))),
+  }),
+);
 
 /** @throws Problem 404 */
 export function guideOf(guides: Guide[], name: string): Guide {

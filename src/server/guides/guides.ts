@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { RendererObject } from 'marked';
+import type { Marked, RendererObject } from 'marked';
 import { Html, html } from '../../http/html.js';
 import { PACKAGE_FOLDER } from '../../values/version.js';
 
@@ -49,10 +49,15 @@ eval "$(curl -s "$AUTH_URL/docs/shell.sh")"`;
 /** It requests the token, and prints JSON with line breaks. */
 export const shellFunctions = (): string => read('shell.sh');
 
+/** The renderer of Markdown, which is loaded with the first page. */
+export async function markdown(): Promise<Marked> {
+  const { Marked } = await import('marked');
+  return new Marked({ renderer: RENDERER });
+}
+
 /** Reads the guides and renders their Markdown. */
 export async function renderGuides(guidesUrl: string | null): Promise<Guide[]> {
-  const { Marked } = await import('marked');
-  const marked = new Marked({ renderer: RENDERER });
+  const marked = await markdown();
   return GUIDES.map((name) => {
     const text = read(`${name}.md`)
       .replace(OF_REPOSITORY, '')

@@ -19,6 +19,7 @@ import { loadPackage, StartUpError } from '../../values/start-up-error.js';
 import { OperatorAccess } from '../console/access/operator-access.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 import { type DocumentPage, PAGE_POLICY, pageWithoutViewer, START_SCRIPT, viewerPage } from './page.js';
+import type { ShownDocument } from './reference.js';
 import { StaticAnswer } from './static-answer.js';
 
 const JAVASCRIPT = 'text/javascript';
@@ -28,7 +29,7 @@ const JSON_TYPE = 'application/json';
 export const API_DOCUMENTS = Symbol('ApiDocuments');
 
 export interface ApiDocuments {
-  forIntegrators(): object;
+  forIntegrators(): ShownDocument;
   internal(): object;
 }
 
