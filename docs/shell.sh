@@ -11,3 +11,7 @@ json() {
 json_field() { sed -n "s/.*\"$1\" *: *\"\([^\"]*\)\".*/\1/p"; }
 
 TOKEN=$(curl -s -u "$CLIENT_ID:$CLIENT_SECRET" -d grant_type=client_credentials "$AUTH_URL/auth/token" | json_field access_token)
+if [ -z "$TOKEN" ]; then
+  echo "There is no token. Check AUTH_URL, CLIENT_ID and CLIENT_SECRET."
+  false
+fi

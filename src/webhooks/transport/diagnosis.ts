@@ -115,7 +115,7 @@ export const DIAGNOSES = explained({
   'signature-refused': {
     meaning: 'The receiver answered 401 or 403. Usually it computed another signature.',
     remedy:
-      'Compute it over the raw body with the current client secret; see docs/receiving.md. If the signature is right, ' +
+      'Compute it over the raw body with the current client secret. If the signature is right, ' +
       'let no login page or firewall stand before this path.',
   },
   'body-not-accepted': {
