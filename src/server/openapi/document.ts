@@ -4,7 +4,7 @@ import type { Environment } from '../../values/identifier.js';
 import { VERSION } from '../../values/version.js';
 import { HEALTH_OPERATIONS } from '../health/health.openapi.js';
 import { DOCS_OPERATIONS } from './docs.openapi.js';
-import { NOTIFICATION } from './notification-guide.js';
+import { NOTIFICATION } from './notification.openapi.js';
 import { libraryOperations, SECURITY_SCHEMES, TAGS } from './library-operations.js';
 import { type OperationObject, operationObject, requestObject } from './operation-object.js';
 import { type JsonSchema, schemasOf } from './schemas.js';

@@ -42,7 +42,9 @@ describe('an error leads to the section about it:', () => {
 test.each(GUIDES)('the guide %s names nothing that its reader does not have', async (name) => {
   const text = await textOf(`/docs/${name}`);
   expect(
-    text.match(/.*(\[?specification|\bdocs\/[\w-]+\.(?!sh&)|usher (listen|verify|sign|certify|client|member|order|webhook)\b|\.md\b|checkout|npm run|try\.sh|this-service).*/gi),
+    text.match(
+      /.*(\[?specification|\bdocs\/[\w-]+\.(?!sh&)|usher (listen|verify|sign|certify|client|member|order|webhook)\b|\.md\b|checkout|npm run|try\.sh|this-service).*/gi,
+    ),
   ).toBeNull();
 });
 
