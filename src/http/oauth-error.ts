@@ -11,6 +11,7 @@ export const OAUTH_ERROR_CODES = [
   'slow_down',
   'temporarily_unavailable',
 ] as const;
+/** One of {@link OAUTH_ERROR_CODES}. */
 export type OAuthErrorCode = (typeof OAUTH_ERROR_CODES)[number];
 
 /**
