@@ -8,7 +8,7 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json tsconfig.build.json nest-cli.json ./
 COPY packages packages
 COPY src src
-RUN npm run -s build && find dist -name '*.map' -delete
+RUN npm run -s build
 
 FROM ${NODE} AS dependencies
 WORKDIR /usher
@@ -32,6 +32,7 @@ COPY --from=build /usher/dist dist
 COPY --from=build /usher/packages/receiver packages/receiver
 COPY package.json ./
 COPY bin bin
+COPY docs docs
 RUN ln -s /usher/bin/usher.mjs /usr/local/bin/usher
 USER node
 # 3001: OPS_PORT, where it is set.

@@ -14,6 +14,7 @@ import { Authorization, Consent } from './auth/authorize/authorization.entity.js
 import { AccessToken, Grant } from './auth/tokens/grant.entity.js';
 import { Client, ClientApplication, ClientSecret } from './clients/client.entity.js';
 import { ClientsModule } from './clients/clients.module.js';
+import { GUIDES_URL } from './http/error-response.js';
 import { DatabaseModule } from './database/database.module.js';
 import { ServiceProcess } from './database/service-process.entity.js';
 import { LimitsModule } from './limits/limits.module.js';
@@ -140,11 +141,21 @@ function assembled(
       return resolve(given);
     },
   };
+  const guides: FactoryProvider = {
+    provide: GUIDES_URL,
+    inject: [USHER_OPTIONS],
+    useFactory: ({ guidesUrl }: ResolvedOptions) => guidesUrl,
+  };
   return {
     module: UsherModule,
     global: true,
     imports: [
-      { ...optionsModule, global: true, providers: [...providers, resolved], exports: [USHER_OPTIONS] },
+      {
+        ...optionsModule,
+        global: true,
+        providers: [...providers, resolved, guides],
+        exports: [USHER_OPTIONS, GUIDES_URL],
+      },
       DatabaseModule.forRoot(usherEntities),
       QueueModule,
       AuditModule,

@@ -66,6 +66,8 @@ export interface UsherOptions {
   deliver?: boolean;
   /** Where clients reach this application, with its prefix: `https://api.example/v1`. Published in the metadata. */
   publicUrl?: string;
+  /** Where the integrators' guides are served: `https://usher.example/docs` of a server. Errors link them; default: none do. */
+  guidesUrl?: string;
   /** Who the resource owners of the authorization-code grant are; default: the built-in members (`usher member create`). */
   resourceOwners?: ResourceOwnerAuthenticator;
   /** Whose pages members see. */

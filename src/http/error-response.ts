@@ -1,10 +1,10 @@
 import { STATUS_CODES } from 'node:http';
-import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Logger } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, Inject, Logger } from '@nestjs/common';
 import { isDatabaseDown } from '../database/sql.js';
 import { type HttpRequest, type HttpResponse, idOfRequest, setHeaders } from './exchange.js';
 import { OAuthError, type OAuthErrorCode } from './oauth-error.js';
 import { NO_STORE } from './oauth-route.js';
-import { Problem, unavailable } from './problem.js';
+import { Problem, PROBLEM_ANCHORS, unavailable } from './problem.js';
 import { LogLine } from '../values/log-line.js';
 
 export const BASIC_CHALLENGE = 'Basic realm="usher", charset="UTF-8"';
@@ -52,27 +52,36 @@ export function oauthCodeOf(error: unknown, problem: Problem): OAuthErrorCode {
   return problem.getStatus() >= 500 ? 'temporarily_unavailable' : 'invalid_request';
 }
 
-export const oauthBody = (error: string, description: string): object => ({ error, error_description: description });
+/** Injects the address of the guides, or null where none are served. */
+export const GUIDES_URL = Symbol('GuidesUrl');
 
 /** RFC 6749 §5.2. */
-export function sendOAuthError(response: HttpResponse, code: string, problem: Problem): void {
+export const oauthBody = (error: string, description: string, guides: string | null): object => ({
+  error,
+  error_description: description,
+  ...(guides !== null && { error_uri: `${guides}/errors#${error}` }),
+});
+
+export function sendOAuthError(response: HttpResponse, code: string, problem: Problem, guides: string | null): void {
   const status = problem.getStatus();
   setHeaders(response, { ...problem.headers, ...NO_STORE });
   response.status(status);
-  response.send(oauthBody(code, problem.detail));
+  response.send(oauthBody(code, problem.detail, guides));
 }
 
 /** RFC 9457. */
-export function sendProblem(response: HttpResponse, problem: Problem): void {
+export function sendProblem(response: HttpResponse, problem: Problem, guides: string | null): void {
   setHeaders(response, { ...problem.headers, 'Content-Type': 'application/problem+json' });
   response.status(problem.getStatus());
-  response.send(JSON.stringify(problemBody(problem)));
+  response.send(JSON.stringify(problemBody(problem, guides)));
 }
 
 /** RFC 9457 §3. */
-export function problemBody(problem: Problem): object {
+export function problemBody(problem: Problem, guides: string | null): object {
   const { title, detail, errors, members } = problem;
-  return { type: 'about:blank', title, status: problem.getStatus(), detail, ...(errors && { errors }), ...members };
+  const anchor = PROBLEM_ANCHORS[problem.getStatus()];
+  const type = guides === null || anchor === undefined ? 'about:blank' : `${guides}/errors#${anchor}`;
+  return { type, title, status: problem.getStatus(), detail, ...(errors && { errors }), ...members };
 }
 
 export function logServerError(request: HttpRequest, error: unknown): void {
@@ -110,14 +119,16 @@ function logDatabaseDown(request: HttpRequest, { message }: Error): void {
 /** Answers the errors of Usher's REST routes as problem details, whatever filters the application has. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
+  constructor(@Inject(GUIDES_URL) private readonly guides: string | null) {}
+
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const problem = problemOf(error);
     if (problem.getStatus() >= 500) logServerError(http.getRequest<HttpRequest>(), error);
-    this.send(http.getResponse<HttpResponse>(), problem);
+    this.send(http.getResponse<HttpResponse>(), problem, this.guides);
   }
 
-  protected send(response: HttpResponse, problem: Problem): void {
-    sendProblem(response, problem);
+  protected send(response: HttpResponse, problem: Problem, guides: string | null): void {
+    sendProblem(response, problem, guides);
   }
 }

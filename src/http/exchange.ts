@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import { pipeline, type Readable, type Writable } from 'node:stream';
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import { type Actor, actor } from '../values/actor.js';
-import { ipv6Groups } from '../values/urls/notify-url.js';
+import { ipv6Groups, parseUrl } from '../values/urls/notify-url.js';
 import { badRequest, type Problem } from './problem.js';
 
 /** What Usher reads of a request, on Fastify and on Express alike. */
@@ -18,6 +18,8 @@ export interface HttpRequest {
   ip?: string;
   /** `http` or `https`, as `trust proxy` has it. */
   protocol?: string;
+  /** The Host header, as `trust proxy` has it. */
+  host?: string;
   id?: unknown;
   body?: unknown;
   /** Node's own request. Express's request is one itself. */
@@ -35,6 +37,16 @@ export interface HttpResponse {
 /** Node's own request: one object a request, whatever the framework hands around. */
 export const rawRequest = (request: HttpRequest): Pick<IncomingMessage, 'rawHeaders' | 'headers'> =>
   request.raw ?? (request as unknown as IncomingMessage);
+
+const BASE_URL = /^https?:\/\/(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d*)?$/i;
+
+/** The address that a client says it uses, which only the sandbox trusts. */
+export function originOf({ protocol, host, headers }: HttpRequest): string {
+  const text = `${protocol}://${host ?? headers.host}`;
+  const url = BASE_URL.test(text) ? parseUrl(text) : null;
+  if (!url) throw badRequest('the Host header is malformed');
+  return url.origin;
+}
 
 /** How often a request has a header; `name` is in lower case. Node's own `headers` keep only one of some. */
 function countHeader({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>, name: string): number {

@@ -1,15 +1,18 @@
 import { HttpException } from '@nestjs/common';
 
 /** The error codes of RFC 6749 §5.2, plus `temporarily_unavailable` (503) and `slow_down` (429). */
-export type OAuthErrorCode =
-  | 'invalid_request'
-  | 'invalid_client'
-  | 'invalid_grant'
-  | 'unauthorized_client'
-  | 'unsupported_grant_type'
-  | 'invalid_scope'
-  | 'slow_down'
-  | 'temporarily_unavailable';
+export const OAUTH_ERROR_CODES = [
+  'invalid_request',
+  'invalid_client',
+  'invalid_grant',
+  'unauthorized_client',
+  'unsupported_grant_type',
+  'invalid_scope',
+  'slow_down',
+  'temporarily_unavailable',
+] as const;
+/** One of {@link OAUTH_ERROR_CODES}. */
+export type OAuthErrorCode = (typeof OAUTH_ERROR_CODES)[number];
 
 /**
  * An error response of the token endpoints (RFC 6749 §5.2). `description` must be ASCII; integrators read it. It extends

@@ -107,6 +107,7 @@ export const OAuthErrorBody = named(
   z.object({
     error: z.string().describe('A machine-readable error code.'),
     error_description: z.string().describe('An explanation for the developer, in ASCII.'),
+    error_uri: z.string().optional().describe('The page about this error.'),
   }),
   'RFC 6749 section 5.2.',
 );
@@ -115,7 +116,7 @@ export const OAuthErrorBody = named(
 export const ProblemBody = named(
   'Problem',
   z.object({
-    type: z.string(),
+    type: z.string().describe('The page about this problem; `about:blank` where none is served.'),
     title: z.string(),
     status: z.int(),
     detail: z.string().describe('An explanation for the developer: what to change.'),

@@ -4,6 +4,24 @@ import { remedyFor } from '../values/spelling.js';
 
 const RETRY_AFTER_SECONDS = '5';
 
+/** What docs/errors.md calls the problems of each status: the anchors of its headings. */
+export const PROBLEM_ANCHORS: Readonly<Record<number, string>> = {
+  400: 'bad-request',
+  401: 'unauthorized',
+  403: 'forbidden',
+  404: 'not-found',
+  405: 'method-not-allowed',
+  409: 'conflict',
+  413: 'content-too-large',
+  414: 'uri-too-long',
+  415: 'unsupported-media-type',
+  421: 'misdirected-request',
+  422: 'unprocessable-content',
+  429: 'too-many-requests',
+  500: 'internal-server-error',
+  503: 'service-unavailable',
+};
+
 /**
  * An error response as RFC 9457 problem details. `detail` is text for the integrator. It extends HttpException so that
  * an embedding application without Usher's error filter can handle it too.

@@ -36,6 +36,13 @@ export const GENERAL = {
       production: needsHttps('the address that clients use, it is the issuer'),
     },
   ),
+  guidesUrl: option(
+    'guidesUrl',
+    null,
+    httpUrl,
+    null,
+    'the address of the guides for integrators, which errors link; the server has them at `/docs`',
+  ),
   deliver: option(
     'deliver',
     null,

@@ -20,7 +20,7 @@ const LOOPBACK_HOST = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(:\d*)
  */
 export function limitAnonymous(
   server: FastifyInstance,
-  { anonymousRateLimit: rate }: Pick<Config, 'anonymousRateLimit'>,
+  { anonymousRateLimit: rate, guidesUrl }: Pick<Config, 'anonymousRateLimit' | 'guidesUrl'>,
 ): void {
   if (!rate) return;
   const limiter = new Limiter(rate, null);
@@ -31,7 +31,7 @@ export function limitAnonymous(
   };
   const check = (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const wait = limiter.count(limitKey(addressGroup(request.ip)));
-    if (wait > 0) answerAtOnce(request, reply, 'slow_down', tooManyRequests(TOO_MANY_ANONYMOUS, wait));
+    if (wait > 0) answerAtOnce(request, reply, 'slow_down', tooManyRequests(TOO_MANY_ANONYMOUS, wait), guidesUrl);
     else if (waiting.push(done) === 1) setImmediate(beginNext);
   };
   server.addHook('onRequest', (request, reply, done) => (isAnonymous(request) ? check(request, reply, done) : done()));

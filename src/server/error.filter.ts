@@ -29,6 +29,7 @@ export class ErrorFilter implements ExceptionFilter {
     private readonly brand: Brand,
     private readonly routes: Route[],
     private readonly tokens: TokenEvents | null,
+    private readonly guides: string | null,
   ) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
@@ -42,13 +43,13 @@ export class ErrorFilter implements ExceptionFilter {
     if (problem.getStatus() >= 500 && !isProbe(request)) logServerError(request, error);
     if (wantsPage(request)) sendErrorPage(response, this.brand, problem);
     else if (isOAuthRequest(request)) this.respondOAuth(request, response, error, problem);
-    else sendProblem(response, problem);
+    else sendProblem(response, problem, this.guides);
   }
 
   private respondOAuth(request: OAuthRequest, response: HttpResponse, error: unknown, problem: Problem): void {
     const code = oauthCodeOf(error, problem);
     if (problem.getStatus() < 500 && oauthRoute(request)) this.tokens?.refused(request, code);
-    sendOAuthError(response, code, problem);
+    sendOAuthError(response, code, problem, this.guides);
   }
 
   private problemOf(error: unknown, { url, method, headers }: OAuthRequest): Problem {

@@ -60,7 +60,7 @@ const HTTP_OPTIONS = {
 /** The application with its HTTP side, and its listener for OPS_PORT, ready to listen. */
 export async function createHttpApplication(config: Config, logger: Logger) {
   const trusts = trustOf(config.trustProxy);
-  const adapter = createAdapter(trusts);
+  const adapter = createAdapter(trusts, config.guidesUrl);
   const server = adapter.getInstance() as unknown as FastifyInstance;
   takeTurns(server);
   const routes = recordRoutes(server);
@@ -68,7 +68,7 @@ export async function createHttpApplication(config: Config, logger: Logger) {
     abortOnError: false,
     logger: new NestLogger(logger),
   });
-  const filter = new ErrorFilter(config, routes, isApi(config) ? app.get(TokenEvents) : null);
+  const filter = new ErrorFilter(config, routes, isApi(config) ? app.get(TokenEvents) : null, config.guidesUrl);
   app.useGlobalFilters(filter);
   registerBodyParsers(app, BODY_LIMIT_BYTES);
   const ops = config.opsPort === null ? null : createOpsListener(server);
@@ -105,7 +105,7 @@ function createOpsListener(server: FastifyInstance): Server {
 
 const isApi = ({ role }: Config): boolean => role !== 'worker';
 
-function createAdapter(trustProxy: Trust): FastifyAdapter {
+function createAdapter(trustProxy: Trust, guidesUrl: string | null): FastifyAdapter {
   return new FastifyAdapter({
     bodyLimit: BODY_LIMIT_BYTES,
     routerOptions: { maxParamLength: MAX_PARAMETER_LENGTH },
@@ -117,7 +117,8 @@ function createAdapter(trustProxy: Trust): FastifyAdapter {
     genReqId: requestIdOf,
     http: HTTP_OPTIONS,
     clientErrorHandler: answerConnectionFault,
-    frameworkErrors: answerBadUrl,
+    frameworkErrors: (_: Error, request: FastifyRequest, reply: FastifyReply) =>
+      answerBadUrl(request, reply, guidesUrl),
   });
 }
 
@@ -173,7 +174,7 @@ const endedMeanwhile = ({ raw }: FastifyRequest): OAuthError | undefined =>
 
 const CONSOLE = /^\/+ops(\/|$)/i;
 /** What only OPS_PORT answers, if it is set. */
-const OPERATORS = /^\/+(ops|internal|docs\/internal(\.json)?)(\/|$)/i;
+const OPERATORS = /^\/+(ops|internal|docs\/internal(\.json)?)([/#]|$)/i;
 
 /** Matches the route that Fastify matched, however the path was written, and the path itself if no route matched. */
 function isBelow(paths: RegExp, { routeOptions, url }: FastifyRequest): boolean {

@@ -43,7 +43,7 @@ export function answerExpectations(server: Server): void {
 /** Logs a request that no Fastify hook sees, and makes its response, after which the connection ends. */
 function lastResponse(status: number, description: string, requestId: string) {
   logUnreadableRequest(status, requestId);
-  const body = JSON.stringify(oauthBody('invalid_request', description));
+  const body = JSON.stringify(oauthBody('invalid_request', description, null));
   const headers = {
     ...NO_STORE,
     [REQUEST_ID_HEADER]: requestId,
@@ -55,11 +55,11 @@ function lastResponse(status: number, description: string, requestId: string) {
 }
 
 /** Answers a URL that the router cannot parse. */
-export function answerBadUrl(_: Error, request: FastifyRequest, reply: FastifyReply): void {
+export function answerBadUrl(request: FastifyRequest, reply: FastifyReply, guides: string | null): void {
   const problem = badRequest('the URL is malformed or too long');
   logUnreadableRequest(400, request.id);
   reply.header(REQUEST_ID_HEADER, request.id);
-  answerAtOnce(request, reply, 'invalid_request', problem);
+  answerAtOnce(request, reply, 'invalid_request', problem, guides);
 }
 
 /** Answers a request before its route's own filters, in the form that clients of its path expect. */
@@ -68,7 +68,8 @@ export function answerAtOnce(
   reply: FastifyReply,
   code: OAuthErrorCode,
   problem: Problem,
+  guides: string | null,
 ): void {
-  if (isAuthPath(pathOf(raw.url ?? ''))) sendOAuthError(reply, code, problem);
-  else sendProblem(reply, problem);
+  if (isAuthPath(pathOf(raw.url ?? ''))) sendOAuthError(reply, code, problem, guides);
+  else sendProblem(reply, problem, guides);
 }

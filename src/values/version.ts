@@ -2,6 +2,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 interface Manifest {
+  /** Where it is. */
+  folder?: string;
   name?: string;
   version?: string;
   /** Of Usher's own: which versions of its optional peer dependencies work. */
@@ -12,11 +14,12 @@ interface Manifest {
 export function manifestAbove(folder: string, name: string): Manifest {
   const file = join(folder, 'package.json');
   const manifest = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Manifest) : {};
-  if (manifest.name === name) return manifest;
+  if (manifest.name === name) return { ...manifest, folder };
   return dirname(folder) === folder ? {} : manifestAbove(dirname(folder), name);
 }
 
-export const { version: VERSION = 'unknown', optionalVersions: OPTIONAL_VERSIONS = {} } = manifestAbove(
-  __dirname,
-  'nest-usher',
-);
+export const {
+  version: VERSION = 'unknown',
+  optionalVersions: OPTIONAL_VERSIONS = {},
+  folder: PACKAGE_FOLDER = __dirname,
+} = manifestAbove(__dirname, 'nest-usher');

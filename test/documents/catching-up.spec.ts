@@ -1,31 +1,21 @@
-import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { answer, TestReceiver } from '../support/receiver.js';
 import { ONE_ATTEMPT, TestUsher } from '../support/usher.js';
+import { blocksOf, Shell } from './shell.js';
 
-const run = promisify(execFile);
-/** In place of docs/try.sh, which makes a client of its own. */
-const TOKEN = `TOKEN=$(curl -s -u "$CLIENT_ID:$CLIENT_SECRET" -d grant_type=client_credentials "$AUTH_URL/auth/token" |
-  sed 's/.*"access_token":"\\([^"]*\\)".*/\\1/')`;
-/** Between the outputs of two blocks. */
-const MARK = '--- end of block ---';
+const PAGE = 'docs/catching-up.md';
 
 let usher: TestUsher;
 let receiver: TestReceiver;
-let folder: string;
+let shell: Shell;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'usher-orders-'));
   usher = await TestUsher.start(ONE_ATTEMPT);
   receiver = await TestReceiver.start();
 });
 afterAll(async () => {
+  await shell.end();
   await usher.stop();
   receiver.close();
-  rmSync(folder, { recursive: true });
 });
 
 /** Names instead of values: a document and an answer agree in these. */
@@ -35,47 +25,39 @@ function shapeOf(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shapeOf(member)]));
 }
 
-test('docs/catching-up.md: its commands in one shell answer what it says, and its digest is that of the totals', async () => {
+test('docs/catching-up.md: its commands lose a notification and get it, answer what it says, and its digest is that of the totals', async () => {
   const client = await usher.client(receiver.url);
-  const keys = [await client.completedOrder(), await client.completedOrder()];
-  for (const key of keys) await usher.webhook(key, 'SUCCESS');
-  receiver.behaviour = answer(500);
-  keys.push(await client.completedOrder());
-  await usher.webhook(keys[2]!, 'FAILED');
-  receiver.behaviour = answer(200);
-  await client.order();
-
-  const text = readFileSync('docs/catching-up.md', 'utf8');
-  const blocks = [...text.matchAll(/^```(\w+)\n([^]*?)^```$/gm)].map(([, language, code]) => ({ language, code }));
-  const commands = blocks
-    .filter(({ language }) => language === 'sh')
-    .map(({ code }) => `${code}\necho; echo '${MARK}'`);
-  // A reader needs a moment before the progress is asked for; the test waits until it is finished.
-  const script = commands
-    .join('\n')
-    .replace('. docs/try.sh', () => TOKEN)
-    .replace(/^usher_get "\/webhook-resends.*$/m, (line: string) => {
-      const poll = `until ${line} | grep -q FINISHED; do sleep 0.1; done`;
-      return `${poll}\n${line}`;
-    });
-  const { PATH, HOME } = process.env;
-  const env = { PATH, HOME, AUTH_URL: usher.running.url, CLIENT_ID: client.id, CLIENT_SECRET: client.secret };
-  const { stdout } = await run('bash', ['-c', `set -eu\n${script}`], { cwd: folder, env });
-  const outputs = stdout.split(MARK).map((output) => output.trim());
-  const documented = blocks
-    .flatMap(({ language, code = '' }, index) => (language === 'text' ? [{ code, index }] : []))
-    .map(({ code, index }) => ({
-      code,
-      output: outputs[blocks.slice(0, index).filter(({ language }) => language === 'sh').length - 1] ?? '',
-    }));
-  expect(documented).toHaveLength(4);
-  for (const { code, output } of documented) expect(shapeOf(JSON.parse(output))).toEqual(shapeOf(JSON.parse(code)));
-  const [, totals, , resend] = documented.map(({ output }) => JSON.parse(output) as Record<string, unknown>);
+  for (const key of [await client.completedOrder(), await client.completedOrder()]) await usher.webhook(key, 'SUCCESS');
+  shell = new Shell({
+    AUTH_URL: usher.running.url,
+    CLIENT_ID: client.id,
+    CLIENT_SECRET: client.secret,
+    NOTIFY_URL: receiver.url,
+  });
+  const outputs: string[] = [];
+  const documented: Record<string, unknown>[] = [];
+  for (const { language, code } of blocksOf(PAGE)) {
+    if (code.startsWith('stop_receiver')) receiver.behaviour = answer(500);
+    if (code.startsWith('start_receiver')) receiver.behaviour = answer(200);
+    if (language === 'sh') outputs.push(await shell.paste(patient(code)));
+    if (language !== 'text') continue;
+    const printed = JSON.parse(outputs.at(-1) ?? '') as Record<string, unknown>;
+    expect(shapeOf(printed)).toEqual(shapeOf(JSON.parse(code)));
+    documented.push(printed);
+  }
+  expect(outputs).toContainEqual('The notification is FAILED.\n');
+  const [, totals, , resend] = documented;
   expect(totals?.currencies).toEqual([
     { currencyCode: 'MYR', count: 3, payableAmount: 12_900, keysDigest: expect.any(String) },
   ]);
   const [{ keysDigest } = { keysDigest: '' }] = totals?.currencies as { keysDigest: string }[];
-  expect(outputs).toContain(keysDigest);
+  expect(outputs).toContainEqual(`${keysDigest}\n`);
   expect(resend).toMatchObject({ state: 'FINISHED', selected: 1, resent: 1, refused: 0 });
-  await usher.webhook(keys[2]!, 'SUCCESS');
 });
+
+/** A reader needs a moment before the progress is asked for; the test waits until it is finished. */
+const patient = (code: string): string =>
+  code.replace(
+    /^usher_get "\/webhook-resends\S*/m,
+    (command) => `until ${command} | grep -q FINISHED; do sleep 0.1; done\n${command}`,
+  );

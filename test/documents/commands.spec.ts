@@ -1,12 +1,13 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { GUIDES } from '../../src/server/guides/guides.js';
 import type { Settings } from '../support/backend.js';
 import { freePort } from '../support/process.js';
 import { TestReceiver } from '../support/receiver.js';
 import { TestUsher } from '../support/usher.js';
 import { NOT_RUN } from './not-run.js';
-import { type Block, blocksOf, Shell } from './shell.js';
+import { type Block, blocksOf, servedBlocksOf, Shell } from './shell.js';
 
 let usher: TestUsher;
 let receiver: TestReceiver;
@@ -45,12 +46,17 @@ const isRun = (page: string, block: Block): boolean =>
   !NOT_RUN.some(({ pages, starts }) => pages.includes(page) && starts.some((start) => block.code.startsWith(start)));
 
 /** Pastes the commands of a page in their order; what a JSON block says must be what the command before it printed. */
-async function follow(page: string, settings: Settings, here = (code: string): string => code): Promise<string> {
+async function follow(
+  page: string,
+  settings: Settings,
+  here = (code: string): string => code,
+  blocks = blocksOf(page),
+): Promise<string> {
   const shell = new Shell(settings);
   let printed = '';
   let all = '';
   try {
-    for (const block of blocksOf(page)) {
+    for (const block of blocks) {
       if (block.language === 'json' && printed !== '') expect(masked(printed)).toEqual(masked(block.code));
       printed = isRun(page, block) ? await shell.paste(here(block.code)) : '';
       all += printed;
@@ -79,8 +85,21 @@ describe('every command can be pasted into one shell, from the start of its page
     const port = String(await freePort());
     const printed = await follow('docs/quick-start.md', { PORT: port, AUTH_URL: `http://127.0.0.1:${port}` });
     expect(printed).toContain('Starting Usher');
-    expect(printed).toContain('"status":"COMPLETED"');
+    expect(printed).toContain('"status": "COMPLETED"');
   });
+});
+
+describe('the commands of a served guide work against the server that serves it:', () => {
+  test.each(GUIDES.filter((name) => blocksOf(`docs/${name}.md`).some((block) => isRun(`docs/${name}.md`, block))))(
+    '%s',
+    async (name) => {
+      const client = await usher.client(receiver.url);
+      const page = await fetch(`${usher.running.url}/docs/${name}`);
+      const filled = (code: string): string =>
+        code.replace('YOUR_CLIENT_ID', client.id).replace('YOUR_CLIENT_SECRET', client.secret);
+      await follow(`docs/${name}.md`, {}, filled, servedBlocksOf(await page.text()));
+    },
+  );
 });
 
 test('every block of commands is run, or listed with a reason', () => {

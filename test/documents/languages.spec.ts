@@ -32,7 +32,7 @@ const LANGUAGES: Language[] = [
   { heading: 'Go', receiver: 'receiver.go', driver: 'driver.go', run: ['go', 'run', 'receiver.go', 'driver.go'] },
 ];
 
-const DOCUMENT = 'docs/receiving.md';
+const pageOf = (heading: string): string => `docs/receiving-${heading.toLowerCase()}.md`;
 const isInstalled = ({ build, run }: Language): boolean =>
   [build, run].every((command) => !command || spawnSync('which', [String(command[0])]).status === 0);
 
@@ -72,7 +72,7 @@ function lineOf({ secret, now, bodyBase64, headers }: Case): string {
 }
 
 test('the document has the code of every language', () => {
-  for (const { heading } of LANGUAGES) expect(codeBelow(DOCUMENT, heading)).toMatch(/refusal/);
+  for (const { heading } of LANGUAGES) expect(codeBelow(pageOf(heading), heading)).toMatch(/refusal/);
 });
 
 describe.each(LANGUAGES.filter(isInstalled))(
@@ -80,7 +80,7 @@ describe.each(LANGUAGES.filter(isInstalled))(
   ({ heading, receiver, driver, prelude = '', build, run }) => {
     test('accepts what is genuine and refuses everything else, each with its reason', () => {
       const folder = newFolder();
-      writeFileSync(join(folder, receiver), prelude + codeBelow(DOCUMENT, heading));
+      writeFileSync(join(folder, receiver), prelude + codeBelow(pageOf(heading), heading));
       copyFileSync(join('test/documents/drivers', driver), join(folder, driver));
       if (build) execFileSync(build[0]!, build.slice(1), { cwd: folder });
       const input = `${cases().map(lineOf).join('\n')}\n`;

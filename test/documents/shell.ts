@@ -18,6 +18,19 @@ export const blocksOf = (page: string): Block[] =>
     code: String(code).replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
   }));
 
+/** The same of a page that a server has made of it. */
+export const servedBlocksOf = (page: string): Block[] =>
+  [...page.matchAll(/<code class="language-(\w*)">([^<]*)</g)].map(([, language, code]) => ({
+    language: String(language),
+    code: `${unescaped(String(code))}\n`,
+  }));
+
+const unescaped = (text: string): string =>
+  Object.entries({ lt: '<', gt: '>', quot: '"', '#39': "'", amp: '&' }).reduce(
+    (known, [name, character]) => known.replaceAll(`&${name};`, character),
+    text,
+  );
+
 /** In a checkout `npm start` and `npm run -s usher -- …` are the built command; here it is the code under test. */
 const NPM = `npm() { case "$1" in start) set -- serve;; *) shift 4;; esac; "${process.execPath}" "${resolve(CLI)}" "$@"; }`;
 

@@ -161,13 +161,13 @@ test('npm accepts every version of an optional package, and names those that wor
   }
 });
 
-test('without the viewer, the page at /docs says which command installs it and links the documents', async () => {
+test('without the viewer, the page at /docs/try says which command installs it and links the documents', async () => {
   const backend = await createBackend();
   const program = `
     const { serve } = await import('./dist/server/serve.js');
     const { loadConfig } = await import('./dist/server/settings/settings.js');
     const { app, url } = await serve(loadConfig(process.env));
-    const [page, script] = await Promise.all(['/docs', '/docs/viewer.js'].map((path) => fetch(url + path)));
+    const [page, script] = await Promise.all(['/docs/try', '/docs/viewer.js'].map((path) => fetch(url + path)));
     console.log(JSON.stringify([page.status, await page.text(), script.status, (await script.json()).detail]));
     await app.close();
     process.exit();
@@ -182,5 +182,5 @@ test('without the viewer, the page at /docs says which command installs it and l
     'the package @scalar/fastify-api-reference is not installed; run "npm install @scalar/fastify-api-reference"';
   expect([status, scriptStatus, detail]).toEqual([200, 404, line]);
   expect(page).toContain(line.replaceAll('"', '&quot;'));
-  expect(page).toContain('href="docs/openapi.json"');
+  expect(page).toContain('href="openapi.json"');
 });

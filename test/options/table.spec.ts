@@ -80,7 +80,7 @@ describe.each(SHARED)('%s', (_, entry) => {
 
   test.each([least, most])('accepts %s, at its bounds', (value) => {
     const resolved = resolveOptions(optionsWith(option, number(value)) as unknown as UsherOptions);
-    expect(loadConfig({ ...VARIABLES, [variable]: value })).toMatchObject({ ...resolved, names: {}, actor: {} });
+    expect(loadConfig({ ...VARIABLES, [variable]: value })).toMatchObject({ ...resolved, names: {}, actor: {}, guidesUrl: '/docs' });
     const seconds = option.startsWith('lifetimes') ? 1_000 : 1;
     expect(JSON.stringify(resolved)).toContain(String(number(value) / seconds));
   });
@@ -94,6 +94,7 @@ test('every default is valid, and the library has the same as the server', () =>
     ...resolveOptions(options() as unknown as UsherOptions),
     names: { concurrency: 'WEBHOOK_CONCURRENCY' },
     actor: { name: 'system' },
+    guidesUrl: '/docs',
   });
 });
 

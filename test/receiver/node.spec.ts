@@ -10,7 +10,7 @@ import { eventually } from '../support/eventually.js';
 import { BUILT, freePort, newFolder } from '../support/process.js';
 import { type TestClient, TestUsher } from '../support/usher.js';
 
-const DOCUMENT = 'docs/receiving.md';
+const DOCUMENT = 'docs/receiving-node.md';
 const README = 'packages/receiver/README.md';
 const SWC = { ...(JSON.parse(readFileSync('.swcrc', 'utf8')) as object), swcrc: false, filename: 'receiver.ts' };
 

@@ -1,19 +1,13 @@
 import { Inject, type OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { sendProblem, problemOf } from '../../http/error-response.js';
-import type { HttpRequest, HttpResponse } from '../../http/exchange.js';
-import { badRequest, notFound, type Problem } from '../../http/problem.js';
+import { type HttpRequest, type HttpResponse, originOf } from '../../http/exchange.js';
+import { notFound, type Problem } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { AuthorizationSite } from '../authorize/authorization-site.js';
 import { AuthPaths } from './auth-paths.js';
 import { HOST } from '../../values/actor.js';
-import { parseUrl } from '../../values/urls/notify-url.js';
 import { UsherNamedModule } from '../../telemetry/usher-named.js';
-
-/** A scheme, a host and an optional port, nothing else. */
-const BASE_URL = /^https?:\/\/(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d*)?$/i;
-
-type MetadataRequest = HttpRequest & { protocol: string; host?: string };
 
 /**
  * RFC 8414: the addresses of the OAuth endpoints and what they support. The route is registered with the HTTP adapter,
@@ -33,24 +27,21 @@ export class AuthMetadataModule implements OnModuleInit {
     const { httpAdapter } = this.adapterHost as Partial<HttpAdapterHost>;
     httpAdapter?.get(
       metadataPath(this.options.publicUrl ?? this.paths.base),
-      (request: MetadataRequest, response: HttpResponse) => {
+      (request: HttpRequest, response: HttpResponse) => {
         try {
           const base = this.options.publicUrl ?? this.requestBaseUrl(request) + this.paths.base;
           response.send(serverMetadata(base, this.site.isAvailable, this.options.actor !== HOST));
         } catch (error) {
-          sendProblem(response, problemOf(error));
+          sendProblem(response, problemOf(error), this.options.guidesUrl);
         }
       },
     );
   }
 
   /** Only the sandbox trusts the Host header of the request. */
-  private requestBaseUrl({ protocol, host, headers }: MetadataRequest): string {
+  private requestBaseUrl(request: HttpRequest): string {
     if (this.options.environment === 'production') throw noPublicUrl();
-    const text = `${protocol}://${host ?? headers.host}`;
-    const url = BASE_URL.test(text) ? parseUrl(text) : null;
-    if (!url) throw badRequest('the Host header is malformed');
-    return url.origin;
+    return originOf(request);
   }
 }
 

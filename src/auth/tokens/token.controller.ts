@@ -3,6 +3,7 @@ import {
   Catch,
   Controller,
   type ExceptionFilter,
+  Inject,
   Injectable,
   Post,
   Req,
@@ -20,13 +21,16 @@ import {
 } from '../client-authentication/client-authentication.js';
 import { IssuedTokens } from './issued-tokens.js';
 import { TokenEvents, TokenService } from './token.service.js';
-import { logServerError, oauthCodeOf, problemOf, sendOAuthError } from '../../http/error-response.js';
+import { GUIDES_URL, logServerError, oauthCodeOf, problemOf, sendOAuthError } from '../../http/error-response.js';
 
 /** Answers the errors of the OAuth routes as RFC 6749 §5.2 has it, whatever filters the application has. */
 @Catch()
 @Injectable()
 export class OAuthErrorFilter implements ExceptionFilter {
-  constructor(private readonly events: TokenEvents) {}
+  constructor(
+    private readonly events: TokenEvents,
+    @Inject(GUIDES_URL) private readonly guides: string | null,
+  ) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
@@ -35,7 +39,7 @@ export class OAuthErrorFilter implements ExceptionFilter {
     const code = oauthCodeOf(error, problem);
     if (problem.getStatus() >= 500) logServerError(request, error);
     else this.events.refused(request, code);
-    sendOAuthError(http.getResponse<HttpResponse>(), code, problem);
+    sendOAuthError(http.getResponse<HttpResponse>(), code, problem, this.guides);
   }
 }
 

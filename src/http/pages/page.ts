@@ -110,7 +110,7 @@ function errorText(texts: MemberTexts, problem: Problem): string {
 @Catch()
 class PageFilter extends ProblemFilter {
   constructor(@Inject(USHER_OPTIONS) private readonly options: ResolvedOptions) {
-    super();
+    super(options.guidesUrl);
   }
 
   protected override send(response: HttpResponse, problem: Problem): void {

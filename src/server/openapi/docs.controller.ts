@@ -5,7 +5,6 @@ import {
   Get,
   Inject,
   Injectable,
-  Redirect,
   Req,
   Res,
   UseGuards,
@@ -20,6 +19,7 @@ import { loadPackage, StartUpError } from '../../values/start-up-error.js';
 import { OperatorAccess } from '../console/access/operator-access.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 import { type DocumentPage, PAGE_POLICY, pageWithoutViewer, START_SCRIPT, viewerPage } from './page.js';
+import type { ShownDocument } from './reference.js';
 import { StaticAnswer } from './static-answer.js';
 
 const JAVASCRIPT = 'text/javascript';
@@ -29,7 +29,7 @@ const JSON_TYPE = 'application/json';
 export const API_DOCUMENTS = Symbol('ApiDocuments');
 
 export interface ApiDocuments {
-  forIntegrators(): object;
+  forIntegrators(): ShownDocument;
   internal(): object;
 }
 
@@ -61,17 +61,12 @@ const pageOf = async (page: DocumentPage, headers: Record<string, string> = {}):
 @Controller()
 export class DocsController {
   private readonly start = lazy(() => StaticAnswer.of(JAVASCRIPT, START_SCRIPT));
-  private readonly shown = lazy(() => pageOf({ title: 'Usher API', document: 'docs/openapi.json', scripts: 'docs/' }));
+  private readonly shown = lazy(() => pageOf({ title: 'Usher API', document: 'openapi.json', scripts: '' }));
   private readonly document = lazy(() => StaticAnswer.of(JSON_TYPE, JSON.stringify(this.documents.forIntegrators())));
 
   constructor(@Inject(API_DOCUMENTS) private readonly documents: ApiDocuments) {}
 
-  /** A relative address, so that it also leads there below a path of a proxy. */
-  @Get()
-  @Redirect('docs', 302)
-  home(): void {}
-
-  @Get('docs')
+  @Get('docs/try')
   async page(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     (await this.shown()).send(request, reply);
   }

@@ -2,18 +2,20 @@ import { Module } from '@nestjs/common';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 import { OpsModule } from '../console/ops.module.js';
 import { API_DOCUMENTS, type ApiDocuments, DocsController, InternalDocsController } from './docs.controller.js';
+import { GuidesController } from '../guides/guides.controller.js';
 import { internalDocument, openApiDocument } from './document.js';
 
 @Module({
   imports: [OpsModule],
-  controllers: [DocsController, InternalDocsController],
+  controllers: [GuidesController, DocsController, InternalDocsController],
   providers: [
     {
       provide: API_DOCUMENTS,
       inject: [SERVER_CONFIG],
-      useFactory: ({ environment, publicUrl, port, opsPort, opsPublicUrl }: Config): ApiDocuments => ({
+      useFactory: ({ environment, publicUrl, port, guidesUrl, opsPort, opsPublicUrl }: Config): ApiDocuments => ({
         forIntegrators: () => openApiDocument(environment, publicUrl, port),
-        internal: () => internalDocument(environment, opsPort === null ? publicUrl : opsPublicUrl, opsPort ?? port),
+        internal: () =>
+          internalDocument(environment, opsPort === null ? publicUrl : opsPublicUrl, guidesUrl, opsPort ?? port),
       }),
     },
   ],

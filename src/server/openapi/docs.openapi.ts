@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { answer, named, operations, pageAnswer } from '../../http/operation.js';
+import { GuidesController, guideOf } from '../guides/guides.controller.js';
 import { DocsController, InternalDocsController } from './docs.controller.js';
 
 const Document = named('OpenApiDocument', z.looseObject({ openapi: z.string() }));
@@ -13,10 +14,26 @@ const DOCS = operations('Service', DocsController, {
     answers: documentAnswer,
   },
   page: {
-    id: 'getDocumentation',
-    summary: 'The document as a page',
-    description: '`GET /` leads here. The page loads its scripts from `/docs/viewer.js` and `/docs/start.js`.',
+    id: 'getWorkbench',
+    summary: 'The page that sends requests',
+    description: 'The page loads its scripts from `/docs/viewer.js` and `/docs/start.js`.',
     answers: { 200: pageAnswer('The page.') },
+  },
+});
+
+const GUIDES = operations('Service', GuidesController, {
+  first: {
+    id: 'getDocumentation',
+    summary: 'The first page for integrators',
+    description: '`GET /` leads here.',
+    answers: { 200: pageAnswer('The page.') },
+  },
+  guide: {
+    id: 'getGuide',
+    summary: 'A guide, or a file of the guides',
+    parameters: { path: z.object({ guide: z.string().describe('Such as `quick-start`.') }) },
+    answers: { 200: pageAnswer('The page.') },
+    failures: [() => guideOf([], 'receiving-cobol')],
   },
 });
 
@@ -35,4 +52,4 @@ const INTERNAL_DOCS = operations('Service', InternalDocsController, {
   },
 });
 
-export const DOCS_OPERATIONS = [...DOCS, ...INTERNAL_DOCS];
+export const DOCS_OPERATIONS = [...GUIDES, ...DOCS, ...INTERNAL_DOCS];

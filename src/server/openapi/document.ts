@@ -6,7 +6,7 @@ import { VERSION } from '../../values/version.js';
 import { HEALTH_OPERATIONS } from '../health/health.openapi.js';
 import { RECEIVER_PACKAGE_OPERATIONS } from '../receiver-package/receiver-package.openapi.js';
 import { DOCS_OPERATIONS } from './docs.openapi.js';
-import { NOTIFICATION } from './notification-guide.js';
+import { NOTIFICATION } from './notification.openapi.js';
 import { libraryOperations, securitySchemes, TAGS } from './library-operations.js';
 import { curlSample, type OperationObject, operationObject, requestObject } from './operation-object.js';
 import { type JsonSchema, schemasOf } from './schemas.js';
@@ -44,6 +44,7 @@ export const operationsOf = (environment: Environment, publicUrl: string | null 
  */
 export const openApiDocument = (environment: Environment, publicUrl: string | null, port = 3000): OpenApiDocument =>
   documentOf(environment, publicUrl, port, {
+    guides: `${publicUrl ?? ''}/docs`,
     title: 'Usher',
     description: INTRODUCTION,
     includes: isForIntegrators,
@@ -52,8 +53,14 @@ export const openApiDocument = (environment: Environment, publicUrl: string | nu
   });
 
 /** The OpenAPI 3.1 document of the operator's own services, on the same server. */
-export const internalDocument = (environment: Environment, publicUrl: string | null, port = 3000): OpenApiDocument =>
+export const internalDocument = (
+  environment: Environment,
+  publicUrl: string | null,
+  guides: string | null,
+  port = 3000,
+): OpenApiDocument =>
   documentOf(environment, publicUrl, port, {
+    guides,
     title: 'Usher: internal operations',
     description: INTERNAL_INTRODUCTION,
     includes: isInternal,
@@ -71,6 +78,8 @@ const isForIntegrators = ({ tag, security }: Operation): boolean =>
 interface Contents {
   title: string;
   description: string;
+  /** The address of the guides, which errors link. */
+  guides: string | null;
   includes(operation: Operation): boolean;
   /** The security schemes that are left out. */
   hidden: Security[];
@@ -82,12 +91,12 @@ function documentOf(
   environment: Environment,
   publicUrl: string | null,
   port: number,
-  { title, description, includes, hidden, webhooks }: Contents,
+  { title, description, guides, includes, hidden, webhooks }: Contents,
 ) {
   const operations = operationsOf(environment, publicUrl)
     .filter(includes)
     .map((one) => ({ ...one, security: one.security.filter((scheme) => !hidden.includes(scheme)) }));
-  const paths = pathsOf(operations, publicUrl ?? `http://localhost:${port}`);
+  const paths = pathsOf(operations, publicUrl ?? `http://localhost:${port}`, guides);
   const objects = [paths, webhooks].flatMap(Object.values<Paths[string]>).flatMap(Object.values<OperationObject>);
   const tags = new Set<string>(objects.flatMap(({ tags }) => tags));
   const all = securitySchemes(publicUrl ?? '', issuerOf({ publicUrl, environment }) !== null);
@@ -107,12 +116,12 @@ function documentOf(
   };
 }
 
-function pathsOf(operations: Operation[], server: string): Paths {
+function pathsOf(operations: Operation[], server: string, guides: string | null): Paths {
   const paths: Paths = {};
   for (const operation of operations) {
     paths[operation.path] = {
       ...paths[operation.path],
-      [operation.method]: { ...operationObject(operation), ...curlSample(operation, server) },
+      [operation.method]: { ...operationObject(operation, guides), ...curlSample(operation, server) },
     };
   }
   return paths;

@@ -23,8 +23,9 @@ const OWN = 'Usher';
 /** As `addUsherPaths()` of src/index.ts describes it. */
 export function addPaths<T extends HostDocument>(document: T, application: INestApplicationContext): T {
   const paths = document.paths as Record<string, Record<string, OperationObject>>;
+  const { guidesUrl } = application.get<ResolvedOptions>(USHER_OPTIONS, { strict: false });
   const objects = servedBy(application).map(({ operation, path }) => {
-    const object = operationObject(operation);
+    const object = operationObject(operation, guidesUrl);
     paths[path] = { ...paths[path], [operation.method]: renamed(object) };
     return object;
   });

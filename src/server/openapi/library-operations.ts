@@ -8,7 +8,6 @@ import { CERTIFICATION_OPERATIONS } from '../../webhooks/certification/certifica
 import { UNDELIVERED_OPERATIONS } from '../../webhooks/undelivered/undelivered.openapi.js';
 import type { Operation, Security } from '../../http/operation.js';
 import type { Environment } from '../../values/identifier.js';
-import { NOTIFICATION_GUIDE } from './notification-guide.js';
 
 export const TAGS = [
   {
@@ -24,7 +23,12 @@ export const TAGS = [
     description: 'A client’s own account: Notify URL and secret. Errors are problem details.',
   },
   { name: 'Movie orders', description: 'Create orders whose completion is notified. Errors are problem details.' },
-  { name: 'Notifications', description: NOTIFICATION_GUIDE },
+  {
+    name: 'Notifications',
+    description:
+      '`X-Signature` is the hex HMAC-SHA256, keyed with the client secret, over `X-Timestamp`, `X-Nonce-Str` and the standard ' +
+      'Base64 of the raw body, joined without separators. The guide “Receiving notifications” has each step.',
+  },
   { name: 'Webhooks', description: 'The state of notifications and their attempts. Errors are problem details.' },
   { name: 'Service', description: 'Health of the service, and its API description.' },
 ];

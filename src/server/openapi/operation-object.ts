@@ -40,14 +40,17 @@ interface Response {
 export type OperationObject = ReturnType<typeof operationObject>;
 
 /** The OpenAPI operation object of an operation. */
-export function operationObject(operation: Operation) {
+export function operationObject(operation: Operation, guides: string | null) {
   const successes = Object.entries(operation.answers).map(([status, answer]) => [
     status,
     successResponse(answer, operation.oauth),
   ]);
   return {
     ...requestObject(operation),
-    responses: { ...(Object.fromEntries(successes) as Record<string, Response>), ...failureResponses(operation) },
+    responses: {
+      ...(Object.fromEntries(successes) as Record<string, Response>),
+      ...failureResponses(operation, guides),
+    },
   };
 }
 
@@ -127,7 +130,7 @@ const successResponse = ({ description, schema, example, mediaType }: Answer, oa
   content: schema && { [mediaType]: { schema: schemaRef(schema), example } },
 });
 
-function failureResponses(operation: Operation): Record<string, Response> {
+function failureResponses(operation: Operation, guides: string | null): Record<string, Response> {
   const failures = failuresOf(operation);
   const statuses = new Set(failures.map((failure) => failure.getStatus()));
   return Object.fromEntries(
@@ -137,12 +140,18 @@ function failureResponses(operation: Operation): Record<string, Response> {
         status,
         failures.filter((failure) => failure.getStatus() === status),
         operation.page,
+        guides,
       ),
     ]),
   );
 }
 
-function failureResponse(status: number, failures: (Problem | OAuthError)[], page: boolean): Response {
+function failureResponse(
+  status: number,
+  failures: (Problem | OAuthError)[],
+  page: boolean,
+  guides: string | null,
+): Response {
   const headers = { ...REQUEST_ID, ...ERROR_HEADERS[status] };
   // A page says in words what is wrong.
   if (page)
@@ -157,7 +166,7 @@ function failureResponse(status: number, failures: (Problem | OAuthError)[], pag
   const isOAuth = failures.some((failure) => failure instanceof OAuthError);
   const schema = schemaRef(isOAuth ? OAuthErrorBody : ProblemBody);
   const examples = Object.fromEntries(
-    failures.map((failure, index) => [`example${index + 1}`, { value: bodyOf(failure) }]),
+    failures.map((failure, index) => [`example${index + 1}`, { value: bodyOf(failure, guides) }]),
   );
   return {
     description: STATUS_CODES[status] ?? '',
@@ -166,8 +175,8 @@ function failureResponse(status: number, failures: (Problem | OAuthError)[], pag
   };
 }
 
-const bodyOf = (failure: Problem | OAuthError): object =>
-  failure instanceof OAuthError ? oauthBody(failure.code, failure.description) : problemBody(failure);
+const bodyOf = (failure: Problem | OAuthError, guides: string | null): object =>
+  failure instanceof OAuthError ? oauthBody(failure.code, failure.description, guides) : problemBody(failure, guides);
 
 const WAIT_SECONDS = 60;
 const WRONG = [{ id: 'b8E7BDVoa1df1jDrbYlF', secret: 'wrong' }];

@@ -82,6 +82,7 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, task: T
   return {
     ...values,
     ...options,
+    guidesUrl: `${options.publicUrl ?? ''}/docs`,
     unsafeDefaults,
     role,
     deliver: role !== 'api',

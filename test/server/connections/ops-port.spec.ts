@@ -73,7 +73,15 @@ describe('with OPS_PORT, PORT answers 404, with the body of an unknown path', ()
   test('to every route of operators and of their services, also for a browser', async () => {
     const document = await atOpsPort.request('GET', '/docs/internal.json', INTERNAL);
     const { paths } = document.body as unknown as OpenApiDocument;
-    const both = ['/auth/introspect', '/health/live', '/health/ready', '/docs', '/docs/openapi.json'];
+    const both = [
+      '/auth/introspect',
+      '/health/live',
+      '/health/ready',
+      '/docs',
+      '/docs/{guide}',
+      '/docs/try',
+      '/docs/openapi.json',
+    ];
     const internal = Object.keys(paths).filter((path) => !both.includes(path));
     const instance = usher.running.app.getHttpAdapter().getInstance() as unknown as FastifyInstance;
     const ops = routesOf(instance).flatMap(({ method, url }) => (/^\/ops\b/.test(url) ? [[method, url]] : []));

@@ -202,11 +202,16 @@ describe('the document of internal operations', () => {
   });
 });
 
-describe('the page at /docs', () => {
-  test('is where / leads, and its policy allows no script of its own and no other host', async () => {
+describe('the pages for integrators', () => {
+  test('are where / leads', async () => {
     const home = await fetch(usher.running.url, { redirect: 'manual' });
     expect([home.status, home.headers.get('location'), await home.text()]).toEqual([302, 'docs', '']);
-    const { status, headers, body } = await usher.request('GET', '/docs', {});
+  });
+
+  test('load nothing before “Try it”, whose policy allows no script of its own and no other host', async () => {
+    const first = await usher.request('GET', '/docs', {});
+    expect(String(first.body.text).match(/(src|href)="[^"]*\.js"/g)).toEqual(['src="docs/search.js"']);
+    const { status, headers, body } = await usher.request('GET', '/docs/try', {});
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(headers.get('content-security-policy')).toBe(PAGE_POLICY);
@@ -214,8 +219,6 @@ describe('the page at /docs', () => {
       "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'",
     );
     expect(PAGE_POLICY).not.toMatch(/https?:|\*|unsafe-eval|script-src[^;]*unsafe/);
-    expect(String(body.text)).not.toMatch(
-      /(src|href)="(https?:)?\/|<script(?! src="docs\/(viewer|start)\.js"><)|\son\w+=/,
-    );
+    expect(String(body.text)).not.toMatch(/(src|href)="(https?:)?\/|<script(?! src="(viewer|start)\.js"><)|\son\w+=/);
   });
 });

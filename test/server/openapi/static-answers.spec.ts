@@ -16,6 +16,11 @@ const get = (path: string, headers: Record<string, string> = {}): Promise<Respon
 
 describe.each([
   ['/docs', 'text/html'],
+  ['/docs/quick-start', 'text/html'],
+  ['/docs/search.js', 'text/javascript'],
+  ['/docs/search.json', 'application/json'],
+  ['/docs/shell.sh', 'text/plain'],
+  ['/docs/try', 'text/html'],
   ['/docs/internal', 'text/html'],
   ['/docs/openapi.json', 'application/json'],
   ['/docs/internal.json', 'application/json'],

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type HttpRequest, setActor } from '../../../http/exchange.js';
@@ -11,6 +10,7 @@ import type { Environment } from '../../../values/identifier.js';
 import type { View } from '../../../http/pages/site.js';
 import { documentOf, ISOLATION_HEADERS } from '../../../http/pages/page-frame.js';
 import { StaticAnswer } from '../../openapi/static-answer.js';
+import { brandOf, CONSOLE_STYLE, ICON_LINK, readFrameFile, shellOf } from './shell.js';
 
 /** Of every response at and below /ops. */
 export const OPS_HEADERS = {
@@ -64,23 +64,18 @@ class Asset {
   }
 }
 
-const read = (name: string): string => readFileSync(join(__dirname, name), 'utf8');
-
-const STYLE = new Asset('/ops/console.css', 'text/css', read('console.css'));
+const STYLE = new Asset('/ops/console.css', 'text/css', CONSOLE_STYLE);
 
 /** Every page works without it. */
 const SCRIPT = new Asset(
   '/ops/console.js',
   'text/javascript',
-  readFileSync(require.resolve('idiomorph/dist/idiomorph.min.js'), 'utf8') + read('console.js'),
+  readFileSync(require.resolve('idiomorph/dist/idiomorph.min.js'), 'utf8') + readFrameFile('console.js'),
 );
 
 export const ASSETS = [STYLE, SCRIPT];
 
-const ICON =
-  'data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22 viewBox=%220 0 20 20%22 fill=%22none%22 stroke=%22%236a6fdc%22 stroke-width=%223%22%3E%3Cpath d=%22M4 3v7a6 6 0 0 0 12 0V3%22/%3E%3C/svg%3E';
-
-const HEAD_BEFORE_SIGN_IN = html`<link rel="icon" href="${ICON}" /> <link rel="stylesheet" href="${STYLE.address}" />`;
+const HEAD_BEFORE_SIGN_IN = html`${ICON_LINK} <link rel="stylesheet" href="${STYLE.address}" />`;
 const HEAD = html`${HEAD_BEFORE_SIGN_IN}
   <script src="${SCRIPT.address}" defer></script>`;
 
@@ -105,14 +100,7 @@ const SECTIONS = {
   operators: 'Operators',
 };
 
-/** The mark and the name, which lead to the overview. */
-const brand = html`<a class="u-brand" href="/ops">
-  <svg viewBox="0 0 20 20" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="2.4">
-    <path d="M4 3v7a6 6 0 0 0 12 0V3" stroke-linecap="round" />
-    <circle cx="10" cy="9" r="1.6" fill="currentColor" stroke="none" />
-  </svg>
-  Usher
-</a>`;
+const BRAND = brandOf('/ops');
 
 /** Sends a page with its headers. The signed-in operator is known from the request. */
 export function sendConsolePage(request: FastifyRequest, reply: FastifyReply, page: View): void {
@@ -147,7 +135,7 @@ const bodyOf = ({ title, body }: View): Html =>
 /** A page without navigation. */
 const pageBeforeSignIn = ({ title, body }: View): Html =>
   html`<main class="u-bare">
-    ${brand}
+    ${BRAND}
     <div class="card">
       <h1>${title}</h1>
       ${body}
@@ -157,11 +145,10 @@ const pageBeforeSignIn = ({ title, body }: View): Html =>
 /** The operator's name leads to the own password. A request with HTTP Basic has no session that could end. */
 function shell(request: FastifyRequest, { name, role, session, environment }: SignedIn, page: View): Html {
   const { section, query = '', isLive } = page;
-  return html`<div class="u-frame">
-    <a class="skip" href="#content">Skip to the content</a>
-    <header class="u-top">
-      <div class="u-start">${brand} <span class="u-env ${environment}">${environment}</span></div>
-      <form class="u-search" role="search" action="/ops" method="get">
+  return shellOf({
+    brand: BRAND,
+    environment,
+    bar: html`<form class="u-search" role="search" action="/ops" method="get">
         <input
           type="search"
           name="q"
@@ -176,29 +163,18 @@ function shell(request: FastifyRequest, { name, role, session, environment }: Si
           >${name}${role === 'viewer' && ' (viewer)'}</a
         >
         ${session && postForm(request, SIGN_OUT_PATH, { button: 'Sign out', isForViewers: true })}
-      </div>
-      <button type="button" class="u-menu" popovertarget="sections">Menu</button>
-    </header>
-    <nav class="u-nav" id="sections" popover aria-label="Sections">
-      <ul>
-        ${Object.entries(SECTIONS).map(
-          ([key, title]) =>
-            html`<li>
-              <a href="/ops${key !== 'overview' && `/${key}`}" ${key === section && html`aria-current="page"`}
-                >${title}</a
-              >
-            </li>`,
-        )}
-      </ul>
-    </nav>
-    <main id="content" tabindex="-1">
-      ${
-        isLive &&
-        html`<p class="live" hidden>
-          <span role="status">Updates every 10 s</span> <button type="button" class="quiet">Pause</button>
-        </p>`
-      }
-      ${bodyOf(page)}
-    </main>
-  </div>`;
+      </div>`,
+    sections: Object.entries(SECTIONS).map(([key, title]) => ({
+      address: key === 'overview' ? '/ops' : `/ops/${key}`,
+      title,
+      isCurrent: key === section,
+    })),
+    content: html`${
+      isLive &&
+      html`<p class="live" hidden>
+        <span role="status">Updates every 10 s</span> <button type="button" class="quiet">Pause</button>
+      </p>`
+    }
+    ${bodyOf(page)}`,
+  });
 }

@@ -58,7 +58,7 @@ export function sendConsoleError(error: unknown, request: FastifyRequest, reply:
   const problem = problemOf(error);
   if (problem.getStatus() >= 500) logServerError(request, error);
   void reply.headers({ ...OPS_HEADERS, ...problem.headers });
-  if (!wantsPage(request)) return sendProblem(reply, problem);
+  if (!wantsPage(request)) return sendProblem(reply, problem, null);
   const body = html`${notice('bad', sentence(problem.detail))}
     <p><a href="/ops">Back to the overview</a></p>`;
   sendConsolePage(request, reply, { title: problem.title, body, status: problem.getStatus() });

@@ -135,7 +135,7 @@ function guardDashboard(scope: FastifyInstance, audit: AuditLog, queues: string[
     if (SAFE_METHODS.includes(request.method)) return;
     const action = actionOf(request);
     if (action === null) {
-      sendProblem(reply, REFUSAL);
+      sendProblem(reply, REFUSAL, null);
       return reply;
     }
     const { queueName, ...detail } = request.params as Record<string, string>;

@@ -1,0 +1,88 @@
+import { Controller, Get, Inject, Param, Redirect, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
+import { originOf } from '../../http/exchange.js';
+import { notFound } from '../../http/problem.js';
+import { unknownPath } from '../error.filter.js';
+import { API_DOCUMENTS, type ApiDocuments } from '../openapi/docs.controller.js';
+import { referenceOf } from '../openapi/reference.js';
+import { StaticAnswer } from '../openapi/static-answer.js';
+import { type Config, SERVER_CONFIG } from '../settings/settings.js';
+import {
+  firstPage,
+  GUIDE_HEADERS,
+  type GuidePage,
+  guidePage,
+  REFERENCE,
+  SEARCH_SCRIPT,
+  searchIndex,
+} from './guide-pages.js';
+import { ADDRESS, type Guide, renderGuides, shellFunctions } from './guides.js';
+
+/** Without a public address a client can name many, in its Host header. */
+const MAX_ANSWERS = 100;
+
+/** The pages for integrators, with the address of this service in their commands. */
+@Controller()
+export class GuidesController {
+  private readonly answers = new LRUCache<string, Promise<StaticAnswer>>({ max: MAX_ANSWERS });
+  private guides?: Promise<Guide[]>;
+
+  constructor(
+    @Inject(SERVER_CONFIG) private readonly config: Config,
+    @Inject(API_DOCUMENTS) private readonly documents: ApiDocuments,
+  ) {}
+
+  /** A relative address, so that it also leads there below a path of a proxy. */
+  @Get()
+  @Redirect('docs', 302)
+  home(): void {}
+
+  @Get('docs')
+  first(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.send('', request, reply);
+  }
+
+  @Get('docs/:guide')
+  guide(@Param('guide') name: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    return this.send(name, request, reply);
+  }
+
+  private async send(name: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    this.guides ??= renderGuides(this.config.guidesUrl);
+    const guides = await this.guides;
+    const address = this.config.publicUrl ?? originOf(request);
+    const key = `${name} ${address}`;
+    const answer = this.answers.get(key) ?? FILES.get(name)?.(guides) ?? this.pageAnswer(name, guides, address);
+    this.answers.set(key, answer);
+    answer.catch(() => this.answers.delete(key));
+    (await answer).send(request, reply);
+  }
+
+  private async pageAnswer(name: string, guides: Guide[], address: string): Promise<StaticAnswer> {
+    const page = await this.pageOf(name, guides, address);
+    const text = guidePage(page, guides, this.config).replaceAll(ADDRESS, address);
+    return StaticAnswer.of('text/html', text, GUIDE_HEADERS);
+  }
+
+  private async pageOf(name: string, guides: Guide[], address: string): Promise<GuidePage> {
+    if (name === '') return firstPage(guides, this.config, address);
+    if (name !== REFERENCE.name) return guideOf(guides, name);
+    return { ...REFERENCE, content: await referenceOf(this.documents.forIntegrators()) };
+  }
+}
+
+const FILES = new Map<string, (guides: Guide[]) => Promise<StaticAnswer>>(
+  Object.entries({
+    'search.js': () => StaticAnswer.of('text/javascript', SEARCH_SCRIPT),
+    'shell.sh': () => StaticAnswer.of('text/plain', shellFunctions()),
+    'search.json': (guides: Guide[]) => StaticAnswer.of('application/json', JSON.stringify(searchIndex(guides))),
+  }),
+);
+
+/** @throws Problem 404 */
+export function guideOf(guides: Guide[], name: string): Guide {
+  const found = guides.find((guide) => guide.name === name);
+  if (!found) throw notFound(unknownPath(name));
+  return found;
+}

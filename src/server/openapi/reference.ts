@@ -1,0 +1,119 @@
+import { Html, html } from '../../http/html.js';
+import { markdown } from '../guides/guides.js';
+import type { OperationObject } from './operation-object.js';
+import type { JsonSchema } from './schemas.js';
+
+type Content = Record<string, { schema: JsonSchema; example?: unknown; examples?: Record<string, { value: unknown }> }>;
+
+type Paths = Record<string, Record<string, OperationObject>>;
+
+/** What the page shows of an OpenAPI document. */
+export interface ShownDocument {
+  tags: { name: string; description: string }[];
+  paths: Paths;
+  webhooks: Paths;
+  components: { schemas: Record<string, JsonSchema> };
+}
+
+/** The operations of a document as plain HTML, for readers who send nothing from here. */
+export async function referenceOf({ tags, paths, webhooks, components }: ShownDocument): Promise<Html> {
+  const marked = await markdown();
+  const words = (text = ''): Html => new Html(marked.parse(text, { async: false }));
+  const all = [paths, webhooks].flatMap(Object.entries<Paths[string]>);
+  const operations = all.flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  );
+  const resolved = (schema: JsonSchema): JsonSchema =>
+    components.schemas[String(schema.$ref).replace('#/components/schemas/', '')] ?? schema;
+
+  /** The fields of an object and of the objects in it, with their paths. */
+  const fieldsOf = (given: JsonSchema, before = ''): Html[] => {
+    const { properties = {}, required = [], items } = resolved(given);
+    if (items) return fieldsOf(items as JsonSchema, `${before.replace(/\.$/, '')}[].`);
+    return Object.entries(properties as Record<string, JsonSchema>).flatMap(([name, schema]) => [
+      row(before + name, resolved(schema), (required as string[]).includes(name)),
+      ...fieldsOf(schema, `${before}${name}.`),
+    ]);
+  };
+  const row = (name: string, schema: JsonSchema, isRequired: boolean): Html =>
+    html`<tr>
+      <td data-name="name"><code>${name}</code></td>
+      <td data-name="type">${typeOf(schema)}${isRequired && ', required'}</td>
+      <td data-name="meaning"><div>${words(schema.description as string)}</div></td>
+    </tr>`;
+  const table = (caption: string, rows: Html[]): Html | false =>
+    rows.length > 0 &&
+    html`<table>
+      <caption>
+        ${caption}
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">name</th>
+          <th scope="col">type</th>
+          <th scope="col">meaning</th>
+        </tr>
+      </thead>
+      <tbody>
+        ${rows}
+      </tbody>
+    </table>`;
+  const contentOf = (caption: string, content: Content): Html => {
+    const [first] = Object.values(content);
+    const examples = Object.values(content).flatMap(({ example, examples = {} }) => [
+      ...(example === undefined ? [] : [example]),
+      ...Object.values(examples).map(({ value }) => value),
+    ]);
+    return html`${first && table(`${caption} (${Object.keys(content).join(' or ')})`, fieldsOf(first.schema))}
+    ${examples.slice(0, 1).map(sample)}`;
+  };
+  const section = (path: string, method: string, operation: OperationObject): Html =>
+    html`<section aria-labelledby="${operation.operationId}">
+      <h3 id="${operation.operationId}">${operation.summary}</h3>
+      <p>
+        <code>${method} ${path}</code>
+        ${operation.security.length > 0 && html`· ${operation.security.flatMap(Object.keys).join(' or ')}`} ·
+        <a href="try#tag/${slugOf(operation.tags[0])}/${method}${path}">Try it</a>
+      </p>
+      ${words(operation.description)}
+      ${table(
+        'Parameters',
+        operation.parameters.map(({ name, in: place, schema, required, description }) =>
+          row(`${name}, in the ${place}`, { ...resolved(schema), description }, required === true),
+        ),
+      )}
+      ${operation.requestBody && contentOf('Body', operation.requestBody.content)}
+      ${Object.entries(operation.responses).map(
+        ([status, { description, content }]) =>
+          html`<details>
+            <summary>${status} ${description}</summary>
+            ${content && contentOf('Answer', content as Content)}
+          </details>`,
+      )}
+    </section>`;
+  return html`<h1>API reference</h1>
+    <p>
+      Also as <a href="openapi.json">OpenAPI 3.1</a>. <a href="try">Try it</a> opens a workbench of some megabytes,
+      which sends requests from your browser to this service.
+    </p>
+    ${tags.map(
+      ({ name, description }) =>
+        html`<h2 id="${slugOf(name)}">${name}</h2>
+          ${words(description)}
+          ${operations
+            .filter(({ operation }) => operation.tags[0] === name)
+            .map(({ path, method, operation }) => section(path, method, operation))}`,
+    )}`;
+}
+
+const slugOf = (tag = ''): string => tag.toLowerCase().replaceAll(' ', '-');
+
+const sample = (value: unknown): Html =>
+  html`<pre tabindex="0"><code>${typeof value === 'string' ? value : JSON.stringify(value, null, 2)}</code></pre>`;
+
+function typeOf({ type, enum: values, const: only, anyOf, format }: JsonSchema): string {
+  if (Array.isArray(anyOf)) return anyOf.map((one) => typeOf(one as JsonSchema)).join(' or ');
+  if (only !== undefined) return String(only);
+  if (Array.isArray(values)) return values.join(', ');
+  return [type, format].filter(Boolean).flat().join(' ');
+}

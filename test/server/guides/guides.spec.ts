@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { OAUTH_ERROR_CODES } from '../../../src/http/oauth-error.js';
+import { PROBLEM_ANCHORS } from '../../../src/http/problem.js';
+import { GUIDES } from '../../../src/server/guides/guides.js';
+import { TestUsher } from '../../support/usher.js';
+
+const PUBLIC_URL = 'https://usher.example/v1';
+
+let usher: TestUsher;
+beforeAll(async () => {
+  usher = await TestUsher.start({ USHER_AUTH_URL: PUBLIC_URL });
+});
+afterAll(() => usher.stop());
+
+const textOf = async (path: string): Promise<string> => (await fetch(usher.running.url + path)).text();
+const anchorsOf = async (path: string): Promise<string[]> =>
+  [...(await textOf(path)).matchAll(/ id="([^"]+)"/g)].map(([, id = '']) => id);
+
+describe('an error leads to the section about it:', () => {
+  test('every type of a problem and every error_uri is an anchor of the page of errors', async () => {
+    const anchors = await anchorsOf('/docs/errors');
+    for (const one of [...Object.values(PROBLEM_ANCHORS), ...OAUTH_ERROR_CODES]) expect(anchors).toContain(one);
+  });
+
+  test('every problem that the document shows has a type of its own', async () => {
+    const document = await textOf('/docs/openapi.json');
+    const types = [...document.matchAll(/"value":\{"type":"([^"]+)"/g)].map(([, type]) => String(type));
+    expect(types.length).toBeGreaterThan(100);
+    expect(types.filter((type) => !type.startsWith(`${PUBLIC_URL}/docs/errors#`))).toEqual([]);
+  });
+
+  test('the address is the public one', async () => {
+    const { body: problem } = await usher.request('GET', '/movie-orders', {});
+    expect(problem.type).toBe(`${PUBLIC_URL}/docs/errors#unauthorized`);
+    const { body: error } = await usher.request('POST', '/auth/token', {}, { grant_type: 'client_credentials' });
+    expect(error.error_uri).toBe(`${PUBLIC_URL}/docs/errors#invalid_client`);
+    const { body: unknown } = await usher.request('GET', '/nowhere', {});
+    expect(unknown.type).toBe(`${PUBLIC_URL}/docs/errors#not-found`);
+  });
+});
+
+test.each(GUIDES)('the guide %s names nothing that its reader does not have', async (name) => {
+  const text = await textOf(`/docs/${name}`);
+  expect(
+    text.match(
+      /.*(\[?specification|\bdocs\/[\w-]+\.(?!sh&)|usher (listen|verify|sign|certify|client|member|order|webhook)\b|\.md\b|checkout|npm run|try\.sh|this-service).*/gi,
+    ),
+  ).toBeNull();
+});
+
+test('every link of the pages leads to a page and to an anchor of it', async () => {
+  const pages = ['', ...GUIDES.map((name) => `/${name}`), '/reference'];
+  const broken: string[] = [];
+  for (const page of pages) {
+    const base = new URL(`/docs${page}`, usher.running.url);
+    for (const [, href = ''] of (await textOf(base.pathname)).matchAll(/<a [^>]*href="([^"]*)"/g)) {
+      const { origin, pathname, hash } = new URL(href, base);
+      if (origin !== base.origin) continue;
+      const { status } = await fetch(origin + pathname);
+      const anchors = hash === '' || pathname === '/docs/try' ? [] : await anchorsOf(pathname);
+      if (status !== 200 || (anchors.length > 0 && !anchors.includes(hash.slice(1)))) broken.push(`${page}: ${href}`);
+    }
+  }
+  expect(broken).toEqual([]);
+});
+
+test('commands have the address of this service, and the search finds the sections', async () => {
+  expect(await textOf('/docs/quick-start')).toContain(`export AUTH_URL=${PUBLIC_URL}\n`);
+  const index = JSON.parse(await textOf('/docs/search.json')) as { path: string; text: string }[];
+  expect(index.find(({ path }) => path === 'tokens#refresh')?.text).toContain('grant_type');
+});
+
+test('without a public address the commands have the address that the reader used, and never a malformed one', async () => {
+  const local = await TestUsher.shared();
+  expect(await (await fetch(`${local.running.url}/docs/quick-start`)).text()).toContain(
+    `export AUTH_URL=${local.running.url}\n`,
+  );
+});
