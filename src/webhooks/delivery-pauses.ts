@@ -66,16 +66,18 @@ export class DeliveryPauses {
    */
   async clientsAt(host: string): Promise<Pick<Client, 'id' | 'name'>[]> {
     const { dataSource } = this;
+    // MariaDB reads a derived table once, but a UNION in an IN for each client.
     const { rows } = await runSql(
       dataSource,
       (parameter) => `
         SELECT c.id, c.name FROM ${tableOf(dataSource, Client)} c
         WHERE ${isAtHost(dataSource, 'c.notify_url', host, parameter)} OR c.id IN (
-          SELECT f.client_id FROM ${tableOf(dataSource, DeliveryFigure)} f WHERE f.host = ${parameter(host)}
-          UNION ALL SELECT w.client_id FROM (
-            SELECT client_id, notify_url FROM ${tableOf(dataSource, Webhook)}
-            WHERE status = 'PENDING' ORDER BY next_attempt_at LIMIT 10000) w
-          WHERE ${isAtHost(dataSource, 'w.notify_url', host, parameter)}) ORDER BY c.name, c.id`,
+          SELECT known.client_id FROM (
+            SELECT f.client_id FROM ${tableOf(dataSource, DeliveryFigure)} f WHERE f.host = ${parameter(host)}
+            UNION SELECT w.client_id FROM (
+              SELECT client_id, notify_url FROM ${tableOf(dataSource, Webhook)}
+              WHERE status = 'PENDING' ORDER BY next_attempt_at LIMIT 10000) w
+            WHERE ${isAtHost(dataSource, 'w.notify_url', host, parameter)}) known) ORDER BY c.name, c.id`,
     );
     return rows as unknown as Client[];
   }

@@ -203,7 +203,8 @@ const TIME = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?))
 /** In milliseconds since 1970. Null if the text is neither a time nor a duration. */
 function momentOf(text: string, now: number): number | null {
   const ago = parseDuration(text);
-  if (ago !== null) return now - ago;
+  // The same for five seconds, so that the count of a list is cached.
+  if (ago !== null) return now - (now % 5_000) - ago;
   const [, day = '', clock = '00:00', zone = 'Z'] = TIME.exec(text) ?? [];
   // Date.parse takes 31 February as one in March.
   const isReal = new Date(Date.parse(`${day}T00:00Z`) || 0).toISOString().startsWith(`${day}T`);

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { withTimeout } from '../../values/duration.js';
 
 const MIN_CACHE_MS = 5_000;
@@ -35,6 +36,24 @@ export class CachedQuery<T> {
     } finally {
       this.running = null;
     }
+  }
+}
+
+/** A cached query for each of the values that it was asked for last. */
+export class CachedQueries<Of, T> {
+  private readonly queries = new LRUCache<string, CachedQuery<T>>({ max: 100 });
+
+  constructor(private readonly query: (of: Of) => Promise<T>) {}
+
+  get(of: Of): Promise<T | null> {
+    const key = JSON.stringify(of);
+    const query = this.queries.get(key) ?? new CachedQuery(() => this.query(of));
+    this.queries.set(key, query);
+    return query.get();
+  }
+
+  clear(): void {
+    this.queries.clear();
   }
 }
 

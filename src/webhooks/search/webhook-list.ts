@@ -72,12 +72,15 @@ export class WebhookList {
     const { manager } = this.dataSource;
     const webhook = await manager.findOneBy(Webhook, { id });
     if (!webhook?.body) return null;
-    const attempts = await manager.find(WebhookAttempt, { where: { webhookId: id }, order: { number: 'ASC' } });
-    const secrets = await manager.findBy(ClientSecret, { clientId: webhook.clientId });
+    const [attempts, secrets] = await Promise.all([
+      manager.find(WebhookAttempt, { where: { webhookId: id }, order: { number: 'ASC' } }),
+      manager.findBy(ClientSecret, { clientId: webhook.clientId }),
+    ]);
     return { body: webhook.body, requests: this.secrets.sent(webhook, attempts, secrets) };
   }
 
   private async described(rows: (Webhook | DeliveredReference)[]): Promise<ListedWebhook[]> {
+    if (rows.length === 0) return [];
     const { manager } = this.dataSource;
     const webhooks = rows.map(webhookView);
     const [names, failures, later] = await Promise.all([

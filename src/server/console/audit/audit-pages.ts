@@ -6,6 +6,7 @@ import { choice, type Filter, hrefOf, moment, MOMENT_HINT, searchField } from '.
 import { listPage, MAX_COUNTED, type Part } from '../../../http/pages/list.js';
 import { notice, time } from '../../../http/pages/parts.js';
 import type { Page } from '../../../http/pages/site.js';
+import { CachedQueries } from '../../health/cached-query.js';
 import { ClientDirectory } from '../clients/client-directory.js';
 import { clientLink, webhookLink } from '../frame/links.js';
 import { type AuditCriteria, AuditSearch, kindAndId, type ListedEvent } from './audit-search.js';
@@ -54,6 +55,11 @@ export class AuditPages {
     private readonly clients: ClientDirectory,
   ) {}
 
+  private readonly counts = new CachedQueries(async (values: Filter<AuditCriteria>['values']) => {
+    const { rows, next } = await this.find(values, { after: null, most: MAX_COUNTED });
+    return { count: rows.length, isMore: next !== null };
+  });
+
   readonly pages: Page[] = [
     listPage<ListedEvent, AuditCriteria>({
       path: AUDIT_PATH,
@@ -68,14 +74,11 @@ export class AuditPages {
         until: moment('Before'),
       },
       hint: () => HINT,
-      read: async (filter, part) => {
-        const { rows, ...rest } = await this.find(filter, part);
+      read: async ({ values }, part) => {
+        const { rows, ...rest } = await this.find(values, part);
         return { rows: await this.audit.events(rows), ...rest };
       },
-      count: async (filter) => {
-        const { rows, next } = await this.find(filter, { after: null, most: MAX_COUNTED });
-        return { count: rows.length, isMore: next !== null };
-      },
+      count: ({ values }) => this.counts.get(values),
       columns: {
         When: { time: ({ createdAt }) => createdAt },
         Who: { value: ({ actor }) => actor, cell: actorLink },
@@ -89,7 +92,7 @@ export class AuditPages {
     }),
   ];
 
-  private async find({ values }: Filter<AuditCriteria>, part: Omit<Part, 'order'>) {
+  private async find(values: Filter<AuditCriteria>['values'], part: Omit<Part, 'order'>) {
     const subject = values.subject && (await this.subjectOf(values.subject));
     return this.audit.find({ ...values, subject }, part);
   }

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { LRUCache } from 'lru-cache';
 import { html } from '../../../http/html.js';
 import { hiddenFields, hrefOf, MOMENT_HINT } from '../../../http/pages/fields.js';
 import { listPage, type Part } from '../../../http/pages/list.js';
@@ -11,7 +10,7 @@ import { ANY_WEBHOOK, type WebhookCriteria } from '../../../webhooks/search/webh
 import { type ListedWebhook, WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { type WebhookOrder, WebhookSearch } from '../../../webhooks/search/webhook-search.js';
 import { WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
-import { CachedQuery } from '../../health/cached-query.js';
+import { CachedQueries } from '../../health/cached-query.js';
 import { clientLink } from '../frame/links.js';
 import { ClientDirectory } from '../clients/client-directory.js';
 import {
@@ -35,8 +34,7 @@ export class NotificationsPages {
     private readonly resends: WebhookResends,
   ) {}
 
-  /** By their criteria. */
-  private readonly counts = new LRUCache<string, CachedQuery<Count>>({ max: 100 });
+  private readonly counts = new CachedQueries((criteria: WebhookCriteria) => this.search.countByClient(criteria));
 
   readonly pages: Page[] = [
     listPage<ListedWebhook, NotificationFilter['values'], NotificationFilter>({
@@ -53,7 +51,7 @@ export class NotificationsPages {
         const { webhooks, ...rest } = await this.webhooks.page(criteria ?? ANY_WEBHOOK, before, most, orderOf(order));
         return { rows: webhooks, ...rest };
       },
-      count: ({ criteria }) => this.count(criteria),
+      count: ({ criteria }) => this.counts.get(criteria ?? ANY_WEBHOOK),
       columns: notificationColumns,
       orders: ['Created', 'Ended'],
       nothing: [
@@ -125,18 +123,11 @@ export class NotificationsPages {
     return `/ops/resends/${id}`;
   }
 
-  private async count(criteria: NotificationFilter['criteria']) {
-    const key = JSON.stringify(criteria);
-    const count = this.counts.get(key) ?? new CachedQuery(() => this.search.countByClient(criteria ?? ANY_WEBHOOK));
-    this.counts.set(key, count);
-    return count.get();
-  }
-
   /** Only where the list has FAILED ones alone, so that the operator sees what is sent. */
   private async resendAll(visit: Visit, filter: NotificationFilter) {
     const { criteria } = filter;
     if (criteria?.status !== 'FAILED' || criteria.isSentAgain || criteria.resendId || !visit.mayChange) return null;
-    const open = await this.count({ ...criteria, isSentAgain: false });
+    const open = await this.counts.get({ ...criteria, isSentAgain: false });
     if (open?.count === 0 && !open.isMore) return null;
     const clients = open?.clients === 1 ? 'client' : 'clients';
     const what = open && `${open.isMore ? 'at least ' : ''}${open.count} of ${open.clients} ${clients}`;
@@ -146,8 +137,6 @@ export class NotificationsPages {
     </details>`;
   }
 }
-
-type Count = Awaited<ReturnType<WebhookSearch['countByClient']>>;
 
 function orderOf(order: Part['order']): WebhookOrder {
   if (order?.column === 'Ended') return order.isDescending ? 'ended last' : 'ended first';

@@ -25,12 +25,11 @@ export class WebhookPages {
       path: '/ops/webhooks/:id',
       show: async (visit) => {
         const { id } = visit;
-        const shown = await this.webhooks.show(id);
+        const [shown, sent] = await Promise.all([this.webhooks.show(id), this.list.sent(id)]);
         const { webhook, plan } = shown;
-        const [client, chain, sent] = await Promise.all([
+        const [client, chain] = await Promise.all([
           this.clients.find(webhook.clientId),
           this.list.ofOrder(webhook.referenceId),
-          this.list.sent(id),
         ]);
         const body = html`<section class="card">
             ${summary(webhook, client?.name)} ${whatToDo(visit, webhook, chain)}
