@@ -317,6 +317,20 @@ export const PRODUCT_MUTATIONS = [
     caughtBy: 'test/receiver/vectors.spec.ts',
   },
   {
+    name: 'a transaction whose COMMIT is left out',
+    file: 'src/database/statements/statement.ts',
+    from: 'ends.isCommitted = last',
+    to: 'ends.isCommitted = true',
+    caughtBy: 'test/webhooks/deliver/round-trips.spec.ts',
+  },
+  {
+    name: 'a START TRANSACTION that no statement takes along',
+    file: 'src/database/statements/statement.ts',
+    from: 'const first = ends?.begin ?',
+    to: 'const first = false ?',
+    caughtBy: 'test/webhooks/deliver/round-trips.spec.ts',
+  },
+  {
     name: 'the timestamp of a notification is in milliseconds',
     file: 'src/webhooks/deliver/signing.ts',
     from: 'String(Math.floor(now / 1_000))',
