@@ -317,13 +317,6 @@ export const PRODUCT_MUTATIONS = [
     caughtBy: 'test/receiver/vectors.spec.ts',
   },
   {
-    name: 'a transaction whose COMMIT is left out',
-    file: 'src/database/statements/statement.ts',
-    from: 'ends.isCommitted = last',
-    to: 'ends.isCommitted = true',
-    caughtBy: 'test/webhooks/deliver/round-trips.spec.ts',
-  },
-  {
     name: 'a START TRANSACTION that no statement takes along',
     file: 'src/database/statements/statement.ts',
     from: 'const first = ends?.begin ?',

@@ -79,8 +79,7 @@ export async function runTogether(
   const ends = transactionEnds.get((on as EntityManager).queryRunner as QueryRunner);
   const first = ends?.begin ? [{ text: ends.begin, parameters: [] }] : [];
   const all = [...first, ...statements, ...(ends && last ? [{ text: 'COMMIT', parameters: [] }] : [])];
-  const text = all.map((statement) => statement.text).join('; ');
-  const parameters = all.flatMap((statement) => statement.parameters);
+  const { text, parameters } = joined(all);
   dataSource.logger.logQuery(text, parameters);
   try {
     if (ends) ends.begin = null;
@@ -96,6 +95,11 @@ export async function runTogether(
     throw error;
   }
 }
+
+const joined = (statements: Statement[]): Statement => ({
+  text: statements.map(({ text }) => text).join('; '),
+  parameters: statements.flatMap(({ parameters }) => parameters),
+});
 
 async function runOnDriver(
   on: DataSource | EntityManager,
@@ -129,8 +133,7 @@ const runOnPostgres = (runner: PgPool, statements: Statement[], { driver }: Data
 type MysqlResult = (Row & RowDataPacket)[] | ResultSetHeader;
 
 function runOnMysql(runner: MysqlPool, statements: Statement[]): Promise<StatementResult[]> {
-  const text = statements.map((statement) => statement.text).join('; ');
-  const parameters = statements.flatMap((statement) => statement.parameters);
+  const { text, parameters } = joined(statements);
   return new Promise((resolve, reject) => {
     runner.query<MysqlResult & RowDataPacket[]>(text, parameters, (error, result) => {
       if (error) return reject(error);
