@@ -16,15 +16,15 @@ import { guard } from './rows/guard.js';
 import { httpRows } from './rows/http.js';
 import { idle } from './rows/idle.js';
 import { isolation } from './rows/isolation.js';
-import { latency } from './rows/latency.js';
 import { memory } from './rows/memory.js';
+import { single } from './rows/single.js';
 import { cli, start } from './rows/start.js';
 
 const ROWS: Row[] = [
   ...httpRows,
   guard,
   deliver,
-  latency,
+  single,
   isolation,
   growth,
   attacker,
@@ -40,6 +40,7 @@ const RESULTS = 'bench/results';
 interface Options {
   quick?: true;
   only?: string;
+  backends?: string;
   json?: string;
   markdown?: string;
 }
@@ -47,6 +48,7 @@ interface Options {
 const options = new Command('bench')
   .option('--quick', 'short rounds and small numbers: for a look, not for a comparison')
   .option('--only <names>', `some rows, separated by commas: ${NAMES}`)
+  .option('--backends <names>', 'of the row single, separated by commas')
   .option('--json <file>', `write the figures to this file, instead of ${RESULTS}/figures.json`)
   .option('--markdown <file>', 'measure nothing; write the figures of this file into docs/performance.md')
   .parse()
@@ -74,8 +76,8 @@ process.exit();
 
 async function measure(rows: Row[]): Promise<void> {
   const effort = options.quick
-    ? { rounds: 1, warmUps: 1, seconds: 2, concurrency: 32, isQuick: true }
-    : { rounds: 3, warmUps: 3, seconds: 4, concurrency: 32, isQuick: false };
+    ? { rounds: 1, warmUps: 1, seconds: 2, concurrency: 32, isQuick: true, backends: options.backends?.split(',') }
+    : { rounds: 3, warmUps: 3, seconds: 4, concurrency: 32, isQuick: false, backends: options.backends?.split(',') };
   const json = options.json ?? `${RESULTS}/figures.json`;
   mkdirSync(RESULTS, { recursive: true });
   const measured: Measured[] = [];

@@ -8,7 +8,7 @@ import pg from 'pg';
 import { atEnd } from './cleanup.js';
 
 export const BACKENDS = ['MariaDB + Redis', 'Postgres', 'embedded'] as const;
-export type BackendName = (typeof BACKENDS)[number];
+export type BackendName = (typeof BACKENDS)[number] | 'Postgres + Redis';
 
 /** Of Redis the bench uses one database alone, so that it can count the commands there. */
 const {
@@ -25,14 +25,15 @@ export async function newBackend(backend: BackendName): Promise<Record<string, s
     atEnd(() => rmSync(folder, { recursive: true, force: true }));
     return { DATABASE_URL: `embedded:${folder}` };
   }
-  if (backend === 'Postgres') {
-    atEnd(() => onPostgres(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
+  const queue = backend.endsWith('Redis') && { QUEUE_URL: BENCH_REDIS_URL, QUEUE_PREFIX: newKeyPrefix() };
+  if (backend.startsWith('Postgres')) {
+    atEnd(async () => void (await onPostgres(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)));
     await onPostgres(`CREATE DATABASE ${name}`);
-    return { DATABASE_URL: `${BENCH_POSTGRES_URL}/${name}` };
+    return { DATABASE_URL: `${BENCH_POSTGRES_URL}/${name}`, ...queue };
   }
   atEnd(() => onMysql((connection) => connection.query(`DROP DATABASE IF EXISTS ${name}`)));
   await onMysql((connection) => connection.query(`CREATE DATABASE ${name}`));
-  return { DATABASE_URL: `${BENCH_MYSQL_URL}/${name}`, QUEUE_URL: BENCH_REDIS_URL, QUEUE_PREFIX: newKeyPrefix() };
+  return { DATABASE_URL: `${BENCH_MYSQL_URL}/${name}`, ...queue };
 }
 
 /** The prefix of keys in Redis, which are removed with the row. */
@@ -61,11 +62,11 @@ export async function onMysql<T>(work: (connection: Connection) => Promise<T>, u
   }
 }
 
-async function onPostgres(statement: string): Promise<void> {
-  const client = new pg.Client(`${BENCH_POSTGRES_URL}/postgres`);
+/** Runs a statement on the Postgres server, or on a database of it. */
+export async function onPostgres(statement: string, url = `${BENCH_POSTGRES_URL}/postgres`): Promise<pg.QueryResult> {
+  const client = new pg.Client(url);
   await client.connect();
-  await client.query(statement);
-  await client.end();
+  return client.query(statement).finally(() => client.end());
 }
 
 async function dropKeys(pattern: string): Promise<void> {

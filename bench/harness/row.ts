@@ -8,6 +8,8 @@ export interface Effort {
   concurrency: number;
   /** Small numbers: for a look, not for a comparison. */
   isQuick: boolean;
+  /** Those of the row `single` that are measured; default all. */
+  backends?: string[] | undefined;
 }
 
 /** What was measured of one subject, by the title of its column, which names the unit. */

@@ -47,6 +47,10 @@ export class ServerProcess {
     return new ServerProcess(child, READY.exec(printed)![1]!, performance.now() - startedAt);
   }
 
+  get pid(): number {
+    return this.child.pid!;
+  }
+
   async used(): Promise<Used> {
     this.child.send('used');
     const [used] = (await once(this.child, 'message')) as [Used];

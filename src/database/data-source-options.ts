@@ -34,7 +34,7 @@ export async function dataSourceOptions(
   };
   const timeoutMs = task === 'service' ? socketTimeoutMs(config.retry) : 0;
   if (database.kind === 'embedded') {
-    return { ...common, type: 'postgres', extra: { ...embedded?.connection, max: databasePool } };
+    return { ...common, type: 'postgres', extra: { ...embedded?.connection, max: databasePool, pipeline: true } };
   }
   if (database.kind === 'host') return database.dataSource.options;
   if (database.kind === 'postgres') {
@@ -42,6 +42,7 @@ export async function dataSourceOptions(
       connectionString: database.url.href,
       max: databasePool,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      pipeline: true,
       keepAlive: true,
       stream: () => sockets.keep(new Socket(), timeoutMs),
     };
@@ -55,6 +56,7 @@ export async function dataSourceOptions(
     extra: {
       ...connection,
       connectionLimit: databasePool,
+      multipleStatements: true,
       enableKeepAlive: true,
       stream: ({ config: { host, port } }: { config: { host: string; port: number } }) =>
         sockets.keep(connect(port, host).setNoDelay(true), timeoutMs),

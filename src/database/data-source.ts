@@ -56,6 +56,8 @@ const POSTGRES = {
   /** The database's time in milliseconds since 1970. All processes share this clock. */
   now: 'CAST(floor(extract(epoch from statement_timestamp()) * 1000) AS bigint)',
 
+  begin: 'START TRANSACTION ISOLATION LEVEL READ COMMITTED',
+
   /** `position` begins with 1. */
   placeholder: (position: number) => `$${position}`,
 
@@ -131,6 +133,8 @@ export type Dialect = typeof POSTGRES;
 
 const MYSQL: Dialect = {
   now: "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000",
+  // Usher's sessions are at READ COMMITTED.
+  begin: 'START TRANSACTION',
   placeholder: () => '?',
   twice: (parameters) => [...parameters, ...parameters],
   isOneOf: (parameter, values) => `IN (${parameter(values)})`,

@@ -1,6 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { dataSourceOf, dialectOf, isPostgres } from './data-source.js';
-import { isolatedDrivers } from './sql.js';
+import { ownDrivers } from './sql.js';
 
 const ISOLATE = 'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED';
 
@@ -20,10 +20,8 @@ export async function prepareSessions(dataSource: DataSource, limitMs: number): 
   const { pool, master = pool } = driver as { pool?: Pool; master?: Pool };
   const statements = limitMs > 0 ? [dialectOf(dataSource).limitStatements(limitMs)] : [];
   if (limitMs > 0) statementLimits.set(driver, limitMs);
-  if (!isPostgres(dataSource)) {
-    statements.push(ISOLATE);
-    isolatedDrivers.add(driver);
-  }
+  if (!isPostgres(dataSource)) statements.push(ISOLATE);
+  ownDrivers.add(driver);
   // A session runs its statements in order, so these come before all others.
   master?.on(isPostgres(dataSource) ? 'connect' : 'connection', (session) => {
     for (const statement of statements) session.query(statement, () => undefined);

@@ -23,13 +23,35 @@ const PAUSE_MS = 10;
 /** Runs a transaction at READ COMMITTED. After a deadlock it is repeated. */
 export const inTransaction = <T>(dataSource: DataSource, work: (manager: EntityManager) => Promise<T>): Promise<T> =>
   retryDeadlocks(() =>
-    isolatedDrivers.has(dataSource.driver)
-      ? dataSource.transaction(work)
+    ownDrivers.has(dataSource.driver)
+      ? ownTransaction(dataSource, work)
       : dataSource.transaction('READ COMMITTED', work),
   );
 
-/** Drivers whose sessions are Usher's own, so that it may set their isolation level once instead of at each transaction. */
-export const isolatedDrivers = new WeakSet<object>();
+/** Drivers whose sessions are Usher's own: they run several statements in one round trip. */
+export const ownDrivers = new WeakSet<object>();
+
+/** By the runner of an own transaction: what begins it, until a statement took that along, and whether the last one took COMMIT along. */
+export const transactionEnds = new WeakMap<QueryRunner, { begin: string | null; isCommitted: boolean }>();
+
+/** TypeORM's transaction, which sends neither START TRANSACTION nor COMMIT where a statement takes it along. */
+async function ownTransaction<T>(dataSource: DataSource, work: (manager: EntityManager) => Promise<T>): Promise<T> {
+  const runner = dataSource.createQueryRunner();
+  const query = runner.query.bind(runner);
+  const { begin } = dialectOf(dataSource);
+  const ends = { begin: null as string | null, isCommitted: false };
+  transactionEnds.set(runner, ends);
+  runner.query = (async (text: string, ...others: never[]) => {
+    if (text === 'START TRANSACTION') ends.begin = begin;
+    else if (['COMMIT', 'ROLLBACK'].includes(text) && (ends.begin !== null || ends.isCommitted)) ends.begin = null;
+    else {
+      if (ends.begin !== null) await query(ends.begin);
+      ends.begin = null;
+      return query(text, ...others);
+    }
+  }) as typeof runner.query;
+  return runner.manager.transaction(work).finally(() => runner.release());
+}
 
 /** Repeats what a deadlock rolled back, after a pause that grows. */
 export async function retryDeadlocks<T>(work: () => Promise<T>): Promise<T> {

@@ -317,6 +317,13 @@ export const PRODUCT_MUTATIONS = [
     caughtBy: 'test/receiver/vectors.spec.ts',
   },
   {
+    name: 'a START TRANSACTION that no statement takes along',
+    file: 'src/database/statements/statement.ts',
+    from: 'const first = ends?.begin ?',
+    to: 'const first = false ?',
+    caughtBy: 'test/webhooks/deliver/round-trips.spec.ts',
+  },
+  {
     name: 'the timestamp of a notification is in milliseconds',
     file: 'packages/receiver/src/attempt.ts',
     from: 'String(Math.floor(ms / 1_000))',

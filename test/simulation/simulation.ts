@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Client } from '../../src/clients/client.entity.js';
+import { ownDrivers } from '../../src/database/sql.js';
 import { dataSourceOptions } from '../../src/database/data-source-options.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from '../../src/database/embedded/index.js';
 import { loadConfig } from '../../src/server/settings/settings.js';
@@ -30,6 +31,8 @@ export class Simulation {
       extra,
       entities: usherEntities,
     } as never).initialize();
+    // As with a data source that Usher opens, statements share round trips.
+    ownDrivers.add(dataSource.driver);
     await dataSource.query('CREATE SCHEMA IF NOT EXISTS simulated');
     await dataSource.query(
       `CREATE OR REPLACE FUNCTION simulated.statement_timestamp() RETURNS timestamptz STABLE LANGUAGE sql

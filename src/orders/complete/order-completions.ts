@@ -1,7 +1,7 @@
 import { Inject, Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { entityOf, runSql, runStatement } from '../../database/statements/statement.js';
+import { entityOf, runSql, runTogether } from '../../database/statements/statement.js';
 import {
   AfterCommit,
   allEnded,
@@ -224,7 +224,7 @@ const CHANGES = {
   last_updated_at: 'v.lastUpdatedAt',
 };
 
-/** Writes what a completion changes. */
+/** Writes what a completion changes. Ends the transaction, unless it is the caller's. */
 async function updateCompleted(manager: EntityManager, orders: MovieOrder[]): Promise<void> {
   const table = tableOf(manager, MovieOrder);
   const dialect = dialectOf(manager);
@@ -233,5 +233,5 @@ async function updateCompleted(manager: EntityManager, orders: MovieOrder[]): Pr
     orders.map((order) => ({ ...order })),
   );
   const text = dialect.update(table, sql, CHANGES);
-  await runStatement(manager, { text, parameters, name: 'usher_complete_orders' });
+  await runTogether(manager, [{ text, parameters, name: 'usher_complete_orders' }], true);
 }

@@ -10,6 +10,9 @@ import type { CachedQuery } from './cached-query.js';
 /** Gauges of prom-client whose names belong to counters, so that `promtool check metrics` refuses them. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
+/** Each sample wakes an idle process. It is part of the lag that is shown, which the alert UsherEventLoopBlocked allows for. */
+const LAG_SAMPLED_MS = 400;
+
 /** Metrics for Prometheus. The path is below /ops, so it needs the operator's credentials. */
 @Controller('ops/metrics')
 export class MetricsController {
@@ -19,7 +22,7 @@ export class MetricsController {
     backlog: Backlog,
   ) {
     addBacklogGauges(registry, backlog);
-    collectDefaultMetrics({ register: registry });
+    collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LAG_SAMPLED_MS });
     for (const name of MISNAMED) registry.removeSingleMetric(name);
     new Gauge({
       name: 'usher_build_info',

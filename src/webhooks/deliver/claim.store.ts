@@ -1,10 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In, IsNull, LessThanOrEqual, MoreThanOrEqual } from 'typeorm';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { runSql, runStatement } from '../../database/statements/statement.js';
+import { runSql, runTogether, statementOf } from '../../database/statements/statement.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { leaseUntil, retryRunAt } from '../../values/retry-schedule.js';
+import { ClientSecret } from '../../clients/client.entity.js';
 import { FailingHost } from '../contact/failing-host.entity.js';
 import { hostOf } from '../../values/urls/notify-url.js';
 import { noteAttempts } from '../contact/failing-hosts.js';
@@ -31,13 +32,14 @@ export class ClaimStore {
     const { retry } = this.options;
     const { answers, failed } = await inTransaction(this.dataSource, async (manager) => {
       const claims = await lockDue(manager, ids, retry.maxAttempts);
-      const [first] = claims;
-      if (first) await beginAttempts(manager, claims, leaseUntil(retry, first.at.databaseMs));
       const answers = new Map<string, ClaimResult>(
         claims.map((claim) => [claim.webhook.id, { kind: 'claimed', claim }]),
       );
       const others = ids.filter((id) => !answers.has(id));
-      return { answers, failed: others.length > 0 ? await this.classify(manager, others, answers) : [] };
+      const failed = others.length > 0 ? await this.classify(manager, others, answers) : [];
+      const [first] = claims;
+      if (first) await beginAttempts(manager, claims, leaseUntil(retry, first.at.databaseMs));
+      return { answers, failed };
     });
     if (failed.length > 0) this.events.lastAttemptsCutOff(failed);
     return ids.map((id) => takeOnce(answers, id));
@@ -119,6 +121,9 @@ export async function failExhausted(
   return failed;
 }
 
+/** At most two secrets of a client are valid. */
+const SEALED = `CONCAT(MIN(CONCAT(s.key_id, ' ', s.sealed)), ' ', MAX(CONCAT(s.key_id, ' ', s.sealed)))`;
+
 /**
  * The claims on those that are PENDING, due and not paused; {@link beginAttempts} makes them hold. Locks in key order and skips rows that
  * others hold, so that two batches never wait for each other.
@@ -131,6 +136,8 @@ async function lockDue(manager: EntityManager, ids: string[], maxAttempts: numbe
     (parameter) => `
       SELECT id, reference_id AS "referenceId", client_id AS "clientId", notify_url AS "notifyUrl", body, attempts,
         uses_client_url AS "usesClientUrl", created_at AS "createdAt", resend_of AS "resendOf", request_id AS "requestId", ${now} AS now,
+        (SELECT ${SEALED} FROM ${tableOf(manager, ClientSecret)} s
+          WHERE s.client_id = w.client_id AND (s.expires_at IS NULL OR s.expires_at > ${now})) AS sealed_secrets,
         EXISTS (SELECT 1 FROM ${tableOf(manager, FailingHost)} f WHERE f.client_id = w.client_id) AS has_failing_host,
         EXISTS (SELECT 1 FROM ${tableOf(manager, DeliveryPause)} p WHERE p.resumed_at IS NULL) AS has_pauses
       FROM ${tableOf(manager, Webhook)} w ${byIndex('PRIMARY')}
@@ -139,11 +146,12 @@ async function lockDue(manager: EntityManager, ids: string[], maxAttempts: numbe
       ORDER BY id FOR UPDATE SKIP LOCKED`,
     'usher_lock_due',
   );
-  const claims = rows.map(({ attempts, now, has_failing_host: hasFailingHost, has_pauses: _, ...webhook }) => ({
+  const claims = rows.map(({ attempts, now, has_failing_host, has_pauses: _, sealed_secrets, ...webhook }) => ({
     webhook: { ...webhook, createdAt: Number(webhook.createdAt) } as ClaimedWebhook,
+    sealedSecrets: sealed_secrets as string | null,
     attempt: Number(attempts) + 1,
     at: { databaseMs: Number(now), monotonicMs },
-    hasFailingHost: Boolean(hasFailingHost),
+    hasFailingHost: Boolean(has_failing_host),
   }));
   return rows[0]?.has_pauses ? holdPaused(manager, claims) : claims;
 }
@@ -162,11 +170,14 @@ async function holdPaused(manager: EntityManager, claims: Claim[]): Promise<Clai
   return others;
 }
 
-/** Counts an attempt of each locked webhook, which is the next one at `leaseUntil` if this process stops, and records it. */
+/**
+ * Counts an attempt of each locked webhook, which is the next one at `leaseUntil` if this process stops, and records it. Ends
+ * the transaction.
+ */
 async function beginAttempts(manager: EntityManager, claims: Claim[], leaseUntil: number): Promise<void> {
   const { isOneOf, values } = dialectOf(manager);
   const ids = claims.map(({ webhook }) => webhook.id);
-  await runSql(
+  const count = statementOf(
     manager,
     (parameter) => `
       UPDATE ${tableOf(manager, Webhook)} SET attempts = attempts + 1, next_attempt_at = ${parameter(leaseUntil)}
@@ -175,5 +186,5 @@ async function beginAttempts(manager: EntityManager, claims: Claim[], leaseUntil
   );
   const { sql, parameters } = values(claims.map(({ webhook, attempt, at }) => [webhook.id, attempt, at.databaseMs]));
   const text = `INSERT INTO ${tableOf(manager, WebhookAttempt)} (webhook_id, number, started_at) VALUES ${sql}`;
-  await runStatement(manager, { text, parameters });
+  await runTogether(manager, [count, { text, parameters }], true);
 }

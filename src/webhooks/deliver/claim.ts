@@ -20,6 +20,8 @@ export interface Claim {
   at: Moment;
   /** Whether the client had a failing host at the claim. Only then a success may have something to record besides itself. */
   hasFailingHost: boolean;
+  /** The client's valid secrets at the claim, encrypted; null without one. */
+  sealedSecrets: string | null;
 }
 
 /** No attempt is made. */

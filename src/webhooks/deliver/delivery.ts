@@ -64,9 +64,9 @@ export class Delivery {
     });
   }
 
-  private async sign({ webhook, attempt, at }: Claim): Promise<SignedRequest> {
+  private async sign({ webhook, attempt, at, sealedSecrets }: Claim): Promise<SignedRequest> {
     const { id, clientId, notifyUrl: url, body } = webhook;
-    const secret = await this.secrets.of(clientId);
+    const secret = await this.secrets.of(clientId, sealedSecrets);
     return signedRequest(secret, { id, attempt, url, body: Buffer.from(body) }, databaseTime(at));
   }
 

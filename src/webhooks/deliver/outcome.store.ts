@@ -1,14 +1,14 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In } from 'typeorm';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { insertRows, runSql } from '../../database/statements/statement.js';
+import { insertOf, runSql, runTogether } from '../../database/statements/statement.js';
 import { inTransaction } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { nextAttemptAt } from '../../values/retry-schedule.js';
 import { hidePrivateResponse } from '../api/client-view.js';
 import { noteAttempts } from '../contact/failing-hosts.js';
 import { type HostAttempt, hostOfWebhook } from '../contact/host-changes.js';
-import { addOutcomes, type RecordedOutcome } from '../figures/add-outcomes.js';
+import { additionOf, type RecordedOutcome } from '../figures/add-outcomes.js';
 import { failureOf } from '../transport/outcome.js';
 import { Webhook, WebhookAttempt, type WebhookStatus } from '../webhook.entity.js';
 import type { Claim, DeliveryState, FinishedAttempt } from './claim.js';
@@ -66,7 +66,7 @@ export class OutcomeStore {
     });
   }
 
-  /** Records all except the webhooks, whose states are recorded already. */
+  /** Records all except the webhooks, whose states are recorded already. Ends the transaction. */
   private async complete(
     manager: EntityManager,
     finished: FinishedAttempt[],
@@ -75,12 +75,12 @@ export class OutcomeStore {
   ): Promise<void> {
     // The rows of the attempts exist since the claim; one statement completes them all.
     const onConflict = dialectOf(manager).upsert(['webhook_id', 'number'], RESULTS);
-    await insertRows(manager, WebhookAttempt, sortedById(finished).map(attemptRow), onConflict);
+    const attempts = insertOf(manager, WebhookAttempt, sortedById(finished).map(attemptRow), onConflict);
     // A success tells nothing about its host if no host of the client was failing.
     const telling = finished.filter((one) => !isDelivered(one) || one.claim.hasFailingHost);
     const hosts = telling.map((one) => this.hostAttempt(one, states.get(idOf(one))?.status));
     if (hosts.length > 0) await noteAttempts(manager, hosts);
-    await addOutcomes(manager, outcomesSince(earlier, finished, states));
+    await runTogether(manager, [attempts, ...additionOf(manager, outcomesSince(earlier, finished, states))], true);
   }
 
   /**

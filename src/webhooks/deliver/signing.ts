@@ -18,7 +18,8 @@ const MAX_OPENED = 1_000;
 /** The secrets that sign notifications. Concurrent deliveries share a query, and what was decrypted is remembered. */
 @Injectable()
 export class SigningSecrets {
-  private readonly opened = new LRUCache<string, string>({ max: MAX_OPENED });
+  /** By the text that a claim has of them. */
+  private readonly opened = new LRUCache<string, SigningSecret>({ max: MAX_OPENED });
   private readonly lookups: Batcher<string, SigningPair | undefined>;
 
   constructor(private readonly secrets: ClientSecrets) {
@@ -28,11 +29,18 @@ export class SigningSecrets {
     });
   }
 
-  /** Throws if the client has no valid secret or the master key is missing. */
-  async of(clientId: string): Promise<SigningSecret> {
+  /**
+   * Throws if the client has no valid secret or the master key is missing. With `sealed`, what a claim read of the valid ones, only
+   * their decryption may be remembered.
+   */
+  async of(clientId: string, sealed: string | null = null): Promise<SigningSecret> {
+    const opened = this.opened.get(sealed ?? '');
+    if (opened) return opened;
     const pair = await this.lookups.run(clientId);
     if (!pair) throw new Error(`client ${clientId} has no secret`);
-    return this.opening(pair);
+    const secret = this.opening(pair);
+    this.opened.set(sealedOf(pair), secret);
+    return secret;
   }
 
   /** What each attempt sent, made again with these secrets; a text says why it cannot be. */
@@ -50,16 +58,14 @@ export class SigningSecrets {
 
   private opening({ current, next }: SigningPair): SigningSecret {
     const ids = next ? [current.id, next.id] : [current.id];
-    return { current: this.open(current), next: next && this.open(next), ids };
+    return { current: this.secrets.open(current), next: next && this.secrets.open(next), ids };
   }
+}
 
-  /** The row says which secret is valid; only its decryption is remembered. A changed row is decrypted again. */
-  private open(secret: ClientSecret): string {
-    const key = `${secret.keyId} ${secret.clientId} ${secret.sealed}`;
-    const opened = this.opened.get(key) ?? this.secrets.open(secret);
-    this.opened.set(key, opened);
-    return opened;
-  }
+/** As a claim reads it. Where the database orders texts in another way, a pair of two is decrypted again. */
+function sealedOf({ current, next }: SigningPair): string {
+  const both = [current, next ?? current].map(({ keyId, sealed }) => `${keyId} ${sealed}`);
+  return both.toSorted().join(' ');
 }
 
 /** Signs (specification 6.2). `now` is the database's time, because the clock of a worker may be wrong. */

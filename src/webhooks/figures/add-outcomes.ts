@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { dialectOf, tableOf } from '../../database/data-source.js';
-import { runStatement } from '../../database/statements/statement.js';
+import { runStatement, type Statement } from '../../database/statements/statement.js';
 import { hostOf } from '../../values/urls/notify-url.js';
 import type { FinalStatus } from '../../events/events.js';
 import { DeliveryFigure, DURATIONS, FIGURE_COLUMNS, type Histogram, RECEIPTS } from './delivery-figure.entity.js';
@@ -34,13 +34,18 @@ interface Figure {
 const KEY = ['client_id', 'starts_at', 'host', 'shard'];
 const COLUMNS = [...KEY, ...FIGURE_COLUMNS].join(', ');
 
-/**
- * Adds outcomes to the figures, by one statement. Call it last in the transaction that records them, because the rows that it
- * locks are those of many webhooks.
- */
+/** Adds outcomes to the figures, by the statement of {@link additionOf}. */
 export async function addOutcomes(manager: EntityManager, outcomes: RecordedOutcome[]): Promise<void> {
+  for (const statement of additionOf(manager, outcomes)) await runStatement(manager, statement);
+}
+
+/**
+ * The statement that adds outcomes to the figures, or none. Run it last in the transaction that records them, because the rows
+ * that it locks are those of many webhooks.
+ */
+export function additionOf(manager: EntityManager, outcomes: RecordedOutcome[]): Statement[] {
   const added = outcomes.filter(({ attempt, ended }) => attempt !== null || ended !== null);
-  if (added.length === 0) return;
+  if (added.length === 0) return [];
   const figures = figuresOf(added);
   const table = tableOf(manager, DeliveryFigure);
   const { into, upsert, values } = dialectOf(manager);
@@ -48,7 +53,7 @@ export async function addOutcomes(manager: EntityManager, outcomes: RecordedOutc
   const sums = upsert(KEY, FIGURE_COLUMNS, (stored, given) => `${stored} + ${given}`);
   const text = `INSERT INTO ${into(table)} (${COLUMNS}) VALUES ${sql} ${sums}`;
   // One client and one host, the usual case, make two rows.
-  await runStatement(manager, { text, parameters, name: figures.length === 2 ? 'usher_add_figures' : undefined });
+  return [{ text, parameters, name: figures.length === 2 ? 'usher_add_figures' : undefined }];
 }
 
 /** What to add, in key order, so that two batches never wait for each other in a circle. */

@@ -12,7 +12,15 @@ import { DeliveryQueue } from '../queue/delivery.queue.js';
 import { DeliveredReference, liveKeyOf, Webhook } from '../webhook.entity.js';
 import { Client } from '../../clients/client.entity.js';
 import { dialectOf, tableOf } from '../../database/data-source.js';
-import { entityOf, insertRows, type Row, runSql, runStatement } from '../../database/statements/statement.js';
+import {
+  entityOf,
+  insertOf,
+  type Row,
+  runStatement,
+  runTogether,
+  type Statement,
+  statementOf,
+} from '../../database/statements/statement.js';
 
 type Key = Pick<Webhook, 'clientId' | 'referenceId' | 'eventType'>;
 
@@ -177,8 +185,8 @@ async function insertWebhooks(manager: EntityManager, rows: NewRow[]): ReturnTyp
   const byKey = new Map(rows.toReversed().map((row) => [row.liveKey, row]));
   // Changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
   const onConflict = dialectOf(manager).upsert(['live_key'], ['live_key']);
-  await insertRows(manager, Webhook, [...byKey.values()], onConflict);
-  return liveWebhooks(manager, [...byKey.keys()]);
+  const insert = insertOf(manager, Webhook, [...byKey.values()], onConflict);
+  return liveWebhooks(manager, insert, [...byKey.keys()]);
 }
 
 /**
@@ -186,11 +194,11 @@ async function insertWebhooks(manager: EntityManager, rows: NewRow[]): ReturnTyp
  * The rows are locked, because a REPEATABLE READ transaction must also see one that was committed after it began. The earlier
  * webhooks are not: gap locks would block others.
  */
-async function liveWebhooks(manager: EntityManager, liveKeys: string[]) {
+async function liveWebhooks(manager: EntityManager, insert: Statement, liveKeys: string[]) {
   const table = tableOf(manager, Webhook);
   const { byIndex, isOneOf, lock } = dialectOf(manager);
   // A REPEATABLE READ transaction can see a failed webhook as still PENDING. It then failed at the new one's start or before.
-  const { rows } = await runSql(
+  const read = statementOf(
     manager,
     (parameter) => `
       SELECT w.*, (
@@ -202,6 +210,7 @@ async function liveWebhooks(manager: EntityManager, liveKeys: string[]) {
       WHERE w.live_key ${isOneOf(parameter, liveKeys)} ${lock('w')}`,
     'usher_live_webhooks',
   );
+  const rows = (await runTogether(manager, [insert, read])).at(-1)?.rows ?? [];
   return new Map(
     rows.map((row) => {
       const webhook = entityOf(manager, Webhook, row);

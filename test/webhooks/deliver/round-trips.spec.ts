@@ -1,0 +1,44 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { eventually } from '../../support/eventually.js';
+import { TestReceiver } from '../../support/receiver.js';
+import { type TestClient, TestUsher } from '../../support/usher.js';
+
+/** What tells the statements of a completion and its delivery from those of timers and pages. */
+const OF_THE_ROAD =
+  /START TRANSACTION|COMMIT|usher_client_secret|FROM .usher_movie_order. o |v\.clientId|(INTO|UPDATE) .usher_(webhook|delivery)/;
+
+let usher: TestUsher;
+let receiver: TestReceiver;
+let client: TestClient;
+/** As the driver gets them: one for each wait for the database. */
+let sent: string[] = [];
+
+beforeAll(async () => {
+  receiver = await TestReceiver.start();
+  usher = await TestUsher.start();
+  client = await usher.client(receiver.url);
+  const ignore = (): undefined => undefined;
+  const silent = {
+    logQueryError: ignore,
+    logQuerySlow: ignore,
+    logSchemaBuild: ignore,
+    logMigration: ignore,
+    log: ignore,
+  };
+  usher.dataSource.logger = { ...silent, logQuery: (sql: string) => void (OF_THE_ROAD.test(sql) && sent.push(sql)) };
+});
+afterAll(async () => {
+  await usher.stop();
+  receiver.close();
+});
+
+test('an order that is completed and delivered alone waits eight times for the database, and three times for a commit', async () => {
+  // What a process remembers, such as the client's secret.
+  await usher.attemptEnded(await client.completedOrder(), 1);
+  const key = await client.order();
+  sent = [];
+  await client.complete(key);
+  await eventually('the outcome is recorded', async () => sent.some((sql) => sql.includes('usher_delivery_figure')));
+  expect(sent).toHaveLength(8);
+  expect(sent.filter((sql) => sql.endsWith('; COMMIT'))).toHaveLength(3);
+});
