@@ -180,7 +180,7 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a member’s session is extended without end',
     file: 'src/auth/sign-in/sessions.ts',
-    from: 'Math.min(now + this.idleMs, createdAt + ABSOLUTE_MS)',
+    from: 'Math.min(now + this.idleMs, createdAt + this.absoluteMs)',
     to: 'now + this.idleMs',
     caughtBy: 'test/auth/authorize/session.spec.ts',
   },
