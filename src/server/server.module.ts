@@ -11,6 +11,7 @@ import { CertificationRoutesModule } from '../webhooks/certification/certificati
 import { WebhookRoutesModule, WebhookModule } from '../webhooks/webhook.module.js';
 import { OpsModule } from './console/ops.module.js';
 import { DocsModule } from './openapi/docs.module.js';
+import { PortalPagesModule } from './portal/portal-pages.module.js';
 import { type Config, SERVER_CONFIG } from './settings/settings.js';
 
 /** The modules of the server; the role decides which ones. */
@@ -27,6 +28,7 @@ export class ServerModule {
       OrderRoutesModule,
       WebhookRoutesModule,
       DocsModule,
+      PortalPagesModule,
     ];
     return {
       module: ServerModule,

@@ -58,7 +58,7 @@ export interface List<Row, Values extends object, Read extends Filter<Values> = 
   noun: [one: string, several: string];
   fields: FilterFields<Values>;
   /** What the filter means. Default: what its fields say. */
-  filter?(input: Record<string, string>): Promise<Read>;
+  filter?(input: Record<string, string>, visit: Visit): Promise<Read>;
   /** Below the filter. */
   hint?(filter: Read): Html | null;
   read(filter: Read, part: Part): Promise<Found<Row>>;
@@ -93,8 +93,8 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
 ): Page {
   const { path, title, section, noun, fields, nothing, isLive = false, actions = {} } = list;
 
-  const filterOf = async (input: Record<string, string>): Promise<Read> =>
-    list.filter ? list.filter(input) : (readFilter(fields, input, Date.now()) as Read);
+  const filterOf = async (input: Record<string, string>, visit: Visit): Promise<Read> =>
+    list.filter ? list.filter(input, visit) : (readFilter(fields, input, Date.now()) as Read);
 
   const columnsFor = (visit: Visit): Columns<Row> =>
     typeof list.columns === 'function' ? list.columns(visit) : list.columns;
@@ -143,14 +143,14 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
     actions,
     async show(visit) {
       const input = visit.refusal?.given ?? visit.query;
-      const filter = await filterOf(input);
+      const filter = await filterOf(input, visit);
       const isFaulty = hasFault(filter);
       const body = html`${await list.above?.(visit, filter)} ${filterForm(path, fields, filter)} ${list.hint?.(filter)}
       ${!isFaulty && (await content(visit, filter, input))}`;
       return { title, section, body, isLive: isLive && !input.after, ...(isFaulty && { status: 400 }) };
     },
     async file(visit) {
-      const filter = await filterOf(visit.query);
+      const filter = await filterOf(visit.query, visit);
       if (hasFault(filter)) throw badRequest('the filter has a fault; open the list to see it');
       const read = (after: string | null) => list.read(filter, { after, most: EXPORTED_AT_ONCE, order: null });
       return csvLines(columnsFor(visit), read);

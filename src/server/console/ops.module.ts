@@ -7,7 +7,7 @@ import { WebhookModule } from '../../webhooks/webhook.module.js';
 import { Backlog } from '../health/backlog.js';
 import { HealthController } from '../health/health.controller.js';
 import { MetricsController } from '../health/metrics.controller.js';
-import { BrowserSessions } from './access/browser-sessions.js';
+import { OperatorBrowsers } from './access/browser-sessions.js';
 import { OperatorAccess } from './access/operator-access.js';
 import { OperatorsPages } from './access/operators-pages.js';
 import { SignInPages } from './access/sign-in-pages.js';
@@ -19,6 +19,7 @@ import { ClientDirectory } from './clients/client-directory.js';
 import { ClientPages } from './clients/client-pages.js';
 import { ClientsPages } from './clients/clients-pages.js';
 import { type Page } from '../../http/pages/site.js';
+import { OPS_SITE } from './frame/frame.js';
 import { mountPages } from './frame/pages.js';
 import { HealthPages } from './health/health-pages.js';
 import { MembersPages } from './members/members-pages.js';
@@ -49,7 +50,7 @@ const PAGES: (new (...services: never[]) => { pages: Page[] })[] = [
 export function mountConsole(app: INestApplicationContext, server: FastifyInstance): void {
   const pages = PAGES.flatMap((source) => app.get(source).pages);
   server.register((scope, _, done) => {
-    mountPages(scope, pages, app.get(UsedForms), app.get(AuditLog));
+    mountPages(scope, OPS_SITE, pages, app.get(UsedForms), app.get(AuditLog));
     done();
   });
 }
@@ -60,7 +61,7 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
   controllers: [HealthController, MetricsController],
   providers: [
     ...PAGES,
-    BrowserSessions,
+    OperatorBrowsers,
     OperatorAccess,
     UsedForms,
     OverviewData,

@@ -66,23 +66,39 @@ class Asset {
 
 const read = (name: string): string => readFileSync(join(__dirname, name), 'utf8');
 
-const STYLE = new Asset('/ops/console.css', 'text/css', read('console.css'));
-
+const STYLE = read('console.css');
 /** Every page works without it. */
-const SCRIPT = new Asset(
-  '/ops/console.js',
-  'text/javascript',
-  readFileSync(require.resolve('idiomorph/dist/idiomorph.min.js'), 'utf8') + read('console.js'),
-);
+const SCRIPT = readFileSync(require.resolve('idiomorph/dist/idiomorph.min.js'), 'utf8') + read('console.js');
 
-export const ASSETS = [STYLE, SCRIPT];
+/** What frames the pages of a site: of the console, or of the portal of clients. */
+export class Site {
+  private readonly style: Asset;
+  private readonly script: Asset;
+
+  constructor(
+    /** Also where its files are. */
+    readonly home: string,
+    /** What is around a page after the sign-in. */
+    readonly shell: (request: FastifyRequest, page: View) => Html,
+  ) {
+    this.style = new Asset(`${home}/console.css`, 'text/css', STYLE);
+    this.script = new Asset(`${home}/console.js`, 'text/javascript', SCRIPT);
+  }
+
+  get assets(): Asset[] {
+    return [this.style, this.script];
+  }
+
+  /** Before the sign-in there is no script. */
+  head(isSignedIn: boolean): Html {
+    return html`<link rel="icon" href="${ICON}" />
+      <link rel="stylesheet" href="${this.style.address}" />
+      ${isSignedIn && html`<script src="${this.script.address}" defer></script>`}`;
+  }
+}
 
 const ICON =
   'data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22 viewBox=%220 0 20 20%22 fill=%22none%22 stroke=%22%236a6fdc%22 stroke-width=%223%22%3E%3Cpath d=%22M4 3v7a6 6 0 0 0 12 0V3%22/%3E%3C/svg%3E';
-
-const HEAD_BEFORE_SIGN_IN = html`<link rel="icon" href="${ICON}" /> <link rel="stylesheet" href="${STYLE.address}" />`;
-const HEAD = html`${HEAD_BEFORE_SIGN_IN}
-  <script src="${SCRIPT.address}" defer></script>`;
 
 /** Only the console's style, its script and the queues' pages, whatever a receiver's response contains. */
 const PAGE_HEADERS = {
@@ -105,22 +121,23 @@ const SECTIONS = {
   operators: 'Operators',
 };
 
-/** The mark and the name, which lead to the overview. */
-const brand = html`<a class="u-brand" href="/ops">
-  <svg viewBox="0 0 20 20" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="2.4">
-    <path d="M4 3v7a6 6 0 0 0 12 0V3" stroke-linecap="round" />
-    <circle cx="10" cy="9" r="1.6" fill="currentColor" stroke="none" />
-  </svg>
-  Usher
-</a>`;
+/** The mark and the name, which lead to the first page. */
+export const brandOf = (home: string): Html =>
+  html`<a class="u-brand" href="${home}">
+    <svg viewBox="0 0 20 20" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="2.4">
+      <path d="M4 3v7a6 6 0 0 0 12 0V3" stroke-linecap="round" />
+      <circle cx="10" cy="9" r="1.6" fill="currentColor" stroke="none" />
+    </svg>
+    Usher
+  </a>`;
 
-/** Sends a page with its headers. The signed-in operator is known from the request. */
-export function sendConsolePage(request: FastifyRequest, reply: FastifyReply, page: View): void {
-  const operator = signedInOf(request);
+/** Sends a page with its headers. Who is signed in is known from the request. */
+export function sendFramed(site: Site, request: FastifyRequest, reply: FastifyReply, page: View): void {
+  const isSignedIn = viewerOf(request) !== null;
   void reply.status(page.status ?? 200).headers(PAGE_HEADERS);
-  if (operator && LIVE_HEADER in request.headers) return sendBody(request, reply, page);
-  const content = operator ? shell(request, operator, page) : pageBeforeSignIn(page);
-  void reply.send(documentOf(`${page.title} · Usher`, operator ? HEAD : HEAD_BEFORE_SIGN_IN, content));
+  if (isSignedIn && LIVE_HEADER in request.headers) return sendBody(request, reply, page);
+  const content = isSignedIn ? site.shell(request, page) : pageBeforeSignIn(site, page);
+  void reply.send(documentOf(`${page.title} · Usher`, site.head(isSignedIn), content));
 }
 
 /** What differs each time: the texts of times, which the script writes, and what proves where a form comes from. */
@@ -144,23 +161,38 @@ const bodyOf = ({ title, body }: View): Html =>
     ${body}
   </div>`;
 
+/** What a shell has around. */
+export const contentOf = (page: View): Html =>
+  html`${
+    page.isLive &&
+    html`<p class="live" hidden>
+      <span role="status">Updates every 10 s</span> <button type="button" class="quiet">Pause</button>
+    </p>`
+  }
+  ${bodyOf(page)}`;
+
 /** A page without navigation. */
-const pageBeforeSignIn = ({ title, body }: View): Html =>
+const pageBeforeSignIn = ({ home }: Site, { title, body }: View): Html =>
   html`<main class="u-bare">
-    ${brand}
+    ${brandOf(home)}
     <div class="card">
       <h1>${title}</h1>
       ${body}
     </div>
   </main>`;
 
+/** An item of the navigation. */
+export const sectionLink = (path: string, title: string, isCurrent: boolean): Html =>
+  html`<li><a href="${path}" ${isCurrent && html`aria-current="page"`}>${title}</a></li>`;
+
 /** The operator's name leads to the own password. A request with HTTP Basic has no session that could end. */
-function shell(request: FastifyRequest, { name, role, session, environment }: SignedIn, page: View): Html {
-  const { section, query = '', isLive } = page;
+function shell(request: FastifyRequest, page: View): Html {
+  const { name, role, session, environment } = signedInOf(request) as SignedIn;
+  const { section, query = '' } = page;
   return html`<div class="u-frame">
     <a class="skip" href="#content">Skip to the content</a>
     <header class="u-top">
-      <div class="u-start">${brand} <span class="u-env ${environment}">${environment}</span></div>
+      <div class="u-start">${brandOf('/ops')} <span class="u-env ${environment}">${environment}</span></div>
       <form class="u-search" role="search" action="/ops" method="get">
         <input
           type="search"
@@ -181,24 +213,11 @@ function shell(request: FastifyRequest, { name, role, session, environment }: Si
     </header>
     <nav class="u-nav" id="sections" popover aria-label="Sections">
       <ul>
-        ${Object.entries(SECTIONS).map(
-          ([key, title]) =>
-            html`<li>
-              <a href="/ops${key !== 'overview' && `/${key}`}" ${key === section && html`aria-current="page"`}
-                >${title}</a
-              >
-            </li>`,
-        )}
+        ${Object.entries(SECTIONS).map(([key, title]) => sectionLink(`/ops${key === 'overview' ? '' : `/${key}`}`, title, key === section))}
       </ul>
     </nav>
-    <main id="content" tabindex="-1">
-      ${
-        isLive &&
-        html`<p class="live" hidden>
-          <span role="status">Updates every 10 s</span> <button type="button" class="quiet">Pause</button>
-        </p>`
-      }
-      ${bodyOf(page)}
-    </main>
+    <main id="content" tabindex="-1">${contentOf(page)}</main>
   </div>`;
 }
+
+export const OPS_SITE = new Site('/ops', shell);
