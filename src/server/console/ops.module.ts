@@ -3,6 +3,8 @@ import type { FastifyInstance } from 'fastify';
 import { AccountModule } from '../../account/account.controller.js';
 import { PurgeModule } from '../../retention/purge.js';
 import { AuditLog } from '../../audit/audit.module.js';
+import { PortalModule } from '../../portal/portal.module.js';
+import { CertificationModule } from '../../webhooks/certification/certification.module.js';
 import { WebhookModule } from '../../webhooks/webhook.module.js';
 import { Backlog } from '../health/backlog.js';
 import { HealthController } from '../health/health.controller.js';
@@ -57,7 +59,7 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
 
 /** The operator's pages, and what monitoring reads. */
 @Module({
-  imports: [WebhookModule, PurgeModule, AccountModule],
+  imports: [WebhookModule, PurgeModule, AccountModule, PortalModule, CertificationModule],
   controllers: [HealthController, MetricsController],
   providers: [
     ...PAGES,
@@ -71,6 +73,6 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
     AuditSearch,
     Backlog,
   ],
-  exports: [OperatorAccess],
+  exports: [OperatorAccess, ClientDetailsReader, AuditSearch],
 })
 export class OpsModule {}

@@ -3,8 +3,11 @@ import type { FastifyInstance } from 'fastify';
 import { AuditLog } from '../../audit/audit.module.js';
 import type { Page } from '../../http/pages/site.js';
 import { PORTAL_PATH } from '../../portal/portal-links.js';
+import { OrdersModule } from '../../orders/orders.module.js';
 import { PortalModule } from '../../portal/portal.module.js';
+import { WebhookModule } from '../../webhooks/webhook.module.js';
 import { UsedForms } from '../console/access/used-forms.js';
+import { ClientPages } from '../console/clients/client-pages.js';
 import { mountPages } from '../console/frame/pages.js';
 import { NotificationsPages } from '../console/notifications/notifications-pages.js';
 import { WebhookPages } from '../console/notifications/webhook-pages.js';
@@ -12,8 +15,9 @@ import { OpsModule } from '../console/ops.module.js';
 import { EntryPages } from './entry-pages.js';
 import { PortalBrowsers } from './portal-browsers.js';
 import { PORTAL_SITE } from './portal-frame.js';
+import { PortalPages } from './portal-pages.js';
 
-const PAGES: (new (...services: never[]) => { pages: Page[] })[] = [EntryPages];
+const PAGES: (new (...services: never[]) => { pages: Page[] })[] = [EntryPages, PortalPages];
 
 /** Adds the portal of clients to the server. */
 export function mountPortal(app: INestApplicationContext, server: FastifyInstance): void {
@@ -21,6 +25,7 @@ export function mountPortal(app: INestApplicationContext, server: FastifyInstanc
     ...PAGES.flatMap((source) => app.get(source).pages),
     ...app.get(NotificationsPages).at(PORTAL_PATH),
     app.get(WebhookPages).at(PORTAL_PATH),
+    app.get(ClientPages).settings,
   ];
   const browsers = app.get(PortalBrowsers);
   server.register((scope, _, done) => {
@@ -33,5 +38,5 @@ export function mountPortal(app: INestApplicationContext, server: FastifyInstanc
 }
 
 /** The portal of clients. */
-@Module({ imports: [OpsModule, PortalModule], providers: [...PAGES, PortalBrowsers] })
+@Module({ imports: [OpsModule, PortalModule, OrdersModule, WebhookModule], providers: [...PAGES, PortalBrowsers] })
 export class PortalPagesModule {}

@@ -1,9 +1,8 @@
 import type { AuditEvent } from '../../../audit/audit-event.entity.js';
-import { GRANT_TYPES, MAX_CLIENT_NAME_LENGTH } from '../../../clients/client.entity.js';
+import type { PortalLink } from '../../../clients/portal.entity.js';
+import { GRANT_TYPES } from '../../../clients/client.entity.js';
 import { Html, html } from '../../../http/html.js';
 import type { Rate } from '../../../values/duration.js';
-import { MAX_EMAIL_LENGTH } from '../../../values/email-address.js';
-import { NOTIFY_URL_MAX_LENGTH } from '../../../values/urls/notify-url.js';
 import type { TestResult } from '../../../webhooks/api/test-notifications.js';
 import { checkField, type FormPart, hrefOf } from '../../../http/pages/fields.js';
 import type { Visit } from '../../../http/pages/site.js';
@@ -23,9 +22,11 @@ import { listHref } from '../notifications/notification-filter.js';
 import { notificationTable } from '../notifications/notification-table.js';
 import { healthTable, pausing, testOutcome } from '../receivers/receiver-parts.js';
 import type { ClientDetails } from './client-details.js';
+import { CLIENT_FIELDS, contactForm, ownForms } from './own-settings.js';
+import { portalSection } from './portal-links.js';
 
 /** The page of one client: how it is, and every change that an operator can make. */
-export const clientPage = (visit: Visit, details: ClientDetails, test: TestResult | null): Html =>
+export const clientPage = (visit: Visit, details: ClientDetails, test: TestResult | null, links: PortalLink[]): Html =>
   html`${test && testOutcome(test)} ${details.failing.map((one) => failureNotice(one))} ${summary(visit, details)}
     <h2>Notifications</h2>
     ${notifications(visit, details)}
@@ -40,7 +41,7 @@ export const clientPage = (visit: Visit, details: ClientDetails, test: TestResul
     ${table(urls(visit), details.urlChanges, 'Changes of the Notify URL will be here.')}
     <h2>Sign-in failures</h2>
     ${table(FAILURES, details.signInFailures, 'Wrong secrets will be here, counted once a minute.')}
-    ${visit.mayChange && changes(visit, details)}`;
+    ${portalSection(visit, links)} ${visit.mayChange && changes(visit, details)}`;
 
 /** Also at the top of the portal, without what operators do. */
 export function summary(visit: Visit, { client, account, isTrusted, pending, limits }: ClientDetails) {
@@ -128,67 +129,19 @@ const FAILURES: Columns<AuditEvent> = {
   'Refused by the limit': { number: ({ detail }) => String(detail.blocked ?? 0) },
 };
 
-/** How long the old secret is used, by the form that replaces it: after a leak it only signs. */
-export const OVERLAPS = {
-  rotate: { '24h': '24 hours', '7d': '7 days', '1h': '1 hour', '0s': 'none: the old secret ends at once' },
-  leaked: { '60m': '60 minutes', '15m': '15 minutes', '0s': 'not at all' },
-};
-
 /** The forms of a client's page, below its facts. */
-const changes = (visit: Visit, { client, account, isTrusted }: ClientDetails) =>
-  html`<h2 id="changes">Changes</h2>
+const changes = (visit: Visit, details: ClientDetails) => {
+  const { client, account, isTrusted } = details;
+  return html`<h2 id="changes">Changes</h2>
     <div class="columns">
-      <section class="card" id="notify-url">
-        <h3>Notify URL</h3>
-        ${visit.form('notify-url', [
-          {
-            ...CLIENT_FIELDS.notifyUrl,
-            value: visit.query.notifyUrl ?? client.notifyUrl ?? '',
-            seen: client.notifyUrl ?? '',
-            isRequired: true,
-          },
-          checkField(
-            'isTested',
-            'Send a signed sample there first, and change nothing unless it is answered 2xx',
-            true,
-          ),
-        ])}
-        ${client.notifyUrl && visit.form('test')}
-      </section>
+      ${ownForms(visit, details)}
       <section class="card">
         <h3>Name and contact</h3>
-        ${visit.form('rename', [{ ...CLIENT_FIELDS.name, value: client.name }])}
-        ${visit.form('contact', [
-          {
-            ...CLIENT_FIELDS.contact,
-            value: client.contact ?? '',
-            hint: 'Is told by e-mail when a Notify URL fails. Empty: nobody is told.',
-          },
-        ])}
+        ${visit.form('rename', [{ ...CLIENT_FIELDS.name, value: client.name }])} ${contactForm(visit, details)}
       </section>
       <section class="card">
         <h3>Grants and redirect URIs</h3>
         ${visit.form('application', applicationParts({ ...client, ...account, isTrusted }))}
-      </section>
-      <section class="card">
-        <h3>Secret</h3>
-        ${
-          account.secrets.length > 1
-            ? [visit.form('replace'), visit.form('finish-rotation')]
-            : [
-                visit.form('rotate', [
-                  { name: 'overlap', label: 'How long both secrets are valid', options: OVERLAPS.rotate },
-                ]),
-                visit.form('leaked', [
-                  {
-                    name: 'overlap',
-                    label: 'How long the leaked secret still signs notifications',
-                    options: OVERLAPS.leaked,
-                  },
-                  checkField('revokeTokens', 'Also revoke all tokens', true),
-                ]),
-              ]
-        }
       </section>
       <section class="card">
         <h3>Access</h3>
@@ -205,13 +158,7 @@ const changes = (visit: Visit, { client, account, isTrusted }: ClientDetails) =>
         }
       </section>
     </div>`;
-
-/** The fields about a client, without their values. */
-export const CLIENT_FIELDS = {
-  name: { name: 'name', label: 'Name', maxLength: MAX_CLIENT_NAME_LENGTH, isRequired: true },
-  notifyUrl: { name: 'notifyUrl', label: 'Notify URL', type: 'url', maxLength: NOTIFY_URL_MAX_LENGTH },
-  contact: { name: 'contact', label: 'Contact', type: 'email', maxLength: MAX_EMAIL_LENGTH },
-} as const;
+};
 
 /** Also a part of the form for a new client. */
 export const applicationParts = ({ redirectUris, grantTypes, isTrusted }: Application): FormPart[] => [

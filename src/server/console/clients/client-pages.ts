@@ -6,12 +6,18 @@ import { SecretRotation } from '../../../clients/secrets/secret-rotation.js';
 import { unprocessable } from '../../../http/problem.js';
 import { parseDuration } from '../../../values/duration.js';
 import { type TestResult, TestNotifications } from '../../../webhooks/api/test-notifications.js';
+import { digestToken } from '../../../auth/tokens/token.js';
+import { PortalLinks } from '../../../portal/portal-links.js';
+import { Certifications } from '../../../webhooks/certification/certification.module.js';
+import type { Certification } from '../../../webhooks/certification/checks.js';
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { pauseActions } from '../receivers/receiver-parts.js';
-import type { Page, Visit } from '../../../http/pages/site.js';
+import type { Action, Page, Visit } from '../../../http/pages/site.js';
 import { ClientDetailsReader } from './client-details.js';
-import { applicationFields, clientPage, OVERLAPS } from './client-page.js';
+import { applicationFields, clientPage } from './client-page.js';
+import { OVERLAPS, settingsPage } from './own-settings.js';
 import { issued } from './clients-pages.js';
+import { portalActions } from './portal-links.js';
 
 /** The page of one client. Each change is made by the service that the command line uses too. */
 @Injectable()
@@ -24,6 +30,8 @@ export class ClientPages {
     private readonly rotation: SecretRotation,
     private readonly tests: TestNotifications,
     private readonly pauses: DeliveryPauses,
+    private readonly links: PortalLinks,
+    private readonly certifications: Certifications,
   ) {}
 
   readonly pages: Page[] = [
@@ -31,59 +39,17 @@ export class ClientPages {
       path: '/ops/clients/:id',
       show: (visit) => this.show(visit),
       actions: {
+        ...this.own(true),
+        ...portalActions(() => this.links),
         rename: {
           button: 'Rename',
           done: 'The client has its new name.',
           run: ({ name = '' }, { id, actor }) => this.clients.rename(id, name.trim(), actor),
         },
-        'notify-url': {
-          button: 'Set the Notify URL',
-          done: 'The Notify URL is set. Pending notifications still go to the URL that they were made with.',
-          run: async ({ notifyUrl = '', isTested }, { id, actor }) => {
-            const url = notifyUrl.trim();
-            if (isTested !== 'yes') await this.clients.setNotifyUrl(id, url, actor);
-            else await this.account.setNotifyUrl(await this.clients.get(id), { notifyUrl: url }, actor);
-          },
-        },
-        test: {
-          button: 'Send a test notification to the present URL',
-          // A test is not stored, so the answer itself shows its result.
-          answer: async (_, visit) => {
-            const client = await this.clients.get(visit.id);
-            if (client.notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
-            return this.show(visit, await this.tests.sendTo(client, client.notifyUrl));
-          },
-        },
-        contact: {
-          button: 'Set the contact',
-          done: 'The contact is set.',
-          run: ({ contact = '' }, { id, actor }) => this.clients.setContact(id, contact.trim() || null, actor),
-        },
         application: {
           button: 'Set grants and redirect URIs',
           done: 'Grants and redirect URIs are set.',
           run: (fields, { id, actor }) => this.applications.configure(id, applicationFields(fields), actor),
-        },
-        rotate: {
-          button: 'Issue a new secret',
-          confirm: 'The integrator will get the new secret from me',
-          answer: (fields, visit) => this.rotate('rotate', fields, visit),
-        },
-        leaked: {
-          button: 'Refuse the leaked secret, issue a new one',
-          confirm: 'The integrator gets no token until the new secret is in use',
-          answer: (fields, visit) => this.rotate('leaked', fields, visit),
-        },
-        replace: {
-          button: 'Replace the new secret, which nobody received',
-          confirm: 'Nobody uses the new secret',
-          answer: (_, { id, actor }) => this.issue(id, this.rotation.replace(id, actor)),
-        },
-        'finish-rotation': {
-          button: 'End the old secret now',
-          confirm: 'The integrator uses the new secret',
-          done: 'Only the new secret is valid now.',
-          run: (_, { id, actor }) => this.rotation.finish(id, actor),
         },
         'revoke-tokens': {
           button: 'Revoke all tokens',
@@ -107,25 +73,96 @@ export class ClientPages {
     },
   ];
 
-  private async show(visit: Visit, test: TestResult | null = null) {
-    const details = await this.details.read(visit.id);
-    return { title: details.client.name, section: 'clients', body: clientPage(visit, details, test) };
+  /** The client's own settings in its portal. */
+  readonly settings: Page = {
+    path: '/portal/settings',
+    show: (visit) => this.show(visit),
+    actions: {
+      ...this.own(false),
+      certify: {
+        button: 'Certify the receiver',
+        answer: async (_, visit) => this.show(visit, null, await this.certifications.run(idOf(visit))),
+      },
+    },
+  };
+
+  /** What a client changes in its portal too. */
+  private own(isOperator: boolean): Record<string, Action> {
+    const said = (byOperator: string, byClient: string): string => (isOperator ? byOperator : byClient);
+    return {
+      'notify-url': {
+        button: 'Set the Notify URL',
+        done: 'The Notify URL is set. Pending notifications still go to the URL that they were made with.',
+        run: async ({ notifyUrl = '', isTested }, visit) => {
+          const [url, id, { actor }] = [notifyUrl.trim(), idOf(visit), visit];
+          if (isTested !== 'yes' && visit.clientId === null) await this.clients.setNotifyUrl(id, url, actor);
+          else await this.account.setNotifyUrl(await this.clients.get(id), { notifyUrl: url }, actor);
+        },
+      },
+      test: {
+        button: 'Send a test notification to the present URL',
+        // A test is not stored, so the answer itself shows its result.
+        answer: async (_, visit) => {
+          const client = await this.clients.get(idOf(visit));
+          if (client.notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
+          return this.show(visit, await this.tests.sendTo(client, client.notifyUrl));
+        },
+      },
+      contact: {
+        button: 'Set the contact',
+        done: 'The contact is set.',
+        run: ({ contact = '' }, visit) => this.clients.setContact(idOf(visit), contact.trim() || null, visit.actor),
+      },
+      rotate: {
+        button: 'Issue a new secret',
+        confirm: said('The integrator will get the new secret from me', 'I will put the new secret into our receiver'),
+        answer: (fields, visit) => this.rotate('rotate', fields, visit),
+      },
+      leaked: {
+        button: 'Refuse the leaked secret, issue a new one',
+        confirm: said('The integrator gets', 'We get') + ' no token until the new secret is in use',
+        answer: (fields, visit) => this.rotate('leaked', fields, visit),
+      },
+      replace: {
+        button: 'Replace the new secret, which nobody received',
+        confirm: 'Nobody uses the new secret',
+        answer: (_, visit) => this.issue(visit, this.rotation.replace(idOf(visit), visit.actor)),
+      },
+      'finish-rotation': {
+        button: 'End the old secret now',
+        confirm: said('The integrator uses', 'We use') + ' the new secret',
+        done: 'Only the new secret is valid now.',
+        run: (_, visit) => this.rotation.finish(idOf(visit), visit.actor),
+      },
+    };
+  }
+
+  private async show(visit: Visit, test: TestResult | null = null, certification: Certification | null = null) {
+    const details = await this.details.read(idOf(visit));
+    if (visit.clientId !== null)
+      return { title: 'Settings', section: 'settings', body: settingsPage(visit, details, test, certification) };
+    const body = clientPage(visit, details, test, await this.links.list(visit.id));
+    return { title: details.client.name, section: 'clients', body };
   }
 
   private async rotate(
     form: keyof typeof OVERLAPS,
     { overlap = '', revokeTokens }: Record<string, string>,
-    { id, actor }: Visit,
+    visit: Visit,
   ) {
     if (!Object.hasOwn(OVERLAPS[form], overlap)) throw unprocessable('choose how long the old secret is used');
-    const options = { hasLeaked: form === 'leaked', revokeTokens: revokeTokens === 'yes', actor };
-    return this.issue(id, this.rotation.rotate(id, parseDuration(overlap) ?? 0, options));
+    const { actor, viewer } = visit;
+    const keptSession = digestToken(viewer?.session ?? '');
+    const options = { hasLeaked: form === 'leaked', revokeTokens: revokeTokens === 'yes', keptSession, actor };
+    return this.issue(visit, this.rotation.rotate(idOf(visit), parseDuration(overlap) ?? 0, options));
   }
 
   /** No other page may ever show the secret. */
-  private async issue(id: string, rotating: ReturnType<SecretRotation['replace']>) {
+  private async issue(visit: Visit, rotating: ReturnType<SecretRotation['replace']>) {
     const rotated = await rotating;
-    const client = await this.clients.get(id);
-    return issued(`New secret of ${client.name}`, { client, ...rotated });
+    const client = await this.clients.get(idOf(visit));
+    return issued(visit, `New secret of ${client.name}`, { client, ...rotated });
   }
 }
+
+const idOf = ({ clientId, id }: Visit): string => clientId ?? id;
