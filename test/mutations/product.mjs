@@ -486,8 +486,8 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'an erased client leaves its consents',
     file: 'src/retention/erasure.ts',
-    from: '[Authorization, Consent, ClientApplication,',
-    to: '[Authorization, ClientApplication,',
+    from: '  Consent,',
+    to: '',
     caughtBy: 'test/retention/client-erasure.spec.ts',
   },
 
