@@ -102,6 +102,9 @@ export const checkField = (name: string, label: string, isChecked: boolean): Fie
 export const hiddenField = (name: string, value: string): Html =>
   html`<input type="hidden" name="${name}" value="${value}" />`;
 
+export const hiddenFields = (values: Record<string, string>): Html[] =>
+  Object.entries(values).map((field) => hiddenField(...field));
+
 /** A field of a filter: how it is shown, and what its text means. */
 export interface FilterField<Value> {
   /** Null: the field is hidden. */

@@ -2,7 +2,7 @@ import { type Html, html, type Shown } from '../html.js';
 import { type Filter, type FilterFields, filterForm, hasFault, hrefOf, isSearchable, readFilter } from './fields.js';
 import { badRequest } from '../problem.js';
 import { type Column, type Columns, notice, table, type WholeColumn, wholeColumns } from './parts.js';
-import type { Page, Visit } from './site.js';
+import { type Action, type Page, type Visit } from './site.js';
 
 const PAGE_SIZE = 50;
 /** A list is counted up to here, and sorted by every column as long as it is not longer. */
@@ -78,7 +78,8 @@ export interface List<Row, Values extends object, Read extends Filter<Values> = 
   over?(visit: Visit, filter: Read, rows: Row[]): Shown | Promise<Shown>;
   under?(visit: Visit, filter: Read, rows: Row[]): Shown | Promise<Shown>;
   isLive?: boolean;
-  actions?: Page['actions'];
+  /** Their forms get the filter. */
+  actions?: Record<string, Action<Read>>;
 }
 
 interface ShownRows<Row> extends Found<Row> {

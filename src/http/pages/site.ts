@@ -1,6 +1,6 @@
 import type { Actor } from '../../values/actor.js';
 import { actorOf, type HttpRequest, type HttpResponse, idOfRequest } from '../exchange.js';
-import type { Html } from '../html.js';
+import { type Html, html } from '../html.js';
 import { conflict, notFound, Problem, unprocessable } from '../problem.js';
 import { type FormPart, hiddenField, refilled } from './fields.js';
 import { FORM_FIELD, formFields, postForm, type Submission, type Viewer, viewerOf } from './form.js';
@@ -21,21 +21,28 @@ export interface View {
 }
 
 /** One page of a site. Its forms are actions below its address. */
-export interface Page {
+export interface Page<Subject = unknown> {
   /** Such as `/ops/members/:id`. */
   path: string;
+  /** What the page shows and its forms change. Left out: the forms carry no values that somebody may have changed. */
+  read?(visit: Visit): Promise<Subject>;
   /** The page, or the address of another one. */
-  show(visit: Visit): View | string | Promise<View | string>;
+  show(visit: Visit, subject: Subject): View | string | Promise<View | string>;
   /** By name, which is also the last part of the address that the form is posted to. */
-  actions?: Record<string, Action>;
+  actions?: Record<string, Action<Subject>>;
   /** The lines of the file at the address of the page with `.csv` behind it. */
   file?(visit: Visit): Promise<AsyncIterable<string>>;
   /** What the page says after an action of another page, by the action's name. */
   notices?: Record<string, string>;
 }
 
-/** What a form of a page does. It has either `run` or `answer`. */
-export interface Action extends Submission {
+/** A page with the type of what it reads. */
+export const pageOf = <Subject>(page: Page<Subject>): Page => page;
+
+/** A form of a page, and what it does. It has either `run` or `answer`. */
+export interface Action<Subject = unknown> extends Submission {
+  /** `subject`: what the page has read, or the row that the form belongs to. */
+  fields?(subject: Subject, visit: Visit): FormPart[];
   /** Where the form is posted to, below the page. Default: its name. */
   at?: string;
   /** What the page says after it. */
@@ -64,8 +71,8 @@ export interface SentForms {
 /** One request to a page. */
 export class Visit {
   refusal: Refusal | null = null;
-  /** Of the action that was sent: the values that its form would have now. */
-  private present: { action: string; values: string } | null = null;
+  private subject: unknown;
+  private result: Html | null = null;
 
   constructor(
     private readonly page: Page,
@@ -122,20 +129,41 @@ export class Visit {
     return this.page.path.replace(/:\w+/, encodeURIComponent(this.id));
   }
 
+  /** The page as it is now. `result`: of an action, shown above it. */
+  async show(result: Html | null = null): Promise<View | string> {
+    this.result = result;
+    this.subject = await this.page.read?.(this);
+    return this.page.show(this, this.subject);
+  }
+
   /**
    * The form of an action of this page; null for a viewer who may not send it. After a refusal its fields have what was
-   * given, except for passwords, and the fault. `id`: for fields outside of the form.
+   * given, except for passwords, and the fault. `of`: the row that it belongs to. `id`: for fields outside of the form.
    */
-  form(name: string, content: Html | FormPart[] = [], id?: string): Html | null {
+  form(name: string, of: unknown = this.subject, id?: string): Html | null {
     const action = this.page.actions?.[name];
     if (!action) throw new Error(`${this.page.path} has no action ${name}`);
-    const parts = [content].flat();
-    const { refusal, present } = this;
-    const values = seenIn(parts);
-    if (present?.action === name) present.values = values;
+    const parts = action.fields?.(of, this) ?? [];
+    const { refusal } = this;
+    const values = this.page.read ? seenIn(parts) : '';
     const seen = values === '' ? [] : [hiddenField(SEEN_FIELD, values)];
     const shown = refusal?.form === name ? refilled(parts, refusal.given, faultsOf(refusal, parts)) : parts;
     return postForm(this.request, addressOf(this.path, name, action), action, [...shown, ...seen], id);
+  }
+
+  /** The changes that the viewer may make: forms of this page, by the titles of their columns. */
+  forms(columns: Record<string, (string | null | false)[]>): Html | null {
+    if (!this.mayChange) return null;
+    return html`<h2 id="changes">Changes</h2>
+      <div class="columns">
+        ${Object.entries(columns).map(
+          ([title, names]) =>
+            html`<section class="card" id="${title.toLowerCase().replaceAll(' ', '-')}">
+              <h3>${title}</h3>
+              ${names.map((name) => name && this.form(name))}
+            </section>`,
+        )}
+      </div>`;
   }
 
   /** What was given in a form of this page that was refused; null if it was not. */
@@ -147,38 +175,38 @@ export class Visit {
   async post(name: string, action: Action): Promise<View | string> {
     const given = formFields(this.request);
     const form = this.viewer?.session ? given[FORM_FIELD] : undefined;
-    let isUsed = false;
+    let isNew = false;
     try {
       if (action.confirm !== undefined && given.confirmed !== 'yes') throw unprocessable('tick the box to confirm');
-      await this.checkSeen(name, given[SEEN_FIELD]);
-      if (form && !(isUsed = await this.sentForms.use(form)))
-        throw conflict('this form was sent before; the page shows what it did');
+      await this.checkSeen(action, given[SEEN_FIELD]);
+      isNew = !form || (await this.sentForms.use(form));
+      if (!isNew) throw conflict('this form was sent before; the page shows what it did');
       const answer = await action.answer?.(given, this);
       if (form && typeof answer === 'object' && (answer.status ?? 0) >= 400) await this.sentForms.release(form);
       if (answer !== undefined) return answer;
       await action.run?.(given, this);
       return `${this.path}${action.done === undefined ? '' : `?done=${name}`}`;
     } catch (error) {
-      if (form && isUsed) await this.sentForms.release(form);
       if (!(error instanceof Problem) || !CORRECTABLE.includes(error.getStatus())) throw error;
+      if (form && isNew) await this.sentForms.release(form);
       this.refusal = { form: name, given, problem: error };
-      return this.page.show(this);
+      return this.show();
     }
   }
 
   /** 409 if somebody has changed a value that the form has shown. */
-  private async checkSeen(action: string, seen: string | undefined): Promise<void> {
+  private async checkSeen({ fields }: Action, seen: string | undefined): Promise<void> {
     if (seen === undefined) return;
-    this.present = { action, values: seen };
-    await this.page.show(this);
     const before = new URLSearchParams(seen);
-    for (const [name, value] of new URLSearchParams(this.present.values))
+    const present = seenIn(fields?.(await this.page.read?.(this), this) ?? []);
+    for (const [name, value] of new URLSearchParams(present))
       if (before.get(name) !== value)
         throw conflict(`the ${name} was changed meanwhile to “${value}”; send the form again to replace it`);
   }
 
   /** What was done or refused just now, above the content of the page. */
   notices(): Html | null {
+    if (this.result) return this.result;
     if (this.refusal) {
       const fault = faultText(this.refusal.problem);
       return notice('bad', this.viewer ? `Nothing was changed. ${fault}` : fault);

@@ -21,6 +21,7 @@ import { OPEN_ROUTE, OVERVIEW_PATH, SIGN_OUT_PATH } from './portal-frame.js';
 const ASKED_FROM_ADDRESS = { count: 10, seconds: 3_600 };
 const ASKED_FOR_CLIENT = { count: 3, seconds: 3_600 };
 
+const CLIENT = { name: 'client', label: 'Client id', maxLength: CLIENT_ID_LENGTH, isRequired: true };
 /** Of a form before the sign-in, which is posted to its page. */
 const OWN = { at: '', kind: 'primary', isForViewers: true } as const;
 
@@ -39,13 +40,27 @@ export class EntryPages {
     {
       path: PORTAL_PATH,
       show: (visit) => (visit.viewer ? OVERVIEW_PATH : this.entry(visit)),
-      actions: { ask: { ...OWN, button: 'Send me a link', answer: (fields, visit) => this.ask(fields, visit) } },
+      actions: {
+        ask: {
+          ...OWN,
+          button: 'Send me a link',
+          fields: (_, visit) => [this.browsers.formField(visit), CLIENT],
+          answer: (fields, visit) => this.ask(fields, visit),
+        },
+      },
     },
     {
       path: OPEN_ROUTE,
       // Mail and chat programs fetch links, so only the button opens it.
       show: (visit) => this.door(visit),
-      actions: { open: { ...OWN, button: 'Open the portal', answer: (fields, visit) => this.open(fields, visit) } },
+      actions: {
+        open: {
+          ...OWN,
+          button: 'Open the portal',
+          fields: (_, visit) => [this.browsers.formField(visit)],
+          answer: (fields, visit) => this.open(fields, visit),
+        },
+      },
     },
     {
       path: SIGN_OUT_PATH,
@@ -64,13 +79,11 @@ export class EntryPages {
   ];
 
   private entry(visit: Visit): View {
-    const client = { name: 'client', label: 'Client id', maxLength: CLIENT_ID_LENGTH, isRequired: true };
-    const form = visit.form('ask', [this.browsers.formField(visit), client]);
     const body =
       this.options.contactMessages === null
         ? html`<p>Ask your operator for a link.</p>`
         : html`<p>A link goes to the contact of the client. Without a contact, ask your operator for a link.</p>
-            ${form}`;
+            ${visit.form('ask')}`;
     return { title: 'Portal', body };
   }
 
@@ -94,7 +107,7 @@ export class EntryPages {
 
   private door(visit: Visit): View {
     const body = html`<p>This link opens the portal once. You are then signed in with this browser.</p>
-      ${visit.form('open', this.browsers.formField(visit))}`;
+      ${visit.form('open')}`;
     return { title: 'Portal', body };
   }
 

@@ -7,7 +7,7 @@ import { randomAlphanumeric } from '../../../values/identifier.js';
 import { type Field, hrefOf } from '../../../http/pages/fields.js';
 import { PASSWORD_PATH, SIGN_IN_PATH } from '../frame/frame.js';
 import { listPage } from '../../../http/pages/list.js';
-import type { Page, View, Visit } from '../../../http/pages/site.js';
+import { pageOf, type View, type Visit } from '../../../http/pages/site.js';
 import { type Columns, copiedId, facts, notice, STATE, stateOf, time } from '../../../http/pages/parts.js';
 
 const PATH = '/ops/operators';
@@ -24,7 +24,7 @@ const ROLES: Record<OperatorRole, string> = {
 export class OperatorsPages {
   constructor(private readonly operators: OperatorsService) {}
 
-  readonly pages: Page[] = [
+  readonly pages = [
     listPage<Listed, object>({
       path: PATH,
       title: 'Operators',
@@ -42,6 +42,10 @@ export class OperatorsPages {
         create: {
           at: '',
           button: 'Create operator',
+          fields: () => [
+            { name: 'name', label: 'Name', maxLength: MAX_OPERATOR_NAME_LENGTH, isRequired: true },
+            roleField('operator'),
+          ],
           kind: 'primary',
           answer: ({ name = '', role = '' }, { actor }) =>
             newPassword(
@@ -51,21 +55,31 @@ export class OperatorsPages {
         },
       },
     }),
-    {
+    pageOf<Operator>({
       path: `${PATH}/:name`,
-      show: (visit) => this.show(visit),
+      read: ({ id }) => this.operators.get(id),
+      show: (visit, operator) => ({
+        title: `Operator ${operator.name}`,
+        section: 'operators',
+        body: operatorPage(visit, operator),
+      }),
       actions: {
         role: {
           button: 'Set role',
+          fields: ({ role }) => [roleField(role)],
           run: ({ role = '' }, visit) => this.operators.setRole(notOwn(visit), role as OperatorRole, visit.actor),
         },
         password: {
           button: 'Make a new password',
+          fields: () => [
+            html`<p class="hint">The next page shows the new password, once. The operator’s sessions end.</p>`,
+          ],
           answer: (_, visit) =>
             newPassword((password) => this.operators.setPassword(notOwn(visit), password, visit.actor)),
         },
         disable: {
           button: 'Disable',
+          fields: () => [html`<p class="hint">Disabling ends all sessions at once, and refuses sign-in.</p>`],
           kind: 'danger',
           run: (_, visit) => this.operators.setDisabled(notOwn(visit), true, visit.actor),
         },
@@ -74,28 +88,31 @@ export class OperatorsPages {
           run: (_, { id, actor }) => this.operators.setDisabled(id, false, actor),
         },
       },
-    },
+    }),
   ];
-
-  private async show(visit: Visit): Promise<View> {
-    const operator = await this.operators.get(visit.id);
-    const { name, role, createdAt, disabledAt } = operator;
-    const own = html`<p>
-      This is you. <a href="${PASSWORD_PATH}">Change your password</a>. Another operator can change the rest.
-    </p>`;
-    const body = html`<section class="card">
-        ${facts({
-          State: stateOf(disabledAt),
-          Role: ROLES[role],
-          Created: time(createdAt),
-          Disabled: time(disabledAt),
-          Changes: html`<a href="${hrefOf('/ops/audit', { actor: `operator:${name}` })}">in the audit</a>`,
-        })}
-      </section>
-      ${isOwn(visit) ? own : visit.mayChange && changes(visit, operator)}`;
-    return { title: `Operator ${name}`, section: 'operators', body };
-  }
 }
+
+const operatorPage = (visit: Visit, { name, role, createdAt, disabledAt }: Operator): Html =>
+  html`<section class="card">
+      ${facts({
+        State: stateOf(disabledAt),
+        Role: ROLES[role],
+        Created: time(createdAt),
+        Disabled: time(disabledAt),
+        Changes: html`<a href="${hrefOf('/ops/audit', { actor: `operator:${name}` })}">in the audit</a>`,
+      })}
+    </section>
+    ${
+      isOwn(visit)
+        ? html`<p>
+            This is you. <a href="${PASSWORD_PATH}">Change your password</a>. Another operator can change the rest.
+          </p>`
+        : visit.forms({
+            Role: ['role'],
+            Password: ['password'],
+            Access: [disabledAt === null ? 'disable' : 'enable'],
+          })
+    }`;
 
 /** `createdAt` is null for the operator whom the settings name. */
 type Listed = Pick<Operator, 'name' | 'role' | 'disabledAt'> & { createdAt: number | null };
@@ -114,43 +131,15 @@ const COLUMNS: Columns<Listed> = {
   },
 };
 
-function newOperator(visit: Visit): Html | null {
-  const name = { name: 'name', label: 'Name', maxLength: MAX_OPERATOR_NAME_LENGTH, isRequired: true };
-  const form = visit.form('create', [name, roleField('operator')]);
-  return (
-    form &&
-    html`<section class="card">
-      <h2>New operator</h2>
-      <p class="dim">The next page shows a password, once. The operator changes it after the first sign-in.</p>
-      ${form}
-    </section>`
-  );
-}
+const newOperator = (visit: Visit): Html | false =>
+  visit.mayChange &&
+  html`<section class="card">
+    <h2>New operator</h2>
+    <p class="dim">The next page shows a password, once. The operator changes it after the first sign-in.</p>
+    ${visit.form('create')}
+  </section>`;
 
 const roleField = (value: OperatorRole): Field => ({ name: 'role', label: 'Role', value, options: ROLES });
-
-function changes(visit: Visit, { role, disabledAt }: Operator): Html {
-  const [access, hint] =
-    disabledAt === null
-      ? ['disable', 'Disabling ends all sessions at once, and refuses sign-in.']
-      : ['enable', 'Enabling allows sign-in again.'];
-  return html`<div class="columns">
-    <section class="card">
-      <h2>Role</h2>
-      ${visit.form('role', [roleField(role)])}
-    </section>
-    <section class="card">
-      <h2>Password</h2>
-      <p class="dim">The next page shows the new password, once. The operator’s sessions end.</p>
-      ${visit.form('password')}
-    </section>
-    <section class="card">
-      <h2>Access</h2>
-      <p class="dim">${hint}</p>
-      ${visit.form(access)}
-    </section>
-  </div>`;
-}
 
 /** Makes a password, and is the only page that shows it. */
 async function newPassword(save: (password: string) => Promise<Operator>, status = 200): Promise<View> {

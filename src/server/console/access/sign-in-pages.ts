@@ -60,6 +60,24 @@ export class SignInPages {
         change: {
           at: '',
           button: 'Change password',
+          fields: () => [
+            {
+              name: 'current',
+              label: 'Current password',
+              type: 'password',
+              autocomplete: 'current-password',
+              isRequired: true,
+            },
+            {
+              name: 'password',
+              label: 'New password',
+              type: 'password',
+              autocomplete: 'new-password',
+              maxLength: MAX_PASSWORD_LENGTH,
+              isRequired: true,
+              hint: `At least ${MIN_PASSWORD_LENGTH} characters. Your other sessions end.`,
+            },
+          ],
           kind: 'primary',
           isForViewers: true,
           done: 'Your password is changed.',
@@ -124,28 +142,12 @@ export class SignInPages {
 
   private passwordPage(visit: Visit): View {
     const { name } = signedInOf(visit.request) as SignedIn;
-    const fields = html`<label>
-        Current password
-        <input name="current" type="password" autocomplete="current-password" required />
-      </label>
-      <label>
-        New password
-        <input
-          name="password"
-          type="password"
-          autocomplete="new-password"
-          minlength="${MIN_PASSWORD_LENGTH}"
-          maxlength="${MAX_PASSWORD_LENGTH}"
-          required
-        />
-        <span class="hint">At least ${MIN_PASSWORD_LENGTH} characters. Your other sessions end.</span>
-      </label>`;
     const content = this.operators.isFirst(name)
       ? html`<p>
           Your name and password are the settings <code>OPS_USER</code> and <code>OPS_PASSWORD</code> of the server.
           Change them there, and restart Usher. All sessions of this operator then end.
         </p>`
-      : visit.form('change', fields);
+      : visit.form('change');
     return { title: 'Your password', body: html`${content}` };
   }
 }

@@ -1,9 +1,10 @@
 import type { AuditEvent } from '../../../audit/audit-event.entity.js';
+import { GRANT_TYPES, MAX_CLIENT_NAME_LENGTH } from '../../../clients/client.entity.js';
 import type { PortalLink } from '../../../clients/portal.entity.js';
-import { GRANT_TYPES } from '../../../clients/client.entity.js';
 import { Html, html } from '../../../http/html.js';
 import type { Rate } from '../../../values/duration.js';
-import type { TestResult } from '../../../webhooks/api/test-notifications.js';
+import { MAX_EMAIL_LENGTH } from '../../../values/email-address.js';
+import { NOTIFY_URL_MAX_LENGTH } from '../../../values/urls/notify-url.js';
 import { checkField, type FormPart, hrefOf } from '../../../http/pages/fields.js';
 import type { Visit } from '../../../http/pages/site.js';
 import {
@@ -11,6 +12,7 @@ import {
   copiedId,
   emptyState,
   facts,
+  notice,
   stateSince,
   statusBadge,
   table,
@@ -20,14 +22,13 @@ import { memberLink, orderLink } from '../frame/links.js';
 import { failureNotice } from '../overview/failing-clients.js';
 import { listHref } from '../notifications/notification-filter.js';
 import { notificationTable } from '../notifications/notification-table.js';
-import { healthTable, pausing, testOutcome } from '../receivers/receiver-parts.js';
+import { healthTable, pausing } from '../receivers/receiver-parts.js';
 import type { ClientDetails } from './client-details.js';
-import { CLIENT_FIELDS, contactForm, ownForms } from './own-settings.js';
 import { portalSection } from './portal-links.js';
 
 /** The page of one client: how it is, and every change that an operator can make. */
-export const clientPage = (visit: Visit, details: ClientDetails, test: TestResult | null, links: PortalLink[]): Html =>
-  html`${test && testOutcome(test)} ${details.failing.map((one) => failureNotice(one))} ${summary(visit, details)}
+export const clientPage = (visit: Visit, details: ClientDetails, links: PortalLink[]): Html =>
+  html`${details.failing.map((one) => failureNotice(one))} ${summary(visit, details)}
     <h2>Notifications</h2>
     ${notifications(visit, details)}
     <h2>Receivers</h2>
@@ -41,7 +42,7 @@ export const clientPage = (visit: Visit, details: ClientDetails, test: TestResul
     ${table(urls(visit), details.urlChanges, 'Changes of the Notify URL will be here.')}
     <h2>Sign-in failures</h2>
     ${table(FAILURES, details.signInFailures, 'Wrong secrets will be here, counted once a minute.')}
-    ${portalSection(visit, links)} ${visit.mayChange && changes(visit, details)}`;
+    ${portalSection(visit, links)} ${changes(visit, details)}`;
 
 /** Also at the top of the portal, without what operators do. */
 export function summary(visit: Visit, { client, account, isTrusted, pending, limits }: ClientDetails) {
@@ -129,36 +130,38 @@ const FAILURES: Columns<AuditEvent> = {
   'Refused by the limit': { number: ({ detail }) => String(detail.blocked ?? 0) },
 };
 
-/** The forms of a client's page, below its facts. */
-const changes = (visit: Visit, details: ClientDetails) => {
-  const { client, account, isTrusted } = details;
-  return html`<h2 id="changes">Changes</h2>
-    <div class="columns">
-      ${ownForms(visit, details)}
-      <section class="card">
-        <h3>Name and contact</h3>
-        ${visit.form('rename', [{ ...CLIENT_FIELDS.name, value: client.name }])} ${contactForm(visit, details)}
-      </section>
-      <section class="card">
-        <h3>Grants and redirect URIs</h3>
-        ${visit.form('application', applicationParts({ ...client, ...account, isTrusted }))}
-      </section>
-      <section class="card">
-        <h3>Access</h3>
-        ${visit.form('revoke-tokens')}
-        ${
-          client.disabledAt === null
-            ? visit.form(
-                'disable',
-                html`<p class="hint">
-                  Its credentials and its tokens are refused. Pending notifications are still delivered.
-                </p>`,
-              )
-            : visit.form('enable')
-        }
-      </section>
-    </div>`;
-};
+/** During a rotation its new secret can be replaced, and its end be chosen. */
+const secretForms = ({ secrets }: ClientDetails['account']): string[] =>
+  secrets.length > 1 ? ['replace', 'finish-rotation'] : ['rotate', 'leaked'];
+
+/** The page of a client's own settings in its portal. */
+export const settingsPage = (visit: Visit, { client, account, limits }: ClientDetails): Html =>
+  html`${!visit.mayChange && notice('warning', 'Your link lets you see everything and change nothing.')}
+    <p>
+      A new Notify URL is tested by a signed sample, and set if that is answered 2xx.
+      <a href="${listHref({ status: 'UNRESOLVED' }, visit.home)}">Send again what has failed</a>
+    </p>
+    ${visit.forms({
+      'Notify URL': ['notify-url', client.notifyUrl && 'test', limits.environment === 'sandbox' && 'certify'],
+      Contact: ['contact'],
+      Secret: secretForms(account),
+    })}`;
+
+const changes = (visit: Visit, { client, account }: ClientDetails) =>
+  visit.forms({
+    'Notify URL': ['notify-url', client.notifyUrl && 'test'],
+    'Name and contact': ['rename', 'contact'],
+    'Grants and redirect URIs': ['application'],
+    Secret: secretForms(account),
+    Access: ['revoke-tokens', client.disabledAt === null ? 'disable' : 'enable'],
+  });
+
+/** The fields about a client, without their values. */
+export const CLIENT_FIELDS = {
+  name: { name: 'name', label: 'Name', maxLength: MAX_CLIENT_NAME_LENGTH, isRequired: true },
+  notifyUrl: { name: 'notifyUrl', label: 'Notify URL', type: 'url', maxLength: NOTIFY_URL_MAX_LENGTH },
+  contact: { name: 'contact', label: 'Contact', type: 'email', maxLength: MAX_EMAIL_LENGTH },
+} as const;
 
 /** Also a part of the form for a new client. */
 export const applicationParts = ({ redirectUris, grantTypes, isTrusted }: Application): FormPart[] => [

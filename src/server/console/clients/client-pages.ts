@@ -3,19 +3,19 @@ import { ClientAccount } from '../../../account/client-account.js';
 import { ClientApplications } from '../../../clients/client-applications.js';
 import { ClientsService } from '../../../clients/clients.service.js';
 import { SecretRotation } from '../../../clients/secrets/secret-rotation.js';
+import { html } from '../../../http/html.js';
+import { checkField } from '../../../http/pages/fields.js';
 import { unprocessable } from '../../../http/problem.js';
 import { parseDuration } from '../../../values/duration.js';
-import { type TestResult, TestNotifications } from '../../../webhooks/api/test-notifications.js';
+import { TestNotifications } from '../../../webhooks/api/test-notifications.js';
 import { digestToken } from '../../../auth/tokens/token.js';
 import { PortalLinks } from '../../../portal/portal-links.js';
 import { Certifications } from '../../../webhooks/certification/certification.module.js';
-import type { Certification } from '../../../webhooks/certification/checks.js';
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
-import { pauseActions } from '../receivers/receiver-parts.js';
-import type { Action, Page, Visit } from '../../../http/pages/site.js';
-import { ClientDetailsReader } from './client-details.js';
-import { applicationFields, clientPage } from './client-page.js';
-import { OVERLAPS, settingsPage } from './own-settings.js';
+import { certified, pauseActions, testOutcome } from '../receivers/receiver-parts.js';
+import { type Action, pageOf, type Visit } from '../../../http/pages/site.js';
+import { type ClientDetails, ClientDetailsReader } from './client-details.js';
+import { applicationFields, applicationParts, CLIENT_FIELDS, clientPage, settingsPage } from './client-page.js';
 import { issued } from './clients-pages.js';
 import { portalActions } from './portal-links.js';
 
@@ -34,20 +34,27 @@ export class ClientPages {
     private readonly certifications: Certifications,
   ) {}
 
-  readonly pages: Page[] = [
-    {
+  readonly pages = [
+    pageOf<ClientDetails>({
       path: '/ops/clients/:id',
-      show: (visit) => this.show(visit),
+      read: ({ id }) => this.details.read(id),
+      show: async (visit, details) => ({
+        title: details.client.name,
+        section: 'clients',
+        body: clientPage(visit, details, await this.links.list(visit.id)),
+      }),
       actions: {
         ...this.own(true),
         ...portalActions(() => this.links),
         rename: {
           button: 'Rename',
+          fields: ({ client }) => [{ ...CLIENT_FIELDS.name, value: client.name }],
           done: 'The client has its new name.',
           run: ({ name = '' }, { id, actor }) => this.clients.rename(id, name.trim(), actor),
         },
         application: {
           button: 'Set grants and redirect URIs',
+          fields: ({ client, account, isTrusted }) => applicationParts({ ...client, ...account, isTrusted }),
           done: 'Grants and redirect URIs are set.',
           run: (fields, { id, actor }) => this.applications.configure(id, applicationFields(fields), actor),
         },
@@ -60,6 +67,11 @@ export class ClientPages {
         ...pauseActions('client', () => this.pauses),
         disable: {
           button: 'Disable the client',
+          fields: () => [
+            html`<p class="hint">
+              Its credentials and its tokens are refused. Pending notifications are still delivered.
+            </p>`,
+          ],
           confirm: 'The client cannot use the API any more',
           done: 'The client is disabled, and its tokens are revoked.',
           run: (_, { id, actor }) => this.clients.setDisabled(id, true, actor),
@@ -70,32 +82,42 @@ export class ClientPages {
           run: (_, { id, actor }) => this.clients.setDisabled(id, false, actor),
         },
       },
-    },
+    }),
   ];
 
-  /** The client's own settings in its portal. */
-  readonly settings: Page = {
+  /** A client's own settings, in its portal. */
+  readonly settings = pageOf<ClientDetails>({
     path: '/portal/settings',
-    show: (visit) => this.show(visit),
+    read: (visit) => this.details.read(idOf(visit)),
+    show: (visit, details) => ({ title: 'Settings', section: 'settings', body: settingsPage(visit, details) }),
     actions: {
       ...this.own(false),
       certify: {
         button: 'Certify the receiver',
-        answer: async (_, visit) => this.show(visit, null, await this.certifications.run(idOf(visit))),
+        answer: async (_, visit) => visit.show(certified(await this.certifications.run(idOf(visit)))),
       },
     },
-  };
+  });
 
   /** What a client changes in its portal too. */
-  private own(isOperator: boolean): Record<string, Action> {
+  private own(isOperator: boolean): Record<string, Action<ClientDetails>> {
     const said = (byOperator: string, byClient: string): string => (isOperator ? byOperator : byClient);
     return {
       'notify-url': {
         button: 'Set the Notify URL',
+        fields: ({ client: { notifyUrl } }, { query }) => [
+          {
+            ...CLIENT_FIELDS.notifyUrl,
+            value: query.notifyUrl ?? notifyUrl ?? '',
+            seen: notifyUrl ?? '',
+            isRequired: true,
+          },
+          ...(isOperator ? [checkField('isTested', TESTED, true)] : []),
+        ],
         done: 'The Notify URL is set. Pending notifications still go to the URL that they were made with.',
         run: async ({ notifyUrl = '', isTested }, visit) => {
           const [url, id, { actor }] = [notifyUrl.trim(), idOf(visit), visit];
-          if (isTested !== 'yes' && visit.clientId === null) await this.clients.setNotifyUrl(id, url, actor);
+          if (isOperator && isTested !== 'yes') await this.clients.setNotifyUrl(id, url, actor);
           else await this.account.setNotifyUrl(await this.clients.get(id), { notifyUrl: url }, actor);
         },
       },
@@ -105,22 +127,34 @@ export class ClientPages {
         answer: async (_, visit) => {
           const client = await this.clients.get(idOf(visit));
           if (client.notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
-          return this.show(visit, await this.tests.sendTo(client, client.notifyUrl));
+          return visit.show(testOutcome(await this.tests.sendTo(client, client.notifyUrl)));
         },
       },
       contact: {
         button: 'Set the contact',
+        fields: ({ client }) => [{ ...CLIENT_FIELDS.contact, value: client.contact ?? '', hint: CONTACT_HINT }],
         done: 'The contact is set.',
         run: ({ contact = '' }, visit) => this.clients.setContact(idOf(visit), contact.trim() || null, visit.actor),
       },
       rotate: {
         button: 'Issue a new secret',
+        fields: () => [
+          { name: 'overlap', label: 'How long both secrets are valid', options: OVERLAPS.rotate, hint: OVERLAP_HINT },
+        ],
         confirm: said('The integrator will get the new secret from me', 'I will put the new secret into our receiver'),
         answer: (fields, visit) => this.rotate('rotate', fields, visit),
       },
       leaked: {
         button: 'Refuse the leaked secret, issue a new one',
-        confirm: said('The integrator gets', 'We get') + ' no token until the new secret is in use',
+        fields: () => [
+          {
+            name: 'overlap',
+            label: 'How long the leaked secret still signs notifications',
+            options: OVERLAPS.leaked,
+          },
+          checkField('revokeTokens', 'Also revoke all tokens', true),
+        ],
+        confirm: `${said('The integrator gets', 'We get')} no token until the new secret is in use`,
         answer: (fields, visit) => this.rotate('leaked', fields, visit),
       },
       replace: {
@@ -130,19 +164,11 @@ export class ClientPages {
       },
       'finish-rotation': {
         button: 'End the old secret now',
-        confirm: said('The integrator uses', 'We use') + ' the new secret',
+        confirm: `${said('The integrator uses', 'We use')} the new secret`,
         done: 'Only the new secret is valid now.',
         run: (_, visit) => this.rotation.finish(idOf(visit), visit.actor),
       },
     };
-  }
-
-  private async show(visit: Visit, test: TestResult | null = null, certification: Certification | null = null) {
-    const details = await this.details.read(idOf(visit));
-    if (visit.clientId !== null)
-      return { title: 'Settings', section: 'settings', body: settingsPage(visit, details, test, certification) };
-    const body = clientPage(visit, details, test, await this.links.list(visit.id));
-    return { title: details.client.name, section: 'clients', body };
   }
 
   private async rotate(
@@ -166,3 +192,14 @@ export class ClientPages {
 }
 
 const idOf = ({ clientId, id }: Visit): string => clientId ?? id;
+
+const TESTED = 'Send a signed sample there first, and change nothing unless it is answered 2xx';
+const OVERLAP_HINT =
+  'Until then X-Signature is made with the old secret and X-Signature-Next with the new one, so nothing is lost while the receiver changes.';
+const CONTACT_HINT = 'Is told by e-mail when a Notify URL fails. Empty: nobody is told.';
+
+/** How long the old secret is used, by the form that replaces it: after a leak it only signs. */
+const OVERLAPS = {
+  rotate: { '24h': '24 hours', '7d': '7 days', '1h': '1 hour', '0s': 'none: the old secret ends at once' },
+  leaked: { '60m': '60 minutes', '15m': '15 minutes', '0s': 'not at all' },
+};

@@ -16,6 +16,7 @@ const VALID = { name: 'valid', label: 'Valid for', options: { '7d': '7 days', '2
 export const portalActions = (links: () => PortalLinks): Record<string, Action> => ({
   'portal-link': {
     ...MAKE,
+    fields: () => [checkField('mayChange', MAY_CHANGE, false), VALID],
     // Only the answer has the link.
     answer: async ({ mayChange, secret, valid = '' }, { id: clientId, actor, request }) => {
       const [showsSecret, validMs] = [secret === 'yes', parseDuration(valid) ?? 0];
@@ -31,6 +32,7 @@ export const portalActions = (links: () => PortalLinks): Record<string, Action> 
   'withdraw-link': {
     button: 'Withdraw',
     kind: 'danger',
+    fields: (id) => [hiddenField('link', id as string)],
     done: 'The link is withdrawn, and the session of who had opened it is ended.',
     run: ({ link = '' }, { id, actor }) => links().withdraw(id, link, actor),
   },
@@ -63,9 +65,9 @@ export const portalSection = (visit: Visit, links: PortalLink[]): Html =>
         'Made by': ({ createdBy }) => createdBy,
         Expires: ({ expiresAt }) => time(expiresAt),
         Opened: ({ openedAt, openedFrom }) => openedAt && html`${time(openedAt)} from ${openedFrom}`,
-        '': ({ id, withdrawnAt }) => (withdrawnAt ? null : visit.form('withdraw-link', hiddenField('link', id))),
+        '': ({ id, withdrawnAt }) => (withdrawnAt ? null : visit.form('withdraw-link', id)),
       },
       links,
       'A link lets the client see its notifications, and what they failed with, without the API.',
     )}
-    ${visit.form('portal-link', [checkField('mayChange', MAY_CHANGE, false), VALID])}`;
+    ${visit.form('portal-link')}`;

@@ -31,7 +31,7 @@ export function mountPages(scope: FastifyInstance, site: Site, pages: Page[], fo
       );
     scope.get(
       page.path,
-      route((visit) => page.show(visit)),
+      route((visit) => visit.show()),
     );
     for (const [name, action] of Object.entries({ ...page.actions }))
       scope.post(

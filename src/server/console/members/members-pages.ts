@@ -12,7 +12,7 @@ import { boundedCount } from '../../../database/statements/bounded-search.js';
 import { type Field, hrefOf, searchField } from '../../../http/pages/fields.js';
 import { type Found, listPage, MAX_COUNTED, type Part, partOf } from '../../../http/pages/list.js';
 import { copiedId, facts, STATE, stateSince, table, time } from '../../../http/pages/parts.js';
-import type { Page, Visit } from '../../../http/pages/site.js';
+import { pageOf, type Visit } from '../../../http/pages/site.js';
 import { clientLink, memberLink } from '../frame/links.js';
 
 const PATH = '/ops/members';
@@ -26,7 +26,7 @@ export class MembersPages {
     private readonly applications: ConnectedApplications,
   ) {}
 
-  readonly pages: Page[] = [
+  readonly pages = [
     listPage<Member, { q: string }>({
       path: PATH,
       title: 'Members',
@@ -48,12 +48,13 @@ export class MembersPages {
         visit.mayChange &&
         html`<section class="card">
           <h2>New member</h2>
-          ${visit.form('create', [NAME, passwordField('Password')])}
+          ${visit.form('create')}
         </section>`,
       actions: {
         create: {
           at: '',
           button: 'Create the member',
+          fields: () => [NAME, passwordField('Password')],
           kind: 'primary',
           answer: async ({ name = '', password = '' }, { actor }) => {
             const { id } = await this.members.create(name.trim(), password, actor);
@@ -62,29 +63,38 @@ export class MembersPages {
         },
       },
     }),
-    {
+    pageOf<MemberDetails>({
       path: `${PATH}/:id`,
-      show: async (visit) => {
-        const member = await this.get(visit.id);
-        const applications = await this.applications.list(member.id);
-        return { title: member.name, section: 'members', body: memberPage(visit, member, applications) };
-      },
+      read: async ({ id }) => ({ member: await this.get(id), applications: await this.applications.list(id) }),
+      show: (visit, details) => ({ title: details.member.name, section: 'members', body: memberPage(visit, details) }),
       notices: { create: 'The member is created.' },
       actions: {
         withdraw: {
           button: 'Withdraw the access',
+          fields: ({ applications }) => [
+            {
+              name: 'client',
+              label: 'Application',
+              options: Object.fromEntries(applications.map(({ clientId, name }) => [clientId, name])),
+            },
+          ],
           kind: 'danger',
           done: 'The application cannot act for the member any more.',
           run: ({ client = '' }, { id, actor }) => this.applications.withdraw(id, client, actor),
         },
         'set-password': {
           button: 'Set the password',
+          fields: () => [
+            passwordField('New password'),
+            html`<p class="hint">Ends the member’s sessions, and what applications got from them.</p>`,
+          ],
           done: 'The password is set.',
           run: async ({ password = '' }, { id, actor }) =>
             this.members.setPassword((await this.get(id)).name, password, actor),
         },
         disable: {
           button: 'Disable the member',
+          fields: () => [html`<p class="hint">Refuses the sign-in, and ends sessions and what applications got.</p>`],
           kind: 'danger',
           confirm: 'The member cannot sign in any more',
           done: 'The member is disabled.',
@@ -96,7 +106,7 @@ export class MembersPages {
           run: async (_, { id, actor }) => this.members.setDisabled((await this.get(id)).name, false, actor),
         },
       },
-    },
+    }),
   ];
 
   private async get(id: string) {
@@ -138,7 +148,12 @@ const passwordField = (label: string): Field => ({
   isRequired: true,
 });
 
-const memberPage = (visit: Visit, member: Member, applications: ConnectedApplication[]) =>
+interface MemberDetails {
+  member: Member;
+  applications: ConnectedApplication[];
+}
+
+const memberPage = (visit: Visit, { member, applications }: MemberDetails) =>
   html`<section class="card">
       ${facts({ State: stateSince(member.disabledAt), Id: copiedId(member.id), Created: time(member.createdAt) })}
       <p class="actions">
@@ -154,37 +169,5 @@ const memberPage = (visit: Visit, member: Member, applications: ConnectedApplica
       applications,
       'The applications that may act for this member will be here.',
     )}
-    ${
-      applications.length > 0 &&
-      visit.form('withdraw', [
-        {
-          name: 'client',
-          label: 'Application',
-          options: Object.fromEntries(applications.map(({ clientId, name }) => [clientId, name])),
-        },
-      ])
-    }
-    ${
-      visit.mayChange &&
-      html`<h2>Changes</h2>
-        <div class="columns">
-          <section class="card">
-            <h3>Password</h3>
-            ${visit.form('set-password', [
-              passwordField('New password'),
-              html`<p class="hint">Ends the member’s sessions, and what applications got from them.</p>`,
-            ])}
-          </section>
-          <section class="card">
-            <h3>Access</h3>
-            ${
-              member.disabledAt === null
-                ? visit.form(
-                    'disable',
-                    html`<p class="hint">Refuses the sign-in, and ends sessions and what applications got.</p>`,
-                  )
-                : visit.form('enable')
-            }
-          </section>
-        </div>`
-    }`;
+    ${applications.length > 0 && visit.form('withdraw')}
+    ${visit.forms({ Password: ['set-password'], Access: [member.disabledAt === null ? 'disable' : 'enable'] })}`;

@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { type Html, html } from '../../../http/html.js';
-import { hiddenField, hrefOf, MOMENT_HINT } from '../../../http/pages/fields.js';
+import { html } from '../../../http/html.js';
+import { hiddenFields, hrefOf, MOMENT_HINT } from '../../../http/pages/fields.js';
 import { listPage, type Part } from '../../../http/pages/list.js';
 import { notice, time } from '../../../http/pages/parts.js';
 import type { Page, Visit } from '../../../http/pages/site.js';
 import { badRequest, Problem } from '../../../http/problem.js';
 import { ID, timeOfId } from '../../../values/identifier.js';
-import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
+import { ANY_WEBHOOK, type WebhookCriteria } from '../../../webhooks/search/webhook-criteria.js';
 import { type ListedWebhook, WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { type WebhookOrder, WebhookSearch } from '../../../webhooks/search/webhook-search.js';
 import { unknownResend, WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
@@ -68,20 +68,17 @@ export class NotificationsPages {
         ],
         cut,
         over: (visit, filter) => this.resendAll(visit, filter),
-        // Its fields are the checkboxes of the table.
-        under: (visit, { given }, rows) =>
-          rows.some(isOpen) &&
-          visit.form(
-            'resend',
-            html`<a class="button" href="${hrefOf(path, { ...visit.query, select: 'all' })}">Select all of this page</a>
-              ${hiddenFields(given)}`,
-            SELECTION_FORM,
-          ),
+        under: (visit, filter, rows) => rows.some(isOpen) && visit.form('resend', filter, SELECTION_FORM),
         isLive: true,
         actions: {
           resend: {
             button: 'Send the selected ones again',
             kind: 'primary',
+            // The checkboxes of the table are further fields.
+            fields: ({ given }, { query }) => [
+              html`<a class="button" href="${hrefOf(path, { ...query, select: 'all' })}">Select all of this page</a>`,
+              ...hiddenFields(given),
+            ],
             answer: async (fields, visit) => {
               const ids = selectedIds(fields);
               if (ids.length === 0) throw badRequest('select at least one notification');
@@ -92,6 +89,13 @@ export class NotificationsPages {
           'resend-all': {
             button: 'Send all again',
             kind: 'danger',
+            fields: ({ given, criteria }) => [
+              html`<p class="hint">
+                Left out is what has a newer, pending or delivered notification of the same order.
+              </p>`,
+              // A duration before now would mean other notifications when the form is sent.
+              ...hiddenFields({ ...given, ...(criteria && exactly(criteria)) }),
+            ],
             confirm: 'Yes, send all of them again',
             answer: async (fields, visit) => {
               const { criteria } = await readNotificationFilter(this.clients, fields, visit.clientId);
@@ -151,23 +155,17 @@ export class NotificationsPages {
   }
 
   /** Only where the list has FAILED ones alone, so that the operator sees what is sent. */
-  private async resendAll(visit: Visit, { given, criteria }: NotificationFilter) {
+  private async resendAll(visit: Visit, filter: NotificationFilter) {
+    const { criteria } = filter;
     if (criteria?.status !== 'FAILED' || criteria.isSentAgain || criteria.resendId || !visit.mayChange) return null;
     const open = await this.count({ ...criteria, isSentAgain: false });
     if (open?.count === 0 && !open.isMore) return null;
     const clients = open?.clients === 1 ? 'client' : 'clients';
     const of = visit.clientId === null && open ? ` of ${open.clients} ${clients}` : '';
     const what = open && `${open.isMore ? 'at least ' : ''}${open.count}${of}`;
-    // A duration before now would mean other notifications when the form is sent.
-    const moments = { since: exact(criteria.since), until: exact(criteria.until), client: criteria.clientId ?? '' };
-    const form = visit.form(
-      'resend-all',
-      html`<p class="hint">Left out is what has a newer, pending or delivered notification of the same order.</p>
-        ${hiddenFields({ ...given, ...moments })}`,
-    );
     return html`<details ${(visit.clientId !== null || visit.givenIn('resend-all')) && html`open`}>
       <summary>Send all of this filter again${what && `: ${what}`}</summary>
-      ${form}
+      ${visit.form('resend-all', filter)}
     </details>`;
   }
 }
@@ -214,7 +212,10 @@ const cut = (next: string) =>
     ${time(timeOfId(next))}. Older ones may fit; go on with “Search further”, or give a client, a status or a time.`,
   );
 
-const hiddenFields = (given: NotificationFilter['given']): Html[] =>
-  Object.entries(given).map(([name, value]) => hiddenField(name, value));
+const exactly = ({ since, until, clientId }: WebhookCriteria) => ({
+  since: exact(since),
+  until: exact(until),
+  client: clientId ?? '',
+});
 
 const exact = (ms: number | null): string => (ms === null ? '' : new Date(ms).toISOString());

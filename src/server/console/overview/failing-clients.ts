@@ -1,8 +1,7 @@
 import { type Html, html } from '../../../http/html.js';
-import { type FailingHost, MAX_NOTE_LENGTH } from '../../../webhooks/contact/failing-host.entity.js';
+import type { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { diagnosisOf } from '../../../webhooks/transport/diagnosis.js';
 import { type Range, withChange } from '../figures/figures.js';
-import { hiddenField, inputField } from '../../../http/pages/fields.js';
 import type { Visit } from '../../../http/pages/site.js';
 import { notice, table, time } from '../../../http/pages/parts.js';
 import { clientLink, receiverLink } from '../frame/links.js';
@@ -37,7 +36,6 @@ export const atLeast = (count: number, isCapped: boolean): string =>
 export function failingTable(visit: Visit, range: Range, { clients, since, until }: Losses): Html {
   const from = new Date(since).toISOString();
   const listOf = ({ id: client }: NamedClient): string => listHref({ client, status: 'UNRESOLVED', since: from });
-  const given = { range: range.key, since: `${since}`, until: `${until}` };
   return table(
     {
       Client: ({ client }) => clientLink(client),
@@ -46,28 +44,26 @@ export function failingTable(visit: Visit, range: Range, { clients, since, until
       },
       'Ended FAILED, a week before': { number: ({ ended, before }) => withChange(ended, before, String) },
       Receivers: ({ hosts }) => html`${hosts.map((host) => html`<div>${failure(host)}</div>`)}`,
-      Actions: (row) => actions(visit, row, given),
+      Actions: (row) => actions(visit, { ...row, range: range.key, since: `${since}`, until: `${until}` }),
     },
     clients.slice(0, MAX_SHOWN),
   );
 }
 
-/** Each opens its form. */
-function actions(visit: Visit, { client, lost, hosts }: FailingClient, given: Record<string, string>): Html {
-  const alarming = hosts.filter(isAlarming).map(({ host }) => host);
-  const fields = Object.entries({ ...given, client: client.id, hosts: alarming.join(' ') });
-  const form = (name: string, summary: string, field?: Html): Html | null => {
-    const shown = visit.form(name, html`${fields.map(([name, value]) => hiddenField(name, value))} ${field}`);
-    return (
-      shown &&
-      html`<details>
-        <summary>${summary}</summary>
-        ${shown}
-      </details>`
-    );
-  };
-  return html`${lost > 0 && form('resend', 'Send again')}
-  ${alarming.length > 0 && form('acknowledge', 'Acknowledge', NOTE)}`;
-}
+/** A client in the table, and the range that was looked at. */
+export type LossRow = FailingClient & { range: string; since: string; until: string };
 
-const NOTE = inputField({ name: 'note', label: 'Note', maxLength: MAX_NOTE_LENGTH, isRequired: true });
+/** The hosts that operators are alarmed of. */
+export const alarming = ({ hosts }: FailingClient): string[] => hosts.filter(isAlarming).map(({ host }) => host);
+
+/** Each opens its form. */
+function actions(visit: Visit, row: LossRow): Html | null {
+  if (!visit.mayChange) return null;
+  const form = (name: string, summary: string): Html =>
+    html`<details>
+      <summary>${summary}</summary>
+      ${visit.form(name, row)}
+    </details>`;
+  return html`${row.lost > 0 && form('resend', 'Send again')}
+  ${alarming(row).length > 0 && form('acknowledge', 'Acknowledge')}`;
+}

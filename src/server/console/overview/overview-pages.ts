@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { AuditLog } from '../../../audit/audit.module.js';
 import { type Html, html } from '../../../http/html.js';
 import { acknowledge } from '../../../webhooks/contact/alarms.js';
+import { MAX_NOTE_LENGTH } from '../../../webhooks/contact/failing-host.entity.js';
 import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
 import { WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
 import type { Due } from '../../../webhooks/usher-health.js';
@@ -9,12 +10,12 @@ import { Backlog, type QueueDepth } from '../../health/backlog.js';
 import { type Answers, answersOf } from '../../health/cached-query.js';
 import { charts } from '../figures/charts.js';
 import { figuresOfPoints, type Range, rangeLinks, rangeOf, ratio, shownMs, shownQuantile } from '../figures/figures.js';
-import { hrefOf } from '../../../http/pages/fields.js';
-import type { Page, View, Visit } from '../../../http/pages/site.js';
+import { hiddenFields, hrefOf, inputField } from '../../../http/pages/fields.js';
+import { pageOf, type View, type Visit } from '../../../http/pages/site.js';
 import { emptyState, notice, table, tiles } from '../../../http/pages/parts.js';
 import { clientLink } from '../frame/links.js';
 import { searchHref } from '../search/search-pages.js';
-import { atLeast, failingTable } from './failing-clients.js';
+import { alarming, atLeast, failingTable, type LossRow } from './failing-clients.js';
 import { isAlarming, MAX_PENDING, OverviewData } from './overview-data.js';
 import { problemNotice, problemsOf, queueTable, shownCount, type ShownQueue, type State } from './problems.js';
 
@@ -30,8 +31,8 @@ export class OverviewPages {
     private readonly resends: WebhookResends,
   ) {}
 
-  readonly pages: Page[] = [
-    {
+  readonly pages = [
+    pageOf<LossRow>({
       path: '/ops',
       show: (visit) => this.show(visit),
       actions: {
@@ -46,6 +47,7 @@ export class OverviewPages {
         resend: {
           button: 'Send all of them again',
           kind: 'primary',
+          fields: ({ client, since, until }) => hiddenFields({ client: client.id, since, until }),
           answer: async ({ client: clientId = '', since = '', until = '' }, visit) => {
             // A form without its times selects nothing.
             const [from, to] = [Number(since) || Date.now(), Number(until) || 1];
@@ -55,6 +57,10 @@ export class OverviewPages {
         },
         acknowledge: {
           button: 'Acknowledge',
+          fields: (row) => [
+            ...hiddenFields({ client: row.client.id, range: row.range, hosts: alarming(row).join(' ') }),
+            inputField({ name: 'note', label: 'Note', maxLength: MAX_NOTE_LENGTH, isRequired: true }),
+          ],
           done: 'Acknowledged. It is an alarm again as soon as a notification to this receiver ends FAILED.',
           answer: async ({ client: clientId = '', hosts = '', note = '', range = '' }, { actor }) => {
             const alarms = { clientId, hosts: hosts.split(' '), note: note.trim(), actor };
@@ -64,7 +70,7 @@ export class OverviewPages {
           },
         },
       },
-    },
+    }),
   ];
 
   private async show(visit: Visit): Promise<View | string> {

@@ -1,5 +1,6 @@
 import { type Html, html } from '../../../http/html.js';
 import type { TestResult } from '../../../webhooks/api/test-notifications.js';
+import type { Certification } from '../../../webhooks/certification/checks.js';
 import type { WebhookHealth } from '../../../webhooks/webhook-health.js';
 import type { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import type { Action, Visit } from '../../../http/pages/site.js';
@@ -11,6 +12,7 @@ import { facts, notice, table, time } from '../../../http/pages/parts.js';
 export const pauseActions = (kind: 'client' | 'host', pauses: () => DeliveryPauses): Record<string, Action> => ({
   pause: {
     button: 'Pause deliveries',
+    fields: () => [{ name: 'reason', label: 'Reason, which the client can read', isRequired: true }],
     kind: 'danger',
     done: 'Deliveries are paused: notifications wait, and use up no attempt.',
     run: ({ reason = '' }, { id, actor }) => pauses().pause(`${kind}:${id}`, reason, actor),
@@ -27,9 +29,7 @@ export const pausing = (visit: Visit, paused: { since: number | string; reason: 
   html`<h2>Pause</h2>
     ${paused && notice('warning', html`Deliveries are paused since ${time(paused.since)}: ${paused.reason}`)}
     <p>${whose}</p>
-    ${paused ? visit.form('resume') : visit.form('pause', [REASON])}`;
-
-const REASON = { name: 'reason', label: 'Reason, which the client can read', isRequired: true };
+    ${visit.form(paused ? 'resume' : 'pause')}`;
 
 /** The result of a test that was sent just now. */
 export function testOutcome(test: TestResult): Html {
@@ -60,3 +60,15 @@ export const healthTable = ({ hosts }: WebhookHealth, home?: string): Html =>
     hosts,
     'How its receivers answer will be here, once something was sent to them.',
   );
+
+/** How the receiver of a client did in a certification. */
+export const certified = ({ passed, checks }: Certification): Html =>
+  html`${passed ? notice('good', 'The receiver passed.') : notice('bad', 'The receiver did not pass.')}
+  ${table(
+    {
+      Sent: ({ sent }) => `a notification ${sent}`,
+      Passed: ({ passed }) => (passed ? 'yes' : 'no'),
+      Why: ({ reason, remedy }) => `${reason} ${remedy ?? ''}`,
+    },
+    checks,
+  )}`;

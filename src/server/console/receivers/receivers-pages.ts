@@ -4,7 +4,7 @@ import { type Html, html } from '../../../http/html.js';
 import { searchField } from '../../../http/pages/fields.js';
 import { listPage } from '../../../http/pages/list.js';
 import { notFound, unavailable, unprocessable } from '../../../http/problem.js';
-import { type TestResult, TestNotifications } from '../../../webhooks/api/test-notifications.js';
+import { TestNotifications } from '../../../webhooks/api/test-notifications.js';
 import { HOST_LENGTH } from '../../../webhooks/contact/failing-host.entity.js';
 import type { Figures } from '../../../webhooks/figures/delivery-figures.js';
 import { DIAGNOSES } from '../../../webhooks/transport/diagnosis.js';
@@ -14,6 +14,7 @@ import {
   ATTEMPTS,
   figuresOfPoints,
   quantileColumns,
+  type Range,
   rangeLinks,
   rangeOf,
   ratio,
@@ -23,7 +24,7 @@ import {
 } from '../figures/figures.js';
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { pauseActions, pausing, testOutcome } from './receiver-parts.js';
-import type { Page, View, Visit } from '../../../http/pages/site.js';
+import { pageOf, type Visit } from '../../../http/pages/site.js';
 import { type Columns, emptyState, statusBadge, table, tiles } from '../../../http/pages/parts.js';
 import { clientLink, receiverLink, webhookLink } from '../frame/links.js';
 import { failureNotice, reasonOf } from '../overview/failing-clients.js';
@@ -49,7 +50,7 @@ export class ReceiversPages {
     private readonly pauses: DeliveryPauses,
   ) {}
 
-  readonly pages: Page[] = [
+  readonly pages = [
     listPage<ListedHost, { q: string; range: string }>({
       path: PATH,
       title: 'Receivers',
@@ -76,50 +77,75 @@ export class ReceiversPages {
       nothing: [`No attempts in the last 24 hours. ${SHOWN_HERE}`, 'No attempts at such a host in this range.'],
       isLive: true,
     }),
-    {
+    pageOf<HostDetails>({
       path: `${PATH}/:host`,
-      show: (visit) => this.show(visit),
+      read: async (visit) => {
+        const host = hostOf(visit);
+        const range = rangeOf(visit.query);
+        const [details, concerned, paused] = await Promise.all([
+          this.data.of(host, range),
+          this.pauses.clientsAt(host),
+          this.pauses.find(`host:${host}`),
+        ]);
+        return { ...details, host, range, concerned, paused };
+      },
+      show: (visit, details) => ({
+        title: `Receiver ${details.host}`,
+        section: 'receivers',
+        body: hostPage(visit, details),
+      }),
       actions: {
         ...pauseActions('host', () => this.pauses),
-        test: { button: 'Send a test', answer: ({ client = '' }, visit) => this.test(client, visit) },
+        test: {
+          button: 'Send a test',
+          fields: ({ clients }) => {
+            const options = Object.fromEntries(known(clients).map(({ id, name }) => [id, name ?? id]));
+            return [{ name: 'client', label: 'Client', options, hint: TEST_HINT }];
+          },
+          answer: ({ client = '' }, visit) => this.test(client, visit),
+        },
       },
-    },
+    }),
   ];
 
-  private async show(visit: Visit, test: TestResult | null = null): Promise<View> {
-    const host = hostOf(visit);
-    const range = rangeOf(visit.query);
-    const { points, before, clients, answers } = await this.data.of(host, range);
-    const concerned = await this.pauses.clientsAt(host);
-    const figures = html`${totals(figuresOfPoints(points), before)}
-      ${charts(points, 'Time of an attempt', ({ duration }) => duration)}
-      <h2>Clients</h2>
-      ${table(
-        { Client: ({ client }) => clientLink(client), 'Notify URL': ({ notifyUrl }) => notifyUrl, ...FIGURES },
-        clients,
-      )}`;
-    const body = html`${test && testOutcome(test)}
-    ${clients.map(({ client, failing }) => failing && failureNotice(failing, client))} ${rangeLinks(visit.path, range)}
-    ${clients.length === 0 ? emptyState(`No attempts in the ${range.name.toLowerCase()}. ${SHOWN_HERE}`) : figures}
-    ${testForm(visit, clients)} ${answerTables(answers)}
-    ${pausing(
-      visit,
-      await this.pauses.find(`host:${host}`),
-      html`It concerns: ${concerned.map((client) => html`${clientLink(client)} `)}`,
-    )}`;
-    return { title: `Receiver ${host}`, section: 'receivers', body };
-  }
-
   /** Its result is not stored, so the answer itself shows it. */
-  private async test(client: string, visit: Visit): Promise<View> {
+  private async test(client: string, visit: Visit) {
     const host = hostOf(visit);
     const url = (await this.data.at(host, [client])).urls.get(client);
     if (!url) throw unprocessable('The client has no Notify URL at this host; choose another one');
     const result = await this.tests.sendTo({ id: client }, url);
     const detail = { host, outcome: result.outcome };
     await this.audit.record({ action: 'webhook.tested', subject: `client:${client}`, actor: visit.actor, detail });
-    return this.show(visit, result);
+    return visit.show(testOutcome(result));
   }
+}
+
+type HostDetails = Awaited<ReturnType<ReceiversData['of']>> & {
+  host: string;
+  range: Range;
+  concerned: Awaited<ReturnType<DeliveryPauses['clientsAt']>>;
+  paused: Awaited<ReturnType<DeliveryPauses['find']>>;
+};
+
+function hostPage(visit: Visit, { range, points, before, clients, answers, concerned, paused }: HostDetails): Html {
+  const figures = html`${totals(figuresOfPoints(points), before)}
+    ${charts(points, 'Time of an attempt', ({ duration }) => duration)}
+    <h2>Clients</h2>
+    ${table(
+      { Client: ({ client }) => clientLink(client), 'Notify URL': ({ notifyUrl }) => notifyUrl, ...FIGURES },
+      clients,
+    )}`;
+  return html`${clients.map(({ client, failing }) => failing && failureNotice(failing, client))}
+  ${rangeLinks(visit.path, range)}
+  ${clients.length === 0 ? emptyState(`No attempts in the ${range.name.toLowerCase()}. ${SHOWN_HERE}`) : figures}
+  ${
+    visit.mayChange &&
+    known(clients).length > 0 &&
+    html`<h2>Send a test</h2>
+      ${visit.form('test')}`
+  }
+  ${answerTables(answers)}
+  ${pausing(visit, paused, html`It concerns: ${concerned.map((client) => html`${clientLink(client)} `)}`)}`;
 }
 
 function totals(now: Figures, before: Figures): Html {
@@ -179,17 +205,9 @@ function answerTables({ urls, last }: Answers): Html {
     )}`;
 }
 
-/** Only for clients whose Notify URL here is known. */
-function testForm(visit: Visit, clients: HostClient[]): Html | null | false {
-  const known = clients.filter(({ notifyUrl }) => notifyUrl !== null).map(({ client }) => client);
-  const options = Object.fromEntries(known.map(({ id, name }) => [id, name ?? id]));
-  const form = known.length > 0 && visit.form('test', [{ name: 'client', label: 'Client', options, hint: TEST_HINT }]);
-  return (
-    form &&
-    html`<h2>Send a test</h2>
-      ${form}`
-  );
-}
+/** The clients whose Notify URL here is known. */
+const known = (clients: HostClient[]) =>
+  clients.filter(({ notifyUrl }) => notifyUrl !== null).map(({ client }) => client);
 
 const TEST_HINT =
   'A signed sample goes to the Notify URL of this client. Its header X-Webhook-Test: true marks it; it is not stored and not repeated.';
