@@ -210,7 +210,7 @@ export class ClientsService {
 /** The contact as it was before is told of these. */
 const NOTICES: Partial<Record<AuditChange['action'], NoticeKind>> = {
   'client.contact-set': 'contact',
-  'client.notify-url-set': 'notify-url',
+  'client.notify-url-set': 'Notify URL',
 };
 
 /** The first letters of the parts of an e-mail address, and the last part: `a…@c….example`. */

@@ -5,13 +5,13 @@ import { MAX_EMAIL_LENGTH } from '../values/email-address.js';
 import { newId } from '../values/identifier.js';
 import type { ResolvedOptions } from '../usher.options.js';
 
-/** Why a {@link ContactNotice} is sent. */
-export type NoticeKind = 'portal-link' | 'contact' | 'notify-url' | 'secret';
+/** Somebody asks for a link to the portal, or this was changed. */
+export type NoticeKind = 'link' | 'contact' | 'Notify URL' | 'secret';
 
 /** A message to the contact of a client that a worker will send. */
 @Entity('usher_contact_notice')
-@Index('usher_contact_notice_due', ['notBefore'])
-@Index('usher_contact_notice_created', ['createdAt'])
+@Index('usher_contact_notice_not_before', ['notBefore'])
+@Index('usher_contact_notice_created_at', ['createdAt'])
 export class ContactNotice {
   @Text(OWN_ID_LENGTH, PRIMARY)
   id: string;

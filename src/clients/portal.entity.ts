@@ -14,9 +14,9 @@ import { MAX_ACTOR_ADDRESS_LENGTH, MAX_ACTOR_LENGTH } from '../values/actor.js';
 
 /** A link to the portal of a client. It is good for one sign-in, until it expires or is withdrawn. */
 @Entity('usher_portal_link')
-@Index('usher_portal_link_client', ['clientId'])
+@Index('usher_portal_link_client_id', ['clientId'])
 @Index('usher_portal_link_digest', ['digest'], { unique: true })
-@Index('usher_portal_link_expiry', ['expiresAt'])
+@Index('usher_portal_link_expires_at', ['expiresAt'])
 export class PortalLink {
   @Text(OWN_ID_LENGTH, PRIMARY)
   id: string;
@@ -58,8 +58,8 @@ export class PortalLink {
 
 /** Somebody who opened a {@link PortalLink} in one browser. */
 @Entity('usher_portal_session')
-@Index('usher_portal_session_client', ['clientId'])
-@Index('usher_portal_session_expiry', ['expiresAt'])
+@Index('usher_portal_session_client_id', ['clientId'])
+@Index('usher_portal_session_expires_at', ['expiresAt'])
 export class PortalSession extends Session {
   @Text(CLIENT_ID_LENGTH)
   clientId: string;

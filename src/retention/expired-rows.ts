@@ -83,12 +83,12 @@ export const EXPIRING_ROWS = {
     index: 'usher_operator_session_expiry',
     moment: 'expires_at',
   },
-  portalSessions: { entity: PortalSession, index: 'usher_portal_session_expiry', moment: 'expires_at' },
+  portalSessions: { entity: PortalSession, index: 'usher_portal_session_expires_at', moment: 'expires_at' },
   /** They say who was signed in. */
-  portalLinks: { entity: PortalLink, index: 'usher_portal_link_expiry', moment: 'expires_at', keptMs: retention },
+  portalLinks: { entity: PortalLink, index: 'usher_portal_link_expires_at', moment: 'expires_at', keptMs: retention },
   contactNotices: {
     entity: ContactNotice,
-    index: 'usher_contact_notice_created',
+    index: 'usher_contact_notice_created_at',
     moment: 'created_at',
     keptMs: () => NOTICE_MS,
   },

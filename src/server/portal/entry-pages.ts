@@ -6,6 +6,7 @@ import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { addressGroup, addressOf } from '../../http/exchange.js';
 import { html } from '../../http/html.js';
 import { isSearchable } from '../../http/pages/fields.js';
+import { refused } from '../../http/pages/form-token.js';
 import { copiedId, facts, notice } from '../../http/pages/parts.js';
 import type { Page, View, Visit } from '../../http/pages/site.js';
 import { tooManyRequests } from '../../http/problem.js';
@@ -14,8 +15,8 @@ import { Limits } from '../../limits/limits.module.js';
 import { PORTAL_PATH } from '../../portal/portal-links.js';
 import { PortalSessions } from '../../portal/portal-sessions.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { PortalBrowsers } from './portal-browsers.js';
-import { OPEN_ROUTE, OVERVIEW_PATH, SIGN_OUT_PATH } from './portal-frame.js';
+import { signOutPage } from '../console/access/sign-in-pages.js';
+import { OPEN_ROUTE, OVERVIEW_PATH, PortalBrowsers, SIGN_OUT_PATH } from './portal-site.js';
 
 /** Links that an address, and a client, may ask for. */
 const ASKED_FROM_ADDRESS = { count: 10, seconds: 3_600 };
@@ -62,20 +63,7 @@ export class EntryPages {
         },
       },
     },
-    {
-      path: SIGN_OUT_PATH,
-      show: () => PORTAL_PATH,
-      actions: {
-        'sign-out': {
-          at: '',
-          button: 'Sign out',
-          answer: async (_, { request, reply }) => {
-            await this.browsers.end(request, reply);
-            return PORTAL_PATH;
-          },
-        },
-      },
-    },
+    signOutPage(SIGN_OUT_PATH, PORTAL_PATH, () => this.browsers),
   ];
 
   private entry(visit: Visit): View {
@@ -91,13 +79,13 @@ export class EntryPages {
   private async ask(fields: Record<string, string>, visit: Visit): Promise<View> {
     const { client: given = '' } = fields;
     const clientId = given.trim();
-    if (!this.browsers.isOwnForm(visit, fields)) return invalid(this.entry(visit));
+    if (!this.browsers.isOwnForm(visit, fields)) throw refused();
     const address = limitKey(addressGroup(addressOf(visit.request) ?? ''));
     const wait = this.limits.limiter('portal-entry-address', ASKED_FROM_ADDRESS).count(address);
     if (wait > 0) throw tooManyRequests('too many links were asked for from this address; try again later', wait);
     const isLimited = this.limits.limiter('portal-entry', ASKED_FOR_CLIENT).count(limitKey(clientId)) > 0;
     if (!isLimited && isSearchable(clientId) && clientId.length <= CLIENT_ID_LENGTH)
-      await addNotice(this.dataSource.manager, this.options, { clientId, kind: 'portal-link', contact: null });
+      await addNotice(this.dataSource.manager, this.options, { clientId, kind: 'link', contact: null });
     const body = html`<p>
       If there is a client with this id, and it has a contact, a link is on its way to the contact. It is valid for an
       hour. At most ${ASKED_FOR_CLIENT.count} are sent in an hour.
@@ -113,7 +101,7 @@ export class EntryPages {
 
   private async open(fields: Record<string, string>, visit: Visit): Promise<View | string> {
     const { request, reply, id: token } = visit;
-    if (!this.browsers.isOwnForm(visit, fields)) return invalid(this.door(visit));
+    if (!this.browsers.isOwnForm(visit, fields)) throw refused();
     const opened = await this.sessions.open(token, addressOf(request));
     if (!opened) return { title: 'This link is not valid', body: SPENT, status: 410 };
     await this.browsers.begin(request, reply, opened);
@@ -132,10 +120,3 @@ export class EntryPages {
 
 const SPENT = html`<p>It was opened before or withdrawn, or it has expired.</p>
   <p><a class="button" href="${PORTAL_PATH}">Ask for another one</a></p>`;
-
-const invalid = ({ title, body }: View): View => ({
-  title,
-  body: html`${notice('bad', 'This form is no longer valid. Send it again; your browser must accept cookies of this server.')}
-  ${body}`,
-  status: 403,
-});

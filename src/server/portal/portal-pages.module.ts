@@ -13,9 +13,9 @@ import { NotificationsPages } from '../console/notifications/notifications-pages
 import { WebhookPages } from '../console/notifications/webhook-pages.js';
 import { OpsModule } from '../console/ops.module.js';
 import { EntryPages } from './entry-pages.js';
-import { PortalBrowsers } from './portal-browsers.js';
-import { PORTAL_SITE } from './portal-frame.js';
+
 import { PortalPages } from './portal-pages.js';
+import { PORTAL_SITE, PortalBrowsers } from './portal-site.js';
 
 const PAGES: (new (...services: never[]) => { pages: Page[] })[] = [EntryPages, PortalPages];
 

@@ -12,7 +12,7 @@ import { ClientDetailsReader } from '../console/clients/client-details.js';
 import { notifications, orderColumns, summary } from '../console/clients/client-page.js';
 import { webhookLink } from '../console/frame/links.js';
 import { healthTable } from '../console/receivers/receiver-parts.js';
-import { OVERVIEW_PATH } from './portal-frame.js';
+import { OVERVIEW_PATH } from './portal-site.js';
 
 const MAX_ORDERS = 100;
 

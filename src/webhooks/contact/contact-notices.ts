@@ -12,9 +12,6 @@ export const NOTICE_LEASE_MS = 120_000;
 const NOTICES_PER_RUN = 100;
 const LINK_VALID_MS = 3_600_000;
 
-/** What was changed, in words. */
-const CHANGED = { contact: 'contact', 'notify-url': 'Notify URL', secret: 'secret' };
-
 /** Takes the notices that are due one by one. No other process sends one meanwhile. */
 export async function* takeNotices({ manager }: DataSource): AsyncGenerator<ContactNotice> {
   const where = { notBefore: LessThanOrEqual(await databaseNow(manager)) };
@@ -37,11 +34,11 @@ export async function noticeMessage(
   if (client?.id !== clientId || !told) return null;
   const message = { id, clientId, clientName: client.name, contact: told, hosts: [] };
   const about = `the client "${client.name}" (${clientId})`;
-  if (kind !== 'portal-link')
+  if (kind !== 'link')
     return {
       ...message,
-      subject: `[Usher ${environment}] The ${CHANGED[kind]} of a client was changed`,
-      text: `The ${CHANGED[kind]} of ${about} was changed at ${time(createdAt)}.\n\nIf you do not know of it, tell the operator at once.\n`,
+      subject: `[Usher ${environment}] The ${kind} of a client was changed`,
+      text: `The ${kind} of ${about} was changed at ${time(createdAt)}.\n\nIf you do not know of it, tell the operator at once.\n`,
     };
   if (client.disabledAt !== null) return null;
   const { url } = await links.create(clientId, { mayChange: true, validMs: LINK_VALID_MS });

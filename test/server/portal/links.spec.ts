@@ -86,7 +86,8 @@ describe('a link to the portal', () => {
   });
 
   test('is no credential of the API', async () => {
-    const token = (await linkOf(client.id)).split('/').at(-1)!;
+    const fresh = await usher.client();
+    const token = (await linkOf(fresh.id)).split('/').at(-1)!;
     for (const [method, path] of [
       ['GET', '/webhooks'],
       ['GET', '/movie-orders'],
@@ -101,10 +102,10 @@ describe('a link to the portal', () => {
       );
       expect({ path, status }).toEqual({ path, status: 401 });
     }
-    expect((await usher.request('POST', '/auth/introspect', { authorization: client.basic }, { token })).body).toEqual({
+    expect((await usher.request('POST', '/auth/introspect', { authorization: fresh.basic }, { token })).body).toEqual({
       active: false,
     });
-    expect((await client.refresh(token)).status).toBe(400);
+    expect((await fresh.refresh(token)).status).toBe(400);
   });
 
   test('shows the new secret once, and the operator sees when and from where', async () => {

@@ -39,20 +39,7 @@ export class SignInPages {
         },
       },
     },
-    {
-      path: SIGN_OUT_PATH,
-      show: () => '/ops',
-      actions: {
-        'sign-out': {
-          at: '',
-          button: 'Sign out',
-          answer: async (_, { request, reply }) => {
-            await this.sessions.end(request, reply);
-            return SIGN_IN_PATH;
-          },
-        },
-      },
-    },
+    signOutPage(SIGN_OUT_PATH, SIGN_IN_PATH, () => this.sessions),
     {
       path: PASSWORD_PATH,
       show: (visit) => this.passwordPage(visit),
@@ -153,3 +140,19 @@ export class SignInPages {
 }
 
 const returnPath = (path = '/ops'): string => (RETURN_TO.test(path) && !path.startsWith(SIGN_IN_PATH) ? path : '/ops');
+
+/** The page that ends a session. `next`: where the browser is led. */
+export const signOutPage = (path: string, next: string, sessions: () => Pick<OperatorBrowsers, 'end'>): Page => ({
+  path,
+  show: () => next,
+  actions: {
+    'sign-out': {
+      at: '',
+      button: 'Sign out',
+      answer: async (_, { request, reply }) => {
+        await sessions().end(request, reply);
+        return next;
+      },
+    },
+  },
+});
