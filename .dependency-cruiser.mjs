@@ -1,6 +1,6 @@
 /**
  * The layers of src, the top one first. A file imports from its own layer and from those below it, never from one above.
- * docs/design.md describes the rooms.
+ * docs/internals/map.md describes the rooms.
  */
 const LAYERS = [
   ['main', 'cli', 'index', 'testing'],

@@ -79,6 +79,7 @@ export type { WebhookStatus } from './webhooks/webhook.entity.js';
 /** Pages of signed notifications that were not delivered. */
 export {
   type UndeliveredNotification,
+  type UndeliveredPage,
   type UndeliveredQuery,
   UndeliveredWebhooks,
 } from './webhooks/undelivered/undelivered-webhooks.js';
@@ -175,6 +176,8 @@ export { PortalLink } from './clients/portal.entity.js';
 
 /** Who your resource owners are; for the option `resourceOwners`. */
 export type { BrowserRequest, ResourceOwner, ResourceOwnerAuthenticator, SignIn } from './values/resource-owner.js';
+/** The texts of members' pages, as a type and in English, for the option `brand.texts`. */
+export { ENGLISH as ENGLISH_TEXTS, type MemberTexts } from './values/member-texts.js';
 /** The applications that an account has allowed, for an account page of yours. */
 export { type ConnectedApplication, ConnectedApplications } from './auth/authorize/connected-applications.js';
 /** The built-in members, and the routes of their sign-in. */

@@ -4,6 +4,7 @@ import type { LibraryValues } from './options/option-table.js';
 import type { Actor } from './values/actor.js';
 import type { ContactMessenger } from './values/contact-messenger.js';
 import type { Environment } from './values/identifier.js';
+import type { MemberTexts } from './values/member-texts.js';
 import type { ResourceOwnerAuthenticator } from './values/resource-owner.js';
 import type { RetryPolicy } from './values/retry-schedule.js';
 
@@ -67,6 +68,23 @@ export interface UsherOptions {
   publicUrl?: string;
   /** Who the resource owners of the authorization-code grant are; default: the built-in members (`usher member create`). */
   resourceOwners?: ResourceOwnerAuthenticator;
+  /** Whose pages members see. */
+  brand?: {
+    /** What the pages call the cinema; default Usher. */
+    name?: string;
+    /** The path of a PNG or SVG file of at most 64 kB; default: the name is shown. */
+    logo?: string;
+    /** Of the main buttons, whose text is white; default #1f6f3d. */
+    color?: string;
+    /** A link below each page. */
+    helpUrl?: string;
+    /** A link below each page. */
+    privacyUrl?: string;
+    /** A link where members get a new password. */
+    forgottenPasswordUrl?: string;
+    /** The texts in another language; default: English. */
+    texts?: Partial<MemberTexts> & Pick<MemberTexts, 'language'>;
+  };
   /** Who may complete orders and introspect every token over REST from another process; default: nobody. */
   internal?: Credentials;
   /** Default: the specified 30 s, 2 min, 30 s and 5 attempts. Production accepts no other values. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { GRANT_TYPES } from '../clients/client.entity.js';
 import { moment, named } from '../http/operation.js';
 import { IdempotencyKeyHeader } from '../http/idempotency-key.js';
+import { parseDuration } from '../values/duration.js';
 import { TestResult } from '../webhooks/api/test-notifications.js';
 
 const SecretState = named(
@@ -43,6 +44,21 @@ export const ChangedNotifyUrl = named(
 /** The Notify URL that was set, and what its receiver did with the sample. */
 export type ChangedNotifyUrl = z.infer<typeof ChangedNotifyUrl>;
 
+const [MIN_OVERLAP_MS, MAX_OVERLAP_MS] = [60_000, 2_592_000_000];
+
+/** The body of `POST /client/secret/rotate`. */
+export const RotationRequest = named(
+  'RotationRequest',
+  z.strictObject({
+    overlap: z
+      .string()
+      .default('24h')
+      .transform((text) => parseDuration(text) ?? 0)
+      .refine((ms) => ms >= MIN_OVERLAP_MS && ms <= MAX_OVERLAP_MS, 'must be a duration like 24h, from 1m to 30d')
+      .describe('How long both secrets are valid: `1m` to `30d`.'),
+  }),
+);
+
 /** The headers of `POST /client/secret/rotate`. */
 export const RotateHeaders = z.object({
   'Idempotency-Key': IdempotencyKeyHeader.meta({
@@ -56,7 +72,7 @@ export const NewSecret = named(
   z.object({
     id: z.string(),
     secret: z.string().describe('The new secret. Save it now.'),
-    oldSecretValidUntil: moment.describe('Both secrets are valid until then, 24 hours.'),
+    oldSecretValidUntil: moment.describe('Both secrets are valid until then.'),
   }),
 );
 /** The answer to a rotation. The time as RFC 3339 text in UTC. */

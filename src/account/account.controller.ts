@@ -98,8 +98,7 @@ export class AccountController {
     @RequestActor() actor: Actor,
     @Headers('idempotency-key') idempotencyKey?: string,
   ): Promise<NewSecret> {
-    validated(NoFields, body ?? {});
-    return this.account.rotateSecret(client.id, idempotencyKey, actor);
+    return this.account.rotateSecret(client.id, idempotencyKey, actor, body ?? {});
   }
 
   /** Only with the new secret, so that a caller who does not have it is not locked out. */

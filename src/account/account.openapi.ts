@@ -1,9 +1,17 @@
 import { rotationEnded, rotationInProgress, useNewSecret } from '../clients/secrets/secret-rotation.js';
 import { tooManyPerMinute } from '../http/minute-limit.js';
 import { answer, operations } from '../http/operation.js';
+import { validated } from '../http/problem.js';
 import { TEST_LIMIT } from '../webhooks/api/test-notifications.js';
 import { NO_HTTPS, TEST_RESULT } from '../webhooks/api/webhook.openapi.js';
-import { AccountView, ChangedNotifyUrl, NewNotifyUrl, NewSecret, RotateHeaders } from './account-view.js';
+import {
+  AccountView,
+  ChangedNotifyUrl,
+  NewNotifyUrl,
+  NewSecret,
+  RotateHeaders,
+  RotationRequest,
+} from './account-view.js';
 import { AccountController } from './account.controller.js';
 import { CHANGE_LIMIT, checkRotationKey, sampleRefused } from './client-account.js';
 
@@ -60,12 +68,14 @@ export const ACCOUNT_OPERATIONS = operations('Client', AccountController, {
     id: 'rotateSecret',
     summary: 'Issue a new secret',
     description:
-      'Both secrets are valid for 24 hours; until then the old one makes `X-Signature` and the new one `X-Signature-Next`. ' +
+      'Both secrets are valid for 24 hours, or for the `overlap`; until then the old one makes `X-Signature` and the new one `X-Signature-Next`. ' +
       'If the answer is lost, send the same `Idempotency-Key` again within this time to get the same answer.',
     parameters: { header: RotateHeaders },
+    body: { schema: RotationRequest, example: { overlap: '24h' }, optional: true },
     answers: { 200: answer('The new secret.', NewSecret, SECRET) },
     failures: [
       () => checkRotationKey(undefined),
+      () => validated(RotationRequest, { overlap: '1s' }),
       rotationInProgress(ID, Date.parse(UNTIL)),
       rotationEnded(),
       tooManyPerMinute(CHANGE_LIMIT),

@@ -12,10 +12,14 @@ import type { Actor } from '../values/actor.js';
 import { TestNotifications, type TestResult } from '../webhooks/api/test-notifications.js';
 import { DeliveryPauses } from '../webhooks/delivery-pauses.js';
 import { time } from '../webhooks/webhook-view.js';
-import { type AccountView, type ChangedNotifyUrl, NewNotifyUrl, type NewSecret } from './account-view.js';
+import {
+  type AccountView,
+  type ChangedNotifyUrl,
+  NewNotifyUrl,
+  type NewSecret,
+  RotationRequest,
+} from './account-view.js';
 
-/** The same as the default of `usher client rotate-secret`. */
-const OVERLAP_MS = 86_400_000;
 /** Of secrets, per client: a rotation is rare, and each change is a row of the audit. */
 export const CHANGE_LIMIT: MinuteLimit = { name: 'account-changes', count: 10, what: 'changes of secrets' };
 
@@ -71,13 +75,19 @@ export class ClientAccount {
   }
 
   /**
-   * Issues a new secret; the old one stays valid for 24 hours. The same `idempotencyKey` gets the same answer again while
+   * Issues a new secret; the old one stays valid for the `overlap` of `input`, 24 hours by default. The same `idempotencyKey` gets the same answer again while
    * both are valid, so that a lost response locks nobody out. 409 while another rotation is in progress.
    */
-  async rotateSecret(clientId: string, idempotencyKey: string | undefined, actor?: Actor): Promise<NewSecret> {
+  async rotateSecret(
+    clientId: string,
+    idempotencyKey: string | undefined,
+    actor?: Actor,
+    input: unknown = {},
+  ): Promise<NewSecret> {
     checkRotationKey(idempotencyKey);
+    const { overlap } = validated(RotationRequest, input);
     countRequest(this.limits, CHANGE_LIMIT, clientId);
-    const { secret, oldValidUntil } = await this.rotation.rotate(clientId, OVERLAP_MS, {
+    const { secret, oldValidUntil } = await this.rotation.rotate(clientId, overlap, {
       repeatKey: idempotencyKey,
       actor,
     });

@@ -1,7 +1,7 @@
 import { Inject } from '@nestjs/common';
 import { FailureCounts } from '../audit/audit.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
-import { AuthorizationEvents, Authorizations } from './authorize/authorizations.js';
+import { AuthorizationResponses, Authorizations } from './authorize/authorizations.js';
 import { AuthorizationSite } from './authorize/authorization-site.js';
 import { AuthorizeController, ConnectionsController } from './authorize/authorize.controller.js';
 import { CodeExchange } from './authorize/code-exchange.js';
@@ -32,7 +32,7 @@ const SERVICES = [
   AuthPaths,
   AuthorizationSite,
   Authorizations,
-  AuthorizationEvents,
+  AuthorizationResponses,
   CodeExchange,
   ConnectedApplications,
 ];

@@ -89,11 +89,11 @@ type ListOptions = WebhookFilter & { client?: string; reference?: string };
 async function list({ client, reference, ...filter }: ListOptions): Promise<Output> {
   const holder = client === undefined ? {} : { holder: { clientId: client, ownerId: null } };
   const json = await (await reader()).list({ ...filter, ...holder, referenceId: reference });
-  const rows = json.map(({ id, referenceId, status, attempts, nextAttemptAt }) => ({
+  const rows = json.map(({ id, referenceId, status, attemptCount, nextAttemptAt }) => ({
     id,
     referenceId,
     status,
-    attempts,
+    attemptCount,
     nextAttemptAt,
   }));
   return { json, text: table(rows, 'No webhook found.') };
@@ -153,14 +153,14 @@ async function undelivered(
   return asJson ? { json } : null;
 }
 
-type ResendOptions = Partial<ResendRequest> & { client?: string };
+type ResendOptions = Partial<Omit<ResendRequest, 'referenceId'>> & { client?: string; reference?: string };
 
 /** In this process, with its progress. If it is interrupted, a worker goes on. */
-async function resendAll({ client, ...request }: ResendOptions, asJson: boolean): Promise<Output> {
+async function resendAll({ client, reference, ...request }: ResendOptions, asJson: boolean): Promise<Output> {
   const json = await withProgress('Resending', asJson, (progress) =>
     withServices(async (services) => {
       const holder = client === undefined ? { clientId: null, ownerId: null } : await holderOf(services, client);
-      return services.resends.run(holder, request, {}, ({ resent, refused, selected }) =>
+      return services.resends.run(holder, { ...request, referenceId: reference }, {}, ({ resent, refused, selected }) =>
         progress(resent + refused, Math.max(selected ?? 0, resent + refused)),
       );
     }, 'with-queue'),

@@ -59,7 +59,7 @@ export class WebhookEnded {
     readonly clientId: string,
     readonly status: FinalStatus,
     /** The number of attempts. */
-    readonly attempts: number,
+    readonly attemptCount: number,
     /** The id of the FAILED webhook that this one resends, or null. */
     readonly resendOf: string | null,
   ) {}

@@ -56,11 +56,13 @@ function formDecodePair({ id, secret }: BasicCredentials): BasicCredentials | nu
   }
 }
 
-const HOW = 'send Authorization: Basic <BASE64(client_id:client_secret)>, with curl: -u client_id:client_secret';
+const HOW =
+  'send Authorization: Basic <BASE64(client_id:client_secret)> (client_secret_basic), with curl: -u client_id:client_secret';
 
 /** Says how to send credentials if there are none. It reveals nothing: it depends on the request alone. */
 export function refusalOf(header: string | undefined, credentials: BasicCredentials[]): string {
-  if (header === undefined) return `the client credentials are missing; ${HOW}`;
+  if (header === undefined)
+    return `the client credentials are missing in the Authorization header, and those in a body are not read; ${HOW}`;
   if (/^bearer\b/i.test(header)) return `this path takes the client id and secret, not a token; ${HOW}`;
   if (credentials.length === 0) return `the Authorization header has no client id and secret; ${HOW}`;
   return INVALID_CREDENTIALS;

@@ -21,8 +21,10 @@ export function problemOf(error: unknown): Problem {
   if (status >= 500) return new Problem(500, 'Internal Server Error', 'an internal error occurred; try again later');
   return MESSAGES[status]
     ? new Problem(status, ...MESSAGES[status])
-    : new Problem(status, STATUS_CODES[status] ?? 'Error', (error as Error).message);
+    : new Problem(status, titleOf(status), (error as Error).message);
 }
+
+const titleOf = (status: number): string => STATUS_CODES[status] ?? 'Error';
 
 const MESSAGES: Record<number, [title: string, detail: string]> = {
   400: ['Bad Request', 'the request is malformed, or its body ended early'],
@@ -38,8 +40,8 @@ export function statusOf(error: unknown): number {
 }
 
 function problemFromOAuth(error: OAuthError): Problem {
-  const { code, description, retryAfter } = error;
-  const problem = new Problem(error.getStatus(), code, description);
+  const { description, retryAfter } = error;
+  const problem = new Problem(error.getStatus(), titleOf(error.getStatus()), description);
   if (problem.getStatus() === 401) problem.with({ 'WWW-Authenticate': BASIC_CHALLENGE });
   return retryAfter === undefined ? problem : problem.with({ 'Retry-After': String(retryAfter) });
 }
@@ -108,12 +110,14 @@ function logDatabaseDown(request: HttpRequest, { message }: Error): void {
 /** Answers the errors of Usher's REST routes as problem details, whatever filters the application has. */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
-  protected readonly send: (response: HttpResponse, problem: Problem) => void = sendProblem;
-
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const problem = problemOf(error);
     if (problem.getStatus() >= 500) logServerError(http.getRequest<HttpRequest>(), error);
     this.send(http.getResponse<HttpResponse>(), problem);
+  }
+
+  protected send(response: HttpResponse, problem: Problem): void {
+    sendProblem(response, problem);
   }
 }

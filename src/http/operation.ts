@@ -15,7 +15,7 @@ export function named<T extends z.ZodType>(id: string, schema: T, description?: 
   return described;
 }
 
-export type Security = 'basic' | 'bearer' | 'internal';
+export type Security = 'basic' | 'oauth2' | 'bearer' | 'internal';
 
 /** A 2xx response. Without a schema it has no body. */
 export const answer = <T extends z.ZodType>(
@@ -71,7 +71,7 @@ export function operations<T extends object>(
   descriptions: { [Handler in keyof T]?: Description },
 ): Operation[] {
   // A guard names in a static property what it requires.
-  const guards = metadata<{ security?: Security }[]>(GUARDS_METADATA, controller) ?? [];
+  const guards = metadata<{ security?: Security | Security[] }[]>(GUARDS_METADATA, controller) ?? [];
   const described = Object.entries(descriptions) as [handler: string, description: Description][];
   return described.map(([name, description]) => {
     const handler = (controller.prototype as Record<string, object>)[name] as object;
@@ -137,6 +137,19 @@ export const ProblemBody = named(
   }),
   'RFC 9457.',
 );
+
+/** What follows the `data` of a page. */
+export const PageEnd = {
+  nextCursor: z.string().nullable().describe('Send it as `cursor` to get the next page. Null on the last page.'),
+  hasMore: z.boolean().describe('False on the last page.'),
+};
+
+/** A page of what was found with one more than its limit, and where the next one begins. */
+export function pageOf<T>(found: T[], limit: number, cursorOf: (last: T) => string) {
+  const [last] = found.slice(limit - 1, limit);
+  const hasMore = found.length > limit;
+  return { data: found.slice(0, limit), nextCursor: hasMore && last ? cursorOf(last) : null, hasMore };
+}
 
 /** A time in a response: RFC 3339, UTC, with milliseconds. */
 export const moment = z.iso.datetime();

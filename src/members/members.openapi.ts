@@ -3,7 +3,8 @@ import { FORM } from '../auth/authorize/authorize.openapi.js';
 import { tooManySignIns } from '../auth/sign-in/sign-in.module.js';
 import { answer, named, operations, pageAnswer } from '../http/operation.js';
 import { Problem } from '../http/problem.js';
-import { SignInController, WRONG_SIGN_IN } from './sign-in.controller.js';
+import { ENGLISH } from '../values/member-texts.js';
+import { SignInController } from './sign-in.controller.js';
 
 const SignInQuery = z.object({
   return_to: z.string().optional().meta({
@@ -16,7 +17,13 @@ const form = z.string().describe('From the page.');
 
 const SignInForm = named(
   'SignInForm',
-  z.object({ form, return_to: z.string().optional(), name: z.string(), password: z.string() }),
+  z.object({
+    form,
+    return_to: z.string().optional(),
+    decision: z.literal('decline').optional().describe('Tells the application `access_denied`; no password is needed.'),
+    name: z.string().optional(),
+    password: z.string().optional(),
+  }),
 );
 
 const SignOutForm = named('SignOutForm', z.object({ form }));
@@ -33,8 +40,8 @@ export const MEMBER_OPERATIONS = operations('Authorization', SignInController, {
     id: 'signIn',
     summary: 'The form of the sign-in page',
     body: { schema: SignInForm, example: { form: FORM, name: 'amelie@cinema.example', password: 'a long password' } },
-    answers: { 303: answer('To `return_to`, with the session in a cookie.') },
-    failures: [new Problem(403, 'Forbidden', WRONG_SIGN_IN), tooManySignIns(60)],
+    answers: { 303: answer('To `return_to`, with the session in a cookie; or to the redirect URI.') },
+    failures: [new Problem(403, 'Forbidden', ENGLISH.wrongSignIn), tooManySignIns(60)],
   },
   showSignOut: {
     id: 'showSignOut',

@@ -1,14 +1,19 @@
 import { Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
 import { queryOf } from '../auth/authorize/authorization-request.js';
 import { AuthorizationSite } from '../auth/authorize/authorization-site.js';
-import { Authorizations, type AuthorizationTarget } from '../auth/authorize/authorizations.js';
-import { failuresText } from '../auth/sign-in/sessions.js';
+import {
+  AuthorizationResponses,
+  Authorizations,
+  type AuthorizationTarget,
+  DECLINED,
+} from '../auth/authorize/authorizations.js';
 import type { HttpRequest, HttpResponse } from '../http/exchange.js';
 import { UsherRoutes } from '../http/oauth-route.js';
-import { PageRoute, seeOther, sendPage } from '../http/pages/page.js';
+import { type BrowserPage, link, PageRoute, seeOther, sendPage } from '../http/pages/page.js';
 import { Problem } from '../http/problem.js';
 import { MemberSessions } from './member-sessions.js';
-import { type Html, html } from '../http/html.js';
+import { html } from '../http/html.js';
+import { filled } from '../values/member-texts.js';
 
 const SIGN_IN = '/auth/sign-in';
 const SIGN_OUT = '/auth/sign-out';
@@ -17,9 +22,7 @@ const SIGN_OUT = '/auth/sign-out';
 const RETURN_TO = /^\/auth\/(authorize\?[\x21-\x7e]*|connections)$/;
 const DEFAULT_RETURN = '/auth/connections';
 
-export const WRONG_SIGN_IN = 'The name or the password is wrong.';
-
-type SignInForm = Partial<Record<'form' | 'return_to' | 'name' | 'password', unknown>>;
+type SignInForm = Partial<Record<'form' | 'return_to' | 'decision' | 'name' | 'password', unknown>>;
 
 /** Where the built-in members sign in and out. */
 @Controller('auth')
@@ -28,21 +31,24 @@ export class SignInController {
   constructor(
     private readonly site: AuthorizationSite,
     private readonly authorizations: Authorizations,
+    private readonly responses: AuthorizationResponses,
     private readonly members: MemberSessions,
   ) {}
 
   @Get('sign-in')
   @PageRoute()
   async show(@Req() request: HttpRequest, @Res() response: HttpResponse, @Query('return_to') given: unknown) {
-    await this.sendSignIn(request, response, { returnTo: returnPath(given), name: '', fault: null });
+    await this.sendSignIn(request, response, { returnTo: returnPath(given), name: '', isWrong: false });
   }
 
   @Post('sign-in')
   @PageRoute()
   async signIn(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
-    const { form, return_to, name, password } = (request.body ?? {}) as SignInForm;
+    const { form, return_to, decision, name, password } = (request.body ?? {}) as SignInForm;
     this.site.forms.check(request.headers, SIGN_IN, form);
     const returnTo = returnPath(return_to);
+    if (decision === 'decline')
+      return this.responses.send(response, await this.authorizations.targetOf(queryOf(returnTo)), DECLINED);
     const given = { name: textOf(name), password: textOf(password) };
     const failures = await this.members.signIn(given, request, response);
     if (failures !== null) {
@@ -50,9 +56,9 @@ export class SignInController {
       this.site.forms.renew(response);
       const next = this.site.url(returnTo);
       if (failures === 0) return seeOther(response, next);
-      return sendPage(response, 200, { title: 'Signed in', body: failuresPage(failures, next) });
+      return sendPage(response, this.site.brand, failuresPage(this.site, failures, next));
     }
-    await this.sendSignIn(request, response, { returnTo, name: given.name, fault: WRONG_SIGN_IN });
+    await this.sendSignIn(request, response, { returnTo, name: given.name, isWrong: true });
   }
 
   @Get('sign-out')
@@ -60,8 +66,7 @@ export class SignInController {
   async showSignOut(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
     const owner = await this.site.currentOwner(request);
     const form = this.site.forms.seal(request.headers, response, SIGN_OUT);
-    const body = owner ? signOutPage(this.site.url(SIGN_OUT), form, owner.name) : SIGNED_OUT;
-    sendPage(response, 200, { title: 'Sign out', body });
+    sendPage(response, this.site.brand, owner ? signOutPage(this.site, form, owner.name) : signedOutPage(this.site));
   }
 
   @Post('sign-out')
@@ -77,14 +82,11 @@ export class SignInController {
   private async sendSignIn(
     request: HttpRequest,
     response: HttpResponse,
-    given: Pick<SignInView, 'returnTo' | 'name' | 'fault'>,
+    given: Pick<SignInView, 'returnTo' | 'name' | 'isWrong'>,
   ): Promise<void> {
     const target = await this.targetOf(given.returnTo);
     const form = this.site.forms.seal(request.headers, response, SIGN_IN);
-    const view = { ...given, action: this.site.url(SIGN_IN), form, application: target && target.client.name };
-    const body = signInPage(view);
-    const formTarget = target && new URL(target.redirectUri).origin;
-    sendPage(response, given.fault === null ? 200 : 403, { title: 'Sign in', body, formTarget });
+    sendPage(response, this.site.brand, signInPage(this.site, { ...given, form, target }));
   }
 
   /** Null for a request that leads nowhere: the page after the sign-in will say so. */
@@ -102,42 +104,65 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 const returnPath = (given: unknown): string => (RETURN_TO.test(textOf(given)) ? textOf(given) : DEFAULT_RETURN);
 
 interface SignInView {
-  action: string;
   form: string;
   returnTo: string;
   /** Shown again after a wrong password. */
   name: string;
-  /** The application that the member comes from; null if it is none. */
-  application: string | null;
-  fault: string | null;
+  /** Where the member comes from; null if it is no application. */
+  target: AuthorizationTarget | null;
+  isWrong: boolean;
 }
 
-const signInPage = ({ action, form, returnTo, name, application, fault }: SignInView): Html =>
-  html`<h1>Sign in</h1>
-    ${application && html`<p>to continue to <strong>${application}</strong></p>`}
-    ${fault && html`<p class="note" role="alert" id="fault">${fault}</p>`}
-    <form method="post" action="${action}">
-      <input type="hidden" name="form" value="${form}" />
-      <input type="hidden" name="return_to" value="${returnTo}" />
-      <label for="name">Member name or e-mail address</label>
-      <input id="name" name="name" value="${name}" autocomplete="username" autocapitalize="none" required />
-      <label for="password">Password</label>
-      <input id="password" name="password" type="password" autocomplete="current-password" required />
-      <p class="buttons"><button class="main">Sign in</button></p>
-    </form>`;
+function signInPage(site: AuthorizationSite, { form, returnTo, name, target, isWrong }: SignInView): BrowserPage {
+  const { memberTexts: texts, brandName: owner, forgottenPasswordUrl } = site.brand;
+  const action = site.url(SIGN_IN);
+  const hidden = html`<input type="hidden" name="form" value="${form}" />
+    <input type="hidden" name="return_to" value="${returnTo}" />`;
+  return {
+    title: filled(texts.signInTitle, { owner }),
+    formTarget: target && new URL(target.redirectUri).origin,
+    status: isWrong ? 403 : 200,
+    body: html`${target && html`<p>${filled(texts.signInReason, { application: target.client.name, owner })}</p>`}
+      ${isWrong && html`<p class="note" role="alert">${texts.wrongSignIn}</p>`}
+      <form method="post" action="${action}">
+        ${hidden}
+        <label for="name">${texts.name}</label>
+        <input id="name" name="name" value="${name}" autocomplete="username" autocapitalize="none" required />
+        <label for="password">${texts.password}</label>
+        <input id="password" name="password" type="password" autocomplete="current-password" required />
+        <p>${link(forgottenPasswordUrl, texts.forgottenPassword)}</p>
+        <p class="buttons">
+          <button class="main">${texts.signIn}</button>
+          ${target && html`<button form="decline" name="decision" value="decline">${texts.cancel}</button>`}
+        </p>
+      </form>
+      <form method="post" action="${action}" id="decline">${hidden}</form>`,
+  };
+}
 
-const failuresPage = (failures: number, next: string): Html =>
-  html`<h1>You are signed in</h1>
-    <p class="note" role="status">${failuresText(failures)}</p>
-    <p><a href="${next}">Continue</a></p>`;
+const failuresPage = (
+  { brand: { memberTexts: texts } }: AuthorizationSite,
+  count: number,
+  next: string,
+): BrowserPage => ({
+  title: texts.signedIn,
+  body: html`<p class="note" role="status">${filled(texts.failures, { count })}</p>
+    <p>${link(next, texts.goOn)}</p>`,
+});
 
-const signOutPage = (action: string, form: string, owner: string): Html =>
-  html`<h1>Sign out</h1>
-    <p>You are signed in as <strong>${owner}</strong>.</p>
-    <form method="post" action="${action}">
-      <input type="hidden" name="form" value="${form}" />
-      <p class="buttons"><button class="main">Sign out</button></p>
-    </form>`;
+function signOutPage(site: AuthorizationSite, form: string, account: string): BrowserPage {
+  const { memberTexts: texts } = site.brand;
+  return {
+    title: texts.signOut,
+    body: html`<p>${filled(texts.account, { account })}</p>
+      <form method="post" action="${site.url(SIGN_OUT)}">
+        <input type="hidden" name="form" value="${form}" />
+        <p class="buttons"><button class="main">${texts.signOut}</button></p>
+      </form>`,
+  };
+}
 
-const SIGNED_OUT = html`<h1>You are signed out</h1>
-  <p>Applications that you connected can still use your account.</p>`;
+const signedOutPage = ({ brand: { memberTexts: texts, brandName: owner } }: AuthorizationSite): BrowserPage => ({
+  title: texts.signedOutTitle,
+  body: html`<p>${filled(texts.signedOut, { owner })}</p>`,
+});

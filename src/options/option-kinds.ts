@@ -60,7 +60,8 @@ export const text = <T>(wanted: string, parse: (text: string) => T | null): Kind
   check: (value) => (typeof value === 'string' ? (parse(value) ?? undefined) : undefined),
 });
 
-const matching = (pattern: RegExp, wanted: string): Kind<string> =>
+/** A text that matches the pattern as it is. */
+export const matching = (pattern: RegExp, wanted: string): Kind<string> =>
   text(wanted, (value) => (pattern.test(value) ? value : null));
 
 export const rate = text('a rate like 20/s, 600/m or 5/h', parseRate);

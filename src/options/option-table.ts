@@ -1,5 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import type { ResourceOwnerAuthenticator } from '../values/resource-owner.js';
+import { BRAND } from './brand-options.js';
 import { DELIVERY, LIMITS, RETENTION } from './delivery-options.js';
 import {
   duration,
@@ -175,6 +176,7 @@ export const SECRETS = {
 /** The options of the library. The server has others beside them. */
 export const OPTIONS = {
   ...GENERAL,
+  ...BRAND,
   ...DATABASE_AND_QUEUE,
   ...SECRETS,
   ...DELIVERY,

@@ -25,6 +25,11 @@ export const httpUrl = url('an http:// or https:// URL without credentials, quer
   /^https?:\/\/[^?#@]*$/.test(parseUrl(value)?.href ?? '') ? value.replace(/\/+$/, '') : null,
 );
 
+/** Where a link of a page leads. */
+export const linkUrl = url('an http:// or https:// URL without credentials', (value) =>
+  /^https?:\/\/[^@/]*\//.test(parseUrl(value)?.href ?? '') ? value : null,
+);
+
 /** A folder with an embedded Postgres, or a server. `join`: use the process that already runs the database in this folder. */
 export type DatabaseAddress =
   { kind: 'embedded'; folder: string; join: boolean } | { kind: 'mysql' | 'postgres'; url: URL };

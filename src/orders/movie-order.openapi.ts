@@ -60,7 +60,7 @@ const ORDER_OPERATIONS = [
       id: 'listMovieOrders',
       summary: 'List movie orders',
       description:
-        'Oldest first, with what became of each notification. Go on with `nextCursor`, also days later: every order appears ' +
+        'Oldest first, with what became of each notification. Go on with `resumeCursor`, also days later: every order appears ' +
         'once, also one that was committed late. With status=COMPLETED or completedAfter the list follows the completions ' +
         'instead, and every completion appears once. With status=PENDING a page can have fewer orders than `limit`, or none, ' +
         'while `hasMore` is true.',
@@ -73,13 +73,14 @@ const ORDER_OPERATIONS = [
               delivery: {
                 webhookId: 's0kT3aVb9Rm5Wc7Zp1Qx4L',
                 status: 'SUCCESS',
-                attempts: 1,
+                attemptCount: 1,
                 finishedAt: '2026-01-01T00:00:05.412Z',
               },
             },
           ],
-          nextCursor: CURSOR,
+          nextCursor: null,
           hasMore: false,
+          resumeCursor: CURSOR,
         }),
       },
       failures: [

@@ -14,7 +14,7 @@ const RARE_CURRENCIES = 'BOV CHE CHW CLF COU MXV USN UYI UYW VED XAD XAG XAU XBA
 );
 const CURRENCIES = new Set([...Intl.supportedValuesOf('currency'), ...RARE_CURRENCIES]);
 
-/** Sent on as it is: Usher neither converts nor compares amounts (docs/design.md). */
+/** Sent on as it is: Usher neither converts nor compares amounts (docs/internals/decisions.md). */
 const cents = z
   .int('must be a whole number from 0 to 9007199254740991, in the minor unit of the currency (cents for MYR)')
   .min(0, 'must not be negative')

@@ -13,6 +13,7 @@ import {
 import { type HttpResponse, isProbe } from '../http/exchange.js';
 import { OAuthError } from '../http/oauth-error.js';
 import { isOAuthRequest, oauthRoute, pathOf } from '../http/oauth-route.js';
+import type { Brand } from '../options/brand-options.js';
 import { sendErrorPage, wantsPage } from '../http/pages/page.js';
 import { notFound, Problem } from '../http/problem.js';
 import { unsupportedMediaType } from './request-bodies.js';
@@ -25,6 +26,7 @@ export class ErrorFilter implements ExceptionFilter {
    * request that is rejected with a 4xx.
    */
   constructor(
+    private readonly brand: Brand,
     private readonly routes: Route[],
     private readonly tokens: TokenEvents | null,
   ) {}
@@ -38,7 +40,7 @@ export class ErrorFilter implements ExceptionFilter {
     const problem = this.problemOf(error, request);
     // What a probe finds is logged where it looks.
     if (problem.getStatus() >= 500 && !isProbe(request)) logServerError(request, error);
-    if (wantsPage(request)) sendErrorPage(response, problem);
+    if (wantsPage(request)) sendErrorPage(response, this.brand, problem);
     else if (isOAuthRequest(request)) this.respondOAuth(request, response, error, problem);
     else sendProblem(response, problem);
   }
@@ -57,7 +59,9 @@ export class ErrorFilter implements ExceptionFilter {
 
   private unknownRoute(method: string, path: string): Problem {
     const allowed = methodsOf(this.routes, path);
-    if (allowed.length === 0 || allowed.includes(method)) return notFound(unknownPath(path));
+    if (allowed.length === 0) return notFound(unknownPath(path));
+    // Only a slash at the end tells the path from that of the route.
+    if (allowed.includes(method)) return notFound('this path does not exist; leave out the slash at its end');
     const detail = `${method} is not allowed here; use ${allowed.join(' or ')}`;
     return new Problem(405, 'Method Not Allowed', detail).with({ Allow: allowed.join(', ') });
   }

@@ -70,7 +70,7 @@ export async function createHttpApplication(config: Config, logger: Logger) {
     abortOnError: false,
     logger: new NestLogger(logger),
   });
-  const filter = new ErrorFilter(routes, isApi(config) ? app.get(TokenEvents) : null);
+  const filter = new ErrorFilter(config, routes, isApi(config) ? app.get(TokenEvents) : null);
   app.useGlobalFilters(filter);
   registerBodyParsers(app, BODY_LIMIT_BYTES);
   const ops = config.opsPort === null ? null : createOpsListener(server);

@@ -94,13 +94,13 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
   async end(reference: string, status: FinalStatus): Promise<void> {
     const pending = this.views.find((view) => view.referenceId === reference && view.status === 'PENDING');
     if (!pending) throw new Error(`${reference} has no PENDING webhook; call notify() first`);
-    const attempts = status === 'SUCCESS' ? 1 : 5;
-    const ended = { ...pending, status, attempts, nextAttemptAt: null, finishedAt: new Date().toISOString() };
+    const attemptCount = status === 'SUCCESS' ? 1 : 5;
+    const ended = { ...pending, status, attemptCount, nextAttemptAt: null, finishedAt: new Date().toISOString() };
     this.views = this.views.map((view) => (view === pending ? ended : view));
     const { id, referenceId, clientId, resendOf } = ended;
     await this.emitter?.emitAndWait(
       WebhookEnded.NAME,
-      new WebhookEnded(id, referenceId, clientId, status, attempts, resendOf),
+      new WebhookEnded(id, referenceId, clientId, status, attemptCount, resendOf),
     );
   }
 
@@ -129,7 +129,7 @@ export class RecordingWebhooks implements Pick<WebhookService, 'notify' | 'find'
       id: newId('sandbox', Date.now()),
       eventType: NOTIFY_ORDER_COMPLETION,
       status: 'PENDING',
-      attempts: 0,
+      attemptCount: 0,
       nextAttemptAt: now,
       pausedSince: null,
       createdAt: now,

@@ -23,7 +23,7 @@ const HostHealth = named(
     oldestPendingAt: moment.nullable().describe('When the oldest pending notification was made.'),
     pausedSince: moment.nullable().describe('When an operator paused deliveries to this host, or null.'),
     answerTimes: z
-      .object({ attempts: z.int(), medianMs: z.int(), p95Ms: z.int() })
+      .object({ attemptCount: z.int(), medianMs: z.int(), p95Ms: z.int() })
       .nullable()
       .describe('Milliseconds, of the last attempts that got any status; at most 100. Null without one.'),
   }),
@@ -90,5 +90,5 @@ function healthOf(host: string, attempts: WebhookAttempt[], oldestPending: Webho
 function timesOf(durations: number[]): HostHealth['answerTimes'] {
   const sorted = durations.toSorted((left, right) => left - right);
   const quantile = (part: number): number => sorted[Math.ceil(sorted.length * part) - 1] ?? 0;
-  return sorted.length === 0 ? null : { attempts: sorted.length, medianMs: quantile(0.5), p95Ms: quantile(0.95) };
+  return sorted.length === 0 ? null : { attemptCount: sorted.length, medianMs: quantile(0.5), p95Ms: quantile(0.95) };
 }

@@ -48,7 +48,10 @@ export interface WebhookPart extends WebhookFilter {
 
 /** The columns of a {@link WebhookView}: without the body, which may be long. */
 const SHOWN = Object.fromEntries(
-  Object.keys(WebhookView.omit({ resentAs: true, pausedSince: true }).shape).map((name) => [name, true]),
+  Object.keys({
+    ...WebhookView.omit({ attemptCount: true, resentAs: true, pausedSince: true }).shape,
+    attempts: 0,
+  }).map((name) => [name, true]),
 );
 
 /**
@@ -134,7 +137,7 @@ export async function showWebhook({ manager }: DataSource, retry: RetryPolicy, i
   const [view = webhookView(webhook)] = await withResentAs(manager, [webhookView(webhook)]);
   return {
     webhook: view,
-    attempts: attempts.map((attempt) => attemptView(attempt, webhook)),
+    attempts: attempts.map((attempt) => attemptView(attempt, view)),
     plan: deliveryPlan(retry, webhook, attempts.at(-1)),
   };
 }
@@ -165,10 +168,10 @@ export async function findDeliveries(
 ): Promise<Map<string, OrderDelivery>> {
   const found = new Map<string, OrderDelivery>();
   const add = (rows: (Webhook | DeliveredReference)[]): void => {
-    for (const { id: webhookId, referenceId, status, attempts, finishedAt, ...of } of rows.map(webhookView)) {
+    for (const { id: webhookId, referenceId, status, attemptCount, finishedAt, ...of } of rows.map(webhookView)) {
       const isOrders = of.clientId === clientId && of.eventType === NOTIFY_ORDER_COMPLETION;
       const isKnown = found.get(referenceId)?.status === 'SUCCESS';
-      if (isOrders && !isKnown) found.set(referenceId, { webhookId, status, attempts, finishedAt });
+      if (isOrders && !isKnown) found.set(referenceId, { webhookId, status, attemptCount, finishedAt });
     }
   };
   add(await webhooksOf(manager, referenceIds));

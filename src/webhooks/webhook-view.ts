@@ -25,7 +25,7 @@ export const WebhookView = z.object({
   ownerId: z.string().nullable().describe('The resource owner of the order, if it has one.'),
   notifyUrl: z.string().nullable().describe('Null after it was deleted because of its age.'),
   status: z.enum(['PENDING', 'SUCCESS', 'FAILED']),
-  attempts: z.int().describe('The number of attempts made.'),
+  attemptCount: z.int().describe('The number of attempts made.'),
   nextAttemptAt: moment
     .nullable()
     .describe('The next attempt is not made before this time. Null after the webhook has ended, and while it is held.'),
@@ -45,7 +45,10 @@ export type WebhookView = z.infer<typeof WebhookView>;
 
 export const OrderDelivery = named(
   'OrderDelivery',
-  z.object({ webhookId: z.string(), ...WebhookView.pick({ status: true, attempts: true, finishedAt: true }).shape }),
+  z.object({
+    webhookId: z.string(),
+    ...WebhookView.pick({ status: true, attemptCount: true, finishedAt: true }).shape,
+  }),
 );
 /** What became of an order's notification: the one that is pending or delivered, else the last one that failed. */
 export type OrderDelivery = z.infer<typeof OrderDelivery>;
@@ -84,7 +87,8 @@ export type AttemptView = z.infer<typeof AttemptView>;
 /** Without what `withResentAs` adds. */
 export function webhookView(row: Webhook | DeliveredReference): WebhookView {
   const webhook = row instanceof DeliveredReference ? deliveredWebhook(row) : row;
-  const { id, referenceId, eventType, clientId, ownerId, status, attempts, resendOf, nextAttemptAt: due } = webhook;
+  const { id, referenceId, eventType, clientId, ownerId, status, attempts: attemptCount, resendOf } = webhook;
+  const { nextAttemptAt: due } = webhook;
   const isHeld = due !== null && due >= HELD_FROM;
   return {
     id,
@@ -94,7 +98,7 @@ export function webhookView(row: Webhook | DeliveredReference): WebhookView {
     ownerId,
     notifyUrl: webhook.notifyUrl || null,
     status,
-    attempts,
+    attemptCount,
     resendOf,
     resentAs: null,
     nextAttemptAt: isHeld ? null : time(due),
@@ -117,9 +121,10 @@ const deliveredWebhook = (row: DeliveredReference) => ({
 
 export function attemptView(
   { webhookId: _, signedWith: _with, ...attempt }: WebhookAttempt,
-  webhook: Pick<WebhookView, 'status' | 'attempts'>,
+  webhook: Pick<WebhookView, 'status' | 'attemptCount'>,
 ): AttemptView {
-  const isCutOff = attempt.durationMs === null && (webhook.status !== 'PENDING' || attempt.number < webhook.attempts);
+  const isCutOff =
+    attempt.durationMs === null && (webhook.status !== 'PENDING' || attempt.number < webhook.attemptCount);
   const code = isCutOff ? 'interrupted' : attempt.diagnosis;
   const diagnosis = code && diagnosisOf(code);
   return { ...attempt, diagnosis, startedAt: time(attempt.startedAt) };

@@ -171,7 +171,7 @@ describe('webhook', () => {
     expect(resent).toMatchObject({ resendOf: id, referenceId: key, status: 'PENDING' });
     await server.webhook(key, 'SUCCESS');
     const listed = await json<Record<string, unknown>[]>('webhook', 'list', '--reference', key);
-    expect(listed.map(({ id, status, attempts }) => [id, status, attempts])).toEqual([
+    expect(listed.map(({ id, status, attemptCount }) => [id, status, attemptCount])).toEqual([
       [resent.id, 'SUCCESS', 1],
       [id, 'FAILED', 5],
     ]);
@@ -181,7 +181,7 @@ describe('webhook', () => {
     const listOf = (id: string) => json<object[]>('webhook', 'list', '--client', id, '--reference', key);
     expect([await listOf(client.id), await listOf(other)]).toEqual([listed, []]);
     expect(await textOf('webhook', 'list', '--reference', key)).toMatch(
-      /^id +referenceId +status +attempts +nextAttemptAt\n/,
+      /^id +referenceId +status +attemptCount +nextAttemptAt\n/,
     );
     expect(await failureOf('webhook', 'resend', id)).toContain('of the same reference is already SUCCESS');
     expect(await failureOf('webhook', 'resend', String(resent.id))).toContain(

@@ -218,7 +218,7 @@ test('a host that only records starts no worker', async () => {
   ];
   const { client } = await clients.create('Partner', receiver.url);
   const { webhook } = await webhooks.notify({ referenceId: 'Recorded-1', clientId: client.id, data: {} });
-  expect(webhook).toMatchObject({ status: 'PENDING', attempts: 0 });
+  expect(webhook).toMatchObject({ status: 'PENDING', attemptCount: 0 });
   expect(open[0]!.get(Workers, { strict: false }).all).toEqual([]);
 });
 

@@ -100,9 +100,12 @@ describe.each([
     expect(totals.body.currencies).toMatchObject([{ currencyCode: 'MYR', count: 1, payableAmount: 4300 }]);
   });
 
-  test('learns why a notification failed, and reads it as NDJSON', async () => {
+  test('learns why a notification failed, and reads it on a page and as NDJSON', async () => {
     expect((await call('GET', '/webhooks/health', bearer)).text).toContain('signature-refused');
-    const { headers, text } = await call('GET', '/webhooks/undelivered', bearer);
+    const { body } = await call('GET', '/webhooks/undelivered', bearer);
+    expect(body).toMatchObject({ data: [{ body: expect.stringContaining(failed) }], nextCursor: null, hasMore: false });
+    const accept = { accept: 'application/x-ndjson' };
+    const { headers, text } = await call('GET', '/webhooks/undelivered', bearer, undefined, accept);
     expect([headers.get('content-type'), headers.get('cache-control')]).toEqual(['application/x-ndjson', 'no-store']);
     expect(text.trim().split('\n')).toHaveLength(1);
     expect(text).toContain(failed);

@@ -87,7 +87,13 @@ describe.each(['3.0.0', '3.1.0'])('addUsherPaths() on OpenAPI %s', (version) => 
     });
     const { schemas, securitySchemes } = document.components ?? {};
     expect(Object.keys(schemas ?? {}).every((name) => name.startsWith('Usher'))).toBe(true);
-    expect(Object.keys(securitySchemes ?? {}).sort()).toEqual(['UsherBasic', 'UsherBearer', 'UsherInternal', 'bearer']);
+    expect(Object.keys(securitySchemes ?? {}).sort()).toEqual([
+      'UsherBasic',
+      'UsherBearer',
+      'UsherInternal',
+      'UsherOauth2',
+      'bearer',
+    ]);
     const text = JSON.stringify(document);
     for (const ofTheServer of ['X-Request-Id', 'specification']) expect(text).not.toContain(ofTheServer);
     for (const [, name = ''] of text.matchAll(/"#\/components\/schemas\/(\w+)"/g)) expect(schemas).toHaveProperty(name);

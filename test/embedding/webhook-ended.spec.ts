@@ -127,7 +127,7 @@ describe('the application gets an event when a webhook ends:', () => {
     const { referenceId } = await notify('Bad-1');
     await endedEvents(referenceId);
     const [webhook] = await webhooks.find(referenceId);
-    expect([webhook?.status, webhook?.attempts, receiver.of(referenceId).length]).toEqual(['SUCCESS', 1, 1]);
+    expect([webhook?.status, webhook?.attemptCount, receiver.of(referenceId).length]).toEqual(['SUCCESS', 1, 1]);
   });
 
   test('even if the application closes at that moment', async () => {

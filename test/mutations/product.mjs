@@ -170,9 +170,9 @@ export const PRODUCT_MUTATIONS = [
   },
   {
     name: 'the state is not returned when the account holder declines',
-    file: 'src/auth/authorize/authorize.controller.ts',
-    from: '...(code === null ? denied : { code }), state, iss',
-    to: '...(code === null ? denied : { code, state }), iss',
+    file: 'src/auth/authorize/authorizations.ts',
+    from: '{ ...result, state, iss: this.site.issuer }',
+    to: '{ ...result, ...(result.code && { state }), iss: this.site.issuer }',
     caughtBy: 'test/auth/authorize/browser-security.spec.ts',
   },
 

@@ -115,6 +115,14 @@ export const STAGES = [
     minutes: { long: 20, short: 3 },
   },
   {
+    name: 'model',
+    why: 'Every order of steps within the bounds of the model of the delivery keeps the guarantees (docs/internals/model.md).',
+    needs: ['spin', 'gcc'],
+    run: 'tsx test/model/run.ts',
+    short: '--short',
+    minutes: { long: 10, short: 2 },
+  },
+  {
     name: 'bench',
     why: 'Every row of the bench runs in its short form; its figures are not for a comparison.',
     needs: ['build', 'servers'],

@@ -1,5 +1,6 @@
 import { format, resolveConfig } from 'prettier';
 import type { Option } from '../../src/options/option-kinds.js';
+import { BRAND } from '../../src/options/brand-options.js';
 import { DELIVERY, LIMITS, RETENTION } from '../../src/options/delivery-options.js';
 import { DATABASE_AND_QUEUE, GENERAL, SECRETS } from '../../src/options/option-table.js';
 import { SERVER } from '../../src/server/settings/server-options.js';
@@ -7,6 +8,7 @@ import { SERVER } from '../../src/server/settings/server-options.js';
 const GROUPS = {
   Server: SERVER,
   General: GENERAL,
+  'Members’ pages': BRAND,
   'Database and queue': DATABASE_AND_QUEUE,
   'Keys and credentials': SECRETS,
   Delivery: DELIVERY,

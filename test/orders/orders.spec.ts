@@ -234,7 +234,7 @@ test('the pending notification of a disabled client is still sent', async () => 
   const key = await leaving.completedOrder();
   await receiver.waitFor(key);
   await usher.clients.setDisabled(leaving.id, true);
-  expect((await usher.webhook(key, 'SUCCESS')).attempts).toBe(2);
+  expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(2);
   await eventually(
     'its token is refused',
     async () => (await leaving.call('GET', `/movie-orders/${key}`)).status === 401,

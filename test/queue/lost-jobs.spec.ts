@@ -57,21 +57,21 @@ describe('a PENDING webhook is delivered by a retry run', () => {
     const { key, id } = await waitingOrder();
     await usher.removeJob(id);
     await worker.resume();
-    expect((await usher.webhook(key, 'SUCCESS')).attempts).toBe(1);
+    expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
   });
 
   test('when BullMQ failed its job permanently', async () => {
     const { key, id } = await waitingOrder();
     await (await takeJob(id)).moveToFailed(new UnrecoverableError('failed permanently'), TOKEN, false);
     await worker.resume();
-    expect((await usher.webhook(key, 'SUCCESS')).attempts).toBe(1);
+    expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
   });
 
   test('when BullMQ has marked its job as completed', async () => {
     const { key, id } = await waitingOrder();
     await (await takeJob(id)).moveToCompleted(null, TOKEN, false);
     await worker.resume();
-    expect((await usher.webhook(key, 'SUCCESS')).attempts).toBe(1);
+    expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
   });
 
   test('when BullMQ has marked its job as completed after a failed attempt', async () => {
@@ -82,7 +82,7 @@ describe('a PENDING webhook is delivered by a retry run', () => {
     const { id } = await usher.webhook(key, 'PENDING');
     await (await takeJob(id)).moveToCompleted(null, TOKEN, false);
     await worker.resume();
-    expect((await usher.webhook(key, 'SUCCESS')).attempts).toBe(2);
+    expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(2);
   });
 
   test('when internal errors have used up the retries of its job', async () => {
@@ -92,7 +92,7 @@ describe('a PENDING webhook is delivered by a retry run', () => {
     await job.moveToFailed(new Error('not the receiver'), TOKEN, false);
     expect(await usher.queue.getJobState(id)).toBe('failed');
     await worker.resume();
-    expect((await usher.webhook(key, 'SUCCESS')).attempts).toBe(1);
+    expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
   });
 });
 
@@ -101,7 +101,7 @@ describe('a fifth attempt that was cut off', () => {
     const { key, id } = await waitingOrder();
     await updateWebhook(id, { attempts: 5, nextAttemptAt: 1 });
     await worker.resume();
-    expect(await usher.webhook(key, 'FAILED')).toMatchObject({ attempts: 5, nextAttemptAt: null });
+    expect(await usher.webhook(key, 'FAILED')).toMatchObject({ attemptCount: 5, nextAttemptAt: null });
     expect(receiver.of(key)).toHaveLength(0);
   });
 
@@ -110,7 +110,7 @@ describe('a fifth attempt that was cut off', () => {
     await usher.removeJob(id);
     await updateWebhook(id, { attempts: 5, nextAttemptAt: 1 });
     await worker.resume();
-    expect(await usher.webhook(key, 'FAILED')).toMatchObject({ attempts: 5, nextAttemptAt: null });
+    expect(await usher.webhook(key, 'FAILED')).toMatchObject({ attemptCount: 5, nextAttemptAt: null });
     expect(receiver.of(key)).toHaveLength(0);
   });
 });
@@ -136,7 +136,7 @@ describe('a claim', () => {
     if (first?.kind !== 'claimed') throw new Error('not claimed');
     await claims().release(first.claim);
     const { webhook, attempts } = await usher.webhooks.show(id);
-    expect(webhook).toMatchObject({ status: 'PENDING', attempts: 0 });
+    expect(webhook).toMatchObject({ status: 'PENDING', attemptCount: 0 });
     expect(attempts).toEqual([]);
   });
 });

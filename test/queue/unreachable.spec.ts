@@ -51,12 +51,12 @@ async function bringQueueBack(): Promise<void> {
 
 test('an order completed while the queue is away is delivered by a retry run once the queue is back', async () => {
   const key = await completeWhileQueueIsAway();
-  expect(await usher.webhook(key, 'PENDING')).toMatchObject({ attempts: 0 });
+  expect(await usher.webhook(key, 'PENDING')).toMatchObject({ attemptCount: 0 });
   expect(receiver.of(key)).toHaveLength(0);
   await bringQueueBack();
-  expect((await usher.webhook(key, 'SUCCESS')).attempts).toBe(1);
+  expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
   const next = await client.completedOrder();
-  expect((await usher.webhook(next, 'SUCCESS')).attempts).toBe(1);
+  expect((await usher.webhook(next, 'SUCCESS')).attemptCount).toBe(1);
 });
 
 if (BACKEND !== 'embedded') {
@@ -81,5 +81,5 @@ test('an attempt that ends while the queue is away is recorded, and retried once
   answerFirst();
   await usher.attemptEnded(key, 1);
   await bringQueueBack();
-  expect((await usher.webhook(key, 'SUCCESS')).attempts).toBe(2);
+  expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(2);
 });

@@ -8,9 +8,10 @@ import { IdempotencyKey, MovieOrder, OrderCounter } from '../../src/orders/movie
 import type { Erasure } from '../../src/retention/erasure.js';
 import { newId, orderKey } from '../../src/values/identifier.js';
 import { ContactState, FailingHost } from '../../src/webhooks/contact/failing-host.entity.js';
+import { DeliveryPauses } from '../../src/webhooks/delivery-pauses.js';
 import { DeliveryFigure } from '../../src/webhooks/figures/delivery-figure.entity.js';
 import { ResentWebhook, WebhookResend } from '../../src/webhooks/undelivered/webhook-resend.entity.js';
-import { DeliveredReference, Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
+import { DeliveredReference, DeliveryPause, Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
 import { erasureIn } from '../support/erasure.js';
 import { ContactNotice } from '../../src/clients/contact-notice.entity.js';
 import { PortalLink, PortalSession } from '../../src/clients/portal.entity.js';
@@ -61,7 +62,7 @@ async function client(): Promise<TestClient> {
   await usher.webhook(await made.completedOrder(), 'FAILED');
   receiver.behaviour = answer(200);
   expect((await made.call('GET', '/movie-orders')).status).toBe(200);
-  expect((await made.call('POST', '/webhooks/resend', { status: 'FAILED', reference: 'none' })).status).toBe(202);
+  expect((await made.call('POST', '/webhooks/resend', { status: 'FAILED', referenceId: 'none' })).status).toBe(202);
   const body = JSON.stringify(NEW_ORDER);
   const { refresh_token: refreshToken } = (await made.token()).body;
   const token = String((await made.refresh(refreshToken)).body.access_token);
@@ -129,9 +130,11 @@ test('deletes everything of a disabled client and nothing of another, and says w
   expect(audit[0]?.detail).toMatchObject({ orders: 3, webhooks: 2 });
 });
 
-test('what is known of failing hosts, deliveries and the contact is deleted too, and the audit never had the address', async () => {
-  const one = await client();
+test('what is known of failing hosts, deliveries, pauses and the contact is deleted too, and the audit never had the address', async () => {
+  const [one, other] = [await client(), await client()];
   const { manager } = usher.dataSource;
+  const pauses = usher.running.app.get(DeliveryPauses, { strict: false });
+  for (const { id } of [one, other]) await pauses.pause(`client:${id}`, 'Moves its servers');
   await usher.clients.setContact(one.id, 'ops@partner.example');
   await usher.clients.setContact(one.id, 'other@partner.example');
   await portalOf(usher, one.id);
@@ -144,6 +147,7 @@ test('what is known of failing hosts, deliveries and the contact is deleted too,
     expect(await manager.countBy<{ clientId: string }>(entity, { clientId: one.id })).toBe(0);
   expect(await manager.countBy(FailingHost, { clientId: one.id })).toBe(0);
   expect(await manager.countBy(ContactState, { clientId: one.id })).toBe(0);
+  expect(await manager.findBy(DeliveryPause, {})).toMatchObject([{ subject: `client:${other.id}` }]);
   expect(await manager.countBy(DeliveryFigure, { clientId: one.id })).toBe(0);
   await expect(erasure().eraseClient('')).rejects.toThrow('there is no client');
   expect(await manager.countBy(DeliveryFigure, { clientId: '' })).toBeGreaterThan(0);

@@ -95,17 +95,18 @@ test('of a delivered webhook a narrow row remains at last, and every view says w
   expect(await purgeLater()).toMatchObject({ webhooks: 0, webhookRows: expect.any(Number) });
   expect(await manager.existsBy(Webhook, { id })).toBe(false);
 
-  const known = { id, referenceId: key, status: 'SUCCESS', attempts: 1, notifyUrl: null, createdAt: before.createdAt };
+  const { createdAt } = before;
+  const known = { id, referenceId: key, status: 'SUCCESS', attemptCount: 1, notifyUrl: null, createdAt };
   const finishedAt = new Date(OLD).toISOString();
   expect(await usher.webhooks.show(id)).toMatchObject({ webhook: { ...known, finishedAt }, attempts: [] });
   expect(await usher.webhooks.find(key)).toMatchObject([known]);
   expect(await usher.webhooks.list({ referenceId: key, status: 'FAILED' })).toEqual([]);
   expect((await client.call('GET', `/webhooks/${id}`)).body).toMatchObject({ ...known, attempts: [] });
   const reference = encodeURIComponent(key);
-  expect((await client.call('GET', `/webhooks?reference=${reference}`)).body).toMatchObject({ data: [known] });
+  expect((await client.call('GET', `/webhooks?referenceId=${reference}`)).body).toMatchObject({ data: [known] });
   const other = await usher.client();
   expect((await other.call('GET', `/webhooks/${id}`)).status).toBe(404);
-  expect((await other.call('GET', `/webhooks?reference=${reference}`)).body.data).toEqual([]);
+  expect((await other.call('GET', `/webhooks?referenceId=${reference}`)).body.data).toEqual([]);
   expect((await client.call('POST', `/webhooks/${id}/resend`)).status).toBe(409);
   for (const found of [id, key]) {
     const headers = { authorization: basic('ops', 'ops') };
@@ -239,7 +240,7 @@ async function insertOld(count: number): Promise<void> {
 test('an old request to resend is deleted when it is finished, and kept while it goes on', async () => {
   const { id } = await usher.running.app
     .get(WebhookResends, { strict: false })
-    .run({ clientId: client.id, ownerId: null }, { status: 'FAILED', reference: 'nothing' });
+    .run({ clientId: client.id, ownerId: null }, { status: 'FAILED', referenceId: 'nothing' });
   await manager.insert(ResentWebhook, { resendId: id, webhookId: id, refusal: null });
   await manager.update(WebhookResend, { id }, { createdAt: OLD, finishedAt: null });
   expect(await purge()).toEqual(NOTHING);

@@ -56,9 +56,9 @@ async function serverWithDelivery() {
 
 const statusOf = async (key: string): Promise<unknown> => {
   const { stdout } = await usher(backend.settings, ['webhook', 'list', '--reference', key, '--json']);
-  return (JSON.parse(stdout) as { status: string; attempts: number }[]).map(({ status, attempts }) => [
+  return (JSON.parse(stdout) as { status: string; attemptCount: number }[]).map(({ status, attemptCount }) => [
     status,
-    attempts,
+    attemptCount,
   ]);
 };
 

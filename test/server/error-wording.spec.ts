@@ -66,8 +66,8 @@ describe.each(OPERATIONS.map((operation) => [operation.id, operation] as const))
     const { status, headers, body } = await ask(operation, { authorization: '' });
     const text = String(operation.oauth ? body.error_description : body.detail);
     expect(status).toBe(401);
-    expect(headers.get('www-authenticate')).toMatch(operation.security[0] === 'bearer' ? /^Bearer / : /^Basic /);
-    expect(text).toContain(operation.security[0] === 'bearer' ? 'Authorization: Bearer <access_token>' : 'curl: -u ');
+    expect(headers.get('www-authenticate')).toMatch(operation.security[0] === 'oauth2' ? /^Bearer / : /^Basic /);
+    expect(text).toContain(operation.security[0] === 'oauth2' ? 'Authorization: Bearer <access_token>' : 'curl: -u ');
   });
 
   test('answers wrong values in its own words', async () => {
@@ -126,7 +126,7 @@ test.each([
   [
     '/auth/refresh',
     { grant_type: 'refresh_token', client_id: 'x', client_secret: 'y' },
-    'send the client credentials in the Authorization header only; client_id differs from the Authorization header; refresh_token is missing',
+    'send the client credentials in the Authorization header only (client_secret_basic), not in the body; client_id differs from the Authorization header; refresh_token is missing',
   ],
   [
     '/auth/refresh',
@@ -137,7 +137,7 @@ test.each([
   [
     '/auth/introspect',
     { client_secret: 'x', token: '' },
-    'send the client credentials in the Authorization header only; token is empty',
+    'send the client credentials in the Authorization header only (client_secret_basic), not in the body; token is empty',
   ],
 ])('one answer names every fault at %s of %j', async (path, body, description) => {
   const answer = await usher.request('POST', path, { authorization: client.basic }, body);
@@ -181,6 +181,25 @@ test.each([
 ])('a Bearer route explains %s', async (_, header, text) => {
   const { status, body } = await usher.request('GET', '/webhooks', { authorization: header() });
   expect([status, body.detail]).toEqual([401, expect.stringContaining(text)]);
+});
+
+test('credentials in the body are answered with the remedy, client_secret_basic, in JSON and in a form', async () => {
+  const body = { grant_type: 'client_credentials', client_id: client.id, client_secret: client.secret };
+  for (const type of ['application/json', 'application/x-www-form-urlencoded']) {
+    const headers = { 'content-type': type };
+    const answer = await usher.request('POST', '/auth/token', headers, new URLSearchParams(body).toString());
+    expect(answer.status).toBe(401);
+    expect(answer.body).toEqual({
+      error: 'invalid_client',
+      error_description: expect.stringMatching(/missing in the Authorization header.*client_secret_basic/),
+    });
+  }
+  const { status, body: both } = await client.token(body);
+  expect([status, both.error, both.error_description]).toEqual([
+    400,
+    'invalid_request',
+    expect.stringContaining('in the Authorization header only (client_secret_basic)'),
+  ]);
 });
 
 test.each([

@@ -83,7 +83,7 @@ test('attempts that end while the database is away are recorded afterwards, with
   await closed;
 
   const after = await TestUsher.start({ ...settings(), USHER_ROLE: 'api' });
-  for (const key of keys) expect(await after.webhook(key, 'SUCCESS')).toMatchObject({ attempts: 1 });
+  for (const key of keys) expect(await after.webhook(key, 'SUCCESS')).toMatchObject({ attemptCount: 1 });
   await after.stop();
   expect(receiver.arrivals).toHaveLength(ORDERS);
 });

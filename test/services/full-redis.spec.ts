@@ -40,10 +40,10 @@ test.each([
   await redis.command('CONFIG', 'SET', setting, values[0]);
   await expectQueueUp(0);
   const keys = [await client.completedOrder(), await client.completedOrder(), await client.completedOrder()];
-  for (const key of keys) expect(await usher.webhook(key, 'PENDING')).toMatchObject({ attempts: 0 });
+  for (const key of keys) expect(await usher.webhook(key, 'PENDING')).toMatchObject({ attemptCount: 0 });
   expect((await usher.request('GET', '/health/ready', {})).status).toBe(200);
   await redis.command('CONFIG', 'SET', setting, values[1]);
-  for (const key of keys) expect((await usher.webhook(key, 'SUCCESS')).attempts).toBe(1);
+  for (const key of keys) expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
   await expectQueueUp(1);
   const lines = log.filter(({ msg }) => msg?.includes(`did not accept its job (${fault}`));
   expect(lines).toHaveLength(1);

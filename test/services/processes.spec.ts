@@ -109,6 +109,6 @@ test('two environments share a Redis without touching each other’s jobs', asyn
   expect(await other.queue.getJob(id)).toBeUndefined();
   await other.queue.obliterate({ force: true });
   expect(await sandbox.queue.getWaitingCount()).toBe(1);
-  expect(await sandbox.webhook(key, 'PENDING')).toMatchObject({ attempts: 0 });
+  expect(await sandbox.webhook(key, 'PENDING')).toMatchObject({ attemptCount: 0 });
   await Promise.all([sandbox.stop(), other.stop()]);
 });

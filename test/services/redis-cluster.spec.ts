@@ -26,10 +26,10 @@ const operator = { authorization: basic('ops', 'ops') };
 
 test('notifications are delivered and retried with a Redis Cluster', async () => {
   const first = await client.completedOrder();
-  expect((await usher.webhook(first, 'SUCCESS')).attempts).toBe(1);
+  expect((await usher.webhook(first, 'SUCCESS')).attemptCount).toBe(1);
   receiver.behaviour = (response, _, nth) => void response.writeHead(nth === 1 ? 500 : 200).end();
   const second = await client.completedOrder();
-  expect((await usher.webhook(second, 'SUCCESS')).attempts).toBe(2);
+  expect((await usher.webhook(second, 'SUCCESS')).attemptCount).toBe(2);
 });
 
 test('jobs that the cluster lost are restored by the retry run', async () => {
@@ -39,7 +39,7 @@ test('jobs that the cluster lost are restored by the retry run', async () => {
   const { id } = await usher.webhook(key, 'PENDING');
   await eventually('its job exists', () => usher.queue.getJob(id));
   await Promise.all(nodes.map((node) => node.command('FLUSHALL')));
-  expect((await usher.webhook(key, 'SUCCESS')).attempts).toBe(1);
+  expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
 });
 
 test('the rate limit counts in the cluster, and the operator’s pages read from it', async () => {
@@ -55,7 +55,7 @@ test('the rate limit counts in the cluster, and the operator’s pages read from
 test('a restart of all nodes loses no notification', async () => {
   await Promise.all(nodes.map((node) => node.stop()));
   const key = await client.completedOrder();
-  expect(await usher.webhook(key, 'PENDING')).toMatchObject({ attempts: 0 });
+  expect(await usher.webhook(key, 'PENDING')).toMatchObject({ attemptCount: 0 });
   await Promise.all(nodes.map((node) => node.start()));
-  expect((await usher.webhook(key, 'SUCCESS')).attempts).toBe(1);
+  expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
 });

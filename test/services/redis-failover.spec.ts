@@ -64,13 +64,13 @@ const isReady = async ({ url }: ServerProcess): Promise<boolean> => (await fetch
 /** Every order arrives twice: the receiver answers 500 to the first attempt and 200 to the second. */
 async function expectAllDeliveredOnce(keys: string[]): Promise<void> {
   const found = await eventually('every webhook has ended', async () => {
-    const webhooks = await usherJson<{ referenceId: string; status: string; attempts: number }[]>(settings, [
+    const webhooks = await usherJson<{ referenceId: string; status: string; attemptCount: number }[]>(settings, [
       ...['webhook', 'list', '--limit', '1000'],
     ]);
     const ours = webhooks.filter(({ referenceId }) => keys.includes(referenceId));
     return ours.every(({ status }) => status !== 'PENDING') && ours;
   });
-  expect(found.map(({ status, attempts }) => `${status} ${attempts}`)).toEqual(keys.map(() => 'SUCCESS 2'));
+  expect(found.map(({ status, attemptCount }) => `${status} ${attemptCount}`)).toEqual(keys.map(() => 'SUCCESS 2'));
   expect(keys.map((key) => receiver.of(key).length)).toEqual(keys.map(() => 2));
 }
 

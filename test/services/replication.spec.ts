@@ -120,7 +120,7 @@ test('with a replica that lags, everything that was written is known at once', a
   await get(OrdersService).complete(key!, COMPLETION);
   await receiver.waitFor(key!);
   await eventually('the delivery is listed', async () => {
-    const { body } = await call('GET', `/webhooks?reference=${encodeURIComponent(key!)}`, `Bearer ${token}`);
+    const { body } = await call('GET', `/webhooks?referenceId=${encodeURIComponent(key!)}`, `Bearer ${token}`);
     return (body as unknown as { data: { status: string }[] }).data[0]?.status === 'SUCCESS';
   });
 

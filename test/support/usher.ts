@@ -173,9 +173,9 @@ export class TestClient {
     return this.usher.request('POST', '/auth/refresh', { authorization: this.basic }, body);
   }
 
-  async call(method: string, path: string, body?: unknown): Promise<Answer> {
+  async call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}): Promise<Answer> {
     if (this.accessToken === '') this.accessToken = String((await this.token()).body.access_token);
-    return this.usher.request(method, path, { authorization: `Bearer ${this.accessToken}` }, body);
+    return this.usher.request(method, path, { authorization: `Bearer ${this.accessToken}`, ...headers }, body);
   }
 
   /** Creates an order and returns its key. */

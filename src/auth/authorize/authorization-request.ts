@@ -1,6 +1,6 @@
 import type { Client } from '../../clients/client.entity.js';
 import { formPairs } from '../../http/oauth-route.js';
-import { Problem } from '../../http/problem.js';
+import { PageProblem } from '../../http/pages/page.js';
 
 /** The error codes of RFC 6749 §4.1.2.1. */
 type AuthorizationErrorCode =
@@ -43,7 +43,7 @@ function pairsOf(text: string): [name: string, value: string][] {
   try {
     return formPairs(text);
   } catch {
-    throw new Problem(400, 'Bad Request', 'The address of this page is malformed. Start again at the application.');
+    throw new PageProblem(400, 'brokenLink');
   }
 }
 

@@ -5,6 +5,7 @@ import { seeOther } from '../../http/pages/page.js';
 import { notFound, type Problem } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { actor } from '../../values/actor.js';
+import type { Brand } from '../../options/brand-options.js';
 import { isLoopbackUrl } from '../../clients/redirect-uri.js';
 import {
   OWNER_ID,
@@ -19,6 +20,7 @@ export const RESOURCE_OWNERS = Symbol('ResourceOwnerAuthenticator');
 /** What the pages for resource owners share: their address, who is signed in, and their forms. */
 @Injectable()
 export class AuthorizationSite {
+  readonly brand: Brand;
   private readonly knownIssuer: string | null;
   private hasRoutes = false;
 
@@ -26,6 +28,7 @@ export class AuthorizationSite {
     @Inject(RESOURCE_OWNERS) private readonly owners: ResourceOwnerAuthenticator,
     @Inject(USHER_OPTIONS) options: ResolvedOptions,
   ) {
+    this.brand = options;
     this.knownIssuer = issuerOf(options);
   }
 
@@ -85,7 +88,10 @@ export const noIssuer = (): Problem =>
   );
 
 /** Without encryption only on this machine, in the sandbox. */
-function issuerOf({ publicUrl, environment }: ResolvedOptions): string | null {
+export function issuerOf({
+  publicUrl,
+  environment,
+}: Pick<ResolvedOptions, 'publicUrl' | 'environment'>): string | null {
   if (publicUrl === null) return null;
   const url = new URL(publicUrl);
   return url.protocol === 'https:' || (environment === 'sandbox' && isLoopbackUrl(url)) ? publicUrl : null;

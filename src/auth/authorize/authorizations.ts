@@ -9,12 +9,15 @@ import { Limits } from '../../limits/limits.module.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
 import { digestToken, generateToken } from '../tokens/token.js';
-import { type AuthorizationRequest, type Query, single } from './authorization-request.js';
+import { type AuthorizationRequest, type Query, responseUrl, single, stateOf } from './authorization-request.js';
 import { Authorization, Consent } from './authorization.entity.js';
 import { ClientApplications } from '../../clients/client-applications.js';
 import { ClientsService } from '../../clients/clients.service.js';
 import type { Client } from '../../clients/client.entity.js';
-import { Problem } from '../../http/problem.js';
+import type { Problem } from '../../http/problem.js';
+import type { HttpResponse } from '../../http/exchange.js';
+import { PageProblem, seeOther } from '../../http/pages/page.js';
+import { AuthorizationSite } from './authorization-site.js';
 import { Counter } from 'prom-client';
 import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 
@@ -22,14 +25,13 @@ import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 export interface AuthorizationTarget {
   client: Client;
   redirectUri: string;
+  /** To be given back, also with an error. */
+  state: string | null;
   isTrusted: boolean;
 }
 
-const unknown = (reason: string): Problem =>
-  new Problem(400, 'This link does not work', `${reason} Please tell the people who run the application.`);
-export const unknownApplication = (): Problem => unknown('The application is not known here.');
-export const unknownRedirectUri = (): Problem =>
-  unknown('The address to return to is not one that the application registered.');
+export const unknownApplication = (): Problem => new PageProblem(400, 'unknownApplication');
+export const unknownRedirectUri = (): Problem => new PageProblem(400, 'unknownReturn');
 
 /** How long an owner may think about it. */
 const FORM_LIFETIME_MS = 600_000;
@@ -84,7 +86,7 @@ export class Authorizations {
     const redirectUri = given ?? (redirectUris.length === 1 ? redirectUris[0] : undefined);
     if (given === undefined || redirectUri === undefined || !redirectUris.includes(redirectUri))
       throw unknownRedirectUri();
-    return { client, redirectUri, isTrusted };
+    return { client, redirectUri, state: stateOf(query), isTrusted };
   }
 
   /** Stores a request until the owner decides. Returns the token of the form; it is good once, in this browser. */
@@ -172,12 +174,18 @@ async function giveConsent(manager: EntityManager, { ownerId, clientId }: Author
     .execute();
 }
 
-/** How an authorization request ended: with a code, or with one of the errors of RFC 6749 §4.1.2.1. */
+/** The result if the owner does not sign in, or does not allow it. */
+export const DECLINED = { error: 'access_denied', error_description: 'the account holder declined' };
+
+/** Ends authorization requests: with a code, or with one of the errors of RFC 6749 §4.1.2.1. */
 @Injectable()
-export class AuthorizationEvents {
+export class AuthorizationResponses {
   private readonly responses: Counter<'result'>;
 
-  constructor(registry: MetricsRegistry) {
+  constructor(
+    registry: MetricsRegistry,
+    private readonly site: AuthorizationSite,
+  ) {
     this.responses = new Counter({
       name: 'usher_authorization_responses_total',
       help: 'Responses to authorization requests, by result: code, or the error.',
@@ -187,7 +195,13 @@ export class AuthorizationEvents {
     for (const result of ['code', 'access_denied']) this.responses.inc({ result }, 0);
   }
 
-  responded(result: string): void {
-    this.responses.inc({ result });
+  /** Sends the browser to the client with the result, the state and the issuer (RFC 9207). */
+  send(
+    response: HttpResponse,
+    { redirectUri, state }: Pick<AuthorizationTarget, 'redirectUri' | 'state'>,
+    result: Record<string, string>,
+  ): void {
+    this.responses.inc({ result: result.error ?? 'code' });
+    seeOther(response, responseUrl(redirectUri, { ...result, state, iss: this.site.issuer }));
   }
 }

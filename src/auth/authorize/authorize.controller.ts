@@ -5,18 +5,16 @@ import { UsherRoutes } from '../../http/oauth-route.js';
 import { refused } from '../../http/pages/form-token.js';
 import { PageRoute, seeOther, sendPage } from '../../http/pages/page.js';
 import type { ResourceOwner } from '../../values/resource-owner.js';
-import { type Answered, AuthorizationEvents, Authorizations, type AuthorizationTarget } from './authorizations.js';
 import {
-  asksForSignIn,
-  AuthorizationError,
-  checkRequest,
-  type Query,
-  queryOf,
-  responseUrl,
-  stateOf,
-} from './authorization-request.js';
+  type Answered,
+  AuthorizationResponses,
+  Authorizations,
+  type AuthorizationTarget,
+  DECLINED,
+} from './authorizations.js';
+import { asksForSignIn, AuthorizationError, checkRequest, type Query, queryOf } from './authorization-request.js';
 import { AuthorizationSite, ownerActor } from './authorization-site.js';
-import { connectionsPage, consentPage } from './consent-page.js';
+import { CONNECTIONS, connectionsPage, consentPage } from './consent-page.js';
 import { ConnectedApplications } from './connected-applications.js';
 
 interface Asked {
@@ -32,7 +30,7 @@ export class AuthorizeController {
   constructor(
     private readonly site: AuthorizationSite,
     private readonly authorizations: Authorizations,
-    private readonly events: AuthorizationEvents,
+    private readonly responses: AuthorizationResponses,
   ) {}
 
   /**
@@ -42,7 +40,6 @@ export class AuthorizeController {
   @Get('authorize')
   @PageRoute()
   async authorize(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
-    const { issuer } = this.site;
     const query = queryOf(request.originalUrl ?? request.url);
     const target = await this.authorizations.targetOf(query);
     const owner = await this.site.currentOwner(request);
@@ -52,12 +49,7 @@ export class AuthorizeController {
       await this.proceed(request, response, { query, target, owner });
     } catch (error) {
       const { code, description } = authorizationErrorOf(error, request);
-      this.respond(response, target.redirectUri, {
-        error: code,
-        error_description: description,
-        state: stateOf(query),
-        iss: issuer,
-      });
+      this.responses.send(response, target, { error: code, error_description: description });
     }
   }
 
@@ -82,12 +74,15 @@ export class AuthorizeController {
   }
 
   /** Asks the owner, except for an application that the operator trusts. */
-  private async proceed(http: HttpRequest, response: HttpResponse, asked: Asked): Promise<void> {
-    const { query, target, owner } = asked;
+  private async proceed(http: HttpRequest, response: HttpResponse, { query, target, owner }: Asked): Promise<void> {
     const request = checkRequest(query, target.client);
     const browser = this.site.forms.browser(http.headers, response);
     const form = await this.authorizations.ask(target, request, { ownerId: owner.id, browser });
-    if (!target.isTrusted) return this.showConsent(http, response, asked, form);
+    if (!target.isTrusted) {
+      const otherAccountUrl = await this.site.signInUrl(http, pathWithoutPrompt(query), true);
+      const page = consentPage(this.site, { target, account: owner.name, form, otherAccountUrl });
+      return sendPage(response, this.site.brand, page);
+    }
     // Asked again after the row is stored: closing the account deletes the row, or this finds the account closed.
     const isStillSignedIn = (await this.site.currentOwner(http))?.id === owner.id;
     const decision = {
@@ -103,33 +98,9 @@ export class AuthorizeController {
     this.answer(response, allowed);
   }
 
-  private async showConsent(
-    http: HttpRequest,
-    response: HttpResponse,
-    { query, target, owner }: Asked,
-    form: string,
-  ): Promise<void> {
-    const { host, origin } = new URL(target.redirectUri);
-    const body = consentPage({
-      application: target.client.name,
-      owner: owner.name,
-      returnHost: host,
-      action: this.site.url('/auth/consent'),
-      form,
-      otherAccountUrl: await this.site.signInUrl(http, pathWithoutPrompt(query), true),
-      connectionsUrl: this.site.url('/auth/connections'),
-    });
-    sendPage(response, 200, { title: 'Allow access?', body, formTarget: origin });
-  }
-
-  private answer(response: HttpResponse, { redirectUri, state, code }: Answered): void {
-    const denied = { error: 'access_denied', error_description: 'the account holder declined' };
-    this.respond(response, redirectUri, { ...(code === null ? denied : { code }), state, iss: this.site.issuer });
-  }
-
-  private respond(response: HttpResponse, redirectUri: string, parameters: Record<string, string | null>): void {
-    this.events.responded(parameters.error ?? 'code');
-    seeOther(response, responseUrl(redirectUri, parameters));
+  private answer(response: HttpResponse, answered: Answered): void {
+    const { code } = answered;
+    this.responses.send(response, answered, code === null ? DECLINED : { code });
   }
 }
 
@@ -152,8 +123,6 @@ function authorizationErrorOf(error: unknown, request: HttpRequest): Authorizati
     : new AuthorizationError('server_error', 'an internal error occurred; try again later');
 }
 
-const PATH = '/auth/connections';
-
 const purposeOf = (ownerId: string): string => `withdraw ${ownerId}`;
 
 /** The page on which an owner sees the applications that they allowed, and withdraws access. */
@@ -168,17 +137,14 @@ export class ConnectionsController {
   @Get()
   @PageRoute()
   async show(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
-    const { forms, signOutUrl } = this.site;
     const owner = await this.site.currentOwner(request);
-    if (!owner) return this.site.signIn(request, response, PATH);
-    const body = connectionsPage({
-      owner: owner.name,
+    if (!owner) return this.site.signIn(request, response, CONNECTIONS);
+    const page = connectionsPage(this.site, {
+      account: owner.name,
       applications: await this.applications.list(owner.id),
-      action: this.site.url(PATH),
-      form: forms.seal(request.headers, response, purposeOf(owner.id)),
-      signOutUrl,
+      form: this.site.forms.seal(request.headers, response, purposeOf(owner.id)),
     });
-    sendPage(response, 200, { title: 'Connected applications', body });
+    sendPage(response, this.site.brand, page);
   }
 
   /** Withdraws the access of one application. Answers with a redirect, so that reloading the page repeats nothing. */
@@ -190,6 +156,6 @@ export class ConnectionsController {
     if (!owner || typeof clientId !== 'string') throw refused();
     this.site.forms.check(request.headers, purposeOf(owner.id), form);
     await this.applications.withdraw(owner.id, clientId, ownerActor(request, owner));
-    seeOther(response, this.site.url(PATH));
+    seeOther(response, this.site.url(CONNECTIONS));
   }
 }

@@ -1,63 +1,75 @@
-import { type Html, html } from '../../http/html.js';
+import { html } from '../../http/html.js';
+import { type BrowserPage, link } from '../../http/pages/page.js';
+import { filled } from '../../values/member-texts.js';
+import type { AuthorizationSite } from './authorization-site.js';
+import type { AuthorizationTarget } from './authorizations.js';
 import type { ConnectedApplication } from './connected-applications.js';
 
-/** What the consent page shows. URLs are absolute. */
+export const CONNECTIONS = '/auth/connections';
+
 interface ConsentView {
-  application: string;
-  owner: string;
-  /** The host that the browser goes to afterwards. */
-  returnHost: string;
-  action: string;
+  target: AuthorizationTarget;
+  account: string;
   form: string;
   otherAccountUrl: string;
-  connectionsUrl: string;
 }
 
 /** Asks for everything or nothing, because there are no scopes. */
-export const consentPage = (view: ConsentView): Html =>
-  html`<h1>Allow ${view.application} to use your account?</h1>
-    <p>
-      You are signed in as <strong>${view.owner}</strong>. <a href="${view.otherAccountUrl}">Use another account</a>
-    </p>
-    <p><strong>${view.application}</strong> will be able to:</p>
-    <ul>
-      <li>order cinema tickets for you,</li>
-      <li>see the orders that it makes for you, and whether it was notified of them.</li>
-    </ul>
-    <p>It does not get your password, and does not see your other orders.</p>
-    <form method="post" action="${view.action}">
-      <input type="hidden" name="form" value="${view.form}" />
-      <p class="buttons">
-        <button class="main" name="decision" value="allow">Allow</button>
-        <button name="decision" value="decline">Decline</button>
-      </p>
-    </form>
-    <p class="dim">
-      You then return to ${view.returnHost}. You can withdraw the access at any time, under
-      <a href="${view.connectionsUrl}">connected applications</a>.
-    </p>`;
-
-interface ConnectionsView {
-  owner: string;
-  applications: ConnectedApplication[];
-  action: string;
-  form: string;
-  signOutUrl: string | undefined;
+export function consentPage(
+  site: AuthorizationSite,
+  { target, account, form, otherAccountUrl }: ConsentView,
+): BrowserPage {
+  const { memberTexts: texts, brandName: owner } = site.brand;
+  const { host, origin } = new URL(target.redirectUri);
+  const application = target.client.name;
+  return {
+    title: filled(texts.consentTitle, { application, owner }),
+    formTarget: origin,
+    body: html`<p>${filled(texts.account, { account })} ${link(otherAccountUrl, texts.otherAccount)}</p>
+      <p>${filled(texts.consent, { application })}</p>
+      <ul>
+        <li>${texts.consentToOrder}</li>
+        <li>${texts.consentToSee}</li>
+      </ul>
+      <p>${texts.consentLimits}</p>
+      <form method="post" action="${site.url('/auth/consent')}">
+        <input type="hidden" name="form" value="${form}" />
+        <p class="buttons">
+          <button class="main" name="decision" value="allow">${texts.allow}</button>
+          <button name="decision" value="decline">${texts.cancel}</button>
+        </p>
+      </form>
+      <p class="dim">${filled(texts.consentEnd, { host })} ${link(site.url(CONNECTIONS), texts.connectionsTitle)}</p>`,
+  };
 }
 
-export const connectionsPage = ({ owner, applications, action, form, signOutUrl }: ConnectionsView): Html =>
-  html`<h1>Connected applications</h1>
-    <p>You are signed in as <strong>${owner}</strong>. ${signOutUrl && html`<a href="${signOutUrl}">Sign out</a>`}</p>
-    ${applications.length === 0 && html`<p>No application may use your account.</p>`}
-    ${applications.map((application) => connection(application, action, form))}`;
+interface ConnectionsView {
+  account: string;
+  applications: ConnectedApplication[];
+  form: string;
+}
 
-const connection = ({ clientId, name, givenAt }: ConnectedApplication, action: string, form: string): Html =>
-  html`<section>
-    <h2>${name}</h2>
-    <p>May order tickets for you since ${new Date(givenAt).toISOString().slice(0, 10)}.</p>
-    <form method="post" action="${action}">
-      <input type="hidden" name="form" value="${form}" />
-      <input type="hidden" name="client_id" value="${clientId}" />
-      <button aria-label="Withdraw access of ${name}">Withdraw access</button>
-    </form>
-  </section>`;
+export function connectionsPage(
+  site: AuthorizationSite,
+  { account, applications, form }: ConnectionsView,
+): BrowserPage {
+  const { memberTexts: texts, brandName: owner } = site.brand;
+  // Days are those of the process's time zone.
+  const days = new Intl.DateTimeFormat(texts.language, { dateStyle: 'long' });
+  const connection = ({ clientId, name: application, givenAt }: ConnectedApplication) =>
+    html`<section>
+      <h2>${application}</h2>
+      <p>${filled(texts.connectedOn, { date: days.format(givenAt) })}</p>
+      <form method="post" action="${site.url(CONNECTIONS)}">
+        <input type="hidden" name="form" value="${form}" />
+        <input type="hidden" name="client_id" value="${clientId}" />
+        <button aria-label="${filled(texts.removeAccessOf, { application })}">${texts.removeAccess}</button>
+      </form>
+    </section>`;
+  return {
+    title: texts.connectionsTitle,
+    body: html`<p>${filled(texts.account, { account })} ${link(site.signOutUrl, texts.signOut)}</p>
+      <p>${filled(applications.length === 0 ? texts.noConnections : texts.connections, { owner })}</p>
+      ${applications.map(connection)}`,
+  };
+}

@@ -31,7 +31,7 @@ interface BearerRequest extends HttpRequest {
  */
 @Injectable()
 export class BearerGuard implements CanActivate {
-  static readonly security = 'bearer';
+  static readonly security = ['oauth2', 'bearer'];
 
   constructor(
     private readonly tokens: AccessTokens,
@@ -92,7 +92,7 @@ export function invalidToken(token: string, environment: Environment): Problem {
   const reason =
     wrongEnvironment(parseToken(token), environment) ??
     wrongKind(token) ??
-    'the access token is unknown, expired or revoked';
+    'the access token is unknown, expired or revoked; request a new one at the token endpoint';
   return unauthorized(reason, `Bearer realm="usher", error="invalid_token", error_description="${reason}"`);
 }
 

@@ -7,6 +7,7 @@ import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
 import { isSealed, newToken, seal } from '../../http/pages/form-token.js';
 import type { Actor } from '../../values/actor.js';
+import { ENGLISH, filled } from '../../values/member-texts.js';
 import type { MasterKey } from '../../values/master-key.js';
 import { digestToken } from '../tokens/token.js';
 import type { Account } from './account.entity.js';
@@ -141,8 +142,8 @@ export abstract class AccountSessions<T extends Session, Owner> extends Sessions
   }
 }
 
-export const failuresText = (failures: number): string =>
-  `Since your last sign-in, ${failures} tries to sign in to your account failed. If these were not yours, somebody is guessing your password.`;
+/** The English text for `failures` of a {@link BegunSession}. */
+export const failuresText = (count: number): string => filled(ENGLISH.failures, { count });
 
 const keyOf = ({ digestKey }: MasterKey): string => digestKey.toString('base64');
 

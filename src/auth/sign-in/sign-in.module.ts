@@ -2,7 +2,8 @@ import { Global, Injectable } from '@nestjs/common';
 import { Counter } from 'prom-client';
 import { type Failure, FailureCounts } from '../../audit/audit.module.js';
 import { addressGroup, addressOf, type HttpRequest } from '../../http/exchange.js';
-import { type Problem, tooManyRequests } from '../../http/problem.js';
+import { PageProblem } from '../../http/pages/page.js';
+import type { Problem } from '../../http/problem.js';
 import type { FailureLimit } from '../../limits/failure-limit.js';
 import { type Limiter, limitKey } from '../../limits/limiter.js';
 import { Limits } from '../../limits/limits.module.js';
@@ -106,8 +107,5 @@ export class SignInLimits {
 @UsherNamedModule({ providers: [SignInLimits], exports: [SignInLimits] })
 export class SignInModule {}
 
-export const tooManySignIns = (waitSeconds: number): Problem =>
-  tooManyRequests(
-    `Too many attempts. Try again in ${waitSeconds} seconds, or in a browser in which you have signed in before.`,
-    waitSeconds,
-  );
+export const tooManySignIns = (seconds: number): Problem =>
+  new PageProblem(429, 'tooManySignIns', { seconds }).with({ 'Retry-After': String(seconds) });

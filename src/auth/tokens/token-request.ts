@@ -71,7 +71,9 @@ function credentialFaults(body: Parameters, clientId: string): string[] {
   const hasSecret = isGiven(body.client_secret) || isGiven(body.client_assertion);
   const isOther = isGiven(body.client_id) && body.client_id !== clientId;
   return [
-    ...(hasSecret ? ['send the client credentials in the Authorization header only'] : []),
+    ...(hasSecret
+      ? ['send the client credentials in the Authorization header only (client_secret_basic), not in the body']
+      : []),
     ...(isOther ? ['client_id differs from the Authorization header'] : []),
   ];
 }

@@ -3,7 +3,8 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { randomAlphanumeric } from '../../values/identifier.js';
 import { isSameText } from '../basic-credentials.js';
 import type { HttpResponse } from '../exchange.js';
-import { Problem } from '../problem.js';
+import type { Problem } from '../problem.js';
+import { PageProblem } from './page.js';
 
 /** 256 random bits. */
 const TOKEN_LENGTH = 43;
@@ -127,8 +128,7 @@ export class FormTokens {
 export const isOfOtherSite = ({ 'sec-fetch-site': site }: IncomingHttpHeaders): boolean =>
   site !== undefined && site !== 'same-origin' && site !== 'none';
 
-export const refused = (): Problem =>
-  new Problem(403, 'This form is no longer valid', 'Go back to the application that you came from, and start again.');
+export const refused = (): Problem => new PageProblem(403, 'voidForm');
 
 const macOf = (browser: string, purpose: string, message: string): string =>
   createHmac('sha256', browser).update(`${purpose}\n${message}`).digest('base64url');

@@ -22,9 +22,9 @@ export const inlineStyle = (style: string): { tag: Html; source: string } => ({
 });
 
 /** What every HTML document of Usher has around its content. `head`: its style, and what else its head has. */
-export const documentOf = (title: string, head: Html, content: Html): string =>
+export const documentOf = (title: string, head: Html, content: Html, language = 'en'): string =>
   html`<!doctype html>
-    <html lang="en">
+    <html lang="${language}">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />

@@ -1,22 +1,32 @@
-import { applyDecorators, Catch, SetMetadata, UseFilters } from '@nestjs/common';
+import { applyDecorators, Catch, Inject, SetMetadata, UseFilters } from '@nestjs/common';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import type { Brand } from '../../options/brand-options.js';
+import { ENGLISH, filled, type MemberTexts, type TextName } from '../../values/member-texts.js';
 import { ProblemFilter } from '../error-response.js';
 import { type HttpRequest, type HttpResponse, setHeaders } from '../exchange.js';
-import { type Html, html } from '../html.js';
+import { type Html, html, type Shown } from '../html.js';
 import { FASTIFY_ROUTE_CONFIG, isAuthPath, NO_STORE, oauthRoute, pathOf } from '../oauth-route.js';
-import type { Problem } from '../problem.js';
+import { Problem } from '../problem.js';
 import { documentOf, inlineStyle, ISOLATION_HEADERS, PLAIN_STYLE } from './page-frame.js';
 
-const STYLE = inlineStyle(`${PLAIN_STYLE}
-body{max-width:34rem;padding:1.5rem 1rem;overflow-wrap:anywhere}
-main h1{margin:1.2rem 0 .6rem}
-label{display:block;margin:.9rem 0 .3rem}input{width:100%}
+const styleOf = (color: string): string => `${PLAIN_STYLE}
+html{border-top:.4rem solid ${color};background:Canvas;color:CanvasText}
+body{max-width:34rem;padding:0 1rem;overflow-wrap:anywhere}
+header{padding:1.2rem 0;font-size:1.1rem;font-weight:600}
+header img{height:3.5rem;max-width:100%;object-fit:contain}
+main h1{margin:0 0 .6rem}
+label{display:block;margin:.9rem 0 .3rem}input{width:100%;border:1px solid #767676;border-radius:.4rem}
 ul{padding-left:1.2rem}li{margin:.3rem 0}
 p.buttons{display:flex;flex-wrap:wrap;gap:.8rem;margin:1.4rem 0}
 button{min-height:2.75rem;border-radius:.4rem;border:1px solid var(--line)}
-button.main{background:#1f6f3d;border-color:#1f6f3d;color:#fff}
-section{border-top:1px solid var(--line);padding:.4rem 0}
-.dim{opacity:.75}
-`);
+button.main{background:${color};border-color:${color};color:#fff}
+section{border-top:1px solid var(--line);margin:1rem 0;padding-top:.2rem}
+section h2{margin:.6rem 0}section p{margin:.6rem 0}
+footer{display:flex;gap:1.2rem;padding:1.2rem 0;font-size:.9rem}
+.dim{opacity:.75;font-size:.9rem}
+@media(min-width:40rem){main{border:1px solid var(--line);border-radius:.8rem;padding:1.6rem 1.8rem .6rem}}
+@media(prefers-color-scheme:dark){header img{padding:.4rem;border-radius:.4rem;background:#fff}}
+`;
 
 /** A page for browsers of resource owners. It needs no script. */
 export interface BrowserPage {
@@ -27,27 +37,40 @@ export interface BrowserPage {
    * form, so a page before the client's redirect URI names its origin.
    */
   formTarget?: string | null;
+  /** Default 200. */
+  status?: number;
 }
 
-export function sendPage(
-  response: HttpResponse,
-  status: number,
-  { title, body, formTarget = null }: BrowserPage,
-): void {
+/** Sends a page with the brand above and its links below. */
+export function sendPage(response: HttpResponse, brand: Brand, page: BrowserPage): void {
+  const { brandName, brandLogo, helpUrl, privacyUrl, memberTexts } = brand;
+  const { title, body, formTarget = null, status = 200 } = page;
+  const style = inlineStyle(styleOf(brand.brandColor));
   setHeaders(response, {
     ...NO_STORE,
     ...ISOLATION_HEADERS,
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy':
-      `default-src 'none'; style-src ${STYLE.source}; base-uri 'none'; frame-ancestors 'none'; ` +
-      `form-action 'self'${formTarget === null ? '' : ` ${formTarget}`}`,
+      `default-src 'none'; style-src ${style.source}; base-uri 'none'; frame-ancestors 'none'; ` +
+      `form-action 'self'${formTarget === null ? '' : ` ${formTarget}`}${brandLogo === null ? '' : '; img-src data:'}`,
     'X-Frame-Options': 'DENY',
     // With no-referrer, a form would send Origin: null, which form-token.ts refuses.
     'Referrer-Policy': 'same-origin',
   });
   response.status(status);
-  response.send(documentOf(`${title} · Usher`, STYLE.tag, html`<main>${body}</main>`));
+  const content = html`<header>
+      ${brandLogo === null ? brandName : html`<img src="${brandLogo}" alt="${brandName}" />`}
+    </header>
+    <main>
+      <h1>${title}</h1>
+      ${body}
+    </main>
+    <footer>${link(helpUrl, memberTexts.help)} ${link(privacyUrl, memberTexts.privacy)}</footer>`;
+  response.send(documentOf(`${title} · ${brandName}`, style.tag, content, memberTexts.language));
 }
+
+/** Nothing without an address. */
+export const link = (url: string | null | undefined, text: string): Shown => url && html`<a href="${url}">${text}</a>`;
 
 /** 303, so that the browser follows with GET and never repeats a form at the other address (RFC 9700 section 4.12). */
 export function seeOther(response: HttpResponse, location: string): void {
@@ -56,19 +79,43 @@ export function seeOther(response: HttpResponse, location: string): void {
   response.send('');
 }
 
+/** An error in the language of the pages; in English for the documentation. */
+export class PageProblem extends Problem {
+  constructor(
+    status: number,
+    readonly text: TextName,
+    readonly values: Record<string, number> = {},
+  ) {
+    super(status, ENGLISH.faultTitle, filled(ENGLISH[text], values));
+  }
+}
+
 /** An error for a person: what is wrong, and what to do. */
-export function sendErrorPage(response: HttpResponse, problem: Problem): void {
+export function sendErrorPage(response: HttpResponse, brand: Brand, problem: Problem): void {
   const { 'WWW-Authenticate': _, ...headers } = problem.headers;
   setHeaders(response, headers);
-  const body = html`<h1>${problem.title}</h1>
-    <p class="note" role="alert">${problem.detail}</p>`;
-  sendPage(response, problem.getStatus(), { title: problem.title, body });
+  const { memberTexts } = brand;
+  const body = html`<p class="note" role="alert">${errorText(memberTexts, problem)}</p>`;
+  sendPage(response, brand, { title: memberTexts.faultTitle, body, status: problem.getStatus() });
+}
+
+/** Whatever is no {@link PageProblem} and no trouble of this server is for developers. */
+function errorText(texts: MemberTexts, problem: Problem): string {
+  if (problem instanceof PageProblem) return filled(texts[problem.text], problem.values);
+  const status = problem.getStatus();
+  return status === 429 || status >= 500 ? texts.busy : problem.detail;
 }
 
 /** Answers the errors of a page as a page. */
 @Catch()
 class PageFilter extends ProblemFilter {
-  protected override readonly send = sendErrorPage;
+  constructor(@Inject(USHER_OPTIONS) private readonly options: ResolvedOptions) {
+    super();
+  }
+
+  protected override send(response: HttpResponse, problem: Problem): void {
+    sendErrorPage(response, this.options, problem);
+  }
 }
 
 /** Marks a route for browsers: its body is a form, and its errors are pages. */

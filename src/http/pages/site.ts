@@ -2,7 +2,7 @@ import type { Actor } from '../../values/actor.js';
 import { actorOf, type HttpRequest, type HttpResponse, idOfRequest } from '../exchange.js';
 import { type Html, html } from '../html.js';
 import { conflict, notFound, Problem, unprocessable } from '../problem.js';
-import { type FormPart, hiddenField, refilled } from './fields.js';
+import { type FormPart, hiddenField, hrefOf, refilled } from './fields.js';
 import { FORM_FIELD, formFields, postForm, type Submission, type Viewer, viewerOf } from './form.js';
 import { notice, sentence } from './parts.js';
 
@@ -47,7 +47,7 @@ export interface Action<Subject = unknown> extends Submission {
   at?: string;
   /** What the page says after it. */
   done?: string;
-  /** Afterwards the browser is led to the page, which says what was done. */
+  /** Afterwards the browser is led to the page, in the range that the form has, and the page says what was done. */
   run?(fields: Record<string, string>, visit: Visit): Promise<unknown>;
   /** Shows a page that has no address of its own, such as a new secret, or leads to another one. */
   answer?(fields: Record<string, string>, visit: Visit): Promise<View | string>;
@@ -185,7 +185,7 @@ export class Visit {
       if (form && typeof answer === 'object' && (answer.status ?? 0) >= 400) await this.sentForms.release(form);
       if (answer !== undefined) return answer;
       await action.run?.(given, this);
-      return `${this.path}${action.done === undefined ? '' : `?done=${name}`}`;
+      return hrefOf(this.path, { range: given.range ?? '', done: action.done === undefined ? '' : name });
     } catch (error) {
       if (!(error instanceof Problem) || !CORRECTABLE.includes(error.getStatus())) throw error;
       if (form && isNew) await this.sentForms.release(form);

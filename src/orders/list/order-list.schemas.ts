@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Holder } from '../../auth/bearer/bearer.guard.js';
-import { named } from '../../http/operation.js';
+import { named, PageEnd } from '../../http/operation.js';
 import { fieldError, invalidFields, type Problem, wholeNumber } from '../../http/problem.js';
 import { OrderView } from '../movie-order.js';
 import { ORDER_STATUSES, orderStatuses } from '../movie-order.entity.js';
 import { givenMoment, OrderDelivery } from '../../webhooks/webhook-view.js';
 
 const CURSOR = /^(all|pending|completed)\.([0-9a-z]{1,11})\.([0-9a-z]{0,11})\.([0-9a-f]{8})$/;
-const BAD_CURSOR = 'must be the nextCursor of an earlier page of the same list';
+const BAD_CURSOR = 'must be the nextCursor or resumeCursor of an earlier page of the same list';
 
 /** The query of `GET /movie-orders`. */
 export const OrderQuery = z.strictObject({
@@ -18,7 +18,9 @@ export const OrderQuery = z.strictObject({
     .string()
     .regex(CURSOR, BAD_CURSOR)
     .optional()
-    .describe('The `nextCursor` of an earlier page. It stands for `status` and `completedAfter` too.'),
+    .describe(
+      'The `nextCursor` or `resumeCursor` of an earlier page. It stands for `status` and `completedAfter` too.',
+    ),
   limit: wholeNumber(1, 100, (number) => number.default(50)).describe('The number of orders on a page.'),
 });
 /** Which orders a page has: those after the cursor, or the oldest ones. */
@@ -37,8 +39,10 @@ export const OrderPage = named(
   'MovieOrderPage',
   z.object({
     data: z.array(ListedOrder).describe('Oldest first: by creation, or by completion if they are COMPLETED.'),
-    nextCursor: z.string().describe('Send it as `cursor` for what follows, now or later. Also the last page has one.'),
-    hasMore: z.boolean().describe('False if there was nothing more at the time of this page.'),
+    ...PageEnd,
+    resumeCursor: z
+      .string()
+      .describe('Send it as `cursor` for what follows this page, now or later. Every page has one.'),
   }),
 );
 /** A page of orders, and where the next one begins. */

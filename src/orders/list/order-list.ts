@@ -63,13 +63,16 @@ export class OrderList {
     const since = start.completedAfter ?? 0;
     const { rows, until, mayHaveMore } = await this.read({ holder, list, since, start, most: limit + 1 });
     const shown = rows.slice(0, limit);
-    const hasMore = rows.length > limit;
-    const last = hasMore ? null : until;
+    const isFull = rows.length > limit;
+    const hasMore = isFull || mayHaveMore;
+    const last = isFull ? null : until;
     const position = last ?? Number(shown.at(-1)?.[list.position] ?? start.position);
+    const resumeCursor = cursorOf(holder, { ...start, position });
     return {
       data: await this.viewsOf(holder, shown),
-      nextCursor: cursorOf(holder, { ...start, position }),
-      hasMore: hasMore || mayHaveMore,
+      nextCursor: hasMore ? resumeCursor : null,
+      hasMore,
+      resumeCursor,
     };
   }
 

@@ -11,9 +11,9 @@ import { internalDocument, openApiDocument } from './document.js';
     {
       provide: API_DOCUMENTS,
       inject: [SERVER_CONFIG],
-      useFactory: ({ environment, publicUrl, opsPort, opsPublicUrl }: Config): ApiDocuments => ({
-        forIntegrators: () => openApiDocument(environment, publicUrl),
-        internal: () => internalDocument(environment, opsPort === null ? publicUrl : opsPublicUrl),
+      useFactory: ({ environment, publicUrl, port, opsPort, opsPublicUrl }: Config): ApiDocuments => ({
+        forIntegrators: () => openApiDocument(environment, publicUrl, port),
+        internal: () => internalDocument(environment, opsPort === null ? publicUrl : opsPublicUrl, opsPort ?? port),
       }),
     },
   ],

@@ -1,3 +1,4 @@
+import { issuerOf } from '../../auth/authorize/authorization-site.js';
 import type { Operation, Security } from '../../http/operation.js';
 import { type EventType, NOTIFY_ORDER_COMPLETION } from '../../values/notification.js';
 import type { Environment } from '../../values/identifier.js';
@@ -5,19 +6,20 @@ import { VERSION } from '../../values/version.js';
 import { HEALTH_OPERATIONS } from '../health/health.openapi.js';
 import { DOCS_OPERATIONS } from './docs.openapi.js';
 import { NOTIFICATION } from './notification-guide.js';
-import { libraryOperations, SECURITY_SCHEMES, TAGS } from './library-operations.js';
-import { type OperationObject, operationObject, requestObject } from './operation-object.js';
+import { libraryOperations, securitySchemes, TAGS } from './library-operations.js';
+import { curlSample, type OperationObject, operationObject, requestObject } from './operation-object.js';
 import { type JsonSchema, schemasOf } from './schemas.js';
 
 const INTRODUCTION = `OAuth tokens and signed webhooks for a cinema booking API.
 
 1. The operator gives you a client id and a client secret.
-2. Open [Request an access token](#tag/tokens/POST/auth/token), choose *Test Request*, enter the client id and the
-   client secret under *Authentication*, and send it.
-3. [Create an order](#tag/movie-orders/POST/movie-orders) in the same way: it takes the access token, and the address of
-   your receiver as \`notifyUrl\`.
+2. Open [Create an order](#tag/movie-orders/POST/movie-orders), choose *Test Request*, enter the client id and the client
+   secret under *Authentication*, and press *Authorize*: this gets a token.
+3. Enter the address of your receiver as \`notifyUrl\`, and send the order.
 4. When the cinema operator has completed the order, Usher sends you a signed notification.
    [Verify it](#tag/notifications), and answer 2xx.
+
+For the samples with curl, set \`CLIENT_ID\` and \`CLIENT_SECRET\` in the shell, and \`TOKEN\` to the \`access_token\` that you get.
 
 *Test Request* sends a real request from this page to this server. What you enter stays in the memory of this page.`;
 
@@ -36,10 +38,10 @@ export const operationsOf = (environment: Environment, publicUrl: string | null 
 
 /**
  * The OpenAPI 3.1 document of integrators. `publicUrl` is the public base URL; null means the one the document was fetched
- * from.
+ * from, and in samples this machine with the port.
  */
-export const openApiDocument = (environment: Environment, publicUrl: string | null): OpenApiDocument =>
-  documentOf(environment, publicUrl, {
+export const openApiDocument = (environment: Environment, publicUrl: string | null, port = 3000): OpenApiDocument =>
+  documentOf(environment, publicUrl, port, {
     title: 'Usher',
     description: INTRODUCTION,
     includes: isForIntegrators,
@@ -48,12 +50,12 @@ export const openApiDocument = (environment: Environment, publicUrl: string | nu
   });
 
 /** The OpenAPI 3.1 document of the operator's own services, on the same server. */
-export const internalDocument = (environment: Environment, publicUrl: string | null): OpenApiDocument =>
-  documentOf(environment, publicUrl, {
+export const internalDocument = (environment: Environment, publicUrl: string | null, port = 3000): OpenApiDocument =>
+  documentOf(environment, publicUrl, port, {
     title: 'Usher: internal operations',
     description: INTERNAL_INTRODUCTION,
     includes: isInternal,
-    hidden: ['basic', 'bearer'],
+    hidden: ['basic', 'oauth2', 'bearer'],
     webhooks: {},
   });
 
@@ -77,14 +79,16 @@ interface Contents {
 function documentOf(
   environment: Environment,
   publicUrl: string | null,
+  port: number,
   { title, description, includes, hidden, webhooks }: Contents,
 ) {
   const operations = operationsOf(environment, publicUrl)
     .filter(includes)
     .map((one) => ({ ...one, security: one.security.filter((scheme) => !hidden.includes(scheme)) }));
-  const paths = pathsOf(operations);
+  const paths = pathsOf(operations, publicUrl ?? `http://localhost:${port}`);
   const objects = [paths, webhooks].flatMap(Object.values<Paths[string]>).flatMap(Object.values<OperationObject>);
   const tags = new Set<string>(objects.flatMap(({ tags }) => tags));
+  const all = securitySchemes(publicUrl ?? '', issuerOf({ publicUrl, environment }) !== null);
   const schemes = new Set<string>(operations.flatMap(({ security }) => security));
   return {
     openapi: '3.1.1',
@@ -96,15 +100,18 @@ function documentOf(
     components: {
       // Names the type for the declaration file, which could not name zod's.
       schemas: schemasOf(objects) as Record<string, JsonSchema>,
-      securitySchemes: Object.fromEntries(Object.entries(SECURITY_SCHEMES).filter(([name]) => schemes.has(name))),
+      securitySchemes: Object.fromEntries(Object.entries(all).filter(([name]) => schemes.has(name))),
     },
   };
 }
 
-function pathsOf(operations: Operation[]): Paths {
+function pathsOf(operations: Operation[], server: string): Paths {
   const paths: Paths = {};
   for (const operation of operations) {
-    paths[operation.path] = { ...paths[operation.path], [operation.method]: operationObject(operation) };
+    paths[operation.path] = {
+      ...paths[operation.path],
+      [operation.method]: { ...operationObject(operation), ...curlSample(operation, server) },
+    };
   }
   return paths;
 }

@@ -1,10 +1,11 @@
 import { type INestApplicationContext, RequestMethod } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
+import { AuthorizationSite } from '../../auth/authorize/authorization-site.js';
 import { AuthPaths } from '../../auth/metadata/auth-paths.js';
 import { AuthMetadataModule, metadataPath } from '../../auth/metadata/metadata.module.js';
 import type { Operation } from '../../http/operation.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { libraryOperations, SECURITY_SCHEMES, TAGS } from './library-operations.js';
+import { libraryOperations, securitySchemes, TAGS } from './library-operations.js';
 import { type OperationObject, operationObject } from './operation-object.js';
 import { schemasOf } from './schemas.js';
 
@@ -27,13 +28,15 @@ export function addPaths<T extends HostDocument>(document: T, application: INest
     paths[path] = { ...paths[path], [operation.method]: renamed(object) };
     return object;
   });
+  const base = application.get(AuthPaths, { strict: false }).base;
+  const { isAvailable } = application.get(AuthorizationSite, { strict: false });
   const target = document.openapi.startsWith('3.0') ? 'openapi-3.0' : 'draft-2020-12';
   const { components = {}, tags = [] } = document;
   const used = new Set<string>(objects.flatMap((object) => object.tags));
   document.components = {
     ...components,
     schemas: { ...components.schemas, ...prefixed(renamed(schemasOf(objects, target))) },
-    securitySchemes: { ...components.securitySchemes, ...prefixed(SECURITY_SCHEMES) },
+    securitySchemes: { ...components.securitySchemes, ...prefixed(securitySchemes(base, isAvailable)) },
   };
   document.tags = [...tags, ...TAGS.filter(({ name }) => used.has(name) && !tags.some((tag) => tag.name === name))];
   return document;

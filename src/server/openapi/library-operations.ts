@@ -6,7 +6,7 @@ import { orderOperations } from '../../orders/movie-order.openapi.js';
 import { WEBHOOK_OPERATIONS } from '../../webhooks/api/webhook.openapi.js';
 import { CERTIFICATION_OPERATIONS } from '../../webhooks/certification/certification.openapi.js';
 import { UNDELIVERED_OPERATIONS } from '../../webhooks/undelivered/undelivered.openapi.js';
-import type { Operation } from '../../http/operation.js';
+import type { Operation, Security } from '../../http/operation.js';
 import type { Environment } from '../../values/identifier.js';
 import { NOTIFICATION_GUIDE } from './notification-guide.js';
 
@@ -29,11 +29,30 @@ export const TAGS = [
   { name: 'Service', description: 'Health of the service, and its API description.' },
 ];
 
-export const SECURITY_SCHEMES = {
-  basic: { type: 'http', scheme: 'basic', description: 'The client id and the client secret.' },
-  bearer: { type: 'http', scheme: 'bearer', description: 'An access token.' },
-  internal: { type: 'http', scheme: 'basic', description: 'The credentials of the operator’s own services.' },
-};
+const BASIC_ONLY =
+  'At the token endpoint the client authenticates by HTTP Basic only (`client_secret_basic`); credentials in the body are refused.';
+
+/** `base`: what stands before `/auth/token`. `hasCodes`: the authorization-code grant is available. */
+export function securitySchemes(base: string, hasCodes: boolean): Record<Security, object> {
+  // The extensions are for the page's viewer: where it puts the client's credentials, and that it uses PKCE.
+  const flow = {
+    tokenUrl: `${base}/auth/token`,
+    refreshUrl: `${base}/auth/refresh`,
+    scopes: {},
+    'x-scalar-credentials-location': 'header',
+  };
+  const code = { authorizationUrl: `${base}/auth/authorize`, ...flow, 'x-usePkce': 'SHA-256' };
+  return {
+    basic: { type: 'http', scheme: 'basic', description: 'The client id and the client secret.' },
+    oauth2: {
+      type: 'oauth2',
+      description: `Get a token with the client id and the client secret. ${BASIC_ONLY}`,
+      flows: { clientCredentials: flow, ...(hasCodes && { authorizationCode: code }) },
+    },
+    bearer: { type: 'http', scheme: 'bearer', description: 'An access token that you have.' },
+    internal: { type: 'http', scheme: 'basic', description: 'The credentials of the operator’s own services.' },
+  };
+}
 
 /** The operations of Usher's routes, which an application may serve too. */
 export const libraryOperations = (environment: Environment, publicUrl: string | null): Operation[] => [

@@ -66,6 +66,33 @@ export function requestObject(operation: Omit<Operation, 'method' | 'path' | 'an
   };
 }
 
+/** With curl, for a shell that has the credentials in variables. A browser sends what pages take. */
+export function curlSample({ method, path, server, security, parameters = {}, body, page }: Operation, base: string) {
+  if (page) return {};
+  const given = (['path', 'query', 'header'] as const)
+    .flatMap((place) => parametersIn(place, parameters[place]))
+    .filter(({ required }) => required)
+    .map((one) => ({ ...one, example: String(one.example) }));
+  const all = (place: string) => given.filter((one) => one.in === place);
+  const url = all('path').reduce((text, { name, example }) => text.replace(`{${name}}`, example), path);
+  const query = all('query').map(({ name, example }) => `${name}=${example}`);
+  const options = [
+    `-X ${method.toUpperCase()} "${server ?? base}${[url, ...query].join('?')}"`,
+    ...security.slice(0, 1).map((scheme) => CREDENTIALS[scheme]),
+    ...all('header').map(({ name, example }) => `-H '${name}: ${example}'`),
+    ...(body ? [`-H 'Content-Type: application/json'`, `-d '${JSON.stringify(body.example)}'`] : []),
+  ];
+  return { 'x-codeSamples': [{ lang: 'shell', label: 'curl', source: `curl ${options.join(' \\\n  ')}` }] };
+}
+
+const BEARER = '-H "Authorization: Bearer $TOKEN"';
+const CREDENTIALS: Record<Security, string> = {
+  basic: '-u "$CLIENT_ID:$CLIENT_SECRET"',
+  oauth2: BEARER,
+  bearer: BEARER,
+  internal: '-u "$INTERNAL_USER:$INTERNAL_PASSWORD"',
+};
+
 /** The specification has JSON bodies; OAuth endpoints also accept form bodies (RFC 6749). */
 function requestContent(
   { schema, example }: NonNullable<Operation['body']>,
@@ -167,7 +194,8 @@ const UNREADABLE_BODY: Failure[] = [
 
 const REFUSED: Record<Security, Failure[]> = {
   basic: [invalidClient(WITH_HEADER, WRONG), slowDown(WAIT_SECONDS)].map(problemOf),
-  bearer: [
+  bearer: [],
+  oauth2: [
     tokenMissing(),
     invalidToken('', 'sandbox'),
     invalidToken(generateToken('access', 'sandbox'), 'production'),

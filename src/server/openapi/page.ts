@@ -19,7 +19,6 @@ const VIEWER_OPTIONS = {
   persistAuth: false,
   // A choice for the whole document would win over that of an operation, which sends what the operation needs.
   customCss: '.scalar-reference-intro-auth { display: none }',
-  defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
   documentDownloadType: 'json',
   defaultOpenFirstTag: false,
   operationTitleSource: 'summary',

@@ -87,6 +87,7 @@ export function parseHttpUrl(url: string): URL {
     throw new NotifyUrlError(
       `The Notify URL may have at most ${NOTIFY_URL_MAX_LENGTH} characters; this one has ${url.length}.`,
     );
+  if (url.trim() !== url) throw new NotifyUrlError('Remove the space at the beginning or the end of the Notify URL.');
   const parsed = /^https?:\/\/[^/\\\s\p{Cs}][^\s\\\p{Cc}\p{Cs}]*$/iu.test(url) ? parseUrl(url) : null;
   if (!parsed)
     throw new NotifyUrlError(

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { named } from '../../http/operation.js';
+import { named, PageEnd } from '../../http/operation.js';
 import { wholeNumber } from '../../http/problem.js';
 import { type Environment, ID } from '../../values/identifier.js';
 import { addressKind } from '../../values/urls/notify-url.js';
@@ -13,7 +13,7 @@ export const WebhookQuery = z
       .enum(['true', 'false'])
       .optional()
       .describe('Only FAILED ones that were sent again (`true`), or were not (`false`).'),
-    reference: ReferenceId.optional().describe('The `key` of an order.'),
+    referenceId: ReferenceId.optional().describe('The `key` of an order.'),
     createdAfter: givenMoment.optional().describe('Created at this time or later.'),
     createdBefore: givenMoment.optional().describe('Created before this time.'),
     limit: wholeNumber(1, 100, (number) => number.default(50)).describe('The number of webhooks on a page.'),
@@ -33,7 +33,7 @@ export type WebhookQuery = z.infer<typeof WebhookQuery>;
 export const ClientWebhook = named('Webhook', WebhookView.omit({ clientId: true, ownerId: true }));
 export type ClientWebhook = z.infer<typeof ClientWebhook>;
 
-/** A webhook with the list of its attempts instead of their number. */
+/** A webhook with its attempts. */
 export const WebhookStory = named(
   'WebhookStory',
   ClientWebhook.extend({
@@ -47,7 +47,7 @@ export const WebhookPage = named(
   'WebhookPage',
   z.object({
     data: z.array(ClientWebhook).describe('Newest first.'),
-    nextCursor: z.string().nullable().describe('Send it as `cursor` to get the next page. Null on the last page.'),
+    ...PageEnd,
   }),
 );
 export type WebhookPage = z.infer<typeof WebhookPage>;

@@ -4,6 +4,7 @@ import { ClientController, CurrentClient, CurrentHolder, type Holder } from '../
 import type { Client } from '../../clients/client.entity.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { RequestActor, RequestId } from '../../http/exchange.js';
+import { pageOf } from '../../http/operation.js';
 import { TakesQuery, validated } from '../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import type { Actor } from '../../values/actor.js';
@@ -28,10 +29,10 @@ export class WebhooksController {
   @Get()
   @TakesQuery()
   async page(@CurrentHolder() holder: Holder, @Query() query: unknown): Promise<WebhookPage> {
-    const { limit, reference: referenceId, ...filter } = validated(WebhookQuery, query, 'query');
-    const found = await listWebhooks(this.dataSource, { holder, referenceId, ...filter, limit: limit + 1 });
-    const data = found.slice(0, limit).map(clientView);
-    return { data, nextCursor: found.length > limit ? (data.at(-1)?.id ?? null) : null };
+    const { limit, ...filter } = validated(WebhookQuery, query, 'query');
+    const found = await listWebhooks(this.dataSource, { holder, ...filter, limit: limit + 1 });
+    const { data, ...end } = pageOf(found, limit, ({ id }) => id);
+    return { data: data.map(clientView), ...end };
   }
 
   /** Only with a token of the client itself. It stands before `:id`, which Express would match first. */

@@ -45,7 +45,9 @@ export const DIAGNOSES = explained({
   },
   'connection-closed': {
     meaning: 'The receiver closed the connection without an answer.',
-    remedy: 'Look for a crash in the log of the receiver, and let it answer every request.',
+    remedy:
+      'Look for a crash in the log of the receiver, and let it answer every request. If the Notify URL begins with http ' +
+      'and the port speaks TLS, begin it with https.',
   },
   'network-failed': {
     meaning: 'The network failed in a way that has no diagnosis of its own. The error of the attempt has its code.',
@@ -83,6 +85,10 @@ export const DIAGNOSES = explained({
     meaning: 'The port answers, but does not speak TLS.',
     remedy: 'Use the port of https (443), or switch TLS on at this port.',
   },
+  'https-needed': {
+    meaning: 'The Notify URL begins with http, but the port speaks TLS.',
+    remedy: 'Begin the Notify URL with https.',
+  },
   'tls-closed': {
     meaning: 'The receiver closed the connection during the TLS handshake.',
     remedy:
@@ -115,7 +121,8 @@ export const DIAGNOSES = explained({
   'signature-refused': {
     meaning: 'The receiver answered 401 or 403. Usually it computed another signature.',
     remedy:
-      'Compute it over the raw body with the current client secret; see docs/receiving.md. If the signature is right, ' +
+      'Compute it over the bytes of the body as they came, not over parsed JSON; with the current client secret; and ' +
+      'compare lower-case hex, not Base64. If the signature is right, ' +
       'let no login page or firewall stand before this path.',
   },
   'body-not-accepted': {
@@ -206,6 +213,12 @@ const CODE_OF_STATUS: Readonly<Record<number, DiagnosisCode>> = {
 /** By the first digit of a status that has none of its own. */
 const CODE_OF_CLASS: Readonly<Record<number, DiagnosisCode>> = { 3: 'redirected', 5: 'receiver-failed' };
 
-/** For any status except 2xx. */
-export const codeOfStatus = (status: number): DiagnosisCode =>
-  CODE_OF_STATUS[status] ?? CODE_OF_CLASS[Math.floor(status / 100)] ?? 'other-refusal';
+/** As nginx, Apache and Go answer http at a port that speaks TLS. */
+const HTTPS_NEEDED = /plain HTTP|HTTP request to an HTTPS/;
+
+/** For any status except 2xx; `snippet` is the beginning of the body. */
+export const codeOfStatus = (status: number, snippet = ''): DiagnosisCode =>
+  (status === 400 && HTTPS_NEEDED.test(snippet) ? 'https-needed' : undefined) ??
+  CODE_OF_STATUS[status] ??
+  CODE_OF_CLASS[Math.floor(status / 100)] ??
+  'other-refusal';

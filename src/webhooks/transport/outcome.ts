@@ -49,8 +49,11 @@ export function failureOf(outcome: Outcome): Failure | null {
     case 'delivered':
       return null;
     case 'refused': {
-      const { status, retryAfterMs } = outcome;
-      return { error: `the receiver answered ${status}${waitOf(retryAfterMs)}`, diagnosis: codeOfStatus(status) };
+      const { status, retryAfterMs, snippet } = outcome;
+      return {
+        error: `the receiver answered ${status}${waitOf(retryAfterMs)}`,
+        diagnosis: codeOfStatus(status, snippet),
+      };
     }
     case 'timed-out': {
       const { awaitsProxy, phase } = outcome;

@@ -61,7 +61,11 @@ export function unreachableReason(error: Error, phase: Phase): UnreachableReason
   if (phase === 'tls') return tlsReason(code, known);
   if (known !== undefined) return known;
   if (phase === 'dns') return ['dns-failed', 'host name could not be resolved'];
-  if (error instanceof errors.HTTPParserError) return NOT_HTTP;
+  // A TLS alert (RFC 8446 section 6) instead of an answer.
+  if (error instanceof errors.HTTPParserError)
+    return (error as { data?: string }).data?.startsWith('\x15\x03')
+      ? ['https-needed', 'the port speaks TLS']
+      : NOT_HTTP;
   return ['network-failed', code === '' ? 'network error' : `network error (${code})`];
 }
 

@@ -11,7 +11,7 @@ export const ResendRequest = named(
     status: z.literal('FAILED', 'must be FAILED; only a FAILED webhook can be sent again'),
     since: givenMoment.optional().describe('Only those that failed at this time or later.'),
     until: givenMoment.optional().describe('Only those that failed before this time.'),
-    reference: ReferenceId.optional().describe('Only those of this order’s `key`.'),
+    referenceId: ReferenceId.optional().describe('Only those of this order’s `key`.'),
   }),
 );
 /** Which FAILED webhooks to send again: those that fit all fields. */
@@ -29,7 +29,7 @@ export const ResendView = named(
     status: z.literal('FAILED'),
     since: moment.nullable(),
     until: moment.nullable(),
-    reference: z.string().nullable(),
+    referenceId: z.string().nullable(),
     selected: count('The webhooks that fitted when it was requested.'),
     resent: count('Those that were sent again so far, each as a new webhook.'),
     refused: count('Those that were not sent again; `refusals` says why.'),
@@ -55,7 +55,7 @@ export type ResendView = z.infer<typeof ResendView>;
 
 /** What the request selects. 400 for an invalid field, and for a time range that is empty. */
 export function checkedRequest(input: unknown): Pick<WebhookResend, 'referenceId' | 'since' | 'until'> {
-  const { reference: referenceId = null, ...times } = validated(ResendRequest, input);
+  const { referenceId = null, ...times } = validated(ResendRequest, input);
   const since = times.since === undefined ? null : Date.parse(times.since);
   const until = times.until === undefined ? null : Date.parse(times.until);
   if (since !== null && until !== null && since >= until)
@@ -76,7 +76,6 @@ export const resendView = (row: WebhookResend & ResendOutcome): ResendView =>
     status: 'FAILED',
     since: time(row.since),
     until: time(row.until),
-    reference: row.referenceId,
     // Null only in an operator's request, which no client sees.
     selected: row.selected ?? 0,
     createdAt: time(row.createdAt),

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Holder } from '../../auth/bearer/bearer.guard.js';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { type Row, runSql } from '../../database/statements/statement.js';
-import { named } from '../../http/operation.js';
+import { named, PageEnd, pageOf } from '../../http/operation.js';
 import { validated, wholeNumber } from '../../http/problem.js';
 import { ID } from '../../values/identifier.js';
 import { signedRequest, SigningSecrets } from '../deliver/signing.js';
@@ -15,15 +15,21 @@ import { webhookIds } from './webhook-ids.js';
 export const UndeliveredQuery = z.strictObject({
   cursor: z
     .string()
-    .regex(ID, 'must be the X-Webhook-Id of an earlier line')
+    .regex(ID, 'must be the nextCursor of an earlier page, or the X-Webhook-Id of an earlier line')
     .optional()
-    .describe('The `X-Webhook-Id` of the last line that you have. Default: from the oldest one on.'),
-  limit: wholeNumber(1, 1_000_000, (number) => number.optional()).describe('At most this many lines. Default: all.'),
+    .describe(
+      'The `nextCursor` of the previous page, or the `X-Webhook-Id` of the last line. Default: from the oldest one on.',
+    ),
+  limit: wholeNumber(1, 1_000_000, (number) => number.optional()).describe(
+    'At most this many: on a page 1 to 100, default 50; as lines the default is all.',
+  ),
 });
 /** Which notifications to read. */
 export type UndeliveredQuery = z.input<typeof UndeliveredQuery>;
 
-/** One line of `GET /webhooks/undelivered`. */
+const PageQuery = UndeliveredQuery.extend({ limit: wholeNumber(1, 100, (number) => number.default(50)) });
+
+/** An entry of `GET /webhooks/undelivered`, and one line of it as NDJSON. */
 export const UndeliveredLine = named(
   'UndeliveredNotification',
   z.object({
@@ -33,6 +39,13 @@ export const UndeliveredLine = named(
 );
 /** A notification that was not delivered, signed now: what an attempt would send. */
 export type UndeliveredNotification = z.infer<typeof UndeliveredLine>;
+
+export const UndeliveredPage = named(
+  'UndeliveredPage',
+  z.object({ data: z.array(UndeliveredLine).describe('Oldest first.'), ...PageEnd }),
+);
+/** A page of notifications that were not delivered. */
+export type UndeliveredPage = z.infer<typeof UndeliveredPage>;
 
 /** How many are read, signed and held in memory at a time. */
 const PAGE = 100;
@@ -63,6 +76,14 @@ export class UndeliveredWebhooks {
       left -= rows.length;
       after = ids.at(-1) ?? after;
     }
+  }
+
+  /** One page of them, 50 by default and at most 100. */
+  async page(holder: Holder, query: unknown = {}): Promise<UndeliveredPage> {
+    const { limit, cursor } = validated(PageQuery, query, 'query');
+    const found: UndeliveredNotification[] = [];
+    for await (const part of this.pages(holder, { cursor, limit: limit + 1 })) found.push(...part);
+    return pageOf(found, limit, ({ headers }) => String(headers['X-Webhook-Id']));
   }
 
   private async signed(clientId: string, rows: Row[]): Promise<UndeliveredNotification[]> {

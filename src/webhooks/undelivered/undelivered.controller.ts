@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { Body, Get, HttpCode, Inject, Param, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Get, Headers, HttpCode, Inject, Param, Post, Query, Req, Res } from '@nestjs/common';
 import { ClientController, CurrentHolder, type Holder } from '../../auth/bearer/bearer.guard.js';
 import { type HttpRequest, type HttpResponse, RequestActor, RequestId, sendStream } from '../../http/exchange.js';
 import { countRequest, type MinuteLimit } from '../../http/minute-limit.js';
@@ -23,15 +23,19 @@ export class UndeliveredController {
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
-  /** The first page is read before the answer begins, so that its errors are answered as problems. */
   @Get('webhooks/undelivered')
   @TakesQuery()
-  async read(@CurrentHolder() holder: Holder, @Query() query: unknown, @Res() response: HttpResponse) {
-    const pages = this.undelivered.pages(holder, query);
-    const first = await pages.next();
-    response.header('Content-Type', 'application/x-ndjson');
+  async read(
+    @CurrentHolder() holder: Holder,
+    @Query() query: unknown,
+    @Res() response: HttpResponse,
+    @Headers('accept') accept = '',
+  ) {
+    const body = accept.includes(NDJSON) ? await this.lines(holder, query) : await this.undelivered.page(holder, query);
     response.header('Cache-Control', 'no-store');
-    sendStream(response, Readable.from(lines(pages, first), { objectMode: false }));
+    if (!(body instanceof Readable)) return void response.send(body);
+    response.header('Content-Type', NDJSON);
+    sendStream(response, body);
   }
 
   /** Goes on in the background; `Location` is where its progress is seen. */
@@ -56,15 +60,24 @@ export class UndeliveredController {
     return this.resends.show(holder, id);
   }
 
+  /** The first lines are read before the answer begins, so that its errors are answered as problems. */
+  private async lines(holder: Holder, query: unknown) {
+    const pages = this.undelivered.pages(holder, query);
+    return Readable.from(linesOf(pages, await pages.next()), { objectMode: false });
+  }
+
   /** Without a public base address, the path that the client used. */
   private baseUrl({ url, originalUrl = url }: HttpRequest) {
     return this.options.publicUrl ?? originalUrl.replace(/\/webhooks\/resend\/?(\?.*)?$/, '');
   }
 }
 
+/** One JSON document on each line. */
+const NDJSON = 'application/x-ndjson';
+
 type Page = UndeliveredNotification[];
 
-async function* lines(pages: AsyncGenerator<Page, void>, first: IteratorResult<Page, void>) {
+async function* linesOf(pages: AsyncGenerator<Page, void>, first: IteratorResult<Page, void>) {
   for (let page = first; !page.done; page = await pages.next())
     yield page.value.map((line) => `${JSON.stringify(line)}\n`).join('');
 }

@@ -5,7 +5,7 @@ import { validated } from '../../http/problem.js';
 import { checkedRequest, ResendRequest, ResendView } from './resend.schemas.js';
 import { RESEND_LIMIT, UndeliveredController } from './undelivered.controller.js';
 import { unknownResend } from './webhook-resends.js';
-import { UndeliveredLine, UndeliveredQuery } from './undelivered-webhooks.js';
+import { type UndeliveredNotification, UndeliveredPage, UndeliveredQuery } from './undelivered-webhooks.js';
 
 const ID = 's0kT6dYe2Up8Zf0Cs4Ta7O';
 const STARTED: ResendView = {
@@ -14,7 +14,7 @@ const STARTED: ResendView = {
   status: 'FAILED',
   since: '2026-01-01T00:00:00.000Z',
   until: null,
-  reference: null,
+  referenceId: null,
   selected: 811,
   resent: 0,
   refused: 0,
@@ -25,6 +25,17 @@ const STARTED: ResendView = {
   unknown: 0,
   createdAt: '2026-01-02T00:00:00.000Z',
   finishedAt: null,
+};
+const UNDELIVERED: UndeliveredNotification = {
+  headers: {
+    'Content-Type': 'application/json',
+    'X-Timestamp': '1767225600',
+    'X-Nonce-Str': 'aZ09bY18cX27dW36eV45fU54gT63hS72',
+    'X-Signature': 'e5d3871cef64ad390e83c64d1b46379dbce8d49172fed3255e835b2b60531d79',
+    'X-Webhook-Id': 's0kT3aVb9Rm5Wc7Zp1Qx4L',
+    'X-Webhook-Attempt': '5',
+  },
+  body: '{}',
 };
 const FINISHED: ResendView = {
   ...STARTED,
@@ -43,27 +54,14 @@ export const UNDELIVERED_OPERATIONS = operations('Webhooks', UndeliveredControll
     id: 'listUndelivered',
     summary: 'Read what was not delivered',
     description:
-      'One JSON document on each line: a notification as an attempt would send it, signed now. Pending ones, and the last ' +
-      'FAILED one of each order that has none pending or delivered, so none that was sent again; the oldest first. Reading changes nothing: what is ' +
-      'pending is still sent. A connection that breaks leaves the last line incomplete; go on with `cursor`.',
+      'Notifications as an attempt would send them, signed now: pending ones, and the last FAILED one of each order that ' +
+      'has none pending or delivered, so none that was sent again; the oldest first. Reading changes nothing: what is ' +
+      'pending is still sent. With `Accept: application/x-ndjson` the answer is one of them on each line, without pages. A ' +
+      'connection that breaks leaves the last line incomplete; go on with its `X-Webhook-Id` as `cursor`.',
     parameters: { query: UndeliveredQuery },
     answers: {
-      200: answer(
-        'The notifications, one a line.',
-        UndeliveredLine,
-        {
-          headers: {
-            'Content-Type': 'application/json',
-            'X-Timestamp': '1767225600',
-            'X-Nonce-Str': 'aZ09bY18cX27dW36eV45fU54gT63hS72',
-            'X-Signature': 'e5d3871cef64ad390e83c64d1b46379dbce8d49172fed3255e835b2b60531d79',
-            'X-Webhook-Id': 's0kT3aVb9Rm5Wc7Zp1Qx4L',
-            'X-Webhook-Attempt': '5',
-          },
-          body: '{}',
-        },
-        'application/x-ndjson',
-      ),
+      // Not the lines: clients that are generated from two media types of one answer do not know which they get.
+      200: answer('A page.', UndeliveredPage, { data: [UNDELIVERED], nextCursor: null, hasMore: false }),
     },
     failures: [() => validated(UndeliveredQuery, { cursor: '7' }, 'query')],
   },

@@ -54,7 +54,7 @@ describe("an owner's token", () => {
         path,
         404,
       ]);
-    expect(idsOf((await one.call('GET', `/webhooks?reference=${keys[1]}`)).body)).toEqual([]);
+    expect(idsOf((await one.call('GET', `/webhooks?referenceId=${keys[1]}`)).body)).toEqual([]);
     expect(idsOf((await client.call('GET', '/webhooks')).body)).toEqual(expect.arrayContaining([ofOne.id, ofOther.id]));
   });
 
@@ -68,8 +68,8 @@ describe("an owner's token", () => {
       referenceId: 'old-order',
       ownerId: one.owner.id,
     });
-    expect(idsOf((await one.call('GET', '/webhooks?reference=old-order')).body)).toEqual([webhookId]);
-    expect(idsOf((await other.call('GET', '/webhooks?reference=old-order')).body)).toEqual([]);
+    expect(idsOf((await one.call('GET', '/webhooks?referenceId=old-order')).body)).toEqual([webhookId]);
+    expect(idsOf((await other.call('GET', '/webhooks?referenceId=old-order')).body)).toEqual([]);
   });
 
   test('gets 403 with insufficient_scope on what belongs to the client as a whole', async () => {

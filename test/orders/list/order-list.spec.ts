@@ -31,21 +31,22 @@ describe('the list of orders', () => {
     const keys = await insertOrders(usher, client, times(7));
     const first = await page(callOf(client), { limit: 3 });
     expect([first.data.map(({ key }) => key), first.hasMore]).toEqual([keys.slice(0, 3), true]);
-    const rest = await readAll(callOf(client), { limit: 3, cursor: first.nextCursor });
+    const rest = await readAll(callOf(client), { limit: 3, cursor: first.nextCursor! });
     expect(rest.keys).toEqual(keys.slice(3));
     expect(await page(callOf(client), { cursor: rest.cursor })).toEqual({
       data: [],
-      nextCursor: rest.cursor,
+      nextCursor: null,
       hasMore: false,
+      resumeCursor: rest.cursor,
     });
   });
 
   test('of a client without orders gives a cursor that finds the first one', async () => {
     const client = await newClient();
-    const { nextCursor, ...empty } = await page(callOf(client));
-    expect(empty).toEqual({ data: [], hasMore: false });
+    const { resumeCursor, ...empty } = await page(callOf(client));
+    expect(empty).toEqual({ data: [], nextCursor: null, hasMore: false });
     const key = await client.order();
-    expect((await readAll(callOf(client), { cursor: nextCursor })).keys).toEqual([key]);
+    expect((await readAll(callOf(client), { cursor: resumeCursor })).keys).toEqual([key]);
   });
 
   test('shows the order as the other routes do, with what became of its notification', async () => {
@@ -59,14 +60,14 @@ describe('the list of orders', () => {
     const read = async () => new Map((await page(callOf(client))).data.map(({ key, ...order }) => [key, order]));
     expect((await read()).get(pending)?.delivery).toBeNull();
     const { key: _, ...view } = (await client.call('GET', `/movie-orders/${failing}`)).body;
-    const ended = { attempts: 1, finishedAt: failed.finishedAt };
+    const ended = { attemptCount: 1, finishedAt: failed.finishedAt };
     expect((await read()).get(failing)).toEqual({
       ...view,
       delivery: { webhookId: failed.id, status: 'FAILED', ...ended },
     });
     const again = await client.call('POST', `/webhooks/${failed.id}/resend`);
     const { finishedAt } = await usher.webhook(failing, 'SUCCESS');
-    const delivered = { webhookId: again.body.id, status: 'SUCCESS', attempts: 1, finishedAt };
+    const delivered = { webhookId: again.body.id, status: 'SUCCESS', attemptCount: 1, finishedAt };
     expect((await read()).get(failing)?.delivery).toEqual(delivered);
     await usher.dataSource.manager.delete(Webhook, { referenceId: failing });
     await usher.dataSource.manager.insert(DeliveredReference, {
@@ -146,7 +147,7 @@ describe('the list of completed orders', () => {
     await insertOrders(usher, client, before);
     await readAll(callOf(client), completed);
     const late = await insertOrders(usher, client, [NOW - HOUR_MS / 2, NOW - 3 * HOUR_MS]);
-    const { keys: rest } = await readAll(callOf(client), { cursor: first.nextCursor });
+    const { keys: rest } = await readAll(callOf(client), { cursor: first.resumeCursor });
     expect(rest).toEqual([...keys.slice(2), late[0]]);
     expect((await readAll(callOf(client), { completedAfter })).keys).toEqual([...keys, late[0]]);
   });
@@ -187,8 +188,8 @@ test.each([
   ['order', 'order=desc'],
 ])('400 names %s in ?%s', async (field, query) => {
   const client = await newClient();
-  const { nextCursor } = await page(callOf(client));
-  const { status, body } = await client.call('GET', `/movie-orders?${query.replace('OWN', nextCursor)}`);
+  const { resumeCursor } = await page(callOf(client));
+  const { status, body } = await client.call('GET', `/movie-orders?${query.replace('OWN', resumeCursor)}`);
   expect([status, body.errors]).toEqual([400, [{ parameter: field, message: expect.any(String) }]]);
 });
 

@@ -4,8 +4,9 @@ import { NEW_ORDER, type TestClient, type TestUsher } from '../../support/usher.
 
 interface Page {
   data: { key: string; status: string; delivery: Record<string, unknown> | null }[];
-  nextCursor: string;
+  nextCursor: string | null;
   hasMore: boolean;
+  resumeCursor: string;
 }
 
 export type Call = (method: string, path: string) => Promise<{ status: number; body: Record<string, unknown> }>;
@@ -20,14 +21,15 @@ export async function page(call: Call, query: Record<string, string | number> = 
   return body as unknown as Page;
 }
 
-/** Every key from a cursor on, and the cursor behind them. */
+/** Every key from a cursor on, and the cursor to go on with later. */
 export async function readAll(call: Call, query: Record<string, string | number> = {}) {
   const keys: string[] = [];
   for (let next = query; ;) {
-    const { data, nextCursor, hasMore } = await page(call, next);
+    const { data, nextCursor, hasMore, resumeCursor } = await page(call, next);
     keys.push(...data.map(({ key }) => key));
+    if ((nextCursor !== null) !== hasMore) throw new Error(`hasMore is ${hasMore} beside ${nextCursor}`);
+    if (nextCursor === null) return { keys, cursor: resumeCursor };
     next = { ...(query.limit !== undefined && { limit: query.limit }), cursor: nextCursor };
-    if (!hasMore) return { keys, cursor: nextCursor };
   }
 }
 

@@ -42,7 +42,8 @@ test('a connection whose client accepts no byte for 30 s is ended, NDJSON stream
   const connections = await Promise.all([open(), open()]);
   const [[files], [stream]] = connections;
   files.write(request('/docs/viewer.js').repeat(4));
-  stream.write(request('/webhooks/undelivered', `Authorization: Bearer ${String(token)}`));
+  const headers = `Authorization: Bearer ${String(token)}\r\nAccept: application/x-ndjson`;
+  stream.write(request('/webhooks/undelivered', headers));
   await Promise.all(connections.map(([, socket]) => once(socket, 'close')));
 });
 

@@ -76,9 +76,9 @@ describe('/ops', () => {
       expect(body.text).toContain(`usher_queue_limited{queue="usher-${queue}"} ${limited}\n`);
     }
     for (const path of ['/ops', '/ops/health'])
-      expect(await get(path)).toMatch(/action="\/ops\/resume"[^]*?value="usher-webhook"/);
-    const { status, location } = await pages.post('/ops/resume', { queue: 'usher-webhook' });
-    expect([status, location]).toEqual([303, '/ops?done=resume']);
+      expect(await get(path)).toMatch(/action="\/ops\/resume-queue"[^]*?value="usher-webhook"/);
+    const { status, location } = await pages.post('/ops/resume-queue', { queue: 'usher-webhook' });
+    expect([status, location]).toEqual([303, '/ops?done=resume-queue']);
     expect(await usher.queue.isPaused()).toBe(false);
     // At once, although the page remembers the state of the queues.
     expect(await get('/ops')).not.toContain('is paused');
@@ -87,7 +87,7 @@ describe('/ops', () => {
       action: 'queue.resumed',
       actor: 'operator:ops',
     });
-    expect((await pages.post('/ops/resume', { queue: 'other' })).status).toBe(404);
+    expect((await pages.post('/ops/resume-queue', { queue: 'other' })).status).toBe(404);
     expect(await audit.list({ subject: 'queue:other' })).toEqual([]);
     await purges().removeGlobalConcurrency();
     await purges().removeGlobalRateLimit();

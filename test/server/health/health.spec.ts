@@ -93,7 +93,7 @@ describe('health', () => {
     const client = await api!.client('https://client.example/notify');
     expect((await client.token()).status).toBe(200);
     const key = await client.completedOrder();
-    expect(await api!.webhook(key, 'PENDING')).toMatchObject({ attempts: 0 });
+    expect(await api!.webhook(key, 'PENDING')).toMatchObject({ attemptCount: 0 });
     proxies!.queue.restore();
     await eventually('the worker is ready again with its queue', async () => (await ready(worker)).status === 200);
   });

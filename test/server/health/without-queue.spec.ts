@@ -16,7 +16,7 @@ test('an api that starts while Redis is down is ready, issues tokens and complet
   const client = await api.client('https://client.example/notify');
   expect((await client.token()).status).toBe(200);
   const key = await client.completedOrder();
-  expect(await api.webhook(key, 'PENDING')).toMatchObject({ attempts: 0 });
+  expect(await api.webhook(key, 'PENDING')).toMatchObject({ attemptCount: 0 });
 });
 
 test('a worker does not start while Redis is down', async () => {

@@ -1,62 +1,97 @@
-import { execFile } from 'node:child_process';
-import { symlinkSync, writeFileSync } from 'node:fs';
+import { execFile, spawnSync } from 'node:child_process';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { beforeAll, expect, test } from '@jest/globals';
-import { orderIdOf } from '../../../src/values/identifier.js';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { FetchingJSONSchemaStore, InputData, JSONSchemaInput, quicktype } from 'quicktype-core';
+import type { OpenApiDocument } from '../../../src/server/openapi/document.js';
 import { newFolder } from '../../support/process.js';
+import { answer, TestReceiver } from '../../support/receiver.js';
 import { TestUsher } from '../../support/usher.js';
+import { FETCH_PROGRAM, HEY_API_PROGRAM, PYTHON_PROGRAM } from './client-programs.js';
 
 const run = promisify(execFile);
 const tool = (path: string): string => resolve('node_modules', path);
 
 let usher: TestUsher;
+let receiver: TestReceiver;
 beforeAll(async () => {
   usher = await TestUsher.shared();
+  receiver = await TestReceiver.start();
+  receiver.behaviour = answer(500);
 });
+afterAll(() => receiver.close());
 
-/** A program that uses the generated client, as an integrator would write it. */
-const PROGRAM = `
-import { client } from './client/client.gen.js';
-import { createMovieOrder, getMovieOrder, requestToken } from './client/index.js';
+const documentUrl = (): string => `${usher.running.url}/docs/openapi.json`;
 
-const [baseUrl = '', id, secret] = process.argv.slice(2);
-client.setConfig({ baseUrl, throwOnError: true });
-const tokens = await requestToken({
-  body: { grant_type: 'client_credentials' },
-  auth: id + ':' + secret,
-  throwOnError: true,
-});
-const auth: string = tokens.data.access_token;
-const created = await createMovieOrder({
-  body: { currencyCode: 'MYR', totalAmount: 4200, bookingAmount: 200, payableAmount: 4300 },
-  headers: { 'Idempotency-Key': 'one' },
-  auth,
-  throwOnError: true,
-});
-const order = await getMovieOrder({ path: { key: created.data.key }, auth, throwOnError: true });
-const refused = await getMovieOrder({ path: { key: 'none' }, auth, throwOnError: false });
-const title: string | undefined = refused.error?.title;
-console.log(JSON.stringify({ order: order.data, title }));
-`;
+/** Runs a program with a client of its own, and checks what it tells: the same story in each language. */
+async function expectStory(command: string, args: string[], folder: string): Promise<void> {
+  const { id, secret } = await usher.client(receiver.url);
+  const { stdout } = await run(command, [...args, usher.running.url, id, secret], { cwd: folder });
+  expect(JSON.parse(stdout)).toEqual({
+    status: 'COMPLETED',
+    attemptCounts: [expect.any(Number)],
+    next: null,
+    undelivered: [expect.stringContaining('NOTIFY_ORDER_COMPLETION')],
+    hasMore: false,
+    title: 'Not Found',
+  });
+}
 
-test('a client generated from the document by a public generator gets a token and an order', async () => {
+/** Compiles a program that uses what `generate` has put into its folder, as an integrator would, and runs it. */
+async function expectTypeScriptStory(program: string, ...generate: string[]): Promise<void> {
   const folder = newFolder();
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
+  mkdirSync(join(folder, 'client'));
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
   writeFileSync(join(folder, 'tsconfig.json'), TSCONFIG);
-  writeFileSync(join(folder, 'program.ts'), PROGRAM);
-  const document = `${usher.running.url}/docs/openapi.json`;
-  const node = (...args: string[]) => run(process.execPath, args, { cwd: folder });
-  await node(tool('@hey-api/openapi-ts/bin/run.js'), '--input', document, '--output', 'client', '--no-log-file');
-  await node(tool('typescript/bin/tsc'), '--project', '.');
-  const { id, secret } = await usher.client('http://127.0.0.1:4000/notify');
-  const { stdout } = await node('built/program.js', usher.running.url, id, secret);
-  const { order, title } = JSON.parse(stdout) as { order: { key: string }; title: string };
-  expect(order).toMatchObject({ status: 'PENDING', totalAmount: 4200 });
-  expect(orderIdOf(order.key)).not.toBeNull();
-  expect(title).toBe('Not Found');
+  writeFileSync(join(folder, 'program.ts'), program);
+  await run(process.execPath, generate, { cwd: folder });
+  await run(process.execPath, [tool('typescript/bin/tsc'), '--project', '.'], { cwd: folder });
+  await expectStory(process.execPath, ['built/program.js'], folder);
+}
+
+test('a client of @hey-api/openapi-ts goes from the token to what was not delivered', async () => {
+  const generator = tool('@hey-api/openapi-ts/bin/run.js');
+  await expectTypeScriptStory(
+    HEY_API_PROGRAM,
+    generator,
+    ...['--input', documentUrl(), '--output', 'client', '--no-log-file'],
+  );
 });
+
+test('a client with the types of openapi-typescript goes from the token to what was not delivered', async () => {
+  const generator = tool('openapi-typescript/bin/cli.js');
+  await expectTypeScriptStory(FETCH_PROGRAM, generator, documentUrl(), '--output', 'client/usher.ts');
+});
+
+const hasPython = spawnSync('python3', ['--version']).status === 0;
+(hasPython ? test : test.skip)(
+  'a client with the Python types of quicktype goes from the token to what was not delivered',
+  async () => {
+    const folder = newFolder();
+    writeFileSync(join(folder, 'usher_types.py'), await pythonTypes());
+    writeFileSync(join(folder, 'program.py'), PYTHON_PROGRAM);
+    await expectStory('python3', ['program.py'], folder);
+  },
+);
+
+/** Classes of the answers that check the type of every member when they read one. */
+async function pythonTypes(): Promise<string> {
+  const { components } = (await (await fetch(documentUrl())).json()) as OpenApiDocument;
+  const input = new JSONSchemaInput(new FetchingJSONSchemaStore());
+  for (const name of ['TokenResponse', 'MovieOrder', 'WebhookPage', 'UndeliveredPage', 'Problem'])
+    await input.addSource({
+      name,
+      // Python's own library has no parser for the format of times that quicktype would use.
+      schema: JSON.stringify({ $ref: `#/components/schemas/${name}`, components }, (key, value: unknown) =>
+        key === 'format' ? undefined : value,
+      ),
+    });
+  const inputData = new InputData();
+  inputData.addInput(input);
+  return (await quicktype({ inputData, lang: 'python' })).lines.join('\n');
+}
 
 const TSCONFIG = JSON.stringify({
   compilerOptions: {

@@ -1,3 +1,6 @@
+import { execFile } from 'node:child_process';
+import { STATUS_CODES } from 'node:http';
+import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { Validator } from '@seriousme/openapi-schema-validator';
@@ -51,12 +54,43 @@ describe('the OpenAPI document', () => {
         Object.values(methods).flatMap(({ security }) => security.flatMap((scheme) => Object.keys(scheme))),
       );
     expect(documented(document).filter((operation) => / \/(internal|health|docs)/.test(operation))).toEqual([]);
-    expect(new Set(schemes(document))).toEqual(new Set(['basic', 'bearer']));
-    expect(Object.keys(document.components.securitySchemes)).toEqual(['basic', 'bearer']);
+    expect(new Set(schemes(document))).toEqual(new Set(['basic', 'oauth2', 'bearer']));
+    expect(Object.keys(document.components.securitySchemes)).toEqual(['basic', 'oauth2', 'bearer']);
     expect(documented(internal)).toContain('POST /internal/movie-orders/{key}/complete');
     expect(new Set(schemes(internal))).toEqual(new Set(['internal']));
     const inBoth = documented(internal).filter((operation) => documented(document).includes(operation));
     expect(inBoth).toEqual(['POST /auth/introspect']);
+  });
+
+  test('has the flows that the server serves, and says that a client authenticates by Basic alone', () => {
+    const schemeOf = (publicUrl: string | null) =>
+      openApiDocument('sandbox', publicUrl).components.securitySchemes.oauth2 as {
+        description: string;
+        flows: Record<string, { tokenUrl: string; authorizationUrl?: string }>;
+      };
+    expect(schemeOf(null).description).toContain('HTTP Basic only (`client_secret_basic`)');
+    expect(Object.keys(schemeOf(null).flows)).toEqual(['clientCredentials']);
+    const base = 'https://usher.example/v1';
+    expect(schemeOf(base).flows).toMatchObject({
+      clientCredentials: { tokenUrl: `${base}/auth/token` },
+      authorizationCode: { authorizationUrl: `${base}/auth/authorize`, tokenUrl: `${base}/auth/token` },
+    });
+  });
+
+  test('has samples with curl that work when they are pasted', async () => {
+    const client = await usher.client();
+    const pasted = async (path: string, method: string, more: Record<string, string> = {}) => {
+      const [{ source } = { source: '' }] =
+        (document.paths[path]?.[method] as { 'x-codeSamples'?: { source: string }[] })['x-codeSamples'] ?? [];
+      const env = { ...process.env, CLIENT_ID: client.id, CLIENT_SECRET: client.secret, ...more };
+      // This server's port was not known when its settings were read.
+      const command = `${source.replace('http://localhost:0', usher.running.url)} -s`;
+      return JSON.parse((await promisify(execFile)('bash', ['-c', command], { env })).stdout) as Record<string, string>;
+    };
+    const { access_token: token = '' } = await pasted('/auth/token', 'post');
+    expect(await pasted('/movie-orders', 'get', { TOKEN: token })).toMatchObject({ data: [] });
+    expect(await pasted('/movie-orders/totals', 'get', { TOKEN: token })).toHaveProperty('currencies');
+    expect(await pasted('/client/secret/rotate', 'post')).toHaveProperty('oldSecretValidUntil');
   });
 
   test.each(['document', 'internal'])('is valid OpenAPI 3.1: %s', async (name) => {
@@ -115,6 +149,22 @@ describe('the OpenAPI document', () => {
       .flatMap((content) => Object.values(content));
     expect(contents.length).toBeGreaterThan(50);
     for (const { example, examples } of contents) expect(example ?? Object.values(examples ?? {})[0]).toBeDefined();
+  });
+
+  test('has problems of one form: their title is the name of their status, however they came about', () => {
+    const names = new Map([
+      ...Object.entries(STATUS_CODES),
+      ['413', 'Content Too Large'],
+      ['422', 'Unprocessable Content'],
+    ]);
+    const problems = [document, internal]
+      .flatMap(({ paths }) => Object.values(paths))
+      .flatMap((methods) => Object.values(methods))
+      .flatMap(({ responses }) => Object.values(responses))
+      .flatMap(({ content }) => Object.values(content?.['application/problem+json']?.examples ?? {}))
+      .map(({ value }) => value as { title: string; status: number });
+    expect(problems.length).toBeGreaterThan(50);
+    for (const { title, status } of problems) expect([status, title]).toEqual([status, names.get(String(status))]);
   });
 
   test('of production has the same operations except those of the sandbox', () => {

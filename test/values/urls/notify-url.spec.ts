@@ -47,8 +47,6 @@ describe('a Notify URL', () => {
     'ftp://example.com/',
     'file:///etc/passwd',
     'javascript:alert(1)',
-    ' https://example.com/',
-    'https://example.com/ ',
     'https://exa\tmple.com/',
     'https://example.com/a b',
     'https://example.com/\u0000',
@@ -66,6 +64,8 @@ describe('a Notify URL', () => {
   test.each([
     [`https://example.com/${'a'.repeat(2029)}`, 'at most 2048 characters; this one has 2049'],
     [`https://example.com/${'é'.repeat(1000)}`, 'at most 2048 characters once percent-encoded'],
+    [' https://example.com/', 'Remove the space at the beginning or the end'],
+    ['https://example.com/\n', 'Remove the space at the beginning or the end'],
     ['https://user:pass@example.com/', 'Remove the user name and password'],
     ['https://user@example.com/', 'Remove the user name and password'],
     ['https://:pass@example.com/', 'Remove the user name and password'],

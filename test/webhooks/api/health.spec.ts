@@ -46,7 +46,7 @@ test('failures in a row count since the last success, and show the last diagnosi
   expect(health).toMatchObject({
     failuresInARow: 2,
     lastDiagnosis: { code: 'not-found' },
-    answerTimes: { attempts: 4 },
+    answerTimes: { attemptCount: 4 },
   });
   expect(Date.parse(health!.lastFailureAt!)).toBeGreaterThan(Date.parse(health!.lastSuccessAt!));
   expect(await usherJson(usher.settings, ['webhook', 'health', client.id])).toEqual({ hosts: [health] });
@@ -63,7 +63,7 @@ test('answer times are the median and the 95th percentile of attempts that were 
   const unanswered = { ...first, number: 21, durationMs: 30_000, responseStatus: null, error: 'no answer in time' };
   await manager.insert(WebhookAttempt, [...rows, unanswered]);
   const [health] = await healthOf(client);
-  expect(health).toMatchObject({ answerTimes: { attempts: 20, medianMs: 100, p95Ms: 190 } });
+  expect(health).toMatchObject({ answerTimes: { attemptCount: 20, medianMs: 100, p95Ms: 190 } });
 });
 
 test('the oldest pending notification is shown for its host, and not those of other clients', async () => {

@@ -24,6 +24,7 @@ afterAll(async () => {
 interface Page {
   data: { id: string; referenceId: string; status: string }[];
   nextCursor: string | null;
+  hasMore: boolean;
 }
 
 async function page(of: TestClient, query = ''): Promise<Page> {
@@ -39,9 +40,10 @@ async function allPages(
 ): Promise<string[]> {
   const found: string[] = [];
   for (let cursor: string | null = ''; cursor !== null;) {
-    const { data, nextCursor } = await page(of, `?limit=${limit}${cursor && `&cursor=${cursor}`}`);
+    const { data, nextCursor, hasMore } = await page(of, `?limit=${limit}${cursor && `&cursor=${cursor}`}`);
     found.push(...data.map(({ referenceId }) => referenceId));
     cursor = nextCursor;
+    expect(hasMore).toBe(nextCursor !== null);
     await between();
   }
   return found;
@@ -74,10 +76,10 @@ describe('a client', () => {
   test('can filter by status, reference and time', async () => {
     const key = await client.completedOrder();
     const webhook = await usher.webhook(key, 'SUCCESS');
-    expect((await page(client, `?reference=${encodeURIComponent(key)}`)).data.map(({ id }) => id)).toEqual([
+    expect((await page(client, `?referenceId=${encodeURIComponent(key)}`)).data.map(({ id }) => id)).toEqual([
       webhook.id,
     ]);
-    expect((await page(client, `?reference=${encodeURIComponent(key)}&status=FAILED`)).data).toEqual([]);
+    expect((await page(client, `?referenceId=${encodeURIComponent(key)}&status=FAILED`)).data).toEqual([]);
     const after = encodeURIComponent(webhook.createdAt);
     expect((await page(client, `?createdAfter=${after}`)).data.map(({ id }) => id)).toContain(webhook.id);
     expect((await page(client, `?createdBefore=${after}`)).data.map(({ id }) => id)).not.toContain(webhook.id);
@@ -90,12 +92,19 @@ describe('a client', () => {
     '?status=DONE',
     '?cursor=x',
     '?createdAfter=yesterday',
-    '?reference=%00',
+    '?referenceId=%00',
   ])('gets 400 that names the invalid part of %s', async (query) => {
     const { status, headers, body } = await client.call('GET', `/webhooks${query}`);
     expect(status).toBe(400);
     expect(headers.get('content-type')).toContain('application/problem+json');
     expect(body.errors).toMatchObject([{ parameter: query.slice(1).split('=')[0] }]);
+  });
+
+  test('who sends a former name of a parameter or field learns the present one', async () => {
+    const named = 'reference: is not a known parameter; did you mean referenceId?';
+    expect((await client.call('GET', '/webhooks?reference=x')).body).toMatchObject({ status: 400, detail: named });
+    const { body } = await client.call('POST', '/webhooks/resend', { status: 'FAILED', reference: 'x' });
+    expect(body).toMatchObject({ status: 400, detail: 'reference: is not a known field; did you mean referenceId?' });
   });
 
   test('reads why an attempt failed, and in the sandbox what a loopback receiver answered', async () => {
@@ -111,7 +120,7 @@ describe('a client', () => {
       address: '127.0.0.1',
       responseSnippet: 'wrong signature',
     };
-    expect(body).toMatchObject({ id, referenceId: key, attempts: [attempt], plan: null });
+    expect(body).toMatchObject({ id, referenceId: key, attemptCount: 1, attempts: [attempt], plan: null });
     expect(body).not.toHaveProperty('clientId');
     receiver.behaviour = answer(200);
   });

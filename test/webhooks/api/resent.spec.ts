@@ -46,7 +46,7 @@ test('a FAILED notification says as what it was sent again, and lists tell the o
   expect(await list('')).toEqual([asThird, asSecond, asFirst, asLeft]);
   expect(await list('?status=FAILED&resent=false')).toEqual([asLeft]);
   expect(await list('?resent=true')).toEqual([asSecond, asFirst]);
-  expect(await list(`?resent=true&reference=${encodeURIComponent(twice.key)}&limit=1&cursor=${second}`)).toEqual([
+  expect(await list(`?resent=true&referenceId=${encodeURIComponent(twice.key)}&limit=1&cursor=${second}`)).toEqual([
     asFirst,
   ]);
   expect(await list('?resent=false', other)).toEqual([[foreign.id, null]]);

@@ -45,7 +45,7 @@ describe('POST /webhooks/test', () => {
     const client = await usher.client(receiver.url);
     const { id } = await result(client);
     const { data } = JSON.parse(String((await arrivalOf(id)).rawBody)) as { data: { key: string } };
-    expect((await client.call('GET', '/webhooks')).body).toEqual({ data: [], nextCursor: null });
+    expect((await client.call('GET', '/webhooks')).body).toEqual({ data: [], nextCursor: null, hasMore: false });
     expect((await client.call('GET', `/webhooks/${id}`)).status).toBe(404);
     expect((await client.call('GET', `/movie-orders/${data.key}`)).status).toBe(404);
   });

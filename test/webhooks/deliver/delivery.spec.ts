@@ -28,6 +28,6 @@ describe('a completed order', () => {
     });
     expect(data.key).toBe(key);
     const webhook = await usher.webhook(key, 'SUCCESS');
-    expect(webhook.attempts).toBe(1);
+    expect(webhook.attemptCount).toBe(1);
   });
 });

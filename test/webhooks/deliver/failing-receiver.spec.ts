@@ -68,7 +68,7 @@ describe('a receiver that never accepts gets five attempts, spaced by the schedu
   test.concurrent.each(cases)('one that %s', async (_name, behaviour, logged) => {
     const { receiver, key } = await notified(behaviour());
     const webhook = await usher.webhook(key, 'FAILED');
-    expect(webhook).toMatchObject({ attempts: 5, nextAttemptAt: null, finishedAt: expect.any(String) });
+    expect(webhook).toMatchObject({ attemptCount: 5, nextAttemptAt: null, finishedAt: expect.any(String) });
     expect(webhook.log).toHaveLength(5);
     for (const [index, attempt] of webhook.log.entries()) {
       expect(attempt).toMatchObject({ number: index + 1, durationMs: expect.any(Number), ...logged });
@@ -82,8 +82,8 @@ describe('a receiver that never accepts gets five attempts, spaced by the schedu
     const notifyUrl = closed.url;
     closed.close();
     const key = await client.completedOrder({ notifyUrl });
-    const { log, attempts } = await usher.webhook(key, 'FAILED');
-    expect(attempts).toBe(5);
+    const { log, attemptCount } = await usher.webhook(key, 'FAILED');
+    expect(attemptCount).toBe(5);
     expectSpacing(log.map(({ startedAt }) => Date.parse(startedAt)));
     for (const attempt of log) {
       expect(attempt).toMatchObject({ responseStatus: null, error: 'connection refused', phase: 'connect' });
@@ -111,7 +111,7 @@ test.each([429, 503])(
 
 test('a receiver that asks to wait for an hour gets its five attempts all the same', async () => {
   const { key, receiver } = await notified(busy(503, '3600'));
-  expect(await usher.webhook(key, 'FAILED')).toMatchObject({ attempts: 5 });
+  expect(await usher.webhook(key, 'FAILED')).toMatchObject({ attemptCount: 5 });
   const moments = receiver.of(key).map(({ at }) => at);
   expectSpacing(moments);
   // Two retry runs later than the schedule.
@@ -137,8 +137,8 @@ test('an attempt that times out lasts for the whole timeout', async () => {
 
 test('200 with an endless body is SUCCESS at once', async () => {
   const { key, receiver } = await notified(endless);
-  const { attempts, log } = await usher.webhook(key, 'SUCCESS');
-  expect(attempts).toBe(1);
+  const { attemptCount, log } = await usher.webhook(key, 'SUCCESS');
+  expect(attemptCount).toBe(1);
   expect(log[0]).toMatchObject({ number: 1, responseStatus: 200, error: null, phase: 'body' });
   expect(log[0]!.responseSnippet).toMatch(/^x{1024}$/);
   expect(receiver.of(key)).toHaveLength(1);
@@ -148,8 +148,8 @@ test('a receiver that fails twice and then answers 204 is notified a third time 
   const { key, receiver } = await notified((response, arrival, nth) =>
     answer(nth < 3 ? 500 : 204)(response, arrival, nth),
   );
-  const { attempts, log } = await usher.webhook(key, 'SUCCESS');
-  expect(attempts).toBe(3);
+  const { attemptCount, log } = await usher.webhook(key, 'SUCCESS');
+  expect(attemptCount).toBe(3);
   expect(log.map(({ responseStatus }) => responseStatus)).toEqual([500, 500, 204]);
   // A second order needs as many retry runs, so a leftover job of the first one would have run by then.
   await usher.webhook((await notified(answer(500))).key, 'FAILED');
@@ -161,7 +161,7 @@ test('the first attempt does not wait for a retry run', async () => {
   try {
     const hurried = await usherWithRareRuns.client((await receiverThat(answer(200))).url);
     const key = await hurried.completedOrder();
-    expect((await usherWithRareRuns.webhook(key, 'SUCCESS')).attempts).toBe(1);
+    expect((await usherWithRareRuns.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
   } finally {
     await usherWithRareRuns.stop();
   }

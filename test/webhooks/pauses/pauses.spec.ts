@@ -43,7 +43,7 @@ test.each(['client', 'host'])(
     await pauses.pause(subject, 'The partner moves its servers');
     const key = await client.completedOrder();
     const webhook = await held(key);
-    expect(webhook).toMatchObject({ status: 'PENDING', attempts: 0, nextAttemptAt: null });
+    expect(webhook).toMatchObject({ status: 'PENDING', attemptCount: 0, nextAttemptAt: null });
     expect(await usher.webhooks.show(webhook.id)).toMatchObject({ attempts: [], plan: null });
     // The job has ended, so nothing looks at the row again.
     await eventually('its job has completed', async () => (await usher.queue.getJob(webhook.id))?.isCompleted());
@@ -65,9 +65,9 @@ test('an attempt that runs when the pause begins is finished, and the next one w
   await pauses.pause(`client:${client.id}`, 'Maintenance');
   receiver.behaviour = answer(200);
   finish();
-  expect(await held(key)).toMatchObject({ attempts: 1 });
+  expect(await held(key)).toMatchObject({ attemptCount: 1 });
   await pauses.resume(`client:${client.id}`);
-  expect(await usher.webhook(key, 'SUCCESS')).toMatchObject({ attempts: 2 });
+  expect(await usher.webhook(key, 'SUCCESS')).toMatchObject({ attemptCount: 2 });
 });
 
 test('the other clients of a paused client go on, and the end of one of two pauses releases nothing', async () => {

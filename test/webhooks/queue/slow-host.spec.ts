@@ -35,9 +35,9 @@ test('one client with many hosts that hang gets its share; the rest is deferred,
     return delayed.length === MANY - SLOTS / 8 && delayed.every(({ delay }) => delay >= INTERVAL_MS) ? delayed : null;
   });
   expect(new Set(deferred.map(({ delay }) => delay)).size).toBeGreaterThan(1);
-  for (const { id } of deferred) expect((await usher.webhooks.show(id!)).webhook).toMatchObject({ attempts: 0 });
+  for (const { id } of deferred) expect((await usher.webhooks.show(id!)).webhook).toMatchObject({ attemptCount: 0 });
   await eventually('those with a slot have arrived', () => slow.arrivals.length >= SLOTS / 8);
   expect(slow.arrivals).toHaveLength(SLOTS / 8);
   const other = await usher.client(quick.url);
-  expect((await usher.webhook(await other.completedOrder(), 'SUCCESS')).attempts).toBe(1);
+  expect((await usher.webhook(await other.completedOrder(), 'SUCCESS')).attemptCount).toBe(1);
 });

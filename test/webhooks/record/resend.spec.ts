@@ -29,7 +29,7 @@ async function failedWebhook(more: object = {}) {
 test('a resend is a new webhook with the id of the FAILED one, and keeps the minimum interval after its last attempt', async () => {
   const { key, webhook } = await failedWebhook();
   const resent = await usher.webhooks.resend(webhook.id);
-  expect(resent).toMatchObject({ referenceId: key, status: 'PENDING', attempts: 0, resendOf: webhook.id });
+  expect(resent).toMatchObject({ referenceId: key, status: 'PENDING', attemptCount: 0, resendOf: webhook.id });
   expect((await usher.webhook(key, 'SUCCESS')).id).toBe(resent.id);
   const [first, second] = receiver.of(key);
   expect(second!.at - first!.at).toBeGreaterThanOrEqual(MIN_INTERVAL_MS);

@@ -22,6 +22,7 @@ function reachable(): Set<string | null> {
     codeOf({ kind: 'timed-out' }, 'connect', true),
     codeOf({ kind: 'blocked', address: '10.0.0.1' }),
     ...faults.flatMap((fault) => PHASES.map((phase) => unreachableReason(failed(fault), phase)[0])),
+    codeOfStatus(400, 'Client sent an HTTP request to an HTTPS server.'),
     // The exchange itself says so of a proxy, and the view of an attempt without an end.
     'proxy-failed',
     'interrupted',

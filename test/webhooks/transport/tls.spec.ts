@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Outcome } from '../../../src/webhooks/transport/outcome.js';
+import { DIAGNOSES } from '../../../src/webhooks/transport/diagnosis.js';
+import { failureOf, type Outcome } from '../../../src/webhooks/transport/outcome.js';
 import { Receivers, WAITED_OUT_MS, notification, selfSigned, type Certificate } from './receivers.js';
 
 const receivers = new Receivers();
@@ -23,6 +24,29 @@ function post(
     Promise.resolve([{ address: '127.0.0.1', family: 4 }]);
   return receivers.sender({ lookup, ...options }).send(notification(`https://${host}:${port}/`));
 }
+
+describe('http that is sent to a port with TLS is told to begin with https:', () => {
+  const page = (text: string) => `HTTP/1.1 400 Bad Request\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
+  test.each([
+    ['Node, which closes the connection', () => receivers.https(good, () => undefined), 'connection-closed'],
+    ['a TLS alert', () => receivers.answering(Buffer.from('15030100020246', 'hex')), 'https-needed'],
+    [
+      'nginx',
+      () => receivers.answering(page('<center>The plain HTTP request was sent to HTTPS port</center>')),
+      'https-needed',
+    ],
+    [
+      'Apache',
+      () => receivers.answering(page('You’re speaking plain HTTP to an SSL-enabled server port.')),
+      'https-needed',
+    ],
+    ['Go', () => receivers.answering(page('Client sent an HTTP request to an HTTPS server.')), 'https-needed'],
+  ] as const)('%s', async (_, start, code) => {
+    const outcome = await receivers.sender().send(notification(`http://127.0.0.1:${await start()}/`));
+    const diagnosis = failureOf(outcome)!.diagnosis;
+    expect([diagnosis, DIAGNOSES[diagnosis].remedy]).toEqual([code, expect.stringContaining('with https')]);
+  });
+});
 
 describe('a certificate', () => {
   const receiver = (certificate: Certificate): Promise<number> =>

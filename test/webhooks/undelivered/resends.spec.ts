@@ -68,7 +68,7 @@ describe('POST /webhooks/resend', () => {
     const [recent] = await insertFailed(client, ['range-recent'], 1);
     const at = (hoursAgo: number): string => new Date(Date.now() - hoursAgo * HOUR_MS).toISOString();
     const resent: unknown[] = [];
-    for (const filter of [{ since: at(30), until: at(10) }, { reference: 'range-recent' }, { since: at(60) }]) {
+    for (const filter of [{ since: at(30), until: at(10) }, { referenceId: 'range-recent' }, { since: at(60) }]) {
       const { body } = await client.call('POST', '/webhooks/resend', { ...FAILED, ...filter });
       await finished(client.call.bind(client), body.id);
       resent.push([...(await resendsOf(usher, client)).keys()].sort());
@@ -163,7 +163,7 @@ describe('POST /webhooks/resend', () => {
     ['status', { status: 'PENDING' }],
     ['since', { ...FAILED, since: 'yesterday' }],
     ['until', { ...FAILED, since: '2026-01-02T00:00:00Z', until: '2026-01-01T00:00:00Z' }],
-    ['reference', { ...FAILED, reference: 'a b' }],
+    ['referenceId', { ...FAILED, referenceId: 'a b' }],
     ['client', { ...FAILED, client: 'another' }],
   ])('answers 400 that names %s for %j', async (field, request) => {
     const client = await usher.client(receiver.url);
@@ -203,7 +203,7 @@ describe('a resend that is interrupted', () => {
   /** A request that no job works on, as after the loss of the queue. */
   async function rowFor(client: TestClient): Promise<WebhookResend> {
     const resends = get(WebhookResends);
-    const { id } = await resends.run(holderOf(client), { ...FAILED, reference: 'nothing' });
+    const { id } = await resends.run(holderOf(client), { ...FAILED, referenceId: 'nothing' });
     const row = await usher.dataSource.manager.findOneByOrFail(WebhookResend, { id });
     return { ...row, id: `${row.id.slice(0, -4)}next`, referenceId: null, finishedAt: null };
   }

@@ -14,6 +14,12 @@ interface Line {
   body: string;
 }
 
+interface Page {
+  data: Line[];
+  nextCursor: string | null;
+  hasMore: boolean;
+}
+
 let usher: TestUsher;
 let receiver: TestReceiver;
 beforeAll(async () => {
@@ -31,8 +37,9 @@ const linesOf = (text: unknown): Line[] =>
     .slice(0, -1)
     .map((line) => JSON.parse(line) as Line);
 const keyOf = ({ body }: Line): string => (JSON.parse(body) as { data: { key: string } }).data.key;
+const ACCEPT = { accept: 'application/x-ndjson' };
 async function read(call: TestClient['call'], query = ''): Promise<Line[]> {
-  const { status, headers, body } = await call('GET', `/webhooks/undelivered${query}`);
+  const { status, headers, body } = await call('GET', `/webhooks/undelivered${query}`, undefined, ACCEPT);
   expect([status, headers.get('content-type')]).toEqual([200, 'application/x-ndjson']);
   return linesOf(body.text);
 }
@@ -88,6 +95,27 @@ describe('GET /webhooks/undelivered', () => {
     expect(new Set(all.map(keyOf)).size).toBe(250);
   });
 
+  test('is pages of JSON for who asks for no lines, of 50 unless the query says how many', async () => {
+    const client = await usher.client(receiver.url);
+    await insertFailed(client, references('json', 100));
+    const pages: Page[] = [];
+    for (let query: string | null = ''; query !== null;) {
+      const { headers, body } = await client.call('GET', `/webhooks/undelivered?${query}`);
+      expect(headers.get('content-type')).toContain('application/json');
+      const page = body as unknown as Page;
+      pages.push(page);
+      query = page.nextCursor && `cursor=${page.nextCursor}`;
+    }
+    expect(pages.map(({ data, hasMore }) => [data.length, hasMore])).toEqual([
+      [50, true],
+      [50, false],
+    ]);
+    const all = (await read(client.call.bind(client))).map(keyOf);
+    expect(pages.flatMap(({ data }) => data.map(keyOf))).toEqual(all);
+    const { body } = await client.call('GET', '/webhooks/undelivered?limit=60');
+    expect((body.data as Line[]).map(keyOf)).toEqual(all.slice(0, 60));
+  });
+
   test('reads no further than its reader, so that the memory does not hold a long list', async () => {
     const client = await usher.client(receiver.url);
     await insertFailed(client, references('long', 1_000), 1, { body: JSON.stringify({ data: 'x'.repeat(8_000) }) });
@@ -101,7 +129,7 @@ describe('GET /webhooks/undelivered', () => {
       }
     };
     const { access_token: token } = (await client.token()).body;
-    const headers = { authorization: `Bearer ${String(token)}` };
+    const headers = { authorization: `Bearer ${String(token)}`, ...ACCEPT };
     const response = await fetch(`${usher.running.url}/webhooks/undelivered`, { headers });
     const reader = response.body!.getReader();
     await reader.read();
@@ -124,6 +152,7 @@ describe('GET /webhooks/undelivered', () => {
   test.each([
     ['cursor', 'cursor=nothing'],
     ['limit', 'limit=0'],
+    ['limit', 'limit=101'],
     ['status', 'status=FAILED'],
   ])('answers 400 that names %s for ?%s', async (field, query) => {
     const client = await usher.client(receiver.url);

@@ -2,7 +2,7 @@ import { type Html, html } from '../../../http/html.js';
 import type { Figures } from '../../../webhooks/figures/delivery-figures.js';
 import { DAY_MS, figuresOfPoints, figuresTable, HOUR_MS, type Point, ratio, shownMs } from './figures.js';
 
-const TOP = 18;
+const TOP = 26;
 const BASE = 140;
 const LEFT = 50;
 const WIDTH = 336;

@@ -147,8 +147,10 @@ function healthPage(state: HealthState, config: Config): Html {
     ${state.queues ? queueTable(state.queues) : emptyState('The queue does not answer, so its jobs are not known.')}
     <h2>Processes</h2>
     ${processTable(state)}
-    <h2>Settings of this process</h2>
-    ${settingsTable(config, locations)}`;
+    <details>
+      <summary>Settings of this process, without its secrets</summary>
+      ${settingsTable(config, locations)}
+    </details>`;
 }
 
 const stateFacts = (server: HealthState['database'] | HealthState['queue']) =>
@@ -179,7 +181,6 @@ function processTable({ processes, ownId }: HealthState): Html {
     </p>`;
 }
 
-/** The settings of this process, except its secrets. */
 function settingsTable(config: Config, { unencrypted, webhookProxy }: ReturnType<typeof locationsOf>): Html {
   const { texts, queuePrefix, contactMessages, unsafeDefaults } = config;
   return facts({
@@ -240,7 +241,6 @@ function faultsOf(state: HealthState): Problem[] {
   ].filter((fault) => !!fault);
 }
 
-/** How far a clock is from that of the database. */
 function shownClock(aheadMs: number): string {
   if (Math.abs(aheadMs) < 100) return 'as the database’s';
   return `${Math.abs(aheadMs / 1_000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database’s`;

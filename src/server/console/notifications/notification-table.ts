@@ -32,7 +32,7 @@ export const notificationColumns = (visit?: Visit, home = visit?.home): Columns<
       notifyUrl === null ? html`<span class="dim">deleted</span>` : receiverLink(hostOf(notifyUrl), home),
   },
   Order: { value: ({ webhook }) => webhook.referenceId, cell: ({ webhook }) => orderLink(webhook.referenceId, home) },
-  Attempts: { number: ({ webhook }) => webhook.attempts },
+  Attempts: { number: ({ webhook }) => webhook.attemptCount },
   'Why it failed': {
     value: ({ failure }) => failure && (failure.diagnosis?.code ?? failure.error),
     // An error may name a private address, which a client must not see.

@@ -3,7 +3,7 @@ import type { FailingHost } from '../../../webhooks/contact/failing-host.entity.
 import { diagnosisOf } from '../../../webhooks/transport/diagnosis.js';
 import { type Range, withChange } from '../figures/figures.js';
 import type { Visit } from '../../../http/pages/site.js';
-import { notice, table, time } from '../../../http/pages/parts.js';
+import { notice, statusBadge, table, time } from '../../../http/pages/parts.js';
 import { clientLink, receiverLink } from '../frame/links.js';
 import { listHref } from '../notifications/notification-filter.js';
 import { type FailingClient, isAlarming, type Losses, type NamedClient } from './overview-data.js';
@@ -38,7 +38,7 @@ export function failingTable(visit: Visit, range: Range, { clients, since, until
   const listOf = ({ id: client }: NamedClient): string => listHref({ client, status: 'UNRESOLVED', since: from });
   return table(
     {
-      Client: ({ client }) => clientLink(client),
+      Client: ({ client, isPaused }) => html`${clientLink(client)} ${isPaused && statusBadge('paused')}`,
       'Not delivered': {
         number: ({ client, lost, isCapped }) => html`<a href="${listOf(client)}">${atLeast(lost, isCapped)}</a>`,
       },
@@ -56,7 +56,7 @@ export type LossRow = FailingClient & { range: string; since: string; until: str
 /** The hosts that operators are alarmed of. */
 export const alarming = ({ hosts }: FailingClient): string[] => hosts.filter(isAlarming).map(({ host }) => host);
 
-/** Each opens its form. */
+/** Each opens its form, except for the one that resumes. */
 function actions(visit: Visit, row: LossRow): Html | null {
   if (!visit.mayChange) return null;
   const form = (name: string, summary: string): Html =>
@@ -65,5 +65,6 @@ function actions(visit: Visit, row: LossRow): Html | null {
       ${visit.form(name, row)}
     </details>`;
   return html`${row.lost > 0 && form('resend', 'Send again')}
-  ${alarming(row).length > 0 && form('acknowledge', 'Acknowledge')}`;
+  ${alarming(row).length > 0 && form('acknowledge', 'Acknowledge')}
+  ${row.isPaused ? visit.form('resume', row) : form('pause', 'Pause')}`;
 }

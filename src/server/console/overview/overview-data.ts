@@ -1,5 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, type EntityManager, IsNull, MoreThan } from 'typeorm';
+import { type DataSource, type EntityManager, In, IsNull, MoreThan } from 'typeorm';
 import { Client } from '../../../clients/client.entity.js';
 import { tableOf, USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { runSql } from '../../../database/statements/statement.js';
@@ -8,7 +8,7 @@ import { FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { DeliveryFigures } from '../../../webhooks/figures/delivery-figures.js';
 import { clientNames } from '../../../webhooks/search/webhook-list.js';
 import { WebhookSearch } from '../../../webhooks/search/webhook-search.js';
-import { Webhook } from '../../../webhooks/webhook.entity.js';
+import { DeliveryPause, type PauseSubject, Webhook } from '../../../webhooks/webhook.entity.js';
 import { CachedQuery } from '../../health/cached-query.js';
 import { beginOf, DAY_MS, inHours, pointsOf, type Range, RANGES } from '../figures/figures.js';
 
@@ -56,7 +56,7 @@ export class OverviewData {
     return this.ranges.get(range) ?? this.queriesOf(range);
   }
 
-  /** After an alarm was acknowledged. */
+  /** After an alarm was acknowledged, or deliveries were paused or resumed. */
   async forgetLosses(): Promise<void> {
     await Promise.all([...this.ranges.values()].map(({ losses }) => losses.clear()));
   }
@@ -106,6 +106,8 @@ export class OverviewData {
     const ids = [...new Set([...counted, ...failing.map(({ clientId }) => clientId)])];
     const before = await this.figures.endedFailed(hour - WEEK_MS, now - WEEK_MS, ids);
     const lost = await this.search.lost(counted, since);
+    const subjects = ids.map((id): PauseSubject => `client:${id}`);
+    const paused = await this.manager.findBy(DeliveryPause, { subject: In(subjects), resumedAt: IsNull() });
     const rows = ids.map((clientId) => ({
       clientId,
       /** FAILED notifications that were not sent again. `isCapped`: further ones were not looked at. */
@@ -114,6 +116,7 @@ export class OverviewData {
       ended: ended.get(clientId) ?? 0,
       before: before.get(clientId) ?? 0,
       hosts: failing.filter((host) => host.clientId === clientId),
+      isPaused: paused.some(({ subject }) => subject === `client:${clientId}`),
     }));
     const shown = rows.filter(({ lost, isCapped, hosts }) => lost > 0 || isCapped || hosts.some(isAlarming));
     const clients = await withClients(this.manager, shown);

@@ -3,6 +3,7 @@ import { AuditLog } from '../../../audit/audit.module.js';
 import { type Html, html } from '../../../http/html.js';
 import { acknowledge } from '../../../webhooks/contact/alarms.js';
 import { MAX_NOTE_LENGTH } from '../../../webhooks/contact/failing-host.entity.js';
+import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { ANY_WEBHOOK } from '../../../webhooks/search/webhook-criteria.js';
 import { WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
 import type { Due } from '../../../webhooks/usher-health.js';
@@ -10,10 +11,12 @@ import { Backlog, type QueueDepth } from '../../health/backlog.js';
 import { type Answers, answersOf } from '../../health/cached-query.js';
 import { charts } from '../figures/charts.js';
 import { figuresOfPoints, type Range, rangeLinks, rangeOf, ratio, shownMs, shownQuantile } from '../figures/figures.js';
-import { hiddenFields, hrefOf, inputField } from '../../../http/pages/fields.js';
+import { hiddenFields, inputField } from '../../../http/pages/fields.js';
 import { pageOf, type View, type Visit } from '../../../http/pages/site.js';
 import { emptyState, notice, table, tiles } from '../../../http/pages/parts.js';
 import { clientLink } from '../frame/links.js';
+import { listHref } from '../notifications/notification-filter.js';
+import { pauseActions } from '../receivers/receiver-parts.js';
 import { searchHref } from '../search/search-pages.js';
 import { alarming, atLeast, failingTable, type LossRow } from './failing-clients.js';
 import { isAlarming, MAX_PENDING, OverviewData } from './overview-data.js';
@@ -29,6 +32,7 @@ export class OverviewPages {
     private readonly backlog: Backlog,
     private readonly audit: AuditLog,
     private readonly resends: WebhookResends,
+    private readonly pauses: DeliveryPauses,
   ) {}
 
   readonly pages = [
@@ -36,7 +40,7 @@ export class OverviewPages {
       path: '/ops',
       show: (visit) => this.show(visit),
       actions: {
-        resume: {
+        'resume-queue': {
           button: 'Resume',
           done: 'The queue is resumed.',
           run: ({ queue = '' }, { actor }) =>
@@ -62,13 +66,18 @@ export class OverviewPages {
             inputField({ name: 'note', label: 'Note', maxLength: MAX_NOTE_LENGTH, isRequired: true }),
           ],
           done: 'Acknowledged. It is an alarm again as soon as a notification to this receiver ends FAILED.',
-          answer: async ({ client: clientId = '', hosts = '', note = '', range = '' }, { actor }) => {
+          run: async ({ client: clientId = '', hosts = '', note = '' }, { actor }) => {
             const alarms = { clientId, hosts: hosts.split(' '), note: note.trim(), actor };
             await acknowledge(this.data.manager.connection, this.audit, alarms);
             await this.data.forgetLosses();
-            return hrefOf('/ops', { range, done: 'acknowledge' });
           },
         },
+        ...pauseActions<LossRow>(
+          'client',
+          () => this.pauses,
+          () => this.data.forgetLosses(),
+          ({ client, range }) => hiddenFields({ client: client.id, range }),
+        ),
       },
     }),
   ];
@@ -101,7 +110,10 @@ export class OverviewPages {
 function overview(visit: Visit, state: Overview): Html {
   const { range, points, losses, pending, queues } = state;
   const isNew = points?.every(({ figures }) => figures.attempts === 0) ?? false;
-  return html`${verdict(state, isNew)} ${rangeLinks('/ops', range)}
+  return html`${verdict(state, isNew)}
+    <div class="actions">
+      ${rangeLinks('/ops', range)} ${visit.mayChange && html`<a class="button" href="/ops/clients/new">New client</a>`}
+    </div>
     ${losses && losses.clients.length > 0 && failingTable(visit, range, losses)} ${totals(state)}
     ${isNew ? nothingSent(state) : points && charts(points, 'Time to receipt', ({ receipt }) => receipt)}
     <div class="columns">
@@ -143,14 +155,20 @@ function verdict(state: Overview, isNew: boolean): Html {
   ${problems.map(problemNotice)}`;
 }
 
-function totals({ due, points }: Overview): Html {
+function totals({ due, points, losses }: Overview): Html {
   const { successRate = null, receipt, delivered = null, endedFailed = null } = points ? figuresOfPoints(points) : {};
   return tiles({
     'Attempts succeeded': [ratio(successRate), rateKind(successRate)],
     'Time to receipt p50': shownQuantile(receipt?.p50),
     'Time to receipt p95': shownQuantile(receipt?.p95),
     Delivered: delivered,
-    'Ended FAILED': [endedFailed, endedFailed ? 'bad' : null],
+    'Ended FAILED': [
+      losses &&
+        html`<a href="${listHref({ status: 'FAILED', since: new Date(losses.since).toISOString() })}"
+          >${endedFailed}</a
+        >`,
+      endedFailed ? 'bad' : null,
+    ],
     'Due now': due && shownDue(due),
   });
 }

@@ -78,7 +78,7 @@ function stoppedQueue({ queue, isPaused, limit, paused }: ShownQueue, request: H
         html`The queue ${link} is paused${paused && html` by ${paused.actor}, ${time(paused.createdAt)}`}.`,
         html`Its jobs wait. Resume it when the reason is over.`,
       ),
-      action: postForm(request, '/ops/resume', { button: 'Resume' }, [hiddenField('queue', queue)]),
+      action: postForm(request, '/ops/resume-queue', { button: 'Resume' }, [hiddenField('queue', queue)]),
     };
   if (limit === null) return null;
   return warning(

@@ -5,29 +5,45 @@ import type { WebhookHealth } from '../../../webhooks/webhook-health.js';
 import type { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import type { Action, Visit } from '../../../http/pages/site.js';
 import { receiverLink } from '../frame/links.js';
+import type { FormPart } from '../../../http/pages/fields.js';
 import { shownMs } from '../figures/figures.js';
 import { facts, notice, table, time } from '../../../http/pages/parts.js';
 
-/** What the page of a client or a host does with its deliveries. */
-export const pauseActions = (kind: 'client' | 'host', pauses: () => DeliveryPauses): Record<string, Action> => ({
+/**
+ * What a page does with the deliveries of the client or host that it is about, or of the client that the form names. `after`:
+ * what follows a change. `named`: the fields that name the client.
+ */
+export const pauseActions = <Row>(
+  kind: 'client' | 'host',
+  pauses: () => DeliveryPauses,
+  after?: () => Promise<void>,
+  named: (row: Row) => FormPart[] = () => [],
+): Record<string, Action<Row>> => ({
   pause: {
     button: 'Pause deliveries',
-    fields: () => [{ name: 'reason', label: 'Reason, which the client can read', isRequired: true }],
+    fields: (row) => [...named(row), { name: 'reason', label: 'Reason, which the client can read', isRequired: true }],
     kind: 'danger',
     done: 'Deliveries are paused: notifications wait, and use up no attempt.',
-    run: ({ reason = '' }, { id, actor }) => pauses().pause(`${kind}:${id}`, reason, actor),
+    run: ({ reason = '', client }, { id, actor }) =>
+      pauses()
+        .pause(`${kind}:${client ?? id}`, reason, actor)
+        .then(after),
   },
   resume: {
     button: 'Resume deliveries',
+    fields: named,
     done: 'Deliveries go on. What waited follows from the next retry run on, 100 notifications a second.',
-    run: (_, { id, actor }) => pauses().resume(`${kind}:${id}`, actor),
+    run: ({ client }, { id, actor }) =>
+      pauses()
+        .resume(`${kind}:${client ?? id}`, actor)
+        .then(after),
   },
 });
 
 /** Says whether deliveries are paused, and has the form that changes it. `whose`: who waits. */
 export const pausing = (visit: Visit, paused: { since: number | string; reason: string } | null, whose: Html): Html =>
   html`<h2>Pause</h2>
-    ${paused && notice('warning', html`Deliveries are paused since ${time(paused.since)}: ${paused.reason}`)}
+    ${paused && notice('warning', html`Deliveries have been paused since ${time(paused.since)}: ${paused.reason}`)}
     <p>${whose}</p>
     ${visit.form(paused ? 'resume' : 'pause')}`;
 

@@ -38,7 +38,7 @@ export class SearchPages {
   readonly pages: Page[] = [{ path: PATH, show: (visit) => this.search(visit) }];
 
   private async search({ query: { q: query = '' } }: Visit) {
-    const view = { title: 'Found', section: 'notifications', query };
+    const view = { title: 'Found', query };
     if (query === '' || !isSearchable(query)) return { ...view, body: emptyState(NOTHING) };
     const [webhooks, clients, orders, members, operators, hosts] = await Promise.all([
       this.webhooksFor(query),

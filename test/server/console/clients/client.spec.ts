@@ -83,7 +83,7 @@ test('pauses its deliveries with a reason, says so, and resumes them', async () 
   await done(id, 'pause', { reason: 'Moves its servers' });
   expect(await lastAction(id)).toMatchObject({ action: 'delivery.paused', actor: 'operator:ops' });
   const text = await pages.get(`/ops/clients/${id}`);
-  expect(text).toMatch(/note warning[^]*Deliveries are paused since[^]*Moves its servers/);
+  expect(text).toMatch(/note warning[^]*Deliveries have been paused since[^]*Moves its servers/);
   expect(text).not.toContain(`action="/ops/clients/${id}/pause"`);
   await done(id, 'resume');
   expect(await lastAction(id)).toMatchObject({ action: 'delivery.resumed' });

@@ -182,7 +182,7 @@ test('a receiver names all its clients before its deliveries are paused, and is 
   const form = before.slice(before.indexOf('<h2>Pause</h2>'));
   for (const { id } of [client, unsent]) expect(form).toContain(`href="/ops/clients/${id}"`);
   expect((await pages.post(`${path()}/pause`, { reason: 'Maintenance' })).location).toBe(`${path()}?done=pause`);
-  expect(await pages.get(path())).toMatch(/Deliveries are paused since[^]*Maintenance/);
+  expect(await pages.get(path())).toMatch(/Deliveries have been paused since[^]*Maintenance/);
   expect((await pages.post(`${path()}/resume`)).location).toBe(`${path()}?done=resume`);
-  expect(await pages.get(path())).not.toContain('Deliveries are paused since');
+  expect(await pages.get(path())).not.toContain('Deliveries have been paused since');
 });

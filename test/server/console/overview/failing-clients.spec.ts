@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { AuditLog } from '../../../../src/audit/audit.module.js';
+import { eventually } from '../../../support/eventually.js';
+import { answer, TestReceiver } from '../../../support/receiver.js';
+import { ONE_ATTEMPT, type TestClient, TestUsher } from '../../../support/usher.js';
+import { ConsolePages } from '../console-pages.js';
+
+let usher: TestUsher;
+let receiver: TestReceiver;
+const pages = new ConsolePages(() => usher);
+
+beforeAll(async () => {
+  usher = await TestUsher.start(ONE_ATTEMPT);
+  receiver = await TestReceiver.start();
+});
+afterAll(async () => {
+  await usher.stop();
+  receiver.close();
+});
+
+/** A client that has lost a notification. */
+async function failing(): Promise<TestClient> {
+  const client = await usher.client(receiver.url);
+  receiver.behaviour = answer(500);
+  await usher.webhook(await client.completedOrder(), 'FAILED');
+  return client;
+}
+
+/** The client's row among the failing ones, as text. */
+async function rowOf({ id }: TestClient): Promise<string> {
+  const rows = (await pages.get('/ops?range=7d')).match(/<tr role="row">[^]*?<\/tr>/g) ?? [];
+  const row = rows.find((one) => one.includes(`title="${id}"`) && one.includes('Not delivered'));
+  return row?.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ') ?? '';
+}
+
+test('deliveries of a failing client are paused and resumed in its row, which the page of the same range shows at once', async () => {
+  const [one, other] = [await failing(), await failing()];
+  await eventually('both are listed', async () => (await rowOf(one)) && (await rowOf(other)));
+  const post = (action: string, more: Record<string, string> = {}) =>
+    pages.post(`/ops/${action}`, { client: one.id, range: '7d', ...more });
+
+  expect((await post('pause', { reason: ' ' })).status).toBe(422);
+  const { location } = await post('pause', { reason: 'Moves its servers' });
+  expect(location).toBe('/ops?range=7d&done=pause');
+  expect(await pages.get(location)).toContain('Deliveries are paused: notifications wait');
+  expect(await rowOf(one)).toMatch(/A test client paused 1 .* Resume deliveries/);
+  expect(await rowOf(other)).toMatch(/A test client 1 .* Pause deliveries/);
+  const audit = usher.running.app.get(AuditLog, { strict: false });
+  expect(await audit.list({ subject: `client:${one.id}`, action: 'delivery.paused' })).toMatchObject([
+    { actor: 'operator:ops', detail: { reason: 'Moves its servers' } },
+  ]);
+
+  receiver.behaviour = answer(200);
+  const waiting = await one.completedOrder();
+  await usher.webhook(await other.completedOrder(), 'SUCCESS');
+  expect(receiver.of(waiting)).toEqual([]);
+  expect((await post('resume')).location).toBe('/ops?range=7d&done=resume');
+  await usher.webhook(waiting, 'SUCCESS');
+  expect(await rowOf(one)).toMatch(/A test client 1 .* Pause deliveries/);
+});
