@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { html } from '../../http/html.js';
 import { inputField } from '../../http/pages/fields.js';
 import { listPage } from '../../http/pages/list.js';
-import { table } from '../../http/pages/parts.js';
+import { notice, table } from '../../http/pages/parts.js';
 import type { Page, Visit } from '../../http/pages/site.js';
 import { OrderTotals } from '../../orders/list/order-totals.js';
 import { PORTAL_PATH } from '../../portal/portal-links.js';
@@ -31,7 +31,9 @@ export class PortalPages {
       path: OVERVIEW_PATH,
       show: async (visit) => {
         const details = await this.details.read(clientOf(visit));
-        const body = html`${summary(visit, details)}
+        const { deliveriesPaused: paused } = details.account;
+        const body = html`${paused && notice('warning', html`Your operator has paused deliveries: ${paused.reason}`)}
+          ${summary(visit, details)}
           <p class="actions"><a class="button" href="${PORTAL_PATH}/settings#notify-url">Change the Notify URL</a></p>
           <h2>Receivers</h2>
           ${healthTable(details.health, PORTAL_PATH)}

@@ -8,7 +8,7 @@ export const clientLink = ({ id, name }: { id: string; name?: string | null | un
 export const clientPath = (id: string): string => `/ops/clients/${encodeURIComponent(id)}`;
 
 /** What leads somewhere in the console leads there in a client's portal too, whose pages begin with another `home`. */
-const CONSOLE = '/ops';
+export const CONSOLE = '/ops';
 
 export const webhookLink = (id: string, home = CONSOLE): Html =>
   html`<span class="id"

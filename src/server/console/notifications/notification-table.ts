@@ -4,7 +4,7 @@ import { hostOf } from '../../../values/urls/notify-url.js';
 import type { ListedWebhook } from '../../../webhooks/search/webhook-list.js';
 import { type Columns, statusBadge, table } from '../../../http/pages/parts.js';
 import type { Visit } from '../../../http/pages/site.js';
-import { clientLink, orderLink, receiverLink, webhookLink } from '../frame/links.js';
+import { clientLink, CONSOLE, orderLink, receiverLink, webhookLink } from '../frame/links.js';
 
 /** The form that the checkboxes of a table belong to. */
 export const SELECTION_FORM = 'selection';
@@ -15,7 +15,7 @@ export const isOpen = ({ webhook, sentAgain }: ListedWebhook): boolean =>
   webhook.status === 'FAILED' && sentAgain === null && webhook.notifyUrl !== null;
 
 /** With the visit of somebody who may change something, those that can be sent again get a checkbox of the form {@link SELECTION_FORM}. */
-export const notificationColumns = (visit?: Visit, home = visit?.home): Columns<ListedWebhook> => ({
+export const notificationColumns = (visit?: Visit, home = visit?.home ?? CONSOLE): Columns<ListedWebhook> => ({
   Notification: {
     value: ({ webhook }) => webhook.id,
     cell: (one) =>
@@ -25,7 +25,7 @@ export const notificationColumns = (visit?: Visit, home = visit?.home): Columns<
       >`,
   },
   Status: { value: ({ webhook }) => webhook.status, cell: (one) => statusOf(one, home) },
-  ...(!visit?.viewer?.clientId && CLIENT),
+  ...(home === CONSOLE && CLIENT),
   Receiver: {
     value: ({ webhook: { notifyUrl } }) => notifyUrl && hostOf(notifyUrl),
     cell: ({ webhook: { notifyUrl } }) =>
@@ -38,9 +38,7 @@ export const notificationColumns = (visit?: Visit, home = visit?.home): Columns<
     // An error may name a private address, which a client must not see.
     cell: ({ failure }) =>
       failure &&
-      html`<span title="${visit?.viewer?.clientId ? '' : failure.error}"
-        >${failure.diagnosis?.meaning ?? failure.error}</span
-      >`,
+      html`<span title="${home === CONSOLE && failure.error}">${failure.diagnosis?.meaning ?? failure.error}</span>`,
   },
   Created: { time: ({ webhook }) => Date.parse(webhook.createdAt) },
   Ended: { time: ({ webhook: { finishedAt } }) => (finishedAt === null ? null : Date.parse(finishedAt)) },
