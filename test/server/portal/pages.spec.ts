@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { seal } from '../../../src/http/pages/form-token.js';
 import { PortalSession } from '../../../src/clients/portal.entity.js';
 import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js';
 import { PortalLinks } from '../../../src/portal/portal-links.js';
@@ -157,8 +158,16 @@ describe('nobody', () => {
       expect(text.match(/<form\s+method="post"/g)).toHaveLength(1);
       expect(text).not.toMatch(/X-Signature: [0-9a-f]{64}/);
     }
-    for (const path of [`/portal/webhooks/${id}/resend`, '/portal/settings/rotate', '/portal/settings/contact'])
-      expect({ path, status: (await browser.post(path, {}, { page: null })).status }).toEqual({ path, status: 403 });
+    // Whoever has the session can seal forms with it.
+    const session = browser.cookies.get('usher-portal-session')!;
+    for (const path of [`/portal/webhooks/${id}/resend`, '/portal/settings/rotate', '/portal/settings/contact']) {
+      const fields = { form: seal(session, path), confirmed: 'yes', contact: 'a@partner.example', overlap: '24h' };
+      expect({ path, status: (await browser.post(path, fields, { page: null })).status }).toEqual({
+        path,
+        status: 403,
+      });
+    }
+    expect((await usher.clients.get(client.id)).contact).toBeNull();
   });
 
   test('goes on after the client was disabled, its secret has leaked or the link was withdrawn', async () => {
