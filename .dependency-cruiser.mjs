@@ -10,7 +10,7 @@ const LAYERS = [
   ['account'],
   ['orders'],
   ['webhooks'],
-  ['members', 'operators'],
+  ['members', 'operators', 'portal'],
   ['auth'],
   ['clients'],
   ['http', 'audit', 'events'],

@@ -165,6 +165,13 @@ export { ClientAccount } from './account/client-account.js';
 /** What it returns. */
 export type { AccountView, ChangedNotifyUrl, NewSecret } from './account/account-view.js';
 
+/** Makes links with which clients enter the portal that a standalone server has at `/portal`. */
+export { PortalModule } from './portal/portal.module.js';
+/** The service: it makes, lists and withdraws links. */
+export { type MadePortalLink, type NewPortalLink, PortalLinks } from './portal/portal-links.js';
+/** The entity of a link. */
+export { PortalLink } from './clients/portal.entity.js';
+
 /** # Resource owners of the authorization-code grant. */
 
 /** Who your resource owners are; for the option `resourceOwners`. */

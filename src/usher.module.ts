@@ -13,6 +13,8 @@ import { AuthenticationModule } from './auth/auth.module.js';
 import { Authorization, Consent } from './auth/authorize/authorization.entity.js';
 import { AccessToken, Grant } from './auth/tokens/grant.entity.js';
 import { Client, ClientApplication, ClientSecret } from './clients/client.entity.js';
+import { ContactNotice } from './clients/contact-notice.entity.js';
+import { PortalLink, PortalSession } from './clients/portal.entity.js';
 import { ClientsModule } from './clients/clients.module.js';
 import { GUIDES_URL } from './http/error-response.js';
 import { DatabaseModule } from './database/database.module.js';
@@ -42,6 +44,9 @@ export const usherEntities: (new () => object)[] = [
   Client,
   ClientSecret,
   ClientApplication,
+  PortalLink,
+  PortalSession,
+  ContactNotice,
   Grant,
   AccessToken,
   Authorization,

@@ -122,6 +122,10 @@ export interface UsherOptions {
     accessTokenMs?: number;
     /** Lifetime of a refresh token, which starts again at every refresh; default 31536000000 (365 days). */
     refreshTokenMs?: number;
+    /** A session in the portal ends so long after its last request; default 900000 (15 minutes). */
+    portalIdleMs?: number;
+    /** It ends so long after the sign-in in any case; default 28800000 (8 hours). */
+    portalSessionMs?: number;
   };
   /** Rates are written like `600/m`. */
   limits?: {

@@ -49,6 +49,9 @@ export const AUDIT_ACTIONS = [
   'operator.signed-in',
   'operator.authentication-failed',
   'internal.authentication-failed',
+  'portal.link-created',
+  'portal.link-withdrawn',
+  'portal.signed-in',
   'list.exported',
 ] as const;
 /** What happened, such as `client.disabled`. */

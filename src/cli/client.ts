@@ -8,6 +8,7 @@ import { command, serviceCommand, withServices } from './command.js';
 import { parser, readSecret } from './input.js';
 import { addErase } from './maintenance.js';
 import { fields, isoTime, listOf, type Output, snakeCase, table } from './output.js';
+import { addPortalLink } from './people.js';
 import type { Services } from './services.js';
 import { addPauses } from './webhook.js';
 
@@ -18,11 +19,9 @@ const grantTypes = parser(`a list of ${GRANT_TYPES.join(', ')}`, (text) => {
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-const MAX_OVERLAP_MS = 365 * DAY_MS;
-
 const overlap = parser('a duration like 30m, 24h or 7d, at most 365d', (text) => {
   const ms = parseDuration(text);
-  return ms !== null && ms <= MAX_OVERLAP_MS ? ms : null;
+  return ms !== null && ms <= 365 * DAY_MS ? ms : null;
 });
 
 export function addClientCommands(program: Command): void {
@@ -95,6 +94,7 @@ export function addClientCommands(program: Command): void {
     '--test',
     'send a signed sample there first, and change nothing unless it is answered 2xx',
   );
+  addPortalLink(client);
   command(
     client,
     'set-contact <id> [address]',

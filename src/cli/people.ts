@@ -2,9 +2,10 @@ import { Argument, type Command, Option } from 'commander';
 import type { Account } from '../auth/sign-in/account.entity.js';
 import { OPERATOR_ROLES, type OperatorRole } from '../operators/operator.entity.js';
 import { command, serviceCommand, withServices } from './command.js';
-import { readSecret } from './input.js';
+import { parseDuration } from '../values/duration.js';
+import { parser, readSecret } from './input.js';
 import { addErase } from './maintenance.js';
-import { isoTime, listOf, type Output } from './output.js';
+import { fields, isoTime, listOf, type Output } from './output.js';
 import type { Services } from './services.js';
 
 type Person = Account & { role?: OperatorRole };
@@ -99,3 +100,24 @@ const view = (group: Command, { id, name, role, createdAt, disabledAt }: Person)
   created_at: isoTime(createdAt),
   disabled_at: isoTime(disabledAt),
 });
+
+const valid = parser('a duration like 30m, 24h or 7d, at most 30d', parseDuration);
+
+/** Adds the command that makes a link to the portal of a client. */
+export function addPortalLink(client: Command): void {
+  serviceCommand(client, 'portal-link <id>', 'make a link to its portal, which opens once', portalLink)
+    .option('--change', 'who opens it may change something, not only see')
+    .option('--secret', 'show the newest secret once, if it was issued within the last hour')
+    .option('--valid <duration>', 'how long it can be opened, at most 30d (default: 7d)', valid);
+}
+
+async function portalLink(
+  { portalLinks }: Services,
+  id: string,
+  { change, secret, valid }: { change?: true; secret?: true; valid?: number },
+): Promise<Output> {
+  const given = { mayChange: change, showsSecret: secret, validMs: valid };
+  const link = await portalLinks.create(id, given);
+  const json = { link_id: link.id, url: link.url, expires_at: isoTime(link.expiresAt) };
+  return { json, text: `${fields(json)}\n\nWho opens it first is signed in. It is not shown again.` };
+}

@@ -12,6 +12,8 @@ import { OperatorsService } from '../operators/operators.service.js';
 import { OrderList } from '../orders/list/order-list.js';
 import { OrderTotals } from '../orders/list/order-totals.js';
 import { OrdersService } from '../orders/orders.service.js';
+import { PortalLinks } from '../portal/portal-links.js';
+import { PortalModule } from '../portal/portal.module.js';
 import { Purge } from '../retention/purge.js';
 import { createLogger, NestLogger } from '../server/logger.js';
 import { type Config, commandConfig, type Needs } from '../server/settings/settings.js';
@@ -53,6 +55,7 @@ export async function openServices(needs: Needs) {
     resends: get(WebhookResends),
     pauses: get(DeliveryPauses),
     undelivered: get(UndeliveredWebhooks),
+    portalLinks: get(PortalLinks),
     purge: get(Purge),
     audit: get(AuditLog),
     erasure: get(Erasure),
@@ -83,6 +86,7 @@ export class CommandModule {
         WebhookModule,
         AccountModule,
         ErasureModule,
+        PortalModule,
         OperatorsModule.with(config.operator),
       ],
     };

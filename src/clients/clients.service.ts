@@ -19,6 +19,8 @@ import { newId } from '../values/identifier.js';
 import { checkNotifyUrl, NotifyUrlError, type NotifyUrlPolicy } from '../values/urls/notify-url.js';
 import { type ClientCredentials, CONTROL_CHARACTER, credentialFault, newCredentials } from './client-credentials.js';
 import { Client, MAX_CLIENT_NAME_LENGTH, ClientSecret, NEXT_GENERATION } from './client.entity.js';
+import { addNotice, type NoticeKind } from './contact-notice.entity.js';
+import { endPortalAccess } from './portal.entity.js';
 import { Vault } from './secrets/vault.js';
 
 const NAME = new RegExp(`^(?=.*\\S)[^\\p{Cc}\\p{Bidi_Control}]{1,${MAX_CLIENT_NAME_LENGTH}}$`, 'u');
@@ -78,8 +80,8 @@ export class ClientsService {
   }
 
   /**
-   * A disabled client can neither authenticate nor use its tokens; its notifications go on. Disabling also revokes its tokens,
-   * so that enabling it again does not make them valid.
+   * A disabled client can neither authenticate nor use its tokens or its portal; its notifications go on. Disabling also revokes
+   * its tokens and its links, so that enabling it again does not make them valid.
    */
   async setDisabled(id: string, disabled: boolean, actor?: Actor): Promise<Client> {
     if (!disabled) return this.change(id, { disabledAt: null }, { action: 'client.enabled', actor });
@@ -193,6 +195,10 @@ export class ClientsService {
       const lock = { mode: 'pessimistic_write' } as const;
       const before = shown && (await manager.findOneOrFail(Client, { where: { id }, lock }));
       await manager.update(Client, { id }, change);
+      if (typeof change.disabledAt === 'number') await endPortalAccess(manager, id, change.disabledAt);
+      const kind = NOTICES[audit.action];
+      if (kind && before?.contact)
+        await addNotice(manager, this.options, { clientId: id, kind, contact: before.contact });
       const values = shown && before && { from: shown(before), to: shown({ ...before, ...change } as Client) };
       const detail = { ...audit.detail, ...values };
       await this.audit.record({ subject: `client:${id}`, ...audit, detail }, manager);
@@ -200,6 +206,12 @@ export class ClientsService {
     return this.get(id);
   }
 }
+
+/** The contact as it was before is told of these. */
+const NOTICES: Partial<Record<AuditChange['action'], NoticeKind>> = {
+  'client.contact-set': 'contact',
+  'client.notify-url-set': 'Notify URL',
+};
 
 /** The first letters of the parts of an e-mail address, and the last part: `a…@c….example`. */
 const masked = (address: string | null): string | null =>

@@ -8,6 +8,7 @@ import { Initial1767225600000 } from './migrations/1767225600000-initial.js';
 import { ProcessKeys1795500000000 } from './migrations/1795500000000-process-keys.js';
 import { SearchIndexes1796300000000 } from './migrations/1796300000000-search-indexes.js';
 import { UsedForms1796400000000 } from './migrations/1796400000000-used-forms.js';
+import { Portal1796500000000 } from './migrations/1796500000000-portal.js';
 import { SignedWith1795600000000 } from './migrations/1795600000000-signed-with.js';
 import { ResendOutcomes1795700000000 } from './migrations/1795700000000-resend-outcomes.js';
 import { DeliveryPauses1796200000000 } from './migrations/1796200000000-delivery-pauses.js';
@@ -25,6 +26,7 @@ export const usherMigrations = [
   DeliveryPauses1796200000000,
   SearchIndexes1796300000000,
   UsedForms1796400000000,
+  Portal1796500000000,
 ];
 
 /** Names of Usher's migrations that the database does not have yet. It is read from the primary, and never written to. */

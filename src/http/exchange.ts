@@ -156,7 +156,7 @@ const actors = new WeakMap<object, Actor>();
 export const addressOf = ({ ip = '' }: HttpRequest): string | null => plainAddress(ip);
 
 /** Remembers who a request authenticated as, for {@link RequestActor}. */
-export function setActor(request: HttpRequest, kind: 'operator' | 'internal', user: string): void {
+export function setActor(request: HttpRequest, kind: 'operator' | 'internal' | 'client', user: string): void {
   actors.set(rawRequest(request), actor(kind, user, addressOf(request)));
 }
 

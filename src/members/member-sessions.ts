@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, IsNull } from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
-import { KNOWN_MS, Sessions } from '../auth/sign-in/sessions.js';
+import { AccountSessions, KNOWN_MS } from '../auth/sign-in/sessions.js';
 import { type SignInLimit, SignInLimits } from '../auth/sign-in/sign-in.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { addressOf, type HttpRequest, type HttpResponse } from '../http/exchange.js';
@@ -16,7 +16,10 @@ export const IDLE_MS = 1_800_000;
 
 /** Signs the built-in members in and out of a browser. */
 @Injectable()
-export class MemberSessions extends Sessions<MemberSession, ResourceOwner> implements ResourceOwnerAuthenticator {
+export class MemberSessions
+  extends AccountSessions<MemberSession, ResourceOwner>
+  implements ResourceOwnerAuthenticator
+{
   readonly signOutUrl: string;
   protected readonly entity = MemberSession;
   protected readonly kind = 'member';

@@ -1,5 +1,6 @@
 import { Entity, Index } from 'typeorm';
-import { Account, Session } from '../auth/sign-in/account.entity.js';
+import { Account } from '../auth/sign-in/account.entity.js';
+import { Session } from '../database/browser-session.entity.js';
 import { OWN_ID_LENGTH, Text } from '../database/columns.js';
 
 export const MAX_MEMBER_NAME_LENGTH = 191;

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { type DynamicModule, Inject, Injectable } from '@nestjs/common';
 import { type DataSource, IsNull } from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
-import { type BegunSession, Sessions } from '../auth/sign-in/sessions.js';
+import { AccountSessions, type BegunSession } from '../auth/sign-in/sessions.js';
 import { type SignInLimit, SignInLimits } from '../auth/sign-in/sign-in.module.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { isSameText } from '../http/basic-credentials.js';
@@ -26,7 +26,7 @@ interface SignInInput {
 
 /** Signs operators in: those with a row, and the one of the settings. */
 @Injectable()
-export class OperatorSessions extends Sessions<OperatorSession, SessionOwner> {
+export class OperatorSessions extends AccountSessions<OperatorSession, SessionOwner> {
   protected readonly entity = OperatorSession;
   protected readonly kind = 'operator';
   protected readonly idleMs = OPERATOR_IDLE_MS;

@@ -1,5 +1,6 @@
 import { Entity, Index } from 'typeorm';
-import { Account, Session } from '../auth/sign-in/account.entity.js';
+import { Account } from '../auth/sign-in/account.entity.js';
+import { Session } from '../database/browser-session.entity.js';
 import { DIGEST_LENGTH, NULLABLE, OWN_ID_LENGTH, PRIMARY, Text, WholeNumber } from '../database/columns.js';
 
 export const MAX_OPERATOR_NAME_LENGTH = 64;

@@ -107,6 +107,20 @@ export const RETENTION = {
     '365d',
     'lifetime of a refresh token; it starts again at every refresh',
   ),
+  portalIdleMs: option(
+    'lifetimes.portalIdleMs',
+    'PORTAL_IDLE',
+    duration('1m', '12h'),
+    '15m',
+    'how long after its last request a session in [the portal](portal.md) ends',
+  ),
+  portalSessionMs: option(
+    'lifetimes.portalSessionMs',
+    'PORTAL_SESSION',
+    duration('1m', '12h'),
+    '8h',
+    'how long after the sign-in such a session ends in any case',
+  ),
 };
 
 export const LIMITS = {

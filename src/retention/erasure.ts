@@ -6,6 +6,8 @@ import { ConnectedApplications } from '../auth/authorize/connected-applications.
 import { AccessToken, Grant } from '../auth/tokens/grant.entity.js';
 import { Client, ClientApplication, ClientSecret } from '../clients/client.entity.js';
 import { unknownClient } from '../clients/clients.service.js';
+import { ContactNotice } from '../clients/contact-notice.entity.js';
+import { PortalLink, PortalSession } from '../clients/portal.entity.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { inTransaction } from '../database/sql.js';
 import { conflict } from '../http/problem.js';
@@ -61,7 +63,17 @@ const ROWS = {
 const KINDS = Object.keys(ROWS) as (keyof Erased)[];
 
 /** What is deleted together with the client's row, because it is little. */
-const OWNED_BY_CLIENT = [Authorization, Consent, ClientApplication, ClientSecret, OrderCounter, WebhookResend];
+const OWNED_BY_CLIENT = [
+  Authorization,
+  Consent,
+  ClientApplication,
+  ClientSecret,
+  OrderCounter,
+  WebhookResend,
+  PortalLink,
+  PortalSession,
+  ContactNotice,
+];
 
 const BATCH = 500;
 

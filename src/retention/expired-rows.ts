@@ -2,6 +2,8 @@ import { type EntityManager, In, IsNull, MoreThan, Not } from 'typeorm';
 import { AuditEvent } from '../audit/audit-event.entity.js';
 import { Authorization } from '../auth/authorize/authorization.entity.js';
 import { AccessToken, Grant } from '../auth/tokens/grant.entity.js';
+import { ContactNotice } from '../clients/contact-notice.entity.js';
+import { PortalLink, PortalSession } from '../clients/portal.entity.js';
 import { databaseNow } from '../database/sql.js';
 import { MemberSession } from '../members/member.entity.js';
 import { IdempotencyKey, MovieOrder, ORDER_STATUSES, orderStatuses } from '../orders/movie-order.entity.js';
@@ -50,6 +52,9 @@ const ROW_MARGIN_MS = 1_800_000;
 /** The console shows at most a week of them. */
 const MAX_FIGURES_MS = 30 * 86_400_000;
 
+/** A message that could not be sent for so long says nothing new. */
+const NOTICE_MS = 86_400_000;
+
 const expiring = orderStatuses.filter((status) => ORDER_STATUSES[status].expires);
 
 /** In the order in which they are deleted. */
@@ -77,6 +82,15 @@ export const EXPIRING_ROWS = {
     entity: OperatorSession,
     index: 'usher_operator_session_expiry',
     moment: 'expires_at',
+  },
+  portalSessions: { entity: PortalSession, index: 'usher_portal_session_expires_at', moment: 'expires_at' },
+  /** They say who was signed in. */
+  portalLinks: { entity: PortalLink, index: 'usher_portal_link_expires_at', moment: 'expires_at', keptMs: retention },
+  contactNotices: {
+    entity: ContactNotice,
+    index: 'usher_contact_notice_created_at',
+    moment: 'created_at',
+    keptMs: () => NOTICE_MS,
   },
   idempotencyKeys: {
     entity: IdempotencyKey,

@@ -25,13 +25,15 @@ import {
 } from './connections.js';
 import { mountConsole } from './console/ops.module.js';
 import { mountDashboard } from './console/queues/dashboard.js';
-import { sendConsoleError } from './console/frame/pages.js';
+import { OPS_SITE } from './console/frame/frame.js';
+import { sendError } from './console/frame/pages.js';
 import { OperatorAccess } from './console/access/operator-access.js';
 import { ErrorFilter, recordRoutes, unknownPath } from './error.filter.js';
 import { HealthController } from './health/health.controller.js';
 import { NestLogger } from './logger.js';
 import { observeRequests } from './request-log.js';
 import { registerBodyParsers } from './request-bodies.js';
+import { mountPortal } from './portal/portal-pages.module.js';
 import { ServerModule } from './server.module.js';
 import type { Config } from './settings/settings.js';
 import { traceRequests } from './tracing/request-spans.js';
@@ -83,6 +85,7 @@ export async function createHttpApplication(config: Config, logger: Logger) {
   answerInTime(server, config);
   addHooks(app, server, config, filter);
   mountConsole(app, server);
+  if (isApi(config)) mountPortal(app, server);
   mountDashboard(app, server, config);
   return { app, ops };
 }
@@ -146,7 +149,7 @@ function addHooks(app: NestFastifyApplication, server: FastifyInstance, config: 
     void checkOperator(request, reply).then(
       (isAccepted) => isAccepted && done(),
       // Thrown, Bull Board's own error handler would turn it into a 500.
-      (error: unknown) => sendConsoleError(error, request, reply),
+      (error: unknown) => sendError(OPS_SITE, error, request, reply),
     );
   if (config.opsPort !== null)
     server.addHook('onRequest', (request, reply, done) => {

@@ -1,6 +1,7 @@
 import { BullModule } from '@nestjs/bullmq';
 import { type OnApplicationShutdown } from '@nestjs/common';
 import { EventsModule } from '../events/events.js';
+import { PortalModule } from '../portal/portal.module.js';
 import { errorLogOf, PRODUCER } from '../queue/queue.module.js';
 import { traceHeaders } from '../telemetry/tracing.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
@@ -60,6 +61,7 @@ async function createMessenger({
 @UsherNamedModule({
   imports: [
     EventsModule,
+    PortalModule,
     BullModule.registerQueue(
       { name: WEBHOOK_QUEUE, configKey: PRODUCER },
       { name: RETRY_RUN_QUEUE, configKey: PRODUCER },

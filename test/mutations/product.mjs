@@ -180,7 +180,7 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'a member’s session is extended without end',
     file: 'src/auth/sign-in/sessions.ts',
-    from: 'Math.min(now + this.idleMs, createdAt + ABSOLUTE_MS)',
+    from: 'Math.min(now + this.idleMs, createdAt + this.absoluteMs)',
     to: 'now + this.idleMs',
     caughtBy: 'test/auth/authorize/session.spec.ts',
   },
@@ -475,6 +475,34 @@ export const PRODUCT_MUTATIONS = [
     caughtBy: 'test/clients/keys/rotate.spec.ts',
   },
   {
+    name: 'a link to the portal opens twice',
+    file: 'src/portal/portal-sessions.ts',
+    from: '{ id, openedAt: IsNull(), withdrawnAt: IsNull(), expiresAt: MoreThan(now) },',
+    to: '{ id, withdrawnAt: IsNull(), expiresAt: MoreThan(now) },',
+    caughtBy: 'test/server/portal/links.spec.ts',
+  },
+  {
+    name: 'a portal shows the notification of another client',
+    file: 'src/http/pages/site.ts',
+    from: 'if (this.clientId !== null && this.clientId !== owner)',
+    to: "if (this.clientId === '')",
+    caughtBy: 'test/server/portal/pages.spec.ts',
+  },
+  {
+    name: 'a link that lets see changes something',
+    file: 'src/server/portal/portal-site.ts',
+    from: 'if (!isRead && !mayChange && url !== SIGN_OUT_PATH)',
+    to: "if (!isRead && url === '')",
+    caughtBy: 'test/server/portal/pages.spec.ts',
+  },
+  {
+    name: 'a leak leaves the sessions of the portal',
+    file: 'src/clients/secrets/secret-rotation.ts',
+    from: 'if (hasLeaked) await endPortalAccess(manager, clientId, now, keptSession);',
+    to: '',
+    caughtBy: 'test/server/portal/pages.spec.ts',
+  },
+  {
     name: 'a session that cannot be checked changes something',
     file: 'src/server/console/access/browser-sessions.ts',
     from: "const owner = ['GET', 'HEAD'].includes(method) && this.remembered.get(key);",
@@ -493,8 +521,8 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'an erased client leaves its consents',
     file: 'src/retention/erasure.ts',
-    from: '[Authorization, Consent, ClientApplication,',
-    to: '[Authorization, ClientApplication,',
+    from: '  Consent,',
+    to: '',
     caughtBy: 'test/retention/client-erasure.spec.ts',
   },
 

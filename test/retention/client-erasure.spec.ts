@@ -13,6 +13,9 @@ import { DeliveryFigure } from '../../src/webhooks/figures/delivery-figure.entit
 import { ResentWebhook, WebhookResend } from '../../src/webhooks/undelivered/webhook-resend.entity.js';
 import { DeliveredReference, DeliveryPause, Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
 import { erasureIn } from '../support/erasure.js';
+import { ContactNotice } from '../../src/clients/contact-notice.entity.js';
+import { PortalLink, PortalSession } from '../../src/clients/portal.entity.js';
+import { portalOf } from '../server/portal/portal-browser.js';
 import { eventually } from '../support/eventually.js';
 import { usher as run, UsherProcess } from '../support/process.js';
 import { answer, TestReceiver } from '../support/receiver.js';
@@ -133,11 +136,15 @@ test('what is known of failing hosts, deliveries, pauses and the contact is dele
   const pauses = usher.running.app.get(DeliveryPauses, { strict: false });
   for (const { id } of [one, other]) await pauses.pause(`client:${id}`, 'Moves its servers');
   await usher.clients.setContact(one.id, 'ops@partner.example');
+  await usher.clients.setContact(one.id, 'other@partner.example');
+  await portalOf(usher, one.id);
   await manager.insert(ContactState, { clientId: one.id, sent: 1, notBefore: 0, failures: 0, leasedUntil: 0 });
   expect(await manager.countBy(FailingHost, { clientId: one.id })).toBe(1);
   expect(await manager.countBy(DeliveryFigure, { clientId: one.id })).toBeGreaterThan(0);
   await usher.clients.setDisabled(one.id, true);
   await erasure().eraseClient(one.id);
+  for (const entity of [PortalLink, PortalSession, ContactNotice])
+    expect(await manager.countBy<{ clientId: string }>(entity, { clientId: one.id })).toBe(0);
   expect(await manager.countBy(FailingHost, { clientId: one.id })).toBe(0);
   expect(await manager.countBy(ContactState, { clientId: one.id })).toBe(0);
   expect(await manager.findBy(DeliveryPause, {})).toMatchObject([{ subject: `client:${other.id}` }]);

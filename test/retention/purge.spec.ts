@@ -8,6 +8,7 @@ import { Authorization } from '../../src/auth/authorize/authorization.entity.js'
 import { AccessToken, Grant } from '../../src/auth/tokens/grant.entity.js';
 import { digestToken } from '../../src/auth/tokens/token.js';
 import { MemberSession } from '../../src/members/member.entity.js';
+import { PortalSession } from '../../src/clients/portal.entity.js';
 import { OperatorSession, UsedForm } from '../../src/operators/operator.entity.js';
 import { Purge, PURGE_QUEUE } from '../../src/retention/purge.js';
 import { newId } from '../../src/values/identifier.js';
@@ -106,6 +107,9 @@ test('an access token stays valid after its grant expired with the refresh token
     member_sessions: 0,
     operator_sessions: 0,
     used_forms: 0,
+    portal_sessions: 0,
+    portal_links: 0,
+    contact_notices: 0,
     idempotency_keys: 0,
     orders: 0,
     webhooks: 0,
@@ -169,6 +173,11 @@ test('sessions are deleted when they have ended, and codes a day later', async (
     { digest: 'sent', expiresAt: now - 1 },
     { digest: 'good', expiresAt: now + 600_000 },
   ]);
+  const portal = { clientId: client.id, linkId: newId('sandbox', now), mayChange: true, createdAt: 1 };
+  await manager.insert(PortalSession, [
+    { ...portal, digest: 'ended', expiresAt: now - 1_000 },
+    { ...portal, digest: 'open', expiresAt: now + 600_000 },
+  ]);
   const asked = { browserDigest: 'x', clientId: 'client', ownerId: 'owner', redirectUri: 'https://x.example/' };
   const row = { ...asked, codeChallenge: 'x', createdAt: 1 };
   await manager.insert(Authorization, [
@@ -180,8 +189,9 @@ test('sessions are deleted when they have ended, and codes a day later', async (
     memberSessions: 1,
     operatorSessions: 1,
     usedForms: 1,
+    portalSessions: 1,
   });
-  for (const sessions of [MemberSession, OperatorSession])
+  for (const sessions of [MemberSession, OperatorSession, PortalSession])
     expect((await manager.find(sessions)).map(({ digest }) => digest)).toEqual(['open']);
   expect((await manager.find(Authorization)).map(({ formDigest }) => formDigest)).toEqual(['today']);
 });

@@ -21,6 +21,9 @@ const NOTHING: Purged = {
   memberSessions: 0,
   operatorSessions: 0,
   usedForms: 0,
+  portalSessions: 0,
+  portalLinks: 0,
+  contactNotices: 0,
   idempotencyKeys: 0,
   orders: 0,
   webhooks: 0,
@@ -235,9 +238,8 @@ async function insertOld(count: number): Promise<void> {
 }
 
 test('an old request to resend is deleted when it is finished, and kept while it goes on', async () => {
-  const { id } = await usher.running.app
-    .get(WebhookResends, { strict: false })
-    .run({ clientId: client.id, ownerId: null }, { status: 'FAILED', referenceId: 'nothing' });
+  const resends = usher.running.app.get(WebhookResends, { strict: false });
+  const { id } = await resends.run({ clientId: client.id, ownerId: null }, { status: 'FAILED', referenceId: 'nothing' });
   await manager.insert(ResentWebhook, { resendId: id, webhookId: id, refusal: null });
   await manager.update(WebhookResend, { id }, { createdAt: OLD, finishedAt: null });
   expect(await purge()).toEqual(NOTHING);

@@ -11,7 +11,7 @@ export interface PageAnswer {
 
 const PASSWORD = 'a password of the tests';
 
-/** What a browser does at the console: it keeps cookies, and sends forms with what they contain. */
+/** What a browser does at the console and the portal: it keeps cookies, and sends forms with what they contain. */
 export class OperatorBrowser {
   readonly cookies = new Map<string, string>();
 

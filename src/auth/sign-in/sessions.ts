@@ -1,7 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, MoreThan } from 'typeorm';
+import { type DataSource, type EntityManager, MoreThan } from 'typeorm';
 import { AuditLog, FailureCounts } from '../../audit/audit.module.js';
 import { KeyRing } from '../../clients/secrets/vault.js';
+import type { Session } from '../../database/browser-session.entity.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
 import { isSealed, newToken, seal } from '../../http/pages/form-token.js';
@@ -9,7 +10,7 @@ import type { Actor } from '../../values/actor.js';
 import { ENGLISH, filled } from '../../values/member-texts.js';
 import type { MasterKey } from '../../values/master-key.js';
 import { digestToken } from '../tokens/token.js';
-import type { Account, Session } from './account.entity.js';
+import type { Account } from './account.entity.js';
 import type { Accounts } from './accounts.js';
 
 /** A session ends this long after the sign-in in any case. */
@@ -41,22 +42,16 @@ export interface BegunSession {
   failures: number;
 }
 
-/** The sessions of members or of operators. The browser holds a token; the table only its digest. */
+/** The sessions of one kind of people. The browser holds a token; the table only its digest. */
 @Injectable()
 export abstract class Sessions<T extends Session, Owner> {
   protected abstract readonly entity: new () => T;
-  protected abstract readonly accounts: Accounts<Account>;
-  protected abstract readonly kind: 'member' | 'operator';
   /** A session ends this long after its last request. */
   protected abstract readonly idleMs: number;
+  /** A session ends this long after the sign-in in any case. */
+  protected readonly absoluteMs: number = ABSOLUTE_MS;
 
-  @Inject(KeyRing) private readonly keys: KeyRing;
-  @Inject(FailureCounts) private readonly counts: FailureCounts;
-
-  constructor(
-    @Inject(USHER_DATA_SOURCE) protected readonly dataSource: DataSource,
-    private readonly audit: AuditLog,
-  ) {}
+  constructor(@Inject(USHER_DATA_SOURCE) protected readonly dataSource: DataSource) {}
 
   /** Who has this session; null if there is none, or not any more. `isUse`: the session is extended. */
   async find(token: string, isUse = true): Promise<Owner | null> {
@@ -73,6 +68,41 @@ export abstract class Sessions<T extends Session, Owner> {
     await this.dataSource.manager.delete<Session>(this.entity, { digest: digestToken(token) });
   }
 
+  /** Begins a session in the caller's transaction, and returns its token. `complete` adds the columns of the kind. */
+  protected async start(manager: EntityManager, complete: (session: Session, token: string) => T): Promise<string> {
+    const token = newToken();
+    const createdAt = await databaseNow(manager);
+    const session = { digest: digestToken(token), createdAt, expiresAt: createdAt + this.idleMs };
+    await manager.insert<Session>(this.entity, complete(session, token));
+    return token;
+  }
+
+  /** Null if the owner was disabled. */
+  protected abstract ownerOf(session: T, token: string): Promise<Owner | null>;
+
+  private async extend({ digest, createdAt, expiresAt }: Session, now: number): Promise<void> {
+    const end = Math.min(now + this.idleMs, createdAt + this.absoluteMs);
+    if (end - expiresAt < EXTEND_BY_MS) return;
+    await this.dataSource.manager.update<Session>(this.entity, { digest }, { expiresAt: end });
+  }
+}
+
+/** The sessions of members or of operators, who have a password. */
+@Injectable()
+export abstract class AccountSessions<T extends Session, Owner> extends Sessions<T, Owner> {
+  protected abstract readonly accounts: Accounts<Account>;
+  protected abstract readonly kind: 'member' | 'operator';
+
+  @Inject(KeyRing) private readonly keys: KeyRing;
+  @Inject(FailureCounts) private readonly counts: FailureCounts;
+
+  constructor(
+    dataSource: DataSource,
+    private readonly audit: AuditLog,
+  ) {
+    super(dataSource);
+  }
+
   /**
    * `account` is null if it has no row. Returns null if the account was disabled or got another password meanwhile.
    * `complete` adds the columns of the kind.
@@ -84,18 +114,15 @@ export abstract class Sessions<T extends Session, Owner> {
     actor: Actor,
   ): Promise<BegunSession | null> {
     const { subject } = holder;
-    const token = newToken();
     const failures = await this.failuresOf(subject);
-    const isBegun = await inTransaction(this.dataSource, async (manager) => {
-      if (account && !(await this.accounts.lockUnchanged(manager, account))) return false;
-      const createdAt = await databaseNow(manager);
-      const session = { digest: digestToken(token), createdAt, expiresAt: createdAt + this.idleMs };
-      await manager.insert<Session>(this.entity, complete(session, token));
+    const token = await inTransaction(this.dataSource, async (manager) => {
+      if (account && !(await this.accounts.lockUnchanged(manager, account))) return null;
+      const begun = await this.start(manager, complete);
       await this.audit.record({ action: `${this.kind}.signed-in`, subject, actor }, manager);
-      return true;
+      return begun;
     });
     const known = seal(keyOf(this.keys.encryptionKey()), purposeOf(holder));
-    return isBegun ? { token, known, failures } : null;
+    return token === null ? null : { token, known, failures };
   }
 
   /** The cookie, if the account knows the browser by it. */
@@ -112,15 +139,6 @@ export abstract class Sessions<T extends Session, Owner> {
     const rows = await this.audit.list({ subject, action, since: last && last.createdAt + 1, limit: MAX_FAILURE_ROWS });
     const failures = rows.reduce((sum, { detail }) => sum + Number(detail.failed) + Number(detail.blocked), 0);
     return failures > TYPING_ERRORS ? failures : 0;
-  }
-
-  /** Null if the owner was disabled. */
-  protected abstract ownerOf(session: T, token: string): Promise<Owner | null>;
-
-  private async extend({ digest, createdAt, expiresAt }: Session, now: number): Promise<void> {
-    const end = Math.min(now + this.idleMs, createdAt + ABSOLUTE_MS);
-    if (end - expiresAt < EXTEND_BY_MS) return;
-    await this.dataSource.manager.update<Session>(this.entity, { digest }, { expiresAt: end });
   }
 }
 

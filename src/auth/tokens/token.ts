@@ -7,8 +7,11 @@ type TokenKind = 'access' | 'refresh' | 'code';
 const SECRET_LENGTH = 43;
 const TOKEN_PATTERN = /^usher_(sandbox|production)_(access|refresh|code)_[A-Za-z0-9]{43}$/;
 
-/** A new opaque token. Its prefix shows its kind and environment to people and to leak scanners. */
-export function generateToken(kind: TokenKind, environment: Environment): string {
+/**
+ * A new opaque token. Its prefix shows its kind and environment to people and to leak scanners. One of the portal is in a link
+ * and no token of the API, so {@link parseToken} does not know it.
+ */
+export function generateToken(kind: TokenKind | 'portal', environment: Environment): string {
   return `usher_${environment}_${kind}_${randomAlphanumeric(SECRET_LENGTH)}`;
 }
 

@@ -11,6 +11,8 @@ import { newId } from '../../values/identifier.js';
 import { newSecret } from '../client-credentials.js';
 import { Client, ClientSecret, LEAKED, NEXT_GENERATION } from '../client.entity.js';
 import { unknownClient } from '../clients.service.js';
+import { addNotice } from '../contact-notice.entity.js';
+import { endPortalAccess } from '../portal.entity.js';
 import { Vault } from './vault.js';
 
 interface RotatedSecret {
@@ -26,6 +28,8 @@ interface RotateOptions {
   hasLeaked?: boolean;
   /** While both secrets are valid, a rotation with the same key is answered again with the same secret. */
   repeatKey?: string | undefined;
+  /** The digest of the portal session that goes on after a leak: the client's own. All others end. */
+  keptSession?: string | undefined;
   /** For the audit. */
   actor?: Actor | undefined;
 }
@@ -47,11 +51,11 @@ export class SecretRotation {
   async rotate(
     clientId: string,
     overlapMs: number,
-    { revokeTokens = false, hasLeaked = false, repeatKey, actor }: RotateOptions = {},
+    { revokeTokens = false, hasLeaked = false, repeatKey, keptSession, actor }: RotateOptions = {},
   ): Promise<RotatedSecret> {
     const rotationKey = repeatKey === undefined ? null : hash('sha256', repeatKey, 'base64url');
     return inTransaction(this.dataSource, async (manager) => {
-      const { now, overlapEnd } = await lockClient(manager, clientId);
+      const { now, overlapEnd, contact } = await lockClient(manager, clientId);
       const answered = rotationKey && (await this.answered(manager, clientId, rotationKey, overlapEnd));
       if (answered) return answered;
       if (overlapEnd !== null) throw rotationInProgress(clientId, overlapEnd);
@@ -59,6 +63,8 @@ export class SecretRotation {
       await manager.update(ClientSecret, { clientId, expiresAt: IsNull() }, ending);
       await manager.delete(ClientSecret, { clientId, expiresAt: LessThanOrEqual(now) });
       const secret = await this.issue(manager, clientId, now, rotationKey);
+      if (hasLeaked) await endPortalAccess(manager, clientId, now, keptSession);
+      if (contact) await addNotice(manager, this.options, { clientId, kind: 'secret', contact });
       if (revokeTokens) await manager.update(Client, { id: clientId }, NEXT_GENERATION);
       const detail = { oldValidUntil: new Date(now + overlapMs).toISOString(), tokensRevoked: revokeTokens, hasLeaked };
       await this.audit.record({ action: 'secret.rotated', subject: `client:${clientId}`, actor, detail }, manager);
@@ -69,8 +75,9 @@ export class SecretRotation {
   /** Replaces the new secret, which nobody received; it ends at once. The old one stays as it is. 409 without a rotation. */
   async replace(clientId: string, actor?: Actor): Promise<RotatedSecret> {
     return inTransaction(this.dataSource, async (manager) => {
-      const { now, overlapEnd } = await lockClient(manager, clientId);
+      const { now, overlapEnd, contact } = await lockClient(manager, clientId);
       if (overlapEnd === null) throw noRotation(clientId);
+      if (contact) await addNotice(manager, this.options, { clientId, kind: 'secret', contact });
       await manager.delete(ClientSecret, { clientId, expiresAt: IsNull() });
       const secret = await this.issue(manager, clientId, now);
       await this.audit.record({ action: 'secret.replaced', subject: `client:${clientId}`, actor }, manager);
@@ -152,13 +159,13 @@ export const rotationInProgress = (clientId: string, until: number): Problem =>
   );
 
 /**
- * Locks the client's row until the transaction ends. Returns the current database time, and the end of the overlap of a
- * rotation in progress.
+ * Locks the client's row until the transaction ends. Returns its contact, the current database time, and the end of the
+ * overlap of a rotation in progress.
  */
 async function lockClient(manager: EntityManager, id: string) {
   const client = await manager.findOne(Client, { where: { id }, lock: { mode: 'pessimistic_write' } });
   if (client?.id !== id) throw unknownClient(id);
   const now = await databaseNow(manager);
   const old = await manager.findOneBy(ClientSecret, { clientId: id, expiresAt: MoreThan(now) });
-  return { now, overlapEnd: old?.expiresAt ?? null };
+  return { now, overlapEnd: old?.expiresAt ?? null, contact: client.contact };
 }

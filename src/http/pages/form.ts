@@ -12,6 +12,8 @@ export interface Viewer {
   session: string | null;
   /** Whether the forms of the pages are for this person. */
   mayChange: boolean;
+  /** The client whose portal it is; null in the console. */
+  clientId: string | null;
 }
 
 const viewers = new WeakMap<object, Viewer>();

@@ -58,10 +58,10 @@ export interface List<Row, Values extends object, Read extends Filter<Values> = 
   noun: [one: string, several: string];
   fields: FilterFields<Values>;
   /** What the filter means. Default: what its fields say. */
-  filter?(input: Record<string, string>): Promise<Read>;
+  filter?(input: Record<string, string>, visit: Visit): Promise<Read>;
   /** Below the filter. */
   hint?(filter: Read): Html | null;
-  read(filter: Read, part: Part): Promise<Found<Row>>;
+  read(filter: Read, part: Part, visit: Visit): Promise<Found<Row>>;
   /** Of at most {@link MAX_COUNTED} rows; null: not known. Left out where reading them all tells it. */
   count?(filter: Read): Promise<Count | null>;
   /** They may depend on who sees them. */
@@ -94,8 +94,8 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
 ): Page {
   const { path, title, section, noun, fields, nothing, isLive = false, actions = {} } = list;
 
-  const filterOf = async (input: Record<string, string>): Promise<Read> =>
-    list.filter ? list.filter(input) : (readFilter(fields, input, Date.now()) as Read);
+  const filterOf = async (input: Record<string, string>, visit: Visit): Promise<Read> =>
+    list.filter ? list.filter(input, visit) : (readFilter(fields, input, Date.now()) as Read);
 
   const columnsFor = (visit: Visit): Columns<Row> =>
     typeof list.columns === 'function' ? list.columns(visit) : list.columns;
@@ -105,7 +105,7 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
     const { trail = '', sort = '', after: given = '' } = input;
     const after = isSearchable(given) ? given : '';
     const order = orderOf(columns, sort);
-    const { rows, next, isCut, count, isUnsorted } = await rowsOf(filter, order, after);
+    const { rows, next, isCut, count, isUnsorted } = await rowsOf(visit, filter, order, after);
     const href = (more: Record<string, string>): string => hrefOf(path, { ...filter.given, sort, ...more });
     const isFirst = after === '' && Object.values(filter.given).every((text) => text === '');
     const head = ({ name, value }: WholeColumn<Row>) => {
@@ -125,14 +125,19 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
       ${await list.under?.(visit, filter, rows)}`;
   }
 
-  async function rowsOf(filter: Read, order: Sorting<Row> | null, after: string): Promise<ShownRows<Row>> {
-    const part = (order: Order | null) => list.read(filter, { after: after || null, most: PAGE_SIZE, order });
+  async function rowsOf(
+    visit: Visit,
+    filter: Read,
+    order: Sorting<Row> | null,
+    after: string,
+  ): Promise<ShownRows<Row>> {
+    const part = (order: Order | null) => list.read(filter, { after: after || null, most: PAGE_SIZE, order }, visit);
     if (list.count && (order === null || list.orders?.includes(order.column))) {
       const found = await part(order);
       const isWhole = after === '' && found.next === null;
       return { ...found, count: isWhole ? exactly(found.rows.length) : await list.count(filter) };
     }
-    const { rows, next } = await list.read(filter, { after: null, most: MAX_COUNTED, order: null });
+    const { rows, next } = await list.read(filter, { after: null, most: MAX_COUNTED, order: null }, visit);
     if (next !== null) return { ...(await part(null)), count: { count: rows.length, isMore: true }, isUnsorted: true };
     const begin = Number(after) || 0;
     const onward = (order === null ? rows : sorted(rows, order)).slice(begin);
@@ -144,16 +149,16 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
     actions,
     async show(visit) {
       const input = visit.refusal?.given ?? visit.query;
-      const filter = await filterOf(input);
+      const filter = await filterOf(input, visit);
       const isFaulty = hasFault(filter);
       const body = html`${await list.above?.(visit, filter)} ${filterForm(path, fields, filter)} ${list.hint?.(filter)}
       ${!isFaulty && (await content(visit, filter, input))}`;
       return { title, section, body, isLive: isLive && !input.after, ...(isFaulty && { status: 400 }) };
     },
     async file(visit) {
-      const filter = await filterOf(visit.query);
+      const filter = await filterOf(visit.query, visit);
       if (hasFault(filter)) throw badRequest('the filter has a fault; open the list to see it');
-      const read = (after: string | null) => list.read(filter, { after, most: EXPORTED_AT_ONCE, order: null });
+      const read = (after: string | null) => list.read(filter, { after, most: EXPORTED_AT_ONCE, order: null }, visit);
       return csvLines(columnsFor(visit), read);
     },
   };

@@ -1,7 +1,7 @@
 import type { Actor } from '../../values/actor.js';
 import { actorOf, type HttpRequest, type HttpResponse, idOfRequest } from '../exchange.js';
 import { type Html, html } from '../html.js';
-import { conflict, Problem, unprocessable } from '../problem.js';
+import { conflict, notFound, Problem, unprocessable } from '../problem.js';
 import { type FormPart, hiddenField, hrefOf, refilled } from './fields.js';
 import { FORM_FIELD, formFields, postForm, type Submission, type Viewer, viewerOf } from './form.js';
 import { notice, sentence } from './parts.js';
@@ -102,6 +102,22 @@ export class Visit {
 
   get viewer(): Viewer | null {
     return viewerOf(this.request);
+  }
+
+  /** The client whose portal it is; null in the console. Before the sign-in it is an error. */
+  get clientId(): string | null {
+    if (!this.viewer) throw new Error('nobody is signed in');
+    return this.viewer.clientId;
+  }
+
+  /** Throws 404 for what belongs to another client than that of the portal. */
+  checkClient(owner: string): void {
+    if (this.clientId !== null && this.clientId !== owner) throw notFound('there is no such page');
+  }
+
+  /** Where the site begins: `/ops` or `/portal`. */
+  get home(): string {
+    return this.page.path.replace(/(?<=.)\/.*/, '');
   }
 
   get mayChange(): boolean {

@@ -3,11 +3,13 @@ import type { FastifyInstance } from 'fastify';
 import { AccountModule } from '../../account/account.controller.js';
 import { PurgeModule } from '../../retention/purge.js';
 import { AuditLog } from '../../audit/audit.module.js';
+import { PortalModule } from '../../portal/portal.module.js';
+import { CertificationModule } from '../../webhooks/certification/certification.module.js';
 import { WebhookModule } from '../../webhooks/webhook.module.js';
 import { Backlog } from '../health/backlog.js';
 import { HealthController } from '../health/health.controller.js';
 import { MetricsController } from '../health/metrics.controller.js';
-import { BrowserSessions } from './access/browser-sessions.js';
+import { OperatorBrowsers } from './access/browser-sessions.js';
 import { OperatorAccess } from './access/operator-access.js';
 import { OperatorsPages } from './access/operators-pages.js';
 import { SignInPages } from './access/sign-in-pages.js';
@@ -19,6 +21,7 @@ import { ClientDirectory } from './clients/client-directory.js';
 import { ClientPages } from './clients/client-pages.js';
 import { ClientsPages } from './clients/clients-pages.js';
 import { type Page } from '../../http/pages/site.js';
+import { OPS_SITE } from './frame/frame.js';
 import { mountPages } from './frame/pages.js';
 import { HealthPages } from './health/health-pages.js';
 import { MembersPages } from './members/members-pages.js';
@@ -49,18 +52,18 @@ const PAGES: (new (...services: never[]) => { pages: Page[] })[] = [
 export function mountConsole(app: INestApplicationContext, server: FastifyInstance): void {
   const pages = PAGES.flatMap((source) => app.get(source).pages);
   server.register((scope, _, done) => {
-    mountPages(scope, pages, app.get(UsedForms), app.get(AuditLog));
+    mountPages(scope, OPS_SITE, pages, app.get(UsedForms), app.get(AuditLog));
     done();
   });
 }
 
 /** The operator's pages, and what monitoring reads. */
 @Module({
-  imports: [WebhookModule, PurgeModule, AccountModule],
+  imports: [WebhookModule, PurgeModule, AccountModule, PortalModule, CertificationModule],
   controllers: [HealthController, MetricsController],
   providers: [
     ...PAGES,
-    BrowserSessions,
+    OperatorBrowsers,
     OperatorAccess,
     UsedForms,
     OverviewData,
@@ -70,6 +73,6 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
     AuditSearch,
     Backlog,
   ],
-  exports: [OperatorAccess],
+  exports: [OperatorAccess, ClientDetailsReader, AuditSearch],
 })
 export class OpsModule {}

@@ -1,5 +1,5 @@
-import { Body, HttpCode, Inject, Post } from '@nestjs/common';
-import { type Answer, certify, type TestRequest } from '../../../packages/receiver/dist/tools.js';
+import { Body, HttpCode, Inject, Injectable, Post } from '@nestjs/common';
+import { type Answer, type Certification, certify, type TestRequest } from '../../../packages/receiver/dist/tools.js';
 import { ClientController, CurrentClient } from '../../auth/bearer/bearer.guard.js';
 import type { Client } from '../../clients/client.entity.js';
 import { ClientsService } from '../../clients/clients.service.js';
@@ -22,8 +22,8 @@ import { UsherNamedModule } from '../../telemetry/usher-named.js';
 export const CERTIFICATION_LIMIT: MinuteLimit = { name: 'certifications', count: 3, what: 'certifications' };
 
 /** Certifies the receiver at a client's registered Notify URL, with the guard and the sender of real notifications. */
-@ClientController('sandbox/certifications')
-export class CertificationsController {
+@Injectable()
+export class Certifications {
   constructor(
     private readonly limits: Limits,
     private readonly clients: ClientsService,
@@ -35,14 +35,11 @@ export class CertificationsController {
   ) {}
 
   /**
-   * Only with a token of the client itself. Always 200; the result says whether the receiver passed. 404 outside of the
+   * The result says whether the receiver passed. 404 outside of the
    * sandbox, 409 during a change of the secret, 422 without a Notify URL, 429 above {@link CERTIFICATION_LIMIT}.
    */
-  @Post()
-  @HttpCode(200)
-  async run(@CurrentClient() { id }: Client, @Body() input: unknown) {
+  async run(id: string): Promise<Certification> {
     if (this.options.environment !== 'sandbox') throw onlyInSandbox();
-    validated(CertificationRequest, input ?? {});
     const { notifyUrl } = await this.clients.get(id);
     if (notifyUrl === null) throw noNotifyUrl();
     const secret = await this.secrets.of(id);
@@ -62,13 +59,27 @@ export class CertificationsController {
   }
 }
 
+@ClientController('sandbox/certifications')
+export class CertificationsController {
+  constructor(private readonly certifications: Certifications) {}
+
+  /** Only with a token of the client itself. Always 200, see {@link Certifications.run}. */
+  @Post()
+  @HttpCode(200)
+  run(@CurrentClient() { id }: Client, @Body() input: unknown) {
+    validated(CertificationRequest, input ?? {});
+    return this.certifications.run(id);
+  }
+}
+
 export const onlyInSandbox = () => notFound('certifications exist only in the sandbox');
 export const noNotifyUrl = () => unprocessable('the client has no Notify URL; ask the operator to set one');
 export const secretBeingChanged = () => conflict('the secret of this client is being changed; finish that first');
 
+/** {@link Certifications} without the route. */
+@UsherNamedModule({ imports: [WebhookModule], providers: [Certifications], exports: [Certifications] })
+export class CertificationModule {}
+
 /** The REST route with which a client of a sandbox certifies its receiver. */
-@UsherNamedModule({
-  imports: [WebhookModule],
-  controllers: [CertificationsController],
-})
+@UsherNamedModule({ imports: [CertificationModule], controllers: [CertificationsController] })
 export class CertificationRoutesModule {}

@@ -21,6 +21,9 @@ import {
   takeTurn,
   type Turn,
 } from './contact-outbox.js';
+import { ContactNotice } from '../../clients/contact-notice.entity.js';
+import { PortalLinks } from '../../portal/portal-links.js';
+import { NOTICE_LEASE_MS, noticeMessage, takeNotices } from './contact-notices.js';
 import { time } from '../webhook-view.js';
 import type { FailingHost } from './failing-host.entity.js';
 import { withTimeout } from '../../values/duration.js';
@@ -44,6 +47,7 @@ export class ContactMessages implements BeforeApplicationShutdown {
   private readonly results: Counter<'result'>;
   private sending: Promise<void> | null = null;
   private isClosing = false;
+  @Inject(PortalLinks) private readonly links: PortalLinks;
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
@@ -80,11 +84,18 @@ export class ContactMessages implements BeforeApplicationShutdown {
     await this.sending;
   }
 
-  /** Sends what is due, one client after another. */
+  /** Sends what is due, one message after another. */
   async sendDue(): Promise<void> {
     const { messenger } = this;
     if (!messenger) return;
     let failures = 0;
+    for await (const notice of takeNotices(this.dataSource)) {
+      if (this.isClosing || failures >= MAX_FAILURES) return;
+      const message = await noticeMessage(this.dataSource, this.links, this.options.environment, notice);
+      const isDone = !message || (await this.send(messenger, message, () => Promise.resolve(NOTICE_LEASE_MS)));
+      if (isDone) await this.dataSource.manager.delete(ContactNotice, { id: notice.id });
+      else failures += 1;
+    }
     for (const clientId of await dueClients(this.dataSource)) {
       if (this.isClosing || failures >= MAX_FAILURES) return;
       const turn = await takeTurn(this.dataSource, clientId);
@@ -96,23 +107,29 @@ export class ContactMessages implements BeforeApplicationShutdown {
   private async tell(turn: Turn, messenger: ContactMessenger): Promise<boolean> {
     const { client, hosts } = turn;
     const message = contactMessage(turn, await countFailed(this.dataSource, turn), this.options);
-    try {
-      await withTimeout(messenger.send(message, AbortSignal.timeout(SEND_LIMIT_MS)), SEND_LIMIT_MS);
-    } catch (error) {
-      this.results.inc({ result: 'failed' });
-      const pauseMs = await recordNotSent(this.dataSource, turn);
-      const reason = reasonOf(error).replaceAll(message.contact, 'the contact');
-      this.logger.warn(
-        `the contact of client ${client.id} was not told: ${reason}; tried again in ${Math.round(pauseMs / 60_000)} min`,
-      );
-      return false;
-    }
-    this.results.inc({ result: 'sent' });
+    if (!(await this.send(messenger, message, () => recordNotSent(this.dataSource, turn)))) return false;
     await recordSent(this.dataSource, turn);
     const states = hosts.map(({ host, recoveredAt }) => `${host} ${recoveredAt === null ? 'fails' : 'has recovered'}`);
     this.logger.log(
       new LogLine({ event: 'contact.told', client: client.id, message: message.id, hosts: states.join(', ') }),
     );
+    return true;
+  }
+
+  /** Whether it was sent. `pause` records that it was not, and returns after how long it is tried again. */
+  private async send(messenger: ContactMessenger, message: ContactMessage, pause: () => Promise<number>) {
+    try {
+      await withTimeout(messenger.send(message, AbortSignal.timeout(SEND_LIMIT_MS)), SEND_LIMIT_MS);
+    } catch (error) {
+      this.results.inc({ result: 'failed' });
+      const pauseMs = await pause();
+      const reason = reasonOf(error).replaceAll(message.contact, 'the contact');
+      this.logger.warn(
+        `the contact of client ${message.clientId} was not told: ${reason}; tried again in ${Math.round(pauseMs / 60_000)} min`,
+      );
+      return false;
+    }
+    this.results.inc({ result: 'sent' });
     return true;
   }
 }

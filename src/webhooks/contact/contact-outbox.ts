@@ -1,4 +1,5 @@
 import { type DataSource, type EntityManager, IsNull, Not } from 'typeorm';
+import { ContactNotice } from '../../clients/contact-notice.entity.js';
 import { Client } from '../../clients/client.entity.js';
 import { dialectOf, tableOf } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';
@@ -30,7 +31,8 @@ export async function lookForMessages(dataSource: DataSource): Promise<{ now: nu
   const { now } = dialectOf(dataSource);
   const { rows } = await runSql(
     dataSource,
-    () => `SELECT ${now} AS now, EXISTS (SELECT 1 ${dueFrom(dataSource)}) AS is_due`,
+    () => `SELECT ${now} AS now, EXISTS (SELECT 1 ${dueFrom(dataSource)})
+      OR EXISTS (SELECT 1 FROM ${tableOf(dataSource, ContactNotice)} WHERE not_before <= ${now}) AS is_due`,
   );
   return { now: Number(rows[0]?.now), isDue: Boolean(rows[0]?.is_due) };
 }

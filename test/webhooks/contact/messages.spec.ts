@@ -202,10 +202,12 @@ test('a client without a contact is not told, and is told as soon as it has one'
   await usher.clients.setContact(one.client.id, null);
   await fail(one);
   await sendDue();
-  expect(mail.to(one.contact)).toEqual([]);
+  // The contact as it was is told of the change.
+  const [changed, ...others] = await mail.waitFor(one.contact);
+  expect([subjectOf(changed!), others]).toEqual([expect.stringContaining('contact of a client was changed'), []]);
   expect(await rowsOf(one.client.id)).toMatchObject([{ announcedAt: null, messageDueAt: expect.any(Number) }]);
   await usher.clients.setContact(one.client.id, one.contact);
-  await mail.waitFor(one.contact);
+  await mail.waitFor(one.contact, 2);
 });
 
 test('several hosts of a client are one message, and at most 20 are remembered', async () => {

@@ -3,7 +3,11 @@ import { LRUCache } from 'lru-cache';
 import { digestToken } from '../../../auth/tokens/token.js';
 import { isDatabaseDown } from '../../../database/sql.js';
 import type { HttpRequest, HttpResponse } from '../../../http/exchange.js';
-import { isOfOtherSite, TokenCookie } from '../../../http/pages/form-token.js';
+import type { Html } from '../../../http/html.js';
+import { hiddenField } from '../../../http/pages/fields.js';
+import { FORM_FIELD } from '../../../http/pages/form.js';
+import { isOfOtherSite, isSealed, seal, TokenCookie } from '../../../http/pages/form-token.js';
+import type { Visit } from '../../../http/pages/site.js';
 import { unavailable } from '../../../http/problem.js';
 import { type BegunSession, KNOWN_MS } from '../../../auth/sign-in/sessions.js';
 import { OperatorSessions, type SessionOwner } from '../../../operators/operator-sessions.js';
@@ -14,21 +18,31 @@ import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 const MAX_REMEMBERED = 1_000;
 const REMEMBERED_MS = 60_000;
 const TIMEOUT_MS = 3_000;
+/** Of a form before the sign-in. */
+const FORM_AGE_MS = 3_600_000;
 
 type CookieName = 'session' | 'known' | 'form';
 
-/** The cookies of the console, and the sessions that they stand for. */
-@Injectable()
-export class BrowserSessions {
-  /**
-   * Sessions that this process has checked within the last minute, so that the console can still be read while they cannot
-   * be checked. The operator may have been disabled meanwhile, so nothing is changed with them.
-   */
-  private readonly remembered = new LRUCache<string, SessionOwner>({ max: MAX_REMEMBERED, ttl: REMEMBERED_MS });
+/** Sessions of operators, or of clients in their portal. */
+interface SessionStore<Owner> {
+  find(token: string, isUse: boolean): Promise<Owner | null>;
+  end(token: string): Promise<void>;
+}
 
+/** The cookies of a site, and the sessions that they stand for. */
+export abstract class BrowserSessions<Owner extends object> {
+  /**
+   * Sessions that this process has checked within the last minute, so that the site can still be read while they cannot
+   * be checked. The owner may have been disabled meanwhile, so nothing is changed with them.
+   */
+  private readonly remembered = new LRUCache<string, Owner>({ max: MAX_REMEMBERED, ttl: REMEMBERED_MS });
+
+  /** `cookies`: how their names begin. `siteUrl`: where browsers reach the site; null: not known. */
   constructor(
-    private readonly sessions: OperatorSessions,
-    @Inject(SERVER_CONFIG) private readonly config: Config,
+    private readonly sessions: SessionStore<Owner>,
+    private readonly cookies: string,
+    private readonly siteUrl: string | null,
+    private readonly publicUrl: string | null,
   ) {}
 
   /**
@@ -40,7 +54,7 @@ export class BrowserSessions {
   }
 
   /** Who has the session of a request; null if it has ended. `isUse`: the session is extended. 503 if that is not known. */
-  async owner({ method }: HttpRequest, token: string, isUse: boolean): Promise<SessionOwner | null> {
+  async owner({ method }: HttpRequest, token: string, isUse: boolean): Promise<Owner | null> {
     const key = digestToken(token);
     try {
       const owner = await withTimeout(this.sessions.find(token, isUse), TIMEOUT_MS);
@@ -57,10 +71,14 @@ export class BrowserSessions {
   }
 
   /** Gives the browser a session, and ends the one it had. */
-  async begin(request: HttpRequest, reply: HttpResponse, { token, known }: BegunSession): Promise<void> {
+  async begin(
+    request: HttpRequest,
+    reply: HttpResponse,
+    { token, known }: Pick<BegunSession, 'token'> & Partial<BegunSession>,
+  ): Promise<void> {
     await this.forget(request);
     this.cookie(request, 'session').write(reply, token);
-    this.cookie(request, 'known').write(reply, known, KNOWN_MS);
+    if (known) this.cookie(request, 'known').write(reply, known, KNOWN_MS);
     // A sign-in form from before is void, so nobody can have prepared one.
     this.cookie(request, 'form').renew(reply);
   }
@@ -70,9 +88,41 @@ export class BrowserSessions {
     this.cookie(request, 'session').write(reply, null);
   }
 
-  /** A cookie of the console; see {@link read}. */
+  /** A cookie of the site; see {@link read}. */
   cookie(request: HttpRequest, name: CookieName): TokenCookie {
-    return new TokenCookie(`usher-ops-${name}`, originOf(request, this.config).startsWith('https:'));
+    return new TokenCookie(`${this.cookies}-${name}`, this.originOf(request).startsWith('https:'));
+  }
+
+  /** The field that protects a form before the sign-in. */
+  formField({ request, reply, path }: Visit): Html {
+    const browser = this.cookie(request, 'form').ensure(request.headers, reply);
+    return hiddenField(FORM_FIELD, seal(browser, path));
+  }
+
+  /** Whether this browser got the form with these fields before the sign-in, from this page. */
+  isOwnForm({ request, path }: Visit, fields: Record<string, string>): boolean {
+    const browser = this.read(request, 'form');
+    return browser !== null && isSealed(browser, path, fields[FORM_FIELD], FORM_AGE_MS);
+  }
+
+  /** What a browser tells of the page that sends a request. Programs send none of these headers. */
+  isCrossSite(request: HttpRequest): boolean {
+    const { headers } = request;
+    if (isOfOtherSite(headers)) return true;
+    const address = pageOf(request);
+    if (address === undefined) return false;
+    const origin = this.originOf(request);
+    // A proxy may end TLS without telling, so a page over https is accepted in either case.
+    return ![origin, origin.replace('http:', 'https:')].includes(parseUrl(address)?.origin ?? '');
+  }
+
+  /** The origin of the site: its address, otherwise the Host, over https as far as a proxy or USHER_AUTH_URL tells. */
+  private originOf({ headers: { host = '' }, protocol }: HttpRequest): string {
+    if (this.siteUrl !== null) return new URL(this.siteUrl).origin;
+    const encrypted = `https://${host}`;
+    const isEncrypted =
+      protocol === 'https' || (this.publicUrl !== null && encrypted === new URL(this.publicUrl).origin);
+    return isEncrypted ? encrypted : `http://${host}`;
   }
 
   private async forget(request: HttpRequest): Promise<void> {
@@ -85,27 +135,16 @@ export class BrowserSessions {
 
 export const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
 
-/** The origin of the console: OPS_PUBLIC_URL, otherwise the Host, over https as far as a proxy or USHER_AUTH_URL tells. */
-function originOf({ headers: { host = '' }, protocol }: HttpRequest, { opsPublicUrl, publicUrl }: Config): string {
-  if (opsPublicUrl !== null) return opsPublicUrl;
-  const encrypted = `https://${host}`;
-  const isEncrypted = protocol === 'https' || (publicUrl !== null && encrypted === new URL(publicUrl).origin);
-  return isEncrypted ? encrypted : `http://${host}`;
-}
-
-/** What a browser tells of the page that sends a request. Programs send none of these headers. */
-export function isCrossSite(request: HttpRequest, config: Config): boolean {
-  const { headers } = request;
-  if (isOfOtherSite(headers)) return true;
-  const address = pageOf(request);
-  if (address === undefined) return false;
-  const origin = originOf(request, config);
-  // A proxy may end TLS without telling, so a page over https is accepted in either case.
-  return ![origin, origin.replace('http:', 'https:')].includes(parseUrl(address)?.origin ?? '');
-}
-
 /** Whether the request says which page sent it. Every browser says so of a request that writes. */
 export const namesItsPage = (request: HttpRequest): boolean =>
   request.headers['sec-fetch-site'] !== undefined || pageOf(request) !== undefined;
 
 const pageOf = ({ headers }: HttpRequest): string | undefined => headers.origin ?? headers.referer;
+
+/** Those of the console. */
+@Injectable()
+export class OperatorBrowsers extends BrowserSessions<SessionOwner> {
+  constructor(sessions: OperatorSessions, @Inject(SERVER_CONFIG) { opsPublicUrl, publicUrl }: Config) {
+    super(sessions, 'usher-ops', opsPublicUrl, publicUrl);
+  }
+}

@@ -6,7 +6,7 @@ import { Problem, unauthorized } from '../../../http/problem.js';
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 import { wantsPage } from '../frame/pages.js';
 import {
-  ASSETS,
+  OPS_SITE,
   LIVE_HEADER,
   OPS_HEADERS,
   PASSWORD_PATH,
@@ -15,7 +15,7 @@ import {
   setSignedIn,
   type SignedIn,
 } from '../frame/frame.js';
-import { BrowserSessions, isCrossSite, namesItsPage, SAFE_METHODS } from './browser-sessions.js';
+import { namesItsPage, OperatorBrowsers, SAFE_METHODS } from './browser-sessions.js';
 
 /** Also takes METRICS_USER and METRICS_PASSWORD, which open nothing else. */
 const METRICS_PATH = '/ops/metrics';
@@ -30,7 +30,7 @@ const forbidden = (detail: string): Problem => new Problem(403, 'Forbidden', det
 export class OperatorAccess {
   constructor(
     private readonly credentials: FixedCredentials,
-    private readonly sessions: BrowserSessions,
+    private readonly sessions: OperatorBrowsers,
     @Inject(SERVER_CONFIG) private readonly config: Config,
   ) {}
 
@@ -39,7 +39,7 @@ export class OperatorAccess {
    */
   async check(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
     void reply.headers(OPS_HEADERS);
-    if (ASSETS.some(({ path }) => path === request.routeOptions.url)) return true;
+    if (OPS_SITE.assets.some(({ path }) => path === request.routeOptions.url)) return true;
     const operator = await this.operatorOf(request);
     if (operator) setSignedIn(request, operator);
     else if (request.routeOptions.url !== SIGN_IN_PATH) return this.askToSignIn(request, reply);
@@ -56,11 +56,11 @@ export class OperatorAccess {
       const isScraper = isScrape && parseBasicHeader(authorization)[0]?.id === metrics?.user;
       const expected = (isScraper && metrics) || operator;
       await this.credentials.check(request, 'operator', expected);
-      return { name: expected.user, role: 'operator', session: null, environment, mayChange: true };
+      return { name: expected.user, role: 'operator', session: null, environment, mayChange: true, clientId: null };
     }
     const session = this.sessions.read(request, 'session');
     const owner = session && (await this.sessions.owner(request, session, isUse(request)));
-    return owner ? { ...owner, session, environment, mayChange: owner.role === 'operator' } : null;
+    return owner ? { ...owner, session, environment, mayChange: owner.role === 'operator', clientId: null } : null;
   }
 
   /** A browser that opens a page is sent to the sign-in; anything else is answered 401. */
@@ -78,7 +78,7 @@ export class OperatorAccess {
 
   private checkWrite(request: FastifyRequest, operator: SignedIn | null): void {
     const needsPage = operator === null || operator.session !== null;
-    if (isCrossSite(request, this.config) || (needsPage && !namesItsPage(request)))
+    if (this.sessions.isCrossSite(request) || (needsPage && !namesItsPage(request)))
       throw forbidden('this request comes from a page of another site; use the pages at /ops');
     if (operator?.role === 'viewer' && !OWN_PATHS.includes(request.routeOptions.url ?? ''))
       throw forbidden(
@@ -88,5 +88,5 @@ export class OperatorAccess {
 }
 
 /** What a page does by itself, such as refreshing, does not extend the session. */
-const isUse = (request: FastifyRequest): boolean =>
+export const isUse = (request: FastifyRequest): boolean =>
   !SAFE_METHODS.includes(request.method) || (wantsPage(request) && request.headers[LIVE_HEADER] === undefined);

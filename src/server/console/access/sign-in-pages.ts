@@ -2,20 +2,17 @@ import { Injectable } from '@nestjs/common';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../auth/sign-in/passwords.js';
 import { failuresText } from '../../../auth/sign-in/sessions.js';
 import { html } from '../../../http/html.js';
-import { isSealed, seal } from '../../../http/pages/form-token.js';
 import { unprocessable } from '../../../http/problem.js';
 import { OperatorSessions } from '../../../operators/operator-sessions.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
 import { hiddenField } from '../../../http/pages/fields.js';
-import { FORM_FIELD } from '../../../http/pages/form.js';
 import { PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH, type SignedIn, signedInOf } from '../frame/frame.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
 import { notice } from '../../../http/pages/parts.js';
-import { BrowserSessions } from './browser-sessions.js';
+import { OperatorBrowsers } from './browser-sessions.js';
 
 /** The pages that a sign-in may lead to. Anything else would be an open redirector. */
 const RETURN_TO = /^\/ops([/?][\x21-\x5b\x5d-\x7e]*)?$/;
-const FORM_AGE_MS = 3_600_000;
 
 /** Signing in and out, and the operator's own password. */
 @Injectable()
@@ -23,7 +20,7 @@ export class SignInPages {
   constructor(
     private readonly signIns: OperatorSessions,
     private readonly operators: OperatorsService,
-    private readonly sessions: BrowserSessions,
+    private readonly sessions: OperatorBrowsers,
   ) {}
 
   readonly pages: Page[] = [
@@ -42,20 +39,7 @@ export class SignInPages {
         },
       },
     },
-    {
-      path: SIGN_OUT_PATH,
-      show: () => '/ops',
-      actions: {
-        'sign-out': {
-          at: '',
-          button: 'Sign out',
-          answer: async (_, { request, reply }) => {
-            await this.sessions.end(request, reply);
-            return SIGN_IN_PATH;
-          },
-        },
-      },
-    },
+    signOutPage(SIGN_OUT_PATH, SIGN_IN_PATH, () => this.sessions),
     {
       path: PASSWORD_PATH,
       show: (visit) => this.passwordPage(visit),
@@ -94,9 +78,8 @@ export class SignInPages {
     const { request, reply } = visit;
     const { name: given = '', password = '' } = fields;
     const name = given.trim();
-    const browser = this.sessions.read(request, 'form');
     const returnTo = returnPath(fields.return_to);
-    const isValid = browser !== null && isSealed(browser, SIGN_IN_PATH, fields[FORM_FIELD], FORM_AGE_MS);
+    const isValid = this.sessions.isOwnForm(visit, fields);
     const known = this.sessions.read(request, 'known');
     const begun = isValid ? await this.signIns.signIn({ name, password, known }, request) : null;
     if (begun === null) {
@@ -125,13 +108,12 @@ export class SignInPages {
   }
 
   private signInPage(
-    { request, reply }: Visit,
+    visit: Visit,
     { returnTo, name, fault }: { returnTo: string; name: string; fault?: string },
   ): View {
-    const browser = this.sessions.cookie(request, 'form').ensure(request.headers, reply);
     const body = html`${fault && notice('bad', fault)}
       <form method="post" action="${SIGN_IN_PATH}" class="change">
-        ${hiddenField(FORM_FIELD, seal(browser, SIGN_IN_PATH))} ${hiddenField('return_to', returnTo)}
+        ${this.sessions.formField(visit)} ${hiddenField('return_to', returnTo)}
         <label>
           Name
           <input name="name" value="${name}" autocomplete="username" autocapitalize="none" required />
@@ -158,3 +140,19 @@ export class SignInPages {
 }
 
 const returnPath = (path = '/ops'): string => (RETURN_TO.test(path) && !path.startsWith(SIGN_IN_PATH) ? path : '/ops');
+
+/** The page that ends a session. `next`: where the browser is led. */
+export const signOutPage = (path: string, next: string, sessions: () => Pick<OperatorBrowsers, 'end'>): Page => ({
+  path,
+  show: () => next,
+  actions: {
+    'sign-out': {
+      at: '',
+      button: 'Sign out',
+      answer: async (_, { request, reply }) => {
+        await sessions().end(request, reply);
+        return next;
+      },
+    },
+  },
+});

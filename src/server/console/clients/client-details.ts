@@ -51,7 +51,7 @@ export class ClientDetailsReader {
         ),
         webhookHealth(this.dataSource, id),
         this.list.page({ ...ANY_WEBHOOK, clientId: id }, null, RECENT),
-        this.orders(id),
+        this.orders(id, RECENT),
         this.members(id),
         this.audit.list({ ...failures, action: 'client.notify-url-set' }),
         this.audit.list(failures),
@@ -82,8 +82,9 @@ export class ClientDetailsReader {
     return found.map((consent) => ({ ...consent, name: names.get(consent.ownerId) }));
   }
 
-  private async orders(id: string) {
-    const found = await this.directory.recentOrders(id, RECENT);
+  /** The newest orders of a client, with what became of their notifications. */
+  async orders(id: string, most: number) {
+    const found = await this.directory.recentOrders(id, most);
     const orders = found.map((order) => ({ ...order, key: orderKey(order.id) }));
     const keys = orders.map(({ key }) => key);
     const deliveries = await findDeliveries(this.dataSource, id, keys);

@@ -1,5 +1,6 @@
 import type { AuditEvent } from '../../../audit/audit-event.entity.js';
 import { GRANT_TYPES, MAX_CLIENT_NAME_LENGTH } from '../../../clients/client.entity.js';
+import type { PortalLink } from '../../../clients/portal.entity.js';
 import { Html, html } from '../../../http/html.js';
 import type { Rate } from '../../../values/duration.js';
 import { MAX_EMAIL_LENGTH } from '../../../values/email-address.js';
@@ -11,50 +12,40 @@ import {
   copiedId,
   emptyState,
   facts,
+  notice,
   stateSince,
   statusBadge,
   table,
   time,
 } from '../../../http/pages/parts.js';
-import { memberLink, orderLink, receiverLink } from '../frame/links.js';
+import { memberLink, orderLink } from '../frame/links.js';
 import { failureNotice } from '../overview/failing-clients.js';
 import { listHref } from '../notifications/notification-filter.js';
 import { notificationTable } from '../notifications/notification-table.js';
-import { pausing } from '../receivers/receiver-parts.js';
+import { healthTable, pausing } from '../receivers/receiver-parts.js';
 import type { ClientDetails } from './client-details.js';
+import { portalSection } from './portal-links.js';
 
 /** The page of one client: how it is, and every change that an operator can make. */
-export const clientPage = (visit: Visit, details: ClientDetails): Html =>
-  html`${details.failing.map((one) => failureNotice(one))} ${summary(details, visit.mayChange)}
+export const clientPage = (visit: Visit, details: ClientDetails, links: PortalLink[]): Html =>
+  html`${details.failing.map((one) => failureNotice(one))} ${summary(visit, details)}
     <h2>Notifications</h2>
-    ${notifications(details)}
+    ${notifications(visit, details)}
     <h2>Receivers</h2>
-    ${table(
-      {
-        Receiver: ({ host }) => receiverLink(host),
-        'Failures in a row': { number: ({ failuresInARow }) => failuresInARow },
-        'Last success': ({ lastSuccessAt }) => time(lastSuccessAt),
-        'Last failure': ({ lastFailureAt }) => time(lastFailureAt),
-        Why: ({ lastDiagnosis: why }) => why && `${why.meaning} ${why.remedy}`,
-        'Oldest pending': ({ oldestPendingAt }) => time(oldestPendingAt),
-        Median: { number: ({ answerTimes: times }) => times && `${times.medianMs} ms` },
-        p95: { number: ({ answerTimes: times }) => times && `${times.p95Ms} ms` },
-      },
-      details.health.hosts,
-      'How its receivers answer will be here, once something was sent to them.',
-    )}
+    ${healthTable(details.health)}
     ${pausing(visit, details.account.deliveriesPaused, html`All notifications of this client wait, at any host.`)}
     <h2>Orders</h2>
-    ${table(ORDERS, details.orders, 'Its orders will be here.')}
+    ${table(orderColumns(), details.orders, 'Its orders will be here.')}
     <h2>Members</h2>
     ${table(MEMBERS, details.members, 'The members for whom it may act will be here.')}
     <h2>Notify URLs</h2>
     ${table(urls(visit), details.urlChanges, 'Changes of the Notify URL will be here.')}
     <h2>Sign-in failures</h2>
     ${table(FAILURES, details.signInFailures, 'Wrong secrets will be here, counted once a minute.')}
-    ${changes(visit, details)}`;
+    ${portalSection(visit, links)} ${changes(visit, details)}`;
 
-function summary({ client, account, isTrusted, pending, limits }: ClientDetails, canChange: boolean) {
+/** Also at the top of the portal, without what operators do. */
+export function summary(visit: Visit, { client, account, isTrusted, pending, limits }: ClientDetails) {
   const { id, notifyUrl, contact, createdAt, disabledAt } = client;
   const most = limits.pendingWebhookLimit;
   return html`<section class="card">
@@ -83,33 +74,36 @@ function summary({ client, account, isTrusted, pending, limits }: ClientDetails,
       'New orders': rate(limits.orderRateLimit),
       'Wrong secrets': `${rate(limits.authFailureLimit)} from one address`,
     })}
-    <p class="actions">
-      ${canChange && html`<a class="button" href="#changes">Change, rotate or disable</a>`}
-      <a class="button" href="${hrefOf('/ops/audit', { subject: `client:${id}` })}">Audit of this client</a>
-    </p>
+    ${
+      visit.clientId === null &&
+      html`<p class="actions">
+        ${visit.mayChange && html`<a class="button" href="#changes">Change, rotate or disable</a>`}
+        <a class="button" href="${hrefOf('/ops/audit', { subject: `client:${id}` })}">Audit of this client</a>
+      </p>`
+    }
   </section>`;
 }
 
 const rate = (limit: Rate | null): string => (limit === null ? 'not limited' : `${limit.count} in ${limit.seconds} s`);
 
-function notifications({ client: { id }, webhooks }: ClientDetails) {
+export function notifications({ home }: Visit, { client: { id }, webhooks }: ClientDetails) {
   if (webhooks.length === 0)
     return emptyState('Its notifications will be here. The first one follows its first completed order.');
-  return html`${notificationTable(webhooks)}
+  return html`${notificationTable(webhooks, home)}
     <p class="actions">
-      <a class="button" href="${listHref({ client: id })}">All of them</a>
-      <a class="button" href="${listHref({ client: id, status: 'UNRESOLVED' })}">Failed, not sent again</a>
+      <a class="button" href="${listHref({ client: id }, home)}">All of them</a>
+      <a class="button" href="${listHref({ client: id, status: 'UNRESOLVED' }, home)}">Failed, not sent again</a>
     </p>`;
 }
 
-const ORDERS: Columns<ClientDetails['orders'][number]> = {
-  Order: ({ key }) => orderLink(key),
+export const orderColumns = (home?: string): Columns<ClientDetails['orders'][number]> => ({
+  Order: ({ key }) => orderLink(key, home),
   Status: ({ status }) => status.toLowerCase(),
   Notification: ({ delivery }) =>
     delivery === null ? html`<span class="dim">none yet</span>` : statusBadge(delivery.status),
   'To pay': { number: ({ payableAmount, currencyCode }) => `${(payableAmount / 100).toFixed(2)} ${currencyCode}` },
   Created: ({ createdAt }) => time(createdAt),
-};
+});
 
 const MEMBERS: Columns<ClientDetails['members'][number]> = {
   Member: ({ ownerId, name }) => (name === undefined ? ownerId : memberLink({ id: ownerId, name })),
@@ -136,12 +130,29 @@ const FAILURES: Columns<AuditEvent> = {
   'Refused by the limit': { number: ({ detail }) => String(detail.blocked ?? 0) },
 };
 
+/** During a rotation its new secret can be replaced, and its end be chosen. */
+const secretForms = ({ secrets }: ClientDetails['account']): string[] =>
+  secrets.length > 1 ? ['replace', 'finish-rotation'] : ['rotate', 'leaked'];
+
+/** The page of a client's own settings in its portal. */
+export const settingsPage = (visit: Visit, { client, account, limits }: ClientDetails): Html =>
+  html`${!visit.mayChange && notice('warning', 'Your link lets you see everything and change nothing.')}
+    <p>
+      A new Notify URL is tested by a signed sample, and set if that is answered 2xx.
+      <a href="${listHref({ status: 'UNRESOLVED' }, visit.home)}">Send again what has failed</a>
+    </p>
+    ${visit.forms({
+      'Notify URL': ['notify-url', client.notifyUrl && 'test', limits.environment === 'sandbox' && 'certify'],
+      Contact: ['contact'],
+      Secret: secretForms(account),
+    })}`;
+
 const changes = (visit: Visit, { client, account }: ClientDetails) =>
   visit.forms({
     'Notify URL': ['notify-url', client.notifyUrl && 'test'],
     'Name and contact': ['rename', 'contact'],
     'Grants and redirect URIs': ['application'],
-    Secret: account.secrets.length > 1 ? ['replace', 'finish-rotation'] : ['rotate', 'leaked'],
+    Secret: secretForms(account),
     Access: ['revoke-tokens', client.disabledAt === null ? 'disable' : 'enable'],
   });
 

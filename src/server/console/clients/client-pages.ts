@@ -8,12 +8,16 @@ import { checkField } from '../../../http/pages/fields.js';
 import { unprocessable } from '../../../http/problem.js';
 import { parseDuration } from '../../../values/duration.js';
 import { TestNotifications } from '../../../webhooks/api/test-notifications.js';
+import { digestToken } from '../../../auth/tokens/token.js';
+import { PortalLinks } from '../../../portal/portal-links.js';
+import { Certifications } from '../../../webhooks/certification/certification.module.js';
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
-import { pauseActions, testOutcome } from '../receivers/receiver-parts.js';
-import { pageOf, type Visit } from '../../../http/pages/site.js';
+import { certified, pauseActions, testOutcome } from '../receivers/receiver-parts.js';
+import { type Action, pageOf, type Visit } from '../../../http/pages/site.js';
 import { type ClientDetails, ClientDetailsReader } from './client-details.js';
-import { applicationFields, applicationParts, CLIENT_FIELDS, clientPage } from './client-page.js';
+import { applicationFields, applicationParts, CLIENT_FIELDS, clientPage, settingsPage } from './client-page.js';
 import { issued } from './clients-pages.js';
+import { portalActions } from './portal-links.js';
 
 /** The page of one client. Each change is made by the service that the command line uses too. */
 @Injectable()
@@ -26,92 +30,33 @@ export class ClientPages {
     private readonly rotation: SecretRotation,
     private readonly tests: TestNotifications,
     private readonly pauses: DeliveryPauses,
+    private readonly links: PortalLinks,
+    private readonly certifications: Certifications,
   ) {}
 
   readonly pages = [
     pageOf<ClientDetails>({
       path: '/ops/clients/:id',
       read: ({ id }) => this.details.read(id),
-      show: (visit, details) => ({
+      show: async (visit, details) => ({
         title: details.client.name,
         section: 'clients',
-        body: clientPage(visit, details),
+        body: clientPage(visit, details, await this.links.list(visit.id)),
       }),
       actions: {
+        ...this.own(true),
+        ...portalActions(() => this.links),
         rename: {
           button: 'Rename',
           fields: ({ client }) => [{ ...CLIENT_FIELDS.name, value: client.name }],
           done: 'The client has its new name.',
           run: ({ name = '' }, { id, actor }) => this.clients.rename(id, name.trim(), actor),
         },
-        'notify-url': {
-          button: 'Set the Notify URL',
-          fields: ({ client: { notifyUrl } }, { query }) => [
-            {
-              ...CLIENT_FIELDS.notifyUrl,
-              value: query.notifyUrl ?? notifyUrl ?? '',
-              seen: notifyUrl ?? '',
-              isRequired: true,
-            },
-            checkField('isTested', TESTED, true),
-          ],
-          done: 'The Notify URL is set. Pending notifications still go to the URL that they were made with.',
-          run: async ({ notifyUrl = '', isTested }, { id, actor }) => {
-            const url = notifyUrl.trim();
-            if (isTested !== 'yes') await this.clients.setNotifyUrl(id, url, actor);
-            else await this.account.setNotifyUrl(await this.clients.get(id), { notifyUrl: url }, actor);
-          },
-        },
-        test: {
-          button: 'Send a test notification to the present URL',
-          // A test is not stored, so the answer itself shows its result.
-          answer: async (_, visit) => {
-            const client = await this.clients.get(visit.id);
-            if (client.notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
-            return visit.show(testOutcome(await this.tests.sendTo(client, client.notifyUrl)));
-          },
-        },
-        contact: {
-          button: 'Set the contact',
-          fields: ({ client }) => [{ ...CLIENT_FIELDS.contact, value: client.contact ?? '', hint: CONTACT_HINT }],
-          done: 'The contact is set.',
-          run: ({ contact = '' }, { id, actor }) => this.clients.setContact(id, contact.trim() || null, actor),
-        },
         application: {
           button: 'Set grants and redirect URIs',
           fields: ({ client, account, isTrusted }) => applicationParts({ ...client, ...account, isTrusted }),
           done: 'Grants and redirect URIs are set.',
           run: (fields, { id, actor }) => this.applications.configure(id, applicationFields(fields), actor),
-        },
-        rotate: {
-          button: 'Issue a new secret',
-          fields: () => [{ name: 'overlap', label: 'How long both secrets are valid', options: OVERLAPS.rotate }],
-          confirm: 'The integrator will get the new secret from me',
-          answer: (fields, visit) => this.rotate('rotate', fields, visit),
-        },
-        leaked: {
-          button: 'Refuse the leaked secret, issue a new one',
-          fields: () => [
-            {
-              name: 'overlap',
-              label: 'How long the leaked secret still signs notifications',
-              options: OVERLAPS.leaked,
-            },
-            checkField('revokeTokens', 'Also revoke all tokens', true),
-          ],
-          confirm: 'The integrator gets no token until the new secret is in use',
-          answer: (fields, visit) => this.rotate('leaked', fields, visit),
-        },
-        replace: {
-          button: 'Replace the new secret, which nobody received',
-          confirm: 'Nobody uses the new secret',
-          answer: (_, { id, actor }) => this.issue(id, this.rotation.replace(id, actor)),
-        },
-        'finish-rotation': {
-          button: 'End the old secret now',
-          confirm: 'The integrator uses the new secret',
-          done: 'Only the new secret is valid now.',
-          run: (_, { id, actor }) => this.rotation.finish(id, actor),
         },
         'revoke-tokens': {
           button: 'Revoke all tokens',
@@ -140,25 +85,117 @@ export class ClientPages {
     }),
   ];
 
+  /** A client's own settings, in its portal. */
+  readonly settings = pageOf<ClientDetails>({
+    path: '/portal/settings',
+    read: (visit) => this.details.read(idOf(visit)),
+    show: (visit, details) => ({ title: 'Settings', section: 'settings', body: settingsPage(visit, details) }),
+    actions: {
+      ...this.own(false),
+      certify: {
+        button: 'Certify the receiver',
+        answer: async (_, visit) => visit.show(certified(await this.certifications.run(idOf(visit)))),
+      },
+    },
+  });
+
+  /** What a client changes in its portal too. */
+  private own(isOperator: boolean): Record<string, Action<ClientDetails>> {
+    const said = (byOperator: string, byClient: string): string => (isOperator ? byOperator : byClient);
+    return {
+      'notify-url': {
+        button: 'Set the Notify URL',
+        fields: ({ client: { notifyUrl } }, { query }) => [
+          {
+            ...CLIENT_FIELDS.notifyUrl,
+            value: query.notifyUrl ?? notifyUrl ?? '',
+            seen: notifyUrl ?? '',
+            isRequired: true,
+          },
+          ...(isOperator ? [checkField('isTested', TESTED, true)] : []),
+        ],
+        done: 'The Notify URL is set. Pending notifications still go to the URL that they were made with.',
+        run: async ({ notifyUrl = '', isTested }, visit) => {
+          const [url, id, { actor }] = [notifyUrl.trim(), idOf(visit), visit];
+          if (isOperator && isTested !== 'yes') await this.clients.setNotifyUrl(id, url, actor);
+          else await this.account.setNotifyUrl(await this.clients.get(id), { notifyUrl: url }, actor);
+        },
+      },
+      test: {
+        button: 'Send a test notification to the present URL',
+        // A test is not stored, so the answer itself shows its result.
+        answer: async (_, visit) => {
+          const client = await this.clients.get(idOf(visit));
+          if (client.notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
+          return visit.show(testOutcome(await this.tests.sendTo(client, client.notifyUrl)));
+        },
+      },
+      contact: {
+        button: 'Set the contact',
+        fields: ({ client }) => [{ ...CLIENT_FIELDS.contact, value: client.contact ?? '', hint: CONTACT_HINT }],
+        done: 'The contact is set.',
+        run: ({ contact = '' }, visit) => this.clients.setContact(idOf(visit), contact.trim() || null, visit.actor),
+      },
+      rotate: {
+        button: 'Issue a new secret',
+        fields: () => [
+          { name: 'overlap', label: 'How long both secrets are valid', options: OVERLAPS.rotate, hint: OVERLAP_HINT },
+        ],
+        confirm: said('The integrator will get the new secret from me', 'I will put the new secret into our receiver'),
+        answer: (fields, visit) => this.rotate('rotate', fields, visit),
+      },
+      leaked: {
+        button: 'Refuse the leaked secret, issue a new one',
+        fields: () => [
+          {
+            name: 'overlap',
+            label: 'How long the leaked secret still signs notifications',
+            options: OVERLAPS.leaked,
+          },
+          checkField('revokeTokens', 'Also revoke all tokens', true),
+        ],
+        confirm: `${said('The integrator gets', 'We get')} no token until the new secret is in use`,
+        answer: (fields, visit) => this.rotate('leaked', fields, visit),
+      },
+      replace: {
+        button: 'Replace the new secret, which nobody received',
+        confirm: 'Nobody uses the new secret',
+        answer: (_, visit) => this.issue(visit, this.rotation.replace(idOf(visit), visit.actor)),
+      },
+      'finish-rotation': {
+        button: 'End the old secret now',
+        confirm: `${said('The integrator uses', 'We use')} the new secret`,
+        done: 'Only the new secret is valid now.',
+        run: (_, visit) => this.rotation.finish(idOf(visit), visit.actor),
+      },
+    };
+  }
+
   private async rotate(
     form: keyof typeof OVERLAPS,
     { overlap = '', revokeTokens }: Record<string, string>,
-    { id, actor }: Visit,
+    visit: Visit,
   ) {
     if (!Object.hasOwn(OVERLAPS[form], overlap)) throw unprocessable('choose how long the old secret is used');
-    const options = { hasLeaked: form === 'leaked', revokeTokens: revokeTokens === 'yes', actor };
-    return this.issue(id, this.rotation.rotate(id, parseDuration(overlap) ?? 0, options));
+    const { actor, viewer } = visit;
+    const keptSession = digestToken(viewer?.session ?? '');
+    const options = { hasLeaked: form === 'leaked', revokeTokens: revokeTokens === 'yes', keptSession, actor };
+    return this.issue(visit, this.rotation.rotate(idOf(visit), parseDuration(overlap) ?? 0, options));
   }
 
   /** No other page may ever show the secret. */
-  private async issue(id: string, rotating: ReturnType<SecretRotation['replace']>) {
+  private async issue(visit: Visit, rotating: ReturnType<SecretRotation['replace']>) {
     const rotated = await rotating;
-    const client = await this.clients.get(id);
-    return issued(`New secret of ${client.name}`, { client, ...rotated });
+    const client = await this.clients.get(idOf(visit));
+    return issued(visit, `New secret of ${client.name}`, { client, ...rotated });
   }
 }
 
+const idOf = ({ clientId, id }: Visit): string => clientId ?? id;
+
 const TESTED = 'Send a signed sample there first, and change nothing unless it is answered 2xx';
+const OVERLAP_HINT =
+  'Until then X-Signature is made with the old secret and X-Signature-Next with the new one, so nothing is lost while the receiver changes.';
 const CONTACT_HINT = 'Is told by e-mail when a Notify URL fails. Empty: nobody is told.';
 
 /** How long the old secret is used, by the form that replaces it: after a leak it only signs. */

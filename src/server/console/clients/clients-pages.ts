@@ -15,6 +15,7 @@ import { copyButton, facts, notice, shortId, stateOf, statusBadge, time } from '
 import { clientLink, clientPath, receiverLink } from '../frame/links.js';
 import { ClientDirectory } from './client-directory.js';
 import { type Application, applicationFields, applicationParts, CLIENT_FIELDS } from './client-page.js';
+import { handOver } from './portal-links.js';
 import { quickStart } from './quick-start.js';
 
 const CLIENTS_PATH = '/ops/clients';
@@ -98,7 +99,7 @@ export class ClientsPages {
     const { environment, publicUrl } = this.options;
     const authUrl = publicUrl ?? `${request.protocol}://${request.headers.host ?? ''}`;
     const start = quickStart({ id: client.id, secret, authUrl, environment, hasNotifyUrl: notifyUrl !== '' });
-    return { ...issued(`Client ${client.name} is created`, { client, secret, quickStart: start }), status: 201 };
+    return { ...issued(visit, `Client ${client.name} is created`, { client, secret, quickStart: start }), status: 201 };
   }
 }
 
@@ -155,12 +156,13 @@ interface IssuedSecret {
 }
 
 /** The only page that ever shows a secret. */
-export function issued(title: string, { client, secret, quickStart, oldValidUntil }: IssuedSecret): View {
+export function issued(visit: Visit, title: string, { client, secret, quickStart, oldValidUntil }: IssuedSecret): View {
+  const isOperator = visit.clientId === null;
   const copied = (text: string): Html => html`<code>${text}</code> ${copyButton(text)}`;
   const body = html`${notice('warning', 'Copy the secret now. It is not shown again; if it is lost, issue a new one.')}
     <section class="card">
       ${facts({
-        Client: clientLink(client),
+        Client: isOperator ? clientLink(client) : client.name,
         'Client id': copied(client.id),
         'Client secret': copied(secret),
         'Old secret':
@@ -176,7 +178,10 @@ export function issued(title: string, { client, secret, quickStart, oldValidUnti
         <p class="actions">${copyButton(quickStart, 'Copy the quick start')}</p>`
     }
     <p class="actions">
-      <a class="button" href="${clientPath(client.id)}">To the client</a>
-    </p>`;
-  return { title, section: 'clients', body };
+      <a class="button" href="${isOperator ? clientPath(client.id) : `${visit.home}/settings`}"
+        >${isOperator ? 'To the client' : 'To the settings'}</a
+      >
+    </p>
+    ${isOperator && handOver(visit.request, client.id)}`;
+  return { title, section: isOperator ? 'clients' : 'settings', body };
 }

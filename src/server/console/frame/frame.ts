@@ -64,20 +64,35 @@ class Asset {
   }
 }
 
-const STYLE = new Asset('/ops/console.css', 'text/css', CONSOLE_STYLE);
-
 /** Every page works without it. */
-const SCRIPT = new Asset(
-  '/ops/console.js',
-  'text/javascript',
-  readFileSync(require.resolve('idiomorph/dist/idiomorph.min.js'), 'utf8') + readFrameFile('console.js'),
-);
+const SCRIPT = readFileSync(require.resolve('idiomorph/dist/idiomorph.min.js'), 'utf8') + readFrameFile('console.js');
 
-export const ASSETS = [STYLE, SCRIPT];
+/** What frames the pages of a site: of the console, or of the portal of clients. */
+export class Site {
+  private readonly style: Asset;
+  private readonly script: Asset;
 
-const HEAD_BEFORE_SIGN_IN = html`${ICON_LINK} <link rel="stylesheet" href="${STYLE.address}" />`;
-const HEAD = html`${HEAD_BEFORE_SIGN_IN}
-  <script src="${SCRIPT.address}" defer></script>`;
+  constructor(
+    /** Also where its files are. */
+    readonly home: string,
+    /** What is around a page after the sign-in. */
+    readonly shell: (request: FastifyRequest, page: View) => Html,
+  ) {
+    this.style = new Asset(`${home}/console.css`, 'text/css', CONSOLE_STYLE);
+    this.script = new Asset(`${home}/console.js`, 'text/javascript', SCRIPT);
+  }
+
+  get assets(): Asset[] {
+    return [this.style, this.script];
+  }
+
+  /** Before the sign-in there is no script. */
+  head(isSignedIn: boolean): Html {
+    return html`${ICON_LINK}
+      <link rel="stylesheet" href="${this.style.address}" />
+      ${isSignedIn && html`<script src="${this.script.address}" defer></script>`}`;
+  }
+}
 
 /** Only the console's style, its script and the queues' pages, whatever a receiver's response contains. */
 const PAGE_HEADERS = {
@@ -100,15 +115,13 @@ const SECTIONS = {
   operators: 'Operators',
 };
 
-const BRAND = brandOf('/ops');
-
-/** Sends a page with its headers. The signed-in operator is known from the request. */
-export function sendConsolePage(request: FastifyRequest, reply: FastifyReply, page: View): void {
-  const operator = signedInOf(request);
+/** Sends a page with its headers. Who is signed in is known from the request. */
+export function sendFramed(site: Site, request: FastifyRequest, reply: FastifyReply, page: View): void {
+  const isSignedIn = viewerOf(request) !== null;
   void reply.status(page.status ?? 200).headers(PAGE_HEADERS);
-  if (operator && LIVE_HEADER in request.headers) return sendBody(request, reply, page);
-  const content = operator ? shell(request, operator, page) : pageBeforeSignIn(page);
-  void reply.send(documentOf(`${page.title} · Usher`, operator ? HEAD : HEAD_BEFORE_SIGN_IN, content));
+  if (isSignedIn && LIVE_HEADER in request.headers) return sendBody(request, reply, page);
+  const content = isSignedIn ? site.shell(request, page) : pageBeforeSignIn(site, page);
+  void reply.send(documentOf(`${page.title} · Usher`, site.head(isSignedIn), content));
 }
 
 /** What differs each time: the texts of times, which the script writes, and what proves where a form comes from. */
@@ -132,10 +145,20 @@ const bodyOf = ({ title, body }: View): Html =>
     ${body}
   </div>`;
 
+/** What a shell has around. */
+export const contentOf = (page: View): Html =>
+  html`${
+    page.isLive &&
+    html`<p class="live" hidden>
+      <span role="status">Updates every 10 s</span> <button type="button" class="quiet">Pause</button>
+    </p>`
+  }
+  ${bodyOf(page)}`;
+
 /** A page without navigation. */
-const pageBeforeSignIn = ({ title, body }: View): Html =>
+const pageBeforeSignIn = ({ home }: Site, { title, body }: View): Html =>
   html`<main class="u-bare">
-    ${BRAND}
+    ${brandOf(home)}
     <div class="card">
       <h1>${title}</h1>
       ${body}
@@ -143,10 +166,11 @@ const pageBeforeSignIn = ({ title, body }: View): Html =>
   </main>`;
 
 /** The operator's name leads to the own password. A request with HTTP Basic has no session that could end. */
-function shell(request: FastifyRequest, { name, role, session, environment }: SignedIn, page: View): Html {
-  const { section, query = '', isLive } = page;
+function shell(request: FastifyRequest, page: View): Html {
+  const { name, role, session, environment } = signedInOf(request) as SignedIn;
+  const { section, query = '' } = page;
   return shellOf({
-    brand: BRAND,
+    brand: brandOf('/ops'),
     environment,
     bar: html`<form class="u-search" role="search" action="/ops" method="get">
         <input
@@ -169,12 +193,8 @@ function shell(request: FastifyRequest, { name, role, session, environment }: Si
       title,
       isCurrent: key === section,
     })),
-    content: html`${
-      isLive &&
-      html`<p class="live" hidden>
-        <span role="status">Updates every 10 s</span> <button type="button" class="quiet">Pause</button>
-      </p>`
-    }
-    ${bodyOf(page)}`,
+    content: contentOf(page),
   });
 }
+
+export const OPS_SITE = new Site('/ops', shell);

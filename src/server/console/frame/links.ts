@@ -7,19 +7,22 @@ export const clientLink = ({ id, name }: { id: string; name?: string | null | un
 
 export const clientPath = (id: string): string => `/ops/clients/${encodeURIComponent(id)}`;
 
-export const webhookLink = (id: string): Html =>
+/** What leads somewhere in the console leads there in a client's portal too, whose pages begin with another `home`. */
+export const CONSOLE = '/ops';
+
+export const webhookLink = (id: string, home = CONSOLE): Html =>
   html`<span class="id"
-    ><a href="/ops/webhooks/${encodeURIComponent(id)}" title="${id}">${shortened(id)}</a>${copyButton(id)}</span
+    ><a href="${home}/webhooks/${encodeURIComponent(id)}" title="${id}">${shortened(id)}</a>${copyButton(id)}</span
   >`;
 
-/** `host` is the host of a Notify URL, with its port if it has one. */
-export const receiverLink = (host: string): Html =>
-  html`<a href="/ops/receivers/${encodeURIComponent(host)}">${host}</a>`;
+/** `host` is the host of a Notify URL, with its port if it has one. Only the console has a page about it. */
+export const receiverLink = (host: string, home = CONSOLE): Html =>
+  home === CONSOLE ? html`<a href="/ops/receivers/${encodeURIComponent(host)}">${host}</a>` : html`${host}`;
 
 /** Leads to the notifications of the order. */
-export const orderLink = (referenceId: string): Html =>
+export const orderLink = (referenceId: string, home = CONSOLE): Html =>
   html`<span class="id"
-    ><a href="/ops/notifications?order=${encodeURIComponent(referenceId)}" title="${referenceId}"
+    ><a href="${home}/notifications?order=${encodeURIComponent(referenceId)}" title="${referenceId}"
       >${shortened(referenceId)}</a
     >${copyButton(referenceId)}</span
   >`;

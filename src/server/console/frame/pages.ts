@@ -6,12 +6,12 @@ import { html } from '../../../http/html.js';
 import { notice, sentence } from '../../../http/pages/parts.js';
 import { addressOf, type Page, type SentForms, Visit } from '../../../http/pages/site.js';
 import { FORM_ROUTE } from '../../request-bodies.js';
-import { ASSETS, OPS_HEADERS, sendConsolePage } from './frame.js';
+import { OPS_HEADERS, sendFramed, type Site } from './frame.js';
 
-/** Adds the routes of pages, and their style and script. Their errors are pages too. */
-export function mountPages(scope: FastifyInstance, pages: Page[], forms: SentForms, audit: AuditLog): void {
-  scope.setErrorHandler(sendConsoleError);
-  for (const asset of ASSETS) scope.get(asset.path, (request, reply) => asset.send(request, reply));
+/** Adds the routes of a site's pages, and their style and script. Their errors are pages too. */
+export function mountPages(scope: FastifyInstance, site: Site, pages: Page[], forms: SentForms, audit: AuditLog): void {
+  scope.setErrorHandler((error, request, reply) => sendError(site, error, request, reply));
+  for (const asset of site.assets) scope.get(asset.path, (request, reply) => asset.send(request, reply));
   for (const page of pages) {
     const route =
       (answer: (visit: Visit) => ReturnType<Page['show']>): RouteHandlerMethod =>
@@ -22,7 +22,7 @@ export function mountPages(scope: FastifyInstance, pages: Page[], forms: SentFor
         const problem = visit.refusal?.problem;
         void reply.headers(problem?.headers ?? {});
         const body = html`${visit.notices()} ${shown.body}`;
-        sendConsolePage(request, reply, { status: problem?.getStatus(), ...shown, body });
+        sendFramed(site, request, reply, { status: problem?.getStatus(), ...shown, body });
         return reply;
       };
     if (page.file)
@@ -54,14 +54,14 @@ async function sendFile(page: Page, visit: Visit, audit: AuditLog, reply: Fastif
 }
 
 /** Answers an error as a page where a browser asks for one, otherwise as problem details. */
-export function sendConsoleError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
+export function sendError(site: Site, error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const problem = problemOf(error);
   if (problem.getStatus() >= 500) logServerError(request, error);
   void reply.headers({ ...OPS_HEADERS, ...problem.headers });
   if (!wantsPage(request)) return sendProblem(reply, problem, null);
   const body = html`${notice('bad', sentence(problem.detail))}
-    <p><a href="/ops">Back to the overview</a></p>`;
-  sendConsolePage(request, reply, { title: problem.title, body, status: problem.getStatus() });
+    <p><a href="${site.home}">Back to the overview</a></p>`;
+  sendFramed(site, request, reply, { title: problem.title, body, status: problem.getStatus() });
 }
 
 /** Whether a browser opens a page with this request. */

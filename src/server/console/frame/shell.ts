@@ -26,7 +26,8 @@ export const brandOf = (home: string): Html =>
 
 interface Shell {
   brand: Html;
-  environment: Environment;
+  /** Left out: it is not shown. */
+  environment?: Environment;
   /** What the bar at the top has besides the name. */
   bar: Html;
   sections: { address: string; title: string; isCurrent: boolean }[];
@@ -38,7 +39,9 @@ export const shellOf = ({ brand, environment, bar, sections, content }: Shell): 
   html`<div class="u-frame">
     <a class="skip" href="#content">Skip to the content</a>
     <header class="u-top">
-      <div class="u-start">${brand} <span class="u-env ${environment}">${environment}</span></div>
+      <div class="u-start">
+        ${brand} ${environment && html`<span class="u-env ${environment}">${environment}</span>`}
+      </div>
       ${bar}
       <button type="button" class="u-menu" popovertarget="sections">Menu</button>
     </header>

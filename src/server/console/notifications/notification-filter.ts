@@ -15,8 +15,6 @@ import {
   readFilter,
 } from '../../../http/pages/fields.js';
 
-export const NOTIFICATIONS_PATH = '/ops/notifications';
-
 const statusFilter = (
   name: string,
   status: WebhookCriteria['status'] = null,
@@ -79,24 +77,26 @@ export interface NotificationFilter extends Filter<FilterValues> {
 
 const MAX_CHOICES = 10;
 
-/** Reads the filter of notifications from an address or a form. */
+/** Reads the filter of notifications from an address or a form; `ofClient`: only those of this client. */
 export async function readNotificationFilter(
   directory: ClientDirectory,
   input: Record<string, string>,
+  ofClient: string | null = null,
 ): Promise<NotificationFilter> {
   const filter = readFilter(FILTER_FIELDS, input, Date.now());
   const { status: state, client: name, order: referenceId, resend: resendId, ...others } = filter.values;
-  const clients = name === null ? [] : await directory.search(name, MAX_CHOICES);
+  const clients = name === null || ofClient !== null ? [] : await directory.search(name, MAX_CHOICES);
   const [client, another] = clients;
   if (another) filter.faults.client = 'Several clients fit; choose one below.';
-  else if (name !== null && !client) filter.faults.client = FILTER_FIELDS.client.fault;
+  else if (name !== null && !client && ofClient === null) filter.faults.client = FILTER_FIELDS.client.fault;
   const { status, isSentAgain } = state ?? ANY_WEBHOOK;
-  const criteria = { ...others, status, isSentAgain, clientId: client?.id ?? null, referenceId, resendId };
+  const criteria = { ...others, status, isSentAgain, clientId: ofClient ?? client?.id ?? null, referenceId, resendId };
   return { ...filter, criteria: hasFault(filter) ? null : criteria, clients };
 }
 
 /** The address of the list with these fields of the filter. */
-export const listHref = (given: Record<string, string>): string => hrefOf(NOTIFICATIONS_PATH, given);
+export const listHref = (given: Record<string, string>, home = '/ops'): string =>
+  hrefOf(`${home}/notifications`, given);
 
 /** The host in what somebody may paste: a host, or a whole URL. Null if there is none. */
 function hostIn(text: string): string | null {

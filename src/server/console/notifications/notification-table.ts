@@ -4,7 +4,7 @@ import { hostOf } from '../../../values/urls/notify-url.js';
 import type { ListedWebhook } from '../../../webhooks/search/webhook-list.js';
 import { type Columns, statusBadge, table } from '../../../http/pages/parts.js';
 import type { Visit } from '../../../http/pages/site.js';
-import { clientLink, orderLink, receiverLink, webhookLink } from '../frame/links.js';
+import { clientLink, CONSOLE, orderLink, receiverLink, webhookLink } from '../frame/links.js';
 
 /** The form that the checkboxes of a table belong to. */
 export const SELECTION_FORM = 'selection';
@@ -15,42 +15,50 @@ export const isOpen = ({ webhook, sentAgain }: ListedWebhook): boolean =>
   webhook.status === 'FAILED' && sentAgain === null && webhook.notifyUrl !== null;
 
 /** With the visit of somebody who may change something, those that can be sent again get a checkbox of the form {@link SELECTION_FORM}. */
-export const notificationColumns = (visit?: Visit): Columns<ListedWebhook> => ({
+export const notificationColumns = (visit?: Visit, home = visit?.home ?? CONSOLE): Columns<ListedWebhook> => ({
   Notification: {
     value: ({ webhook }) => webhook.id,
     cell: (one) =>
       html`<span class="id"
         >${visit?.mayChange && isOpen(one) && checkbox(one.webhook.id, visit.query.select === 'all')}
-        ${webhookLink(one.webhook.id)}</span
+        ${webhookLink(one.webhook.id, home)}</span
       >`,
   },
-  Status: { value: ({ webhook }) => webhook.status, cell: statusOf },
-  Client: {
-    value: ({ webhook, clientName }) => clientName ?? webhook.clientId,
-    cell: ({ webhook: { clientId }, clientName }) => clientLink({ id: clientId, name: clientName }),
-  },
+  Status: { value: ({ webhook }) => webhook.status, cell: (one) => statusOf(one, home) },
+  ...(home === CONSOLE && CLIENT),
   Receiver: {
     value: ({ webhook: { notifyUrl } }) => notifyUrl && hostOf(notifyUrl),
     cell: ({ webhook: { notifyUrl } }) =>
-      notifyUrl === null ? html`<span class="dim">deleted</span>` : receiverLink(hostOf(notifyUrl)),
+      notifyUrl === null ? html`<span class="dim">deleted</span>` : receiverLink(hostOf(notifyUrl), home),
   },
-  Order: { value: ({ webhook }) => webhook.referenceId, cell: ({ webhook }) => orderLink(webhook.referenceId) },
+  Order: { value: ({ webhook }) => webhook.referenceId, cell: ({ webhook }) => orderLink(webhook.referenceId, home) },
   Attempts: { number: ({ webhook }) => webhook.attemptCount },
   'Why it failed': {
     value: ({ failure }) => failure && (failure.diagnosis?.code ?? failure.error),
+    // An error may name a private address, which a client must not see.
     cell: ({ failure }) =>
-      failure && html`<span title="${failure.error}">${failure.diagnosis?.meaning ?? failure.error}</span>`,
+      failure &&
+      html`<span title="${home === CONSOLE && failure.error}">${failure.diagnosis?.meaning ?? failure.error}</span>`,
   },
   Created: { time: ({ webhook }) => Date.parse(webhook.createdAt) },
   Ended: { time: ({ webhook: { finishedAt } }) => (finishedAt === null ? null : Date.parse(finishedAt)) },
 });
 
-export const notificationTable = (webhooks: ListedWebhook[]): Html => table(notificationColumns(), webhooks);
+const CLIENT: Columns<ListedWebhook> = {
+  Client: {
+    value: ({ webhook, clientName }) => clientName ?? webhook.clientId,
+    cell: ({ webhook: { clientId }, clientName }) => clientLink({ id: clientId, name: clientName }),
+  },
+};
+
+/** Without checkboxes. */
+export const notificationTable = (webhooks: ListedWebhook[], home?: string): Html =>
+  table(notificationColumns(undefined, home), webhooks);
 
 /** Tells what failed and was sent again apart from what still needs somebody. */
-function statusOf({ webhook: { status }, sentAgain }: ListedWebhook) {
+function statusOf({ webhook: { status }, sentAgain }: ListedWebhook, home?: string) {
   if (sentAgain === null) return statusBadge(status);
-  return html`${statusBadge(status, 'neutral')} <span class="dim">resent as</span> ${webhookLink(sentAgain.id)}
+  return html`${statusBadge(status, 'neutral')} <span class="dim">resent as</span> ${webhookLink(sentAgain.id, home)}
     ${statusBadge(sentAgain.status)}`;
 }
 

@@ -9,7 +9,7 @@ import { ID, timeOfId } from '../../../values/identifier.js';
 import { ANY_WEBHOOK, type WebhookCriteria } from '../../../webhooks/search/webhook-criteria.js';
 import { type ListedWebhook, WebhookList } from '../../../webhooks/search/webhook-list.js';
 import { type WebhookOrder, WebhookSearch } from '../../../webhooks/search/webhook-search.js';
-import { WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
+import { unknownResend, WebhookResends } from '../../../webhooks/undelivered/webhook-resends.js';
 import { CachedQueries } from '../../health/cached-query.js';
 import { clientLink } from '../frame/links.js';
 import { ClientDirectory } from '../clients/client-directory.js';
@@ -17,7 +17,6 @@ import {
   FILTER_FIELDS,
   listHref,
   type NotificationFilter,
-  NOTIFICATIONS_PATH,
   readNotificationFilter,
   STATUS_FILTERS,
 } from './notification-filter.js';
@@ -36,91 +35,114 @@ export class NotificationsPages {
 
   private readonly counts = new CachedQueries((criteria: WebhookCriteria) => this.search.countByClient(criteria));
 
-  readonly pages: Page[] = [
-    listPage<ListedWebhook, NotificationFilter['values'], NotificationFilter>({
-      path: NOTIFICATIONS_PATH,
-      title: 'Notifications',
-      section: 'notifications',
-      noun: ['notification', 'notifications'],
-      fields: FILTER_FIELDS,
-      filter: (input) => readNotificationFilter(this.clients, input),
-      above: (_, filter) => views(filter),
-      hint: (filter) => html`${HINT} ${choices(filter)}`,
-      read: async ({ criteria }, { after, most, order }) => {
-        const before = after !== null && ID.test(after) ? after : null;
-        const { webhooks, ...rest } = await this.webhooks.page(criteria ?? ANY_WEBHOOK, before, most, orderOf(order));
-        return { rows: webhooks, ...rest };
-      },
-      count: ({ criteria }) => this.counts.get(criteria ?? ANY_WEBHOOK),
-      columns: notificationColumns,
-      orders: ['Created', 'Ended'],
-      nothing: [
-        'Every notification that Usher sends will be here. The first one is sent when an order is completed.',
-        'No notification fits this filter.',
-      ],
-      cut,
-      over: (visit, filter) => this.resendAll(visit, filter),
-      under: (visit, filter, rows) => rows.some(isOpen) && visit.form('resend', filter, SELECTION_FORM),
-      isLive: true,
-      actions: {
-        resend: {
-          button: 'Send the selected ones again',
-          kind: 'primary',
-          // The checkboxes of the table are further fields.
-          fields: ({ given }, { query }) => [
-            html`<a class="button" href="${hrefOf(NOTIFICATIONS_PATH, { ...query, select: 'all' })}"
-              >Select all of this page</a
-            >`,
-            ...hiddenFields(given),
-          ],
-          answer: async (fields, visit) => {
-            const ids = selectedIds(fields);
-            if (ids.length === 0) throw badRequest('select at least one notification');
-            return this.started(await this.resends.resendChosen(ids, visit));
-          },
-        },
-        'resend-all': {
-          button: 'Send all again',
-          kind: 'danger',
-          fields: ({ given, criteria }) => [
-            html`<p class="hint">
-              Left out is what has a newer, pending or delivered notification of the same order.
-            </p>`,
-            // A duration before now would mean other notifications when the form is sent.
-            ...hiddenFields({ ...given, ...(criteria && exactly(criteria)) }),
-          ],
-          confirm: 'Yes, send all of them again',
-          answer: async (fields, visit) => {
-            const { criteria } = await readNotificationFilter(this.clients, fields);
-            if (criteria === null) throw badRequest('the filter has a fault');
-            return this.started(await this.resends.startFor(criteria, visit));
-          },
-        },
-      },
-    }),
-    {
-      path: '/ops/resends/:id',
-      show: async (visit) => {
-        const resend = await this.resends.get(visit.id);
-        const client = await this.clients.find(resend.clientId ?? '');
-        return resendPage(visit, resend, client, resend.webhookIds && (await this.webhooks.listed(resend.webhookIds)));
-      },
-      actions: {
-        stop: {
-          button: 'Stop',
-          // The page says so if the request has ended meanwhile.
-          run: (_, { id, actor }) =>
-            this.resends.stop(id, actor).catch((error: unknown) => {
-              if (!(error instanceof Problem) || error.getStatus() !== 409) throw error;
-            }),
-        },
-      },
-    },
-  ];
+  readonly pages: Page[] = this.at('/ops');
 
-  private started(id: string): string {
+  /** The pages in the console, or in the portal of clients, where each sees its own notifications. */
+  at(home: string): Page[] {
+    const fields =
+      home === '/ops' ? FILTER_FIELDS : { ...FILTER_FIELDS, client: { ...FILTER_FIELDS.client, label: null } };
+    const path = `${home}/notifications`;
+    return [
+      listPage<ListedWebhook, NotificationFilter['values'], NotificationFilter>({
+        path,
+        title: 'Notifications',
+        section: 'notifications',
+        noun: ['notification', 'notifications'],
+        fields,
+        filter: (input, visit) => readNotificationFilter(this.clients, input, visit.clientId),
+        above: (_, filter) => views(filter, home),
+        hint: (filter) => html`${HINT} ${choices(filter)}`,
+        read: async ({ criteria }, { after, most, order }) => {
+          const before = after !== null && ID.test(after) ? after : null;
+          const { webhooks, ...rest } = await this.webhooks.page(criteria ?? ANY_WEBHOOK, before, most, orderOf(order));
+          return { rows: webhooks, ...rest };
+        },
+        count: ({ criteria }) => this.counts.get(criteria ?? ANY_WEBHOOK),
+        columns: notificationColumns,
+        orders: ['Created', 'Ended'],
+        nothing: [
+          'Every notification that Usher sends will be here. The first one is sent when an order is completed.',
+          'No notification fits this filter.',
+        ],
+        cut,
+        over: (visit, filter) => this.resendAll(visit, filter),
+        under: (visit, filter, rows) => rows.some(isOpen) && visit.form('resend', filter, SELECTION_FORM),
+        isLive: true,
+        actions: {
+          resend: {
+            button: 'Send the selected ones again',
+            kind: 'primary',
+            // The checkboxes of the table are further fields.
+            fields: ({ given }, { query }) => [
+              html`<a class="button" href="${hrefOf(path, { ...query, select: 'all' })}">Select all of this page</a>`,
+              ...hiddenFields(given),
+            ],
+            answer: async (fields, visit) => {
+              const ids = selectedIds(fields);
+              if (ids.length === 0) throw badRequest('select at least one notification');
+              for (const { webhook } of await this.webhooks.listed(ids)) visit.checkClient(webhook.clientId);
+              return this.started(await this.resends.resendChosen(ids, visit), home);
+            },
+          },
+          'resend-all': {
+            button: 'Send all again',
+            kind: 'danger',
+            fields: ({ given, criteria }) => [
+              html`<p class="hint">
+                Left out is what has a newer, pending or delivered notification of the same order.
+              </p>`,
+              // A duration before now would mean other notifications when the form is sent.
+              ...hiddenFields({ ...given, ...(criteria && exactly(criteria)) }),
+            ],
+            confirm: 'Yes, send all of them again',
+            answer: async (fields, visit) => {
+              const { criteria } = await readNotificationFilter(this.clients, fields, visit.clientId);
+              if (criteria === null) throw badRequest('the filter has a fault');
+              const { requestId, actor, clientId } = visit;
+              const options = { requestId, actor, isLimited: clientId !== null };
+              return this.started(await this.resends.startFor(criteria, options), home);
+            },
+          },
+        },
+      }),
+      {
+        path: `${home}/resends/:id`,
+        show: async (visit) => {
+          const resend = await this.ownResend(visit);
+          const client = await this.clients.find(resend.clientId ?? '');
+          return resendPage(
+            visit,
+            resend,
+            client,
+            resend.webhookIds && (await this.webhooks.listed(resend.webhookIds)),
+          );
+        },
+        actions: {
+          stop: {
+            button: 'Stop',
+            // The page says so if the request has ended meanwhile.
+            run: async (_, visit) => {
+              const { id } = await this.ownResend(visit);
+              return this.resends.stop(id, visit.actor).catch((error: unknown) => {
+                if (!(error instanceof Problem) || error.getStatus() !== 409) throw error;
+              });
+            },
+          },
+        },
+      },
+    ];
+  }
+
+  /** A client sees the requests that it made itself. */
+  private async ownResend({ id, clientId, actor }: Visit) {
+    const resend = await this.resends.get(id);
+    if (clientId !== null && resend.actor !== actor.name) throw unknownResend(id);
+    return resend;
+  }
+
+  private started(id: string, home: string): string {
     this.counts.clear();
-    return `/ops/resends/${id}`;
+    return `${home}/resends/${id}`;
   }
 
   /** Only where the list has FAILED ones alone, so that the operator sees what is sent. */
@@ -130,8 +152,9 @@ export class NotificationsPages {
     const open = await this.counts.get({ ...criteria, isSentAgain: false });
     if (open?.count === 0 && !open.isMore) return null;
     const clients = open?.clients === 1 ? 'client' : 'clients';
-    const what = open && `${open.isMore ? 'at least ' : ''}${open.count} of ${open.clients} ${clients}`;
-    return html`<details ${visit.givenIn('resend-all') && html`open`}>
+    const of = visit.clientId === null && open ? ` of ${open.clients} ${clients}` : '';
+    const what = open && `${open.isMore ? 'at least ' : ''}${open.count}${of}`;
+    return html`<details ${(visit.clientId !== null || visit.givenIn('resend-all')) && html`open`}>
       <summary>Send all of this filter again${what && `: ${what}`}</summary>
       ${visit.form('resend-all', filter)}
     </details>`;
@@ -144,11 +167,11 @@ function orderOf(order: Part['order']): WebhookOrder {
 }
 
 /** The lists that are needed most, as links. */
-const views = ({ given }: NotificationFilter) =>
+const views = ({ given }: NotificationFilter, home: string) =>
   html`<nav class="actions" aria-label="Lists">
     ${[...STATUS_FILTERS].map(([status, { name }]) => {
       const isCurrent = given.status === status && html`aria-current="page"`;
-      return html`<a class="button" href="${listHref({ ...given, status })}" ${isCurrent}>${name}</a>`;
+      return html`<a class="button" href="${listHref({ ...given, status }, home)}" ${isCurrent}>${name}</a>`;
     })}
   </nav>`;
 

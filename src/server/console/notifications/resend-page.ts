@@ -21,7 +21,7 @@ export function resendPage(
   const { resent, refused, delivered, failedAgain, pending, createdAt, finishedAt, isStopped } = resend;
   const since = new Date(createdAt).toISOString();
   const made = (status: string, count: number) =>
-    html`<a href="${listHref({ resend: visit.id, status, since })}">${count}</a>`;
+    html`<a href="${listHref({ resend: visit.id, status, since }, visit.home)}">${count}</a>`;
   const isRunning = finishedAt === null;
   const body = html`${tiles({
     State: statusBadge(stateOf(resend).toLowerCase(), isRunning || isStopped ? 'warning' : 'good'),
@@ -32,22 +32,22 @@ export function resendPage(
     Pending: made('PENDING', pending),
     'Left out': refused,
   })}
-  ${isRunning && html`${progress(resend)} ${visit.form('stop')}`} ${summary(resend, client)}
+  ${isRunning && html`${progress(resend)} ${visit.form('stop')}`} ${summary(visit, resend, client)}
   ${
     selected &&
     html`<h2>Selected notifications</h2>
-      ${notificationTable(selected)}`
+      ${notificationTable(selected, visit.home)}`
   }`;
   return { title: 'Send again', section: 'notifications', body, isLive: isRunning || pending > 0 };
 }
 
-const summary = (resend: WebhookResend & ResendOutcome, client: Client | null) =>
+const summary = ({ home, clientId }: Visit, resend: WebhookResend & ResendOutcome, client: Client | null) =>
   html`<section class="card">
     ${facts({
-      Client: resend.clientId && clientLink({ id: resend.clientId, name: client?.name }),
-      Receiver: resend.host && receiverLink(resend.host),
+      Client: clientId === null ? resend.clientId && clientLink({ id: resend.clientId, name: client?.name }) : null,
+      Receiver: resend.host && receiverLink(resend.host, home),
       Reason: resend.reason && diagnosisOf(resend.reason).meaning,
-      Order: resend.referenceId && orderLink(resend.referenceId),
+      Order: resend.referenceId && orderLink(resend.referenceId, home),
       'Created since': time(resend.madeSince),
       'Created before': time(resend.madeUntil),
       'Failed since': time(resend.since),
@@ -65,16 +65,19 @@ const summary = (resend: WebhookResend & ResendOutcome, client: Client | null) =
     <p class="actions">
       <a
         class="button"
-        href="${listHref({
-          status: 'UNRESOLVED',
-          client: resend.clientId ?? '',
-          host: resend.host ?? '',
-          reason: resend.reason ?? '',
-          order: resend.referenceId ?? '',
-        })}"
+        href="${listHref(
+          {
+            status: 'UNRESOLVED',
+            client: resend.clientId ?? '',
+            host: resend.host ?? '',
+            reason: resend.reason ?? '',
+            order: resend.referenceId ?? '',
+          },
+          home,
+        )}"
         >Show what has failed and was not sent again</a
       >
-      <a class="button" href="/ops/audit?subject=${encodeURIComponent(`resend:${resend.id}`)}">Audit</a>
+      ${!clientId && html`<a class="button" href="/ops/audit?subject=${encodeURIComponent(`resend:${resend.id}`)}">Audit</a>`}
     </p>
   </section>`;
 

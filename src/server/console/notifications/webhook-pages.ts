@@ -1,5 +1,7 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { type Html, html } from '../../../http/html.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
+import { hidePrivateResponse } from '../../../webhooks/api/client-view.js';
 import type { AttemptView, DeliveryPlan, WebhookView } from '../../../webhooks/webhook-view.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
 import { type Sent, WebhookList } from '../../../webhooks/search/webhook-list.js';
@@ -18,23 +20,27 @@ export class WebhookPages {
     private readonly webhooks: WebhookService,
     private readonly list: WebhookList,
     private readonly clients: ClientDirectory,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
-  readonly pages: Page[] = [
-    {
-      path: '/ops/webhooks/:id',
+  readonly pages: Page[] = [this.at('/ops')];
+
+  /** The page in the console, or in the portal of clients. */
+  at(home: string): Page {
+    return {
+      path: `${home}/webhooks/:id`,
       show: async (visit) => {
         const { id } = visit;
-        const [shown, sent] = await Promise.all([this.webhooks.show(id), this.list.sent(id)]);
+        const [shown, sent] = await Promise.all([this.details(visit), this.list.sent(id)]);
         const { webhook, plan } = shown;
         const [client, chain] = await Promise.all([
           this.clients.find(webhook.clientId),
           this.list.ofOrder(webhook.referenceId),
         ]);
         const body = html`<section class="card">
-            ${summary(webhook, client?.name)} ${whatToDo(visit, webhook, chain)}
+            ${summary(visit, webhook, client?.name)} ${whatToDo(visit, webhook, chain)}
           </section>
-          ${chain.length > 1 && chainOf(chain, id)}
+          ${chain.length > 1 && chainOf(chain, visit)}
           <h2>Attempts</h2>
           ${timeline(shown, sent?.requests, visit)} ${plan && planned(plan)}
           ${
@@ -52,27 +58,39 @@ export class WebhookPages {
         resend: {
           button: 'Send again',
           kind: 'primary',
-          answer: async (_, visit) => `/ops/webhooks/${(await this.webhooks.resend(visit.id, visit)).id}`,
+          answer: async (_, visit) => {
+            const { webhook } = await this.details(visit);
+            return `${home}/webhooks/${(await this.webhooks.resend(webhook.id, visit)).id}`;
+          },
         },
       },
-    },
-  ];
+    };
+  }
+
+  /** Without what a client must not see, if it is a client's portal. */
+  private async details(visit: Visit): Promise<WebhookDetails> {
+    const shown = await this.webhooks.show(visit.id);
+    visit.checkClient(shown.webhook.clientId);
+    if (visit.clientId === null) return shown;
+    const { environment } = this.options;
+    return { ...shown, attempts: shown.attempts.map((attempt) => hidePrivateResponse(attempt, environment)) };
+  }
 }
 
-const summary = (webhook: WebhookView, clientName: string | undefined) =>
+const summary = ({ home, clientId }: Visit, webhook: WebhookView, clientName: string | undefined) =>
   facts({
     Status: statusBadge(webhook.status),
     Id: copiedId(webhook.id),
-    Order: orderLink(webhook.referenceId),
-    Client: clientLink({ id: webhook.clientId, name: clientName }),
-    Member: webhook.ownerId,
-    Receiver: webhook.notifyUrl && receiverLink(hostOf(webhook.notifyUrl)),
+    Order: orderLink(webhook.referenceId, home),
+    Client: clientId === null ? clientLink({ id: webhook.clientId, name: clientName }) : null,
+    Member: clientId === null ? webhook.ownerId : null,
+    Receiver: webhook.notifyUrl && receiverLink(hostOf(webhook.notifyUrl), home),
     'Notify URL': webhook.notifyUrl ?? 'deleted because of its age',
     Created: time(webhook.createdAt),
     'Next attempt': time(webhook.nextAttemptAt),
     'Deliveries paused': time(webhook.pausedSince),
     Ended: time(webhook.finishedAt),
-    'Resend of': webhook.resendOf && webhookLink(webhook.resendOf),
+    'Resend of': webhook.resendOf && webhookLink(webhook.resendOf, home),
   });
 
 function timeline({ webhook: { status, notifyUrl }, attempts }: WebhookDetails, sent: Sent[] = [], visit: Visit) {
@@ -133,22 +151,24 @@ function attemptStory(attempt: AttemptView, status: WebhookView['status'], sent:
 function whatToDo(visit: Visit, webhook: WebhookView, chain: WebhookView[]) {
   const { id, clientId, status, notifyUrl, eventType } = webhook;
   const later = chain.findLast((one) => one.id > id && one.eventType === eventType);
-  const repair = html`<a class="button" href="${clientPath(clientId)}#notify-url">Repair the Notify URL</a>`;
+  const form = visit.clientId === null ? clientPath(clientId) : `${visit.home}/settings`;
+  const repair = html`<a class="button" href="${form}#notify-url">Repair the Notify URL</a>`;
   if (status === 'SUCCESS' || notifyUrl === null) return null;
   if (status === 'PENDING') return html`<p class="actions">${repair}</p>`;
-  if (later) return html`<p class="actions">Sent again as ${webhookLink(later.id)} ${statusBadge(later.status)}</p>`;
+  if (later)
+    return html`<p class="actions">Sent again as ${webhookLink(later.id, visit.home)} ${statusBadge(later.status)}</p>`;
   return html`<div class="actions">${visit.form('resend')} ${repair}</div>`;
 }
 
 /** Each notification of the order, so that it is seen whether it arrived in the end. */
-const chainOf = (chain: WebhookView[], shown: string) =>
+const chainOf = (chain: WebhookView[], { id: shown, home }: Visit) =>
   html`<h2>Notifications of this order</h2>
     <ol>
       ${chain.map(
         ({ id, status, createdAt, resendOf }) =>
           html`<li>
-            ${webhookLink(id)} ${statusBadge(status)} ${resendOf === null ? 'created' : 'sent again'} ${time(createdAt)}
-            ${id === shown && html`<strong>(this one)</strong>`}
+            ${webhookLink(id, home)} ${statusBadge(status)} ${resendOf === null ? 'created' : 'sent again'}
+            ${time(createdAt)} ${id === shown && html`<strong>(this one)</strong>`}
           </li>`,
       )}
     </ol>`;

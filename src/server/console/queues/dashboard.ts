@@ -18,7 +18,7 @@ import { WEBHOOK_QUEUE } from '../../../webhooks/queue/delivery.queue.js';
 import { RETRY_RUN_QUEUE } from '../../../webhooks/queue/retry-run.js';
 import type { Config } from '../../settings/settings.js';
 import { SAFE_METHODS } from '../access/browser-sessions.js';
-import { OPS_HEADERS, sendConsolePage, signedInOf } from '../frame/frame.js';
+import { OPS_SITE, OPS_HEADERS, sendFramed, signedInOf } from '../frame/frame.js';
 import { wantsPage } from '../frame/pages.js';
 import { notice } from '../../../http/pages/parts.js';
 
@@ -76,7 +76,7 @@ function sendFrame(request: FastifyRequest, reply: FastifyReply): void {
   const address = `${request.url}${request.url.includes('?') ? '&' : '?'}board`;
   const body = html`${!signedInOf(request)?.mayChange && notice('warning', VIEWER)}
     <iframe class="board" title="Bull Board" src="${address}"></iframe>`;
-  sendConsolePage(request, reply, { title: 'Queues', section: 'queues', body });
+  sendFramed(OPS_SITE, request, reply, { title: 'Queues', section: 'queues', body });
 }
 
 const VIEWER = 'Your role is viewer: you can read the queues here, but what a button would change is refused.';

@@ -1,10 +1,13 @@
 import { type Html, html } from '../../../http/html.js';
 import type { TestResult } from '../../../webhooks/api/test-notifications.js';
+import type { Certification } from '../../../../packages/receiver/dist/tools.js';
+import type { WebhookHealth } from '../../../webhooks/webhook-health.js';
 import type { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import type { Action, Visit } from '../../../http/pages/site.js';
+import { receiverLink } from '../frame/links.js';
 import type { FormPart } from '../../../http/pages/fields.js';
 import { shownMs } from '../figures/figures.js';
-import { facts, notice, time } from '../../../http/pages/parts.js';
+import { facts, notice, table, time } from '../../../http/pages/parts.js';
 
 /**
  * What a page does with the deliveries of the client or host that it is about, or of the client that the form names. `after`:
@@ -56,3 +59,32 @@ export function testOutcome(test: TestResult): Html {
     answer: responseSnippet && html`<pre>${responseSnippet}</pre>`,
   })}`;
 }
+
+/** How the receivers of a client do. */
+export const healthTable = ({ hosts }: WebhookHealth, home?: string): Html =>
+  table(
+    {
+      Receiver: ({ host }) => receiverLink(host, home),
+      'Failures in a row': { number: ({ failuresInARow }) => failuresInARow },
+      'Last success': ({ lastSuccessAt }) => time(lastSuccessAt),
+      'Last failure': ({ lastFailureAt }) => time(lastFailureAt),
+      Why: ({ lastDiagnosis: why }) => why && `${why.meaning} ${why.remedy}`,
+      'Oldest pending': ({ oldestPendingAt }) => time(oldestPendingAt),
+      Median: { number: ({ answerTimes: times }) => times && `${times.medianMs} ms` },
+      p95: { number: ({ answerTimes: times }) => times && `${times.p95Ms} ms` },
+    },
+    hosts,
+    'How its receivers answer will be here, once something was sent to them.',
+  );
+
+/** How the receiver of a client did in a certification. */
+export const certified = ({ passed, checks }: Certification): Html =>
+  html`${passed ? notice('good', 'The receiver passed.') : notice('bad', 'The receiver did not pass.')}
+  ${table(
+    {
+      Sent: ({ sent }) => `a notification ${sent}`,
+      Passed: ({ passed }) => (passed ? 'yes' : 'no'),
+      Why: ({ reason, remedy }) => `${reason} ${remedy ?? ''}`,
+    },
+    checks,
+  )}`;

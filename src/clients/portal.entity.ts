@@ -1,0 +1,83 @@
+import { type EntityManager, Entity, Index, IsNull, Not } from 'typeorm';
+import { Session } from '../database/browser-session.entity.js';
+import {
+  CLIENT_ID_LENGTH,
+  DIGEST_LENGTH,
+  Flag,
+  NULLABLE,
+  OWN_ID_LENGTH,
+  PRIMARY,
+  Text,
+  WholeNumber,
+} from '../database/columns.js';
+import { MAX_ACTOR_ADDRESS_LENGTH, MAX_ACTOR_LENGTH } from '../values/actor.js';
+
+/** A link to the portal of a client. It is good for one sign-in, until it expires or is withdrawn. */
+@Entity('usher_portal_link')
+@Index('usher_portal_link_client_id', ['clientId'])
+@Index('usher_portal_link_digest', ['digest'], { unique: true })
+@Index('usher_portal_link_expires_at', ['expiresAt'])
+export class PortalLink {
+  @Text(OWN_ID_LENGTH, PRIMARY)
+  id: string;
+
+  @Text(CLIENT_ID_LENGTH)
+  clientId: string;
+
+  /** SHA-256 of the token in the link. */
+  @Text(DIGEST_LENGTH)
+  digest: string;
+
+  /** Whether who opens it may change something. */
+  @Flag()
+  mayChange: boolean;
+
+  /** The secret that it shows; null: none. */
+  @Text(OWN_ID_LENGTH, NULLABLE)
+  secretId: string | null;
+
+  @Text(MAX_ACTOR_LENGTH)
+  createdBy: string;
+
+  @WholeNumber()
+  createdAt: number;
+
+  @WholeNumber()
+  expiresAt: number;
+
+  @WholeNumber(NULLABLE)
+  openedAt: number | null;
+
+  /** The address of who opened it. */
+  @Text(MAX_ACTOR_ADDRESS_LENGTH, NULLABLE)
+  openedFrom: string | null;
+
+  @WholeNumber(NULLABLE)
+  withdrawnAt: number | null;
+}
+
+/** Somebody who opened a {@link PortalLink} in one browser. */
+@Entity('usher_portal_session')
+@Index('usher_portal_session_client_id', ['clientId'])
+@Index('usher_portal_session_expires_at', ['expiresAt'])
+export class PortalSession extends Session {
+  @Text(CLIENT_ID_LENGTH)
+  clientId: string;
+
+  @Text(OWN_ID_LENGTH)
+  linkId: string;
+
+  @Flag()
+  mayChange: boolean;
+}
+
+/** Ends the sessions of a client but the kept one, and withdraws its links that nobody has opened. */
+export async function endPortalAccess(
+  manager: EntityManager,
+  clientId: string,
+  withdrawnAt: number,
+  keptSession = '',
+): Promise<void> {
+  await manager.delete(PortalSession, { clientId, digest: Not(keptSession) });
+  await manager.update(PortalLink, { clientId, openedAt: IsNull(), withdrawnAt: IsNull() }, { withdrawnAt });
+}

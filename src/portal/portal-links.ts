@@ -1,0 +1,114 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { type DataSource, type EntityManager, IsNull, Not } from 'typeorm';
+import { AuditLog } from '../audit/audit.module.js';
+import { digestToken, generateToken } from '../auth/tokens/token.js';
+import { ClientSecret } from '../clients/client.entity.js';
+import { ClientsService } from '../clients/clients.service.js';
+import { PortalLink, PortalSession } from '../clients/portal.entity.js';
+import { USHER_DATA_SOURCE } from '../database/data-source.js';
+import { databaseNow, inTransaction } from '../database/sql.js';
+import { conflict, notFound, unprocessable } from '../http/problem.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
+import { type Actor, fitting } from '../values/actor.js';
+import { newId } from '../values/identifier.js';
+
+export const PORTAL_PATH = '/portal';
+export const OPEN_PATH = `${PORTAL_PATH}/open`;
+const MINUTE_MS = 60_000;
+const DAY_MS = 1_440 * MINUTE_MS;
+const MAX_VALID_MS = 30 * DAY_MS;
+/** How long after a secret was issued a link may still show it. */
+const HAND_OVER_MS = 60 * MINUTE_MS;
+const MAX_LISTED = 20;
+
+/** What {@link PortalLinks.create} takes. */
+export interface NewPortalLink {
+  /** Whether who opens it may change something; default false. */
+  mayChange?: boolean;
+  /** How long it can be opened, from 1 minute to 30 days; default 7 days. */
+  validMs?: number;
+  /** Whether it shows the newest secret, once; default false. */
+  showsSecret?: boolean;
+  /** For the audit. Default: the application, `host`. */
+  actor?: Actor | undefined;
+}
+
+/** A link that was made just now. */
+export interface MadePortalLink {
+  id: string;
+  /** Contains the token, which is not stored. Without the option `publicUrl` it is a path. */
+  url: string;
+  /** In milliseconds since 1970. */
+  expiresAt: number;
+}
+
+/** The links with which clients enter their portal. Each signs in once. */
+@Injectable()
+export class PortalLinks {
+  constructor(
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    private readonly clients: ClientsService,
+    private readonly audit: AuditLog,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
+  ) {}
+
+  /**
+   * 404 for an unknown client, 409 for a disabled one, and for a secret that is older than an hour or that a link has shown;
+   * 422 for an invalid duration.
+   */
+  async create(clientId: string, given: NewPortalLink = {}): Promise<MadePortalLink> {
+    const { mayChange = false, validMs = 7 * DAY_MS, showsSecret = false, actor = this.options.actor } = given;
+    if (!(validMs >= MINUTE_MS && validMs <= MAX_VALID_MS))
+      throw unprocessable('a link is valid for 1 minute to 30 days');
+    const { environment, publicUrl } = this.options;
+    const { disabledAt } = await this.clients.get(clientId);
+    if (disabledAt !== null) throw conflict('the client is disabled; enable it first');
+    const token = generateToken('portal', environment);
+    return inTransaction(this.dataSource, async (manager) => {
+      const createdAt = await databaseNow(manager);
+      const link: PortalLink = {
+        id: newId(environment, createdAt),
+        clientId,
+        digest: digestToken(token),
+        mayChange,
+        secretId: showsSecret ? await newSecret(manager, clientId, createdAt) : null,
+        createdBy: fitting(actor).name,
+        createdAt,
+        expiresAt: createdAt + validMs,
+        openedAt: null,
+        openedFrom: null,
+        withdrawnAt: null,
+      };
+      await manager.insert(PortalLink, link);
+      const detail = { link: link.id, mayChange, showsSecret };
+      await this.audit.record({ action: 'portal.link-created', subject: `client:${clientId}`, actor, detail }, manager);
+      const path = `${OPEN_PATH}/${token}`;
+      return { id: link.id, url: publicUrl ? new URL(path, publicUrl).href : path, expiresAt: link.expiresAt };
+    });
+  }
+
+  /** The newest of a client. */
+  list(clientId: string): Promise<PortalLink[]> {
+    return this.dataSource.manager.find(PortalLink, { where: { clientId }, order: { id: 'DESC' }, take: MAX_LISTED });
+  }
+
+  /** Nobody can open it any more, and the session of who has opened it ends. 404 if the client has no such link. */
+  async withdraw(clientId: string, id: string, actor: Actor = this.options.actor): Promise<void> {
+    await inTransaction(this.dataSource, async (manager) => {
+      const withdrawnAt = await databaseNow(manager);
+      const { affected } = await manager.update(PortalLink, { clientId, id, withdrawnAt: IsNull() }, { withdrawnAt });
+      if (affected !== 1) throw notFound('there is no such link, or it is withdrawn already');
+      await manager.delete(PortalSession, { linkId: id });
+      const change = { action: 'portal.link-withdrawn', subject: `client:${clientId}`, detail: { link: id } } as const;
+      await this.audit.record({ ...change, actor }, manager);
+    });
+  }
+}
+
+async function newSecret(manager: EntityManager, clientId: string, now: number): Promise<string> {
+  const secret = await manager.findOneBy(ClientSecret, { clientId, expiresAt: IsNull() });
+  const isShown = secret && (await manager.existsBy(PortalLink, { secretId: secret.id, openedAt: Not(IsNull()) }));
+  if (!secret || isShown || now - secret.createdAt > HAND_OVER_MS)
+    throw conflict('a link shows a secret only within an hour after it was issued, and once; issue a new one first');
+  return secret.id;
+}

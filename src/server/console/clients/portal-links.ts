@@ -1,0 +1,73 @@
+import type { PortalLink } from '../../../clients/portal.entity.js';
+import type { HttpRequest } from '../../../http/exchange.js';
+import { type Html, html } from '../../../http/html.js';
+import { checkField, hiddenField } from '../../../http/pages/fields.js';
+import { postForm } from '../../../http/pages/form.js';
+import { copiedId, notice, statusBadge, table, time } from '../../../http/pages/parts.js';
+import type { Action, Visit } from '../../../http/pages/site.js';
+import type { PortalLinks } from '../../../portal/portal-links.js';
+import { parseDuration } from '../../../values/duration.js';
+import { clientPath } from '../frame/links.js';
+
+const MAKE = { button: 'Make a link', kind: 'primary' } as const;
+const VALID = { name: 'valid', label: 'Valid for', options: { '7d': '7 days', '24h': '24 hours', '1h': '1 hour' } };
+
+/** What the page of a client does with the links to its portal. */
+export const portalActions = (links: () => PortalLinks): Record<string, Action> => ({
+  'portal-link': {
+    ...MAKE,
+    fields: () => [checkField('mayChange', MAY_CHANGE, false), VALID],
+    // Only the answer has the link.
+    answer: async ({ mayChange, secret, valid = '' }, { id: clientId, actor, request }) => {
+      const [showsSecret, validMs] = [secret === 'yes', parseDuration(valid) ?? 0];
+      const { url } = await links().create(clientId, { mayChange: mayChange === 'yes', showsSecret, validMs, actor });
+      const { href } = new URL(url, `${request.protocol}://${request.headers.host ?? ''}`);
+      const body = html`${notice('warning', 'Copy the link now. It is not shown again.')}
+        <p>${copiedId(href)}</p>
+        <p>Who opens it first is signed in${showsSecret && ' and sees the secret, once'}.</p>
+        <p><a class="button" href="${clientPath(clientId)}#portal">To the client</a></p>`;
+      return { title: 'Link to the portal', section: 'clients', body };
+    },
+  },
+  'withdraw-link': {
+    button: 'Withdraw',
+    kind: 'danger',
+    fields: (id) => [hiddenField('link', id as string)],
+    done: 'The link is withdrawn, and the session of who had opened it is ended.',
+    run: ({ link = '' }, { id, actor }) => links().withdraw(id, link, actor),
+  },
+});
+
+/** The form beside a secret that was issued just now. */
+export const handOver = (request: HttpRequest, clientId: string): Html | null => {
+  const form = postForm(request, `${clientPath(clientId)}/portal-link`, MAKE, [
+    hiddenField('secret', 'yes'),
+    checkField('mayChange', MAY_CHANGE, true),
+    VALID,
+  ]);
+  return (
+    form &&
+    html`<h2>Hand it over by a link, which shows it once</h2>
+      ${form}`
+  );
+};
+
+const MAY_CHANGE = 'Who opens it may also change the Notify URL, the contact and the secret';
+
+/** The links to the portal of a client, with whether and when each was opened. */
+export const portalSection = (visit: Visit, links: PortalLink[]): Html =>
+  html`<h2 id="portal">Portal</h2>
+    ${table(
+      {
+        Link: ({ withdrawnAt, openedAt, expiresAt }) =>
+          statusBadge(withdrawnAt ? 'withdrawn' : openedAt ? 'opened' : expiresAt < Date.now() ? 'expired' : 'open'),
+        'May change': ({ mayChange }) => (mayChange ? 'yes' : 'no'),
+        'Made by': ({ createdBy }) => createdBy,
+        Expires: ({ expiresAt }) => time(expiresAt),
+        Opened: ({ openedAt, openedFrom }) => openedAt && html`${time(openedAt)} from ${openedFrom}`,
+        '': ({ id, withdrawnAt }) => (withdrawnAt ? null : visit.form('withdraw-link', id)),
+      },
+      links,
+      'A link lets the client see its notifications, and what they failed with, without the API.',
+    )}
+    ${visit.form('portal-link')}`;

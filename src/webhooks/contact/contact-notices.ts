@@ -1,0 +1,50 @@
+import { type DataSource, LessThanOrEqual } from 'typeorm';
+import { Client } from '../../clients/client.entity.js';
+import { ContactNotice } from '../../clients/contact-notice.entity.js';
+import { databaseNow } from '../../database/sql.js';
+import type { PortalLinks } from '../../portal/portal-links.js';
+import type { ContactMessage } from '../../values/contact-messenger.js';
+import type { Environment } from '../../values/identifier.js';
+import { time } from '../webhook-view.js';
+
+/** Longer than sending takes. What was not sent is tried again after it, for a day. */
+export const NOTICE_LEASE_MS = 120_000;
+const NOTICES_PER_RUN = 100;
+const LINK_VALID_MS = 3_600_000;
+
+/** Takes the notices that are due one by one. No other process sends one meanwhile. */
+export async function* takeNotices({ manager }: DataSource): AsyncGenerator<ContactNotice> {
+  const where = { notBefore: LessThanOrEqual(await databaseNow(manager)) };
+  for (const notice of await manager.find(ContactNotice, { where, order: { id: 'ASC' }, take: NOTICES_PER_RUN })) {
+    const { id, notBefore } = notice;
+    const lease = { notBefore: (await databaseNow(manager)) + NOTICE_LEASE_MS };
+    if ((await manager.update(ContactNotice, { id, notBefore }, lease)).affected === 1) yield notice;
+  }
+}
+
+/** Null if nobody is to be told: there is no such client, or it has no contact. A link is made only for the message. */
+export async function noticeMessage(
+  { manager }: DataSource,
+  links: PortalLinks,
+  environment: Environment,
+  { id, clientId, kind, contact, createdAt }: ContactNotice,
+): Promise<ContactMessage | null> {
+  const client = await manager.findOneBy(Client, { id: clientId });
+  const told = contact ?? client?.contact;
+  if (client?.id !== clientId || !told) return null;
+  const message = { id, clientId, clientName: client.name, contact: told, hosts: [] };
+  const about = `the client "${client.name}" (${clientId})`;
+  if (kind !== 'link')
+    return {
+      ...message,
+      subject: `[Usher ${environment}] The ${kind} of a client was changed`,
+      text: `The ${kind} of ${about} was changed at ${time(createdAt)}.\n\nIf you do not know of it, tell the operator at once.\n`,
+    };
+  if (client.disabledAt !== null) return null;
+  const { url } = await links.create(clientId, { mayChange: true, validMs: LINK_VALID_MS });
+  return {
+    ...message,
+    subject: `[Usher ${environment}] Your link to the portal`,
+    text: `This link opens the portal of ${about} once, within an hour:\n\n${url}\n\nIf you did not ask for it, ignore it.\n`,
+  };
+}
