@@ -54,11 +54,10 @@ async function aDayLater(): Promise<void> {
 const asClient = (method: string, path: string, body?: unknown) =>
   usher.request(method, path, { authorization: basic(client.id, client.secret) }, body);
 
-/** The notifications of `GET /webhooks/undelivered`, all pages. */
+/** The notifications of `GET /webhooks/undelivered`, which are fewer than a page. */
 async function undelivered(): Promise<{ headers: Record<string, string>; body: string }[]> {
   const { body } = await client.call('GET', '/webhooks/undelivered');
-  const lines = String(body.text).trim();
-  return lines === '' ? [] : lines.split('\n').map((line) => JSON.parse(line) as never);
+  return body.data as never;
 }
 
 /** What the partner has: the keys of the notifications that are genuine, whichever way they came. */

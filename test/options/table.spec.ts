@@ -80,7 +80,12 @@ describe.each(SHARED)('%s', (_, entry) => {
 
   test.each([least, most])('accepts %s, at its bounds', (value) => {
     const resolved = resolveOptions(optionsWith(option, number(value)) as unknown as UsherOptions);
-    expect(loadConfig({ ...VARIABLES, [variable]: value })).toMatchObject({ ...resolved, names: {}, actor: {}, guidesUrl: '/docs' });
+    expect(loadConfig({ ...VARIABLES, [variable]: value })).toMatchObject({
+      ...resolved,
+      names: {},
+      actor: {},
+      guidesUrl: '/docs',
+    });
     const seconds = option.startsWith('lifetimes') ? 1_000 : 1;
     expect(JSON.stringify(resolved)).toContain(String(number(value) / seconds));
   });

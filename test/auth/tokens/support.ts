@@ -32,7 +32,10 @@ export function post(
 /** Checks what every error response of an OAuth route has in common. */
 export function expectOAuthError(answer: Answer, status: number, error: string): void {
   expect({ status: answer.status, error: answer.body.error }).toEqual({ status, error });
-  expect(Object.keys(answer.body)).toEqual(['error', 'error_description']);
+  const { error_uri: uri = `#${error}`, ...body } = answer.body;
+  expect(Object.keys(body)).toEqual(['error', 'error_description']);
+  // A request that cannot be read gets none.
+  expect(uri).toMatch(new RegExp(`#${error}$`));
   expect(answer.body.error_description).toMatch(/^[\x20-\x21\x23-\x5B\x5D-\x7E]+$/);
   expect(answer.headers.get('cache-control')).toBe('no-store');
   expect(answer.headers.get('pragma')).toBe('no-cache');

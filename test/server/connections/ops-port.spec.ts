@@ -8,6 +8,7 @@ import { routesOf } from '../../../src/server/error.filter.js';
 import { exchange, firstAnswer } from '../../auth/tokens/support.js';
 import { eventually } from '../../support/eventually.js';
 import { basic, COMPLETION, OWN_CREDENTIALS, type TestClient, TestUsher } from '../../support/usher.js';
+import { VERSION } from '../../../src/values/version.js';
 
 const OPERATOR = { authorization: basic('ops', 'ops') };
 const INTERNAL = { authorization: basic('internal', 'internal') };
@@ -81,6 +82,7 @@ describe('with OPS_PORT, PORT answers 404, with the body of an unknown path', ()
       '/docs/{guide}',
       '/docs/try',
       '/docs/openapi.json',
+      `/usher-receiver-${VERSION}.tgz`,
     ];
     const internal = Object.keys(paths).filter((path) => !both.includes(path));
     const instance = usher.running.app.getHttpAdapter().getInstance() as unknown as FastifyInstance;
