@@ -88,11 +88,11 @@ describe('a server killed in the middle of its deliveries and started again', ()
   });
 
   test('has made at most five attempts of each webhook, and has counted every attempt', () => {
-    for (const { referenceId, attempts } of webhooks) {
-      expect(attempts).toBeLessThanOrEqual(5);
+    for (const { referenceId, attemptCount } of webhooks) {
+      expect(attemptCount).toBeLessThanOrEqual(5);
       const numbers = receiver.of(referenceId).map(({ headers }) => Number(headers['x-webhook-attempt']));
       expect(new Set(numbers).size).toBe(numbers.length);
-      expect(Math.max(...numbers)).toBeLessThanOrEqual(attempts);
+      expect(Math.max(...numbers)).toBeLessThanOrEqual(attemptCount);
     }
   });
 

@@ -33,7 +33,7 @@ const OF_PAGE = ['/', '/docs/viewer.js', '/docs/start.js'];
 function ownRoutes(): string[] {
   const instance = usher.running.app.getHttpAdapter().getInstance() as unknown as FastifyInstance;
   return routesOf(instance)
-    .filter(({ method, url }) => method !== 'HEAD' && !/^\/ops(\/|$)/.test(url) && !OF_PAGE.includes(url))
+    .filter(({ method, url }) => method !== 'HEAD' && !/^\/(ops|portal)(\/|$)/.test(url) && !OF_PAGE.includes(url))
     .map(({ method, url }) => `${method} ${url.replace(/:(\w+)/g, '{$1}')}`);
 }
 
