@@ -129,9 +129,9 @@ test('no text of the checkout installs or runs one of our names from a registry'
 
 test('no text depends on one of our names in a registry, as "^0.2.0" or "npm:…"', () => {
   const found = FILES.filter(({ path }) => path !== 'package.json').flatMap(({ path, text }) =>
-    [...text.matchAll(/"(nest-usher|usher-receiver|usher)"\s*:\s*"(?!file:|dist\/)[^"\s]*"|\bnpm:(nest-)?usher\S*/g)].map(
-      ([line]) => `${path}: ${line}`,
-    ),
+    [
+      ...text.matchAll(/"(nest-usher|usher-receiver|usher)"\s*:\s*"(?!file:|dist\/)[^"\s]*"|\bnpm:(nest-)?usher\S*/g),
+    ].map(([line]) => `${path}: ${line}`),
   );
   expect(found).toEqual([]);
 });
