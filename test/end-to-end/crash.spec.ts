@@ -22,7 +22,7 @@ interface Listed {
   id: string;
   referenceId: string;
   status: string;
-  attempts: number;
+  attemptCount: number;
 }
 
 async function post<T>(path: string, authorization: string, body: object): Promise<T> {

@@ -239,8 +239,7 @@ async function insertOld(count: number): Promise<void> {
 
 test('an old request to resend is deleted when it is finished, and kept while it goes on', async () => {
   const resends = usher.running.app.get(WebhookResends, { strict: false });
-  const filter = { status: 'FAILED', referenceId: 'nothing' } as const;
-  const { id } = await resends.run({ clientId: client.id, ownerId: null }, filter);
+  const { id } = await resends.run({ clientId: client.id, ownerId: null }, { status: 'FAILED', referenceId: 'none' });
   await manager.insert(ResentWebhook, { resendId: id, webhookId: id, refusal: null });
   await manager.update(WebhookResend, { id }, { createdAt: OLD, finishedAt: null });
   expect(await purge()).toEqual(NOTHING);
