@@ -11,8 +11,8 @@ afterAll(() => usher.stop());
 
 test('the commands of docs/authorisation-code.md, pasted into one shell, lead to an order of the member', async () => {
   const blocks = blocksOf('docs/authorisation-code.md').filter(({ language }) => language === 'sh');
-  expect(blocks).toHaveLength(5);
-  const [start, create, link, exchange, order] = blocks.map(({ code }) => code);
+  expect(blocks).toHaveLength(6);
+  const [start, create, link, code, exchange, order] = blocks.map(({ code }) => code);
   const shell = new Shell({ ...usher.settings, AUTH_URL: usher.running.url });
   try {
     await shell.paste(start ?? '');
@@ -22,6 +22,7 @@ test('the commands of docs/authorisation-code.md, pasted into one shell, lead to
     const signedIn = await browser.signIn('amelie@cinema.example', location, PASSWORD);
     // The browser comes back to `usher listen`, which prints the code.
     expect((await fetch(await browser.decide(signedIn.location))).status).toBe(200);
+    await shell.paste(code ?? '');
     expect(JSON.parse(await shell.paste(exchange ?? ''))).toMatchObject({ token_type: 'Bearer' });
     expect(JSON.parse(await shell.paste(order ?? ''))).toMatchObject({ status: 'PENDING', totalAmount: 4200 });
   } finally {
