@@ -110,8 +110,11 @@ describe('a server with OTEL_EXPORTER_OTLP_ENDPOINT', () => {
       parentSpanId: TRACEPARENT.split('-')[2],
       attributes: { 'http.response.status_code': 200 },
     });
-    expect(runs.map(({ kind }) => kind)).toEqual([KIND.consumer, KIND.consumer]);
-    expect(attempts.map(({ parentSpanId }) => parentSpanId).sort()).toEqual(runs.map(({ spanId }) => spanId).sort());
+    // A job that comes too early runs once more, without an attempt.
+    expect(new Set(runs.map(({ kind }) => kind))).toEqual(new Set([KIND.consumer]));
+    const parents = new Set(attempts.map(({ parentSpanId }) => parentSpanId));
+    expect(parents.size).toBe(2);
+    expect(runs.map(({ spanId }) => spanId)).toEqual(expect.arrayContaining([...parents]));
     expect(attempts.map(({ attributes, status }) => [attributes['http.response.status_code'], status.code])).toEqual([
       [503, 2],
       [200, 0],
