@@ -137,7 +137,7 @@ function checkContents() {
   const promised = [bin, exports].flatMap(pathsIn);
   for (const path of promised) assert.ok(paths.has(path.replace(/^\.\//, '')), `${path} is missing`);
   const expected =
-    /^(bin\/usher\.mjs|package\.json|(packages\/receiver\/)?(README\.md|LICENSE|package\.json|dist\/.+\.(js|d\.ts|css))|packages\/receiver\/test-vectors\.json|docs\/[a-z-]+\.(md|sh))$/;
+    /^(bin\/usher\.mjs|package\.json|(packages\/receiver\/)?(README\.md|LICENSE|dist\/.+\.(js|d\.ts|css))|packages\/receiver\/(test-vectors|dist\/manifest)\.json|docs\/[a-z-]+\.(md|sh))$/;
   assert.deepEqual(
     [...paths].filter((path) => !expected.test(path)),
     [],

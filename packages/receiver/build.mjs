@@ -1,6 +1,6 @@
 /** Builds the module and its types: `node build.mjs [target folder, default dist]`. */
 import { execFileSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { copyFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 
@@ -9,3 +9,5 @@ const [target = join(import.meta.dirname, 'dist')] = process.argv.slice(2).map((
 
 rmSync(target, { recursive: true, force: true });
 execFileSync(process.execPath, [TSC, '-p', import.meta.dirname, '--outDir', target], { stdio: 'inherit' });
+// Usher serves the package. In its own tarball a second package.json would confuse other tools.
+copyFileSync(join(import.meta.dirname, 'package.json'), join(target, 'manifest.json'));

@@ -18,6 +18,7 @@ export async function build() {
   for (const folder of ['bin', 'modules', 'test']) write(`${folder}/package.json`, '{ "type": "module" }');
   for (const name of ['package.json', 'README.md', 'LICENSE', 'test-vectors.json'])
     cpSync(join(ROOT, KIT, name), join(BUILT, KIT, name));
+  cpSync(join(ROOT, KIT, 'package.json'), join(BUILT, KIT, 'dist/manifest.json'));
   write('node_modules/@jest/globals/package.json', '{ "type": "module", "exports": "./index.js" }');
   write('node_modules/@jest/globals/index.js', GLOBALS);
   // As tests name it.

@@ -9,7 +9,7 @@ const BLOCK_BYTES = 512;
 export function receiverTarball(service: string): Buffer {
   const folder = folderAbove(__dirname, 'packages/receiver');
   const read = (path: string): Buffer => readFileSync(join(folder, path));
-  const { scripts: _, ...manifest } = JSON.parse(read('package.json').toString()) as { scripts?: object };
+  const { scripts: _, ...manifest } = JSON.parse(read('dist/manifest.json').toString()) as { scripts?: object };
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) => PACKED.test(path));
   const entries = [
     entryOf('package.json', Buffer.from(JSON.stringify({ ...manifest, service }, null, 2))),
@@ -21,7 +21,7 @@ export function receiverTarball(service: string): Buffer {
 /** The build and the tests are at different depths. */
 function folderAbove(start: string, path: string): string {
   const folder = join(start, path);
-  return existsSync(join(folder, 'package.json')) ? folder : folderAbove(dirname(start), path);
+  return existsSync(join(folder, 'dist/manifest.json')) ? folder : folderAbove(dirname(start), path);
 }
 
 /** A file as tar stores it (POSIX ustar): a header, and the content filled up to whole blocks. */
