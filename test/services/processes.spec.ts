@@ -67,7 +67,7 @@ async function completeOrders(): Promise<string[]> {
 /** The totals of the last hour on the /ops page of this process. */
 async function outcomes({ url }: ServerProcess): Promise<string[]> {
   const page = await fetch(`${url}/ops?range=1h`, { headers: { authorization: basic('ops', 'ops') } });
-  return [...(await page.text()).matchAll(/<dt>(\w[^<]*)<\/dt>\s*<dd class="\w*">(\d+)</g)].map(
+  return [...(await page.text()).matchAll(/<dt>(\w[^<]*)<\/dt>\s*<dd class="\w*">(?:<a [^>]*>)?(\d+)</g)].map(
     ([, name, count]) => `${name} ${count}`,
   );
 }
