@@ -24,6 +24,8 @@ const MIN_INTERVAL_MS = 30_000;
 const RETRY_EVERY_MS = 120_000;
 /** How long after its claim a request is sent at the latest. */
 const STALE_CLAIM_MS = 5_000;
+/** The shortest lease of a claim. */
+const MIN_LEASE_MS = 70_000;
 
 /** Until when a failed attempt of a webhook put off its next one, as its row says. */
 export interface NextAttempt {
@@ -48,6 +50,8 @@ export interface Observations {
   jobs: Set<string>;
   /** By webhook: when its SUCCESS was recorded. */
   recordedAt: Map<string, number>;
+  /** By webhook and number of the attempt: when its outcome was recorded. */
+  outcomeAt: Map<string, number>;
   nextAttempts: NextAttempt[];
   /** How many requests a crowd may have open. */
   crowdShare: number;
@@ -56,7 +60,7 @@ export interface Observations {
 
 /** Checks a finished schedule by the observations and the tables. Returns every violation. */
 export async function violations(dataSource: DataSource, observed: Observations): Promise<string[]> {
-  const { log, completed, jobs, recordedAt, nextAttempts, crowdShare, paused } = observed;
+  const { log, completed, jobs, recordedAt, outcomeAt, nextAttempts, crowdShare, paused } = observed;
   const webhooks = await read(dataSource);
   const attempts = await readAttempts(dataSource);
   const found = [
@@ -82,13 +86,20 @@ export async function violations(dataSource: DataSource, observed: Observations)
         webhook,
         arrivalsOf(webhook, log),
         attempts.filter(({ webhook: id }) => id === webhook.id),
+        outcomeAt,
         recordedAt.get(webhook.id),
       ),
     );
   return found;
 }
 
-function ofOne(webhook: Row, arrivals: Arrival[], attempts: AttemptRow[], recordedAt = Infinity): string[] {
+function ofOne(
+  webhook: Row,
+  arrivals: Arrival[],
+  attempts: AttemptRow[],
+  outcomeAt: Observations['outcomeAt'],
+  recordedAt = Infinity,
+): string[] {
   const found: string[] = [];
   const report = (what: string): void => void found.push(`webhook ${webhook.id}: ${what}`);
   if (webhook.status === 'PENDING') report('is still PENDING');
@@ -107,17 +118,18 @@ function ofOne(webhook: Row, arrivals: Arrival[], attempts: AttemptRow[], record
       .slice(0, index)
       .filter(({ acceptedAt }) => acceptedAt !== null && acceptedAt <= arrival.at);
     const isRecorded = recordedAt < arrival.at || recordedAt === Infinity;
-    if (acceptedBefore.length > 0 && isRecorded && !explained(acceptedBefore, attempts))
+    if (acceptedBefore.length > 0 && isRecorded && !explained(acceptedBefore, attempts, outcomeAt))
       report('was repeated after a 2xx that arrived');
   }
   return found;
 }
 
-/** A repeat is explained by an attempt that was cut off, or whose 2xx came after the timeout. */
-function explained(accepted: Arrival[], attempts: AttemptRow[]): boolean {
-  return accepted.every(({ at, acceptedAt }) => {
+/** A repeat is explained by an attempt that was cut off, whose 2xx came after the timeout, or that was recorded after its lease. */
+function explained(accepted: Arrival[], attempts: AttemptRow[], outcomeAt: Observations['outcomeAt']): boolean {
+  return accepted.every(({ webhook, attempt, at, acceptedAt }) => {
     const isCutOff = attempts.some(({ started, duration }) => started <= at && duration === null);
-    return isCutOff || (acceptedAt ?? 0) - at >= 30_000;
+    const isLate = (outcomeAt.get(`${webhook} ${attempt}`) ?? at) - at >= MIN_LEASE_MS - STALE_CLAIM_MS;
+    return isCutOff || isLate || (acceptedAt ?? 0) - at >= 30_000;
   });
 }
 

@@ -57,7 +57,11 @@ export class Schedule {
     const chances = this.hasCrowd
       ? { crashChance: 0, pauseChance: 0 }
       : { crashChance: random.pick([0, 0.01, 0.05]), pauseChance: random.pick([0, 0.05]) };
-    const recorded = { recordedAt: new Map<string, number>(), nextAttempts: [] };
+    const recorded = {
+      recordedAt: new Map<string, number>(),
+      outcomeAt: new Map<string, number>(),
+      nextAttempts: [],
+    };
     this.world = {
       time,
       random,
@@ -78,7 +82,7 @@ export class Schedule {
   }
 
   async play(): Promise<string[]> {
-    const { time, dataSource, receivers, queue, recordedAt, nextAttempts } = this.world;
+    const { time, dataSource, receivers, queue, recordedAt, outcomeAt, nextAttempts } = this.world;
     for (let i = 0; i < WORKERS; i += 1) this.startWorker();
     if (this.hasCrowd) this.planCrowd();
     else this.planFaultyRun();
@@ -94,6 +98,7 @@ export class Schedule {
       completed: this.completed,
       jobs: queue.everAdded,
       recordedAt,
+      outcomeAt,
       nextAttempts,
       // An eighth of four slots is less than one, so it is one in each worker.
       crowdShare: WORKERS,

@@ -36,6 +36,8 @@ export interface World {
   secrets: SigningSecrets;
   /** By webhook: when its SUCCESS was recorded. */
   recordedAt: Map<string, number>;
+  /** By webhook and number of the attempt: when its outcome was recorded. */
+  outcomeAt: Map<string, number>;
   /** The next attempts that recorded failures led to. */
   nextAttempts: NextAttempt[];
   /** The probability of a crash and of a pause at each step of a process. */
@@ -95,8 +97,9 @@ export class SimulatedWorker implements Owner {
     outcomes: OutcomeStore,
     finished: Parameters<OutcomeStore['record']>[0],
   ): Promise<DeliveryState[]> {
-    const { dataSource, time, recordedAt, nextAttempts } = this.world;
+    const { dataSource, time, recordedAt, outcomeAt, nextAttempts } = this.world;
     const states = await outcomes.record(finished);
+    for (const { claim } of finished) outcomeAt.set(`${claim.webhook.id} ${claim.attempt}`, time.now);
     const attempts = new Map(finished.map(({ claim }) => [claim.webhook.id, claim.attempt]));
     const rows = await dataSource.getRepository(Webhook).findBy({ id: In([...attempts.keys()]) });
     for (const { id, status, attempts: claimed, nextAttemptAt } of rows) {
