@@ -15,7 +15,8 @@ let sent: string[] = [];
 
 beforeAll(async () => {
   receiver = await TestReceiver.start();
-  usher = await TestUsher.start();
+  // A retry run, which also reads these tables, comes between every 24 days alone.
+  usher = await TestUsher.start({ WEBHOOK_RETRY_EVERY: '24d' });
   client = await usher.client(receiver.url);
   const ignore = (): undefined => undefined;
   const silent = {
