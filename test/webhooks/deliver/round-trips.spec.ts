@@ -41,5 +41,6 @@ test('an order that is completed and delivered alone waits eight times for the d
   await client.complete(key);
   await eventually('the outcome is recorded', async () => sent.some((sql) => sql.includes('usher_delivery_figure')));
   expect(sent).toHaveLength(8);
+  expect(sent.filter((sql) => sql.startsWith('START TRANSACTION'))).toHaveLength(3);
   expect(sent.filter((sql) => sql.endsWith('; COMMIT'))).toHaveLength(3);
 });
