@@ -5,7 +5,7 @@ import { MAX_EMAIL_LENGTH } from '../values/email-address.js';
 import { newId } from '../values/identifier.js';
 import type { ResolvedOptions } from '../usher.options.js';
 
-/** Somebody asks for a link to the portal, or this was changed. */
+/** A link to the portal was asked for, or the named setting was changed. */
 export type NoticeKind = 'link' | 'contact' | 'Notify URL' | 'secret';
 
 /** A message to the contact of a client that a worker will send. */
@@ -16,7 +16,7 @@ export class ContactNotice {
   @Text(OWN_ID_LENGTH, PRIMARY)
   id: string;
 
-  /** As somebody typed it who asks for a link: there may be no such client. */
+  /** A request for a link has what was typed, so there may be no such client. */
   @Text(CLIENT_ID_LENGTH)
   clientId: string;
 
@@ -35,7 +35,7 @@ export class ContactNotice {
   notBefore: number;
 }
 
-/** Puts a message into the outbox, unless nobody can be told. */
+/** Puts a message into the outbox, if messages to contacts are switched on. */
 export async function addNotice(
   manager: EntityManager,
   { environment, contactMessages }: ResolvedOptions,

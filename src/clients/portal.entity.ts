@@ -28,7 +28,7 @@ export class PortalLink {
   @Text(DIGEST_LENGTH)
   digest: string;
 
-  /** Whether who opens it may change something. */
+  /** Whether the person who opens it may change something. */
   @Flag()
   mayChange: boolean;
 
@@ -48,7 +48,7 @@ export class PortalLink {
   @WholeNumber(NULLABLE)
   openedAt: number | null;
 
-  /** The address of who opened it. */
+  /** The address from which it was opened. */
   @Text(MAX_ACTOR_ADDRESS_LENGTH, NULLABLE)
   openedFrom: string | null;
 

@@ -31,7 +31,10 @@ export const inTransaction = <T>(dataSource: DataSource, work: (manager: EntityM
 /** Drivers whose sessions are Usher's own: they run several statements in one round trip. */
 export const ownDrivers = new WeakSet<object>();
 
-/** By the runner of an own transaction: what begins it, until a statement took that along, and whether the last one took COMMIT along. */
+/**
+ * The transactions of {@link ownTransaction}, by their runner. `begin`: the statement that the next one takes along; null once it
+ * was sent. `isCommitted`: whether the last statement took COMMIT along.
+ */
 export const transactionEnds = new WeakMap<QueryRunner, { begin: string | null; isCommitted: boolean }>();
 
 /** TypeORM's transaction, which sends neither START TRANSACTION nor COMMIT where a statement takes it along. */

@@ -23,7 +23,7 @@ const MAX_LISTED = 20;
 
 /** What {@link PortalLinks.create} takes. */
 export interface NewPortalLink {
-  /** Whether who opens it may change something; default false. */
+  /** Whether the person who opens it may change something; default false. */
   mayChange?: boolean;
   /** How long it can be opened, from 1 minute to 30 days; default 7 days. */
   validMs?: number;
@@ -92,7 +92,7 @@ export class PortalLinks {
     return this.dataSource.manager.find(PortalLink, { where: { clientId }, order: { id: 'DESC' }, take: MAX_LISTED });
   }
 
-  /** Nobody can open it any more, and the session of who has opened it ends. 404 if the client has no such link. */
+  /** Nobody can open the link any more, and the session that it began ends. 404 if the client has no such link. */
   async withdraw(clientId: string, id: string, actor: Actor = this.options.actor): Promise<void> {
     await inTransaction(this.dataSource, async (manager) => {
       const withdrawnAt = await databaseNow(manager);

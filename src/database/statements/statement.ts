@@ -67,8 +67,8 @@ export async function runStatement(on: DataSource | EntityManager, statement: St
 }
 
 /**
- * Runs statements of a transaction in their order, as {@link runStatement} does; in one of Usher's own in one round trip. After
- * one that fails the others change nothing. `last`: they are the last ones of a transaction, and commit one of Usher's own.
+ * Runs statements of a transaction in their order, as {@link runStatement} does. A transaction of Usher's own needs one round
+ * trip for all of them. If one fails, those after it change nothing. `last`: they end the transaction; Usher's own is committed.
  */
 export async function runTogether(
   on: DataSource | EntityManager,

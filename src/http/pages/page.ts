@@ -99,7 +99,7 @@ export function sendErrorPage(response: HttpResponse, brand: Brand, problem: Pro
   sendPage(response, brand, { title: memberTexts.faultTitle, body, status: problem.getStatus() });
 }
 
-/** Whatever is no {@link PageProblem} and no trouble of this server is for developers. */
+/** Other errors than a {@link PageProblem} and those of this server are for developers: they stay English. */
 function errorText(texts: MemberTexts, problem: Problem): string {
   if (problem instanceof PageProblem) return filled(texts[problem.text], problem.values);
   const status = problem.getStatus();

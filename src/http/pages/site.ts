@@ -37,7 +37,7 @@ export interface Page<Subject = unknown> {
 }
 
 /** A page with the type of what it reads. */
-export const pageOf = <Subject>(page: Page<Subject>): Page => page;
+export const definePage = <Subject>(page: Page<Subject>): Page => page;
 
 /** A form of a page, and what it does. It has either `run` or `answer`. */
 export interface Action<Subject = unknown> extends Submission {

@@ -102,7 +102,7 @@ export const firstPage = (guides: Guide[], service: Service, address: string): G
     </p>`,
 });
 
-/** Searches the index where the reader types. Without scripts the field is not shown. */
+/** Searches the index while the reader types. Without scripts the field is not shown. */
 export const SEARCH_SCRIPT = `const search = document.querySelector('.u-search');
 const field = search.querySelector('input');
 const found = search.querySelector('ul');

@@ -53,7 +53,7 @@ const TRY_IN_CHECKOUT = /^\. docs\/try\.sh$/m;
 const PREPARATION = `export AUTH_URL=${ADDRESS}
 export CLIENT_ID=YOUR_CLIENT_ID CLIENT_SECRET=YOUR_CLIENT_SECRET
 eval "$(curl -s "$AUTH_URL/docs/shell.sh")"`;
-/** It requests the token, and prints JSON with line breaks. */
+/** The functions of a shell that request the token and print JSON with line breaks. */
 export const shellFunctions = (): string => read('shell.sh');
 
 /** The renderer of Markdown, which is loaded with the first page. */

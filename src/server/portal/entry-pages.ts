@@ -53,7 +53,7 @@ export class EntryPages {
     {
       path: OPEN_ROUTE,
       // Mail and chat programs fetch links, so only the button opens it.
-      show: (visit) => this.door(visit),
+      show: (visit) => this.openPage(visit),
       actions: {
         open: {
           ...OWN,
@@ -93,7 +93,7 @@ export class EntryPages {
     return { title: 'Look into your mailbox', body };
   }
 
-  private door(visit: Visit): View {
+  private openPage(visit: Visit): View {
     const body = html`<p>This link opens the portal once. You are then signed in with this browser.</p>
       ${visit.form('open')}`;
     return { title: 'Portal', body };
@@ -103,7 +103,7 @@ export class EntryPages {
     const { request, reply, id: token } = visit;
     if (!this.browsers.isOwnForm(visit, fields)) throw refused();
     const opened = await this.sessions.open(token, addressOf(request));
-    if (!opened) return { title: 'This link is not valid', body: SPENT, status: 410 };
+    if (!opened) return { title: 'This link is not valid', body: NOT_VALID, status: 410 };
     await this.browsers.begin(request, reply, opened);
     const { client, secret } = opened;
     if (!opened.showsSecret) return OVERVIEW_PATH;
@@ -118,5 +118,5 @@ export class EntryPages {
   }
 }
 
-const SPENT = html`<p>It was opened before or withdrawn, or it has expired.</p>
+const NOT_VALID = html`<p>It was opened before or withdrawn, or it has expired.</p>
   <p><a class="button" href="${PORTAL_PATH}">Ask for another one</a></p>`;

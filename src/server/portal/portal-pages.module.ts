@@ -13,7 +13,6 @@ import { NotificationsPages } from '../console/notifications/notifications-pages
 import { WebhookPages } from '../console/notifications/webhook-pages.js';
 import { OpsModule } from '../console/ops.module.js';
 import { EntryPages } from './entry-pages.js';
-
 import { PortalPages } from './portal-pages.js';
 import { PORTAL_SITE, PortalBrowsers } from './portal-site.js';
 

@@ -26,7 +26,7 @@ const SECTIONS = {
   record: 'Record',
 };
 
-/** The brand of the operator belongs beside the name of the client. */
+/** What is around a page: the name of the client, and the sections. */
 const shell = (request: FastifyRequest, page: View): Html =>
   shellOf({
     brand: brandOf(PORTAL_PATH),

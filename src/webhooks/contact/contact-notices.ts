@@ -7,7 +7,7 @@ import type { ContactMessage } from '../../values/contact-messenger.js';
 import type { Environment } from '../../values/identifier.js';
 import { time } from '../webhook-view.js';
 
-/** Longer than sending takes. What was not sent is tried again after it, for a day. */
+/** Longer than sending takes. A message that was not sent is tried again after this time, for a day. */
 export const NOTICE_LEASE_MS = 120_000;
 const NOTICES_PER_RUN = 100;
 const LINK_VALID_MS = 3_600_000;

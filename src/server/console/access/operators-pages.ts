@@ -7,7 +7,7 @@ import { randomAlphanumeric } from '../../../values/identifier.js';
 import { type Field, hrefOf } from '../../../http/pages/fields.js';
 import { PASSWORD_PATH, SIGN_IN_PATH } from '../frame/frame.js';
 import { listPage } from '../../../http/pages/list.js';
-import { pageOf, type View, type Visit } from '../../../http/pages/site.js';
+import { definePage, type View, type Visit } from '../../../http/pages/site.js';
 import { type Columns, copiedId, facts, notice, STATE, stateOf, time } from '../../../http/pages/parts.js';
 
 const PATH = '/ops/operators';
@@ -55,7 +55,7 @@ export class OperatorsPages {
         },
       },
     }),
-    pageOf<Operator>({
+    definePage<Operator>({
       path: `${PATH}/:name`,
       read: ({ id }) => this.operators.get(id),
       show: (visit, operator) => ({

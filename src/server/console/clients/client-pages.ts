@@ -13,7 +13,7 @@ import { PortalLinks } from '../../../portal/portal-links.js';
 import { Certifications } from '../../../webhooks/certification/certification.module.js';
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { certified, pauseActions, testOutcome } from '../receivers/receiver-parts.js';
-import { type Action, pageOf, type Visit } from '../../../http/pages/site.js';
+import { type Action, definePage, type Visit } from '../../../http/pages/site.js';
 import { type ClientDetails, ClientDetailsReader } from './client-details.js';
 import { applicationFields, applicationParts, CLIENT_FIELDS, clientPage, settingsPage } from './client-page.js';
 import { issued } from './clients-pages.js';
@@ -35,7 +35,7 @@ export class ClientPages {
   ) {}
 
   readonly pages = [
-    pageOf<ClientDetails>({
+    definePage<ClientDetails>({
       path: '/ops/clients/:id',
       read: ({ id }) => this.details.read(id),
       show: async (visit, details) => ({
@@ -86,7 +86,7 @@ export class ClientPages {
   ];
 
   /** A client's own settings, in its portal. */
-  readonly settings = pageOf<ClientDetails>({
+  readonly settings = definePage<ClientDetails>({
     path: '/portal/settings',
     read: (visit) => this.details.read(idOf(visit)),
     show: (visit, details) => ({ title: 'Settings', section: 'settings', body: settingsPage(visit, details) }),

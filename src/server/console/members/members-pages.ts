@@ -12,7 +12,7 @@ import { boundedCount } from '../../../database/statements/bounded-search.js';
 import { type Field, hrefOf, searchField } from '../../../http/pages/fields.js';
 import { type Found, listPage, MAX_COUNTED, type Part, partOf } from '../../../http/pages/list.js';
 import { copiedId, facts, STATE, stateSince, table, time } from '../../../http/pages/parts.js';
-import { pageOf, type Visit } from '../../../http/pages/site.js';
+import { definePage, type Visit } from '../../../http/pages/site.js';
 import { clientLink, memberLink } from '../frame/links.js';
 
 const PATH = '/ops/members';
@@ -63,7 +63,7 @@ export class MembersPages {
         },
       },
     }),
-    pageOf<MemberDetails>({
+    definePage<MemberDetails>({
       path: `${PATH}/:id`,
       read: async ({ id }) => ({ member: await this.get(id), applications: await this.applications.list(id) }),
       show: (visit, details) => ({ title: details.member.name, section: 'members', body: memberPage(visit, details) }),

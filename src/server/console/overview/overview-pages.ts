@@ -12,7 +12,7 @@ import { type Answers, answersOf } from '../../health/cached-query.js';
 import { charts } from '../figures/charts.js';
 import { figuresOfPoints, type Range, rangeLinks, rangeOf, ratio, shownMs, shownQuantile } from '../figures/figures.js';
 import { hiddenFields, inputField } from '../../../http/pages/fields.js';
-import { pageOf, type View, type Visit } from '../../../http/pages/site.js';
+import { definePage, type View, type Visit } from '../../../http/pages/site.js';
 import { emptyState, notice, table, tiles } from '../../../http/pages/parts.js';
 import { clientLink } from '../frame/links.js';
 import { listHref } from '../notifications/notification-filter.js';
@@ -36,7 +36,7 @@ export class OverviewPages {
   ) {}
 
   readonly pages = [
-    pageOf<LossRow>({
+    definePage<LossRow>({
       path: '/ops',
       show: (visit) => this.show(visit),
       actions: {

@@ -24,7 +24,7 @@ import {
 } from '../figures/figures.js';
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { pauseActions, pausing, testOutcome } from './receiver-parts.js';
-import { pageOf, type Visit } from '../../../http/pages/site.js';
+import { definePage, type Visit } from '../../../http/pages/site.js';
 import { type Columns, emptyState, statusBadge, table, tiles } from '../../../http/pages/parts.js';
 import { clientLink, receiverLink, webhookLink } from '../frame/links.js';
 import { failureNotice, reasonOf } from '../overview/failing-clients.js';
@@ -77,7 +77,7 @@ export class ReceiversPages {
       nothing: [`No attempts in the last 24 hours. ${SHOWN_HERE}`, 'No attempts at such a host in this range.'],
       isLive: true,
     }),
-    pageOf<HostDetails>({
+    definePage<HostDetails>({
       path: `${PATH}/:host`,
       read: async (visit) => {
         const host = hostOf(visit);
