@@ -10,8 +10,8 @@ import { loadPg } from './data-source.js';
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './embedded/index.js';
 import { usherMigrations } from './migrator.js';
 import { prepareSessions } from './sessions.js';
-import { isDatabaseDown, PoolSockets } from './sql.js';
-import { prepareStatements } from './statements/statement.js';
+import { PoolSockets } from './pool-sockets.js';
+import { isDatabaseDown } from './sql.js';
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
@@ -79,7 +79,6 @@ export async function openDataSource(
   try {
     const dataSource = await new DataSource(options).initialize();
     dataSource.subscribers.push(sockets);
-    if (database.kind === 'embedded') prepareStatements(dataSource);
     // A command or a migration takes as long as it needs, and the embedded database ends no statement.
     const isLimited = task === 'service' && config.role !== null && database.kind !== 'embedded';
     await prepareSessions(dataSource, isLimited ? config.databaseTimeoutMs : 0);

@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import type {
   DataSource,
@@ -8,7 +7,7 @@ import type {
   TransactionCommitEvent,
 } from 'typeorm';
 import { dataSourceOf, dialectOf, USHER_DATA_SOURCE } from './data-source.js';
-import { Inject, Injectable, Logger } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 
 /** The database's time in milliseconds since 1970. */
 export async function databaseNow(manager: EntityManager): Promise<number> {
@@ -17,6 +16,8 @@ export async function databaseNow(manager: EntityManager): Promise<number> {
 }
 
 const DEADLOCK_CODES = ['ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', '40P01', '40001'];
+/** Of Postgres: a prepared statement is missing, or was prepared by another session. */
+const NOT_PREPARED_CODES = ['26000', '42P05'];
 const MAX_TRIES = 5;
 const PAUSE_MS = 10;
 
@@ -56,13 +57,14 @@ async function ownTransaction<T>(dataSource: DataSource, work: (manager: EntityM
   return runner.manager.transaction(work).finally(() => runner.release());
 }
 
-/** Repeats what a deadlock rolled back, after a pause that grows. */
+/** Repeats what a deadlock or a missing prepared statement rolled back, after a pause that grows. */
 export async function retryDeadlocks<T>(work: () => Promise<T>): Promise<T> {
   for (let tried = 1; ; tried += 1) {
     try {
       return await work();
     } catch (error) {
-      if (tried >= MAX_TRIES || !DEADLOCK_CODES.includes(codeOf(error))) throw error;
+      const isRepeated = DEADLOCK_CODES.includes(codeOf(error)) || isNotPrepared(error);
+      if (tried >= MAX_TRIES || !isRepeated) throw error;
       // Without a random pause the same transactions would deadlock again.
       await pause(Math.random() * PAUSE_MS * 2 ** tried);
     }
@@ -120,6 +122,9 @@ export function joinTransaction<T>(
     throw new Error('the entity manager has no open transaction; pass one of an open transaction, or none');
   return work(manager);
 }
+
+/** Whether a pooler lost the prepared statement, so that nothing was run. */
+export const isNotPrepared = (error: unknown): boolean => NOT_PREPARED_CODES.includes(codeOf(error));
 
 /** Whether the error says that a row with this key already exists. */
 export const isDuplicate = (error: unknown): boolean => ['ER_DUP_ENTRY', '23505'].includes(codeOf(error));
@@ -211,39 +216,3 @@ export class AfterCommit implements EntitySubscriberInterface {
     for (const callback of callbacks) callback[outcome]();
   }
 }
-
-/** While the server stays read-only, its connections are closed at most this often. */
-const RENEW_EVERY_MS = 1_000;
-
-/**
- * The sockets of a connection pool. When the server refuses to write, all are closed, so that the next queries connect
- * again and resolve its name anew: after a failover the open connections still lead to the old primary.
- */
-export class PoolSockets implements EntitySubscriberInterface {
-  private readonly logger = new Logger('Usher database');
-  private readonly open = new Set<Socket>();
-  private renewedAt = -Infinity;
-
-  /** After `timeoutMs` without an answer the socket is closed; 0: never. */
-  keep(socket: Socket, timeoutMs: number): Socket {
-    this.open.add(socket);
-    socket.once('close', () => this.open.delete(socket));
-    return socket.setTimeout(timeoutMs, () => destroy(socket, `no answer for ${timeoutMs} ms`, 'ETIMEDOUT'));
-  }
-
-  /** Called by TypeORM after every query. */
-  afterQuery({ success, error }: { success: boolean; error?: unknown }): void {
-    if (!success) this.renewAfter(error);
-  }
-
-  /** Closes all if `error` says that the server refuses to write. */
-  renewAfter(error: unknown): void {
-    if (!isReadOnly(error) || performance.now() - this.renewedAt < RENEW_EVERY_MS) return;
-    this.renewedAt = performance.now();
-    this.logger.debug(`the database is read-only; ${this.open.size} connection(s) are opened again`);
-    for (const socket of this.open) destroy(socket, 'the database is read-only', 'ECONNRESET');
-  }
-}
-
-const destroy = (socket: Socket, message: string, code: string): unknown =>
-  socket.destroy(Object.assign(new Error(message), { code }));

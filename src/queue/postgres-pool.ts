@@ -1,7 +1,8 @@
 import { Socket } from 'node:net';
 import type pg from 'pg';
 import type { Pool, PoolClient, PoolConfig } from 'pg';
-import { isDatabaseDown, PoolSockets } from '../database/sql.js';
+import { PoolSockets } from '../database/pool-sockets.js';
+import { isDatabaseDown } from '../database/sql.js';
 
 /** On Postgres, BullMQ keeps its tables in a separate schema. It is named after the queue prefix. */
 export const postgresSchema = (queuePrefix: string): string => queuePrefix.replaceAll('-', '_');

@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto';
 import type { Pool as MysqlPool, ResultSetHeader, RowDataPacket } from 'mysql2';
 import type { Pool as PgPool } from 'pg';
 import type { DataSource, EntityManager, EntityTarget, ObjectLiteral, QueryRunner } from 'typeorm';
 import { dataSourceOf, dialectOf, isPostgres, tableOf } from '../data-source.js';
-import { allEnded, isDiskFull, isDuplicate, ownDrivers, PoolSockets, transactionEnds } from '../sql.js';
+import { allEnded, isDiskFull, isDuplicate, isNotPrepared, ownDrivers, transactionEnds } from '../sql.js';
+import { PoolSockets } from '../pool-sockets.js';
 
 /** A row as the driver returns it. 64-bit integers may be text. */
 export type Row = Record<string, string | number | boolean | null>;
@@ -17,7 +19,7 @@ export interface Statement {
   /** With `?` on MySQL and `$1` on Postgres. */
   text: string;
   parameters: unknown[];
-  /** Prepared under this name by {@link prepareStatements}. */
+  /** If its text is always the same: Postgres then parses it once for each connection of Usher's own. */
   name?: string | undefined;
 }
 
@@ -39,11 +41,6 @@ export function statementOf(on: DataSource | EntityManager, write: WriteSql, nam
   const text = write((value) => placeholder(parameters.push(value)));
   return { text, parameters, name };
 }
-
-const withNames = new WeakSet<object>();
-
-/** Prepares the named statements of this Postgres once a connection. Not behind a pooler, which shares sessions. */
-export const prepareStatements = ({ driver }: DataSource): void => void withNames.add(driver);
 
 /** By driver: the statement that was refused last because the disk of the server is full. */
 const refusals = new WeakMap<object, { text: string; error: unknown; at: number }>();
@@ -92,9 +89,15 @@ export async function runTogether(
     if (isDiskFull(error)) refusals.set(dataSource.driver, { text, error, at: performance.now() });
     for (const subscriber of dataSource.subscribers)
       if (subscriber instanceof PoolSockets) subscriber.renewAfter(error);
-    throw error;
+    if (!isNotPrepared(error)) throw error;
+    unprepared.add(dataSource.driver);
+    if (ends) throw error;
+    return runTogether(on, statements);
   }
 }
+
+/** Drivers behind a pooler that shares sessions between transactions: a statement prepared in one is missing in the next. */
+const unprepared = new WeakSet<object>();
 
 const joined = (statements: Statement[]): Statement => ({
   text: statements.map(({ text }) => text).join('; '),
@@ -111,24 +114,32 @@ async function runOnDriver(
   const runner = queryRunner ? await queryRunner.connect() : poolOf(dataSource);
   if (!runner) throw new Error('the data source is closed');
   const run = isPostgres(dataSource) ? runOnPostgres : runOnMysql;
-  if (ownDrivers.has(dataSource.driver)) return run(runner as never, statements, dataSource);
+  const { driver } = dataSource;
+  // Not in a caller's transaction: Usher cannot repeat it where a pooler has lost the prepared statement.
+  const isPrepared = !unprepared.has(driver) && (!queryRunner || transactionEnds.has(queryRunner));
+  if (ownDrivers.has(driver)) return run(runner as never, statements, isPrepared);
   const results: StatementResult[] = [];
-  for (const statement of statements) results.push(...(await run(runner as never, [statement], dataSource)));
+  for (const statement of statements) results.push(...(await run(runner as never, [statement], false)));
   return results;
 }
 
 /** The driver sends them without waiting for the answers. */
-const runOnPostgres = (runner: PgPool, statements: Statement[], { driver }: DataSource): Promise<StatementResult[]> =>
+const runOnPostgres = (runner: PgPool, statements: Statement[], isPrepared: boolean): Promise<StatementResult[]> =>
   allEnded(
     statements.map(async ({ text, parameters: values, name }) => {
-      const { rows, rowCount } = await runner.query<Row>({
-        text,
-        values,
-        name: withNames.has(driver) ? name : undefined,
-      });
+      const { rows, rowCount } = await runner.query<Row>({ text, values, name: isPrepared ? nameOf(text, name) : '' });
       return { rows, affected: rowCount ?? 0 };
     }),
   );
+
+const names = new Map<string, string>();
+
+/** With a digest of the text: behind a pooler another version of Usher may have prepared another text in the same session. */
+function nameOf(text: string, name = ''): string {
+  if (name && !names.has(text))
+    names.set(text, `${name}_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`);
+  return names.get(text) ?? '';
+}
 
 type MysqlResult = (Row & RowDataPacket)[] | ResultSetHeader;
 
