@@ -1,4 +1,4 @@
-// npm run bench: each row beside its reference in the same run. docs/performance.md describes it.
+// npm run bench: each row beside its reference in the same run. docs/internals/performance.md describes it.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { cleanUp } from './harness/cleanup.js';
@@ -50,7 +50,7 @@ const options = new Command('bench')
   .option('--only <names>', `some rows, separated by commas: ${NAMES}`)
   .option('--backends <names>', 'of the row single, separated by commas')
   .option('--json <file>', `write the figures to this file, instead of ${RESULTS}/figures.json`)
-  .option('--markdown <file>', 'measure nothing; write the figures of this file into docs/performance.md')
+  .option('--markdown <file>', 'measure nothing; write the figures of this file into docs/internals/performance.md')
   .parse()
   .opts<Options>();
 

@@ -48,8 +48,16 @@ export const NOT_RUN: { pages: string[]; starts: string[]; reason: string }[] = 
     starts: ['for _ in $(seq 600)'],
     reason: 'it waits until a receiver has failed; catching-up.spec.ts runs it with one',
   },
-  { pages: ['docs/chaos.md'], starts: ['npm run nightly'], reason: 'it takes many minutes, MariaDB and Redis' },
-  { pages: ['docs/performance.md'], starts: ['npm ci && npm run bench'], reason: 'it measures for half an hour' },
+  {
+    pages: ['docs/internals/chaos.md'],
+    starts: ['npm run nightly'],
+    reason: 'it takes many minutes, MariaDB and Redis',
+  },
+  {
+    pages: ['docs/internals/performance.md'],
+    starts: ['npm ci && npm run bench'],
+    reason: 'it measures for half an hour',
+  },
   {
     pages: ['docs/operations/backup.md'],
     starts: ['mariadb-dump', "mariadb -e 'CREATE", 'pg_dump', 'kill "$USHER_PID"'],

@@ -75,7 +75,7 @@ export const STAGES = [
   },
   {
     name: 'chaos',
-    why: 'Faults in processes, Redis and MariaDB break no rule of delivery (docs/chaos.md).',
+    why: 'Faults in processes, Redis and MariaDB break no rule of delivery (docs/internals/chaos.md).',
     run: 'tsx test/chaos/run.ts',
     ...CHAOS,
   },
