@@ -188,7 +188,7 @@ export class AuthorizationResponses {
   ) {
     this.responses = new Counter({
       name: 'usher_authorization_responses_total',
-      help: 'Responses to authorization requests, by result: code, or the error.',
+      help: 'Responses to authorisation requests, by result: code, or the error.',
       labelNames: ['result'],
       registers: [registry],
     });
