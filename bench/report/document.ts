@@ -3,7 +3,7 @@ import { format, resolveConfig } from 'prettier';
 import { holds, type Measured } from '../harness/row.js';
 import { shown, targetOf } from './numbers.js';
 import { plot } from './plot.js';
-import { cells } from './table.js';
+import { aligned, cells } from './table.js';
 
 const DOCUMENT = 'docs/internals/performance.md';
 const PLOT = 'docs/internals/performance.svg';
@@ -43,20 +43,15 @@ const machineOf = ({ machine }: Report): string =>
 function targetsOf({ rows }: Report): string {
   const checks = rows.flatMap(({ name, checks }) => checks.map((check) => ({ name, check })));
   const missed = checks.filter(({ check }) => !holds(check));
-  const body = missed.map(({ name, check }) => [name, check.what, shown(check.value), targetOf(check)]);
-  const summary = `${missed.length} of ${checks.length} targets are missed:`;
-  return missed.length === 0
-    ? `All ${checks.length} targets hold.`
-    : `${summary}\n\n${markdown([['row', 'what', 'measured', 'target'], ...body])}`;
+  if (missed.length === 0) return `All ${checks.length} targets hold.`;
+  const body = missed.map(({ name, check }) => [`${name}, ${check.what}`, shown(check.value), targetOf(check)]);
+  return `${missed.length} of ${checks.length} targets are missed:\n\n${fenced([['', 'measured', 'target'], ...body])}`;
 }
 
 const rowsOf = ({ rows }: Report): string =>
-  rows.map((row) => `### \`${row.name}\`\n\n${capitalised(row.title)}.\n\n${markdown(cells(row))}`).join('\n\n');
+  rows.map((row) => `### \`${row.name}\`\n\n${capitalised(row.title)}.\n\n${fenced(cells(row))}`).join('\n\n');
 
-function markdown([head = [], ...body]: string[][]): string {
-  const line = (row: string[]): string => `| ${row.join(' | ')} |`;
-  const rule = head.map((_, column) => (column === 0 ? '---' : '--:'));
-  return [line(head), line(rule), ...body.map(line)].join('\n');
-}
+/** As the bench prints it. */
+const fenced = (rows: string[][]): string => `\`\`\`text\n${aligned(rows)}\n\`\`\``;
 
 const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
