@@ -122,7 +122,7 @@ export { type Due, type HealthFacts, type HealthStatus, UsherHealth } from './we
 
 /** # Tokens and guards. */
 
-/** The token routes below `/auth`, and the pages of the authorization-code grant. */
+/** The token routes below `/auth`, and the pages of the authorisation-code grant. */
 export { AuthModule, AuthorizationRoutesModule } from './auth/auth.module.js';
 /** The metadata of RFC 8414 at `/.well-known/oauth-authorization-server`. */
 export { AuthMetadataModule } from './auth/metadata/metadata.module.js';
@@ -154,7 +154,7 @@ export { ClientsModule } from './clients/clients.module.js';
 export { ClientsService } from './clients/clients.service.js';
 /** The id and the secret of a new client; the secret is shown once. */
 export type { ClientCredentials } from './clients/client-credentials.js';
-/** Prepares a client for the authorization-code grant. */
+/** Prepares a client for the authorisation-code grant. */
 export { type ApplicationChange, ClientApplications } from './clients/client-applications.js';
 /** The entities of a client and of its redirect URIs. */
 export { Client, ClientApplication, type GrantType } from './clients/client.entity.js';
@@ -172,7 +172,7 @@ export { type MadePortalLink, type NewPortalLink, PortalLinks } from './portal/p
 /** The entity of a link. */
 export { PortalLink } from './clients/portal.entity.js';
 
-/** # Resource owners of the authorization-code grant. */
+/** # Resource owners of the authorisation-code grant. */
 
 /** Who your resource owners are; for the option `resourceOwners`. */
 export type { BrowserRequest, ResourceOwner, ResourceOwnerAuthenticator, SignIn } from './values/resource-owner.js';

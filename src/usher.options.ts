@@ -68,7 +68,7 @@ export interface UsherOptions {
   publicUrl?: string;
   /** Where the integrators' guides are served: `https://usher.example/docs` of a server. Errors link them; default: none do. */
   guidesUrl?: string;
-  /** Who the resource owners of the authorization-code grant are; default: the built-in members (`usher member create`). */
+  /** Who the resource owners of the authorisation-code grant are; default: the built-in members (`usher member create`). */
   resourceOwners?: ResourceOwnerAuthenticator;
   /** Whose pages members see. */
   brand?: {

@@ -23,7 +23,7 @@ export const AccountView = named(
     name: z.string(),
     notifyUrl: z.string().nullable().describe('Where notifications go whose order has no URL of its own.'),
     grants: z.array(z.enum(GRANT_TYPES)).describe('What it may send as `grant_type`.'),
-    redirectUris: z.array(z.string()).describe('For the authorization-code grant.'),
+    redirectUris: z.array(z.string()).describe('For the authorisation-code grant.'),
     secrets: z.array(SecretState).describe('The valid ones, without the secrets: two during a rotation.'),
     deliveriesPaused: named('DeliveriesPaused', z.object({ since: moment, reason: z.string() }))
       .nullable()

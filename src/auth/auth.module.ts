@@ -55,7 +55,7 @@ export class AuthModule {
 }
 
 /**
- * The pages of the authorization-code grant: `GET /auth/authorize`, its consent page, and `/auth/connections`. They need a
+ * The pages of the authorisation-code grant: `GET /auth/authorize`, its consent page, and `/auth/connections`. They need a
  * `publicUrl` with https.
  */
 @UsherNamedModule({ controllers: [AuthorizeController, ConnectionsController] })

@@ -103,7 +103,7 @@ export function addClientCommands(program: Command): void {
   ).option('--none', 'tell nobody any more');
 }
 
-/** The options of the authorization-code grant. */
+/** The options of the authorisation-code grant. */
 interface ApplicationOptions {
   redirectUri?: string[];
   grants?: GrantType[];

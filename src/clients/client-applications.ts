@@ -22,7 +22,7 @@ export interface ApplicationChange {
 
 const MAX_REDIRECT_URIS = 10;
 
-/** Which grants a client may use, and its redirect URIs for the authorization-code grant. */
+/** Which grants a client may use, and its redirect URIs for the authorisation-code grant. */
 @Injectable()
 export class ClientApplications {
   constructor(

@@ -88,7 +88,7 @@ export class ClientSecret {
 /** The digest of a secret that has leaked. No secret has it: it authenticates nobody, and signs until it expires. */
 export const LEAKED = '';
 
-/** What a client needs for the authorization-code grant. A table of its own, because no token request reads it. */
+/** What a client needs for the authorisation-code grant. A table of its own, because no token request reads it. */
 @Entity('usher_client_application')
 export class ClientApplication {
   @Text(CLIENT_ID_LENGTH, PRIMARY)

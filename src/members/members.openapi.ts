@@ -8,7 +8,7 @@ import { SignInController } from './sign-in.controller.js';
 
 const SignInQuery = z.object({
   return_to: z.string().optional().meta({
-    description: 'The path of an authorization request, or `/auth/connections`. Anything else is ignored.',
+    description: 'The path of an authorisation request, or `/auth/connections`. Anything else is ignored.',
     example: '/auth/connections',
   }),
 });

@@ -87,7 +87,7 @@ export const smtpUrl = url(
 );
 
 /**
- * A URL with one of the schemes; null if the text is none. `faultOf` says what else is wrong with it.
+ * A URL with one of the schemes; null if the text is not a URL with one of them. `faultOf` says what else is wrong with it.
  * @throws Fault
  */
 function located<K extends string>(

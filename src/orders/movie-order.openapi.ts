@@ -142,7 +142,7 @@ const ORDER_OPERATIONS = [
     get: {
       id: 'getMovieOrder',
       summary: 'Get a movie order',
-      description: 'An order of another client is answered like one that does not exist.',
+      description: 'Answers 404 for an order that does not exist, and for an order of another client.',
       parameters: { path },
       answers: { 200: ANSWER },
       failures: [unknownOrder(KEY)],

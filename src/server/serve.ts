@@ -60,7 +60,7 @@ async function loadHttpServer() {
 
 /**
  * Creates a first client and a first member if an embedded sandbox has no client. `usher listen` is
- * its Notify URL and its redirect URI; it may use the authorization-code grant.
+ * its Notify URL and its redirect URI; it may use the authorisation-code grant.
  */
 async function createFirst(app: NestFastifyApplication, config: Config) {
   const nothing = { firstClient: null, firstMember: null };

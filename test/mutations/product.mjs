@@ -146,7 +146,7 @@ export const PRODUCT_MUTATIONS = [
     caughtBy: 'test/auth/authorize/owners.spec.ts',
   },
 
-  // The authorization-code grant.
+  // The authorisation-code grant.
   {
     name: 'PKCE is not checked',
     file: 'src/auth/authorize/code-exchange.ts',

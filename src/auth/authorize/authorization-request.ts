@@ -71,7 +71,7 @@ export function checkRequest(query: Query, client: Client): AuthorizationRequest
   const value = (name: string): string | null => single(query, name) ?? null;
   checkResponse(value('response_type'), value('response_mode'));
   if (!client.grantTypes.includes('authorization_code'))
-    throw new AuthorizationError('unauthorized_client', 'this client is not allowed to use the authorization code');
+    throw new AuthorizationError('unauthorized_client', 'this client is not allowed to use the authorisation code');
   if (value('scope') !== null) throw new AuthorizationError('invalid_scope', 'no scopes are defined; omit scope');
   if (![null, 'login'].includes(value('prompt')))
     throw new AuthorizationError('invalid_request', 'this prompt is not supported; use login or omit it');

@@ -37,7 +37,7 @@ export class AuthorizationSite {
     this.hasRoutes = true;
   }
 
-  /** Whether this process serves the authorization-code grant, for the metadata. */
+  /** Whether this process serves the authorisation-code grant, for the metadata. */
   get isAvailable(): boolean {
     return this.hasRoutes && this.knownIssuer !== null;
   }

@@ -13,7 +13,7 @@ import {
 import { MAX_REDIRECT_URI_LENGTH } from '../../clients/redirect-uri.js';
 
 /**
- * One authorization request: asked on the consent page, then allowed (it has a code), then used (it has a grant). Each step
+ * One authorisation request: asked on the consent page, then allowed (it has a code), then used (it has a grant). Each step
  * is one conditional update, so each happens once.
  */
 @Entity('usher_authorization')

@@ -60,7 +60,7 @@ export interface Decision {
 /** Where the answer goes. `code` is null if the owner declined. */
 export type Answered = Pick<Authorization, 'redirectUri' | 'state'> & { code: string | null };
 
-/** Authorization requests that wait for the owner, and their codes. */
+/** Authorisation requests that wait for the owner, and their codes. */
 @Injectable()
 export class Authorizations {
   constructor(
@@ -177,7 +177,7 @@ async function giveConsent(manager: EntityManager, { ownerId, clientId }: Author
 /** The result if the owner does not sign in, or does not allow it. */
 export const DECLINED = { error: 'access_denied', error_description: 'the account holder declined' };
 
-/** Ends authorization requests: with a code, or with one of the errors of RFC 6749 §4.1.2.1. */
+/** Ends authorisation requests: with a code, or with one of the errors of RFC 6749 §4.1.2.1. */
 @Injectable()
 export class AuthorizationResponses {
   private readonly responses: Counter<'result'>;

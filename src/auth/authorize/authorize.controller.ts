@@ -23,7 +23,7 @@ interface Asked {
   owner: ResourceOwner;
 }
 
-/** The authorization endpoint (RFC 6749 §3.1) and its consent page. */
+/** The authorisation endpoint (RFC 6749 §3.1) and its consent page. */
 @Controller('auth')
 @UsherRoutes()
 export class AuthorizeController {

@@ -22,7 +22,7 @@ interface Exchanged {
   tokens: NewTokens;
 }
 
-/** Exchanges the code of an authorization for tokens (RFC 6749 §4.1.3, RFC 7636 §4.6). */
+/** Exchanges the code of an authorisation for tokens (RFC 6749 §4.1.3, RFC 7636 §4.6). */
 @Injectable()
 export class CodeExchange {
   constructor(

@@ -57,7 +57,7 @@ export function metadataPath(base: string): string {
 
 /**
  * RFC 8414 §2. `refresh_endpoint` is our extension: refreshing also has its own endpoint (specification 4.2). `issuer` is the
- * base URL of the authentication endpoints, without a trailing slash. `hasCodes`: the authorization-code grant is available.
+ * base URL of the authentication endpoints, without a trailing slash. `hasCodes`: the authorisation-code grant is available.
  * `hasPage`: this is the server, which has a page of the API.
  */
 export function serverMetadata(issuer: string, hasCodes: boolean, hasPage: boolean) {

@@ -100,7 +100,7 @@ export const metadataOperation = (publicUrl: string | null): Operation => ({
   path: metadataPath(publicUrl ?? ''),
   ...(publicUrl !== null && { server: new URL(publicUrl).origin }),
   tag: 'Tokens',
-  summary: 'Get the authorization server metadata',
+  summary: 'Get the authorisation server metadata',
   description: 'RFC 8414.',
   security: [],
   oauth: false,

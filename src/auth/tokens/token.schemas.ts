@@ -86,7 +86,7 @@ export const Metadata = named(
     issuer: url,
     authorization_endpoint: url
       .optional()
-      .describe('Left out, with the three fields below, where the authorization-code grant is not available.'),
+      .describe('Left out, with the three fields below, where the authorisation-code grant is not available.'),
     token_endpoint: url,
     refresh_endpoint: url,
     revocation_endpoint: url,

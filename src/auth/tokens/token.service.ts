@@ -137,7 +137,7 @@ export class TokenService {
     return this.respond(tokens);
   }
 
-  /** The authorization-code grant. */
+  /** The authorisation-code grant. */
   private async exchange(requester: Requester, parameters: Parameters): Promise<TokenResponse> {
     const { grantId, tokens } = await this.codes.exchange(requester, parameters);
     this.events.issued('token.issued', { client: requester.clientId, grant: grantId }, '/auth/token');

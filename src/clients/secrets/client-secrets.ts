@@ -22,7 +22,7 @@ export interface AuthenticatedClient {
   rememberedSecret: string | null;
 }
 
-/** Whose request it is, as authenticated. */
+/** The client that a request has authenticated as. */
 export interface Requester {
   clientId: string;
   generation: number;

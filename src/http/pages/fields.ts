@@ -111,7 +111,7 @@ export interface FilterField<Value> {
   label: string | null;
   /** The values to choose one of, with their texts. */
   options?: Record<string, string>;
-  /** Null if the text means nothing. */
+  /** Null if the text is not a value of the field. */
   read(text: string, now: number): Value | null;
   /** What is wrong with such a text. */
   fault: string;

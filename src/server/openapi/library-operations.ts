@@ -16,7 +16,7 @@ export const TAGS = [
   },
   {
     name: 'Authorization',
-    description: 'The pages of the authorization-code grant, for the browsers of resource owners.',
+    description: 'The pages of the authorisation-code grant, for the browsers of resource owners.',
   },
   {
     name: 'Client',
@@ -36,7 +36,7 @@ export const TAGS = [
 const BASIC_ONLY =
   'At the token endpoint the client authenticates by HTTP Basic only (`client_secret_basic`); credentials in the body are refused.';
 
-/** `base`: what stands before `/auth/token`. `hasCodes`: the authorization-code grant is available. */
+/** `base`: what stands before `/auth/token`. `hasCodes`: the authorisation-code grant is available. */
 export function securitySchemes(base: string, hasCodes: boolean): Record<Security, object> {
   // The extensions are for the page's viewer: where it puts the client's credentials, and that it uses PKCE.
   const flow = {

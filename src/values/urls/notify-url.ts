@@ -1,7 +1,7 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 
 /**
- * Parses an absolute URL. Null if the text is none.
+ * Parses an absolute URL. Null if the text is not a URL.
  *
  * `URL.canParse` is not used. In Node 20, once V8 has optimised its caller, it answers false for texts with letters such as ü.
  */

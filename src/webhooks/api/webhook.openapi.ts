@@ -96,7 +96,7 @@ export const WEBHOOK_OPERATIONS = operations('Webhooks', WebhooksController, {
   page: {
     id: 'listWebhooks',
     summary: 'List notifications',
-    description: 'The client’s own webhooks, newest first. A page does not change when new webhooks arrive.',
+    description: 'The client’s own notifications, newest first. A page does not change when new notifications arrive.',
     parameters: { query: WebhookQuery },
     answers: {
       200: answer('A page.', WebhookPage, { data: [FAILED], nextCursor: null, hasMore: false }),
@@ -105,7 +105,7 @@ export const WEBHOOK_OPERATIONS = operations('Webhooks', WebhooksController, {
   },
   health: {
     id: 'getWebhookHealth',
-    summary: 'See how your receivers do',
+    summary: 'Get the delivery figures of your receivers',
     description:
       'For each host that notifications go to: failures in a row, the oldest pending notification, and how long answers ' +
       'took. It considers the newest 200 notifications and the oldest 1000 pending ones.',
@@ -114,7 +114,7 @@ export const WEBHOOK_OPERATIONS = operations('Webhooks', WebhooksController, {
   show: {
     id: 'getWebhook',
     summary: 'Get a notification with its attempts',
-    description: 'A webhook of another client is answered like one that does not exist.',
+    description: 'Answers 404 for a notification that does not exist, and for a notification of another client.',
     parameters: { path },
     answers: { 200: answer('The notification.', WebhookStory, STORY) },
     failures: [unknownWebhook(ID)],
@@ -132,9 +132,9 @@ export const WEBHOOK_OPERATIONS = operations('Webhooks', WebhooksController, {
   resend: {
     id: 'resendWebhook',
     summary: 'Send a FAILED notification again',
-    description: 'Creates a new webhook. A delivered webhook cannot be sent again.',
+    description: 'Creates a new notification. A delivered notification cannot be sent again.',
     parameters: { path },
-    answers: { 201: answer('The new webhook.', ClientWebhook, RESENT) },
+    answers: { 201: answer('The new notification.', ClientWebhook, RESENT) },
     failures: [unknownWebhook(ID), notFailed({ id: ID, status: 'SUCCESS' }), tooManyPending(10_000)],
   },
 });

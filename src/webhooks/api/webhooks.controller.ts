@@ -15,7 +15,7 @@ import { WebhookService } from '../webhook.service.js';
 import { clientView, hidePrivateResponse, type WebhookPage, WebhookQuery, type WebhookStory } from './client-view.js';
 import { TestNotifications } from './test-notifications.js';
 
-/** A client's own webhooks and their attempts. Any other webhook is answered like one that does not exist. */
+/** A client's own webhooks and their attempts. The answer for a webhook of another client is 404. */
 @ClientController('webhooks')
 export class WebhooksController {
   constructor(

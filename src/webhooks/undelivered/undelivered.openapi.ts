@@ -54,10 +54,10 @@ export const UNDELIVERED_OPERATIONS = operations('Webhooks', UndeliveredControll
     id: 'listUndelivered',
     summary: 'Read what was not delivered',
     description:
-      'Notifications as an attempt would send them, signed now: pending ones, and the last FAILED one of each order that ' +
-      'has none pending or delivered, so none that was sent again; the oldest first. Reading changes nothing: what is ' +
-      'pending is still sent. With `Accept: application/x-ndjson` the answer is one of them on each line, without pages. A ' +
-      'connection that breaks leaves the last line incomplete; go on with its `X-Webhook-Id` as `cursor`.',
+      'Notifications as an attempt would send them, signed now, the oldest first: pending ones, and the last FAILED one of ' +
+      'each order that has none pending or delivered. Reading changes nothing: pending notifications are still sent. With ' +
+      '`Accept: application/x-ndjson` the answer has one notification on each line, without pages. If the connection ' +
+      'breaks, the last line is incomplete; continue with its `X-Webhook-Id` as `cursor`.',
     parameters: { query: UndeliveredQuery },
     answers: {
       // Not the lines: clients that are generated from two media types of one answer do not know which they get.
@@ -69,9 +69,9 @@ export const UNDELIVERED_OPERATIONS = operations('Webhooks', UndeliveredControll
     id: 'resendWebhooks',
     summary: 'Send FAILED notifications again',
     description:
-      'Goes on in the background, also over a restart; `Location` shows its progress. Each is sent as a new webhook, unless ' +
-      'another one of its order is newer, pending or delivered. While the client has as many pending notifications as its ' +
-      'limit, it waits. Ten a minute. What became of the new webhooks is counted until the last of them has ended.',
+      'The resend continues in the background, also after a restart; `Location` shows its progress. Each notification is sent ' +
+      'as a new one, unless its order has a newer, pending or delivered notification. The resend waits while the client ' +
+      'has as many pending notifications as its limit. Ten a minute.',
     body: { schema: ResendRequest, example: { status: 'FAILED', since: '2026-01-01T00:00:00Z' } },
     answers: { 202: answer('It has begun.', ResendView, STARTED) },
     failures: [
@@ -83,7 +83,7 @@ export const UNDELIVERED_OPERATIONS = operations('Webhooks', UndeliveredControll
   show: {
     id: 'getWebhookResend',
     summary: 'Get the progress of a resend',
-    description: 'A request of another client is answered like one that does not exist.',
+    description: 'Answers 404 for a request that does not exist, and for a request of another client.',
     parameters: {
       path: z.object({ id: z.string().meta({ description: 'The `id` of the answer 202.', example: ID }) }),
     },

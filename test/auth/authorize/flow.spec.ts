@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => usher.stop());
 
-describe('the authorization-code grant', () => {
+describe('the authorisation-code grant', () => {
   test('leads from the request over sign-in and consent to the tokens of specification 2.1', async () => {
     const owner = await member(usher);
     const browser = new TestBrowser(usher.running.url);

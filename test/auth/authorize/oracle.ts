@@ -5,7 +5,7 @@ import { freePort } from '../../support/process.js';
 import { basic } from '../../support/usher.js';
 import { application, PASSWORD, REDIRECT_URI, signedIn, startWithIssuer, TestBrowser } from './support.js';
 
-/** An authorization server under test: Usher, or oidc-provider, whose answers Usher's are compared with. */
+/** An authorisation server under test: Usher, or oidc-provider, whose answers Usher's are compared with. */
 export interface AuthorizationServer {
   name: 'usher' | 'oidc-provider';
   issuer: string;

@@ -98,7 +98,7 @@ const REQUESTS: [string, Change, string, [answer: string, why: string]?][] = [
   ],
 ];
 
-describe('an authorization request with', () => {
+describe('an authorisation request with', () => {
   test.each(REQUESTS)('%s', async (_, change, expected, [ofOracle] = [expected, '']) => {
     const [ours, theirs] = [await authorize(usher, good(usher, change)), await authorize(oracle, good(oracle, change))];
     expect({ usher: ours.outcome, oracle: theirs.outcome }).toEqual({ usher: expected, oracle: ofOracle });

@@ -9,13 +9,13 @@ import { type Answer, type TestClient, TestUsher } from '../../support/usher.js'
 export const PASSWORD = 'correct horse battery';
 export const REDIRECT_URI = 'https://partner.example/callback?from=usher';
 
-/** A server that knows its own address, which the authorization-code grant needs. */
+/** A server that knows its own address, which the authorisation-code grant needs. */
 export async function startWithIssuer(settings: Settings = {}): Promise<TestUsher> {
   const port = await freePort();
   return TestUsher.start({ PORT: String(port), USHER_AUTH_URL: `http://127.0.0.1:${port}`, ...settings });
 }
 
-/** A client that may use the authorization-code grant. */
+/** A client that may use the authorisation-code grant. */
 export async function application(
   usher: TestUsher,
   change: ApplicationChange = {},
@@ -35,7 +35,7 @@ export const member = (usher: TestUsher, password = PASSWORD): Promise<Member> =
 export const verifierOf = (): string => randomBytes(32).toString('base64url');
 export const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url');
 
-/** The parameters of a good authorization request; null leaves one out. */
+/** The parameters of a good authorisation request; null leaves one out. */
 export function authorizePath(client: TestClient, more: Record<string, string | null> = {}): string {
   const parameters = {
     response_type: 'code',
@@ -78,7 +78,7 @@ export class TestBrowser {
     return this.post('/auth/sign-in', { form: form!, return_to, name, password });
   }
 
-  /** Opens the authorization request, signed in, and answers the consent page. */
+  /** Opens the authorisation request, signed in, and answers the consent page. */
   async decide(path: string, decision: 'allow' | 'decline' = 'allow'): Promise<URL> {
     const { form } = fieldsOf((await this.get(path)).text);
     return new URL((await this.post('/auth/consent', { form: form!, decision })).location);

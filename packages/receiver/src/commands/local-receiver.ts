@@ -17,7 +17,7 @@ export interface ReceiverOptions {
   /** Each request is forwarded unchanged to this URL. Default: not forwarded. */
   forwardTo?: URL | undefined;
   onReceived: (received: Received) => void;
-  /** A browser came back from the authorization endpoint with these parameters: this machine is also a redirect URI. */
+  /** A browser came back from the authorisation endpoint with these parameters: this machine is also a redirect URI. */
   onRedirect?: (path: string, parameters: Record<string, string>) => void;
 }
 

@@ -24,7 +24,7 @@ const MAX_CLIENTS = 50;
 /** The clients with the most attempts, and the newest notifications of each, among which answers are looked for. */
 const ANSWERING_CLIENTS = 10;
 const NEWEST = 100;
-/** The attempts of so many notifications are read. */
+/** How many notifications a page reads the attempts of, at most. */
 export const MAX_NOTIFICATIONS = 100;
 const MAX_ANSWERS = 25;
 const MAX_URLS = 50;
