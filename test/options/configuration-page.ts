@@ -17,8 +17,8 @@ const GROUPS = {
 };
 
 const [BEGIN, END] = [
-  '<!-- The tables are made from src/options: see CONTRIBUTING.md, "Add a setting". -->',
-  '<!-- End of the tables. -->',
+  '<!-- The lists are made from src/options: see CONTRIBUTING.md, "Add a setting". -->',
+  '<!-- End of the lists. -->',
 ];
 
 const code = (text: string | null): string => (text === null ? '' : `\`${text}\``);
@@ -29,19 +29,21 @@ function defaultOf({ default: fallback, defaultText, local }: Option): string {
   return `${code(local.default)} (embedded)${fallback === null ? '' : `, else ${code(fallback)}`}`;
 }
 
-function tableOf(options: Record<string, Option>): string {
-  const rows = Object.values(options).map((entry) => {
+/** The variable, with the option of the library in parentheses, and what it is. Below it: the valid values and the default. */
+function listOf(options: Record<string, Option>): string {
+  const items = Object.values(options).map((entry) => {
     const { variable, option, kind, text } = entry;
-    const cells = [code(variable), code(option), defaultOf(entry), kind.wanted.replace('<', '\\<'), text];
-    return `| ${cells.join(' | ')} |`;
+    const name = variable ? code(variable) + (option ? ` (${code(option)})` : '') : code(option);
+    const fallback = defaultOf(entry);
+    return `- ${name}: ${text}.\\\n  Value: ${kind.wanted.replace('<', '\\<')}${fallback && `; default: ${fallback}`}`;
   });
-  return ['| setting | option of `UsherOptions` | default | value | |', '| - | - | - | - | - |', ...rows].join('\n');
+  return items.join('\n');
 }
 
-/** docs/configuration.md with its tables as src/options has them now. */
+/** docs/configuration.md with its lists as src/options has them now. */
 export async function configurationPage(page: string): Promise<string> {
   const [before, rest = ''] = page.split(BEGIN);
-  const groups = Object.entries(GROUPS).map(([title, options]) => `### ${title}\n\n${tableOf(options)}`);
+  const groups = Object.entries(GROUPS).map(([title, options]) => `### ${title}\n\n${listOf(options)}`);
   const made = [before, BEGIN, '\n\n', groups.join('\n\n'), '\n\n', END, rest.split(END)[1]].join('');
   return format(made, { ...(await resolveConfig('docs/configuration.md')), parser: 'markdown' });
 }

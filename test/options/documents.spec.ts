@@ -8,7 +8,7 @@ import { configurationPage } from './configuration-page.js';
 
 const PAGE = 'docs/configuration.md';
 
-test('docs/configuration.md has the tables of today; UPDATE_DOCUMENTS=1 writes them', async () => {
+test('docs/configuration.md has the lists of today; UPDATE_DOCUMENTS=1 writes them', async () => {
   const page = readFileSync(PAGE, 'utf8');
   const made = await configurationPage(page);
   if (process.env.UPDATE_DOCUMENTS) writeFileSync(PAGE, made);
