@@ -147,8 +147,7 @@ export const DIAGNOSES = explained({
   },
   'too-many-requests': {
     meaning: 'The receiver limits its requests (429).',
-    remedy:
-      'Raise the limit for this path. A Retry-After header delays the next attempt by at most two retry runs.',
+    remedy: 'Raise the limit for this path. A Retry-After header delays the next attempt by at most two retry runs.',
   },
   'other-refusal': {
     meaning: 'The receiver answered with another status than 2xx.',
@@ -160,8 +159,7 @@ export const DIAGNOSES = explained({
   },
   'receiver-unavailable': {
     meaning: 'The receiver is not available at present (503).',
-    remedy:
-      'Check its load and its health. A Retry-After header delays the next attempt by at most two retry runs.',
+    remedy: 'Check its load and its health. A Retry-After header delays the next attempt by at most two retry runs.',
   },
   'gateway-failed': {
     meaning: 'A proxy or load balancer answered 502 or 504, because it got no answer from the receiver behind it.',
