@@ -56,7 +56,7 @@ function writePackageFile(folder) {
   writeFileSync(path, `${JSON.stringify(manifest, null, 2)}\n`);
 }
 
-/** Leaves only the text of links to files that are not packed, because a package has no address of its repository. */
+/** Leaves only the text of links and pictures whose files are not packed, because a package has no address of its repository. */
 function unlinkMissing(folder, page) {
   const path = join(folder, page);
   const text = readFileSync(path, 'utf8').replace(LINK, (link, words, target) =>
@@ -65,4 +65,4 @@ function unlinkMissing(folder, page) {
   writeFileSync(path, text);
 }
 
-const LINK = /\[([^\]]+)\]\(([^)]+)\)/g;
+const LINK = /!?\[([^\]]+)\]\(([^)]+)\)/g;

@@ -56,7 +56,7 @@ async function demo(say: (text: string) => void): Promise<StepResult[]> {
       say(lineOf(result));
       if (!result.ok) return results;
     }
-    say(`\n${bold('Done.')} Next: README.md shows the same steps with curl.`);
+    say(`\n${bold('Done.')} Next: docs/quick-start.md shows the same steps with curl.`);
     return results;
   } finally {
     await run.close();

@@ -6,12 +6,7 @@ export const NOT_RUN: { pages: string[]; starts: string[]; reason: string }[] = 
     reason: 'CI runs both in a checkout of its own (.ci/run)',
   },
   {
-    pages: ['README.md'],
-    starts: ['npm run check '],
-    reason: 'these are the project’s own checks, this test among them; CI runs them',
-  },
-  {
-    pages: ['README.md', 'docs/operations/deploying.md'],
+    pages: ['docs/operations/deploying.md'],
     starts: ['export MYSQL_PASSWORD='],
     reason: 'it needs Docker; test/deploy checks the image and the compose file',
   },

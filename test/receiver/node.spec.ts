@@ -80,10 +80,6 @@ describe.each([
   [DOCUMENT, 'Fastify'],
   [DOCUMENT, 'Nest'],
   [DOCUMENT, 'Fetch API'],
-  [README, 'Express'],
-  [README, 'Fastify'],
-  [README, 'Nest'],
-  [README, 'Fetch API'],
   [README, 'Node'],
 ])('the receiver of %s, %s', (document, heading) => {
   test('accepts a genuine notification and refuses a changed body, a changed timestamp and an old notification', async () => {
@@ -108,7 +104,7 @@ describe.each([
   });
 });
 
-test.each([DOCUMENT, README])('the replay memory in %s accepts a request once', (document) => {
+test(`the replay memory in ${DOCUMENT} accepts a request once`, () => {
   const timestamp = String(Math.floor(Date.now() / 1_000));
   const nonce = randomAlphanumeric(32);
   const signature = signNotification('secret', timestamp, nonce, Buffer.from('{}'));
@@ -130,7 +126,7 @@ test.each([DOCUMENT, README])('the replay memory in %s accepts a request once', 
     console.log(nonces.size);
     await verifyOnce({ rawBody, headers, secret, memory }).catch(({ reason }) => console.log(reason));
   `;
-  const cwd = project(prelude + codeBelow(document, 'Replays') + again);
+  const cwd = project(prelude + codeBelow(DOCUMENT, 'Replays') + again);
   const stdout = execFileSync(process.execPath, ['receiver.mjs'], { cwd, encoding: 'utf8' });
   expect(stdout).toBe('1\nreplayed\n');
 });

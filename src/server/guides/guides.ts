@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Marked, RendererObject } from 'marked';
 import { Html, html } from '../../http/html.js';
 import { PACKAGE_FOLDER } from '../../values/version.js';
+import { DIAGNOSES } from '../../webhooks/transport/diagnosis.js';
 
 /** The pages of docs/ that are for integrators, in the order of the navigation. */
 export const GUIDES = [
@@ -53,6 +54,11 @@ const TRY_IN_CHECKOUT = /^\. docs\/try\.sh$/m;
 const PREPARATION = `export AUTH_URL=${ADDRESS}
 export CLIENT_ID=YOUR_CLIENT_ID CLIENT_SECRET=YOUR_CLIENT_SECRET
 eval "$(curl -s "$AUTH_URL/docs/shell.sh")"`;
+const diagnosesTable = (): string =>
+  [
+    '| code | what it means | what to do |\n| --- | --- | --- |',
+    ...Object.entries(DIAGNOSES).map(([code, { meaning, remedy }]) => `| \`${code}\` | ${meaning} | ${remedy} |`),
+  ].join('\n');
 /** The functions of a shell that request the token and print JSON with line breaks. */
 export const shellFunctions = (): string => read('shell.sh');
 
@@ -68,6 +74,7 @@ export async function renderGuides(guidesUrl: string | null): Promise<Guide[]> {
   return GUIDES.map((name) => {
     const text = read(`${name}.md`)
       .replace(OF_REPOSITORY, '')
+      .replace('<!-- diagnoses -->', diagnosesTable)
       .replace(TRY_IN_CHECKOUT, () => PREPARATION)
       .replaceAll('"/docs/errors#', `"${guidesUrl}/errors#`);
     const tokens = marked.lexer(text);

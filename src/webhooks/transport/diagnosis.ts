@@ -9,7 +9,7 @@ const ASK_OPERATOR = 'Tell the operator of this service if it happens again.';
 /** With types that name the codes alone: an application's compiler needs no texts. */
 const explained = <Code extends string>(diagnoses: Record<Code, Explanation>) => diagnoses;
 
-/** Every diagnosis of a failed attempt. docs/diagnoses.md lists them; a test compares the two. */
+/** Every diagnosis of a failed attempt. The guide of diagnoses lists them. */
 export const DIAGNOSES = explained({
   'dns-not-found': {
     meaning: 'The host name of the Notify URL has no address.',
@@ -147,8 +147,7 @@ export const DIAGNOSES = explained({
   },
   'too-many-requests': {
     meaning: 'The receiver limits its requests (429).',
-    remedy:
-      'Raise the limit for this path. A Retry-After header moves the next attempt to a later retry run, the third at the latest.',
+    remedy: 'Raise the limit for this path. A Retry-After header delays the next attempt by at most two retry runs.',
   },
   'other-refusal': {
     meaning: 'The receiver answered with another status than 2xx.',
@@ -160,8 +159,7 @@ export const DIAGNOSES = explained({
   },
   'receiver-unavailable': {
     meaning: 'The receiver is not available at present (503).',
-    remedy:
-      'Check its load and its health. A Retry-After header moves the next attempt to a later retry run, the third at the latest.',
+    remedy: 'Check its load and its health. A Retry-After header delays the next attempt by at most two retry runs.',
   },
   'gateway-failed': {
     meaning: 'A proxy or load balancer answered 502 or 504, because it got no answer from the receiver behind it.',

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { OAUTH_ERROR_CODES } from '../../../src/http/oauth-error.js';
 import { PROBLEM_ANCHORS } from '../../../src/http/problem.js';
 import { GUIDES } from '../../../src/server/guides/guides.js';
+import { DIAGNOSES } from '../../../src/webhooks/transport/diagnosis.js';
 import { TestUsher } from '../../support/usher.js';
 
 const PUBLIC_URL = 'https://usher.example/v1';
@@ -46,6 +47,15 @@ test.each(GUIDES)('the guide %s names nothing that its reader does not have', as
       /.*(\[?specification|\bdocs\/[\w-]+\.(?!sh&)|usher (listen|verify|sign|certify|client|member|order|webhook)\b|\.md\b|checkout|npm run|try\.sh|this-service).*/gi,
     ),
   ).toBeNull();
+});
+
+test('the guide of diagnoses lists every diagnosis with its meaning and its remedy', async () => {
+  const rows = [...(await textOf('/docs/diagnoses')).matchAll(/<tr>([^]*?)<\/tr>/g)].map(([, row = '']) =>
+    [...row.matchAll(/<div>([^]*?)<\/div>/g)].map(([, cell = '']) => cell.replace(/<[^>]*>/g, '')),
+  );
+  expect(rows.slice(1)).toEqual(
+    Object.entries(DIAGNOSES).map(([code, { meaning, remedy }]) => [code, meaning, remedy]),
+  );
 });
 
 test('every link of the pages leads to a page and to an anchor of it', async () => {
