@@ -83,7 +83,7 @@ export class PortalLinks {
       const detail = { link: link.id, mayChange, showsSecret };
       await this.audit.record({ action: 'portal.link-created', subject: `client:${clientId}`, actor, detail }, manager);
       const path = `${OPEN_PATH}/${token}`;
-      return { id: link.id, url: publicUrl ? new URL(path, publicUrl).href : path, expiresAt: link.expiresAt };
+      return { id: link.id, url: publicUrl ? publicUrl + path : path, expiresAt: link.expiresAt };
     });
   }
 
@@ -105,10 +105,13 @@ export class PortalLinks {
   }
 }
 
+/** Whether a link has shown the secret. */
+export const wasShown = (manager: EntityManager, clientId: string, secretId: string): Promise<boolean> =>
+  manager.existsBy(PortalLink, { clientId, secretId, openedAt: Not(IsNull()) });
+
 async function newSecret(manager: EntityManager, clientId: string, now: number): Promise<string> {
   const secret = await manager.findOneBy(ClientSecret, { clientId, expiresAt: IsNull() });
-  const isShown = secret && (await manager.existsBy(PortalLink, { secretId: secret.id, openedAt: Not(IsNull()) }));
-  if (!secret || isShown || now - secret.createdAt > HAND_OVER_MS)
+  if (!secret || (await wasShown(manager, clientId, secret.id)) || now - secret.createdAt > HAND_OVER_MS)
     throw conflict('a link shows a secret only within an hour after it was issued, and once; issue a new one first');
   return secret.id;
 }

@@ -10,6 +10,7 @@ import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { databaseNow, inTransaction } from '../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
 import { actor } from '../values/actor.js';
+import { wasShown } from './portal-links.js';
 
 /** Who is signed in to a portal. */
 export interface PortalOwner {
@@ -36,25 +37,29 @@ export class PortalSessions extends Sessions<PortalSession, PortalOwner> {
   }
 
   /**
-   * Signs in with the token of a link; of several at the same moment one succeeds. Null if the link was opened or withdrawn,
-   * or has expired. `secret`: null if the link shows none, or that one was replaced.
+   * Signs in with the token of a link; of several at the same moment one succeeds. `disabled`: the link is not used up. Null
+   * if it was opened or withdrawn, or has expired. `secret`: null if it shows none, or if that was replaced or shown before.
    */
   async open(token: string, address: string | null) {
     return inTransaction(this.dataSource, async (manager) => {
       const link = await manager.findOneBy(PortalLink, { digest: digestToken(token) });
-      const { id = '', clientId = '', mayChange = false, secretId = null } = link ?? {};
+      if (!link) return null;
+      const { id, clientId, mayChange, secretId } = link;
       // The client first, as where it is disabled or its secret has leaked: this waits for that, or is ended by it.
-      const where = { id: clientId, disabledAt: IsNull() };
-      const client = await manager.findOne(Client, { where, lock: { mode: 'pessimistic_write' } });
+      const lock = { mode: 'pessimistic_write' } as const;
+      const client = await manager.findOneOrFail(Client, { where: { id: clientId }, lock });
+      if (client.disabledAt !== null) return 'disabled';
+      const isShown = secretId && (await wasShown(manager, clientId, secretId));
       const now = await databaseNow(manager);
       const { affected } = await manager.update(
         PortalLink,
         { id, openedAt: IsNull(), withdrawnAt: IsNull(), expiresAt: MoreThan(now) },
         { openedAt: now, openedFrom: address },
       );
-      if (!client || affected !== 1) return null;
-      const shown = secretId && (await manager.findOneBy(ClientSecret, { id: secretId, expiresAt: IsNull() }));
-      const secret = shown ? this.secrets.open(shown) : null;
+      if (affected !== 1) return null;
+      const newest =
+        secretId && !isShown && (await manager.findOneBy(ClientSecret, { id: secretId, expiresAt: IsNull() }));
+      const secret = newest ? this.secrets.open(newest) : null;
       const session = await this.start(manager, (begun) => ({ ...begun, clientId, linkId: id, mayChange }));
       const by = { subject: `client:${clientId}`, actor: actor('client', clientId, address) };
       const detail = { link: id, mayChange, showsSecret: secret !== null };

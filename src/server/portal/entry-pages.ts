@@ -104,12 +104,13 @@ export class EntryPages {
     if (!this.browsers.isOwnForm(visit, fields)) throw refused();
     const opened = await this.sessions.open(token, addressOf(request));
     if (!opened) return { title: 'This link is not valid', body: NOT_VALID, status: 410 };
+    if (opened === 'disabled') return { title: 'The client is disabled', body: DISABLED, status: 403 };
     await this.browsers.begin(request, reply, opened);
     const { client, secret } = opened;
     if (!opened.showsSecret) return OVERVIEW_PATH;
     const body = html`${
         secret === null
-          ? notice('bad', 'The secret of this link was replaced. Ask your operator for a new one.')
+          ? notice('bad', SECRET_GONE)
           : html`${notice('warning', 'Copy the secret now. It is not shown again.')}
             ${facts({ 'Client id': copiedId(client.id), 'Client secret': copiedId(secret) })}`
       }
@@ -118,5 +119,8 @@ export class EntryPages {
   }
 }
 
+const SECRET_GONE =
+  'This link shows no secret: it was replaced, or another link has shown it. If you do not have it, ask your operator for a new one.';
+const DISABLED = html`<p>The link was not used up. Ask your operator to enable the client.</p>`;
 const NOT_VALID = html`<p>It was opened before or withdrawn, or it has expired.</p>
   <p><a class="button" href="${PORTAL_PATH}">Ask for another one</a></p>`;
