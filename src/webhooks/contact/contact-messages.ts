@@ -22,7 +22,7 @@ import {
   type Turn,
 } from './contact-outbox.js';
 import { ContactNotice } from '../../clients/contact-notice.entity.js';
-import { PortalLinks } from '../../portal/portal-links.js';
+import { PortalLinks } from '../../portal/portal.js';
 import { NOTICE_LEASE_MS, noticeMessage, takeNotices } from './contact-notices.js';
 import { time } from '../webhook-view.js';
 import type { FailingHost } from './failing-host.entity.js';

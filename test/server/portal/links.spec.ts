@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { AuditLog } from '../../../src/audit/audit.module.js';
 import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js';
-import { type NewPortalLink, PortalLinks } from '../../../src/portal/portal-links.js';
+import { type NewPortalLink, PortalLinks } from '../../../src/portal/portal.js';
 import { Client } from '../../../src/clients/client.entity.js';
 import { PortalLink } from '../../../src/clients/portal.entity.js';
 import { OperatorBrowser } from '../../support/operator-browser.js';

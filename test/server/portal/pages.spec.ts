@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { seal } from '../../../src/http/pages/form-token.js';
 import { PortalSession } from '../../../src/clients/portal.entity.js';
 import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js';
-import { PortalLinks } from '../../../src/portal/portal-links.js';
+import { PortalLinks } from '../../../src/portal/portal.js';
 import { WebhookResends } from '../../../src/webhooks/undelivered/webhook-resends.js';
 import { ANY_WEBHOOK } from '../../../src/webhooks/search/webhook-criteria.js';
 import { eventually } from '../../support/eventually.js';
