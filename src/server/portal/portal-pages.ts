@@ -13,6 +13,7 @@ import { PORTAL_PATH, PortalModule } from '../../portal/portal.js';
 import { type UndeliveredNotification, UndeliveredWebhooks } from '../../webhooks/undelivered/undelivered-webhooks.js';
 import { WebhookModule } from '../../webhooks/webhook.module.js';
 import { UsedForms } from '../console/access/used-forms.js';
+import { actionWords, cut } from '../console/audit/audit-pages.js';
 import { AuditSearch, type ListedEvent } from '../console/audit/audit-search.js';
 import { ClientPages } from '../console/clients/client-pages.js';
 import { ClientDetailsReader } from '../console/clients/client-details.js';
@@ -115,11 +116,12 @@ export class PortalPages {
       count: () => Promise.resolve(null),
       columns: {
         When: { time: ({ createdAt }) => createdAt },
-        What: { value: ({ action }) => action },
-        About: { value: ({ subject }) => subject },
+        'Did what': { value: ({ action }) => action, cell: ({ action }) => actionWords(action) },
+        'To what': { value: ({ subject }) => subject },
         From: { value: ({ address }) => address },
       },
       nothing: ['What is done here will be here.', ''],
+      cut,
     }),
   ];
 }

@@ -119,8 +119,11 @@ describe('in its portal a client', () => {
   test('reads what was done in it, which the audit has too, with the address', async () => {
     const browser = await portalOf(usher, client.id);
     await browser.post('/portal/settings/contact', { contact: 'new@partner.example' }, { page: '/portal/settings' });
+    await browser.post('/portal/settings/test', {}, { page: '/portal/settings' });
+    await browser.post('/portal/settings/certify', {}, { page: '/portal/settings' });
     const { text } = await browser.get('/portal/record');
-    for (const shown of ['portal.signed-in', 'client.contact-set', '127.0.0.1']) expect(text).toContain(shown);
+    const acts = ['signed in at the portal', 'set a contact', 'tested a client', 'certified a client'];
+    for (const shown of [...acts, '127.0.0.1']) expect(text).toContain(shown);
   });
 });
 
