@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { DataSource } from 'typeorm';
-import { addNotice } from '../../clients/contact-notice.entity.js';
+import { addNotice } from '../../clients/portal.entity.js';
 import { CLIENT_ID_LENGTH } from '../../database/columns.js';
 import { USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { addressGroup, addressOf, setActor } from '../../http/exchange.js';

@@ -21,7 +21,7 @@ import {
   takeTurn,
   type Turn,
 } from './contact-outbox.js';
-import { ContactNotice } from '../../clients/contact-notice.entity.js';
+import { ContactNotice } from '../../clients/portal.entity.js';
 import { PortalLinks } from '../../portal/portal.js';
 import { NOTICE_LEASE_MS, noticeMessage, takeNotices } from './contact-notices.js';
 import { time } from '../webhook-view.js';
