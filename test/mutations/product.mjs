@@ -482,6 +482,13 @@ export const PRODUCT_MUTATIONS = [
     caughtBy: 'test/server/portal/links.spec.ts',
   },
   {
+    name: 'two links show one secret',
+    file: 'src/portal/portal.ts',
+    from: 'const isShown = secretId && (await wasShown(manager, clientId, secretId));',
+    to: 'const isShown = false;',
+    caughtBy: 'test/server/portal/links.spec.ts',
+  },
+  {
     name: 'a portal shows the notification of another client',
     file: 'src/http/pages/site.ts',
     from: 'if (this.clientId !== null && this.clientId !== owner)',
