@@ -165,10 +165,8 @@ export { ClientAccount } from './account/client-account.js';
 /** What it returns. */
 export type { AccountView, ChangedNotifyUrl, NewSecret } from './account/account-view.js';
 
-/** Makes links with which clients enter the portal that a standalone server has at `/portal`. */
-export { PortalModule } from './portal/portal.module.js';
-/** The service: it makes, lists and withdraws links. */
-export { type MadePortalLink, type NewPortalLink, PortalLinks } from './portal/portal-links.js';
+/** The service that makes, lists and withdraws links to the portal that a standalone server has at `/portal`. */
+export { type MadePortalLink, type NewPortalLink, PortalLinks, PortalModule } from './portal/portal.js';
 /** The entity of a link. */
 export { PortalLink } from './clients/portal.entity.js';
 

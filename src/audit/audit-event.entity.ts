@@ -49,6 +49,8 @@ export const AUDIT_ACTIONS = [
   'operator.signed-in',
   'operator.authentication-failed',
   'internal.authentication-failed',
+  'client.tested',
+  'client.certified',
   'portal.link-created',
   'portal.link-withdrawn',
   'portal.signed-in',

@@ -19,8 +19,7 @@ import { newId } from '../values/identifier.js';
 import { checkNotifyUrl, NotifyUrlError, type NotifyUrlPolicy } from '../values/urls/notify-url.js';
 import { type ClientCredentials, CONTROL_CHARACTER, credentialFault, newCredentials } from './client-credentials.js';
 import { Client, MAX_CLIENT_NAME_LENGTH, ClientSecret, NEXT_GENERATION } from './client.entity.js';
-import { addNotice, type NoticeKind } from './contact-notice.entity.js';
-import { endPortalAccess } from './portal.entity.js';
+import { addNotice, type NoticeKind, endPortalAccess } from './portal.entity.js';
 import { Vault } from './secrets/vault.js';
 
 const NAME = new RegExp(`^(?=.*\\S)[^\\p{Cc}\\p{Bidi_Control}]{1,${MAX_CLIENT_NAME_LENGTH}}$`, 'u');

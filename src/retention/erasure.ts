@@ -6,8 +6,7 @@ import { ConnectedApplications } from '../auth/authorize/connected-applications.
 import { AccessToken, Grant } from '../auth/tokens/grant.entity.js';
 import { Client, ClientApplication, ClientSecret } from '../clients/client.entity.js';
 import { unknownClient } from '../clients/clients.service.js';
-import { ContactNotice } from '../clients/contact-notice.entity.js';
-import { PortalLink, PortalSession } from '../clients/portal.entity.js';
+import { ContactNotice, PortalLink, PortalSession } from '../clients/portal.entity.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { inTransaction } from '../database/sql.js';
 import { conflict } from '../http/problem.js';

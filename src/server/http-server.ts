@@ -33,7 +33,7 @@ import { HealthController } from './health/health.controller.js';
 import { NestLogger } from './logger.js';
 import { observeRequests } from './request-log.js';
 import { registerBodyParsers } from './request-bodies.js';
-import { mountPortal } from './portal/portal-pages.module.js';
+import { mountPortal } from './portal/portal-pages.js';
 import { ServerModule } from './server.module.js';
 import type { Config } from './settings/settings.js';
 import { traceRequests } from './tracing/request-spans.js';

@@ -12,7 +12,7 @@ import { WebhookRoutesModule, WebhookModule } from '../webhooks/webhook.module.j
 import { OpsModule } from './console/ops.module.js';
 import { DocsModule } from './openapi/docs.module.js';
 import { ReceiverPackageModule } from './receiver-package/receiver-package.js';
-import { PortalPagesModule } from './portal/portal-pages.module.js';
+import { PortalPagesModule } from './portal/portal-pages.js';
 import { type Config, SERVER_CONFIG } from './settings/settings.js';
 
 /** The modules of the server; the role decides which ones. */

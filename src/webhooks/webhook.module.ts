@@ -1,7 +1,7 @@
 import { BullModule } from '@nestjs/bullmq';
 import { type OnApplicationShutdown } from '@nestjs/common';
 import { EventsModule } from '../events/events.js';
-import { PortalModule } from '../portal/portal.module.js';
+import { PortalModule } from '../portal/portal.js';
 import { errorLogOf, PRODUCER } from '../queue/queue.module.js';
 import { traceHeaders } from '../telemetry/tracing.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';

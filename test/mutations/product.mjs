@@ -476,9 +476,16 @@ export const PRODUCT_MUTATIONS = [
   },
   {
     name: 'a link to the portal opens twice',
-    file: 'src/portal/portal-sessions.ts',
+    file: 'src/portal/portal.ts',
     from: '{ id, openedAt: IsNull(), withdrawnAt: IsNull(), expiresAt: MoreThan(now) },',
     to: '{ id, withdrawnAt: IsNull(), expiresAt: MoreThan(now) },',
+    caughtBy: 'test/server/portal/links.spec.ts',
+  },
+  {
+    name: 'two links show one secret',
+    file: 'src/portal/portal.ts',
+    from: 'const isShown = secretId && (await wasShown(manager, clientId, secretId));',
+    to: 'const isShown = false;',
     caughtBy: 'test/server/portal/links.spec.ts',
   },
   {
@@ -490,7 +497,7 @@ export const PRODUCT_MUTATIONS = [
   },
   {
     name: 'a link that lets see changes something',
-    file: 'src/server/portal/portal-site.ts',
+    file: 'src/server/portal/portal-entry.ts',
     from: 'if (!isRead && !mayChange && url !== SIGN_OUT_PATH)',
     to: "if (!isRead && url === '')",
     caughtBy: 'test/server/portal/pages.spec.ts',

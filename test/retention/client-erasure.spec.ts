@@ -13,8 +13,7 @@ import { DeliveryFigure } from '../../src/webhooks/figures/delivery-figure.entit
 import { ResentWebhook, WebhookResend } from '../../src/webhooks/undelivered/webhook-resend.entity.js';
 import { DeliveredReference, DeliveryPause, Webhook, WebhookAttempt } from '../../src/webhooks/webhook.entity.js';
 import { erasureIn } from '../support/erasure.js';
-import { ContactNotice } from '../../src/clients/contact-notice.entity.js';
-import { PortalLink, PortalSession } from '../../src/clients/portal.entity.js';
+import { ContactNotice, PortalLink, PortalSession } from '../../src/clients/portal.entity.js';
 import { portalOf } from '../server/portal/portal-browser.js';
 import { eventually } from '../support/eventually.js';
 import { usher as run, UsherProcess } from '../support/process.js';

@@ -11,8 +11,7 @@ import { newId } from '../../values/identifier.js';
 import { newSecret } from '../client-credentials.js';
 import { Client, ClientSecret, LEAKED, NEXT_GENERATION } from '../client.entity.js';
 import { unknownClient } from '../clients.service.js';
-import { addNotice } from '../contact-notice.entity.js';
-import { endPortalAccess } from '../portal.entity.js';
+import { addNotice, endPortalAccess } from '../portal.entity.js';
 import { Vault } from './vault.js';
 
 interface RotatedSecret {

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { AccountModule } from '../../account/account.controller.js';
 import { PurgeModule } from '../../retention/purge.js';
 import { AuditLog } from '../../audit/audit.module.js';
-import { PortalModule } from '../../portal/portal.module.js';
+import { PortalModule } from '../../portal/portal.js';
 import { CertificationModule } from '../../webhooks/certification/certification.module.js';
 import { WebhookModule } from '../../webhooks/webhook.module.js';
 import { Backlog } from '../health/backlog.js';

@@ -28,12 +28,17 @@ export interface GuidePage {
 
 /** What the pages show of this service. */
 export interface Service {
+  brandName: string;
   environment: Environment;
   retry: { maxAttempts: number; retryEveryMs: number };
 }
 
 /** A page in its frame. Addresses are relative, so that they also lead there below a path of a proxy. */
-export function guidePage({ name, title, content }: GuidePage, guides: Guide[], { environment }: Service): string {
+export function guidePage(
+  { name, title, content }: GuidePage,
+  guides: Guide[],
+  { brandName, environment }: Service,
+): string {
   const below = name === '' ? 'docs/' : '';
   const sections = [REFERENCE, ...guides].map((one) => ({
     address: below + one.name,
@@ -41,11 +46,11 @@ export function guidePage({ name, title, content }: GuidePage, guides: Guide[], 
     isCurrent: one.name === name,
   }));
   return documentOf(
-    `${title} · Usher`,
+    `${title} · ${brandName}`,
     html`${STYLE.tag} ${ICON_LINK}
       <script src="${below}search.js" defer></script>`,
     shellOf({
-      brand: brandOf(below === '' ? '../docs' : 'docs'),
+      brand: brandOf(below === '' ? '../docs' : 'docs', brandName),
       environment,
       bar: html`<search class="u-search" data-index="${below}search.json" hidden>
         <input type="search" placeholder="Search the guides" aria-label="Search the guides" aria-controls="found" />
@@ -80,8 +85,8 @@ const ending = ({ environment, retry: { maxAttempts, retryEveryMs } }: Service):
 /** The first page. */
 export const firstPage = (guides: Guide[], service: Service, address: string): GuidePage => ({
   name: '',
-  title: 'Usher for integrators',
-  content: html`<h1>Usher for integrators</h1>
+  title: `${service.brandName} for integrators`,
+  content: html`<h1>${service.brandName} for integrators</h1>
     <p>
       OAuth tokens and signed notifications of completed orders. The address of this service is <code>${address}</code>
     </p>

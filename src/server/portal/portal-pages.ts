@@ -1,18 +1,33 @@
-import { Injectable } from '@nestjs/common';
+import { type INestApplicationContext, Injectable, Module } from '@nestjs/common';
+import type { FastifyInstance } from 'fastify';
+import { AuditLog } from '../../audit/audit.module.js';
 import { html } from '../../http/html.js';
 import { inputField } from '../../http/pages/fields.js';
+import { postForm, viewerOf } from '../../http/pages/form.js';
 import { listPage } from '../../http/pages/list.js';
 import { notice, table } from '../../http/pages/parts.js';
 import type { Page, Visit } from '../../http/pages/site.js';
 import { OrderTotals } from '../../orders/list/order-totals.js';
-import { PORTAL_PATH } from '../../portal/portal-links.js';
+import { OrdersModule } from '../../orders/orders.module.js';
+import { PORTAL_PATH, PortalModule } from '../../portal/portal.js';
 import { type UndeliveredNotification, UndeliveredWebhooks } from '../../webhooks/undelivered/undelivered-webhooks.js';
+import { WebhookModule } from '../../webhooks/webhook.module.js';
+import { UsedForms } from '../console/access/used-forms.js';
+import { actionWords, cut } from '../console/audit/audit-pages.js';
 import { AuditSearch, type ListedEvent } from '../console/audit/audit-search.js';
+import { ClientPages } from '../console/clients/client-pages.js';
 import { ClientDetailsReader } from '../console/clients/client-details.js';
 import { notifications, orderColumns, summary } from '../console/clients/client-page.js';
+import { contentOf, Site } from '../console/frame/frame.js';
 import { webhookLink } from '../console/frame/links.js';
+import { mountPages } from '../console/frame/pages.js';
+import { shellOf } from '../console/frame/shell.js';
+import { NotificationsPages } from '../console/notifications/notifications-pages.js';
+import { WebhookPages } from '../console/notifications/webhook-pages.js';
+import { OpsModule } from '../console/ops.module.js';
 import { healthTable } from '../console/receivers/receiver-parts.js';
-import { OVERVIEW_PATH } from './portal-site.js';
+import { type Config, SERVER_CONFIG } from '../settings/settings.js';
+import { OVERVIEW_PATH, PortalEntry, SIGN_OUT_PATH } from './portal-entry.js';
 
 const MAX_ORDERS = 100;
 
@@ -101,11 +116,12 @@ export class PortalPages {
       count: () => Promise.resolve(null),
       columns: {
         When: { time: ({ createdAt }) => createdAt },
-        What: { value: ({ action }) => action },
-        About: { value: ({ subject }) => subject },
+        'Did what': { value: ({ action }) => action, cell: ({ action }) => actionWords(action) },
+        'To what': { value: ({ subject }) => subject },
         From: { value: ({ address }) => address },
       },
       nothing: ['What is done here will be here.', ''],
+      cut,
     }),
   ];
 }
@@ -118,3 +134,47 @@ function clientOf({ clientId }: Visit): string {
 }
 
 const idOf = (row?: UndeliveredNotification): string => row?.headers['X-Webhook-Id'] ?? '';
+
+const SECTIONS = ['Overview', 'Notifications', 'Missed', 'Orders', 'Settings', 'Record'];
+
+/** Adds the portal of clients to the server. Around a page are the name of the client, and the sections. */
+export function mountPortal(app: INestApplicationContext, server: FastifyInstance): void {
+  const { brandName, publicUrl } = app.get<Config>(SERVER_CONFIG);
+  const base = new URL(publicUrl ?? 'http://host').pathname.replace(/\/$/, '');
+  const site: Site = new Site(
+    PORTAL_PATH,
+    (request, page) =>
+      shellOf({
+        brand: site.brand,
+        bar: html`<div class="u-who">
+          ${viewerOf(request)?.name} ${postForm(request, SIGN_OUT_PATH, { button: 'Sign out', isForViewers: true })}
+        </div>`,
+        sections: SECTIONS.map((title) => {
+          const section = title.toLowerCase();
+          return { address: `${PORTAL_PATH}/${section}`, title, isCurrent: section === page.section };
+        }),
+        content: contentOf(page),
+      }),
+    brandName,
+    base,
+  );
+  const entry = app.get(PortalEntry);
+  const pages = [
+    ...entry.pages,
+    ...app.get(PortalPages).pages,
+    ...app.get(NotificationsPages).at(PORTAL_PATH),
+    app.get(WebhookPages).at(PORTAL_PATH),
+    app.get(ClientPages).settings,
+  ];
+  server.register((scope, _, done) => {
+    scope.addHook('onRequest', (request, reply, next) => {
+      entry.check(site, request, reply).then((isAccepted) => isAccepted && next(), next);
+    });
+    mountPages(scope, site, pages, app.get(UsedForms), app.get(AuditLog));
+    done();
+  });
+}
+
+/** The portal of clients. */
+@Module({ imports: [OpsModule, PortalModule, OrdersModule, WebhookModule], providers: [PortalEntry, PortalPages] })
+export class PortalPagesModule {}

@@ -21,8 +21,8 @@ import {
   takeTurn,
   type Turn,
 } from './contact-outbox.js';
-import { ContactNotice } from '../../clients/contact-notice.entity.js';
-import { PortalLinks } from '../../portal/portal-links.js';
+import { ContactNotice } from '../../clients/portal.entity.js';
+import { PortalLinks } from '../../portal/portal.js';
 import { NOTICE_LEASE_MS, noticeMessage, takeNotices } from './contact-notices.js';
 import { time } from '../webhook-view.js';
 import type { FailingHost } from './failing-host.entity.js';

@@ -1,8 +1,8 @@
 import { type DataSource, LessThanOrEqual } from 'typeorm';
 import { Client } from '../../clients/client.entity.js';
-import { ContactNotice } from '../../clients/contact-notice.entity.js';
+import { ContactNotice } from '../../clients/portal.entity.js';
 import { databaseNow } from '../../database/sql.js';
-import type { PortalLinks } from '../../portal/portal-links.js';
+import type { PortalLinks } from '../../portal/portal.js';
 import type { ContactMessage } from '../../values/contact-messenger.js';
 import type { Environment } from '../../values/identifier.js';
 import { time } from '../webhook-view.js';

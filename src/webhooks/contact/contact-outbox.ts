@@ -1,5 +1,5 @@
 import { type DataSource, type EntityManager, IsNull, Not } from 'typeorm';
-import { ContactNotice } from '../../clients/contact-notice.entity.js';
+import { ContactNotice } from '../../clients/portal.entity.js';
 import { Client } from '../../clients/client.entity.js';
 import { dialectOf, tableOf } from '../../database/data-source.js';
 import { databaseNow, inTransaction } from '../../database/sql.js';

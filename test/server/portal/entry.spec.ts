@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { ContactMessages } from '../../../src/webhooks/contact/contact-messages.js';
-import { ContactNotice } from '../../../src/clients/contact-notice.entity.js';
+import { ContactNotice } from '../../../src/clients/portal.entity.js';
 import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../src/usher.options.js';
 import { eventually } from '../../support/eventually.js';

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { AuditLog } from '../../../src/audit/audit.module.js';
 import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js';
-import { type NewPortalLink, PortalLinks } from '../../../src/portal/portal-links.js';
+import { type NewPortalLink, PortalLinks } from '../../../src/portal/portal.js';
+import { Client } from '../../../src/clients/client.entity.js';
 import { PortalLink } from '../../../src/clients/portal.entity.js';
 import { OperatorBrowser } from '../../support/operator-browser.js';
 import { type TestClient, TestUsher } from '../../support/usher.js';
@@ -127,6 +128,29 @@ describe('a link to the portal', () => {
       .get(AuditLog)
       .list({ subject: `client:${made.id}`, action: 'portal.signed-in' });
     expect(event).toMatchObject({ actor: `client:${made.id}`, address: '127.0.0.1', detail: { showsSecret: true } });
+  });
+
+  test('shows a secret once, however many links have it and whoever opens them at the same moment', async () => {
+    const { client: made, secret } = await usher.clients.create('Two links', null);
+    const urls = [1, 2, 3].map(() => linkOf(made.id, { showsSecret: true }));
+    const answers = await Promise.all((await Promise.all(urls)).map((url) => newBrowser().post(url, {})));
+    expect(answers.map(({ text }) => text.includes(secret)).sort()).toEqual([false, false, true]);
+    for (const { status, text } of answers)
+      if (!text.includes(secret)) expect([status, text]).toEqual([200, expect.stringContaining('ask your operator')]);
+  });
+
+  test('of a disabled client is not used up, and says to ask the operator', async () => {
+    const { id } = await usher.client();
+    const url = await linkOf(id);
+    const set = (disabledAt: number | null) => usher.dataSource.manager.update(Client, { id }, { disabledAt });
+    await set(1);
+    expect(await newBrowser().post(url, {})).toMatchObject({
+      status: 403,
+      text: expect.stringContaining('Ask your operator') as unknown,
+    });
+    expect((await links().list(id))[0]!.openedAt).toBeNull();
+    await set(null);
+    await opened(url);
   });
 
   test('does not show a secret that was replaced after it was made', async () => {

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { seal } from '../../../src/http/pages/form-token.js';
 import { PortalSession } from '../../../src/clients/portal.entity.js';
 import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js';
-import { PortalLinks } from '../../../src/portal/portal-links.js';
+import { PortalLinks } from '../../../src/portal/portal.js';
 import { WebhookResends } from '../../../src/webhooks/undelivered/webhook-resends.js';
 import { ANY_WEBHOOK } from '../../../src/webhooks/search/webhook-criteria.js';
 import { eventually } from '../../support/eventually.js';
@@ -119,8 +119,11 @@ describe('in its portal a client', () => {
   test('reads what was done in it, which the audit has too, with the address', async () => {
     const browser = await portalOf(usher, client.id);
     await browser.post('/portal/settings/contact', { contact: 'new@partner.example' }, { page: '/portal/settings' });
+    await browser.post('/portal/settings/test', {}, { page: '/portal/settings' });
+    await browser.post('/portal/settings/certify', {}, { page: '/portal/settings' });
     const { text } = await browser.get('/portal/record');
-    for (const shown of ['portal.signed-in', 'client.contact-set', '127.0.0.1']) expect(text).toContain(shown);
+    const acts = ['signed in at the portal', 'set a contact', 'tested a client', 'certified a client'];
+    for (const shown of [...acts, '127.0.0.1']) expect(text).toContain(shown);
   });
 });
 

@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import { type NewPortalLink, PortalLinks } from '../../../src/portal/portal-links.js';
+import { type NewPortalLink, PortalLinks } from '../../../src/portal/portal.js';
 import { OperatorBrowser } from '../../support/operator-browser.js';
 import type { TestUsher } from '../../support/usher.js';
 

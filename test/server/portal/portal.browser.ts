@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { PortalLinks } from '../../../src/portal/portal-links.js';
+import { PortalLinks } from '../../../src/portal/portal.js';
 import { isTooWide, violationsOf } from '../../support/axe.js';
 import { launchBrowser, picture } from '../../support/browser.js';
 import { answer, TestReceiver } from '../../support/receiver.js';

@@ -23,7 +23,7 @@ const METRICS_PATH = '/ops/metrics';
 /** What a viewer may post to: the routes about their own session and password. */
 const OWN_PATHS = [SIGN_IN_PATH, SIGN_OUT_PATH, PASSWORD_PATH];
 
-const forbidden = (detail: string): Problem => new Problem(403, 'Forbidden', detail);
+export const forbidden = (detail: string): Problem => new Problem(403, 'Forbidden', detail);
 
 /** Checks every request at and below /ops before anything else: who makes it, and whether they may. */
 @Injectable()

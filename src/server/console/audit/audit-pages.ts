@@ -38,11 +38,14 @@ const ACTIONS: Partial<Record<AuditAction, string>> = {
   'code.replayed': 'used an authorisation code twice',
   'operator.authentication-failed': 'failed to sign in at these pages',
   'internal.authentication-failed': 'failed to authenticate as an order service',
+  'portal.link-created': 'made a link to the portal',
+  'portal.link-withdrawn': 'withdrew a link to the portal',
+  'portal.signed-in': 'signed in at the portal',
   'list.exported': 'saved a list as a file',
 };
 
 /** What somebody did, in words, such as `created a client`. */
-const actionWords = (action: AuditAction): string =>
+export const actionWords = (action: AuditAction): string =>
   ACTIONS[action] ?? action.replace(/^(client|member|queue)\.(\w+)$/, '$2 a $1').replace(/[.-]/g, ' ');
 
 const CHOICES = Object.fromEntries(AUDIT_ACTIONS.map((action) => [action, `${action}: ${actionWords(action)}`]));
@@ -113,11 +116,11 @@ const HINT = html`<p class="hint">
 const NOTHING =
   'No event fits. Every change of clients, members, notifications, queues and operators is recorded here.';
 
-const cut = (next: string) =>
+export const cut = (next: string) =>
   notice(
     'warning',
-    html`The search has ended at the events of ${time(timeOfId(next))}. Older ones may fit; go on with “Search older
-    further”, or give a subject or a time.`,
+    html`The search has ended at the events of ${time(timeOfId(next))}. Older ones may fit; go on with “Search further”,
+    or give a narrower filter.`,
   );
 
 /** A link to all that the actor did. */

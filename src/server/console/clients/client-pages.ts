@@ -1,4 +1,6 @@
 import { Injectable } from '@nestjs/common';
+import type { AuditAction } from '../../../audit/audit-event.entity.js';
+import { AuditLog } from '../../../audit/audit.module.js';
 import { ClientAccount } from '../../../account/client-account.js';
 import { ClientApplications } from '../../../clients/client-applications.js';
 import { ClientsService } from '../../../clients/clients.service.js';
@@ -9,7 +11,7 @@ import { unprocessable } from '../../../http/problem.js';
 import { parseDuration } from '../../../values/duration.js';
 import { TestNotifications } from '../../../webhooks/api/test-notifications.js';
 import { digestToken } from '../../../auth/tokens/token.js';
-import { PortalLinks } from '../../../portal/portal-links.js';
+import { PortalLinks } from '../../../portal/portal.js';
 import { Certifications } from '../../../webhooks/certification/certification.module.js';
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { certified, pauseActions, testOutcome } from '../receivers/receiver-parts.js';
@@ -32,6 +34,7 @@ export class ClientPages {
     private readonly pauses: DeliveryPauses,
     private readonly links: PortalLinks,
     private readonly certifications: Certifications,
+    private readonly audit: AuditLog,
   ) {}
 
   readonly pages = [
@@ -94,7 +97,11 @@ export class ClientPages {
       ...this.own(false),
       certify: {
         button: 'Certify the receiver',
-        answer: async (_, visit) => visit.show(certified(await this.certifications.run(idOf(visit)))),
+        answer: async (_, visit) => {
+          const result = await this.certifications.run(idOf(visit));
+          await this.record('client.certified', visit);
+          return visit.show(certified(result));
+        },
       },
     },
   });
@@ -127,7 +134,9 @@ export class ClientPages {
         answer: async (_, visit) => {
           const client = await this.clients.get(idOf(visit));
           if (client.notifyUrl === null) throw unprocessable('the client has no Notify URL; set one first');
-          return visit.show(testOutcome(await this.tests.sendTo(client, client.notifyUrl)));
+          const result = await this.tests.sendTo(client, client.notifyUrl);
+          await this.record('client.tested', visit);
+          return visit.show(testOutcome(result));
         },
       },
       contact: {
@@ -169,6 +178,10 @@ export class ClientPages {
         run: (_, visit) => this.rotation.finish(idOf(visit), visit.actor),
       },
     };
+  }
+
+  private record(action: AuditAction, visit: Visit): Promise<void> {
+    return this.audit.record({ action, subject: `client:${idOf(visit)}`, actor: visit.actor });
   }
 
   private async rotate(

@@ -5,7 +5,7 @@ import { checkField, hiddenField } from '../../../http/pages/fields.js';
 import { postForm } from '../../../http/pages/form.js';
 import { copiedId, notice, statusBadge, table, time } from '../../../http/pages/parts.js';
 import type { Action, Visit } from '../../../http/pages/site.js';
-import type { PortalLinks } from '../../../portal/portal-links.js';
+import type { PortalLinks } from '../../../portal/portal.js';
 import { parseDuration } from '../../../values/duration.js';
 import { clientPath } from '../frame/links.js';
 

@@ -77,9 +77,22 @@ export class Site {
     readonly home: string,
     /** What is around a page after the sign-in. */
     readonly shell: (request: FastifyRequest, page: View) => Html,
+    /** What the pages call the service. */
+    readonly name = 'Usher',
+    /** The path of the public address, which a proxy takes away. */
+    readonly base = '',
   ) {
     this.style = new Asset(`${home}/console.css`, 'text/css', CONSOLE_STYLE);
     this.script = new Asset(`${home}/console.js`, 'text/javascript', SCRIPT);
+  }
+
+  get brand(): Html {
+    return brandOf(this.home, this.name);
+  }
+
+  /** What is sent of a document: its addresses are those that a browser needs. */
+  located(document: string): string {
+    return this.base === '' ? document : document.replace(/(?<=\s(href|action|src)=")(?=\/)/g, () => this.base);
   }
 
   get assets(): Asset[] {
@@ -119,9 +132,9 @@ const SECTIONS = {
 export function sendFramed(site: Site, request: FastifyRequest, reply: FastifyReply, page: View): void {
   const isSignedIn = viewerOf(request) !== null;
   void reply.status(page.status ?? 200).headers(PAGE_HEADERS);
-  if (isSignedIn && LIVE_HEADER in request.headers) return sendBody(request, reply, page);
+  if (isSignedIn && LIVE_HEADER in request.headers) return sendBody(site, request, reply, page);
   const content = isSignedIn ? site.shell(request, page) : pageBeforeSignIn(site, page);
-  void reply.send(documentOf(`${page.title} · Usher`, site.head(isSignedIn), content));
+  void reply.send(site.located(documentOf(`${page.title} · ${site.name}`, site.head(isSignedIn), content)));
 }
 
 /** What differs each time: the texts of times, which the script writes, and what proves where a form comes from. */
@@ -131,8 +144,8 @@ const VOLATILE = /(?<=<time[^>]*>).*?(?=<\/time>)|(?<=name="form" value=")[^"]*/
  * Answers a refresh: what has changed is all that is sent. It is compressed, unlike a whole page: pages of other sites
  * cannot send its header, so they cannot measure how well what they put into an address compresses with what is secret.
  */
-function sendBody({ headers }: FastifyRequest, reply: FastifyReply, page: View): void {
-  const { text } = bodyOf(page);
+function sendBody(site: Site, { headers }: FastifyRequest, reply: FastifyReply, page: View): void {
+  const text = site.located(bodyOf(page).text);
   const etag = `W/"${hash('sha256', text.replace(VOLATILE, ''), 'base64url')}"`;
   void reply.header('ETag', etag);
   if (headers['if-none-match'] === etag) return void reply.status(304).send();
@@ -156,9 +169,9 @@ export const contentOf = (page: View): Html =>
   ${bodyOf(page)}`;
 
 /** A page without navigation. */
-const pageBeforeSignIn = ({ home }: Site, { title, body }: View): Html =>
+const pageBeforeSignIn = ({ brand }: Site, { title, body }: View): Html =>
   html`<main class="u-bare">
-    ${brandOf(home)}
+    ${brand}
     <div class="card">
       <h1>${title}</h1>
       ${body}
@@ -170,7 +183,7 @@ function shell(request: FastifyRequest, page: View): Html {
   const { name, role, session, environment } = signedInOf(request) as SignedIn;
   const { section, query = '' } = page;
   return shellOf({
-    brand: brandOf('/ops'),
+    brand: OPS_SITE.brand,
     environment,
     bar: html`<form class="u-search" role="search" action="/ops" method="get">
         <input

@@ -18,7 +18,7 @@ export function mountPages(scope: FastifyInstance, site: Site, pages: Page[], fo
       async (request, reply) => {
         const visit = new Visit(page, request, reply, forms);
         const shown = await answer(visit);
-        if (typeof shown === 'string') return reply.redirect(shown, 303);
+        if (typeof shown === 'string') return reply.redirect(site.base + shown, 303);
         const problem = visit.refusal?.problem;
         void reply.headers(problem?.headers ?? {});
         const body = html`${visit.notices()} ${shown.body}`;

@@ -14,14 +14,14 @@ const ICON =
 
 export const ICON_LINK = html`<link rel="icon" href="${ICON}" />`;
 
-/** The mark and the name, which lead to the first page. */
-export const brandOf = (home: string): Html =>
+/** The mark and the name of the service, which lead to the first page. */
+export const brandOf = (home: string, name: string): Html =>
   html`<a class="u-brand" href="${home}">
     <svg viewBox="0 0 20 20" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="2.4">
       <path d="M4 3v7a6 6 0 0 0 12 0V3" stroke-linecap="round" />
       <circle cx="10" cy="9" r="1.6" fill="currentColor" stroke="none" />
     </svg>
-    Usher
+    ${name}
   </a>`;
 
 interface Shell {

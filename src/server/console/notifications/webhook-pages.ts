@@ -110,7 +110,7 @@ function sentPart(sent: Sent | undefined, { mayChange }: Visit) {
   if (typeof sent !== 'object') return html`<p class="dim">${sent}</p>`;
   const lines = Object.entries(sent.headers).map((header) => header.join(': '));
   const text = [`POST ${sent.url}`, ...lines].join('\n');
-  if (!mayChange) return html`<pre>${text.replace(/(?<=^X-Signature.*: ).*/gm, 'only operators see it')}</pre>`;
+  if (!mayChange) return html`<pre>${text.replace(/(?<=^X-Signature.*: ).*/gm, 'hidden from viewers')}</pre>`;
   const parts = [quoted(sent.url), ...lines.map((line) => `-H ${quoted(line)}`), '--data-binary'];
   const curl = `curl -gi ${parts.join(' ')} ${quoted(sent.body.toString())}`;
   return html`<pre>${text}</pre>

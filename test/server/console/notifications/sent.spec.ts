@@ -86,7 +86,7 @@ test('a shell sends the same request with the curl command of the page', async (
 test('a viewer sees no signature and no curl command', async () => {
   const { path, arrivals } = await changedBetween();
   const { text } = await (await OperatorBrowser.of(usher, 'vera', 'viewer')).get(path);
-  expect(preformatted(text, 'POST ')[1]).toContain('X-Signature-Next: only operators see it');
+  expect(preformatted(text, 'POST ')[1]).toContain('X-Signature-Next: hidden from viewers');
   for (const name of ['x-signature', 'x-signature-next'])
     expect(text).not.toContain(String(arrivals[1]!.headers[name]));
   expect(text).not.toContain('curl');

@@ -1,15 +1,18 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { type DataSource, type EntityManager, IsNull, Not } from 'typeorm';
+import { type DataSource, type EntityManager, IsNull, MoreThan, Not } from 'typeorm';
 import { AuditLog } from '../audit/audit.module.js';
+import { Sessions } from '../auth/sign-in/sessions.js';
 import { digestToken, generateToken } from '../auth/tokens/token.js';
-import { ClientSecret } from '../clients/client.entity.js';
+import { Client, ClientSecret } from '../clients/client.entity.js';
 import { ClientsService } from '../clients/clients.service.js';
 import { PortalLink, PortalSession } from '../clients/portal.entity.js';
+import { ClientSecrets } from '../clients/secrets/client-secrets.js';
 import { USHER_DATA_SOURCE } from '../database/data-source.js';
 import { databaseNow, inTransaction } from '../database/sql.js';
 import { conflict, notFound, unprocessable } from '../http/problem.js';
+import { UsherNamedModule } from '../telemetry/usher-named.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../usher.options.js';
-import { type Actor, fitting } from '../values/actor.js';
+import { type Actor, actor, fitting } from '../values/actor.js';
 import { newId } from '../values/identifier.js';
 
 export const PORTAL_PATH = '/portal';
@@ -82,8 +85,7 @@ export class PortalLinks {
       await manager.insert(PortalLink, link);
       const detail = { link: link.id, mayChange, showsSecret };
       await this.audit.record({ action: 'portal.link-created', subject: `client:${clientId}`, actor, detail }, manager);
-      const path = `${OPEN_PATH}/${token}`;
-      return { id: link.id, url: publicUrl ? new URL(path, publicUrl).href : path, expiresAt: link.expiresAt };
+      return { id: link.id, url: `${publicUrl ?? ''}${OPEN_PATH}/${token}`, expiresAt: link.expiresAt };
     });
   }
 
@@ -105,10 +107,79 @@ export class PortalLinks {
   }
 }
 
+/** Who is signed in to a portal. */
+export interface PortalOwner {
+  client: Client;
+  mayChange: boolean;
+}
+
+/** The sessions of clients in their portal. A link begins one. */
+@Injectable()
+export class PortalSessions extends Sessions<PortalSession, PortalOwner> {
+  protected readonly entity = PortalSession;
+  protected readonly idleMs: number;
+  protected override readonly absoluteMs: number;
+
+  constructor(
+    @Inject(USHER_DATA_SOURCE) dataSource: DataSource,
+    private readonly secrets: ClientSecrets,
+    private readonly audit: AuditLog,
+    @Inject(USHER_OPTIONS) { portalIdleMs, portalSessionMs }: ResolvedOptions,
+  ) {
+    super(dataSource);
+    this.absoluteMs = portalSessionMs;
+    this.idleMs = Math.min(portalIdleMs, portalSessionMs);
+  }
+
+  /**
+   * Signs in with the token of a link; of several at the same moment one succeeds. `disabled`: the link is not used up. Null
+   * if it was opened or withdrawn, or has expired. `secret`: null if it shows none, or if that was replaced or shown before.
+   */
+  async open(token: string, address: string | null) {
+    return inTransaction(this.dataSource, async (manager) => {
+      const link = await manager.findOneBy(PortalLink, { digest: digestToken(token) });
+      if (!link) return null;
+      const { id, clientId, mayChange, secretId } = link;
+      // The client first, as where it is disabled or its secret has leaked: this waits for that, or is ended by it.
+      const lock = { mode: 'pessimistic_write' } as const;
+      const client = await manager.findOneOrFail(Client, { where: { id: clientId }, lock });
+      if (client.disabledAt !== null) return 'disabled';
+      const isShown = secretId && (await wasShown(manager, clientId, secretId));
+      const now = await databaseNow(manager);
+      const { affected } = await manager.update(
+        PortalLink,
+        { id, openedAt: IsNull(), withdrawnAt: IsNull(), expiresAt: MoreThan(now) },
+        { openedAt: now, openedFrom: address },
+      );
+      if (affected !== 1) return null;
+      const newest =
+        secretId && !isShown && (await manager.findOneBy(ClientSecret, { id: secretId, expiresAt: IsNull() }));
+      const secret = newest ? this.secrets.open(newest) : null;
+      const session = await this.start(manager, (begun) => ({ ...begun, clientId, linkId: id, mayChange }));
+      const by = { subject: `client:${clientId}`, actor: actor('client', clientId, address) };
+      const detail = { link: id, mayChange, showsSecret: secret !== null };
+      await this.audit.record({ action: 'portal.signed-in', ...by, detail }, manager);
+      return { token: session, client, secret, showsSecret: secretId !== null };
+    });
+  }
+
+  protected async ownerOf({ clientId, mayChange }: PortalSession): Promise<PortalOwner | null> {
+    const client = await this.dataSource.manager.findOneBy(Client, { id: clientId, disabledAt: IsNull() });
+    return client && { client, mayChange };
+  }
+}
+
+/** Makes the links with which clients enter their portal, which the server has at `/portal`. */
+@UsherNamedModule({ providers: [PortalLinks, PortalSessions], exports: [PortalLinks, PortalSessions] })
+export class PortalModule {}
+
+/** Whether a link has shown the secret. */
+const wasShown = (manager: EntityManager, clientId: string, secretId: string): Promise<boolean> =>
+  manager.existsBy(PortalLink, { clientId, secretId, openedAt: Not(IsNull()) });
+
 async function newSecret(manager: EntityManager, clientId: string, now: number): Promise<string> {
   const secret = await manager.findOneBy(ClientSecret, { clientId, expiresAt: IsNull() });
-  const isShown = secret && (await manager.existsBy(PortalLink, { secretId: secret.id, openedAt: Not(IsNull()) }));
-  if (!secret || isShown || now - secret.createdAt > HAND_OVER_MS)
+  if (!secret || (await wasShown(manager, clientId, secret.id)) || now - secret.createdAt > HAND_OVER_MS)
     throw conflict('a link shows a secret only within an hour after it was issued, and once; issue a new one first');
   return secret.id;
 }

@@ -1,0 +1,156 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { DataSource } from 'typeorm';
+import { addNotice } from '../../clients/portal.entity.js';
+import { CLIENT_ID_LENGTH } from '../../database/columns.js';
+import { USHER_DATA_SOURCE } from '../../database/data-source.js';
+import { addressGroup, addressOf, setActor } from '../../http/exchange.js';
+import { html } from '../../http/html.js';
+import { type FormPart, isSearchable } from '../../http/pages/fields.js';
+import { setViewer } from '../../http/pages/form.js';
+import { refused } from '../../http/pages/form-token.js';
+import { copiedId, facts, notice } from '../../http/pages/parts.js';
+import type { Action, Page, View, Visit } from '../../http/pages/site.js';
+import { tooManyRequests } from '../../http/problem.js';
+import { limitKey } from '../../limits/limiter.js';
+import { Limits } from '../../limits/limits.module.js';
+import { OPEN_PATH, PORTAL_PATH, type PortalOwner, PortalSessions } from '../../portal/portal.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
+import { BrowserSessions, namesItsPage, SAFE_METHODS } from '../console/access/browser-sessions.js';
+import { forbidden, isUse } from '../console/access/operator-access.js';
+import { signOutPage } from '../console/access/sign-in-pages.js';
+import { OPS_HEADERS, type Site } from '../console/frame/frame.js';
+
+export const OVERVIEW_PATH = `${PORTAL_PATH}/overview`;
+export const SIGN_OUT_PATH = `${PORTAL_PATH}/sign-out`;
+const OPEN_ROUTE = `${OPEN_PATH}/:token`;
+
+/** Links that an address, and a client, may ask for. */
+const ASKED_FROM_ADDRESS = { count: 10, seconds: 3_600 };
+const ASKED_FOR_CLIENT = { count: 3, seconds: 3_600 };
+
+const CLIENT = { name: 'client', label: 'Client id', maxLength: CLIENT_ID_LENGTH, isRequired: true };
+
+/** How a client gets into its portal and out of it: the cookies, the check of every request, and the pages. */
+@Injectable()
+export class PortalEntry extends BrowserSessions<PortalOwner> {
+  constructor(
+    private readonly portals: PortalSessions,
+    @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
+    private readonly limits: Limits,
+    @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
+  ) {
+    super(portals, 'usher-portal', options.publicUrl, options.publicUrl);
+  }
+
+  readonly pages: Page[] = [
+    {
+      path: PORTAL_PATH,
+      show: (visit) => (visit.viewer ? OVERVIEW_PATH : this.entry(visit)),
+      actions: { ask: this.ownForm('Send me a link', [CLIENT], (visit, { client = '' }) => this.ask(visit, client)) },
+    },
+    {
+      path: OPEN_ROUTE,
+      // Mail and chat programs fetch links, so only the button opens it.
+      show: (visit) => ({
+        title: 'Portal',
+        body: html`<p>This link opens the portal once. You are then signed in with this browser.</p>
+          ${visit.form('open')}`,
+      }),
+      actions: { open: this.ownForm('Open the portal', [], (visit) => this.open(visit)) },
+    },
+    signOutPage(SIGN_OUT_PATH, PORTAL_PATH, () => this),
+  ];
+
+  /** Checks every request of the portal. False if the browser was sent to the entry instead. Throws 403. */
+  async check({ assets, base }: Site, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
+    const { url = '' } = request.routeOptions;
+    void reply.headers(OPS_HEADERS);
+    if (assets.some(({ path }) => path === url)) return true;
+    const isRead = SAFE_METHODS.includes(request.method);
+    if (!isRead && (this.isCrossSite(request) || !namesItsPage(request)))
+      throw forbidden('this request comes from a page of another site; use the pages at /portal');
+    // Who opens a link gets a new session, whoever was signed in before.
+    if (url === OPEN_ROUTE) return true;
+    const session = this.read(request, 'session');
+    const owner = session && (await this.owner(request, session, isUse(request)));
+    if (owner) {
+      const { client, mayChange } = owner;
+      if (!isRead && !mayChange && url !== SIGN_OUT_PATH)
+        throw forbidden('your link lets you see everything and change nothing; ask for another one');
+      setViewer(request, { name: client.name, session, mayChange, clientId: client.id });
+      setActor(request, 'client', client.id);
+    } else if (url !== PORTAL_PATH) {
+      void reply.redirect(base + PORTAL_PATH, 303);
+      return false;
+    }
+    return true;
+  }
+
+  /** Of a form before the sign-in, which is posted to its page. */
+  private ownForm(
+    button: string,
+    parts: FormPart[],
+    answer: (visit: Visit, fields: Record<string, string>) => Promise<View | string>,
+  ): Action {
+    return {
+      at: '',
+      button,
+      kind: 'primary',
+      isForViewers: true,
+      fields: (_, visit) => [this.formField(visit), ...parts],
+      answer: (fields, visit) => {
+        if (!this.isOwnForm(visit, fields)) throw refused();
+        return answer(visit, fields);
+      },
+    };
+  }
+
+  private entry(visit: Visit): View {
+    const isMailed = this.options.contactMessages !== null;
+    const body = html`<p>
+        Ask your operator for a link${isMailed && ', or have one sent to the contact of the client'}.
+      </p>
+      ${isMailed && visit.form('ask')}`;
+    return { title: 'Portal', body };
+  }
+
+  /** Nothing differs whether or not there is such a client: a worker looks that up. */
+  private async ask({ request }: Visit, given: string): Promise<View> {
+    const clientId = given.trim();
+    const address = limitKey(addressGroup(addressOf(request) ?? ''));
+    const wait = this.limits.limiter('portal-entry-address', ASKED_FROM_ADDRESS).count(address);
+    if (wait > 0) throw tooManyRequests('too many links were asked for from this address; try again later', wait);
+    const isLimited = this.limits.limiter('portal-entry', ASKED_FOR_CLIENT).count(limitKey(clientId)) > 0;
+    if (!isLimited && isSearchable(clientId) && clientId.length <= CLIENT_ID_LENGTH)
+      await addNotice(this.dataSource.manager, this.options, { clientId, kind: 'link', contact: null });
+    const body = html`<p>
+      If there is a client with this id, and it has a contact, a link is on its way to the contact. It is valid for an
+      hour. At most ${ASKED_FOR_CLIENT.count} are sent in an hour.
+    </p>`;
+    return { title: 'Look into your mailbox', body };
+  }
+
+  private async open({ request, reply, id: token }: Visit): Promise<View | string> {
+    const opened = await this.portals.open(token, addressOf(request));
+    if (!opened) return { title: 'This link is not valid', body: NOT_VALID, status: 410 };
+    if (opened === 'disabled') return { title: 'The client is disabled', body: DISABLED, status: 403 };
+    await this.begin(request, reply, opened);
+    const { client, secret } = opened;
+    if (!opened.showsSecret) return OVERVIEW_PATH;
+    const body = html`${
+        secret === null
+          ? notice('bad', SECRET_GONE)
+          : html`${notice('warning', 'Copy the secret now. It is not shown again.')}
+            ${facts({ 'Client id': copiedId(client.id), 'Client secret': copiedId(secret) })}`
+      }
+      <p><a class="button" href="${OVERVIEW_PATH}">To the portal</a></p>`;
+    return { title: client.name, body };
+  }
+}
+
+const SECRET_GONE =
+  'This link shows no secret: it was replaced, or another link has shown it. If you do not have it, ask your operator for a new one.';
+const DISABLED = html`<p>The link was not used up. Ask your operator to enable the client.</p>`;
+const NOT_VALID = html`<p>It was opened before or withdrawn, or it has expired.</p>
+  <p><a class="button" href="${PORTAL_PATH}">Ask for another one</a></p>`;
