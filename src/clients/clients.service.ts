@@ -217,7 +217,9 @@ const masked = (address: string | null): string | null =>
   address === null ? null : address.replace(/(?<=(^|@).)[^@]*?(?=@|\.[^.@]*$)/g, '…');
 
 export const notifyUrlMissing = (): Problem =>
-  unprocessable('notifyUrl is missing and the client has no Notify URL; send notifyUrl or ask the operator to set one');
+  unprocessable(
+    'notifyUrl is missing and the client has no Notify URL; send notifyUrl, or set one with PUT /client/notify-url',
+  );
 
 /** What the policy has against a Notify URL, as errors of the field `notifyUrl`. */
 export function notifyUrlErrors(notifyUrl: string, policy: NotifyUrlPolicy): FieldError[] {

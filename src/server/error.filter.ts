@@ -58,9 +58,13 @@ export class ErrorFilter implements ExceptionFilter {
     return statusOf(error) === 415 ? unsupportedMediaType(headers) : problemOf(error);
   }
 
+  private isSandbox(): boolean {
+    return this.routes.some(({ url }) => url.startsWith('/sandbox/'));
+  }
+
   private unknownRoute(method: string, path: string): Problem {
     const allowed = methodsOf(this.routes, path);
-    if (allowed.length === 0) return notFound(unknownPath(path));
+    if (allowed.length === 0) return notFound(unknownPath(this.isSandbox() ? '' : path));
     // Only a slash at the end tells the path from that of the route.
     if (allowed.includes(method)) return notFound('this path does not exist; leave out the slash at its end');
     const detail = `${method} is not allowed here; use ${allowed.join(' or ')}`;

@@ -73,9 +73,9 @@ export async function createHttpApplication(config: Config, logger: Logger) {
   const filter = new ErrorFilter(config, routes, isApi(config) ? app.get(TokenEvents) : null, config.guidesUrl);
   app.useGlobalFilters(filter);
   registerBodyParsers(app, BODY_LIMIT_BYTES);
-  const ops = config.opsPort === null ? null : createOpsListener(server);
+  const ops = config.opsPort === null ? null : createOpsListener(server, config.guidesUrl);
   for (const listener of [server.server, ...(ops ? [ops] : [])]) {
-    answerExpectations(listener);
+    answerExpectations(listener, config.guidesUrl);
     endStalledConnections(listener);
   }
   traceRequests(server);
@@ -91,11 +91,11 @@ export async function createHttpApplication(config: Config, logger: Logger) {
 }
 
 /** A second server for the same routes, with the limits of the first one. It is closed together with it. */
-function createOpsListener(server: FastifyInstance): Server {
+function createOpsListener(server: FastifyInstance, guidesUrl: string | null): Server {
   const { keepAliveTimeout } = server.server;
   const ops = createServer({ ...HTTP_OPTIONS, keepAliveTimeout }, server.routing);
   ops.setTimeout(ACCEPT_TIMEOUT_MS);
-  ops.on('clientError', answerConnectionFault);
+  ops.on('clientError', answerConnectionFault(guidesUrl));
   markOpsConnections(ops);
   const closed = new Promise<void>((done) => ops.once('close', done));
   server.addHook('preClose', (done) => {
@@ -119,7 +119,7 @@ function createAdapter(trustProxy: Trust, guidesUrl: string | null): FastifyAdap
     return503OnClosing: false,
     genReqId: requestIdOf,
     http: HTTP_OPTIONS,
-    clientErrorHandler: answerConnectionFault,
+    clientErrorHandler: answerConnectionFault(guidesUrl),
     frameworkErrors: (_: Error, request: FastifyRequest, reply: FastifyReply) =>
       answerBadUrl(request, reply, guidesUrl),
   });

@@ -44,6 +44,8 @@ export function registerBodyParsers(app: NestFastifyApplication, bodyLimit: numb
   app.useBodyParser(FORM, { bodyLimit }, (request: FastifyRequest, body: Buffer, done: Done) => {
     // Of an unknown path that is the fault.
     const isTaken = oauthRoute(request) !== null || isFormRoute(request) || request.is404;
+    // curl and other clients name this type for an empty body too.
+    if (!isTaken && body.length === 0) return done(null);
     if (!isTaken || bodyEncoding(request.headers['content-type']) === null) throw unsupportedMediaType(request.headers);
     done(null, parseFormParameters(body));
   });

@@ -16,34 +16,35 @@ const FAULTS: Record<string, typeof MALFORMED> = {
 };
 
 /** Answers bytes that Node could not parse as a request. The route is unknown, so every client gets an OAuth error. */
-export function answerConnectionFault(error: Error & { code?: string }, socket: Socket): void {
-  const { status, description } = FAULTS[error.code ?? ''] ?? MALFORMED;
-  // Like Node's own handler: a response that has started must not be followed by a second one.
-  const { _httpMessage: response } = socket as { _httpMessage?: { headersSent: boolean } | null };
-  if (error.code !== 'ECONNRESET' && socket.writable && !response?.headersSent)
-    socket.write(rawResponse(status, description));
-  socket.destroy();
-}
+export const answerConnectionFault =
+  (guides: string | null) =>
+  (error: Error & { code?: string }, socket: Socket): void => {
+    // Like Node's own handler: a response that has started must not be followed by a second one.
+    const { _httpMessage: response } = socket as { _httpMessage?: { headersSent: boolean } | null };
+    if (error.code !== 'ECONNRESET' && socket.writable && !response?.headersSent)
+      socket.write(rawResponse(FAULTS[error.code ?? ''] ?? MALFORMED, guides));
+    socket.destroy();
+  };
 
-function rawResponse(status: number, description: string): string {
-  const { headers, body } = lastResponse(status, description, newRequestId());
+function rawResponse({ status, description }: typeof MALFORMED, guides: string | null): string {
+  const { headers, body } = lastResponse(status, description, newRequestId(), guides);
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
   return [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n');
 }
 
 /** Refuses an Expect header other than 100-continue (RFC 9110 §10.1.1). */
-export function answerExpectations(server: Server): void {
+export function answerExpectations(server: Server, guides: string | null): void {
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
     const description = 'this Expect header is not supported; use Expect: 100-continue';
-    const { headers, body } = lastResponse(417, description, requestIdOf(request));
+    const { headers, body } = lastResponse(417, description, requestIdOf(request), guides);
     response.writeHead(417, headers).end(body);
   });
 }
 
 /** Logs a request that no Fastify hook sees, and makes its response, after which the connection ends. */
-function lastResponse(status: number, description: string, requestId: string) {
+function lastResponse(status: number, description: string, requestId: string, guides: string | null) {
   logUnreadableRequest(status, requestId);
-  const body = JSON.stringify(oauthBody('invalid_request', description, null));
+  const body = JSON.stringify(oauthBody('invalid_request', description, guides));
   const headers = {
     ...NO_STORE,
     [REQUEST_ID_HEADER]: requestId,

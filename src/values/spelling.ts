@@ -5,7 +5,7 @@ export function remedyFor(name: string, known: readonly string[], path = ''): st
   // At most one typo for every four letters, and at least one.
   return nearest && nearest.distance <= Math.max(1, Math.floor(nearest.other.length / 4))
     ? `did you mean ${path}${nearest.other}?`
-    : `use one of ${known.join(', ')}`;
+    : `use ${known.length > 1 ? 'one of ' : ''}${known.join(', ')}`;
 }
 
 /** Number of letters to add, remove, replace, or swap with the next one (Damerau-Levenshtein). */

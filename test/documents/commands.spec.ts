@@ -46,6 +46,12 @@ const isRun = (page: string, block: Block): boolean =>
   isCommand(block) &&
   !NOT_RUN.some(({ pages, starts }) => pages.includes(page) && starts.some((start) => block.code.startsWith(start)));
 
+/** The ports of the documents' own service and receiver may be in use here. */
+async function withFreePorts(): Promise<(code: string) => string> {
+  const [port, receiverPort] = [await freePort(), await freePort()];
+  return (code) => code.replaceAll(':3000', `:${port}`).replaceAll(/\b4000\b/g, String(receiverPort));
+}
+
 /** Pastes the commands of a page in their order; what a JSON block says must be what the command before it printed. */
 async function follow(
   page: string,
@@ -71,14 +77,43 @@ async function follow(
 describe('every command can be pasted into one shell, from the start of its page, and prints what the page shows:', () => {
   const isFollowed = (page: string): boolean => blocksOf(page).some((block) => isRun(page, block));
 
-  test.each(PAGES.filter((page) => page !== QUICK_START && isFollowed(page)))('%s', (page) =>
-    follow(page, { ...usher.settings, AUTH_URL: usher.running.url, NOTIFY_URL: receiver.url }),
+  test.each(PAGES.filter((page) => page !== QUICK_START && isFollowed(page)))('%s', async (page) =>
+    follow(page, { ...usher.settings, AUTH_URL: usher.running.url, NOTIFY_URL: receiver.url }, await withFreePorts()),
   );
 
   test(`${QUICK_START}, whose docs/try.sh starts its own service and receiver`, async () => {
     const port = String(await freePort());
     const printed = await follow(QUICK_START, { PORT: port, AUTH_URL: `http://127.0.0.1:${port}` });
     expect(printed).toMatch(/Starting Usher[^]*"status": "COMPLETED"[^]*signature valid[^]*"status": "SUCCESS"/);
+  });
+
+  test('docs/try.sh can be sourced twice, and then uses the service, the client and the receiver that are there', async () => {
+    const port = String(await freePort());
+    const shell = new Shell({ PORT: port, AUTH_URL: `http://127.0.0.1:${port}` });
+    try {
+      const told = 'echo "$CLIENT_ID $NOTIFY_URL $RECEIVER $(jobs -p | wc -l)"\n';
+      const first = await shell.paste(`. docs/try.sh\n${told}`);
+      const second = await shell.paste(`. docs/try.sh\n${told}`);
+      expect(first).toContain('Starting Usher');
+      expect(second).not.toContain('Starting Usher');
+      expect(second).toContain(first.split('\n').at(-2));
+    } finally {
+      await shell.end();
+    }
+  });
+
+  test('docs/try.sh starts no second service beside a running one, and stops at a step that fails with what to look at', async () => {
+    const shell = new Shell({ ...usher.settings, AUTH_URL: usher.running.url, CLIENT_ID: 'none', CLIENT_SECRET: 'x' });
+    const silent = new Shell({ AUTH_URL: 'http://127.0.0.1:1', PORT: 'none' });
+    try {
+      const told = await shell.paste('NOTIFY_URL=http://127.0.0.1:1/; . docs/try.sh; echo "status $?"; ls usher.log\n');
+      expect(told).toMatch(/There is no token\. Check AUTH_URL.*\nstatus 1\n$/);
+      await expect(silent.paste('. docs/try.sh; echo "status $?, client $CLIENT_ID"\n')).rejects.toThrow(
+        /is not ready\. The last lines of usher\.log:\n[^]*PORT=none is invalid[^]*\nstatus 1, client \n/,
+      );
+    } finally {
+      await Promise.all([shell.end(), silent.end()]);
+    }
   });
 });
 
@@ -88,8 +123,9 @@ describe('the commands of a served guide work against the server that serves it:
     async (name) => {
       const client = await usher.client(receiver.url);
       const page = await fetch(`${usher.running.url}/docs/${name}`);
+      const here = await withFreePorts();
       const filled = (code: string): string =>
-        code.replace('YOUR_CLIENT_ID', client.id).replace('YOUR_CLIENT_SECRET', client.secret);
+        here(code).replace('YOUR_CLIENT_ID', client.id).replace('YOUR_CLIENT_SECRET', client.secret);
       await follow(`docs/${name}.md`, {}, filled, servedBlocksOf(await page.text()));
     },
   );

@@ -95,6 +95,12 @@ describe.each(OPERATIONS.map((operation) => [operation.id, operation] as const))
       expect.stringContaining('without Content-Encoding'),
     ]);
   });
+
+  test('takes an empty body as none, also from clients that name the type of a form for it', async () => {
+    if (operation.method === 'get') return;
+    const { status } = await ask(operation, { 'content-type': 'application/x-www-form-urlencoded' }, '');
+    expect(status).not.toBe(415);
+  });
 });
 
 test('one answer names every fault of a new order, its header included', async () => {

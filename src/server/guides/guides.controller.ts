@@ -1,12 +1,10 @@
 import { Controller, Get, Inject, Param, Redirect, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { LRUCache } from 'lru-cache';
-import { originOf } from '../../http/exchange.js';
 import { notFound } from '../../http/problem.js';
 import { unknownPath } from '../error.filter.js';
 import { API_DOCUMENTS, type ApiDocuments } from '../openapi/docs.controller.js';
 import { referenceOf } from '../openapi/reference.js';
-import { StaticAnswer } from '../openapi/static-answer.js';
+import { AddressedAnswers, StaticAnswer } from '../openapi/static-answer.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 import {
   firstPage,
@@ -19,13 +17,10 @@ import {
 } from './guide-pages.js';
 import { ADDRESS, type Guide, renderGuides, shellFunctions } from './guides.js';
 
-/** Without a public address a client can name many, in its Host header. */
-const MAX_ANSWERS = 100;
-
 /** The pages for integrators, with the address of this service in their commands. */
 @Controller()
 export class GuidesController {
-  private readonly answers = new LRUCache<string, Promise<StaticAnswer>>({ max: MAX_ANSWERS });
+  private readonly answers = new AddressedAnswers();
   private guides?: Promise<Guide[]>;
 
   constructor(
@@ -51,12 +46,8 @@ export class GuidesController {
   private async send(name: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     this.guides ??= renderGuides(this.config.guidesUrl);
     const guides = await this.guides;
-    const address = this.config.publicUrl ?? originOf(request);
-    const key = `${name} ${address}`;
-    const answer = this.answers.get(key) ?? FILES.get(name)?.(guides) ?? this.pageAnswer(name, guides, address);
-    this.answers.set(key, answer);
-    answer.catch(() => this.answers.delete(key));
-    (await answer).send(request, reply);
+    const make = (address: string) => FILES.get(name)?.(guides) ?? this.pageAnswer(name, guides, address);
+    await this.answers.send(name, this.config.publicUrl, make, [request, reply]);
   }
 
   private async pageAnswer(name: string, guides: Guide[], address: string): Promise<StaticAnswer> {
@@ -68,7 +59,7 @@ export class GuidesController {
   private async pageOf(name: string, guides: Guide[], address: string): Promise<GuidePage> {
     if (name === '') return firstPage(guides, this.config, address);
     if (name !== REFERENCE.name) return guideOf(guides, name);
-    return { ...REFERENCE, content: await referenceOf(this.documents.forIntegrators()) };
+    return { ...REFERENCE, content: await referenceOf(this.documents.forIntegrators(address)) };
   }
 }
 

@@ -20,7 +20,7 @@ import { OperatorAccess } from '../console/access/operator-access.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 import { type DocumentPage, PAGE_POLICY, pageWithoutViewer, START_SCRIPT, viewerPage } from './page.js';
 import type { ShownDocument } from './reference.js';
-import { StaticAnswer } from './static-answer.js';
+import { AddressedAnswers, StaticAnswer } from './static-answer.js';
 
 const JAVASCRIPT = 'text/javascript';
 const JSON_TYPE = 'application/json';
@@ -29,8 +29,8 @@ const JSON_TYPE = 'application/json';
 export const API_DOCUMENTS = Symbol('ApiDocuments');
 
 export interface ApiDocuments {
-  forIntegrators(): ShownDocument;
-  internal(): object;
+  forIntegrators(address: string): ShownDocument;
+  internal(address: string): object;
 }
 
 /** Makes something with its first use: most processes never show it. */
@@ -62,9 +62,12 @@ const pageOf = async (page: DocumentPage, headers: Record<string, string> = {}):
 export class DocsController {
   private readonly start = lazy(() => StaticAnswer.of(JAVASCRIPT, START_SCRIPT));
   private readonly shown = lazy(() => pageOf({ title: 'Usher API', document: 'openapi.json', scripts: '' }));
-  private readonly document = lazy(() => StaticAnswer.of(JSON_TYPE, JSON.stringify(this.documents.forIntegrators())));
+  private readonly answers = new AddressedAnswers();
 
-  constructor(@Inject(API_DOCUMENTS) private readonly documents: ApiDocuments) {}
+  constructor(
+    @Inject(API_DOCUMENTS) private readonly documents: ApiDocuments,
+    @Inject(SERVER_CONFIG) private readonly config: Config,
+  ) {}
 
   @Get('docs/try')
   async page(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
@@ -72,8 +75,10 @@ export class DocsController {
   }
 
   @Get('docs/openapi.json')
-  async openapi(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    (await this.document()).send(request, reply);
+  openapi(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const make = (address: string) =>
+      StaticAnswer.of(JSON_TYPE, JSON.stringify(this.documents.forIntegrators(address)));
+    return this.answers.send('', this.config.publicUrl, make, [request, reply]);
   }
 
   @Get('docs/start.js')
@@ -118,11 +123,12 @@ export class InternalDocsController {
   private readonly shown = lazy(() =>
     pageOf({ title: 'Usher: internal operations', document: 'internal.json', scripts: '' }, PRIVATE),
   );
-  private readonly document = lazy(() =>
-    StaticAnswer.of(JSON_TYPE, JSON.stringify(this.documents.internal()), PRIVATE),
-  );
+  private readonly answers = new AddressedAnswers();
 
-  constructor(@Inject(API_DOCUMENTS) private readonly documents: ApiDocuments) {}
+  constructor(
+    @Inject(API_DOCUMENTS) private readonly documents: ApiDocuments,
+    @Inject(SERVER_CONFIG) private readonly config: Config,
+  ) {}
 
   @Get('internal')
   async internalPage(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
@@ -130,8 +136,11 @@ export class InternalDocsController {
   }
 
   @Get('internal.json')
-  async internalOpenapi(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    (await this.document()).send(request, reply);
+  internalOpenapi(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { opsPort, opsPublicUrl, publicUrl } = this.config;
+    const make = (address: string) =>
+      StaticAnswer.of(JSON_TYPE, JSON.stringify(this.documents.internal(address)), PRIVATE);
+    return this.answers.send('', opsPort === null ? publicUrl : opsPublicUrl, make, [request, reply]);
   }
 }
 

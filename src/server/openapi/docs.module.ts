@@ -12,10 +12,10 @@ import { internalDocument, openApiDocument } from './document.js';
     {
       provide: API_DOCUMENTS,
       inject: [SERVER_CONFIG],
-      useFactory: ({ environment, publicUrl, port, guidesUrl, opsPort, opsPublicUrl }: Config): ApiDocuments => ({
-        forIntegrators: () => openApiDocument(environment, publicUrl, port),
-        internal: () =>
-          internalDocument(environment, opsPort === null ? publicUrl : opsPublicUrl, guidesUrl, opsPort ?? port),
+      useFactory: ({ environment, publicUrl, guidesUrl, opsPort, opsPublicUrl }: Config): ApiDocuments => ({
+        forIntegrators: (address) => openApiDocument(environment, publicUrl, address),
+        internal: (address) =>
+          internalDocument(environment, opsPort === null ? publicUrl : opsPublicUrl, address, guidesUrl),
       }),
     },
   ],

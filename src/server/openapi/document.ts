@@ -38,12 +38,13 @@ export const operationsOf = (environment: Environment, publicUrl: string | null 
   ...RECEIVER_PACKAGE_OPERATIONS,
 ];
 
-/**
- * The OpenAPI 3.1 document of integrators. `publicUrl` is the public base URL; null means the one the document was fetched
- * from, and in samples this machine with the port.
- */
-export const openApiDocument = (environment: Environment, publicUrl: string | null, port = 3000): OpenApiDocument =>
-  documentOf(environment, publicUrl, port, {
+/** The OpenAPI 3.1 document of integrators. `publicUrl` is the public base URL, `address` the one that the reader uses. */
+export const openApiDocument = (
+  environment: Environment,
+  publicUrl: string | null,
+  address = publicUrl ?? '/',
+): OpenApiDocument =>
+  documentOf(environment, publicUrl, address, {
     guides: `${publicUrl ?? ''}/docs`,
     title: 'Usher',
     description: INTRODUCTION,
@@ -56,10 +57,10 @@ export const openApiDocument = (environment: Environment, publicUrl: string | nu
 export const internalDocument = (
   environment: Environment,
   publicUrl: string | null,
+  address: string,
   guides: string | null,
-  port = 3000,
 ): OpenApiDocument =>
-  documentOf(environment, publicUrl, port, {
+  documentOf(environment, publicUrl, address, {
     guides,
     title: 'Usher: internal operations',
     description: INTERNAL_INTRODUCTION,
@@ -90,13 +91,13 @@ interface Contents {
 function documentOf(
   environment: Environment,
   publicUrl: string | null,
-  port: number,
+  address: string,
   { title, description, guides, includes, hidden, webhooks }: Contents,
 ) {
   const operations = operationsOf(environment, publicUrl)
     .filter(includes)
     .map((one) => ({ ...one, security: one.security.filter((scheme) => !hidden.includes(scheme)) }));
-  const paths = pathsOf(operations, publicUrl ?? `http://localhost:${port}`, guides);
+  const paths = pathsOf(operations, address, guides);
   const objects = [paths, webhooks].flatMap(Object.values<Paths[string]>).flatMap(Object.values<OperationObject>);
   const tags = new Set<string>(objects.flatMap(({ tags }) => tags));
   const all = securitySchemes(publicUrl ?? '', issuerOf({ publicUrl, environment }) !== null);
@@ -104,7 +105,7 @@ function documentOf(
   return {
     openapi: '3.1.1',
     info: { title, version: VERSION, description },
-    servers: [{ url: publicUrl ?? '/', description: `The ${environment} environment.` }],
+    servers: [{ url: address, description: `The ${environment} environment.` }],
     tags: TAGS.filter(({ name }) => tags.has(name)),
     paths,
     webhooks,

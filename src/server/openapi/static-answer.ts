@@ -2,6 +2,8 @@ import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { LRUCache } from 'lru-cache';
+import { originOf } from '../../http/exchange.js';
 
 const TAKES_GZIP = /\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))/;
 
@@ -32,5 +34,28 @@ export class StaticAnswer {
     if (headers['if-none-match']?.includes(this.headers.ETag as string)) return void reply.status(304).send();
     if (!TAKES_GZIP.test(String(headers['accept-encoding']))) return void reply.send(this.plain);
     void reply.header('Content-Encoding', 'gzip').send(this.gzipped);
+  }
+}
+
+/** Without a public address a client can name many, in its Host header. */
+const MAX_ANSWERS = 100;
+
+/** Answers that have the address of this service in them, each made once for an address. */
+export class AddressedAnswers {
+  private readonly answers = new LRUCache<string, Promise<StaticAnswer>>({ max: MAX_ANSWERS });
+
+  /** `publicUrl`: the address where it is known; otherwise it is the one that the client uses. */
+  async send(
+    name: string,
+    publicUrl: string | null,
+    make: (address: string) => Promise<StaticAnswer>,
+    [request, reply]: [FastifyRequest, FastifyReply],
+  ): Promise<void> {
+    const address = publicUrl ?? originOf(request);
+    const key = `${name} ${address}`;
+    const answer = this.answers.get(key) ?? make(address);
+    this.answers.set(key, answer);
+    answer.catch(() => this.answers.delete(key));
+    (await answer).send(request, reply);
   }
 }

@@ -1,5 +1,6 @@
 import { Controller, Get, Header, Inject, Module, Req, StreamableFile } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import { originOf } from '../../http/exchange.js';
 import { VERSION } from '../../values/version.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 import { receiverTarball } from './tarball.js';
@@ -16,8 +17,8 @@ export class ReceiverPackageController {
 
   @Get(TARBALL)
   @Header('Cache-Control', 'public, max-age=3600')
-  tarball(@Req() { protocol, headers }: FastifyRequest): StreamableFile {
-    const service = this.config.publicUrl ?? `${protocol}://${headers.host ?? ''}`;
+  tarball(@Req() request: FastifyRequest): StreamableFile {
+    const service = this.config.publicUrl ?? originOf(request);
     if (this.made?.service !== service) this.made = { service, tarball: receiverTarball(service) };
     return new StreamableFile(this.made.tarball, { type: 'application/gzip' });
   }

@@ -3,7 +3,8 @@ import { OAUTH_ERROR_CODES } from '../../../src/http/oauth-error.js';
 import { PROBLEM_ANCHORS } from '../../../src/http/problem.js';
 import { GUIDES } from '../../../src/server/guides/guides.js';
 import { DIAGNOSES } from '../../../src/webhooks/transport/diagnosis.js';
-import { TestUsher } from '../../support/usher.js';
+import { exchange, firstAnswer } from '../../auth/tokens/support.js';
+import { basic, TestUsher } from '../../support/usher.js';
 
 const PUBLIC_URL = 'https://usher.example/v1';
 
@@ -38,6 +39,20 @@ describe('an error leads to the section about it:', () => {
     const { body: unknown } = await usher.request('GET', '/nowhere', {});
     expect(unknown.type).toBe(`${PUBLIC_URL}/docs/errors#not-found`);
   });
+});
+
+test.each([
+  [400, 'GARBAGE'],
+  [431, `GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: ${'x'.repeat(20_000)}`],
+  [417, 'GET / HTTP/1.1\r\nHost: localhost\r\nExpect: something'],
+])('an error %d that is found before the path is known leads to the guides, too', async (status, head) => {
+  const answer = firstAnswer(await exchange(usher.running.url, `${head}\r\n\r\n`));
+  expect(answer).toMatchObject({ status, body: { error_uri: `${PUBLIC_URL}/docs/errors#invalid_request` } });
+});
+
+test('a refusal of the console leads to no guide of integrators', async () => {
+  const { body } = await usher.request('GET', '/ops', { authorization: basic('ops', 'wrong') });
+  expect(body).toMatchObject({ type: 'about:blank', status: 401 });
 });
 
 test.each(GUIDES)('the guide %s names nothing that its reader does not have', async (name) => {
@@ -80,9 +95,11 @@ test('commands have the address of this service, and the search finds the sectio
   expect(index.find(({ path }) => path === 'tokens#refresh')?.text).toContain('grant_type');
 });
 
-test('without a public address the commands have the address that the reader used, and never a malformed one', async () => {
+test('without a public address the commands and the document have the address that the reader used', async () => {
   const local = await TestUsher.shared();
   expect(await (await fetch(`${local.running.url}/docs/quick-start`)).text()).toContain(
     `export AUTH_URL=${local.running.url}\n`,
   );
+  const document = await (await fetch(`${local.running.url}/docs/openapi.json`)).json();
+  expect(document).toMatchObject({ servers: [{ url: local.running.url }] });
 });

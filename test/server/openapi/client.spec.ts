@@ -65,6 +65,10 @@ test('a client with the types of openapi-typescript goes from the token to what 
   await expectTypeScriptStory(FETCH_PROGRAM, generator, documentUrl(), '--output', 'client/usher.ts');
 });
 
+/**
+ * npm has no generator of a whole client in another language that works offline: openapi-generator-cli needs Java and a
+ * download, openapi-generator-plus makes Java clients for libraries of Maven, TypeSpec and AutoRest need packages of PyPI.
+ */
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 (hasPython ? test : test.skip)(
   'a client with the Python types of quicktype goes from the token to what was not delivered',

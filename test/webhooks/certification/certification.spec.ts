@@ -1,8 +1,12 @@
 import { InvalidNotificationError, signNotification, verifyNotification } from 'usher-receiver';
+import { NotFoundException } from '@nestjs/common';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { OAuthRequest } from '../../../src/auth/client-authentication/client-authentication.js';
 import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js';
 import { CHECKS, type CheckName } from '../../../packages/receiver/dist/tools.js';
 import { Certification } from '../../../src/webhooks/certification/certification.schemas.js';
+import type { Brand } from '../../../src/options/brand-options.js';
+import { ErrorFilter } from '../../../src/server/error.filter.js';
 import { Webhook } from '../../../src/webhooks/webhook.entity.js';
 import { usher as run } from '../../support/process.js';
 import { type Arrival, answer, type Behaviour, hang, redirectTo, TestReceiver } from '../../support/receiver.js';
@@ -205,7 +209,12 @@ describe('usher certify', () => {
   });
 });
 
-test('a path below /sandbox that does not exist is answered with where it could', async () => {
-  const detail = 'this path does not exist; what is below /sandbox exists only in a sandbox';
+test('a path below /sandbox is answered outside of a sandbox with where it exists, and in a sandbox as any other', async () => {
+  const detail = 'this path does not exist';
   expect((await usher.request('POST', '/sandbox/else', {})).body).toMatchObject({ status: 404, detail });
+  let outside = '';
+  const response = { header: () => {}, status: () => {}, send: (body: unknown) => void (outside += String(body)) };
+  const request = { method: 'POST', url: '/sandbox/certifications', headers: {} } as OAuthRequest;
+  new ErrorFilter({} as Brand, [], null, null).answer(new NotFoundException(), request, response);
+  expect(JSON.parse(outside)).toMatchObject({ detail: `${detail}; what is below /sandbox exists only in a sandbox` });
 });
