@@ -37,7 +37,8 @@ async function claimOf(id: string): Promise<Claim> {
 
 /** The claims of two attempts of a new webhook. The lease of the first one ended while it still ran. */
 async function overtaken(): Promise<{ first: Claim; second: Claim; read: () => Promise<Webhook> }> {
-  const [{ id }] = (await usher.webhooks.find(await client.completedOrder())) as [{ id: string }];
+  const [webhook] = await usher.webhooks.find(await client.completedOrder());
+  const { id } = webhook!;
   const first = await claimOf(id);
   await usher.dataSource.getRepository(Webhook).update({ id }, { nextAttemptAt: first.at.databaseMs });
   const second = await claimOf(id);
