@@ -45,6 +45,8 @@ test('five failed attempts, a success, and a failure that is recorded after its 
   expect(whyOf(failing(5))).toBeNull();
   expect(whyOf(delivered())).toBeNull();
   const late = [...failing(1).slice(0, 3), claim(2, RUN + EVERY, RUN + 2 * EVERY)];
+  const [recorded, claimed, sent] = failing(1) as [Step, Step, Step];
+  expect(whyOf([recorded, claimed, sent, { at: RUN + 2, ...attempt(1, RUN, 1) }])).toBeNull();
   expect(whyOf([...late, { at: RUN + EVERY + 1, ...attempt(1, RUN, 40_000) }])).toBeNull();
 });
 

@@ -101,7 +101,12 @@ class Replay {
   /** Returns why the table does not know this step, or null. */
   take(step: Step): string | null {
     if (step.sent !== undefined) return this.takeOne(SENDING, step, step.sent);
-    return this.takeOne(step.row ? CHANGING : RECORDING_LATE, step, step.attempt?.number ?? PLACES - 1);
+    const w = step.attempt?.number ?? PLACES - 1;
+    if (step.row) return this.takeOne(CHANGING, step, w);
+    // The new due time may be equal to the end of the lease.
+    const { status, attempts } = this.context;
+    const row = { status: status[0], attempts: attempts[0], due: status[0] === 'PENDING' ? this.dueAt : null };
+    return this.takeOne([...RECORDING_LATE, ...CHANGING], { ...step, row: { before: row, after: row } }, w);
   }
 
   private takeOne(transitions: Transition[], step: Step, w: number): string | null {
