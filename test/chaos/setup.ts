@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { Random } from '../support/random.js';
 import { RELEASED, releasedBuild } from '../support/released-build.js';
 import { bareEnvironment, Fleet, SERVER } from './fleet.js';
+import { JOURNAL } from './journal.js';
 import { KeyRotation } from './keys.js';
 import { RUN_SETTINGS } from './limits.js';
 import { CannotRun, type Options } from './options.js';
@@ -13,7 +14,7 @@ import { freePort } from './processes.js';
 import type { Credentials } from './producers.js';
 import { ChaosRedis } from './redis.js';
 import { OwnMariadb } from './services.js';
-import { embeddedQuery, JOURNAL, type Query } from './tables.js';
+import { embeddedQuery, type Query } from './tables.js';
 
 /** The started processes and services of a run. */
 export interface Setting {

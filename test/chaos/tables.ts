@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { readTrace, type Traced } from './journal.js';
 
 export interface OrderRow {
   key: string;
@@ -39,33 +40,11 @@ export interface Tables {
   webhooks: WebhookRow[];
   attempts: AttemptRow[];
   changes: Change[];
+  /** In the order in which it happened. */
+  trace: Traced[];
 }
 
 export type Query = (sql: string) => Promise<Record<string, unknown>[]>;
-
-const CHANGED = 'OLD.status <> NEW.status OR OLD.attempts <> NEW.attempts';
-const VALUES = 'NEW.id, OLD.status, NEW.status, NEW.attempts > OLD.attempts, OLD.next_attempt_at';
-
-/** SYSDATE and clock_timestamp give the time of the row's change, not of the start of its statement. */
-export const JOURNAL = {
-  mariadb: [
-    `CREATE TABLE chaos_change (webhook VARCHAR(22) COLLATE utf8mb4_bin, was VARCHAR(10), became VARCHAR(10),
-       is_claim BOOLEAN, due BIGINT, at BIGINT)`,
-    `CREATE TRIGGER chaos_change AFTER UPDATE ON usher_webhook FOR EACH ROW
-       IF ${CHANGED} THEN
-         INSERT INTO chaos_change VALUES (${VALUES}, ROUND(UNIX_TIMESTAMP(SYSDATE(3)) * 1000));
-       END IF`,
-  ],
-  postgres: [
-    `CREATE TABLE chaos_change (webhook varchar(22), was varchar(10), became varchar(10),
-       is_claim boolean, due bigint, at bigint)`,
-    `CREATE FUNCTION chaos_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-       INSERT INTO chaos_change VALUES (${VALUES}, ceil(extract(epoch from clock_timestamp()) * 1000));
-       RETURN NEW; END $$`,
-    `CREATE TRIGGER chaos_change AFTER UPDATE ON usher_webhook FOR EACH ROW
-       WHEN (${CHANGED}) EXECUTE FUNCTION chaos_change()`,
-  ],
-};
 
 /** Queries the embedded database through the socket in its folder. */
 export function embeddedQuery(folder: string): Query {
@@ -92,12 +71,13 @@ export async function readTables(query: Query): Promise<Tables> {
   const attempts = await query(
     'SELECT webhook_id, number, started_at, duration_ms, response_status FROM usher_webhook_attempt',
   );
-  const changes = await query('SELECT * FROM chaos_change');
+  const trace = await readTrace(query);
   return {
     orders: orders.map(orderRow),
     webhooks: webhooks.map(webhookRow),
     attempts: attempts.map(attemptRow),
-    changes: changes.map(change),
+    changes: trace.flatMap(changeOf),
+    trace,
   };
 }
 
@@ -123,14 +103,13 @@ const attemptRow = (row: Record<string, unknown>): AttemptRow => ({
   responseStatus: row.response_status === null ? null : Number(row.response_status),
 });
 
-const change = (row: Record<string, unknown>): Change => ({
-  webhook: String(row.webhook),
-  before: String(row.was),
-  after: String(row.became),
-  isClaim: Boolean(row.is_claim),
-  due: Number(row.due),
-  at: Number(row.at),
-});
+function changeOf({ webhook, at, row }: Traced): Change[] {
+  if (!row?.before) return [];
+  const { before, after } = row;
+  if (before.status === after.status && before.attempts === after.attempts) return [];
+  const isClaim = after.attempts > before.attempts;
+  return [{ webhook, at, before: before.status, after: after.status, isClaim, due: before.due ?? 0 }];
+}
 
 /** Repeats a query until it succeeds, because its database may be restarting. */
 export async function retryUntil<T>(query: () => Promise<T>, timeoutMs: number): Promise<T> {

@@ -1,4 +1,5 @@
 import { Evidence, groupBy, isSuccess, type Observed } from './evidence.js';
+import { unknownSteps } from './journal.js';
 import { LIMITS } from './limits.js';
 import { type Reason, REASONS, type Repeat, repeats, wronglyFailed } from './repeats.js';
 import type { AttemptRow } from './tables.js';
@@ -16,7 +17,9 @@ export interface Line {
 export function verdict(observed: Observed, seed: number): Line[] {
   const evidence = new Evidence(observed);
   const waits = rule('attempts not due as Retry-After asks', wrongWaits(seed, evidence));
-  return [...figures(evidence), ...repeatLines(evidence), ...rules(evidence), waits];
+  const { tables, arrivals } = observed;
+  const unknown = rule('notifications with a step that the model does not know', unknownSteps(tables.trace, arrivals));
+  return [...figures(evidence), ...repeatLines(evidence), ...rules(evidence), waits, unknown];
 }
 
 function figures({ observed, attempts }: Evidence): Line[] {

@@ -123,6 +123,14 @@ export const STAGES = [
     minutes: { long: 10, short: 2 },
   },
   {
+    name: 'partitions',
+    why: 'Cuts, loss and slow links between api, workers, database, queue and receiver break no rule (docs/internals/chaos.md).',
+    needs: ['build', 'ip', 'nft', 'tc', 'mariadbd', 'redis-server'],
+    run: 'tsx test/partitions/run.ts',
+    short: '--short',
+    minutes: { long: 20, short: 6 },
+  },
+  {
     name: 'bench',
     why: 'Every row of the bench runs in its short form; its figures are not for a comparison.',
     needs: ['build', 'servers'],

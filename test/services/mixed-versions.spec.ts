@@ -5,9 +5,10 @@ import { loadConfig } from '../../src/server/settings/settings.js';
 import { WEBHOOK_QUEUE } from '../../src/webhooks/queue/delivery.queue.js';
 import type { Arrival as ObservedArrival } from '../chaos/arrivals.js';
 import type { Fault } from '../chaos/faults.js';
+import { JOURNAL } from '../chaos/journal.js';
 import { RUN_SETTINGS } from '../chaos/limits.js';
 import { broken } from '../chaos/report.js';
-import { JOURNAL, readTables, type Tables } from '../chaos/tables.js';
+import { readTables, type Tables } from '../chaos/tables.js';
 import { verdict } from '../chaos/verdict.js';
 import { Api, basic, times } from '../fixtures/0.2.0/api.js';
 import { BACKEND, type Settings } from '../support/backend.js';
@@ -154,6 +155,7 @@ function only(tables: Tables, keys: Set<string>): Tables {
     webhooks,
     attempts: tables.attempts.filter(({ webhook }) => ids.has(webhook)),
     changes: tables.changes.filter(({ webhook }) => ids.has(webhook)),
+    trace: tables.trace.filter(({ webhook }) => ids.has(webhook)),
   };
 }
 

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { USHER_OPTIONS } from '../../../src/usher.options.js';
+import type { Claim } from '../../../src/webhooks/deliver/claim.js';
+import { ClaimStore } from '../../../src/webhooks/deliver/claim.store.js';
+import { DeliveryEvents } from '../../../src/webhooks/deliver/delivery-events.js';
+import { OutcomeStore } from '../../../src/webhooks/deliver/outcome.store.js';
+import type { Outcome } from '../../../src/webhooks/transport/outcome.js';
+import { Webhook } from '../../../src/webhooks/webhook.entity.js';
+import { type TestClient, TestUsher } from '../../support/usher.js';
+
+let usher: TestUsher;
+let client: TestClient;
+let claims: ClaimStore;
+let outcomes: OutcomeStore;
+
+beforeAll(async () => {
+  usher = await TestUsher.start({ USHER_ROLE: 'api' });
+  client = await usher.client('http://127.0.0.1:4000/notify');
+  const { app } = usher.running;
+  const options = app.get(USHER_OPTIONS, { strict: false });
+  claims = new ClaimStore(usher.dataSource, options, app.get(DeliveryEvents, { strict: false }));
+  outcomes = new OutcomeStore(usher.dataSource, options);
+});
+afterAll(async () => {
+  await usher.stop();
+});
+
+const FACTS = { phase: 'body', address: '127.0.0.1', durationMs: 5, snippet: '' } as const;
+const REFUSED: Outcome = { kind: 'refused', status: 500, retryAfterMs: 0, ...FACTS };
+const DELIVERED: Outcome = { kind: 'delivered', status: 200, ...FACTS };
+
+async function claimOf(id: string): Promise<Claim> {
+  const [result] = await claims.claim([id]);
+  if (result?.kind !== 'claimed') throw new Error(`the claim was ${result?.kind}`);
+  return result.claim;
+}
+
+/** The claims of two attempts of a new webhook. The lease of the first one ended while it still ran. */
+async function overtaken(): Promise<{ first: Claim; second: Claim; read: () => Promise<Webhook> }> {
+  const [webhook] = await usher.webhooks.find(await client.completedOrder());
+  const { id } = webhook!;
+  const first = await claimOf(id);
+  await usher.dataSource.getRepository(Webhook).update({ id }, { nextAttemptAt: first.at.databaseMs });
+  const second = await claimOf(id);
+  return { first, second, read: () => usher.dataSource.getRepository(Webhook).findOneByOrFail({ id }) };
+}
+
+test('a failure of an earlier attempt does not end the lease of the last one', async () => {
+  const { first, second, read } = await overtaken();
+  const before = await read();
+  const [state] = await outcomes.record([{ claim: first, outcome: REFUSED, endedAt: second.at.databaseMs }]);
+  expect(await read()).toEqual(before);
+  expect(state).toEqual({ status: 'PENDING', nextAttemptAt: before.nextAttemptAt, endedWebhook: false });
+});
+
+test('a success of an earlier attempt ends the webhook, and a failure of the last one then changes nothing', async () => {
+  const { first, second, read } = await overtaken();
+  const endedAt = second.at.databaseMs;
+  await outcomes.record([{ claim: first, outcome: DELIVERED, endedAt }]);
+  const ended = await read();
+  expect(ended).toMatchObject({ status: 'SUCCESS', nextAttemptAt: null, finishedAt: endedAt });
+  await outcomes.record([{ claim: second, outcome: REFUSED, endedAt: endedAt + 1 }]);
+  expect(await read()).toEqual(ended);
+});
