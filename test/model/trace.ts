@@ -142,7 +142,7 @@ class Replay {
   /** What has passed since the last step, and what a worker does without a trace: it takes a job, and gets an answer. */
   private beginAt({ at, row, attempt, sent }: Step, w: number): void {
     const { context } = this;
-    const isClaim = row?.before != null && row.after.attempts > row.before.attempts;
+    const isClaim = row?.before !== undefined && row.before !== null && row.after.attempts > row.before.attempts;
     // A claim decides by the time that it read, which is that of its attempt.
     const now = isClaim && attempt ? attempt.startedAt : at;
     context.w = w;
@@ -158,7 +158,7 @@ class Replay {
     };
     if (sent !== undefined) return;
     if (context.step[w] === 'IDLE') context.step[w] = 'TAKEN';
-    if (attempt?.durationMs == null) return;
+    if (attempt === undefined || attempt.durationMs === null) return;
     context.step[w] = 'ANSWERED';
     context.wasOk[w] = attempt.wasOk;
   }

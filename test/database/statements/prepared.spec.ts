@@ -4,8 +4,6 @@ import { inTransaction } from '../../../src/database/sql.js';
 import { runSql } from '../../../src/database/statements/statement.js';
 import { TestUsher } from '../../support/usher.js';
 
-const ONE = 'usher_test_one';
-
 let usher: TestUsher;
 
 beforeAll(async () => {
@@ -15,15 +13,16 @@ afterAll(() => usher.stop());
 
 test('a named statement is prepared, and runs unprepared from then on where a pooler lost it, also in a transaction', async () => {
   const { dataSource } = usher;
-  const sum = (on: Parameters<typeof runSql>[0]) => runSql(on, (parameter) => `SELECT 1 + ${parameter(1)} AS n`, ONE);
+  const sum = (on: Parameters<typeof runSql>[0]) =>
+    runSql(on, (parameter) => `SELECT 1 + ${parameter(1)} AS n`, 'usher_test_one');
   const inOne = () => inTransaction(dataSource, async (manager) => (await sum(manager)).rows[0]?.n);
-  const prepared = (): Promise<{ name: string }[]> =>
+  const prepared = (): Promise<unknown[]> =>
     inTransaction(dataSource, async (manager) => {
       await sum(manager);
-      return manager.query(`SELECT name FROM pg_prepared_statements WHERE name LIKE '${ONE}%'`);
+      return manager.query(`SELECT name FROM pg_prepared_statements WHERE statement LIKE 'SELECT 1 +%'`);
     });
   if (!isPostgres(dataSource)) return expect(Number(await inOne())).toBe(2);
-  expect((await prepared()).map(({ name }) => name)).toEqual([expect.stringMatching(/^usher_test_one_[0-9a-f]{16}$/)]);
+  expect(await prepared()).toHaveLength(1);
   // A pooler leads the next transaction to another session.
   await inTransaction(dataSource, (manager) => manager.query('DEALLOCATE ALL'));
   expect(Number(await inOne())).toBe(2);
