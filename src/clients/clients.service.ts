@@ -19,7 +19,7 @@ import { newId } from '../values/identifier.js';
 import { checkNotifyUrl, NotifyUrlError, type NotifyUrlPolicy } from '../values/urls/notify-url.js';
 import { type ClientCredentials, CONTROL_CHARACTER, credentialFault, newCredentials } from './client-credentials.js';
 import { Client, MAX_CLIENT_NAME_LENGTH, ClientSecret, NEXT_GENERATION } from './client.entity.js';
-import { addNotice, type NoticeKind, endPortalAccess } from './portal.entity.js';
+import { addNotice, type NoticeKind, endPortalAccess, withdrawMailedLinks } from './portal.entity.js';
 import { Vault } from './secrets/vault.js';
 
 const NAME = new RegExp(`^(?=.*\\S)[^\\p{Cc}\\p{Bidi_Control}]{1,${MAX_CLIENT_NAME_LENGTH}}$`, 'u');
@@ -195,6 +195,7 @@ export class ClientsService {
       const before = shown && (await manager.findOneOrFail(Client, { where: { id }, lock }));
       await manager.update(Client, { id }, change);
       if (typeof change.disabledAt === 'number') await endPortalAccess(manager, id, change.disabledAt);
+      if ('contact' in change) await withdrawMailedLinks(manager, id);
       const kind = NOTICES[audit.action];
       if (kind && before?.contact)
         await addNotice(manager, this.options, { clientId: id, kind, contact: before.contact });

@@ -12,7 +12,7 @@ import {
 } from '../database/columns.js';
 import { databaseNow } from '../database/sql.js';
 import type { ResolvedOptions } from '../usher.options.js';
-import { MAX_ACTOR_ADDRESS_LENGTH, MAX_ACTOR_LENGTH } from '../values/actor.js';
+import { MAX_ACTOR_ADDRESS_LENGTH, MAX_ACTOR_LENGTH, SYSTEM } from '../values/actor.js';
 import { MAX_EMAIL_LENGTH } from '../values/email-address.js';
 import { newId } from '../values/identifier.js';
 
@@ -84,6 +84,12 @@ export async function endPortalAccess(
 ): Promise<void> {
   await manager.delete(PortalSession, { clientId, digest: Not(keptSession) });
   await manager.update(PortalLink, { clientId, openedAt: IsNull(), withdrawnAt: IsNull() }, { withdrawnAt });
+}
+
+/** Withdraws the links that were sent to the contact of a client and that nobody has opened. */
+export async function withdrawMailedLinks(manager: EntityManager, clientId: string): Promise<void> {
+  const unopened = { clientId, createdBy: SYSTEM.name, openedAt: IsNull(), withdrawnAt: IsNull() };
+  await manager.update(PortalLink, unopened, { withdrawnAt: await databaseNow(manager) });
 }
 
 /** A link to the portal was asked for, or the named setting was changed. */

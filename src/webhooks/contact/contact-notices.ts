@@ -3,6 +3,7 @@ import { Client } from '../../clients/client.entity.js';
 import { ContactNotice } from '../../clients/portal.entity.js';
 import { databaseNow } from '../../database/sql.js';
 import type { PortalLinks } from '../../portal/portal.js';
+import { SYSTEM } from '../../values/actor.js';
 import type { ContactMessage } from '../../values/contact-messenger.js';
 import type { Environment } from '../../values/identifier.js';
 import { time } from '../webhook-view.js';
@@ -41,7 +42,7 @@ export async function noticeMessage(
       text: `The ${kind} of ${about} was changed at ${time(createdAt)}.\n\nIf you do not know of it, tell the operator at once.\n`,
     };
   if (client.disabledAt !== null) return null;
-  const { url } = await links.create(clientId, { mayChange: true, validMs: LINK_VALID_MS });
+  const { url } = await links.create(clientId, { mayChange: true, validMs: LINK_VALID_MS, actor: SYSTEM });
   return {
     ...message,
     subject: `[Usher ${environment}] Your link to the portal`,
