@@ -111,8 +111,8 @@ export const STAGES = [
     needs: ['build'],
     run: 'node --no-warnings test/bundled.mjs test/simulation/run.ts',
     long: '--seeds 2000',
-    short: '--seeds 300',
-    minutes: { long: 20, short: 3 },
+    short: '--seeds 100',
+    minutes: { long: 20, short: 1 },
   },
   {
     name: 'model',
@@ -128,7 +128,7 @@ export const STAGES = [
     needs: ['build', 'ip', 'nft', 'tc', 'mariadbd', 'redis-server'],
     run: 'tsx test/partitions/run.ts',
     short: '--short',
-    minutes: { long: 20, short: 6 },
+    minutes: { long: 20, short: 3 },
   },
   {
     name: 'bench',

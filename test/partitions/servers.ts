@@ -30,7 +30,7 @@ function startMariadb(data: string, folder: string): { url: string; query: Query
   const common = ['--no-defaults', `--datadir=${data}`, '--user=root'];
   const install = ['--auth-root-authentication-method=normal', '--skip-test-db', '--skip-name-resolve'];
   execFileSync(findBinary('mariadb-install-db'), [...common, ...install], { stdio: 'pipe' });
-  const init = `CREATE DATABASE IF NOT EXISTS usher; CREATE USER IF NOT EXISTS usher@'%'; GRANT ALL ON *.* TO usher@'%';`;
+  const init = ['CREATE DATABASE usher;', "CREATE USER usher@'%';", "GRANT ALL ON *.* TO usher@'%';"].join('\n');
   const files = [`--socket=${join(folder, 'sock')}`, `--pid-file=${join(folder, 'pid')}`];
   startAt('database', folder, [
     ...[findBinary('mariadbd'), ...common, ...files, '--bind-address=0.0.0.0', '--skip-name-resolve'],
