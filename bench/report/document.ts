@@ -3,7 +3,6 @@ import { format, resolveConfig } from 'prettier';
 import { holds, type Measured } from '../harness/row.js';
 import { shown, targetOf } from './numbers.js';
 import { plot } from './plot.js';
-import { aligned, cells } from './table.js';
 
 const DOCUMENT = 'docs/internals/performance.md';
 const PLOT = 'docs/internals/performance.svg';
@@ -39,19 +38,25 @@ const machineOf = ({ machine }: Report): string =>
     .map(([name, value]) => `- ${name}: ${value}`)
     .join('\n');
 
-/** The targets that are missed, as a table, and the number of those that hold. */
+/** The targets that are missed, as a list, and the number of those that hold. */
 function targetsOf({ rows }: Report): string {
   const checks = rows.flatMap(({ name, checks }) => checks.map((check) => ({ name, check })));
   const missed = checks.filter(({ check }) => !holds(check));
   if (missed.length === 0) return `All ${checks.length} targets hold.`;
-  const body = missed.map(({ name, check }) => [`${name}, ${check.what}`, shown(check.value), targetOf(check)]);
-  return `${missed.length} of ${checks.length} targets are missed:\n\n${fenced([['', 'measured', 'target'], ...body])}`;
+  const body = missed.map(({ name, check }) => {
+    return `- ${name}, ${check.what}: ${shown(check.value)}, target ${targetOf(check)}`;
+  });
+  return `${missed.length} of ${checks.length} targets are missed:\n\n${body.join('\n')}`;
 }
 
-const rowsOf = ({ rows }: Report): string =>
-  rows.map((row) => `### \`${row.name}\`\n\n${capitalised(row.title)}.\n\n${fenced(cells(row))}`).join('\n\n');
+const rowsOf = ({ rows }: Report): string => rows.map((row) => `- \`${row.name}\`, ${keyFigures(row)}`).join('\n');
 
-/** As the bench prints it. */
-const fenced = (rows: string[][]): string => `\`\`\`text\n${aligned(rows)}\n\`\`\``;
-
-const capitalised = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+/** The column that compares with the reference, or the one of the plot. The file of `--json` has all columns. */
+function keyFigures({ lines, plotted }: Measured): string {
+  const columns = lines.flatMap(({ figures }) => Object.keys(figures));
+  const column = columns.find((title) => title.endsWith(' = 1')) ?? plotted;
+  const shownLines = lines.flatMap(({ subject, figures }) =>
+    figures[column] === undefined ? [] : [`${subject} ${shown(figures[column])}`],
+  );
+  return `${column}: ${shownLines.join('; ')}`;
+}

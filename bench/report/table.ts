@@ -2,7 +2,7 @@ import type { Measured } from '../harness/row.js';
 import { shown, targetOf, verdict } from './numbers.js';
 
 /** The lines of a row as cells, under the titles of the columns. */
-export function cells({ lines }: Measured): string[][] {
+function cells({ lines }: Measured): string[][] {
   const columns = [...new Set(lines.flatMap(({ figures }) => Object.keys(figures)))];
   const body = lines.map(({ subject, figures }) => [
     subject,
@@ -21,7 +21,7 @@ export function table(row: Measured): string {
 }
 
 /** The first column on the left, the others on the right. */
-export function aligned(rows: string[][]): string {
+function aligned(rows: string[][]): string {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   const lines = rows.map((row) =>
     row.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!))).join('   '),
