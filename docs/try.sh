@@ -23,7 +23,7 @@ wait_for() {
 }
 
 start_usher() {
-  export AUTH_URL="${AUTH_URL:-http://127.0.0.1:3000}"
+  export AUTH_URL="${AUTH_URL:-http://127.0.0.1:${PORT:-3000}}"
   # Of a service that runs already, this shell waits for the answer alone.
   started=$$
   if ! curl -s "$AUTH_URL/health/live" > /dev/null; then

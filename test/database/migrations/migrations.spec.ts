@@ -60,8 +60,9 @@ describe('the migrations', () => {
     const rows = Array.from({ length: 10_001 }, (_, n) => ({ ownerId: `owner-${n}`, clientId: 'c', givenAt: n }));
     for (let at = 0; at < rows.length; at += 1_000)
       await dataSource.manager.insert(Consent, rows.slice(at, at + 1_000));
-    // The last two make other tables.
-    for (const _ of [1, 2, 3]) await dataSource.undoLastMigration();
+    const names = dataSource.migrations.map((migration) => migration.constructor.name);
+    const first = names.findIndex((name) => name.startsWith('SearchIndexes'));
+    for (const _ of names.slice(first)) await dataSource.undoLastMigration();
     await dataSource.runMigrations();
     expect(await differences()).toEqual([expect.stringContaining('usher_consent_client')]);
     expect(await createSearchIndexes(dataSource)).toEqual(['usher_consent_client']);
