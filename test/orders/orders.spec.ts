@@ -112,7 +112,7 @@ describe('an order', () => {
     expect({ status, body }).toEqual({ status: 200, body: completed.body });
   });
 
-  test('of another client is answered like one that does not exist and cannot be completed', async () => {
+  test('of another client is not found, as an unknown order, and cannot be completed', async () => {
     const key = await client.order();
     const stranger = await usher.client(receiver.url);
     const unknown = await stranger.call('GET', `/movie-orders/${key.slice(0, -4)}AAAA`);

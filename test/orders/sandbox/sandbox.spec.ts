@@ -75,7 +75,7 @@ test.each([{ delay: 'soon' }, { delay: '11m' }, { delay: 30 }, { twice: 'yes' }]
   },
 );
 
-test('an order of another client is answered like one that does not exist', async () => {
+test('the answer for an order of another client is that for an unknown order', async () => {
   const key = await client.order();
   expect((await (await usher.client()).complete(key, { ...COMPLETION, delay: '1ms' })).status).toBe(404);
 });
