@@ -31,7 +31,7 @@ export function connectHosts(): void {
   }
 }
 
-/** Packets in flight and answers are dropped, too, as by a pulled cable. */
+/** Deletes the hosts and their network. */
 export function disconnectHosts(): void {
   for (const name of [SWITCH, ...HOSTS.map((host) => `${PREFIX}-${host}`)])
     try {
@@ -55,11 +55,13 @@ export function cut(from: Host, to: Host[]): void {
 /** Each packet to `host` is lost with this probability. */
 export const lose = (host: Host, percent: number): void => inTable(host, [`numgen random mod 100 < ${percent} drop`]);
 
+/** The link of `host` sends 400 kbit a second at most. */
 export function slow(host: Host): void {
   const limit = 'rate 400kbit burst 16kbit latency 2s'.split(' ');
   run([...at(host), 'tc', 'qdisc', 'add', 'dev', 'net', 'root', 'tbf', ...limit]);
 }
 
+/** Takes back every fault. */
 export function heal(): void {
   for (const host of HOSTS) {
     run([...at(host), 'nft', 'flush', 'ruleset']);

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chownSync, mkdirSync, readdirSync } from 'node:fs';
+import { appendFileSync, chownSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import pg from 'pg';
@@ -56,7 +56,7 @@ function startPostgres(data: string, folder: string): { url: string; query: Quer
   for (const path of [folder, data]) chownSync(path, uid!, gid!);
   const asPostgres = ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--clear-groups'];
   execFileSync(asPostgres[0]!, [...asPostgres.slice(1), `${bin}/initdb`, '-D', data, '-A', 'trust'], { stdio: 'pipe' });
-  execFileSync('sh', ['-c', `echo 'host all all 10.77.0.0/24 trust' >> ${data}/pg_hba.conf`]);
+  appendFileSync(join(data, 'pg_hba.conf'), 'host all all 10.77.0.0/24 trust\n');
   const options = ['-c', 'listen_addresses=*', '-c', `unix_socket_directories=${data}`, '-c', 'synchronous_commit=off'];
   startAt('database', folder, [...asPostgres, `${bin}/postgres`, '-D', data, ...options]);
   const url = `postgres://postgres@${HOST}:5432/postgres`;
@@ -75,6 +75,6 @@ function startPostgres(data: string, folder: string): { url: string; query: Quer
 
 function writeInit(folder: string, sql: string): string {
   const file = join(folder, 'init.sql');
-  execFileSync('sh', ['-c', `cat > ${file}`], { input: sql });
+  writeFileSync(file, sql);
   return file;
 }

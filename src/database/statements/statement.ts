@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Pool as MysqlPool, ResultSetHeader, RowDataPacket } from 'mysql2';
 import type { Pool as PgPool } from 'pg';
-import type { DataSource, EntityManager, EntityTarget, ObjectLiteral, QueryRunner } from 'typeorm';
+import type { DataSource, EntityManager, EntityTarget, ObjectLiteral } from 'typeorm';
 import { dataSourceOf, dialectOf, isPostgres, tableOf } from '../data-source.js';
 import { allEnded, isDiskFull, isDuplicate, isNotPrepared, ownDrivers, transactionEnds } from '../sql.js';
 import { PoolSockets } from '../pool-sockets.js';
@@ -42,6 +42,9 @@ export function statementOf(on: DataSource | EntityManager, write: WriteSql, nam
   return { text, parameters, name };
 }
 
+/** Drivers behind a pooler that shares sessions between transactions: a statement prepared in one is missing in the next. */
+const unprepared = new WeakSet<object>();
+
 /** By driver: the statement that was refused last because the disk of the server is full. */
 const refusals = new WeakMap<object, { text: string; error: unknown; at: number }>();
 /** A full disk refuses some statements only: it counts as full until the refused one succeeds, or for this long. */
@@ -73,14 +76,17 @@ export async function runTogether(
   last = false,
 ): Promise<StatementResult[]> {
   const dataSource = dataSourceOf(on);
-  const ends = transactionEnds.get((on as EntityManager).queryRunner as QueryRunner);
+  const { queryRunner } = on as Partial<EntityManager>;
+  const ends = queryRunner && transactionEnds.get(queryRunner);
+  // Not in a caller's transaction: Usher cannot repeat it where a pooler has lost the prepared statement.
+  const isPrepared = !unprepared.has(dataSource.driver) && (!queryRunner || ends !== undefined);
   const first = ends?.begin ? [{ text: ends.begin, parameters: [] }] : [];
   const all = [...first, ...statements, ...(ends && last ? [{ text: 'COMMIT', parameters: [] }] : [])];
   const { text, parameters } = joined(all);
   dataSource.logger.logQuery(text, parameters);
   try {
     if (ends) ends.begin = null;
-    const results = await runOnDriver(on, dataSource, all);
+    const results = await runOnDriver(on, dataSource, all, isPrepared);
     if (ends) ends.isCommitted = last;
     if (refusals.get(dataSource.driver)?.text === text) refusals.delete(dataSource.driver);
     return results.slice(first.length);
@@ -89,15 +95,12 @@ export async function runTogether(
     if (isDiskFull(error)) refusals.set(dataSource.driver, { text, error, at: performance.now() });
     for (const subscriber of dataSource.subscribers)
       if (subscriber instanceof PoolSockets) subscriber.renewAfter(error);
-    if (!isNotPrepared(error)) throw error;
+    if (!isPrepared || !isNotPrepared(error)) throw error;
     unprepared.add(dataSource.driver);
     if (ends) throw error;
     return runTogether(on, statements);
   }
 }
-
-/** Drivers behind a pooler that shares sessions between transactions: a statement prepared in one is missing in the next. */
-const unprepared = new WeakSet<object>();
 
 const joined = (statements: Statement[]): Statement => ({
   text: statements.map(({ text }) => text).join('; '),
@@ -108,16 +111,14 @@ async function runOnDriver(
   on: DataSource | EntityManager,
   dataSource: DataSource,
   statements: Statement[],
+  isPrepared: boolean,
 ): Promise<StatementResult[]> {
   // The connection of the transaction, or the pool.
   const { queryRunner } = on as Partial<EntityManager>;
   const runner = queryRunner ? await queryRunner.connect() : poolOf(dataSource);
   if (!runner) throw new Error('the data source is closed');
   const run = isPostgres(dataSource) ? runOnPostgres : runOnMysql;
-  const { driver } = dataSource;
-  // Not in a caller's transaction: Usher cannot repeat it where a pooler has lost the prepared statement.
-  const isPrepared = !unprepared.has(driver) && (!queryRunner || transactionEnds.has(queryRunner));
-  if (ownDrivers.has(driver)) return run(runner as never, statements, isPrepared);
+  if (ownDrivers.has(dataSource.driver)) return run(runner as never, statements, isPrepared);
   const results: StatementResult[] = [];
   for (const statement of statements) results.push(...(await run(runner as never, [statement], false)));
   return results;
@@ -136,8 +137,7 @@ const names = new Map<string, string>();
 
 /** With a digest of the text: behind a pooler another version of Usher may have prepared another text in the same session. */
 function nameOf(text: string, name = ''): string {
-  if (name && !names.has(text))
-    names.set(text, `${name}_${createHash('sha256').update(text).digest('hex').slice(0, 16)}`);
+  if (name && !names.has(text)) names.set(text, `${name}_${hash('sha256', text).slice(0, 16)}`);
   return names.get(text) ?? '';
 }
 

@@ -151,6 +151,6 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
 
 const SECRET_GONE =
   'This link shows no secret: it was replaced, or another link has shown it. If you do not have it, ask your operator for a new one.';
-const DISABLED = html`<p>The link was not used up. Ask your operator to enable the client.</p>`;
+const DISABLED = html`<p>Ask your operator to enable the client, and for a new link.</p>`;
 const NOT_VALID = html`<p>It was opened before or withdrawn, or it has expired.</p>
   <p><a class="button" href="${PORTAL_PATH}">Ask for another one</a></p>`;

@@ -144,7 +144,7 @@ test('a refresh gets what is below the heading, compressed, and nothing if it is
   const first = await fetch(usher.running.url + path, { headers: live });
   expect(first.headers.get('content-encoding')).toBe('gzip');
   expect(await first.text()).toMatch(/^<div class="body">\s*<h1>Notifications<\/h1>[^]*<\/div>$/);
-  // Relative times change between two requests now and then: the page is the same in one of the next pairs.
+  // A delivery of an earlier test may change the page between two requests; it is the same in one of the next pairs.
   let etag = String(first.headers.get('etag'));
   await eventually('the page is the same twice', async () => {
     const next = await fetch(usher.running.url + path, { headers: { ...live, 'if-none-match': etag } });
