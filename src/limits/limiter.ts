@@ -55,6 +55,7 @@ interface Window {
 /**
  * Counts events per key in a time window. Events count at once in this process, and within about a second in the others;
  * while the shared store fails, and up to 5 s longer, each process counts alone. So n processes together allow at most n times the limit.
+ * Events that the store counted, but answered too late, count twice: a limit may be reached early, not late.
  * Waits are in whole seconds; 0 means no wait.
  */
 export class Limiter {

@@ -24,11 +24,16 @@ export interface Running extends Started {
 /** What the server uses and a host with routes of its own does not. */
 const SERVER_PACKAGES = ['@nestjs/platform-fastify', '@bull-board/fastify'];
 
-/** Starts the server and listens. By default it logs to standard output. */
-export async function serve(config: Config, given?: Logger): Promise<Running> {
+/** Starts the server and listens. By default it logs to standard output. `created` is called before the application starts. */
+export async function serve(
+  config: Config,
+  given?: Logger,
+  created?: (app: NestFastifyApplication) => void,
+): Promise<Running> {
   const logger = given ?? (await createLogger(config));
   const { createHttpApplication } = await loadHttpServer();
   const { app, ops } = await createHttpApplication(config, logger);
+  created?.(app);
   try {
     await app.listen({ port: config.port, host: config.host });
     const url = await app.getUrl();
@@ -98,9 +103,7 @@ export async function runServer({ json = false }: { json?: boolean } = {}): Prom
     const config = loadConfig();
     const logger = await createLogger(config, json ? 'stderr' : 'stdout');
     const endTracing = config.tracing ? await startTracing(logger) : undefined;
-    const running = await serve(config, logger);
-    // Before the banner: a program that reads the banner may send a signal at once.
-    shutDownOnSignal(running, endTracing);
+    const running = await serve(config, logger, (app) => shutDownOnSignal(app, endTracing));
     process.stdout.write(
       json ? `${JSON.stringify(bannerFields(config, running), null, 2)}\n` : bannerText(config, running),
     );
@@ -111,7 +114,7 @@ export async function runServer({ json = false }: { json?: boolean } = {}): Prom
 }
 
 /** After the first signal no new jobs start, and running deliveries finish and are recorded. A second one exits at once. */
-function shutDownOnSignal({ app }: Running, endTracing = () => Promise.resolve()): void {
+function shutDownOnSignal(app: NestFastifyApplication, endTracing = () => Promise.resolve()): void {
   let isShuttingDown = false;
   const shutDown = (signal: NodeJS.Signals): void => {
     if (isShuttingDown) process.exit(130);
