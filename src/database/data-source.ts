@@ -51,6 +51,10 @@ interface RowList {
 const assigned = (changes: [name: string, value: string][]): string =>
   changes.map(([name, value]) => `${name} = ${value}`).join(', ');
 
+/** Text that is no number makes the statement fail, and the error shows it. */
+const checkCount = (count: string): string =>
+  `CASE count(*) WHEN ${count} THEN 1 ELSE CAST(count(*) || ' rows' AS int) END`;
+
 /** What the SQL of Postgres and that of MySQL and MariaDB do not share. */
 const POSTGRES = {
   /** The database's time in milliseconds since 1970. All processes share this clock. */
@@ -115,6 +119,17 @@ const POSTGRES = {
   /** Locks the rows of this table alone: for an update, or against changes by others. */
   lock: (table: string, against?: 'change') => `FOR ${against ? 'KEY SHARE' : 'UPDATE'} OF ${table}`,
 
+  /**
+   * A statement that fails unless it changes, or finds, as many rows as the placeholder says. On MySQL a second statement checks
+   * it. See {@link isOtherCount}.
+   */
+  expect: {
+    changed: (text: string, count: string) => [`WITH c AS (${text} RETURNING 1) SELECT ${checkCount(count)} FROM c`],
+    found: (text: string, count: string) => [
+      `WITH c AS (${text}) SELECT * FROM (SELECT ${checkCount(count)} FROM c) n LEFT JOIN c ON true`,
+    ],
+  },
+
   /** The host and port in a column with URLs, in lower case. */
   authorityOf: (column: string) => `lower(substring(${column} from '^[^/]*//([^/?]*)'))`,
 
@@ -157,6 +172,10 @@ const MYSQL: Dialect = {
      SET ${assigned(Object.entries(changes).map(([name, value]) => [`t.${name}`, value]))}`,
   byIndex: (name) => `FORCE INDEX (${name})`,
   orderBy: (_equal, others) => others,
+  expect: {
+    changed: (text, count) => [text, `SELECT IF(ROW_COUNT() = ${count}, 1, (SELECT 1 UNION SELECT 2))`],
+    found: (text, count) => [text, `SELECT IF(FOUND_ROWS() = ${count}, 1, (SELECT 1 UNION SELECT 2))`],
+  },
   lock: (_table, against) => (against ? 'LOCK IN SHARE MODE' : 'FOR UPDATE'),
   authorityOf: (column) =>
     `LOWER(SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(${column}, '/', 3), '/', -1), '?', 1))`,

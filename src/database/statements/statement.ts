@@ -1,27 +1,10 @@
-import { hash } from 'node:crypto';
-import type { Pool as MysqlPool, ResultSetHeader, RowDataPacket } from 'mysql2';
-import type { Pool as PgPool } from 'pg';
 import type { DataSource, EntityManager, EntityTarget, ObjectLiteral } from 'typeorm';
-import { dataSourceOf, dialectOf, isPostgres, tableOf } from '../data-source.js';
-import { allEnded, isDiskFull, isDuplicate, isNotPrepared, ownDrivers, transactionEnds } from '../sql.js';
+import { dataSourceOf, dialectOf, tableOf } from '../data-source.js';
 import { PoolSockets } from '../pool-sockets.js';
+import { isDiskFull, isDuplicate, isNotPrepared, transactionEnds } from '../sql.js';
+import { joined, type Row, runOnDriver, type Statement, type StatementResult } from './driver.js';
 
-/** A row as the driver returns it. 64-bit integers may be text. */
-export type Row = Record<string, string | number | boolean | null>;
-
-interface StatementResult {
-  rows: Row[];
-  /** Rows that an INSERT, UPDATE or DELETE wrote. */
-  affected: number;
-}
-
-export interface Statement {
-  /** With `?` on MySQL and `$1` on Postgres. */
-  text: string;
-  parameters: unknown[];
-  /** If its text is always the same: Postgres then parses it once for each connection of Usher's own. */
-  name?: string | undefined;
-}
+export type { Row, Statement } from './driver.js';
 
 /** Writes the SQL of a statement: `parameter` takes a value and returns its placeholder. */
 export type WriteSql = (parameter: Parameter) => string;
@@ -81,7 +64,8 @@ export async function runTogether(
   // Not in a caller's transaction: Usher cannot repeat it where a pooler has lost the prepared statement.
   const isPrepared = !unprepared.has(dataSource.driver) && (!queryRunner || ends !== undefined);
   const first = ends?.begin ? [{ text: ends.begin, parameters: [] }] : [];
-  const all = [...first, ...statements, ...(ends && last ? [{ text: 'COMMIT', parameters: [] }] : [])];
+  const checked = statements.map((statement) => withCheck(on, statement));
+  const all = [...first, ...checked.flat(), ...(ends && last ? [{ text: 'COMMIT', parameters: [] }] : [])];
   const { text, parameters } = joined(all);
   dataSource.logger.logQuery(text, parameters);
   try {
@@ -89,7 +73,9 @@ export async function runTogether(
     const results = await runOnDriver(on, dataSource, all, isPrepared);
     if (ends) ends.isCommitted = last;
     if (refusals.get(dataSource.driver)?.text === text) refusals.delete(dataSource.driver);
-    return results.slice(first.length);
+    let position = first.length;
+    // The result of a check itself says nothing.
+    return checked.map(({ length }) => results[(position += length) - length] as StatementResult);
   } catch (error) {
     dataSource.logger.logQueryError(error as Error, text, parameters);
     if (isDiskFull(error)) refusals.set(dataSource.driver, { text, error, at: performance.now() });
@@ -102,70 +88,15 @@ export async function runTogether(
   }
 }
 
-const joined = (statements: Statement[]): Statement => ({
-  text: statements.map(({ text }) => text).join('; '),
-  parameters: statements.flatMap(({ parameters }) => parameters),
-});
-
-async function runOnDriver(
-  on: DataSource | EntityManager,
-  dataSource: DataSource,
-  statements: Statement[],
-  isPrepared: boolean,
-): Promise<StatementResult[]> {
-  // The connection of the transaction, or the pool.
-  const { queryRunner } = on as Partial<EntityManager>;
-  const runner = queryRunner ? await queryRunner.connect() : poolOf(dataSource);
-  if (!runner) throw new Error('the data source is closed');
-  const run = isPostgres(dataSource) ? runOnPostgres : runOnMysql;
-  if (ownDrivers.has(dataSource.driver)) return run(runner as never, statements, isPrepared);
-  const results: StatementResult[] = [];
-  for (const statement of statements) results.push(...(await run(runner as never, [statement], false)));
-  return results;
-}
-
-/** The driver sends them without waiting for the answers. */
-const runOnPostgres = (runner: PgPool, statements: Statement[], isPrepared: boolean): Promise<StatementResult[]> =>
-  allEnded(
-    statements.map(async ({ text, parameters: values, name }) => {
-      const { rows, rowCount } = await runner.query<Row>({ text, values, name: isPrepared ? nameOf(text, name) : '' });
-      return { rows, affected: rowCount ?? 0 };
-    }),
-  );
-
-const names = new Map<string, string>();
-
-/** With a digest of the text: behind a pooler another version of Usher may have prepared another text in the same session. */
-function nameOf(text: string, name = ''): string {
-  if (name && !names.has(text)) names.set(text, `${name}_${hash('sha256', text).slice(0, 16)}`);
-  return names.get(text) ?? '';
-}
-
-type MysqlResult = (Row & RowDataPacket)[] | ResultSetHeader;
-
-function runOnMysql(runner: MysqlPool, statements: Statement[]): Promise<StatementResult[]> {
-  const { text, parameters } = joined(statements);
-  return new Promise((resolve, reject) => {
-    runner.query<MysqlResult & RowDataPacket[]>(text, parameters, (error, result) => {
-      if (error) return reject(error);
-      const results = (statements.length === 1 ? [result] : result) as MysqlResult[];
-      resolve(
-        results.map((one) =>
-          Array.isArray(one) ? { rows: one, affected: 0 } : { rows: [], affected: one.affectedRows },
-        ),
-      );
-    });
-  });
-}
-
-/** The pool of connections to the primary. */
-function poolOf({ driver }: DataSource): object | undefined {
-  const { master, pool, poolCluster } = driver as {
-    master?: object;
-    pool?: object;
-    poolCluster?: { of(pattern: string): object };
-  };
-  return master ?? pool ?? poolCluster?.of('MASTER');
+/** The statement, and what checks how many rows it found or changed. */
+function withCheck(on: DataSource | EntityManager, statement: Statement): Statement[] {
+  const { rows, text, parameters, name } = statement;
+  if (!rows) return [statement];
+  const [kind, count] = Object.entries(rows)[0] as ['found' | 'changed', number];
+  const { expect, placeholder } = dialectOf(on);
+  const [first = '', ...checks] = expect[kind](text, placeholder(parameters.length + 1));
+  if (checks.length === 0) return [{ text: first, parameters: [...parameters, count], name }];
+  return [statement, ...checks.map((check) => ({ text: check, parameters: [count] }))];
 }
 
 /** The entity in a row with all of its columns. */

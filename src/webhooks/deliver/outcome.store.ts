@@ -1,8 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In } from 'typeorm';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { insertOf, runSql, runTogether } from '../../database/statements/statement.js';
-import { inTransaction } from '../../database/sql.js';
+import { insertOf, runSql, runTogether, type Statement, statementOf } from '../../database/statements/statement.js';
+import { inTransaction, isOtherCount } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { nextAttemptAt } from '../../values/retry-schedule.js';
 import { hidePrivateResponse } from '../api/client-view.js';
@@ -12,9 +12,6 @@ import { additionOf, type RecordedOutcome } from '../figures/add-outcomes.js';
 import { failureOf } from '../transport/outcome.js';
 import { Webhook, WebhookAttempt, type WebhookStatus } from '../webhook.entity.js';
 import type { Claim, DeliveryState, FinishedAttempt } from './claim.js';
-
-/** Rolls a recording back that did not change the row of every attempt. */
-class NotAllChanged extends Error {}
 
 type StatesById = Map<string, Pick<DeliveryState, 'status'>>;
 
@@ -33,18 +30,16 @@ export class OutcomeStore {
   async record(finished: FinishedAttempt[]): Promise<DeliveryState[]> {
     const isRepeat = finished.some(({ claim }) => this.begun.has(claim));
     for (const { claim } of finished) this.begun.add(claim);
-    const states = isRepeat ? null : await this.recordFirst(finished).catch(nullIfNotAllChanged);
+    const states = isRepeat ? null : await this.recordFirst(finished).catch(nullIfOtherCount);
     return states ?? this.recordAgain(finished);
   }
 
-  /** The usual case, with few statements: the number of changed rows tells that all attempts are new and the last ones. */
+  /** The usual case: all attempts are new and the last ones. Otherwise a statement changes fewer rows than it must, and fails. */
   private recordFirst(finished: FinishedAttempt[]): Promise<DeliveryState[]> {
     return inTransaction(this.dataSource, async (manager) => {
-      const changed = await this.recordAll(manager, finished);
-      if (changed !== finished.length) throw new NotAllChanged();
       const states = new Map(finished.map((one) => [idOf(one), this.stateAfter(one)]));
-      const earlier = { pending: new Set(states.keys()), stored: new Set<string>() };
-      await this.complete(manager, finished, states, earlier);
+      const changes = this.changesOf(manager, finished, 'all');
+      await this.complete(manager, finished, states, { pending: new Set(states.keys()), stored: new Set() }, changes);
       return [...states.values()];
     });
   }
@@ -53,7 +48,7 @@ export class OutcomeStore {
   private recordAgain(finished: FinishedAttempt[]): Promise<DeliveryState[]> {
     return inTransaction(this.dataSource, async (manager) => {
       const earlier = await readEarlier(manager, finished);
-      await this.recordAll(manager, finished);
+      await runTogether(manager, this.changesOf(manager, finished, 'some'));
       const found = await manager.find(Webhook, {
         select: { id: true, status: true, nextAttemptAt: true, finishedAt: true },
         where: { id: In(finished.map(idOf)) },
@@ -61,63 +56,49 @@ export class OutcomeStore {
       const rows = new Map(found.map((row) => [row.id, row]));
       // Without its webhook, which was erased meanwhile, an attempt must not be stored again.
       const stored = finished.filter((one) => rows.has(idOf(one)));
-      if (stored.length > 0) await this.complete(manager, stored, rows, earlier);
+      if (stored.length > 0) await this.complete(manager, stored, rows, earlier, []);
       return statesOf(rows, finished);
     });
   }
 
-  /** Records all except the webhooks, whose states are recorded already. Ends the transaction. */
+  /** Runs the changes of the webhooks, and records everything else. Ends the transaction. */
   private async complete(
     manager: EntityManager,
     finished: FinishedAttempt[],
     states: StatesById,
     earlier: EarlierRecords,
+    changes: Statement[],
   ): Promise<void> {
     // The rows of the attempts exist since the claim; one statement completes them all.
     const onConflict = dialectOf(manager).upsert(['webhook_id', 'number'], RESULTS);
     const attempts = insertOf(manager, WebhookAttempt, sortedById(finished).map(attemptRow), onConflict);
+    const all = [...changes, attempts, ...additionOf(manager, outcomesSince(earlier, finished, states))];
     // A success tells nothing about its host if no host of the client was failing.
     const telling = finished.filter((one) => !isDelivered(one) || one.claim.hasFailingHost);
     const hosts = telling.map((one) => this.hostAttempt(one, states.get(idOf(one))?.status));
-    if (hosts.length > 0) await noteAttempts(manager, hosts);
-    await runTogether(manager, [attempts, ...additionOf(manager, outcomesSince(earlier, finished, states))], true);
+    if (hosts.length > 0) {
+      if (changes.length > 0) await runTogether(manager, all.splice(0, changes.length));
+      await noteAttempts(manager, hosts);
+    }
+    await runTogether(manager, all, true);
   }
 
   /**
-   * Changes the webhooks of attempts. A success of any attempt counts, because the receiver has the notification. Returns how
-   * many rows it changed.
+   * Changes the webhooks of `all` of the attempts, or fails; or of `some` of them. A success of any attempt counts, because the
+   * receiver has the notification. A failure counts only if its attempt is the last one claimed. Equal changes share a statement.
    */
-  private async recordAll(manager: EntityManager, finished: FinishedAttempt[]): Promise<number> {
-    const sorted = sortedById(finished);
-    const delivered = sorted.filter(isDelivered);
-    const failed = sorted.filter((one) => !isDelivered(one));
-    const [first] = delivered;
-    const ended = first ? await endDelivered(manager, delivered.map(idOf), first.endedAt) : 0;
-    return ended + (await this.recordFailures(manager, failed));
-  }
-
-  /**
-   * A failure counts only if its attempt is the last one claimed. Equal changes share one statement. Returns how many rows
-   * it changed.
-   */
-  private async recordFailures(manager: EntityManager, failed: FinishedAttempt[]): Promise<number> {
-    const groups = new Map<string, { attempts: number; due: number | null; endedAt: number; ids: string[] }>();
-    for (const one of failed) {
-      const due = this.dueAfter(one);
-      const attempts = one.claim.attempt;
-      const change = `${attempts} ${due}`;
-      const group = groups.get(change) ?? { attempts, due, endedAt: one.endedAt, ids: [] };
-      group.ids.push(idOf(one));
-      groups.set(change, group);
+  private changesOf(manager: EntityManager, finished: FinishedAttempt[], which: 'all' | 'some'): Statement[] {
+    const groups = new Map<string, FinishedAttempt[]>();
+    for (const one of sortedById(finished)) {
+      const change = isDelivered(one) ? 'delivered' : `${one.claim.attempt} ${this.dueAfter(one)}`;
+      groups.set(change, [...(groups.get(change) ?? []), one]);
     }
-    let changed = 0;
-    for (const { attempts, due, endedAt, ids } of groups.values()) {
-      const last = { id: In(ids), status: 'PENDING', attempts } as const;
-      const end = { status: 'FAILED', liveKey: null, nextAttemptAt: null, finishedAt: endedAt } as const;
-      const { affected } = await manager.update(Webhook, last, due === null ? end : { nextAttemptAt: due });
-      changed += affected ?? 0;
-    }
-    return changed;
+    return [...groups.values()].map((equal) => {
+      const [first] = equal as [FinishedAttempt];
+      const change = isDelivered(first) ? endDelivered : recordFailures(this.dueAfter(first));
+      const statement = change(manager, equal.map(idOf), first);
+      return which === 'all' ? { ...statement, rows: { changed: equal.length } } : statement;
+    });
   }
 
   /** The state after a recording that changed the row of every attempt. */
@@ -145,8 +126,8 @@ export class OutcomeStore {
   }
 }
 
-function nullIfNotAllChanged(error: unknown): null {
-  if (error instanceof NotAllChanged) return null;
+function nullIfOtherCount(error: unknown): null {
+  if (isOtherCount(error)) return null;
   throw error;
 }
 
@@ -157,18 +138,30 @@ const isDelivered = ({ outcome }: FinishedAttempt): boolean => outcome.kind === 
 const sortedById = (finished: FinishedAttempt[]): FinishedAttempt[] =>
   finished.toSorted((left, right) => (idOf(left) < idOf(right) ? -1 : 1));
 
-/** Ends those of the webhooks that are PENDING. Returns how many it ended. */
-async function endDelivered(manager: EntityManager, ids: string[], finishedAt: number): Promise<number> {
-  const { affected } = await runSql(
+/** A change of the PENDING ones of some webhooks whose attempts ended alike. */
+type Change = (manager: EntityManager, ids: string[], ended: FinishedAttempt) => Statement;
+
+const endDelivered: Change = (manager, ids, { endedAt }) =>
+  statementOf(
     manager,
     (parameter) => `
       UPDATE ${tableOf(manager, Webhook)}
-      SET status = 'SUCCESS', next_attempt_at = NULL, finished_at = ${parameter(finishedAt)}
+      SET status = 'SUCCESS', next_attempt_at = NULL, finished_at = ${parameter(endedAt)}
       WHERE id ${dialectOf(manager).isOneOf(parameter, ids)} AND status = 'PENDING'`,
     'usher_end_delivered',
   );
-  return affected;
-}
+
+/** `due`: when the next attempt is due; null after the last one. */
+const recordFailures =
+  (due: number | null): Change =>
+  (manager, ids, { claim: { attempt }, endedAt }) =>
+    statementOf(
+      manager,
+      (parameter) => `
+        UPDATE ${tableOf(manager, Webhook)}
+        SET next_attempt_at = ${parameter(due)} ${due === null ? `, status = 'FAILED', live_key = NULL, finished_at = ${parameter(endedAt)}` : ''}
+        WHERE id ${dialectOf(manager).isOneOf(parameter, ids)} AND status = 'PENDING' AND attempts = ${parameter(attempt)}`,
+    );
 
 const RESULTS = 'duration_ms phase address response_status error diagnosis response_snippet signed_with'.split(' ');
 
