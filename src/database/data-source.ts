@@ -121,7 +121,7 @@ const POSTGRES = {
 
   /**
    * A statement that fails unless it changes, or finds, as many rows as the placeholder says. On MySQL a second statement checks
-   * it. See {@link isOtherCount}.
+   * it. See {@link nullForOtherCount}.
    */
   expect: {
     changed: (text: string, count: string) => [`WITH c AS (${text} RETURNING 1) SELECT ${checkCount(count)} FROM c`],

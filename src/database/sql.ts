@@ -129,8 +129,11 @@ export const isNotPrepared = (error: unknown): boolean => NOT_PREPARED_CODES.inc
 /** Whether the error says that a row with this key already exists. */
 export const isDuplicate = (error: unknown): boolean => ['ER_DUP_ENTRY', '23505'].includes(codeOf(error));
 
-/** Whether a statement found or changed another number of rows than it must. */
-export const isOtherCount = (error: unknown): boolean => ['ER_SUBQUERY_NO_1_ROW', '22P02'].includes(codeOf(error));
+/** Null where a statement found or changed another number of rows than it must; any other error is thrown again. */
+export function nullForOtherCount(error: unknown): null {
+  if (['ER_SUBQUERY_NO_1_ROW', '22P02'].includes(codeOf(error))) return null;
+  throw error;
+}
 
 /** MySQL's and MariaDB's codes of a server that refuses to write; 25006 is Postgres's. */
 const READ_ONLY_CODES = [

@@ -50,7 +50,6 @@ export function nextAttemptAt(
 export const longestWaitMs = ({ minIntervalMs, retryEveryMs }: RetryPolicy): number =>
   minIntervalMs + RUNS_TO_CHOOSE_FROM * retryEveryMs;
 
-/** The end of a claim's lease: the first retry run that is a full interval after the latest possible end of the attempt. */
-export function leaseUntil(policy: RetryPolicy, claimedAtMs: number): number {
-  return retryRunAt(policy, claimedAtMs + policy.timeoutMs + RECORDING_MARGIN_MS + policy.minIntervalMs);
-}
+/** The least time between a claim and the end of its lease: a full interval after the latest possible end of the attempt. */
+export const leaseMs = ({ timeoutMs, minIntervalMs }: RetryPolicy): number =>
+  timeoutMs + RECORDING_MARGIN_MS + minIntervalMs;

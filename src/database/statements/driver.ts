@@ -21,7 +21,7 @@ export interface Statement {
   parameters: unknown[];
   /** If its text is always the same: Postgres then parses it once for each connection of Usher's own. */
   name?: string | undefined;
-  /** How many rows it must find or change. Otherwise it fails with {@link isOtherCount}, and so does its transaction. */
+  /** How many rows it must find or change. Otherwise it fails with {@link nullForOtherCount}, and so does its transaction. */
   rows?: { found: number } | { changed: number };
 }
 

@@ -1,10 +1,16 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In, IsNull, LessThanOrEqual, MoreThanOrEqual } from 'typeorm';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
-import { runSql, runTogether, statementOf } from '../../database/statements/statement.js';
-import { databaseNow, inTransaction } from '../../database/sql.js';
+import {
+  type Row,
+  runStatement,
+  runTogether,
+  type Statement,
+  statementOf,
+} from '../../database/statements/statement.js';
+import { databaseNow, inTransaction, nullForOtherCount } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
-import { leaseUntil, retryRunAt } from '../../values/retry-schedule.js';
+import { leaseMs, type RetryPolicy, retryRunAt } from '../../values/retry-schedule.js';
 import { ClientSecret } from '../../clients/client.entity.js';
 import { FailingHost } from '../contact/failing-host.entity.js';
 import { hostOf } from '../../values/urls/notify-url.js';
@@ -21,6 +27,9 @@ const LOCKED_MS = 1_000;
 /** Claims webhooks for an attempt, in batches: one claim at a time, not above the attempt limit, not before it is due. */
 @Injectable()
 export class ClaimStore {
+  /** Whether there were pauses at the last claim that had looked. */
+  private havePauses = false;
+
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
@@ -29,20 +38,39 @@ export class ClaimStore {
 
   /** Returns the results in the order of `ids`. If an id occurs twice, only the first one gets the claim. */
   async claim(ids: string[]): Promise<ClaimResult[]> {
+    const answers = (await this.claimAll([...new Set(ids)])) ?? (await this.claimSome(ids));
+    return ids.map((id) => takeOnce(answers, id));
+  }
+
+  /** The usual case, in one round trip: all can be claimed. Null if not, or if deliveries are paused. */
+  private async claimAll(ids: string[]): Promise<Answers | null> {
+    if (this.havePauses) return null;
+    const { retry } = this.options;
+    return inTransaction(this.dataSource, async (manager) => {
+      const monotonicMs = performance.now();
+      const lock = lockDue(manager, ids, retry.maxAttempts, 'without pauses');
+      const statements = [{ ...lock, rows: { found: ids.length } }, ...beginAttempts(manager, ids, retry)];
+      const [locked] = await runTogether(manager, statements, true);
+      return answersOf(claimsOf(locked?.rows ?? [], monotonicMs));
+    }).catch(nullForOtherCount);
+  }
+
+  private async claimSome(ids: string[]): Promise<Answers> {
     const { retry } = this.options;
     const { answers, failed } = await inTransaction(this.dataSource, async (manager) => {
-      const claims = await lockDue(manager, ids, retry.maxAttempts);
-      const answers = new Map<string, ClaimResult>(
-        claims.map((claim) => [claim.webhook.id, { kind: 'claimed', claim }]),
-      );
+      const monotonicMs = performance.now();
+      const { rows } = await runStatement(manager, lockDue(manager, ids, retry.maxAttempts, 'with pauses'));
+      const due = claimsOf(rows, monotonicMs);
+      this.havePauses = Boolean(rows[0]?.has_pauses);
+      const claims = this.havePauses ? await holdPaused(manager, due) : due;
+      const answers = answersOf(claims);
       const others = ids.filter((id) => !answers.has(id));
       const failed = others.length > 0 ? await this.classify(manager, others, answers) : [];
-      const [first] = claims;
-      if (first) await beginAttempts(manager, claims, leaseUntil(retry, first.at.databaseMs));
+      if (claims.length > 0) await runTogether(manager, beginAttempts(manager, [...answers.keys()], retry), true);
       return { answers, failed };
     });
     if (failed.length > 0) this.events.lastAttemptsCutOff(failed);
-    return ids.map((id) => takeOnce(answers, id));
+    return answers;
   }
 
   /** Undoes a claim when no socket was opened. It does not count as an attempt; the next retry run is the next one. */
@@ -56,11 +84,7 @@ export class ClaimStore {
   }
 
   /** Sets the result of every id that was not claimed. Returns the webhooks that ended FAILED. */
-  private async classify(
-    manager: EntityManager,
-    ids: string[],
-    answers: Map<string, ClaimResult>,
-  ): Promise<EndedWebhook[]> {
+  private async classify(manager: EntityManager, ids: string[], answers: Answers): Promise<EndedWebhook[]> {
     const now = await databaseNow(manager);
     const failed = await failExhausted(manager, ids, this.options.retry.maxAttempts, now);
     const pending = await manager.find(Webhook, {
@@ -76,8 +100,13 @@ export class ClaimStore {
   }
 }
 
+type Answers = Map<string, ClaimResult>;
+
+const answersOf = (claims: Claim[]): Answers =>
+  new Map(claims.map((claim) => [claim.webhook.id, { kind: 'claimed', claim }]));
+
 /** Returns a claim only once: BullMQ runs a job twice when it wrongly considers it stalled. */
-function takeOnce(answers: Map<string, ClaimResult>, id: string): ClaimResult {
+function takeOnce(answers: Answers, id: string): ClaimResult {
   const answer = answers.get(id) ?? { kind: 'ended' };
   if (answer.kind === 'claimed') answers.set(id, { kind: 'deferred', inMs: LOCKED_MS });
   return answer;
@@ -125,13 +154,18 @@ export async function failExhausted(
 const SEALED = `CONCAT(MIN(CONCAT(s.key_id, ' ', s.sealed)), ' ', MAX(CONCAT(s.key_id, ' ', s.sealed)))`;
 
 /**
- * The claims on those that are PENDING, due and not paused; {@link beginAttempts} makes them hold. Locks in key order and skips rows that
- * others hold, so that two batches never wait for each other.
+ * Locks those that are PENDING and due, and finds what a claim needs; {@link beginAttempts} makes the claims hold. Locks in key order
+ * and skips rows that others hold, so that two batches never wait for each other. Without pauses it finds none if there is one.
  */
-async function lockDue(manager: EntityManager, ids: string[], maxAttempts: number): Promise<Claim[]> {
-  const monotonicMs = performance.now();
+function lockDue(
+  manager: EntityManager,
+  ids: string[],
+  maxAttempts: number,
+  pauses: 'with pauses' | 'without pauses',
+): Statement {
   const { byIndex, isOneOf, now } = dialectOf(manager);
-  const { rows } = await runSql(
+  const paused = `EXISTS (SELECT 1 FROM ${tableOf(manager, DeliveryPause)} p WHERE p.resumed_at IS NULL)`;
+  return statementOf(
     manager,
     (parameter) => `
       SELECT id, reference_id AS "referenceId", client_id AS "clientId", notify_url AS "notifyUrl", body, attempts,
@@ -139,22 +173,24 @@ async function lockDue(manager: EntityManager, ids: string[], maxAttempts: numbe
         (SELECT ${SEALED} FROM ${tableOf(manager, ClientSecret)} s
           WHERE s.client_id = w.client_id AND (s.expires_at IS NULL OR s.expires_at > ${now})) AS sealed_secrets,
         EXISTS (SELECT 1 FROM ${tableOf(manager, FailingHost)} f WHERE f.client_id = w.client_id) AS has_failing_host,
-        EXISTS (SELECT 1 FROM ${tableOf(manager, DeliveryPause)} p WHERE p.resumed_at IS NULL) AS has_pauses
+        ${paused} AS has_pauses
       FROM ${tableOf(manager, Webhook)} w ${byIndex('PRIMARY')}
       WHERE id ${isOneOf(parameter, ids)} AND status = 'PENDING'
         AND attempts < ${parameter(maxAttempts)} AND next_attempt_at <= ${now}
+        ${pauses === 'with pauses' ? '' : `AND NOT ${paused}`}
       ORDER BY id FOR UPDATE SKIP LOCKED`,
     'usher_lock_due',
   );
-  const claims = rows.map(({ attempts, now, has_failing_host, has_pauses: _, sealed_secrets, ...webhook }) => ({
+}
+
+const claimsOf = (rows: Row[], monotonicMs: number): Claim[] =>
+  rows.map(({ attempts, now, has_failing_host, sealed_secrets, ...webhook }) => ({
     webhook: { ...webhook, createdAt: Number(webhook.createdAt) } as ClaimedWebhook,
     sealedSecrets: sealed_secrets as string | null,
     attempt: Number(attempts) + 1,
     at: { databaseMs: Number(now), monotonicMs },
     hasFailingHost: Boolean(has_failing_host),
   }));
-  return rows[0]?.has_pauses ? holdPaused(manager, claims) : claims;
-}
 
 /** Holds those of the locked webhooks that are paused, and returns the others. */
 async function holdPaused(manager: EntityManager, claims: Claim[]): Promise<Claim[]> {
@@ -171,20 +207,29 @@ async function holdPaused(manager: EntityManager, claims: Claim[]): Promise<Clai
 }
 
 /**
- * Counts an attempt of each locked webhook, which is the next one at `leaseUntil` if this process stops, and records it. Ends
- * the transaction.
+ * Counts an attempt of each locked webhook, and records it. If this process stops, the next one is at the end of the lease: the first
+ * retry run that is at least {@link leaseMs} later.
  */
-async function beginAttempts(manager: EntityManager, claims: Claim[], leaseUntil: number): Promise<void> {
-  const { isOneOf, values } = dialectOf(manager);
-  const ids = claims.map(({ webhook }) => webhook.id);
+function beginAttempts(manager: EntityManager, ids: string[], retry: RetryPolicy): Statement[] {
+  const { isOneOf, now } = dialectOf(manager);
+  const [webhooks, attempts] = [tableOf(manager, Webhook), tableOf(manager, WebhookAttempt)];
   const count = statementOf(
     manager,
+    (parameter) => {
+      const last = () => `${now} + ${parameter(leaseMs(retry) + retry.retryEveryMs - 1)}`;
+      return `
+        UPDATE ${webhooks}
+        SET attempts = attempts + 1, next_attempt_at = ${last()} - MOD(${last()}, ${parameter(retry.retryEveryMs)})
+        WHERE id ${isOneOf(parameter, ids)}`;
+    },
+    'usher_count_attempts',
+  );
+  const record = statementOf(
+    manager,
     (parameter) => `
-      UPDATE ${tableOf(manager, Webhook)} SET attempts = attempts + 1, next_attempt_at = ${parameter(leaseUntil)}
-      WHERE id ${isOneOf(parameter, ids)}`,
+      INSERT INTO ${attempts} (webhook_id, number, started_at)
+      SELECT id, attempts, ${now} FROM ${webhooks} WHERE id ${isOneOf(parameter, ids)}`,
     'usher_begin_attempts',
   );
-  const { sql, parameters } = values(claims.map(({ webhook, attempt, at }) => [webhook.id, attempt, at.databaseMs]));
-  const text = `INSERT INTO ${tableOf(manager, WebhookAttempt)} (webhook_id, number, started_at) VALUES ${sql}`;
-  await runTogether(manager, [count, { text, parameters }], true);
+  return [count, record];
 }

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type DataSource, type EntityManager, In } from 'typeorm';
 import { dialectOf, tableOf, USHER_DATA_SOURCE } from '../../database/data-source.js';
 import { insertOf, runSql, runTogether, type Statement, statementOf } from '../../database/statements/statement.js';
-import { inTransaction, isOtherCount } from '../../database/sql.js';
+import { inTransaction, nullForOtherCount } from '../../database/sql.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 import { nextAttemptAt } from '../../values/retry-schedule.js';
 import { hidePrivateResponse } from '../api/client-view.js';
@@ -30,7 +30,7 @@ export class OutcomeStore {
   async record(finished: FinishedAttempt[]): Promise<DeliveryState[]> {
     const isRepeat = finished.some(({ claim }) => this.begun.has(claim));
     for (const { claim } of finished) this.begun.add(claim);
-    const states = isRepeat ? null : await this.recordFirst(finished).catch(nullIfOtherCount);
+    const states = isRepeat ? null : await this.recordFirst(finished).catch(nullForOtherCount);
     return states ?? this.recordAgain(finished);
   }
 
@@ -124,11 +124,6 @@ export class OutcomeStore {
     const told = failure && { ...failure, error, endedFailed: status === 'FAILED' };
     return { ...hostOfWebhook(webhook), endedAt, failure: told };
   }
-}
-
-function nullIfOtherCount(error: unknown): null {
-  if (isOtherCount(error)) return null;
-  throw error;
 }
 
 const idOf = ({ claim }: FinishedAttempt): string => claim.webhook.id;
