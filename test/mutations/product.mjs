@@ -375,8 +375,8 @@ export const PRODUCT_MUTATIONS = [
   {
     name: 'what was delivered long ago is sent again',
     file: 'src/webhooks/record/webhook.recorder.ts',
-    from: 'if (deliveredId !== null) return { deliveredId };',
-    to: '',
+    from: 'd.webhook_id IS NULL AND COALESCE',
+    to: 'COALESCE',
     caughtBy: 'test/retention/retention.spec.ts',
   },
   {

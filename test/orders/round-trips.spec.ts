@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { DatabaseClock } from '../../src/database/database-clock.js';
+import { OrdersService } from '../../src/orders/orders.service.js';
 import { IdempotencyKey, MovieOrder } from '../../src/orders/movie-order.entity.js';
 import { orderIdOf } from '../../src/values/identifier.js';
 import { type Answer, NEW_ORDER, TestUsher } from '../support/usher.js';
@@ -55,4 +56,18 @@ test('a process that ends between the key and the order leaves nothing behind: t
   expect(await usher.dataSource.manager.countBy(IdempotencyKey, { orderId: id })).toBe(1);
   const answers = await Promise.all(Array.from({ length: 5 }, () => post(authorization, 'two')));
   for (const { status, body } of answers) expect({ status, body }).toEqual({ status: 201, body: first.body });
+});
+
+test('a completion in the transaction of an application adds at most four statements to it', async () => {
+  const key = await (await usher.client()).order({ notifyUrl: ORDER.notifyUrl });
+  const orders = usher.running.app.get(OrdersService, { strict: false });
+  await usher.dataSource.transaction(async (manager) => {
+    statements = [];
+    await orders.complete(key, { bookingId: 'BK-1', transactionId: 'TX-1' }, { manager });
+  });
+  const own = statements
+    .flatMap((text) => text.split('; '))
+    .filter((text) => !/^(START TRANSACTION|COMMIT)/.test(text));
+  expect(own.length).toBeGreaterThan(2);
+  expect(own.length).toBeLessThanOrEqual(4);
 });

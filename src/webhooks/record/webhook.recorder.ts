@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import DataLoader from 'dataloader';
 import type { EntityManager } from 'typeorm';
 import { unknownClient } from '../../clients/clients.service.js';
-import { AfterCommit, allEnded } from '../../database/sql.js';
+import { AfterCommit, allEnded, databaseNow } from '../../database/sql.js';
 import { Problem, unprocessable } from '../../http/problem.js';
 import { OnOrderCompleted, type OrderCompleted, SharesTransaction } from '../../events/events.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -12,30 +12,19 @@ import { DeliveryQueue } from '../queue/delivery.queue.js';
 import { DeliveredReference, liveKeyOf, Webhook } from '../webhook.entity.js';
 import { Client } from '../../clients/client.entity.js';
 import { dialectOf, tableOf } from '../../database/data-source.js';
-import {
-  entityOf,
-  insertOf,
-  type Row,
-  runStatement,
-  runTogether,
-  type Statement,
-  statementOf,
-} from '../../database/statements/statement.js';
+import { entityOf, runTogether, type Statement, statementOf } from '../../database/statements/statement.js';
 
 type Key = Pick<Webhook, 'clientId' | 'referenceId' | 'eventType'>;
 
 interface NewWebhook extends Key, Pick<Webhook, 'ownerId' | 'body' | 'resendOf' | 'requestId'> {
   /** Null: use the client's registered Notify URL. */
   notifyUrl: string | null;
+  /** The time of its event on the database's clock. Default: now. */
+  at?: number;
 }
 
 /** If it is not new, `webhook` is the one that there was already, or what is left of it. */
 export type Recorded = { webhook: Webhook; isNew: boolean } | { webhook: DeliveredReference; isNew: false };
-
-type NewRow = Webhook & { liveKey: string };
-
-/** A row to insert, the webhook that was delivered long ago, or why there is none. */
-type Plan = NewRow | { deliveredId: string } | Problem;
 
 /** Writes webhooks in the caller's transaction and adds their jobs after the commit. */
 @Injectable()
@@ -64,56 +53,31 @@ export class WebhookRecorder {
 
   /**
    * The unique live key decides between concurrent callers. A row with a live key that the purge deletes left a
-   * DeliveredReference long before, so the look-up before the insert finds one of the two.
+   * DeliveredReference long before, so the insert finds one of the two.
    */
   private async recordAll(manager: EntityManager, requests: readonly NewWebhook[]): Promise<(Recorded | Problem)[]> {
-    const found = await lookUp(manager, requests);
-    const plans = requests.map((request, position) => this.planFor(request, found.get(position)));
-    const live = await insertWebhooks(manager, plans.filter(isRow));
-    return allEnded(
-      plans.map((plan) => (isRow(plan) ? this.recorded(manager, plan, live) : notInserted(manager, plan))),
-    );
-  }
-
-  /** The row to insert, or why none is inserted. */
-  private planFor(request: NewWebhook, found: Row | undefined): Plan {
-    const { clientId } = request;
-    if (!found) return unknownClient(clientId);
-    // Set if the reference was delivered so long ago that its webhook is deleted.
-    const deliveredId = found.delivered_id as string | null;
-    if (deliveredId !== null) return { deliveredId };
-    const notifyUrl = request.notifyUrl ?? (found.registered as string | null);
-    if (notifyUrl === null)
-      return unprocessable(
-        `client ${clientId} has no Notify URL; set one with PUT /client/notify-url, or ask the operator`,
-      );
-    const now = Number(found.now);
-    return {
+    const now = requests.every(({ at }) => at !== undefined) ? 0 : await databaseNow(manager);
+    const rows = requests.map(({ at: createdAt = now, ...request }) => ({
       ...request,
-      id: newId(this.options.environment, now),
+      id: newId(this.options.environment, createdAt),
       liveKey: liveKeyOf(request),
-      notifyUrl,
-      usesClientUrl: request.notifyUrl === null,
-      status: 'PENDING',
-      attempts: 0,
-      nextAttemptAt: now,
-      createdAt: now,
-      finishedAt: null,
-      purgedAt: null,
-    };
-  }
-
-  private async recorded(
-    manager: EntityManager,
-    { id, liveKey }: NewRow,
-    live: Awaited<ReturnType<typeof liveWebhooks>>,
-  ): Promise<Recorded> {
-    const found = live.get(liveKey);
-    if (!found) throw new Error(`the webhook of ${liveKey} has disappeared`);
-    const { webhook, lastFailureAt } = found;
-    const isNew = webhook.id === id;
-    if (isNew) await this.schedule(manager, webhook, lastFailureAt);
-    return { webhook, isNew };
+      createdAt,
+    }));
+    const live = await insertWebhooks(manager, rows);
+    const refusals = await whyRefused(
+      manager,
+      rows.filter(({ liveKey }) => !live.has(liveKey)),
+    );
+    return allEnded(
+      rows.map(async ({ id, liveKey }) => {
+        const found = live.get(liveKey);
+        if (!found) return refusals.get(liveKey)!;
+        const { webhook, lastFailureAt } = found;
+        const isNew = webhook.id === id;
+        if (isNew) await this.schedule(manager, webhook, lastFailureAt);
+        return { webhook, isNew };
+      }),
+    );
   }
 
   /** Due at once, but not within the minimum interval after the last attempt of an earlier FAILED webhook. */
@@ -124,14 +88,6 @@ export class WebhookRecorder {
     webhook.nextAttemptAt = nextAttemptAt;
     this.afterCommit.do(manager, () => this.queue.enqueue(webhook, nextAttemptAt - createdAt));
   }
-}
-
-const isRow = (plan: Plan): plan is NewRow => 'liveKey' in plan;
-
-async function notInserted(manager: EntityManager, plan: Exclude<Plan, NewRow>): Promise<Recorded | Problem> {
-  if (plan instanceof Problem) return plan;
-  const webhook = await manager.findOneByOrFail(DeliveredReference, { webhookId: plan.deliveredId });
-  return { webhook, isNew: false };
 }
 
 /** Writes the webhook in the order's transaction: both are committed or neither is. */
@@ -151,42 +107,70 @@ export class OrderCompletedListener {
       body: notificationBody(NOTIFY_ORDER_COMPLETION, order),
       resendOf: null,
       requestId,
+      at: Date.parse(order.lastUpdatedAt),
     });
   }
 }
 
-const KEY = { position: 'int', clientId: 'text', referenceId: 'text', eventType: 'text' } as const;
+const NEW_ROW = {
+  id: 'text',
+  referenceId: 'text',
+  eventType: 'text',
+  liveKey: 'text',
+  clientId: 'text',
+  ownerId: 'text',
+  notifyUrl: 'text',
+  body: 'text',
+  createdAt: 'bigint',
+  resendOf: 'text',
+  requestId: 'text',
+} as const;
+
+type NewRow = Record<'id' | 'liveKey' | 'clientId', string> & Record<string, unknown>;
 
 /**
- * One query for all that new webhooks need, by their position: `registered` is the client's Notify URL, and `now` is on the
- * database's clock. A client that does not exist has no entry.
+ * Inserts the first row of each live key that does not exist, and returns the webhooks of all of them. There is none for one
+ * that {@link whyRefused} explains.
  */
-async function lookUp(manager: EntityManager, keys: readonly Key[]): Promise<Map<number, Row>> {
+async function insertWebhooks(manager: EntityManager, rows: NewRow[]): ReturnType<typeof liveWebhooks> {
+  const byKey = new Map(rows.toReversed().map((row) => [row.liveKey, row]));
   const dialect = dialectOf(manager);
-  const { sql, parameters } = dialect.rows(
-    KEY,
-    keys.map((key, position) => ({ ...key, position })),
-  );
-  const { rows } = await runStatement(manager, {
-    name: 'usher_look_up_webhooks',
+  const { sql, parameters } = dialect.rows(NEW_ROW, [...byKey.values()]);
+  const insert = {
+    name: 'usher_insert_webhooks',
     text: `
-      SELECT v.position, c.notify_url AS registered, d.webhook_id AS delivered_id, ${dialect.now} AS now
+      INSERT INTO ${dialect.into(tableOf(manager, Webhook))} (id, reference_id, event_type, live_key, client_id, owner_id, notify_url,
+        uses_client_url, body, status, attempts, next_attempt_at, created_at, resend_of, request_id)
+      SELECT v.id, v.referenceId, v.eventType, v.liveKey, c.id, v.ownerId, COALESCE(v.notifyUrl, c.notify_url),
+        v.notifyUrl IS NULL, v.body, 'PENDING', 0, v.createdAt, v.createdAt, v.resendOf, v.requestId
       FROM ${sql} JOIN ${tableOf(manager, Client)} c ON c.id = v.clientId
       LEFT JOIN ${tableOf(manager, DeliveredReference)} d
-        ON d.reference_id = v.referenceId AND d.event_type = v.eventType`,
+        ON d.reference_id = v.referenceId AND d.event_type = v.eventType
+      WHERE d.webhook_id IS NULL AND COALESCE(v.notifyUrl, c.notify_url) IS NOT NULL
+      ${
+        // Changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
+        dialect.upsert(['live_key'], ['live_key'])
+      }`,
     parameters,
-  });
-  return new Map(rows.map((row) => [Number(row.position), row]));
+  };
+  return liveWebhooks(manager, insert, [...byKey.keys()]);
 }
 
-/** Inserts the first row of each live key that does not exist, and reads the webhooks of all of them. */
-async function insertWebhooks(manager: EntityManager, rows: NewRow[]): ReturnType<typeof liveWebhooks> {
-  if (rows.length === 0) return new Map();
-  const byKey = new Map(rows.toReversed().map((row) => [row.liveKey, row]));
-  // Changes nothing. It makes a concurrent insert of the same key wait for the first one to commit.
-  const onConflict = dialectOf(manager).upsert(['live_key'], ['live_key']);
-  const insert = insertOf(manager, Webhook, [...byKey.values()], onConflict);
-  return liveWebhooks(manager, insert, [...byKey.keys()]);
+/** Why nothing was inserted, by live key: there was such a webhook, which is deleted, or no client, or no Notify URL. */
+async function whyRefused(
+  manager: EntityManager,
+  rows: (Key & { liveKey: string })[],
+): Promise<Map<string, Recorded | Problem>> {
+  const refusals = new Map<string, Recorded | Problem>();
+  for (const { liveKey, referenceId, eventType, clientId } of rows) {
+    const delivered = await manager.findOneBy(DeliveredReference, { referenceId, eventType });
+    const isKnown = await manager.existsBy(Client, { id: clientId });
+    const problem = isKnown
+      ? unprocessable(`client ${clientId} has no Notify URL; set one with PUT /client/notify-url, or ask the operator`)
+      : unknownClient(clientId);
+    refusals.set(liveKey, isKnown && delivered ? { webhook: delivered, isNew: false } : problem);
+  }
+  return refusals;
 }
 
 /**
