@@ -56,8 +56,8 @@ export const isoTime = (ms: number | null): string | null => (ms === null ? null
 const STEP = 0.1;
 
 /**
- * Shows on standard error how far a long command is: a bar on a terminal, else a line for every 10 %. With --json it shows
- * nothing. `work` gets a function that it calls with what is done and the total.
+ * Shows the progress of a long command on standard error: a bar on a terminal, otherwise a line for every 10 %. With
+ * --json it shows nothing. `work` gets a function that it calls with what is done and the total.
  */
 export async function withProgress<T>(
   title: string,

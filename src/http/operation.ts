@@ -31,7 +31,7 @@ export type Failure = Problem | OAuthError | (() => unknown);
 
 /** What an operation has from its route. */
 interface Route {
-  /** Where the route is; none for the metadata, which no controller serves. */
+  /** Left out for the metadata, which no controller serves. */
   controller?: Type;
   method: 'get' | 'post' | 'put';
   /** Path parameters are written as `{name}`. */
@@ -62,15 +62,15 @@ export interface Operation extends Route {
 type Description = Omit<Operation, keyof Route | 'tag'>;
 
 /**
- * Describes the routes of a controller, by its methods. What a route itself says, its method, path, guards and kind of
- * errors, is read from the controller.
+ * Describes the routes of a controller, by its methods. The HTTP method, path, guards and kind of errors are read from
+ * the controller.
  */
 export function operations<T extends object>(
   tag: Operation['tag'],
   controller: Type<T>,
   descriptions: { [Handler in keyof T]?: Description },
 ): Operation[] {
-  // A guard names in a static property what it requires.
+  // A guard names in its static property `security` what it requires.
   const guards = metadata<{ security?: Security | Security[] }[]>(GUARDS_METADATA, controller) ?? [];
   const described = Object.entries(descriptions) as [handler: string, description: Description][];
   return described.map(([name, description]) => {
@@ -145,7 +145,7 @@ export const PageEnd = {
   hasMore: z.boolean().describe('False on the last page.'),
 };
 
-/** A page of what was found with one more than its limit, and where the next one begins. */
+/** A page of rows that were read with one more than `limit`, and the cursor of the next page. */
 export function pageOf<T>(found: T[], limit: number, cursorOf: (last: T) => string) {
   const [last] = found.slice(limit - 1, limit);
   const hasMore = found.length > limit;

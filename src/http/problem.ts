@@ -153,8 +153,8 @@ function messageOf({ message, input, path }: z.core.$ZodIssue): string {
 }
 
 /**
- * A number in a query, in decimal digits: `Number()` also reads 0x10, 1e1 and an empty text. `without` says what holds if
- * there is none.
+ * A number in a query, in decimal digits: `Number()` also reads 0x10, 1e1 and an empty text. `without`: what a missing
+ * number means.
  */
 export function wholeNumber<T extends z.ZodType>(least: number, most: number, without: (number: z.ZodInt) => T) {
   const wanted = `must be a whole number from ${least} to ${most}`;

@@ -7,7 +7,7 @@ import type { Rate } from '../values/duration.js';
 /** How often a process exchanges its counts with the shared store. */
 const SHARE_INTERVAL_MS = 500;
 const WARN_INTERVAL_MS = 60_000;
-/** After a failure of the shared store this process does not ask it for so long. */
+/** After a failure of the shared store, this process does not use it for this long. */
 const AWAY_MS = 5_000;
 /** Only the keys used last are kept, so that invented keys cannot fill the memory. */
 const MAX_KEYS = 50_000;
@@ -137,7 +137,7 @@ export class Limiter {
     if (!window || !this.shared) return;
     window.sharing ??= this.exchange(key, window, this.shared).finally(() => (window.sharing = null));
     await window.sharing;
-    // Events that were counted during the exchange, or that a failure left.
+    // Events were counted during the exchange, or the exchange failed.
     if (window.unshared > 0) this.shareSoon(key);
   }
 

@@ -13,7 +13,7 @@ const SignInQuery = z.object({
   }),
 });
 
-const form = z.string().describe('From the page.');
+const form = z.string().describe('The value of this field in the page.');
 
 const SignInForm = named(
   'SignInForm',

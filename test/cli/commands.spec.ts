@@ -192,7 +192,7 @@ describe('webhook', () => {
   test('errors are printed in one line, and an empty list is not an error', async () => {
     expect(await failureOf('webhook', 'show', 'nonsense')).toBe('there is no webhook nonsense');
     expect(await failureOf('webhook', 'resend', 'nonsense')).toBe('there is no webhook nonsense');
-    expect(await textOf('webhook', 'list', '--reference', 'none')).toBe('No webhook found.\n');
+    expect(await textOf('webhook', 'list', '--reference', 'none')).toBe('No notification found.\n');
     expect(await json('webhook', 'list', '--reference', 'none')).toEqual([]);
   });
 });

@@ -32,13 +32,13 @@ test('a genuine notification has no diagnosis', () => {
 
 test.each<[what: string, options: VerifyOptions, differs: DifferingStep, hint: RegExp]>([
   [
-    'a body that was serialized again',
+    'a body that was serialised again',
     received({ rawBody: JSON.stringify(JSON.parse(BODY), null, 2) }),
     'body',
-    /serialized again/,
+    /serialised again/,
   ],
-  ['a body that Python serialized', received({ rawBody: BODY.replaceAll('é', '\\u00e9') }), 'body', /serialized again/],
-  ['a body with a line end', received({ rawBody: `${BODY}\n` }), 'body', /serialized again|white space/],
+  ['a body that Python serialised', received({ rawBody: BODY.replaceAll('é', '\\u00e9') }), 'body', /serialised again/],
+  ['a body with a line end', received({ rawBody: `${BODY}\n` }), 'body', /serialised again|white space/],
   [
     'text with an added line end',
     received({ rawBody: 'no JSON\n' }, { 'X-Signature': signed(SECRET, TIMESTAMP, NONCE, 'no JSON') }),

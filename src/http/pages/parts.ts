@@ -23,7 +23,7 @@ const UTC = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: '
 
 /**
  * A time in UTC, and how far it is from now. Scripts show it in the zone of the browser. `at`: milliseconds since 1970,
- * or a time in ISO 8601. Null of null.
+ * or a time in ISO 8601. Null for null.
  */
 export function time(at: number | string | null): Html | null {
   if (at === null) return null;
@@ -99,7 +99,7 @@ export interface Column<Row> {
   time?: (row: Row) => number | null;
 }
 
-/** The columns of a table by their names. One of a cell alone is only shown. */
+/** The columns of a table by their names. A column that is only a cell has no value. */
 export type Columns<Row> = Record<string, Cell<Row> | Column<Row>>;
 
 /** A column with its name and with what it shows. Without a value a list cannot be sorted by it. */
@@ -182,13 +182,13 @@ export const facts = (values: Record<string, Content | undefined>): Html =>
 /** The state of a client, a member or an operator. */
 export const stateOf = (disabledAt: number | null): Html => statusBadge(disabledAt === null ? 'active' : 'disabled');
 
-/** The column of it. */
+/** The column of this state. */
 export const STATE: Column<{ disabledAt: number | null }> = {
   value: ({ disabledAt }) => (disabledAt === null ? 'active' : 'disabled'),
   cell: ({ disabledAt }) => stateOf(disabledAt),
 };
 
-/** The same with the time since which it is disabled. */
+/** The state, with the time since which it is disabled. */
 export const stateSince = (disabledAt: number | null): Html =>
   html`${stateOf(disabledAt)}${disabledAt && html` since ${time(disabledAt)}`}`;
 

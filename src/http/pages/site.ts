@@ -24,7 +24,9 @@ export interface View {
 export interface Page<Subject = unknown> {
   /** Such as `/ops/members/:id`. */
   path: string;
-  /** What the page shows and its forms change. Left out: the forms carry no values that somebody may have changed. */
+  /**
+   * Reads what the page shows and its forms change. Without it, no form checks whether somebody else changed a value.
+   */
   read?(visit: Visit): Promise<Subject>;
   /** The page, or the address of another one. */
   show(visit: Visit, subject: Subject): View | string | Promise<View | string>;
@@ -47,9 +49,12 @@ export interface Action<Subject = unknown> extends Submission {
   at?: string;
   /** What the page says after it. */
   done?: string;
-  /** Afterwards the browser is led to the page, in the range that the form has, and the page says what was done. */
+  /**
+   * Afterwards the browser is redirected to the page, with the range that the form has, and the page says what was
+   * done.
+   */
   run?(fields: Record<string, string>, visit: Visit): Promise<unknown>;
-  /** Shows a page that has no address of its own, such as a new secret, or leads to another one. */
+  /** Shows a page that has no address of its own, such as a new secret, or redirects to another page. */
   answer?(fields: Record<string, string>, visit: Visit): Promise<View | string>;
 }
 
@@ -60,11 +65,11 @@ export interface Refusal {
   problem: Problem;
 }
 
-/** Remembers the forms that were sent, so that each is good once. */
+/** Remembers the forms that were sent, so that each can be sent only once. */
 export interface SentForms {
   /** False if this form was sent before. */
   use(form: string): Promise<boolean>;
-  /** It may be sent again, because it has changed nothing. */
+  /** Lets the form be sent again, because it has changed nothing. */
   release(form: string): Promise<unknown>;
 }
 
@@ -240,7 +245,7 @@ export function faultText({ errors, detail }: Problem): string {
   return sentence(errors?.map(({ message }) => message).join('; ') ?? detail);
 }
 
-/** The field that the fault of a form names has it, otherwise the first one. */
+/** The fault belongs to the field that it names, otherwise to the first one. */
 function faultsOf({ problem }: Refusal, parts: FormPart[]): Record<string, string> {
   const fault = faultText(problem);
   const names = parts.flatMap((part) => ('name' in part ? part.name : []));

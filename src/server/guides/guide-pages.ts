@@ -9,7 +9,7 @@ export const REFERENCE = { name: 'reference', title: 'API reference' };
 
 const STYLE = inlineStyle(CONSOLE_STYLE);
 
-/** Of every page of the guides. The script of the search reads the index of this server. */
+/** Of every page of the guides. The script of the search reads the index from this server. */
 export const GUIDE_HEADERS = {
   ...ISOLATION_HEADERS,
   'Content-Security-Policy':
@@ -33,7 +33,7 @@ export interface Service {
   retry: { maxAttempts: number; retryEveryMs: number };
 }
 
-/** A page in its frame. Addresses are relative, so that they also lead there below a path of a proxy. */
+/** A page in its frame. Addresses are relative, so that they also work below the path of a proxy. */
 export function guidePage(
   { name, title, content }: GuidePage,
   guides: Guide[],

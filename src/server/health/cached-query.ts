@@ -39,7 +39,7 @@ export class CachedQuery<T> {
   }
 }
 
-/** A cached query for each of the values that it was asked for last. */
+/** A cached query for each of the last values that were asked for. */
 export class CachedQueries<Of, T> {
   private readonly queries = new LRUCache<string, CachedQuery<T>>({ max: 100 });
 

@@ -133,6 +133,6 @@ const notificationObject = (): OperationObject => ({
   ...requestObject(NOTIFICATION),
   responses: {
     '2XX': { description: 'Received; it is not sent again.' },
-    '4XX': { description: 'Like every status other than 2xx: it is retried.' },
+    '4XX': { description: 'It is retried, as after every status other than 2xx.' },
   },
 });

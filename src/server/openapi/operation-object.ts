@@ -69,7 +69,9 @@ export function requestObject(operation: Omit<Operation, 'method' | 'path' | 'an
   };
 }
 
-/** With curl, for a shell that has the credentials in variables. A browser sends what pages take. */
+/**
+ * A curl command for a shell that has the credentials in variables. Pages have none: a browser sends their requests.
+ */
 export function curlSample({ method, path, server, security, parameters = {}, body, page }: Operation, base: string) {
   if (page) return {};
   const given = (['path', 'query', 'header'] as const)
@@ -214,7 +216,10 @@ const REFUSED: Record<Security, Failure[]> = {
   internal: [refusal('internal'), tooManyFailures(WAIT_SECONDS)],
 };
 
-/** Every error an operation can return: its own, and those that all operations of its kind share. Those of all pages come first. */
+/**
+ * Every error of an operation: its own, and those that all operations of its kind share. For a page, the shared ones
+ * are first.
+ */
 function failuresOf(operation: Operation): (Problem | OAuthError)[] {
   const [own, shared] = [operation.failures ?? [], sharedFailures(operation)];
   return (operation.page ? [...shared, ...own] : [...own, ...shared]).map(errorOf);

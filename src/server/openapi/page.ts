@@ -17,7 +17,7 @@ const VIEWER_OPTIONS = {
   },
   // Credentials stay in the memory of the page.
   persistAuth: false,
-  // A choice for the whole document would win over that of an operation, which sends what the operation needs.
+  // Credentials chosen for the whole document would replace those that an operation needs, so that choice is hidden.
   customCss: '.scalar-reference-intro-auth { display: none }',
   documentDownloadType: 'json',
   defaultOpenFirstTag: false,

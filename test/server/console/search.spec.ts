@@ -28,7 +28,7 @@ test('finds orders by booking and transaction, and receivers by host', async () 
   await service(OrdersService).complete(key, { bookingId: 'B-4711', transactionId: 'T-0815' });
   await usher.webhook(key, 'SUCCESS');
   for (const id of ['B-4711', 'T-0815']) expect(await search(id)).toContain(`/ops/notifications?order=${key}`);
-  expect(await search('B-471')).toContain('No notification, order, booking or transaction has this id');
+  expect(await search('B-471')).toContain('Nothing was found.');
   const { host } = new URL(receiver.url);
   expect(await search(host.slice(0, -1))).toContain(`/ops/receivers/${encodeURIComponent(host)}`);
 });

@@ -63,8 +63,8 @@ export interface SecretOption {
 }
 
 /**
- * The client secret, from standard input or from the variable CLIENT_SECRET. It is no option: the arguments of a process are
- * visible to every user of the machine.
+ * The client secret, from standard input or from the variable CLIENT_SECRET. It is not an option, because every user of
+ * the machine can see the arguments of a process.
  */
 export async function clientSecretFrom(options: SecretOption, { variables }: Context): Promise<string> {
   const secret = options['secret-stdin'] ? await readSecret('Client secret') : variables.CLIENT_SECRET;

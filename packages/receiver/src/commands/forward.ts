@@ -3,7 +3,7 @@ import { diagnose, type Diagnosis, receivedSteps, type ReceivedSteps } from '../
 import { header, type Notification, verifyNotification } from '../verify.js';
 import { exchange } from './exchange.js';
 
-/** One notification that arrived here, and what became of it. */
+/** One notification that arrived here, and how it was answered. */
 export interface Received {
   webhookId: string;
   attempt: string;
@@ -11,7 +11,7 @@ export interface Received {
   forwarded: number | null;
   /** What the receiver of the forwarded request said with a status other than 2xx, at most 1 KiB; else null. */
   forwardedBody: string | null;
-  /** Null where nobody waits for an answer. */
+  /** Null if nobody waits for an answer. */
   answered: number | null;
   notification: Notification | null;
   /** Why the signature is invalid; null if it is valid. */

@@ -14,7 +14,9 @@ const SELECTED = 'select.';
 export const isOpen = ({ webhook, sentAgain }: ListedWebhook): boolean =>
   webhook.status === 'FAILED' && sentAgain === null && webhook.notifyUrl !== null;
 
-/** With the visit of somebody who may change something, those that can be sent again get a checkbox of the form {@link SELECTION_FORM}. */
+/**
+ * If `visit` may make changes, notifications that can be sent again have a checkbox of the form {@link SELECTION_FORM}.
+ */
 export const notificationColumns = (visit?: Visit, home = visit?.home ?? CONSOLE): Columns<ListedWebhook> => ({
   Notification: {
     value: ({ webhook }) => webhook.id,
@@ -55,7 +57,7 @@ const CLIENT: Columns<ListedWebhook> = {
 export const notificationTable = (webhooks: ListedWebhook[], home?: string): Html =>
   table(notificationColumns(undefined, home), webhooks);
 
-/** Tells what failed and was sent again apart from what still needs somebody. */
+/** A failed notification that was sent again looks different from one that still needs attention. */
 function statusOf({ webhook: { status }, sentAgain }: ListedWebhook, home?: string) {
   if (sentAgain === null) return statusBadge(status);
   return html`${statusBadge(status, 'neutral')} <span class="dim">resent as</span> ${webhookLink(sentAgain.id, home)}

@@ -14,7 +14,7 @@ const MAX_SHOWN = 50;
 export const reasonOf = ({ lastDiagnosis, lastError }: FailingHost): string =>
   (lastDiagnosis && diagnosisOf(lastDiagnosis).meaning) ?? `${lastError}.`;
 
-/** Which host fails since when and why, and what to do or who knows of it. */
+/** Which host fails, since when and why, and what to do or who has acknowledged it. */
 function failure(failing: FailingHost, client?: NamedClient): Html {
   const { host, failingSince, lastDiagnosis, alarmEndedAt, acknowledgedBy, acknowledgement } = failing;
   const known =
@@ -32,7 +32,7 @@ export const failureNotice = (failing: FailingHost, client?: NamedClient): Html 
 export const atLeast = (count: number, isCapped: boolean): string =>
   `${count.toLocaleString('en')}${isCapped ? ' or more' : ''}`;
 
-/** What each client has lost, the most first, and what can be done about it. */
+/** What each client has lost, and what can be done about it. The client that has lost the most is first. */
 export function failingTable(visit: Visit, range: Range, { clients, since, until }: Losses): Html {
   const from = new Date(since).toISOString();
   const listOf = ({ id: client }: NamedClient): string => listHref({ client, status: 'UNRESOLVED', since: from });
@@ -53,7 +53,7 @@ export function failingTable(visit: Visit, range: Range, { clients, since, until
 /** A client in the table, and the range that was looked at. */
 export type LossRow = FailingClient & { range: string; since: string; until: string };
 
-/** The hosts that operators are alarmed of. */
+/** The hosts with an open alarm. */
 export const alarming = ({ hosts }: FailingClient): string[] => hosts.filter(isAlarming).map(({ host }) => host);
 
 /** Each opens its form, except for the one that resumes. */

@@ -128,7 +128,6 @@ function overview(visit: Visit, state: Overview): Html {
     </div>`;
 }
 
-/** What is lost, in one sentence, and what is wrong with Usher. */
 function verdict(state: Overview, isNew: boolean): Html {
   const problems = problemsOf(state);
   const { losses, clientCount, range } = state;
@@ -173,7 +172,7 @@ function totals({ due, points, losses }: Overview): Html {
   });
 }
 
-/** Milliseconds that something is due are no delay. */
+/** A notification that has been due for less than a second is not late. */
 const shownDue = ({ count, oldestAgeMs }: Due): string =>
   shownCount(count) + (oldestAgeMs < 1_000 ? '' : `, the oldest for ${shownMs(oldestAgeMs)}`);
 

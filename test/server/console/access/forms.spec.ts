@@ -97,7 +97,7 @@ test('a name that a client has already is asked about', async () => {
   const [{ name = '' } = {}] = await usher.clients.list();
   const fields = { name: name.toUpperCase(), 'grant.client_credentials': 'yes' };
   const asked = await browser.post('/ops/clients', fields, { page: '/ops/clients/new' });
-  expect([asked.status, asked.text.includes('There is a client of this name')]).toEqual([422, true]);
+  expect([asked.status, asked.text.includes('There is already a client with this name')]).toEqual([422, true]);
   const proof = { form: formOf(asked.text, '/ops/clients') ?? '' };
   expect((await browser.post('/ops/clients', { ...fields, ...proof, isSameName: 'yes' }, { page: null })).status).toBe(
     201,

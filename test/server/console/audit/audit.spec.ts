@@ -35,8 +35,8 @@ test('filters by who, what, to what and when; a kind of actors is all of them', 
   expect(deeds(await find({ subject, actor: 'operator' }))).toEqual(['disabled a client', 'renamed a client']);
   expect(deeds(await find({ action: 'client.renamed', actor: 'operator:alice' }))).toEqual(['renamed a client']);
   expect(deeds(await find({ subject, since: '1h' }))).toHaveLength(3);
-  expect(await find({ subject, until: '1h' })).toContain('No event fits.');
-  expect(await find({ actor: 'operato_:alice' })).toContain('No event fits.');
+  expect(await find({ subject, until: '1h' })).toContain('No event matches.');
+  expect(await find({ actor: 'operato_:alice' })).toContain('No event matches.');
   expect(await find({ subject })).toContain('192.0.2.1');
 });
 

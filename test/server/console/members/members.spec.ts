@@ -84,7 +84,7 @@ test('lists members by name, page by page, and finds them by the beginning of a 
   expect(await pages.get('/ops/members?q=%00', 400)).toContain('Nothing has such a name.');
   for (const query of ['eam', '%', '_eam']) {
     const text = await pages.get(`/ops/members?q=${encodeURIComponent(query)}`);
-    expect(text).toContain('No member has a name that begins so.');
+    expect(text).toContain('No member has a name that begins with this text.');
   }
 });
 

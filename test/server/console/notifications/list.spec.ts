@@ -112,7 +112,9 @@ test('a filter with a fault is 400, with the fault at its field and all values k
   for (const fault of faults) expect(text).toContain(`<span class="field-fault">${fault}`);
   for (const value of ['value="a b"', 'value="yesterday"', 'value="2026-02-30"', 'value="&lt;script&gt;'])
     expect(text).toContain(value);
-  expect(await pages.get('/ops/notifications?since=1h&until=2h', 400)).toContain('Must be later than the beginning');
+  expect(await pages.get('/ops/notifications?since=1h&until=2h', 400)).toContain(
+    'This time must be later than the one before it',
+  );
   for (const odd of ['status=constructor', 'reason=__proto__']) await pages.get(`/ops/notifications?${odd}`, 400);
 });
 
@@ -147,5 +149,5 @@ test('tells why it failed in words, and shows names, hosts and errors as text', 
 
 test('without any notification it says what would be here', async () => {
   const client = await usher.client();
-  expect(await pages.get(`/ops/notifications?client=${client.id}`)).toContain('No notification fits this filter.');
+  expect(await pages.get(`/ops/notifications?client=${client.id}`)).toContain('No notification matches this filter.');
 });

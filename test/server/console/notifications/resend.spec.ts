@@ -104,7 +104,7 @@ test('sends all of a filter again: by client, receiver, reason and time, once it
   };
   const shown = await pages.get(`/ops/notifications?${new URLSearchParams(filter)}`);
   expect(shown).toContain('action="/ops/notifications/resend-all"');
-  expect(shown).toContain('Send all of this filter again: 70 of 1 client');
+  expect(shown).toContain('Send all that match this filter again: 70 of 1 client');
   const ticked = (text: string) => text.match(/name="select\.\w+"\s+value="yes"\s+checked/g)?.length ?? 0;
   expect(ticked(shown)).toBe(0);
   const all = /href="([^"]*select=all[^"]*)"/.exec(shown)?.[1]?.replaceAll('&amp;', '&') ?? '';

@@ -47,7 +47,7 @@ test('a browser gets Bull Board inside the frame of the console, which loads not
   }
 });
 
-test('a viewer reads the same as an operator, is told so, and what a button would change is refused with a reason', async () => {
+test('a viewer reads the same as an operator, is told so, and its changes are refused with a reason', async () => {
   expect((await queuesFor(viewer)).map(({ name }) => name)).toEqual(
     (await queuesFor(operator)).map(({ name }) => name),
   );
