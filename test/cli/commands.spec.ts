@@ -197,7 +197,7 @@ describe('webhook', () => {
   });
 });
 
-test('a second migrate has nothing to do', async () => {
+test('a second "usher migrate" has nothing to do', async () => {
   expect(await textOf('migrate')).toBe('No migrations to run; the database is up to date.\n');
   expect(await json('migrate')).toEqual({ migrations: [], queue: false });
 });

@@ -135,11 +135,11 @@ test.each<[what: string, options: VerifyOptions, differs: DifferingStep, hint: R
   ],
   ['an old notification', received({ now: (Number(TIMESTAMP) + 400) * 1_000 }), 'timestamp', /it is 400 s old/],
   ['a notification from the future', received({ now: (Number(TIMESTAMP) - 400) * 1_000 }), 'timestamp', /400 s ahead/],
-])('%s is recognized', (_, options, differs, hint) => {
+])('%s is recognised', (_, options, differs, hint) => {
   expect(diagnose(options)).toMatchObject({ differs, hint: expect.stringMatching(hint) });
 });
 
-test('URL-safe Base64 is recognized if it differs', () => {
+test('URL-safe Base64 is recognised if it differs', () => {
   const rawBody = '{"a":"???>>>~~~"}';
   const wrong = hmac(TIMESTAMP + NONCE + Buffer.from(rawBody).toString('base64url'));
   expect(diagnose(received({ rawBody }, { 'X-Signature': wrong }))).toMatchObject({
@@ -148,7 +148,7 @@ test('URL-safe Base64 is recognized if it differs', () => {
   });
 });
 
-test('no explanation makes a request valid, or has the signature that would', () => {
+test('no explanation makes a request valid or contains the valid signature', () => {
   const wrong = received({}, { 'X-Signature': hmac([TIMESTAMP, NONCE, BASE64].join('.')) });
   const diagnosis = diagnose(wrong);
   expect(diagnosis).toMatchObject({ reason: 'wrong-signature', steps: { stringToSign: TIMESTAMP + NONCE + BASE64 } });

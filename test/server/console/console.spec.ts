@@ -166,7 +166,7 @@ describe('/ops/webhooks/:id', () => {
     expect(text).toContain('&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;');
   });
 
-  test('is 404 for an unknown id', async () => {
+  test('answers 404 to an unknown id', async () => {
     for (const id of ['none', '%00', '%F0%9F%98%80']) {
       expect((await usher.request('GET', `/ops/webhooks/${id}`, OPERATOR)).status).toBe(404);
       expect((await pressResend(id)).status).toBe(404);

@@ -60,7 +60,7 @@ test('a viewer reads the same as an operator, is told so, and its changes are re
   expect(detail).toContain('your role is viewer');
 });
 
-test('it says on Redis that each queue has workers, and nothing of workers where they cannot be counted', async () => {
+test('Bull Board says on Redis that each queue has workers, and says nothing of workers where they cannot be counted', async () => {
   const isRedis = BACKEND === 'mariadb';
   const { text } = await operator.get('/ops/queues?board');
   expect(text).toContain(`"showWorkers":${isRedis}`);
