@@ -37,7 +37,6 @@ export const AccountView = named(
 /** A client as it sees itself. Times as RFC 3339 text in UTC. */
 export type AccountView = z.infer<typeof AccountView>;
 
-/** The body of `PUT /client/notify-url`. */
 export const NewNotifyUrl = named('NewNotifyUrl', z.strictObject({ notifyUrl: z.string() }));
 
 export const ChangedNotifyUrl = named(
@@ -49,7 +48,6 @@ export type ChangedNotifyUrl = z.infer<typeof ChangedNotifyUrl>;
 
 const [MIN_OVERLAP_MS, MAX_OVERLAP_MS] = [60_000, 2_592_000_000];
 
-/** The body of `POST /client/secret/rotate`. */
 export const RotationRequest = named(
   'RotationRequest',
   z.strictObject({
@@ -62,7 +60,6 @@ export const RotationRequest = named(
   }),
 );
 
-/** The headers of `POST /client/secret/rotate`. */
 export const RotateHeaders = z.object({
   'Idempotency-Key': IdempotencyKeyHeader.meta({
     description: 'Your own key for this rotation, hard to guess. Send the same key again to get a lost answer.',

@@ -43,7 +43,6 @@ const SECRET: NewSecret = {
   oldSecretValidUntil: UNTIL,
 };
 
-/** A client's own account, by its id and secret. */
 export const ACCOUNT_OPERATIONS = operations('Client', AccountController, {
   show: {
     id: 'getAccount',

@@ -14,7 +14,6 @@ export const AUDIT_CONTEXT = 'audit';
 /** Token requests are only logged: they are too many for the table, and each token that is valid has a row of its own. */
 export type TokenEvent = 'token.issued' | 'token.refreshed' | 'token.refused' | 'token.revoked';
 
-/** A change to record in the audit. */
 export interface AuditChange {
   action: AuditAction;
   /** What was changed: `client:ID`, `webhook:ID`, `queue:NAME`. */
@@ -57,7 +56,6 @@ export class AuditLog {
     else log();
   }
 
-  /** Only logs the event. */
   log(event: TokenEvent, fields: { client: string | null } & AuditDetail): void {
     this.logger.log(new LogLine({ event, ...fields }));
   }
@@ -84,7 +82,6 @@ export class AuditLog {
 @UsherNamedModule({ providers: [AuditLog], exports: [AuditLog] })
 export class AuditModule {}
 
-/** An authentication that failed. */
 export interface Failure {
   action: Extract<AuditAction, `${string}.authentication-failed`>;
   /** The client or account that was claimed, if it exists. */
@@ -121,7 +118,7 @@ export class FailureCounts implements BeforeApplicationShutdown {
     this.add({ ...key, failed: isBlocked ? 0 : 1, blocked: isBlocked ? 1 : 0 });
   }
 
-  /** Counts a client's failed authentication. `claimed`: the client id, if a client with this id exists. */
+  /** `claimed`: the client id, if a client with this id exists. */
   countClient(claimed: string | undefined, address: string | null, isBlocked: boolean): void {
     const subject = claimed === undefined ? null : `client:${claimed}`;
     this.count({ action: 'client.authentication-failed', subject, address, isBlocked });

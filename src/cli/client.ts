@@ -103,7 +103,6 @@ export function addClientCommands(program: Command): void {
   ).option('--none', 'remove the address, so that nobody gets a message');
 }
 
-/** The options of the authorisation-code grant. */
 interface ApplicationOptions {
   redirectUri?: string[];
   grants?: GrantType[];
@@ -130,7 +129,6 @@ interface CreateOptions extends ApplicationOptions {
   secretStdin?: boolean;
 }
 
-/** Issues a client, or imports one with its id and its secret. */
 async function create(options: CreateOptions): Promise<Output> {
   const { id, secretStdin = false, name, notifyUrl = null, contact } = options;
   if ((id !== undefined) !== secretStdin)

@@ -134,9 +134,7 @@ async function rotateKeys(options: { force?: true }, asJson: boolean): Promise<O
 const ERASURES = {
   client: {
     description: 'delete a disabled client with its orders, notifications and tokens; this cannot be undone',
-    /** What the operator types. */
     argument: 'id',
-    /** The field of the output that shows it. */
     field: 'client_id',
     method: 'eraseClient',
     /** What is deleted besides the rows that are counted. */

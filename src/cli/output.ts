@@ -17,10 +17,8 @@ export function print(asJson: boolean, { json, text, note = null }: Output): voi
   if (note !== null) process.stderr.write(`usher: note: ${note}\n`);
 }
 
-/** Rows as one table, or `empty` if there are none. */
 export const listOf = (json: object[], empty: string): Output => ({ json, text: table(json, empty) });
 
-/** Aligned rows with headings, or `empty` if there are no rows. */
 export function table(rows: object[], empty: string): string {
   const [first] = rows;
   if (!first) return empty;

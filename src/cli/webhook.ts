@@ -58,7 +58,6 @@ export function addWebhookCommands(program: Command): void {
     .option('--reference <key>', 'with --status: only those of this order');
 }
 
-/** Commands that pause and resume the deliveries of a client or to a host. */
 export function addPauses(parent: Command, kind: 'client' | 'host'): void {
   serviceCommand(
     parent,
@@ -118,7 +117,6 @@ async function health(clientId: string): Promise<Output> {
   return { json, text: table(rows, 'No notification found.') };
 }
 
-/** What the last failure means. */
 function adviceOn(attempts: AttemptView[]): string {
   const last = attempts.findLast(({ diagnosis }) => diagnosis !== null)?.diagnosis;
   return last ? `${last.code}: ${last.meaning}\n${last.remedy}` : '';

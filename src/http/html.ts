@@ -3,7 +3,6 @@ export class Html {
   constructor(readonly text: string) {}
 }
 
-/** What a template accepts. */
 export type Shown = Html | string | number | null | undefined | false | Shown[];
 
 /** A template tag that escapes its values, except {@link Html} values. Null, undefined and false become an empty string. */

@@ -8,7 +8,6 @@ import type { Problem } from './problem.js';
 /** The named schemas of the OpenAPI document. A separate registry, because a host application may use equal names. */
 export const NAMES = z.registry<{ id: string }>();
 
-/** Gives a schema its name in the document, and a description. */
 export function named<T extends z.ZodType>(id: string, schema: T, description?: string): T {
   const described = description === undefined ? schema : schema.describe(description);
   NAMES.add(described, { id });
@@ -44,7 +43,6 @@ interface Route {
   page: boolean;
 }
 
-/** One operation of the OpenAPI document. */
 export interface Operation extends Route {
   id: string;
   /** Where the path begins, if that is not the public base address. */
@@ -96,7 +94,6 @@ export function operations<T extends object>(
 
 const metadata = <V>(key: string, of: object): V | undefined => Reflect.getMetadata(key, of) as V | undefined;
 
-/** An HTML page. */
 export const PageBody = named('Page', z.string());
 export const PAGE_EXAMPLE = '<!doctype html>…';
 export const pageAnswer = (description: string) => answer(description, PageBody, PAGE_EXAMPLE, 'text/html');

@@ -31,26 +31,22 @@ export class Problem extends HttpException {
     status: number,
     readonly title: string,
     readonly detail: string,
-    /** Errors of single fields. */
     readonly errors?: FieldError[],
   ) {
     super({ statusCode: status, error: title, message: detail, ...(errors && { errors }) }, status);
     this.message = `${title}: ${detail}`;
   }
 
-  /** Headers of the response. */
   readonly headers: Record<string, string> = {};
 
   /** Further members of the body (RFC 9457 §3.2). */
   readonly members: Record<string, unknown> = {};
 
-  /** Adds members to the body. */
   including(members: Record<string, unknown>): this {
     Object.assign(this.members, members);
     return this;
   }
 
-  /** Adds headers to the response. */
   with(headers: Record<string, string>): this {
     Object.assign(this.headers, headers);
     return this;
@@ -109,14 +105,11 @@ export function validated<T>(
 export interface FieldError {
   /** The field of the body as a JSON pointer (RFC 6901), such as `#/totalAmount`; the whole body is `#`. */
   pointer?: string;
-  /** The name of the query parameter. */
   parameter?: string;
-  /** The name of the header. */
   header?: string;
   message: string;
 }
 
-/** A field error at a path of the body, or at a query parameter. */
 export function fieldError(place: Place, path: readonly PropertyKey[], message: string): FieldError {
   if (place === 'query') return { parameter: path.join('.'), message };
   return {
@@ -203,7 +196,6 @@ class QueryGuard implements CanActivate {
     return true;
   }
 
-  /** Throws 400 unless the query is empty. */
   check(query: object): void {
     const names = Object.keys(query);
     if (names.length === 0) return;

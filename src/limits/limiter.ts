@@ -19,7 +19,6 @@ export type LimitKey = string & { [isLimitKey]: true };
 /** Names contain untrusted input of any length, which may even be a secret, so only a digest is stored. */
 export const limitKey = (name: string): LimitKey => hash('sha256', name, 'base64url').slice(0, 22) as LimitKey;
 
-/** The count of a key in the shared store, and how long its time window still lasts. */
 export interface SharedCount {
   consumedPoints: number;
   msBeforeNext: number;
@@ -61,7 +60,6 @@ export class Limiter {
   private readonly logger = new Logger('Usher limits');
   /** `max` would allocate all entries now, in each limiter; a sum of sizes does not. */
   private readonly windows = new LRUCache<LimitKey, Window>({ maxSize: MAX_KEYS, sizeCalculation: () => 1 });
-  /** The keys to exchange with the shared store next. */
   private readonly due = new Set<LimitKey>();
   private isScheduled = false;
   private warnedAt = -Infinity;

@@ -28,7 +28,6 @@ const SignInForm = named(
 
 const SignOutForm = named('SignOutForm', z.object({ form }));
 
-/** The pages of the built-in members. */
 export const MEMBER_OPERATIONS = operations('Authorization', SignInController, {
   show: {
     id: 'showSignIn',

@@ -89,7 +89,6 @@ export class PortalLinks {
     });
   }
 
-  /** The newest links of a client. */
   list(clientId: string): Promise<PortalLink[]> {
     return this.dataSource.manager.find(PortalLink, { where: { clientId }, order: { id: 'DESC' }, take: MAX_LISTED });
   }
@@ -107,7 +106,6 @@ export class PortalLinks {
   }
 }
 
-/** Who is signed in to a portal. */
 export interface PortalOwner {
   client: Client;
   mayChange: boolean;
@@ -174,7 +172,6 @@ export class PortalSessions extends Sessions<PortalSession, PortalOwner> {
 @UsherNamedModule({ providers: [PortalLinks, PortalSessions], exports: [PortalLinks, PortalSessions] })
 export class PortalModule {}
 
-/** Whether a link has shown the secret. */
 const wasShown = (manager: EntityManager, clientId: string, secretId: string): Promise<boolean> =>
   manager.existsBy(PortalLink, { clientId, secretId, openedAt: Not(IsNull()) });
 

@@ -77,9 +77,7 @@ export const unknownPath = (path: string): string =>
 
 interface Route {
   method: string;
-  /** The declared path, e.g. `/webhooks/:id`. */
   url: string;
-  /** Matches the paths of requests to this route. */
   pattern: RegExp;
 }
 

@@ -23,7 +23,7 @@ export interface Running extends Started {
 /** The packages that only the standalone server uses. */
 const SERVER_PACKAGES = ['@nestjs/platform-fastify', '@bull-board/fastify'];
 
-/** Starts the server and listens. By default it logs to standard output. */
+/** Without `given` it logs to standard output. */
 export async function serve(config: Config, given?: Logger): Promise<Running> {
   const logger = given ?? (await createLogger(config));
   const { createHttpApplication } = await loadHttpServer();

@@ -16,7 +16,6 @@ export interface Field {
   value?: string;
   /** The stored value, if `value` is only a suggestion. */
   seen?: string;
-  /** What is wrong with it. */
   fault?: string | undefined;
   hint?: string | undefined;
   /** `area`: a text of several lines. `check`: a checkbox, whose value is `yes` if it is ticked. */
@@ -46,7 +45,6 @@ export const refilled = (
 
 export const shownPart = (part: FormPart): Html => (part instanceof Html ? part : inputField(part));
 
-/** A field with its label, its hint and its fault. */
 export function inputField(field: Field): Html {
   const { name, label, value, fault, hint, type, isRequired } = field;
   if (type === 'check')
@@ -169,7 +167,6 @@ export function filterForm<Values>(
   </form>`;
 }
 
-/** A field whose value is one of a list. */
 export const choice = <Value extends string>(label: string, options: Record<Value, string>): FilterField<Value> => ({
   label,
   options,
@@ -177,7 +174,6 @@ export const choice = <Value extends string>(label: string, options: Record<Valu
   fault: 'Choose one from the list.',
 });
 
-/** A field with a text that is searched for. */
 export const searchField = (label: string, fault = 'Nothing has such a name.'): FilterField<string> => ({
   label,
   read: (text) => (isSearchable(text) ? text : null),

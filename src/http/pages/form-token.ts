@@ -49,7 +49,6 @@ export class TokenCookie {
     addHeader(response, 'Set-Cookie', parts.join('; '));
   }
 
-  /** Sets a new token. */
   renew(response: HttpResponse): string {
     const token = newToken();
     this.write(response, token);

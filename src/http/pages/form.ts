@@ -10,7 +10,6 @@ export interface Viewer {
   name: string;
   /** The token of the session; null for a request with HTTP Basic, which has no session. */
   session: string | null;
-  /** Whether this person may make changes. */
   mayChange: boolean;
   /** The client whose portal it is; null in the console. */
   clientId: string | null;
@@ -26,7 +25,6 @@ export const viewerOf = (request: HttpRequest): Viewer | null => viewers.get(raw
 
 /** The button of a form, and who sees the form. */
 export interface Submission {
-  /** The text of the button. */
   button: string;
   kind?: 'primary' | 'danger';
   /** The text of a checkbox that must be ticked before the form can be sent. The button then warns of a danger. */

@@ -22,7 +22,6 @@ export interface Found<Row> {
   isCut?: boolean;
 }
 
-/** An order that a list can be read in. */
 export interface Order {
   column: string;
   isDescending: boolean;
@@ -40,7 +39,6 @@ export interface Count {
   isMore: boolean;
 }
 
-/** Which rows to read. */
 export interface Part {
   /** The `next` of the page before; null: at the beginning. */
   after: string | null;
@@ -49,7 +47,6 @@ export interface Part {
   order: Order | null;
 }
 
-/** A list as data. */
 export interface List<Row, Values extends object, Read extends Filter<Values> = Filter<Values>> {
   path: string;
   title: string;
@@ -164,7 +161,6 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
   };
 }
 
-/** An order with the values that it compares. */
 interface Sorting<Row> extends Order {
   value: NonNullable<Column<Row>['value']>;
 }

@@ -41,7 +41,6 @@ export interface BrowserPage {
   status?: number;
 }
 
-/** Sends a page with the brand above and its links below. */
 export function sendPage(response: HttpResponse, brand: Brand, page: BrowserPage): void {
   const { brandName, brandLogo, helpUrl, privacyUrl, memberTexts } = brand;
   const { title, body, formTarget = null, status = 200 } = page;
@@ -69,7 +68,6 @@ export function sendPage(response: HttpResponse, brand: Brand, page: BrowserPage
   response.send(documentOf(`${title} · ${brandName}`, style.tag, content, memberTexts.language));
 }
 
-/** Empty without an address. */
 export const link = (url: string | null | undefined, text: string): Shown => url && html`<a href="${url}">${text}</a>`;
 
 /** 303, so that the browser follows with GET and never repeats a form at the other address (RFC 9700 section 4.12). */
@@ -90,7 +88,6 @@ export class PageProblem extends Problem {
   }
 }
 
-/** An error for a person: what is wrong, and what to do. */
 export function sendErrorPage(response: HttpResponse, brand: Brand, problem: Problem): void {
   const { 'WWW-Authenticate': _, ...headers } = problem.headers;
   setHeaders(response, headers);
@@ -106,7 +103,6 @@ function errorText(texts: MemberTexts, problem: Problem): string {
   return status === 429 || status >= 500 ? texts.busy : problem.detail;
 }
 
-/** Answers the errors of a page as a page. */
 @Catch()
 class PageFilter extends ProblemFilter {
   constructor(@Inject(USHER_OPTIONS) private readonly options: ResolvedOptions) {

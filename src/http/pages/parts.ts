@@ -43,7 +43,6 @@ const SHORT_LENGTH = 8;
 export const shortId = (id: string): Html =>
   html`<span class="id"><span title="${id}">${shortened(id)}</span>${copyButton(id)}</span>`;
 
-/** The end of a long id. */
 export const shortened = (id: string): string => (id.length <= SHORT_LENGTH + 1 ? id : `…${id.slice(-SHORT_LENGTH)}`);
 
 /** A button that copies `text`. It is shown only where scripts run. */
@@ -108,7 +107,6 @@ export interface WholeColumn<Row> extends Column<Row> {
   cell: Cell<Row>;
 }
 
-/** The columns of a table in their order. */
 export const wholeColumns = <Row>(columns: Columns<Row>): WholeColumn<Row>[] =>
   Object.entries(columns).map(([name, column]) => {
     const given: Column<Row> = typeof column === 'function' ? { cell: column } : column;
@@ -182,15 +180,12 @@ export const facts = (values: Record<string, Content | undefined>): Html =>
 /** The state of a client, a member or an operator. */
 export const stateOf = (disabledAt: number | null): Html => statusBadge(disabledAt === null ? 'active' : 'disabled');
 
-/** The column of this state. */
 export const STATE: Column<{ disabledAt: number | null }> = {
   value: ({ disabledAt }) => (disabledAt === null ? 'active' : 'disabled'),
   cell: ({ disabledAt }) => stateOf(disabledAt),
 };
 
-/** The state, with the time since which it is disabled. */
 export const stateSince = (disabledAt: number | null): Html =>
   html`${stateOf(disabledAt)}${disabledAt && html` since ${time(disabledAt)}`}`;
 
-/** An id with a button that copies it. */
 export const copiedId = (id: string): Html => html`<span class="id">${id} ${copyButton(id)}</span>`;

@@ -6,7 +6,6 @@ import { type FormPart, hiddenField, hrefOf, refilled } from './fields.js';
 import { FORM_FIELD, formFields, postForm, type Submission, type Viewer, viewerOf } from './form.js';
 import { notice, sentence } from './parts.js';
 
-/** What a page shows. */
 export interface View {
   title: string;
   body: Html;
@@ -38,7 +37,6 @@ export interface Page<Subject = unknown> {
   notices?: Record<string, string>;
 }
 
-/** A page with the type of what it reads. */
 export const definePage = <Subject>(page: Page<Subject>): Page => page;
 
 /** A form of a page, and what it does. It has either `run` or `answer`. */
@@ -73,7 +71,6 @@ export interface SentForms {
   release(form: string): Promise<unknown>;
 }
 
-/** One request to a page. */
 export class Visit {
   refusal: Refusal | null = null;
   private subject: unknown;
@@ -129,7 +126,6 @@ export class Visit {
     return this.viewer?.mayChange ?? false;
   }
 
-  /** The address of the page. */
   get path(): string {
     return this.page.path.replace(/:\w+/, encodeURIComponent(this.id));
   }
@@ -233,7 +229,6 @@ const seenIn = (parts: FormPart[]): string =>
     ),
   );
 
-/** Where the form of an action is posted to. */
 export const addressOf = (path: string, name: string, { at = name }: Action): string =>
   at === '' ? path : `${path}/${at}`;
 

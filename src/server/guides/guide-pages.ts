@@ -4,7 +4,6 @@ import type { Environment } from '../../values/identifier.js';
 import { brandOf, CONSOLE_STYLE, ICON_LINK, shellOf } from '../console/frame/shell.js';
 import { type Guide } from './guides.js';
 
-/** The page of all operations. */
 export const REFERENCE = { name: 'reference', title: 'API reference' };
 
 const STYLE = inlineStyle(CONSOLE_STYLE);
@@ -18,7 +17,6 @@ export const GUIDE_HEADERS = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/** A page without its frame. */
 export interface GuidePage {
   /** The last part of its path; empty for the first page. */
   name: string;
@@ -26,7 +24,6 @@ export interface GuidePage {
   content: Html;
 }
 
-/** What the pages show of this service. */
 export interface Service {
   brandName: string;
   environment: Environment;
@@ -82,7 +79,6 @@ const ending = ({ environment, retry: { maxAttempts, retryEveryMs } }: Service):
   </section>`;
 };
 
-/** The first page. */
 export const firstPage = (guides: Guide[], service: Service, address: string): GuidePage => ({
   name: '',
   title: `${service.brandName} for integrators`,

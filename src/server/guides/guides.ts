@@ -68,7 +68,6 @@ export async function markdown(): Promise<Marked> {
   return new Marked({ renderer: RENDERER });
 }
 
-/** Reads the guides and renders their Markdown. */
 export async function renderGuides(guidesUrl: string | null): Promise<Guide[]> {
   const marked = await markdown();
   return GUIDES.map((name) => {

@@ -44,7 +44,6 @@ export class Backlog {
     due: new CachedQuery(() => this.health.due()),
     clock: new CachedQuery(() => clockOf(this.dataSource)),
     queues: new CachedQuery(() => Promise.all([this.deliveries, this.retryRuns, this.purges].map(depthOf))),
-    /** Whether the queue accepts jobs. */
     isQueueUp: new CachedQuery(() => this.connections.probe().then(() => true)),
     areSecretsReadable: new CachedQuery(async () => (await this.keys.fault()) === null),
     processes: new CachedQuery(async () => ({
@@ -80,7 +79,6 @@ export class Backlog {
   }
 }
 
-/** How many workers of deliveries are known to run. */
 export function workersOf({ processes, connectedWorkers }: Processes): number {
   return connectedWorkers ?? processes.filter(({ role, isAlive }) => isAlive && role !== 'api').length;
 }

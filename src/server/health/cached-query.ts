@@ -61,7 +61,6 @@ export type Answers<Queries> = {
   [Name in keyof Queries]: Queries[Name] extends CachedQuery<infer T> ? T | null : never;
 };
 
-/** The answers of several queries, by their names. */
 export async function answersOf<Queries extends Record<string, CachedQuery<unknown>>>(
   queries: Queries,
 ): Promise<Answers<Queries>> {

@@ -39,7 +39,6 @@ interface Response {
 
 export type OperationObject = ReturnType<typeof operationObject>;
 
-/** The OpenAPI operation object of an operation. */
 export function operationObject(operation: Operation, guides: string | null) {
   const successes = Object.entries(operation.answers).map(([status, answer]) => [
     status,

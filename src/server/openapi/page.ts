@@ -47,7 +47,6 @@ export interface DocumentPage {
   scripts: string;
 }
 
-/** The page that shows a document with the viewer. */
 export const viewerPage = ({ title, document, scripts }: DocumentPage): string =>
   documentOf(
     title,

@@ -31,7 +31,6 @@ import { OVERVIEW_PATH, PortalEntry, SIGN_OUT_PATH } from './portal-entry.js';
 
 const MAX_ORDERS = 100;
 
-/** What a client sees in its portal besides its notifications and its settings. */
 @Injectable()
 export class PortalPages {
   constructor(

@@ -96,7 +96,6 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, task: T
   };
 }
 
-/** The settings of a command, from the environment of this process. */
 export const commandConfig = (task: Task): Config => loadConfig(process.env, task);
 
 const OF_THE_SERVER = Object.values(SETTINGS).filter(({ variable }) => variable !== null);

@@ -12,7 +12,6 @@ import { isAccepted } from './forward.js';
 export const CHECKS = ['valid', 'repeated', 'unicode', 'next-secret', 'altered', 'stale'] as const;
 export type CheckName = (typeof CHECKS)[number];
 
-/** What a receiver did with the notifications of a certification. */
 export type Certification = Awaited<ReturnType<typeof certify>>;
 
 /** A signed request to the receiver, without User-Agent. */
@@ -21,7 +20,6 @@ export interface TestRequest {
   body: Buffer;
 }
 
-/** The receiver's answer to one request. */
 export interface Answer {
   status: number | null;
   durationMs: number;
@@ -29,7 +27,6 @@ export interface Answer {
   fault: string;
 }
 
-/** One notification of a certification. */
 interface Check {
   name: CheckName;
   /** What is special about it, after "a notification". */

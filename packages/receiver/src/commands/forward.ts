@@ -51,7 +51,6 @@ const BAD_GATEWAY = 502;
 /** Headers that belong to one connection; each request has its own. */
 const HOP_BY_HOP = ['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expect', 'upgrade'];
 
-/** Forwards a request with an unchanged body; the status is 502 if there is no response. */
 async function forward(to: URL, headers: IncomingHttpHeaders, body: Uint8Array): Promise<Forwarded> {
   const kept = Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name));
   const { status, text } = await exchange(to, { headers: Object.fromEntries(kept), body });
@@ -59,5 +58,4 @@ async function forward(to: URL, headers: IncomingHttpHeaders, body: Uint8Array):
   return { forwarded: status, forwardedBody: isAccepted(status) ? null : text };
 }
 
-/** Any 2xx. */
 export const isAccepted = (status: number | null): boolean => status !== null && status >= 200 && status < 300;

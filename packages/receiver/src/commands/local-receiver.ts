@@ -26,7 +26,6 @@ export interface LocalReceiver {
   close(): void;
 }
 
-/** Starts a receiver on this machine that verifies the requests it gets. */
 export async function startLocalReceiver(options: ReceiverOptions): Promise<LocalReceiver> {
   const seen = new Map<string, number>();
   const server = createServer((request, response) => {

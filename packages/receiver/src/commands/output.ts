@@ -31,11 +31,9 @@ export function fields(record: object): string {
   return entries.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
 }
 
-/** A value within a line or a table. */
 export const shown = (value: unknown): string =>
   value === null || value === undefined ? '-' : printableLine(String(value));
 
-/** Colours the text on a terminal, and returns it unchanged elsewhere. */
 const onTerminal =
   (format: Parameters<typeof styleText>[0]) =>
   (text: string): string =>

@@ -4,7 +4,6 @@ import { exchange } from './exchange.js';
 import { examine, isAccepted, type Received } from './forward.js';
 
 export interface PollOptions {
-  /** Its base address. */
   service: URL;
   clientId: string;
   secret: string;

@@ -88,7 +88,6 @@ export abstract class BrowserSessions<Owner extends object> {
     this.cookie(request, 'session').write(reply, null);
   }
 
-  /** A cookie of the site; see {@link read}. */
   cookie(request: HttpRequest, name: CookieName): TokenCookie {
     return new TokenCookie(`${this.cookies}-${name}`, this.originOf(request).startsWith('https:'));
   }

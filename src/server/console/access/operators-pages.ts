@@ -19,7 +19,6 @@ const ROLES: Record<OperatorRole, string> = {
   viewer: 'viewer: reads everything and changes nothing',
 };
 
-/** The people who use the console. */
 @Injectable()
 export class OperatorsPages {
   constructor(private readonly operators: OperatorsService) {}

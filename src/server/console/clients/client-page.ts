@@ -26,7 +26,6 @@ import { healthTable, pausing } from '../receivers/receiver-parts.js';
 import type { ClientDetails } from './client-details.js';
 import { portalSection } from './portal-links.js';
 
-/** The page of one client: its state, and every change that an operator can make. */
 export const clientPage = (visit: Visit, details: ClientDetails, links: PortalLink[]): Html =>
   html`${details.failing.map((one) => failureNotice(one))} ${summary(visit, details)}
     <h2>Notifications</h2>
@@ -134,7 +133,6 @@ const FAILURES: Columns<AuditEvent> = {
 const secretForms = ({ secrets }: ClientDetails['account']): string[] =>
   secrets.length > 1 ? ['replace', 'finish-rotation'] : ['rotate', 'leaked'];
 
-/** The page of a client's own settings in its portal. */
 export const settingsPage = (visit: Visit, { client, account, limits }: ClientDetails): Html =>
   html`${!visit.mayChange && notice('warning', 'Your link lets you see everything and change nothing.')}
     <p>
@@ -178,10 +176,8 @@ export const applicationParts = ({ redirectUris, grantTypes, isTrusted }: Applic
   checkField('isTrusted', 'Trusted: members are not asked for their consent', isTrusted),
 ];
 
-/** The grants and redirect URIs of a client, and whether members are asked for their consent. */
 export type Application = ReturnType<typeof applicationFields>;
 
-/** Reads the fields of {@link applicationParts}. */
 export const applicationFields = (fields: Record<string, string>) => ({
   redirectUris: (fields.redirectUris ?? '').split(/\s+/).filter((uri) => uri !== ''),
   grantTypes: GRANT_TYPES.filter((grant) => fields[`grant.${grant}`] === 'yes'),

@@ -88,7 +88,6 @@ export class ClientPages {
     }),
   ];
 
-  /** A client's own settings, in its portal. */
   readonly settings = definePage<ClientDetails>({
     path: '/portal/settings',
     read: (visit) => this.details.read(idOf(visit)),

@@ -21,7 +21,6 @@ import { quickStart } from './quick-start.js';
 const CLIENTS_PATH = '/ops/clients';
 const CREATE = { button: 'Create the client', kind: 'primary' } as const;
 
-/** The list of clients, and the form for a new one. */
 @Injectable()
 export class ClientsPages {
   constructor(
@@ -103,7 +102,6 @@ export class ClientsPages {
   }
 }
 
-/** `lastAt`: when its newest notification was made. */
 type ListedClient = Client & { failingSince: number | null; lastAt: number | null };
 
 const USUAL: Application = { redirectUris: [], grantTypes: ['client_credentials', 'refresh_token'], isTrusted: false };

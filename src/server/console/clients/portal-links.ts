@@ -53,7 +53,6 @@ export const handOver = (request: HttpRequest, clientId: string): Html | null =>
 
 const MAY_CHANGE = 'Whoever opens it may also change the Notify URL, the contact and the secret';
 
-/** The links to the portal of a client, and when each was opened. */
 export const portalSection = (visit: Visit, links: PortalLink[]): Html =>
   html`<h2 id="portal">Portal</h2>
     ${table(

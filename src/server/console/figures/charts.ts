@@ -7,7 +7,6 @@ const BASE = 140;
 const LEFT = 50;
 const WIDTH = 336;
 
-/** The y coordinate of a part of the whole. */
 const yOf = (part: number): number => Math.round(BASE - part * (BASE - TOP));
 
 /** Attempts of each period as bars: those that succeeded below, those that failed above. */

@@ -45,7 +45,6 @@ export interface Range {
 
 const LAST_DAY: Range = { key: '24h', name: 'Last 24 hours', periodMs: HOUR_MS, periods: 24 };
 
-/** The ranges that pages offer. */
 export const RANGES: Range[] = [
   { key: '1h', name: 'Last hour', periodMs: 5 * MINUTE_MS, periods: 12 },
   LAST_DAY,
@@ -53,7 +52,6 @@ export const RANGES: Range[] = [
   { key: '30d', name: 'Last 30 days', periodMs: DAY_MS, periods: 30 },
 ];
 
-/** The range in the address of a page. */
 export const rangeOf = ({ range }: Record<string, string>): Range =>
   RANGES.find(({ key }) => key === range) ?? LAST_DAY;
 
@@ -61,7 +59,6 @@ export const rangeOf = ({ range }: Record<string, string>): Range =>
 export const inHours = (range: Range): Range =>
   range.periodMs < HOUR_MS ? { ...range, periodMs: HOUR_MS, periods: 2 } : range;
 
-/** Links to the other ranges of the same page. */
 export const rangeLinks = (path: string, current: Range): Html =>
   html`<nav class="actions" aria-label="Range">
     ${RANGES.map((range) =>
@@ -71,11 +68,9 @@ export const rangeLinks = (path: string, current: Range): Html =>
     )}
   </nav>`;
 
-/** The figures of one period. */
 export interface Point {
-  /** When it began, in UTC. */
   begin: string;
-  /** The sums that the figures are calculated from. */
+  /** The figures are calculated from these. */
   sums: Sums;
   figures: Figures;
 }
@@ -109,7 +104,6 @@ interface Compared<Of> {
   before?: Of | undefined;
 }
 
-/** The attempts of a period, of a host, or of a client at a host. */
 export const ATTEMPTS: Columns<Compared<Pick<Figures, 'attempts' | 'failures' | 'successRate'>>> = {
   Attempts: { number: ({ figures }) => figures.attempts },
   Failed: { number: ({ figures }) => figures.failures },

@@ -26,13 +26,11 @@ export const PASSWORD_PATH = '/ops/password';
 /** A refresh that a page makes by itself has this header. */
 export const LIVE_HEADER = 'usher-live';
 
-/** Who makes a request at or below /ops. */
 export interface SignedIn extends Viewer {
   role: OperatorRole;
   environment: Environment;
 }
 
-/** Remembers who makes the request, for its page and for the audit. */
 export function setSignedIn(request: HttpRequest, operator: SignedIn): void {
   setViewer(request, operator);
   setActor(request, 'operator', operator.name);
@@ -74,7 +72,6 @@ export class Site {
   constructor(
     /** Also where its files are. */
     readonly home: string,
-    /** What is around a page after the sign-in. */
     readonly shell: (request: FastifyRequest, page: View) => Html,
     /** What the pages call the service. */
     readonly name = 'Usher',
@@ -156,7 +153,6 @@ const bodyOf = ({ title, body }: View): Html =>
     ${body}
   </div>`;
 
-/** The content inside a shell. */
 export const contentOf = (page: View): Html =>
   html`${
     page.isLive &&
@@ -166,7 +162,6 @@ export const contentOf = (page: View): Html =>
   }
   ${bodyOf(page)}`;
 
-/** A page without navigation. */
 const pageBeforeSignIn = ({ brand }: Site, { title, body }: View): Html =>
   html`<main class="u-bare">
     ${brand}

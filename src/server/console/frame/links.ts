@@ -19,7 +19,6 @@ export const webhookLink = (id: string, home = CONSOLE): Html =>
 export const receiverLink = (host: string, home = CONSOLE): Html =>
   home === CONSOLE ? html`<a href="/ops/receivers/${encodeURIComponent(host)}">${host}</a>` : html`${host}`;
 
-/** Leads to the notifications of the order. */
 export const orderLink = (referenceId: string, home = CONSOLE): Html =>
   html`<span class="id"
     ><a href="${home}/notifications?order=${encodeURIComponent(referenceId)}" title="${referenceId}"

@@ -65,5 +65,4 @@ export function sendError(site: Site, error: unknown, request: FastifyRequest, r
   sendFramed(site, request, reply, { title: problem.title, body, status: problem.getStatus() });
 }
 
-/** Whether a browser opens a page with this request. */
 export const wantsPage = ({ headers }: FastifyRequest): boolean => (headers.accept ?? '').includes('text/html');

@@ -81,7 +81,6 @@ export class HealthPages {
   }
 }
 
-/** The answer of a server, or why there is none. */
 async function checked<T>(query: Promise<T>): Promise<{ answer?: T; reason?: string }> {
   try {
     return { answer: await withTimeout(query, ANSWER_MS) };
@@ -198,7 +197,6 @@ function settingsTable(config: Config, { unencrypted, webhookProxy }: ReturnType
 const MAX_CLOCK_MS = 5_000;
 const MIN_FREE_DISK = 1_000_000_000;
 
-/** What is wrong, the worst first, and what to do about it. */
 function faultsOf(state: HealthState): Problem[] {
   const { database, freeDisk, ownId } = state;
   const processes = state.processes?.processes ?? [];

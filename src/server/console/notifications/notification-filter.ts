@@ -70,7 +70,6 @@ export const FILTER_FIELDS: FilterFields<FilterValues> = {
 export interface NotificationFilter extends Filter<FilterValues> {
   /** Null if a field has a fault. */
   criteria: WebhookCriteria | null;
-  /** The clients that may be meant. */
   clients: Client[];
 }
 
@@ -93,7 +92,6 @@ export async function readNotificationFilter(
   return { ...filter, criteria: hasFault(filter) ? null : criteria, clients };
 }
 
-/** The address of the list with these fields of the filter. */
 export const listHref = (given: Record<string, string>, home = '/ops'): string =>
   hrefOf(`${home}/notifications`, given);
 

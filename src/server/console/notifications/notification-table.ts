@@ -10,7 +10,6 @@ import { clientLink, CONSOLE, orderLink, receiverLink, webhookLink } from '../fr
 export const SELECTION_FORM = 'selection';
 const SELECTED = 'select.';
 
-/** Whether a notification can still be sent again. */
 export const isOpen = ({ webhook, sentAgain }: ListedWebhook): boolean =>
   webhook.status === 'FAILED' && sentAgain === null && webhook.notifyUrl !== null;
 
@@ -53,7 +52,6 @@ const CLIENT: Columns<ListedWebhook> = {
   },
 };
 
-/** Without checkboxes. */
 export const notificationTable = (webhooks: ListedWebhook[], home?: string): Html =>
   table(notificationColumns(undefined, home), webhooks);
 
@@ -75,7 +73,6 @@ const checkbox = (id: string, isChecked: boolean) =>
     aria-label="Select the notification ${id}"
   />`;
 
-/** The ids that were selected in a posted form. */
 export const selectedIds = (fields: Record<string, string>): string[] =>
   Object.keys(fields)
     .filter((name) => name.startsWith(SELECTED))

@@ -23,7 +23,6 @@ import {
 import { isOpen, notificationColumns, selectedIds, SELECTION_FORM } from './notification-table.js';
 import { resendPage } from './resend-page.js';
 
-/** The list of notifications, and the requests to send many of them again. */
 @Injectable()
 export class NotificationsPages {
   constructor(

@@ -13,7 +13,6 @@ import type { Page, Visit } from '../../../http/pages/site.js';
 import { copiedId, copyButton, emptyState, facts, statusBadge, time } from '../../../http/pages/parts.js';
 import { clientLink, clientPath, orderLink, receiverLink, webhookLink } from '../frame/links.js';
 
-/** One webhook: its state, its attempts as a timeline, and what to do. */
 @Injectable()
 export class WebhookPages {
   constructor(
@@ -25,7 +24,6 @@ export class WebhookPages {
 
   readonly pages: Page[] = [this.at('/ops')];
 
-  /** The page in the console, or in the portal of clients. */
   at(home: string): Page {
     return {
       path: `${home}/webhooks/:id`,
@@ -121,7 +119,6 @@ function sentPart(sent: Sent | undefined, { mayChange }: Visit) {
     ${copyButton(curl, 'Copy as curl')}`;
 }
 
-/** One attempt in the timeline: what was sent, how it ended, what that means, what to do, and the response. */
 function attemptStory(attempt: AttemptView, status: WebhookView['status'], sent: Html) {
   const { number, startedAt, durationMs, phase, address, responseStatus, error, diagnosis, responseSnippet } = attempt;
   const unknown = status === 'PENDING' ? 'in progress, or cut off' : 'cut off';

@@ -10,7 +10,6 @@ import { type FailingClient, isAlarming, type Losses, type NamedClient } from '.
 
 const MAX_SHOWN = 50;
 
-/** Why a host fails, in words. */
 export const reasonOf = ({ lastDiagnosis, lastError }: FailingHost): string =>
   (lastDiagnosis && diagnosisOf(lastDiagnosis).meaning) ?? `${lastError}.`;
 
@@ -24,11 +23,9 @@ function failure(failing: FailingHost, client?: NamedClient): Html {
   ${reasonOf(failing)} ${known ?? (lastDiagnosis && diagnosisOf(lastDiagnosis).remedy)}`;
 }
 
-/** The same as a message. */
 export const failureNotice = (failing: FailingHost, client?: NamedClient): Html =>
   notice(isAlarming(failing) ? 'bad' : 'warning', failure(failing, client));
 
-/** A number, and whether there may be more. */
 export const atLeast = (count: number, isCapped: boolean): string =>
   `${count.toLocaleString('en')}${isCapped ? ' or more' : ''}`;
 
@@ -53,7 +50,6 @@ export function failingTable(visit: Visit, range: Range, { clients, since, until
 /** A client in the table, and the range that was looked at. */
 export type LossRow = FailingClient & { range: string; since: string; until: string };
 
-/** The hosts with an open alarm. */
 export const alarming = ({ hosts }: FailingClient): string[] => hosts.filter(isAlarming).map(({ host }) => host);
 
 /** Each opens its form, except for the one that resumes. */

@@ -18,7 +18,6 @@ export interface NamedClient {
   name: string | undefined;
 }
 
-/** What a range has lost. */
 export type Losses = Awaited<ReturnType<OverviewData['losses']>>;
 /** A client that has lost notifications in a range, or whose receivers fail at present. */
 export type FailingClient = Losses['clients'][number];
@@ -31,7 +30,6 @@ const MAX_COUNTED = 50;
 const MAX_HOSTS = 500;
 const WEEK_MS = 7 * DAY_MS;
 
-/** Whether a failing host has an open alarm. */
 export const isAlarming = ({ alarmEndedAt }: FailingHost): boolean => alarmEndedAt === null;
 
 /** What the overview shows of the database. Each query is cached, and null while the database does not answer. */
@@ -128,7 +126,6 @@ export class OverviewData {
   }
 }
 
-/** The same rows with their clients. */
 export async function withClients<Row extends { clientId: string }>(
   manager: EntityManager,
   rows: Row[],

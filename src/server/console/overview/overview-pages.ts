@@ -24,7 +24,6 @@ import { problemNotice, problemsOf, queueTable, shownCount, type ShownQueue, typ
 
 type Overview = State & Answers<ReturnType<OverviewData['queries']>> & { range: Range };
 
-/** The first page. */
 @Injectable()
 export class OverviewPages {
   constructor(

@@ -18,7 +18,6 @@ export interface State extends Answers<Backlog['queries']> {
   request: HttpRequest;
 }
 
-/** What is wrong, and what to do about it. */
 export interface Problem {
   kind: 'bad' | 'warning';
   what: Html;
@@ -26,7 +25,6 @@ export interface Problem {
   action?: Html | null | undefined;
 }
 
-/** A problem that stops deliveries. */
 export const bad = (what: Html, remedy: Html): Problem => ({ kind: 'bad', what, remedy });
 /** A problem that delays deliveries, stops those to single receivers, or may do so. */
 export const warning = (what: Html, remedy: Html): Problem => ({ kind: 'warning', what, remedy });
@@ -111,7 +109,6 @@ function lateDeliveries({ count, oldestAgeMs }: Due): Problem | null {
   );
 }
 
-/** The queues, and their jobs by state. */
 export function queueTable(queues: ShownQueue[]): Html {
   const states = Object.keys(queues[0]?.jobs ?? {});
   return table(

@@ -47,7 +47,6 @@ export const pausing = (visit: Visit, paused: { since: number | string; reason: 
     <p>${whose}</p>
     ${visit.form(paused ? 'resume' : 'pause')}`;
 
-/** The result of a test that was sent just now. */
 export function testOutcome(test: TestResult): Html {
   const { notifyUrl, outcome, responseStatus, durationMs, error, diagnosis, responseSnippet, address } = test;
   return html`${outcome === 'delivered' ? notice('good', 'The test was accepted.') : notice('bad', html`<strong>The test failed: ${error}.</strong> ${diagnosis?.meaning} ${diagnosis?.remedy}`)}
@@ -60,7 +59,6 @@ export function testOutcome(test: TestResult): Html {
   })}`;
 }
 
-/** The state of a client's receivers. */
 export const healthTable = ({ hosts }: WebhookHealth, home?: string): Html =>
   table(
     {

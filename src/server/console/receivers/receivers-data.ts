@@ -14,9 +14,7 @@ import { withClients } from '../overview/overview-data.js';
 /** `before`: its figures in the time before. */
 export type ListedHost = HostFigures & { failing: FailingHost | null; before?: HostFigures['figures'] | undefined };
 
-/** The answers to the newest notifications to a host. */
 export type Answers = Awaited<ReturnType<typeof answersTo>>;
-/** The deliveries to a host for one client. */
 export type HostClient = Awaited<ReturnType<ReceiversData['of']>>['clients'][number];
 
 export const MAX_HOSTS = 1_000;

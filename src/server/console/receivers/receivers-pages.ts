@@ -162,7 +162,6 @@ function totals(now: Figures, before: Figures): Html {
   });
 }
 
-/** The figures of a host or of a client at it. */
 const FIGURES: Columns<Pick<ListedHost, 'figures' | 'failing' | 'before'>> = {
   ...ATTEMPTS,
   ...quantileColumns('', ({ duration }) => duration),
@@ -203,7 +202,6 @@ function answerTables({ urls, last }: Answers): Html {
     )}`;
 }
 
-/** The clients whose Notify URL here is known. */
 const known = (clients: HostClient[]) =>
   clients.filter(({ notifyUrl }) => notifyUrl !== null).map(({ client }) => client);
 
