@@ -23,6 +23,7 @@ import {
 /** Of secrets, per client: a rotation is rare, and each change is a row of the audit. */
 export const CHANGE_LIMIT: MinuteLimit = { name: 'account-changes', count: 10, what: 'changes of secrets' };
 
+/** What a client reads and changes about itself. */
 @Injectable()
 export class ClientAccount {
   constructor(

@@ -14,6 +14,7 @@ export const AUDIT_CONTEXT = 'audit';
 /** Token requests are only logged: they are too many for the table, and each token that is valid has a row of its own. */
 export type TokenEvent = 'token.issued' | 'token.refreshed' | 'token.refused' | 'token.revoked';
 
+/** A change to record in the audit. */
 export interface AuditChange {
   action: AuditAction;
   /** What was changed: `client:ID`, `webhook:ID`, `queue:NAME`. */
@@ -56,6 +57,7 @@ export class AuditLog {
     else log();
   }
 
+  /** Only logs the event. */
   log(event: TokenEvent, fields: { client: string | null } & AuditDetail): void {
     this.logger.log(new LogLine({ event, ...fields }));
   }

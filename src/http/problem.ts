@@ -42,11 +42,13 @@ export class Problem extends HttpException {
   /** Further members of the body (RFC 9457 §3.2). */
   readonly members: Record<string, unknown> = {};
 
+  /** Adds members to the body. */
   including(members: Record<string, unknown>): this {
     Object.assign(this.members, members);
     return this;
   }
 
+  /** Adds headers to the response. */
   with(headers: Record<string, string>): this {
     Object.assign(this.headers, headers);
     return this;

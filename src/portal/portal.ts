@@ -89,6 +89,7 @@ export class PortalLinks {
     });
   }
 
+  /** The newest links of a client. */
   list(clientId: string): Promise<PortalLink[]> {
     return this.dataSource.manager.find(PortalLink, { where: { clientId }, order: { id: 'DESC' }, take: MAX_LISTED });
   }

@@ -171,9 +171,7 @@ function addHooks(app: NestFastifyApplication, server: FastifyInstance, config: 
   });
 }
 
-/**
- * After the end of its connection a body never ends. Without this error the request would not be finished or logged.
- */
+/** After the end of its connection a body never ends. Without this error the request would not be finished or logged. */
 const endedMeanwhile = ({ raw }: FastifyRequest): OAuthError | undefined =>
   raw.socket.destroyed ? new OAuthError('invalid_request', 'the connection ended before the body') : undefined;
 

@@ -118,9 +118,7 @@ class PageFilter extends ProblemFilter {
 export const PageRoute = (): MethodDecorator =>
   applyDecorators(UseFilters(PageFilter), SetMetadata(FASTIFY_ROUTE_CONFIG, { form: true, page: true }));
 
-/**
- * Whether an error outside a route goes to a browser: at a page, or at another path below /auth that a browser opens.
- */
+/** Whether an error outside a route goes to a browser: at a page, or at another path below /auth that a browser opens. */
 export function wantsPage(request: HttpRequest): boolean {
   const { routeOptions } = request as { routeOptions?: { config?: { page?: boolean } } };
   if (routeOptions?.config?.page) return true;

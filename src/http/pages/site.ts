@@ -23,9 +23,7 @@ export interface View {
 export interface Page<Subject = unknown> {
   /** Such as `/ops/members/:id`. */
   path: string;
-  /**
-   * Reads what the page shows and its forms change. Without it, no form checks whether somebody else changed a value.
-   */
+  /** Reads what the page shows and its forms change. Without it, no form checks whether somebody else changed a value. */
   read?(visit: Visit): Promise<Subject>;
   /** The page, or the address of another one. */
   show(visit: Visit, subject: Subject): View | string | Promise<View | string>;
@@ -47,10 +45,7 @@ export interface Action<Subject = unknown> extends Submission {
   at?: string;
   /** What the page says after it. */
   done?: string;
-  /**
-   * Afterwards the browser is redirected to the page, with the range that the form has, and the page says what was
-   * done.
-   */
+  /** Afterwards the browser is redirected to the page, with the range that the form has, and the page says what was done. */
   run?(fields: Record<string, string>, visit: Visit): Promise<unknown>;
   /** Shows a page that has no address of its own, such as a new secret, or redirects to another page. */
   answer?(fields: Record<string, string>, visit: Visit): Promise<View | string>;

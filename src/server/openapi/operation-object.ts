@@ -68,9 +68,7 @@ export function requestObject(operation: Omit<Operation, 'method' | 'path' | 'an
   };
 }
 
-/**
- * A curl command for a shell that has the credentials in variables. Pages have none: a browser sends their requests.
- */
+/** A curl command that takes the credentials from shell variables. Pages have none, because browsers open them. */
 export function curlSample({ method, path, server, security, parameters = {}, body, page }: Operation, base: string) {
   if (page) return {};
   const given = (['path', 'query', 'header'] as const)
@@ -215,10 +213,7 @@ const REFUSED: Record<Security, Failure[]> = {
   internal: [refusal('internal'), tooManyFailures(WAIT_SECONDS)],
 };
 
-/**
- * Every error of an operation: its own, and those that all operations of its kind share. For a page, the shared ones
- * are first.
- */
+/** Every error of an operation: its own, and those of its kind, which come first for a page. */
 function failuresOf(operation: Operation): (Problem | OAuthError)[] {
   const [own, shared] = [operation.failures ?? [], sharedFailures(operation)];
   return (operation.page ? [...shared, ...own] : [...own, ...shared]).map(errorOf);

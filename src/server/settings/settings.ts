@@ -48,9 +48,7 @@ export class ConfigError extends StartUpError {
 /** Whether a command adds jobs. A command without jobs does not connect to the queue, which may be down or unknown. */
 export type Needs = 'with-queue' | 'without-queue';
 
-/**
- * What the settings are read for. A command serves no requests, and may run beside an application that embeds Usher.
- */
+/** What the settings are read for. A command serves no requests, and may run beside an application that embeds Usher. */
 type Task = 'serve' | 'migrate' | Needs;
 
 /**

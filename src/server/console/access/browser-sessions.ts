@@ -115,10 +115,7 @@ export abstract class BrowserSessions<Owner extends object> {
     return ![origin, origin.replace('http:', 'https:')].includes(parseUrl(address)?.origin ?? '');
   }
 
-  /**
-   * The origin of `siteUrl`, otherwise of the Host header: https if a proxy says so, or if USHER_AUTH_URL is this
-   * origin.
-   */
+  /** The origin of `siteUrl`, otherwise of the Host header: https if a proxy says so, or if USHER_AUTH_URL is this origin. */
   private originOf({ headers: { host = '' }, protocol }: HttpRequest): string {
     if (this.siteUrl !== null) return new URL(this.siteUrl).origin;
     const encrypted = `https://${host}`;

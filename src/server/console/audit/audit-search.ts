@@ -33,9 +33,7 @@ export class AuditSearch {
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
-  /**
-   * The ids of the events that match all criteria; null matches any. `after`: only events older than this id are found.
-   */
+  /** The ids of the events that match all criteria; null matches any. `after`: only events older than this id are found. */
   async find(
     { since, until, actor, action, subject }: Filter<AuditCriteria>['values'],
     { after, most }: Omit<Part, 'order'>,

@@ -13,9 +13,7 @@ const SELECTED = 'select.';
 export const isOpen = ({ webhook, sentAgain }: ListedWebhook): boolean =>
   webhook.status === 'FAILED' && sentAgain === null && webhook.notifyUrl !== null;
 
-/**
- * If `visit` may make changes, notifications that can be sent again have a checkbox of the form {@link SELECTION_FORM}.
- */
+/** If `visit` may make changes, notifications that can be sent again have a checkbox of the form {@link SELECTION_FORM}. */
 export const notificationColumns = (visit?: Visit, home = visit?.home ?? CONSOLE): Columns<ListedWebhook> => ({
   Notification: {
     value: ({ webhook }) => webhook.id,

@@ -85,10 +85,7 @@ function stoppedQueue({ queue, isPaused, limit, paused }: ShownQueue, request: H
   );
 }
 
-/**
- * With the queue on Postgres, workers of embedding applications are not known; so only waiting notifications are
- * certain.
- */
+/** With the queue on Postgres, workers of embedding applications are unknown, so a lack shows only if something waits. */
 function missingWorkers(processes: Processes, { count, oldestAgeMs }: Due): Problem | null {
   const isCertain = processes.connectedWorkers !== null || (count > 0 && oldestAgeMs > LATE_MS);
   if (workersOf(processes) > 0 || !isCertain) return null;

@@ -66,9 +66,7 @@ export function mountDashboard(app: INestApplicationContext, server: FastifyInst
   });
 }
 
-/**
- * Whether a browser opens a page of Bull Board outside the console. It then gets the console's page, which embeds it.
- */
+/** Whether a browser opens a page of Bull Board outside the console. It then gets the console's page, which embeds it. */
 const isOutside = (request: FastifyRequest): boolean =>
   wantsPage(request) &&
   !/[?&]board\b|\/(api|static)\//.test(request.url) &&

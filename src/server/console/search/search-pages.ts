@@ -23,9 +23,7 @@ const MAX_FOUND = 50;
 
 export const searchHref = (query: string): string => hrefOf(PATH, { q: query });
 
-/**
- * The search field of all pages. A notification, or a client named exactly, is opened at once if nothing else is found.
- */
+/** The search field of all pages. A notification, or a client named exactly, is opened at once if nothing else is found. */
 @Injectable()
 export class SearchPages {
   constructor(
