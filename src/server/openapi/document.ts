@@ -130,6 +130,6 @@ const notificationObject = (): OperationObject => ({
   ...requestObject(NOTIFICATION),
   responses: {
     '2XX': { description: 'Received; it is not sent again.' },
-    '4XX': { description: 'It is retried, as after every status other than 2xx.' },
+    '4XX': { description: 'The notification is retried, as after every status other than 2xx.' },
   },
 });
