@@ -20,7 +20,7 @@ function versionFault(version) {
   return `this is Node ${version}; install Node ${needed} or newer, from https://nodejs.org`;
 }
 
-/** Only a checkout can be without its build; it then has no dependencies either, because npm ci makes both. */
+/** Only a checkout can lack its build. It then lacks its dependencies too, because npm ci makes both. */
 function checkoutFault() {
   if (existsSync(COMMAND_LINE)) return null;
   return `${fileURLToPath(ROOT)} is not installed yet; run "npm ci" there`;

@@ -21,10 +21,13 @@ export const AccountView = named(
   z.object({
     id: z.string(),
     name: z.string(),
-    notifyUrl: z.string().nullable().describe('Where notifications go whose order has no URL of its own.'),
-    grants: z.array(z.enum(GRANT_TYPES)).describe('What it may send as `grant_type`.'),
+    notifyUrl: z
+      .string()
+      .nullable()
+      .describe('Notifications are sent here unless their order has a Notify URL of its own.'),
+    grants: z.array(z.enum(GRANT_TYPES)).describe('The values that the client may send as `grant_type`.'),
     redirectUris: z.array(z.string()).describe('For the authorisation-code grant.'),
-    secrets: z.array(SecretState).describe('The valid ones, without the secrets: two during a rotation.'),
+    secrets: z.array(SecretState).describe('The valid secrets, without their values: two during a rotation.'),
     deliveriesPaused: named('DeliveriesPaused', z.object({ since: moment, reason: z.string() }))
       .nullable()
       .describe('Set while an operator has paused its deliveries: notifications wait and use up no attempt.'),
@@ -34,7 +37,6 @@ export const AccountView = named(
 /** A client as it sees itself. Times as RFC 3339 text in UTC. */
 export type AccountView = z.infer<typeof AccountView>;
 
-/** The body of `PUT /client/notify-url`. */
 export const NewNotifyUrl = named('NewNotifyUrl', z.strictObject({ notifyUrl: z.string() }));
 
 export const ChangedNotifyUrl = named(
@@ -46,7 +48,6 @@ export type ChangedNotifyUrl = z.infer<typeof ChangedNotifyUrl>;
 
 const [MIN_OVERLAP_MS, MAX_OVERLAP_MS] = [60_000, 2_592_000_000];
 
-/** The body of `POST /client/secret/rotate`. */
 export const RotationRequest = named(
   'RotationRequest',
   z.strictObject({
@@ -59,10 +60,9 @@ export const RotationRequest = named(
   }),
 );
 
-/** The headers of `POST /client/secret/rotate`. */
 export const RotateHeaders = z.object({
   'Idempotency-Key': IdempotencyKeyHeader.meta({
-    description: 'Your own name for this rotation, hard to guess. Repeat it to get a lost answer again.',
+    description: 'Your own key for this rotation, hard to guess. Send the same key again to get a lost answer.',
     example: '4b1d5a52-0f7c-4c8e-9a5e-5f1c1a3d9a11',
   }),
 });

@@ -30,9 +30,9 @@ import { WebhookModule } from '../webhooks/webhook.module.js';
 import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 /**
- * Requires the client id and secret, never an access token: a leaked token must not be able to take the account over. No
- * response is stored by a cache. What was remembered of an earlier request is checked again, because a secret that was
- * replaced a moment ago must not replace the new one.
+ * Requires the client id and secret, never an access token: a leaked token must not be able to take the account over.
+ * No response is stored by a cache. A remembered authentication is checked again, because a secret that has just been
+ * replaced must not replace the new one.
  */
 @Injectable()
 class AccountGuard implements CanActivate {
@@ -68,7 +68,6 @@ class AccountGuard implements CanActivate {
 
 const NoFields = z.strictObject({});
 
-/** A client's own account. It takes the client's id and secret, never an access token. */
 @Controller('client')
 @UsherRoutes()
 @UseFilters(ProblemFilter)
@@ -101,7 +100,7 @@ export class AccountController {
     return this.account.rotateSecret(client.id, idempotencyKey, actor, body ?? {});
   }
 
-  /** Only with the new secret, so that a caller who does not have it is not locked out. */
+  /** Requires the new secret, so that a caller who does not have it is not locked out. */
   @Post('secret/finish')
   @HttpCode(200)
   finish(

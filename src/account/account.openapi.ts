@@ -43,21 +43,20 @@ const SECRET: NewSecret = {
   oldSecretValidUntil: UNTIL,
 };
 
-/** A client's own account, by its id and secret. */
 export const ACCOUNT_OPERATIONS = operations('Client', AccountController, {
   show: {
     id: 'getAccount',
     summary: 'Get your own account',
     description:
-      'Without secrets. It needs the client id and secret: an access token is refused on all routes of this group.',
+      'The account without its secrets. All routes of this group need the client id and secret, and refuse access tokens.',
     answers: { 200: answer('The account.', AccountView, ACCOUNT) },
   },
   setNotifyUrl: {
     id: 'setNotifyUrl',
     summary: 'Change your Notify URL',
     description:
-      'Sends a signed sample to the new URL first, like `POST /webhooks/test`, and changes the URL only if it is answered ' +
-      '2xx. Otherwise the answer is 422, and its `test` says why. Pending notifications still go to the earlier URL.',
+      'Sends a signed sample to the new URL first, like `POST /webhooks/test`, and changes the URL only if the receiver ' +
+      'answers 2xx. Otherwise the answer is 422, and its `test` says why. Pending notifications still go to the earlier URL.',
     body: { schema: NewNotifyUrl, example: { notifyUrl: URL } },
     answers: {
       200: answer('Changed.', ChangedNotifyUrl, { notifyUrl: URL, test: DELIVERED }),
@@ -84,7 +83,8 @@ export const ACCOUNT_OPERATIONS = operations('Client', AccountController, {
   finish: {
     id: 'finishRotation',
     summary: 'End the old secret now',
-    description: 'Authenticate with the new secret. It can be repeated; without a rotation it changes nothing.',
+    description:
+      'Authenticate with the new secret. The request can be repeated; without a rotation it changes nothing.',
     answers: { 200: answer('The account, with one secret.', AccountView, ACCOUNT) },
     failures: [useNewSecret(), tooManyPerMinute(CHANGE_LIMIT)],
   },

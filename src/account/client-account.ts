@@ -60,9 +60,9 @@ export class ClientAccount {
   }
 
   /**
-   * `input` is a `NewNotifyUrl`. Sends a signed sample there, and changes the URL only if it is answered 2xx. Pending
-   * notifications still go to the URL that they were made with. 400 for a URL that is not allowed, 422 if the sample was not
-   * accepted, 429 above the limit of samples.
+   * `input` is a `NewNotifyUrl`. Sends a signed sample to it, and changes the URL only if the answer is 2xx. Pending
+   * notifications still go to the URL that they were made with. 400 for a URL that is not allowed, 422 if the sample
+   * was not accepted, 429 above the limit of samples.
    */
   async setNotifyUrl(client: Pick<Client, 'id'>, input: unknown, actor?: Actor): Promise<ChangedNotifyUrl> {
     const { notifyUrl } = validated(NewNotifyUrl, input, 'body', (given) =>
@@ -95,8 +95,8 @@ export class ClientAccount {
   }
 
   /**
-   * Ends the overlap; only the new secret stays valid. `presented` are the readings of the secret that authenticated the
-   * request: 409 unless one is the new secret. Without a rotation it changes nothing, so that it can be repeated.
+   * Ends the overlap; only the new secret stays valid. `presented`: the possible readings of the secret in the request;
+   * 409 unless one is the new secret. Without a rotation it changes nothing, so that it can be repeated.
    */
   async finishRotation(clientId: string, presented: string[], actor?: Actor): Promise<AccountView> {
     countRequest(this.limits, CHANGE_LIMIT, clientId);

@@ -90,7 +90,7 @@ export class AuditEvent {
   @Text(64)
   action: AuditAction;
 
-  /** What was changed, such as `client:b8E7BDVoa1df1jDrbYlF`; null if it is nothing single. */
+  /** What was changed, such as `client:b8E7BDVoa1df1jDrbYlF`; null if it is not one thing. */
   @Text(MAX_SUBJECT_LENGTH, NULLABLE)
   subject: string | null;
 

@@ -9,7 +9,6 @@ import { type AuditAction, type AuditDetail, AuditEvent } from './audit-event.en
 import { LogLine } from '../values/log-line.js';
 import { UsherNamedModule } from '../telemetry/usher-named.js';
 
-/** The context of the audit's lines in the log. */
 export const AUDIT_CONTEXT = 'audit';
 
 /** Token requests are only logged: they are too many for the table, and each token that is valid has a row of its own. */
@@ -26,7 +25,7 @@ export interface AuditChange {
   detail?: AuditDetail;
 }
 
-/** Which events to list: those that fit all fields. */
+/** Which events to list: those that match all fields. */
 export interface AuditFilter {
   actor?: string | undefined;
   action?: AuditAction | undefined;
@@ -85,10 +84,9 @@ export class AuditLog {
 @UsherNamedModule({ providers: [AuditLog], exports: [AuditLog] })
 export class AuditModule {}
 
-/** An authentication that failed. */
 export interface Failure {
   action: Extract<AuditAction, `${string}.authentication-failed`>;
-  /** What was claimed, if it exists. */
+  /** The client or account that was claimed, if it exists. */
   subject: string | null;
   address: string | null;
   /** Refused by a limit, so that the credentials were not checked. */
@@ -104,8 +102,8 @@ interface Count extends Key {
 
 const INTERVAL_MS = 60_000;
 /**
- * Rows a minute. What exceeds them is counted without the address, in as many rows, and beyond those together. So guessing
- * cannot fill the table.
+ * Rows a minute with an address. Further failures are counted without the address, in as many rows again, and beyond
+ * those in one row for each action. So guessing cannot fill the table.
  */
 const MAX_ROWS = 20;
 
@@ -122,7 +120,7 @@ export class FailureCounts implements BeforeApplicationShutdown {
     this.add({ ...key, failed: isBlocked ? 0 : 1, blocked: isBlocked ? 1 : 0 });
   }
 
-  /** Counts a client's failed authentication. `claimed`: the client id, if a client with this id exists. */
+  /** `claimed`: the client id, if a client with this id exists. */
   countClient(claimed: string | undefined, address: string | null, isBlocked: boolean): void {
     const subject = claimed === undefined ? null : `client:${claimed}`;
     this.count({ action: 'client.authentication-failed', subject, address, isBlocked });

@@ -31,7 +31,7 @@ export function addClientCommands(program: Command): void {
   withApplicationOptions(creation)
     .requiredOption('--name <name>', 'name of the client')
     .option('--notify-url <url>', 'Notify URL for orders that have none of their own')
-    .option('--contact <address>', 'e-mail address that is told when a Notify URL fails')
+    .option('--contact <address>', 'e-mail address that gets a message when a Notify URL fails')
     .option('--id <id>', 'import a client with this existing id; requires --secret-stdin')
     .option('--secret-stdin', 'read the existing secret from standard input; requires --id');
   withApplicationOptions(
@@ -74,7 +74,7 @@ export function addClientCommands(program: Command): void {
   serviceCommand(
     client,
     'rename <id> <name>',
-    'give it another name, which only people see',
+    'change its name, which is only shown to people',
     ({ clients }, id: string, name: string) => shown(clients.rename(id, name)),
   );
   serviceCommand(
@@ -92,18 +92,17 @@ export function addClientCommands(program: Command): void {
   serviceCommand(client, 'revoke-tokens <id>', 'revoke all its tokens, within 5 s in every process', revokeTokens);
   serviceCommand(client, 'set-notify-url <id> <url>', 'change its Notify URL', setNotifyUrl).option(
     '--test',
-    'send a signed sample there first, and change nothing unless it is answered 2xx',
+    'send a signed sample to it first, and change nothing unless the answer is 2xx',
   );
   addPortalLink(client);
   command(
     client,
     'set-contact <id> [address]',
-    'set the e-mail address that is told when a Notify URL of it fails',
+    'set the e-mail address that gets a message when a Notify URL of it fails',
     setContact,
-  ).option('--none', 'tell nobody any more');
+  ).option('--none', 'remove the address, so that nobody gets a message');
 }
 
-/** The options of the authorisation-code grant. */
 interface ApplicationOptions {
   redirectUri?: string[];
   grants?: GrantType[];
@@ -112,7 +111,7 @@ interface ApplicationOptions {
 
 const withApplicationOptions = (one: Command): Command =>
   one
-    .option('--redirect-uri <url...>', 'where browsers return to: all redirect URIs, compared exactly')
+    .option('--redirect-uri <url...>', 'all redirect URIs, to which browsers return; they are compared exactly')
     .option('--grants <list>', `the grants it may use, separated by commas: ${GRANT_TYPES.join(', ')}`, grantTypes)
     .option('--trusted', 'do not ask members for their consent');
 
@@ -130,7 +129,6 @@ interface CreateOptions extends ApplicationOptions {
   secretStdin?: boolean;
 }
 
-/** Issues a client, or imports one with its id and its secret. */
 async function create(options: CreateOptions): Promise<Output> {
   const { id, secretStdin = false, name, notifyUrl = null, contact } = options;
   if ((id !== undefined) !== secretStdin)
@@ -202,7 +200,7 @@ async function rotateSecret(
   return { json, text: `${fields(json)}\n\nSave the secret now. It is not shown again. ${then}` };
 }
 
-/** Grants, redirect URIs and the state of the secrets too; never a secret. */
+/** Also shows the grants, the redirect URIs and the state of the secrets, but never a secret. */
 async function showAccount({ clients, account }: Services, id: string): Promise<Output> {
   const [client, { grants, redirectUris, secrets }] = await Promise.all([clients.get(id), account.show(id)]);
   const shownSecrets = secrets.map(snakeCase);

@@ -24,7 +24,7 @@ export function command<Given extends unknown[]>(
   });
 }
 
-/** As {@link command}, for one whose whole work needs Usher's services. They are the first argument of `run`. */
+/** Like {@link command}, but the first argument of `run` are Usher's services. */
 export const serviceCommand = <Given extends unknown[]>(
   parent: Command,
   usage: string,
@@ -51,7 +51,7 @@ export async function withServices<T>(
   }
 }
 
-/** Whose orders or notifications a command works on: all of a client that exists. */
+/** The holder of all orders and notifications of a client. Throws 404 for an unknown client. */
 export const holderOf = async ({ clients }: Services, clientId: string) => ({
   clientId: (await clients.get(clientId)).id,
   ownerId: null,

@@ -29,7 +29,6 @@ export function addDemo(program: Command): void {
   });
 }
 
-/** Runs the steps in order and stops at the first failure. */
 async function demo(say: (text: string) => void): Promise<StepResult[]> {
   const folder = await mkdtemp(join(tmpdir(), 'usher-demo-'));
   removeOnSignal(folder);
@@ -121,7 +120,6 @@ class DemoRun {
 
   constructor(private readonly config: Config) {}
 
-  /** By their titles, in the order in which they run. */
   readonly steps: Record<string, () => Promise<string>> = {
     'start Usher on the embedded database': async () => {
       // Loaded only now, so that the help of other commands is quick.

@@ -23,7 +23,6 @@ export const pastTime = parser('a duration like 24h, or a time like 2026-01-01T0
   return new Date(ago === null ? text : Math.max(0, Date.now() - ago)).toISOString();
 });
 
-/** Parses a whole number without leading zeros. */
 export const positive = parser('a whole number from 1 to 999999', (text) =>
   /^[1-9]\d{0,5}$/.test(text) ? Number(text) : null,
 );

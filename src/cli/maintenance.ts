@@ -85,9 +85,9 @@ async function purgeNow(_options: object, asJson: boolean): Promise<Output> {
     json: snakeCase(purged),
     text:
       `Deleted: ${purged.grants} grant(s), ${purged.accessTokens} access token(s), ` +
-      `${purged.authorizations} authorization(s), ${purged.memberSessions + purged.operatorSessions} session(s), ` +
+      `${purged.authorizations} authorisation(s), ${purged.memberSessions + purged.operatorSessions} session(s), ` +
       `${purged.idempotencyKeys} idempotency key(s), ${purged.orders} order(s), ` +
-      `bodies and attempts of ${purged.webhooks} webhook(s), ${purged.webhookRows} row(s) of earlier ones, ` +
+      `bodies and attempts of ${purged.webhooks} notification(s), ${purged.webhookRows} row(s) of older notifications, ` +
       `${purged.resends} resend request(s), ${purged.failingHosts} failing host(s), ` +
       `${purged.deliveryFigures} row(s) of delivery figures, ${purged.auditEvents} audit event(s).`,
   };
@@ -97,7 +97,10 @@ export function addKeysCommands(program: Command): void {
   const keys = program.command('keys').description('the master keys that encrypt client secrets');
   const description = 'encrypt every client secret again with the first master key, while the service runs';
   const rotate = command(keys, 'rotate', description, rotateKeys);
-  rotate.option('--force', 'also if a running process lacks the key; it answers 503 to clients until it is restarted');
+  rotate.option(
+    '--force',
+    'rotate even if a running process lacks the key; that process answers 503 to clients until it is restarted',
+  );
   rotate.addHelpText(
     'after',
     '\nFirst add the new key at the end of USHER_MASTER_KEYS in every process, then move it to the front in every process,' +
@@ -117,7 +120,7 @@ async function rotateKeys(options: { force?: true }, asJson: boolean): Promise<O
   const { rotated, total, keyId, remaining, lacking } = done;
   const advice =
     remaining > 0
-      ? `${remaining} were encrypted with another key meanwhile. Put the new key first in every process and run this again.`
+      ? `${remaining} secret(s) were encrypted with another key meanwhile. Put the new key first in every process and run this again.`
       : lacking.length > 0
         ? `These processes cannot open them: ${lacking.join(', ')}. Add "${keyId}" to the keys of each and restart it.`
         : UNUSED_KEYS[place];
@@ -127,20 +130,18 @@ async function rotateKeys(options: { force?: true }, asJson: boolean): Promise<O
   };
 }
 
-/** What a client and a member are called on the command line, and what deletes one. */
+/** The texts and the method of the commands that erase a client or a member. */
 const ERASURES = {
   client: {
-    description: 'delete a disabled client with its orders, webhooks and tokens; this cannot be undone',
-    /** What the operator types. */
+    description: 'delete a disabled client with its orders, notifications and tokens; this cannot be undone',
     argument: 'id',
-    /** The field of the output that shows it. */
     field: 'client_id',
     method: 'eraseClient',
     /** What is deleted besides the rows that are counted. */
     alsoDeleted: 'The client and its secrets',
   },
   member: {
-    description: 'delete a disabled member with orders, webhooks and tokens; this cannot be undone',
+    description: 'delete a disabled member with orders, notifications and tokens; this cannot be undone',
     argument: 'name',
     field: 'name',
     method: 'eraseMember',

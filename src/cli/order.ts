@@ -17,7 +17,7 @@ export function addOrderCommands(program: Command): void {
     .requiredOption('--client <id>', 'whose orders')
     .addOption(new Option('--status <status>', 'only those with this status').choices(['PENDING', 'COMPLETED']))
     .option('--completed-after <when>', 'only those completed since, e.g. 24h or 2026-01-01T00:00:00Z', pastTime)
-    .option('--cursor <cursor>', 'go on behind an earlier page')
+    .option('--cursor <cursor>', 'continue after an earlier page')
     .option('--limit <n>', 'maximum number, at most 100', positive, 50);
   serviceCommand(
     order,

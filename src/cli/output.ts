@@ -17,10 +17,8 @@ export function print(asJson: boolean, { json, text, note = null }: Output): voi
   if (note !== null) process.stderr.write(`usher: note: ${note}\n`);
 }
 
-/** Rows as one table, or `empty` if there are none. */
 export const listOf = (json: object[], empty: string): Output => ({ json, text: table(json, empty) });
 
-/** Aligned rows with headings, or `empty` if there are no rows. */
 export function table(rows: object[], empty: string): string {
   const [first] = rows;
   if (!first) return empty;
@@ -56,8 +54,8 @@ export const isoTime = (ms: number | null): string | null => (ms === null ? null
 const STEP = 0.1;
 
 /**
- * Shows on standard error how far a long command is: a bar on a terminal, else a line for every 10 %. With --json it shows
- * nothing. `work` gets a function that it calls with what is done and the total.
+ * Shows the progress of a long command on standard error: a bar on a terminal, otherwise a line for every 10 %. With
+ * --json it shows nothing. `work` gets a function that it calls with what is done and the total.
  */
 export async function withProgress<T>(
   title: string,

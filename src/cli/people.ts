@@ -27,7 +27,7 @@ export function addMemberCommands(program: Command): void {
     service: 'members',
     create: ({ members }, name, password) => members.create(name, password),
     none: 'There is no member yet. Create one with "usher member create".',
-    ends: 'sessions and what applications got',
+    ends: 'all sessions and the access of applications',
   }).argument('<name>', 'what the member signs in with, such as an e-mail address');
   addErase(member, 'member');
 }
@@ -38,7 +38,7 @@ export function addOperatorCommands(program: Command): void {
     service: 'operators',
     create: ({ operators }, name, password, { role }) => operators.create({ name, password, role }),
     none: 'Only the operator of OPS_USER can sign in. Create others with "usher operator create".',
-    ends: 'sessions',
+    ends: 'all sessions',
   })
     .argument('<name>', 'what the operator signs in with')
     .addOption(
@@ -49,7 +49,7 @@ export function addOperatorCommands(program: Command): void {
   serviceCommand(
     operator,
     'set-role <name>',
-    'let an operator change things, or only read',
+    'set whether an operator may make changes, or only read',
     async ({ operators }, name: string, role: OperatorRole) => shown(operator, operators.setRole(name, role)),
   ).addArgument(new Argument('<role>').choices(OPERATOR_ROLES));
 }
@@ -103,10 +103,9 @@ const view = (group: Command, { id, name, role, createdAt, disabledAt }: Person)
 
 const valid = parser('a duration like 30m, 24h or 7d, at most 30d', parseDuration);
 
-/** Adds the command that makes a link to the portal of a client. */
 export function addPortalLink(client: Command): void {
   serviceCommand(client, 'portal-link <id>', 'make a link to its portal, which opens once', portalLink)
-    .option('--change', 'who opens it may change something, not only see')
+    .option('--change', 'the person who opens it may make changes')
     .option('--secret', 'show the newest secret once, if it was issued within the last hour')
     .option('--valid <duration>', 'how long it can be opened, at most 30d (default: 7d)', valid);
 }
@@ -119,5 +118,8 @@ async function portalLink(
   const given = { mayChange: change, showsSecret: secret, validMs: valid };
   const link = await portalLinks.create(id, given);
   const json = { link_id: link.id, url: link.url, expires_at: isoTime(link.expiresAt) };
-  return { json, text: `${fields(json)}\n\nWho opens it first is signed in. It is not shown again.` };
+  return {
+    json,
+    text: `${fields(json)}\n\nThe first person who opens the link is signed in. The link is not shown again.`,
+  };
 }

@@ -8,7 +8,7 @@ import { DeliveredReference, DeliveryPause, Webhook, WebhookAttempt } from '../w
 import { webhookHealth } from '../webhooks/webhook-health.js';
 import { listWebhooks, showWebhook, type WebhookPart } from '../webhooks/webhook-queries.js';
 
-/** A command that only reads opens nothing but the database: it starts quicker without Nest's modules. */
+/** A command that only reads opens only the database, because it starts faster without Nest's modules. */
 export const list = (part: WebhookPart) => withDatabase((dataSource) => listWebhooks(dataSource, part));
 
 export const show = (id: string) => withDatabase((dataSource, { retry }) => showWebhook(dataSource, retry, id));

@@ -21,11 +21,11 @@ export function addWebhookCommands(program: Command): void {
   serviceCommand(
     webhook,
     'undelivered',
-    'print what a client has not received, signed now, one JSON document a line',
+    'print the notifications that a client has not received, newly signed, one JSON document a line',
     undelivered,
   )
     .requiredOption('--client <id>', 'whose notifications')
-    .option('--cursor <id>', 'go on behind the line with this X-Webhook-Id')
+    .option('--cursor <id>', 'continue after the line with this X-Webhook-Id')
     .option('--limit <n>', 'maximum number', positive);
   command(
     webhook,
@@ -58,7 +58,6 @@ export function addWebhookCommands(program: Command): void {
     .option('--reference <key>', 'with --status: only those of this order');
 }
 
-/** Commands that pause and resume the deliveries of a client or to a host. */
 export function addPauses(parent: Command, kind: 'client' | 'host'): void {
   serviceCommand(
     parent,
@@ -69,11 +68,11 @@ export function addPauses(parent: Command, kind: 'client' | 'host'): void {
       const clients = kind === 'host' ? await pauses.clientsAt(id) : [];
       return { json: { id, paused: yes, clients: clients.map((client) => `${client.id} ${client.name}`) } };
     },
-  ).option('--yes', 'for a host: pause it; without it, see first which clients it concerns');
+  ).option('--yes', 'for a host: pause it now; without this option, only show which clients it concerns');
   serviceCommand(
     parent,
     'resume <id>',
-    'send again; what waited follows from the next retry run on, 100 notifications a second',
+    'resume deliveries; from the next retry run on, waiting notifications are sent, 100 a second',
     async ({ pauses }, id: string) => {
       await pauses.resume(`${kind}:${id}`);
       return { json: { id, paused: false } };
@@ -96,7 +95,7 @@ async function list({ client, reference, ...filter }: ListOptions): Promise<Outp
     attemptCount,
     nextAttemptAt,
   }));
-  return { json, text: table(rows, 'No webhook found.') };
+  return { json, text: table(rows, 'No notification found.') };
 }
 
 async function show(id: string): Promise<Output> {
@@ -118,7 +117,6 @@ async function health(clientId: string): Promise<Output> {
   return { json, text: table(rows, 'No notification found.') };
 }
 
-/** What the last failure means. */
 function adviceOn(attempts: AttemptView[]): string {
   const last = attempts.findLast(({ diagnosis }) => diagnosis !== null)?.diagnosis;
   return last ? `${last.code}: ${last.meaning}\n${last.remedy}` : '';
@@ -155,7 +153,7 @@ async function undelivered(
 
 type ResendOptions = Partial<Omit<ResendRequest, 'referenceId'>> & { client?: string; reference?: string };
 
-/** In this process, with its progress. If it is interrupted, a worker goes on. */
+/** Runs in this process and shows the progress. If it is interrupted, a worker continues. */
 async function resendAll({ client, reference, ...request }: ResendOptions, asJson: boolean): Promise<Output> {
   const json = await withProgress('Resending', asJson, (progress) =>
     withServices(async (services) => {

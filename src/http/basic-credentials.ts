@@ -37,7 +37,7 @@ export function hasCredentials(
   );
 }
 
-/** Compares in constant time: of digests, which have equal lengths, so that the timing reveals nothing about the text. */
+/** Compares digests in constant time. They have equal lengths, so the timing reveals nothing about the texts. */
 export function isSameText(left: string, right: string): boolean {
   return timingSafeEqual(hash('sha256', left, 'buffer'), hash('sha256', right, 'buffer'));
 }
@@ -59,7 +59,7 @@ function formDecodePair({ id, secret }: BasicCredentials): BasicCredentials | nu
 const HOW =
   'send Authorization: Basic <BASE64(client_id:client_secret)> (client_secret_basic), with curl: -u client_id:client_secret';
 
-/** Says how to send credentials if there are none. It reveals nothing: it depends on the request alone. */
+/** Says how to send credentials if there are none. It depends on the request alone, so it reveals nothing. */
 export function refusalOf(header: string | undefined, credentials: BasicCredentials[]): string {
   if (header === undefined)
     return `the client credentials are missing in the Authorization header, and those in a body are not read; ${HOW}`;

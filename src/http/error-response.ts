@@ -46,7 +46,7 @@ function problemFromOAuth(error: OAuthError): Problem {
   return retryAfter === undefined ? problem : problem.with({ 'Retry-After': String(retryAfter) });
 }
 
-/** The RFC 6749 code of an error; of what is no OAuth error, the code that fits its status. */
+/** The RFC 6749 code of an error. Another error gets the code that fits its status. */
 export function oauthCodeOf(error: unknown, problem: Problem): OAuthErrorCode {
   if (error instanceof OAuthError) return error.code;
   return problem.getStatus() >= 500 ? 'temporarily_unavailable' : 'invalid_request';
@@ -101,7 +101,7 @@ const DOWN_EVERY_MS = 60_000;
 let downLoggedAt = -Infinity;
 let downRequests = 0;
 
-/** One line a minute: while the database is away, every request that needs it fails for the same reason. */
+/** One line a minute: while the database is down, every request that needs it fails for the same reason. */
 function logDatabaseDown(request: HttpRequest, { message }: Error): void {
   downRequests += 1;
   if (performance.now() - downLoggedAt < DOWN_EVERY_MS) return;

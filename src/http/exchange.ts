@@ -48,7 +48,7 @@ export function originOf({ protocol, host, headers }: HttpRequest): string {
   return url.origin;
 }
 
-/** How often a request has a header; `name` is in lower case. Node's own `headers` keep only one of some. */
+/** How often a request has a header; `name` is in lower case. Node's own `headers` keep only one value of some headers. */
 function countHeader({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>, name: string): number {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -89,7 +89,7 @@ export function sendStream(response: HttpResponse, body: Readable): void {
   else pipeline(body, response as unknown as Writable, () => undefined);
 }
 
-/** In front of the digits of a `bigint`, where no other text begins: JSON would escape it. */
+/** Marks the digits of a `bigint`. No other text that Usher writes begins with NUL. */
 const BIGINT = '\u0000bigint ';
 const BIGINT_TEXT = /"\\u0000bigint (\d+)"/g;
 

@@ -3,7 +3,6 @@ export class Html {
   constructor(readonly text: string) {}
 }
 
-/** What a template takes. */
 export type Shown = Html | string | number | null | undefined | false | Shown[];
 
 /** A template tag that escapes its values, except {@link Html} values. Null, undefined and false become an empty string. */
@@ -19,6 +18,6 @@ function render(value: Shown): string {
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
-/** What changes the direction of text is replaced, because a name with it could pass for another one. */
+/** Characters that change the direction of text are replaced, because they can make one name look like another. */
 const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']|\p{Bidi_Control}/gu, (char) => ENTITIES[char] ?? '\uFFFD');

@@ -2,7 +2,6 @@ import { limitKey } from '../limits/limiter.js';
 import type { Limits } from '../limits/limits.module.js';
 import { tooManyRequests } from './problem.js';
 
-/** How many requests of one kind a client may send in a minute. */
 export interface MinuteLimit {
   /** Names its counts in the shared store. */
   name: string;
@@ -11,7 +10,7 @@ export interface MinuteLimit {
   what: string;
 }
 
-/** Counts a request of a client. Throws 429 above the limit. */
+/** Throws 429 above the limit. */
 export function countRequest(limits: Limits, limit: MinuteLimit, clientId: string): void {
   const wait = limits.limiter(limit.name, { count: limit.count, seconds: 60 }).count(limitKey(clientId));
   if (wait > 0) throw tooManyPerMinute(limit, wait);

@@ -17,7 +17,7 @@ export const OAUTH_ROUTE = 'usher:oauth-route';
  */
 export const USHER_ROUTE = 'usher:route';
 
-/** Marks a controller as one of Usher's. @nestjs/swagger leaves it out; `addUsherPaths()` adds what its routes really are. */
+/** Marks a controller as one of Usher's. @nestjs/swagger leaves it out, and `addUsherPaths()` adds its routes. */
 export const UsherRoutes = (): ClassDecorator =>
   applyDecorators(SetMetadata(USHER_ROUTE, true), SetMetadata('swagger/apiExcludeController', [true]));
 
@@ -96,8 +96,9 @@ export function parseJsonParameters(bytes: Uint8Array): Parameters {
 const JSON_STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/g;
 
 /**
- * Whether an object in valid JSON has a member twice. Of those JSON.parse keeps only the last one, other parsers the
- * first (RFC 8259 §4). Every member has one colon outside of strings, so it compares their number with the value's.
+ * Whether an object in valid JSON has a member twice. JSON.parse keeps only the last one, other parsers the first (RFC
+ * 8259 §4). Every member has one colon outside of strings, so the colons are counted and compared with the members of
+ * the value.
  */
 export function repeatsMember(text: string, value: unknown): boolean {
   const written = text.replace(JSON_STRING, '').split(':').length - 1;
@@ -139,7 +140,7 @@ export function parseFormParameters(bytes: Uint8Array): Parameters {
   return Object.fromEntries(parameters);
 }
 
-/** curl and others send a body as a form if they are not told otherwise, whatever it contains. */
+/** curl and other clients name every body a form unless they are given another Content-Type. */
 function refuseJson(form: string): void {
   if (!/^\s*\{/.test(form)) return;
   const fault = 'the body is JSON, but Content-Type is application/x-www-form-urlencoded';
@@ -163,7 +164,7 @@ export const formDecode = (text: string): string => decodeURIComponent(text.repl
 
 const UTF_8 = new TextDecoder('utf-8', { fatal: true });
 
-/** A name of others that OAuth error descriptions may contain (RFC 6749 §5.2). */
+/** A name from a request that an OAuth error description may contain (RFC 6749 §5.2). */
 const PLAIN_NAME = /^[\w.-]{1,64}$/;
 
 const repeatedParameter = (name: string): OAuthError =>

@@ -8,7 +8,6 @@ import type { Problem } from './problem.js';
 /** The named schemas of the OpenAPI document. A separate registry, because a host application may use equal names. */
 export const NAMES = z.registry<{ id: string }>();
 
-/** Gives a schema its name in the document, and a description. */
 export function named<T extends z.ZodType>(id: string, schema: T, description?: string): T {
   const described = description === undefined ? schema : schema.describe(description);
   NAMES.add(described, { id });
@@ -31,7 +30,7 @@ export type Failure = Problem | OAuthError | (() => unknown);
 
 /** What an operation has from its route. */
 interface Route {
-  /** Where the route is; none for the metadata, which no controller serves. */
+  /** Left out for the metadata, which no controller serves. */
   controller?: Type;
   method: 'get' | 'post' | 'put';
   /** Path parameters are written as `{name}`. */
@@ -44,7 +43,6 @@ interface Route {
   page: boolean;
 }
 
-/** One operation of the OpenAPI document. */
 export interface Operation extends Route {
   id: string;
   /** Where the path begins, if that is not the public base address. */
@@ -62,15 +60,15 @@ export interface Operation extends Route {
 type Description = Omit<Operation, keyof Route | 'tag'>;
 
 /**
- * Describes the routes of a controller, by its methods. What a route itself says, its method, path, guards and kind of
- * errors, is read from the controller.
+ * Describes the routes of a controller, by its methods. The HTTP method, path, guards and kind of errors are read from
+ * the controller.
  */
 export function operations<T extends object>(
   tag: Operation['tag'],
   controller: Type<T>,
   descriptions: { [Handler in keyof T]?: Description },
 ): Operation[] {
-  // A guard names in a static property what it requires.
+  // A guard names in its static property `security` what it requires.
   const guards = metadata<{ security?: Security | Security[] }[]>(GUARDS_METADATA, controller) ?? [];
   const described = Object.entries(descriptions) as [handler: string, description: Description][];
   return described.map(([name, description]) => {
@@ -96,7 +94,6 @@ export function operations<T extends object>(
 
 const metadata = <V>(key: string, of: object): V | undefined => Reflect.getMetadata(key, of) as V | undefined;
 
-/** An HTML page. */
 export const PageBody = named('Page', z.string());
 export const PAGE_EXAMPLE = '<!doctype html>…';
 export const pageAnswer = (description: string) => answer(description, PageBody, PAGE_EXAMPLE, 'text/html');
@@ -145,7 +142,7 @@ export const PageEnd = {
   hasMore: z.boolean().describe('False on the last page.'),
 };
 
-/** A page of what was found with one more than its limit, and where the next one begins. */
+/** A page of rows that were read with one more than `limit`, and the cursor of the next page. */
 export function pageOf<T>(found: T[], limit: number, cursorOf: (last: T) => string) {
   const [last] = found.slice(limit - 1, limit);
   const hasMore = found.length > limit;

@@ -31,14 +31,12 @@ export class Problem extends HttpException {
     status: number,
     readonly title: string,
     readonly detail: string,
-    /** Errors of single fields. */
     readonly errors?: FieldError[],
   ) {
     super({ statusCode: status, error: title, message: detail, ...(errors && { errors }) }, status);
     this.message = `${title}: ${detail}`;
   }
 
-  /** Headers of the response. */
   readonly headers: Record<string, string> = {};
 
   /** Further members of the body (RFC 9457 §3.2). */
@@ -109,14 +107,11 @@ export function validated<T>(
 export interface FieldError {
   /** The field of the body as a JSON pointer (RFC 6901), such as `#/totalAmount`; the whole body is `#`. */
   pointer?: string;
-  /** The name of the query parameter. */
   parameter?: string;
-  /** The name of the header. */
   header?: string;
   message: string;
 }
 
-/** A field error at a path of the body, or at a query parameter. */
 export function fieldError(place: Place, path: readonly PropertyKey[], message: string): FieldError {
   if (place === 'query') return { parameter: path.join('.'), message };
   return {
@@ -153,8 +148,8 @@ function messageOf({ message, input, path }: z.core.$ZodIssue): string {
 }
 
 /**
- * A number in a query, in decimal digits: `Number()` also reads 0x10, 1e1 and an empty text. `without` says what holds if
- * there is none.
+ * A number in a query, in decimal digits: `Number()` also reads 0x10, 1e1 and an empty text. `without`: what a missing
+ * number means.
  */
 export function wholeNumber<T extends z.ZodType>(least: number, most: number, without: (number: z.ZodInt) => T) {
   const wanted = `must be a whole number from ${least} to ${most}`;
@@ -203,7 +198,6 @@ class QueryGuard implements CanActivate {
     return true;
   }
 
-  /** Throws 400 unless the query is empty. */
   check(query: object): void {
     const names = Object.keys(query);
     if (names.length === 0) return;

@@ -2,7 +2,6 @@ import { type Limiter, type LimitKey, limitKey } from './limiter.js';
 
 export const TOO_MANY_FAILURES = 'too many failed authentication attempts; try again later';
 
-/** The checks of one key at this moment. */
 interface Checks {
   running: number;
   /** Checks that wait for a reservation, the oldest first. They get the wait in seconds, or 0 with the reservation. */

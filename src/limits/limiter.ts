@@ -7,7 +7,7 @@ import type { Rate } from '../values/duration.js';
 /** How often a process exchanges its counts with the shared store. */
 const SHARE_INTERVAL_MS = 500;
 const WARN_INTERVAL_MS = 60_000;
-/** After a failure of the shared store this process does not ask it for so long. */
+/** After a failure of the shared store, this process does not use it for this long. */
 const AWAY_MS = 5_000;
 /** Only the keys used last are kept, so that invented keys cannot fill the memory. */
 const MAX_KEYS = 50_000;
@@ -19,7 +19,6 @@ export type LimitKey = string & { [isLimitKey]: true };
 /** Names contain untrusted input of any length, which may even be a secret, so only a digest is stored. */
 export const limitKey = (name: string): LimitKey => hash('sha256', name, 'base64url').slice(0, 22) as LimitKey;
 
-/** The count of a key in the shared store, and how long its time window still lasts. */
 export interface SharedCount {
   consumedPoints: number;
   msBeforeNext: number;
@@ -62,7 +61,6 @@ export class Limiter {
   private readonly logger = new Logger('Usher limits');
   /** `max` would allocate all entries now, in each limiter; a sum of sizes does not. */
   private readonly windows = new LRUCache<LimitKey, Window>({ maxSize: MAX_KEYS, sizeCalculation: () => 1 });
-  /** The keys to exchange with the shared store next. */
   private readonly due = new Set<LimitKey>();
   private isScheduled = false;
   private warnedAt = -Infinity;
@@ -138,7 +136,7 @@ export class Limiter {
     if (!window || !this.shared) return;
     window.sharing ??= this.exchange(key, window, this.shared).finally(() => (window.sharing = null));
     await window.sharing;
-    // Events that were counted during the exchange, or that a failure left.
+    // Events were counted during the exchange, or the exchange failed.
     if (window.unshared > 0) this.shareSoon(key);
   }
 

@@ -12,7 +12,6 @@ import { connectRedis, FAIL_FAST, type RedisServer } from '../queue/redis-connec
 import { leaveReplica, REJECT } from '../queue/redis-failover.js';
 import { UsherNamedModule } from '../telemetry/usher-named.js';
 
-/** Timeout of the shared store. */
 const STORE_TIMEOUT_MS = 1_000;
 const POOL_SIZE = 4;
 

@@ -57,7 +57,7 @@ export class MemberSessions
     return token === null ? null : this.find(token);
   }
 
-  /** The page asks for the password in any case. */
+  /** The sign-in page always asks for the password. */
   signInUrl({ returnTo }: SignIn): string {
     const path = returnTo.slice(this.basePath.length);
     return `${this.base}/sign-in?${new URLSearchParams({ return_to: path })}`;

@@ -13,7 +13,7 @@ const SignInQuery = z.object({
   }),
 });
 
-const form = z.string().describe('From the page.');
+const form = z.string().describe('The value of this field in the page.');
 
 const SignInForm = named(
   'SignInForm',
@@ -28,7 +28,6 @@ const SignInForm = named(
 
 const SignOutForm = named('SignOutForm', z.object({ form }));
 
-/** The pages of the built-in members. */
 export const MEMBER_OPERATIONS = operations('Authorization', SignInController, {
   show: {
     id: 'showSignIn',

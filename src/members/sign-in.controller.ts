@@ -24,7 +24,6 @@ const DEFAULT_RETURN = '/auth/connections';
 
 type SignInForm = Partial<Record<'form' | 'return_to' | 'decision' | 'name' | 'password', unknown>>;
 
-/** Where the built-in members sign in and out. */
 @Controller('auth')
 @UsherRoutes()
 export class SignInController {
@@ -52,7 +51,7 @@ export class SignInController {
     const given = { name: textOf(name), password: textOf(password) };
     const failures = await this.members.signIn(given, request, response);
     if (failures !== null) {
-      // A form from before the sign-in is void, so nobody can have prepared one.
+      // Earlier sign-in forms become invalid, because somebody else may have prepared one.
       this.site.forms.renew(response);
       const next = this.site.url(returnTo);
       if (failures === 0) return seeOther(response, next);
@@ -89,7 +88,7 @@ export class SignInController {
     sendPage(response, this.site.brand, signInPage(this.site, { ...given, form, target }));
   }
 
-  /** Null for a request that leads nowhere: the page after the sign-in will say so. */
+  /** Null for an invalid request. The page after the sign-in says what is wrong with it. */
   private async targetOf(returnTo: string): Promise<AuthorizationTarget | null> {
     if (!returnTo.includes('?')) return null;
     return this.authorizations.targetOf(queryOf(returnTo)).catch((error: unknown) => {
@@ -108,7 +107,7 @@ interface SignInView {
   returnTo: string;
   /** Shown again after a wrong password. */
   name: string;
-  /** Where the member comes from; null if it is no application. */
+  /** The application that sent the member here; null without one. */
   target: AuthorizationTarget | null;
   isWrong: boolean;
 }

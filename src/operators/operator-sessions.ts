@@ -54,7 +54,7 @@ export class OperatorSessions extends AccountSessions<OperatorSession, SessionOw
     return (await this.isRight(given, operator, request)) ? this.open(operator, request) : null;
   }
 
-  /** Checks no password. `operator`: null for the one of the settings. */
+  /** Begins a session without checking a password. `operator`: null for the one of the settings. */
   async open(operator: Operator | null, request: HttpRequest): Promise<BegunSession | null> {
     const name = operator?.name ?? this.first.user;
     return this.begin(

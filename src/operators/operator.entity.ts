@@ -38,7 +38,7 @@ export class OperatorSession extends Session {
   settingsMac: string | null;
 }
 
-/** A form of the console that was sent. Each is good once. */
+/** A form of the console that was sent. Each can be sent only once. */
 @Entity('usher_used_form')
 @Index('usher_used_form_expiry', ['expiresAt'])
 export class UsedForm {

@@ -21,7 +21,6 @@ interface NewOperator {
   role: OperatorRole;
 }
 
-/** The people who may sign in to the console. */
 @Injectable()
 export class OperatorsService extends Accounts<Operator> {
   protected readonly entity = Operator;

@@ -89,7 +89,7 @@ export class PortalLinks {
     });
   }
 
-  /** The newest of a client. */
+  /** The newest links of a client. */
   list(clientId: string): Promise<PortalLink[]> {
     return this.dataSource.manager.find(PortalLink, { where: { clientId }, order: { id: 'DESC' }, take: MAX_LISTED });
   }
@@ -107,7 +107,6 @@ export class PortalLinks {
   }
 }
 
-/** Who is signed in to a portal. */
 export interface PortalOwner {
   client: Client;
   mayChange: boolean;
@@ -140,7 +139,8 @@ export class PortalSessions extends Sessions<PortalSession, PortalOwner> {
       const link = await manager.findOneBy(PortalLink, { digest: digestToken(token) });
       if (!link) return null;
       const { id, clientId, mayChange, secretId } = link;
-      // The client first, as where it is disabled or its secret has leaked: this waits for that, or is ended by it.
+      // Locks the client first, as disabling it and replacing a leaked secret do: either this waits, or they end the
+      // session.
       const lock = { mode: 'pessimistic_write' } as const;
       const client = await manager.findOneOrFail(Client, { where: { id: clientId }, lock });
       if (client.disabledAt !== null) return 'disabled';
@@ -173,13 +173,14 @@ export class PortalSessions extends Sessions<PortalSession, PortalOwner> {
 @UsherNamedModule({ providers: [PortalLinks, PortalSessions], exports: [PortalLinks, PortalSessions] })
 export class PortalModule {}
 
-/** Whether a link has shown the secret. */
 const wasShown = (manager: EntityManager, clientId: string, secretId: string): Promise<boolean> =>
   manager.existsBy(PortalLink, { clientId, secretId, openedAt: Not(IsNull()) });
 
 async function newSecret(manager: EntityManager, clientId: string, now: number): Promise<string> {
   const secret = await manager.findOneBy(ClientSecret, { clientId, expiresAt: IsNull() });
   if (!secret || (await wasShown(manager, clientId, secret.id)) || now - secret.createdAt > HAND_OVER_MS)
-    throw conflict('a link shows a secret only within an hour after it was issued, and once; issue a new one first');
+    throw conflict(
+      'a link shows a secret only once, and only within an hour after the secret was issued; issue a new secret first',
+    );
   return secret.id;
 }

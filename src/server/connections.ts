@@ -10,13 +10,12 @@ import { blockList, familyOf } from '../values/urls/notify-url.js';
 import type { Config } from './settings/settings.js';
 import { answerAtOnce } from './unreadable-requests.js';
 
-/** With any port. */
 const LOOPBACK_HOST = /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|\[::1\])(:\d*)?$/i;
 
 /**
- * Limits the requests of an address that carry no credentials, before anything else is done for them, and begins one of them in a
- * turn of the event loop, so that requests with credentials need not wait for many. Those have limits of their own. An unknown path
- * counts in any case, because nothing checks its credentials.
+ * Limits the requests without credentials of one address, before other work is done for them. Only one of them begins
+ * in each turn of the event loop, so that requests with credentials hardly wait for them. A request for an unknown path
+ * counts even with credentials, because nothing checks them.
  */
 export function limitAnonymous(
   server: FastifyInstance,
@@ -43,9 +42,9 @@ const isAnonymous = (request: FastifyRequest): boolean =>
 const TOO_MANY_ANONYMOUS = 'too many requests without credentials from this address; try again later';
 
 /**
- * Requires exactly one Host header (RFC 9112 §3.2), because Node's own 400 has no body, and at most one of others.
- * With unsafe defaults only a loopback host is answered: a page of another site can give its own name the address
- * 127.0.0.1 (DNS rebinding), and would then be on the same origin as /ops with its known password.
+ * Requires exactly one Host header (RFC 9112 §3.2), because Node's own 400 has no body. With unsafe defaults only a
+ * loopback host is answered: another site can give its own name the address 127.0.0.1 (DNS rebinding), and would then
+ * have the same origin as /ops, whose password is known.
  */
 export function checkHeaders(request: FastifyRequest, { unsafeDefaults }: Pick<Config, 'unsafeDefaults'>): void {
   checkSingleHeaders(request);
@@ -73,7 +72,7 @@ class Connection {
   private readonly waiting: (() => void)[] = [];
 
   constructor(private readonly socket: Socket) {
-    // Nobody reads the responses any more, so what has not begun never begins.
+    // Nobody reads the responses any more, so the waiting requests are dropped.
     socket.once('close', () => (this.waiting.length = 0));
   }
 
@@ -117,8 +116,8 @@ export const WAITING_ROUTES =
   /^\/(webhooks\/test|client\/notify-url|sandbox\/certifications|ops\/(queues.*|(receivers|clients)\/:\w+\/(test|notify-url)))$/;
 
 /**
- * Answers 503 to a request that waits for the database for longer. Its work goes on, because no driver can take a statement
- * back; the database ends it. The time in which a client sends a body does not count.
+ * Answers 503 to a request that takes longer than `databaseTimeoutMs`. Its statement goes on until the database ends
+ * it, because no driver can cancel one. The time in which a client sends a body does not count.
  */
 export function answerInTime(server: FastifyInstance, { databaseTimeoutMs }: Pick<Config, 'databaseTimeoutMs'>): void {
   const timers = new WeakMap<FastifyRequest, NodeJS.Timeout>();
@@ -142,7 +141,7 @@ export function answerInTime(server: FastifyInstance, { databaseTimeoutMs }: Pic
     .addHook('onSend', stop);
 }
 
-/** The log has it in the line of a database that is away. */
+/** With this message and code, the log treats it like any failure of the database. */
 function noAnswerIn(ms: number, method: string): Problem {
   const message = `no answer within ${ms / 1_000} s`;
   const advice = ['GET', 'HEAD'].includes(method) ? 'try again' : 'the request may still take effect';
@@ -150,8 +149,8 @@ function noAnswerIn(ms: number, method: string): Problem {
 }
 
 /**
- * Ends a connection whose client accepts no byte for the server's timeout. Node would also end one whose request runs for so
- * long, and tells in the same way that a connection has been idle for its keep-alive time.
+ * Ends a connection that is idle after its keep-alive time, or whose client has read nothing for the server's timeout.
+ * Without this listener, Node would also end a connection whose request runs for that long.
  */
 export function endStalledConnections(server: Server): void {
   server.on('timeout', (socket: Socket & { _httpMessage?: object | null }) => {
@@ -160,10 +159,9 @@ export function endStalledConnections(server: Server): void {
   });
 }
 
-/** The connections to OPS_PORT. */
 const opsConnections = new WeakSet<Socket>();
 
-/** Makes `server` the listener of OPS_PORT. */
+/** Marks the connections to `server`, which listens at OPS_PORT. */
 export function markOpsConnections(server: Server): void {
   server.on('connection', (socket: Socket) => opsConnections.add(socket));
 }

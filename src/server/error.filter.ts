@@ -18,7 +18,7 @@ import { sendErrorPage, wantsPage } from '../http/pages/page.js';
 import { notFound, Problem } from '../http/problem.js';
 import { unsupportedMediaType } from './request-bodies.js';
 
-/** Answers the errors before and beside Usher's routes: unknown paths and methods, bodies that cannot be read. */
+/** Answers errors outside Usher's routes: unknown paths and methods, and bodies that cannot be read. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   /**
@@ -39,7 +39,7 @@ export class ErrorFilter implements ExceptionFilter {
 
   answer(error: unknown, request: OAuthRequest, response: HttpResponse): void {
     const problem = this.problemOf(error, request);
-    // What a probe finds is logged where it looks.
+    // The checks of a probe log their own failures.
     if (problem.getStatus() >= 500 && !isProbe(request)) logServerError(request, error);
     if (wantsPage(request)) sendErrorPage(response, this.brand, problem);
     else if (isOAuthRequest(request)) this.respondOAuth(request, response, error, problem);
@@ -65,7 +65,7 @@ export class ErrorFilter implements ExceptionFilter {
   private unknownRoute(method: string, path: string): Problem {
     const allowed = methodsOf(this.routes, path);
     if (allowed.length === 0) return notFound(unknownPath(this.isSandbox() ? '' : path));
-    // Only a slash at the end tells the path from that of the route.
+    // The path differs from that of the route only by the slash at its end.
     if (allowed.includes(method)) return notFound('this path does not exist; leave out the slash at its end');
     const detail = `${method} is not allowed here; use ${allowed.join(' or ')}`;
     return new Problem(405, 'Method Not Allowed', detail).with({ Allow: allowed.join(', ') });
@@ -73,13 +73,11 @@ export class ErrorFilter implements ExceptionFilter {
 }
 
 export const unknownPath = (path: string): string =>
-  `this path does not exist${path.startsWith('/sandbox/') ? '; what is below /sandbox exists only in a sandbox' : ''}`;
+  `this path does not exist${path.startsWith('/sandbox/') ? '; paths below /sandbox exist only in a sandbox' : ''}`;
 
 interface Route {
   method: string;
-  /** The declared path, e.g. `/webhooks/:id`. */
   url: string;
-  /** Matches the paths of requests to this route. */
   pattern: RegExp;
 }
 

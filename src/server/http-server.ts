@@ -39,13 +39,13 @@ import type { Config } from './settings/settings.js';
 import { traceRequests } from './tracing/request-spans.js';
 import { answerBadUrl, answerConnectionFault, answerExpectations } from './unreadable-requests.js';
 
-/** In a path: a page has the host of a Notify URL, or the id of a client. Fastify's default is 100. */
+/** Of a parameter in a path, such as the host of a Notify URL. Fastify's default is 100. */
 const MAX_PARAMETER_LENGTH = 300;
 const BODY_LIMIT_BYTES = 16 * 1_024;
 const HEADER_LIMIT_BYTES = 16 * 1_024;
 /** For the whole request, from its first byte to its last. */
 const REQUEST_TIMEOUT_MS = 30_000;
-/** For a client to accept something of what is sent to it. */
+/** How long a client may read nothing of what is sent to it. */
 const ACCEPT_TIMEOUT_MS = 30_000;
 /** How often Node looks for requests that took longer. Its default of 30 s would let them last for up to 60 s. */
 const TIMEOUT_CHECK_MS = 1_000;
@@ -148,17 +148,17 @@ function addHooks(app: NestFastifyApplication, server: FastifyInstance, config: 
   const enterConsole = (request: FastifyRequest, reply: FastifyReply, done: () => void): void =>
     void checkOperator(request, reply).then(
       (isAccepted) => isAccepted && done(),
-      // Thrown, Bull Board's own error handler would turn it into a 500.
+      // If it were thrown, Bull Board's own error handler would answer 500.
       (error: unknown) => sendError(OPS_SITE, error, request, reply),
     );
   if (config.opsPort !== null)
     server.addHook('onRequest', (request, reply, done) => {
-      // Not thrown: the error handlers of the console would answer it with a page of theirs.
+      // Not thrown: the error handlers of the console would answer it with a page of the console.
       if (isAtPublicPort(request, config) && isBelow(OPERATORS, request))
         filter.answer(notFound(unknownPath('')), request, reply);
       else done();
     });
-  // With a callback instead of a promise where nothing is waited for: this runs for every request.
+  // A callback, because this runs for every request, and most of them wait for nothing.
   server.addHook('onRequest', (request, reply, done) => {
     if (isBelow(CONSOLE, request)) return enterConsole(request, reply, done);
     checkHeaders(request, config);
@@ -171,7 +171,7 @@ function addHooks(app: NestFastifyApplication, server: FastifyInstance, config: 
   });
 }
 
-/** The body of a connection that ended never ends, and nothing would finish or log the request. */
+/** After the end of its connection a body never ends. Without this error the request would not be finished or logged. */
 const endedMeanwhile = ({ raw }: FastifyRequest): OAuthError | undefined =>
   raw.socket.destroyed ? new OAuthError('invalid_request', 'the connection ended before the body') : undefined;
 

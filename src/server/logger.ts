@@ -42,7 +42,7 @@ export async function createLogger(
 
 let [writtenMs, written] = [NaN, ''];
 
-/** As pino's `isoTime`, which writes the time of each line anew; a busy process logs several lines in a millisecond. */
+/** Like pino's `isoTime`, but formats each millisecond once: a busy process logs several lines in one. */
 function timeField(): string {
   const now = Date.now();
   if (now !== writtenMs) [writtenMs, written] = [now, `,"time":"${new Date(now).toISOString()}"`];
@@ -130,8 +130,8 @@ const ownContext = (context: unknown): unknown =>
   typeof context === 'string' ? context.replace(/^Usher /, '') : context;
 
 /**
- * By level: the contexts whose lines are for the debug level. Nest logs every module and route at the start, and errors that it
- * also throws.
+ * The contexts whose lines of a level are logged as debug. Nest logs every module and route at the start, and errors
+ * that it also throws.
  */
 const NEST_NOISE: Record<string, ReadonlySet<unknown>> = {
   info: new Set(['NestFactory', 'InstanceLoader', 'RoutesResolver', 'RouterExplorer', 'NestApplication']),

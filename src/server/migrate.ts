@@ -7,9 +7,7 @@ import { StartUpError } from '../values/start-up-error.js';
 import type { Config } from './settings/settings.js';
 
 export interface Migrated {
-  /** Names of the migrations that were run. */
   migrations: string[];
-  /** Whether tables of the queue were created or changed. */
   queue: boolean;
 }
 

@@ -42,9 +42,9 @@ export function registerBodyParsers(app: NestFastifyApplication, bodyLimit: numb
     else throw badRequest('the body is not UTF-8');
   });
   app.useBodyParser(FORM, { bodyLimit }, (request: FastifyRequest, body: Buffer, done: Done) => {
-    // Of an unknown path that is the fault.
+    // For an unknown path the answer must be 404, not 415.
     const isTaken = oauthRoute(request) !== null || isFormRoute(request) || request.is404;
-    // curl and other clients name this type for an empty body too.
+    // curl and other clients send this type with an empty body too.
     if (!isTaken && body.length === 0) return done(null);
     if (!isTaken || bodyEncoding(request.headers['content-type']) === null) throw unsupportedMediaType(request.headers);
     done(null, parseFormParameters(body));
@@ -52,7 +52,7 @@ export function registerBodyParsers(app: NestFastifyApplication, bodyLimit: numb
   server.removeContentTypeParser('text/plain');
 }
 
-/** The parser's own message is a library's. It refuses names that would change the prototype of an object. */
+/** Replaces the message of the parser, which refuses names that would change the prototype of an object. */
 const forbiddenField = (): Problem => badRequest('the fields __proto__ and constructor.prototype are not allowed');
 
 export const invalidJson = (): Problem => badRequest('the body is not valid JSON');

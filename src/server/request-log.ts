@@ -18,7 +18,7 @@ type Request = FastifyRequest & { user?: { id: string } | null };
 export function observeRequests(server: FastifyInstance, registry: Registry): void {
   const durations = new Histogram({
     name: 'usher_http_request_duration_seconds',
-    help: 'How long requests took, by method, route and class of status; 499: the caller went away.',
+    help: 'How long requests took, by method, route and class of status; 499 means that the caller closed the connection.',
     labelNames: ['method', 'route', 'status'],
     buckets: BUCKETS_S,
     registers: [registry],
@@ -36,7 +36,7 @@ export function observeRequests(server: FastifyInstance, registry: Registry): vo
   };
   server.addHook('onRequest', (request, reply, done) => {
     reply.header(REQUEST_ID_HEADER, request.id);
-    // Follows the end of a complete response too.
+    // This event follows the end of a complete response too.
     reply.raw.once('close', () => observe(request, reply));
     done();
   });

@@ -14,17 +14,16 @@ import { type Config, loadConfig } from './settings/settings.js';
 import { bannerFields, type Started, bannerText } from './startup-banner.js';
 import { startTracing } from './tracing/start-tracing.js';
 
-/** A server that listens. */
 export interface Running extends Started {
   app: NestFastifyApplication;
   /** The listener of OPS_PORT; null: there is none. */
   ops: Server | null;
 }
 
-/** What the server uses and a host with routes of its own does not. */
+/** The packages that only the standalone server uses. */
 const SERVER_PACKAGES = ['@nestjs/platform-fastify', '@bull-board/fastify'];
 
-/** Starts the server and listens. By default it logs to standard output. `created` is called before the application starts. */
+/** Without `given` it logs to standard output. `created` is called before the application starts. */
 export async function serve(
   config: Config,
   given?: Logger,
@@ -59,7 +58,7 @@ async function loadHttpServer() {
   await loadPackages(SERVER_PACKAGES, () =>
     Promise.all([import('@nestjs/platform-fastify'), import('@bull-board/fastify')]),
   );
-  // Last: it comes with @bull-board/fastify in the same version. Installed by its own name, it could be a second copy.
+  // Loaded last: @bull-board/fastify brings it in the same version. Installed on its own, it could be a second copy.
   return loadPackage('@bull-board/api', () => import('./http-server.js'));
 }
 

@@ -15,7 +15,6 @@ import { ReceiverPackageModule } from './receiver-package/receiver-package.js';
 import { PortalPagesModule } from './portal/portal-pages.js';
 import { type Config, SERVER_CONFIG } from './settings/settings.js';
 
-/** The modules of the server; the role decides which ones. */
 @Module({})
 export class ServerModule {
   static forRole(config: Config): DynamicModule {

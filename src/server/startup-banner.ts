@@ -24,7 +24,6 @@ export const locationsOf = (config: Config) => ({
   unencrypted: unencrypted(config),
 });
 
-/** The startup banner as JSON, for programs. */
 export function bannerFields(config: Config, { url, opsUrl, firstClient, firstMember }: Started) {
   const { environment, role, unsafeDefaults } = config;
   return {
@@ -40,7 +39,6 @@ export function bannerFields(config: Config, { url, opsUrl, firstClient, firstMe
   };
 }
 
-/** The startup banner as text, for people. */
 export function bannerText(config: Config, started: Started): string {
   const { environment, role, url, dashboard, database, queue, webhookProxy, ...safety } = bannerFields(config, started);
   const { unencrypted, unsafeDefaults, lacking: missing, firstClient, firstMember } = safety;
@@ -72,7 +70,6 @@ function lacking({ role, environment, publicUrl, internal, contactMessages }: Co
   return Object.keys(isGiven).filter((text) => !isGiven[text]);
 }
 
-/** The servers whose connection goes over the network without encryption. */
 function unencrypted({ database, queue }: Config): string[] {
   return Object.entries({ database, queue }).flatMap(([name, location]) =>
     'url' in location && isUnencrypted(location.url) ? name : [],

@@ -55,7 +55,6 @@ function lastResponse(status: number, description: string, requestId: string, gu
   return { headers, body };
 }
 
-/** Answers a URL that the router cannot parse. */
 export function answerBadUrl(request: FastifyRequest, reply: FastifyReply, guides: string | null): void {
   const problem = badRequest('the URL is malformed or too long');
   logUnreadableRequest(400, request.id);

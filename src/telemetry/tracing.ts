@@ -58,7 +58,10 @@ export const orderAttributes = (reference: string, clientId: string): Attributes
   'usher.client.id': clientId,
 });
 
-/** The headers, such as `traceparent`, that continue the active span elsewhere. Baggage is left out: it may be a stranger’s. */
+/**
+ * The headers, such as `traceparent`, that continue the active span elsewhere. Baggage is left out, because it may come
+ * from a stranger.
+ */
 export function traceHeaders(of: Context = context.active()): Record<string, string> {
   const span = trace.getSpan(of);
   const headers: Record<string, string> = {};

@@ -44,7 +44,7 @@ const ROUTES = [
 ] as const;
 
 describe('the routes of an account', () => {
-  test.each(ROUTES)('%s %s takes no access token, no wrong secret and no caching', async (method, path) => {
+  test.each(ROUTES)('%s %s takes no access token and no wrong secret, and is not cached', async (method, path) => {
     const token = String((await client.token()).body.access_token);
     for (const authorization of [`Bearer ${token}`, basic(client.id, 'wrong'), basic('nobody', 'wrong')]) {
       const { status, headers } = await usher.request(method, path, { authorization });
@@ -103,7 +103,7 @@ test('GET /client shows the account without any secret', async () => {
 describe('PUT /client/notify-url', () => {
   const put = (url: string): Promise<Answer> => call(client.secret, 'PUT', '/client/notify-url', { notifyUrl: url });
 
-  test('changes the URL after a signed sample was accepted there, with the client as actor', async () => {
+  test('changes the URL after its sample was accepted, and the audit names the client', async () => {
     const { status, body } = await put(receiver.url);
     expect(status).toBe(200);
     expect(body).toMatchObject({ notifyUrl: receiver.url, test: { outcome: 'delivered', diagnosis: null } });
@@ -212,7 +212,7 @@ describe('POST /client/secret/rotate', () => {
 });
 
 describe('POST /client/secret/finish', () => {
-  test('ends the old secret at once, also for what was remembered of it', async () => {
+  test('ends the old secret at once, even if a process remembers it', async () => {
     const next = String((await rotate(client.secret, 'one')).body.secret);
     expect((await call(client.secret, 'GET', '/client')).status).toBe(200);
     expect(await finish(next)).toMatchObject({ status: 200, body: { secrets: [{ signs: 'X-Signature' }] } });
@@ -235,7 +235,7 @@ describe('POST /client/secret/finish', () => {
     expect(events).toMatchObject([{ actor: `client:${client.id}` }]);
   });
 
-  test('leaves the key of its rotation used', async () => {
+  test('leaves the Idempotency-Key of its rotation used', async () => {
     const next = String((await rotate(client.secret, 'one')).body.secret);
     await finish(next);
     expect((await rotate(next, 'one')).status).toBe(409);

@@ -192,12 +192,12 @@ describe('webhook', () => {
   test('errors are printed in one line, and an empty list is not an error', async () => {
     expect(await failureOf('webhook', 'show', 'nonsense')).toBe('there is no webhook nonsense');
     expect(await failureOf('webhook', 'resend', 'nonsense')).toBe('there is no webhook nonsense');
-    expect(await textOf('webhook', 'list', '--reference', 'none')).toBe('No webhook found.\n');
+    expect(await textOf('webhook', 'list', '--reference', 'none')).toBe('No notification found.\n');
     expect(await json('webhook', 'list', '--reference', 'none')).toEqual([]);
   });
 });
 
-test('a second migrate has nothing to do', async () => {
+test('a second "usher migrate" has nothing to do', async () => {
   expect(await textOf('migrate')).toBe('No migrations to run; the database is up to date.\n');
   expect(await json('migrate')).toEqual({ migrations: [], queue: false });
 });

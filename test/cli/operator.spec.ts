@@ -37,7 +37,7 @@ test('usher operator creates, lists, disables and enables operators, and sets th
   expect(await statusOf('another password')).toBe(303);
 });
 
-test('a fault of the command names the remedy', async () => {
+test('an error of "usher operator" names the remedy', async () => {
   const faultOf = async (args: string[], input = PASSWORD): Promise<string> => {
     const { code, stderr } = await run(usher.settings, ['operator', ...args], input);
     expect(code).toBe(1);

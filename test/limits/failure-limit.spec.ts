@@ -68,7 +68,7 @@ test('a success is refused if other processes have reached the limit', async () 
   expect(await other.attempt(succeeds)).toMatch(/^wait/);
 });
 
-test('an error that is no failure gives its reservation back', async () => {
+test('an error does not count as a failure, and gives its reservation back', async () => {
   const { attempt } = open();
   const down = () => Promise.reject(new Error('the database is down'));
   for (let n = 0; n < 3 * LIMIT; n += 1) expect(await attempt(down)).toBe('the database is down');
@@ -84,7 +84,7 @@ test('other keys are not affected, and the key itself is free after the window',
   expect(await attempt(succeeds)).toBe('ok');
 });
 
-test('after the limit of one rate, checks share the slower one', async () => {
+test('once a limit is reached, checks share the slower limit', async () => {
   const clock = new TestClock();
   const slower = new FailureLimit(new Limiter({ count: 1, seconds: 60 }, null, clock));
   const limit = new FailureLimit(new Limiter({ count: LIMIT, seconds: 3_600 }, null, clock), slower);

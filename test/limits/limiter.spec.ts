@@ -11,7 +11,7 @@ function countTimes(limited: Limiter, times: number): number[] {
 }
 
 describe('a limit', () => {
-  test('allows its number of events in a window, and tells how long the window still lasts', () => {
+  test('allows its number of events in a window, and says how long the window still lasts', () => {
     const clock = new TestClock();
     const limited = limiter(clock);
     expect(countTimes(limited, 3)).toEqual([0, 0, 0]);

@@ -32,13 +32,13 @@ test('a genuine notification has no diagnosis', () => {
 
 test.each<[what: string, options: VerifyOptions, differs: DifferingStep, hint: RegExp]>([
   [
-    'a body that was serialized again',
+    'a body that was serialised again',
     received({ rawBody: JSON.stringify(JSON.parse(BODY), null, 2) }),
     'body',
-    /serialized again/,
+    /serialised again/,
   ],
-  ['a body that Python serialized', received({ rawBody: BODY.replaceAll('é', '\\u00e9') }), 'body', /serialized again/],
-  ['a body with a line end', received({ rawBody: `${BODY}\n` }), 'body', /serialized again|white space/],
+  ['a body that Python serialised', received({ rawBody: BODY.replaceAll('é', '\\u00e9') }), 'body', /serialised again/],
+  ['a body with a line end', received({ rawBody: `${BODY}\n` }), 'body', /serialised again|white space/],
   [
     'text with an added line end',
     received({ rawBody: 'no JSON\n' }, { 'X-Signature': signed(SECRET, TIMESTAMP, NONCE, 'no JSON') }),
@@ -135,11 +135,11 @@ test.each<[what: string, options: VerifyOptions, differs: DifferingStep, hint: R
   ],
   ['an old notification', received({ now: (Number(TIMESTAMP) + 400) * 1_000 }), 'timestamp', /it is 400 s old/],
   ['a notification from the future', received({ now: (Number(TIMESTAMP) - 400) * 1_000 }), 'timestamp', /400 s ahead/],
-])('%s is recognized', (_, options, differs, hint) => {
+])('%s is recognised', (_, options, differs, hint) => {
   expect(diagnose(options)).toMatchObject({ differs, hint: expect.stringMatching(hint) });
 });
 
-test('URL-safe Base64 is recognized if it differs', () => {
+test('URL-safe Base64 is recognised if it differs', () => {
   const rawBody = '{"a":"???>>>~~~"}';
   const wrong = hmac(TIMESTAMP + NONCE + Buffer.from(rawBody).toString('base64url'));
   expect(diagnose(received({ rawBody }, { 'X-Signature': wrong }))).toMatchObject({
@@ -148,7 +148,7 @@ test('URL-safe Base64 is recognized if it differs', () => {
   });
 });
 
-test('no explanation makes a request valid, or has the signature that would', () => {
+test('no explanation makes a request valid or contains the valid signature', () => {
   const wrong = received({}, { 'X-Signature': hmac([TIMESTAMP, NONCE, BASE64].join('.')) });
   const diagnosis = diagnose(wrong);
   expect(diagnosis).toMatchObject({ reason: 'wrong-signature', steps: { stringToSign: TIMESTAMP + NONCE + BASE64 } });

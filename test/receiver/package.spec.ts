@@ -32,7 +32,7 @@ beforeAll(() => {
 test.each([
   ['import', 'program.mjs', IMPORT],
   ['require', 'program.cjs', REQUIRE],
-])('the built kit verifies the test vector after %s', (_, file, line) => {
+])('the built package verifies the test vector after %s', (_, file, line) => {
   writeFileSync(join(folder, file), line + PROGRAM);
   // As in Node before 20.19, where `require` of an ES module fails.
   const args = process.allowedNodeEnvironmentFlags.has('--no-experimental-require-module')
@@ -51,7 +51,7 @@ test('the types hold for an ES module and for CommonJS, without the types of Nod
   execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8' });
 });
 
-test('the export nest-usher/receiver is the built kit', () => {
+test('the export nest-usher/receiver is the built package', () => {
   interface Manifest {
     exports: Record<string, unknown>;
     version: string;

@@ -45,7 +45,7 @@ test('listen forwards what the service could not deliver, signed, until it is ac
   for (const { rawBody, headers } of receiver.arrivals) verifyNotification({ rawBody, headers, secret: client.secret });
 });
 
-test('listen says what the service refuses, and ends', async () => {
+test('listen says why the service refuses, and ends', async () => {
   const { code, stderr } = await listen([], 'wrong').ended;
   expect([code, stderr]).toEqual([1, expect.stringMatching(/^usher-receiver: http:\S+ answers 401: .*invalid_client/)]);
 });

@@ -10,7 +10,7 @@ test.each(VECTORS.vectors)('every intermediate value of the vector: $name', ({ n
   verifyNotification({ rawBody, headers, secret, now: Number(timestamp) * 1_000 });
 });
 
-test('the reason of every case', async () => {
+test('every case has the result that it names', async () => {
   const memory = new NonceMemory(() => 0);
   const reasonOf = ({ secret, now, bodyBase64, headers }: Case): Promise<unknown> =>
     verifyOnce({

@@ -142,7 +142,7 @@ test('without a terminal the command prints progress lines and the number of del
   const { code, stdout, stderr } = await run(usher.settings, ['purge']);
   expect([code, stdout]).toEqual([
     0,
-    'Deleted: 1000 grant(s), 1000 access token(s), 0 authorization(s), 0 session(s), 0 idempotency key(s), 0 order(s), bodies and attempts of 0 webhook(s), 0 row(s) of earlier ones, 0 resend request(s), 0 failing host(s), 0 row(s) of delivery figures, 0 audit event(s).\n',
+    'Deleted: 1000 grant(s), 1000 access token(s), 0 authorisation(s), 0 session(s), 0 idempotency key(s), 0 order(s), bodies and attempts of 0 notification(s), 0 row(s) of older notifications, 0 resend request(s), 0 failing host(s), 0 row(s) of delivery figures, 0 audit event(s).\n',
   ]);
   expect(stderr).toBe(['500', '1000', '1500', '2000'].map((done) => `Purging ${done}/2000\n`).join(''));
 });

@@ -14,7 +14,7 @@ test.each([
   ['/auth/nowhere', 404],
   ['/ops', 200],
   ['/ops/queues', 200],
-])('%s tells browsers to use https alone, and no other window may hold its window', async (path, status) => {
+])('%s tells browsers to use https alone, and other windows get no reference to its window', async (path, status) => {
   const headers = { accept: 'text/html', ...(path.startsWith('/ops') && { authorization: basic('ops', 'ops') }) };
   const answer = await usher.request('GET', path, headers);
   expect([answer.status, answer.headers.get('content-type')]).toEqual([status, expect.stringContaining('text/html')]);

@@ -71,7 +71,7 @@ test('the line names a client by its Basic credentials too, and never an unknown
   expect(text).not.toContain('no-such-path');
 });
 
-test('a request whose caller goes away has one line and one count with the status 499', async () => {
+test('a request whose caller closes the connection has one line and one count with the status 499', async () => {
   const responses: ServerResponse[] = [];
   receiver.behaviour = (response) => void responses.push(response);
   const headers = { authorization, 'x-request-id': 'given-up', 'content-type': 'application/json' };

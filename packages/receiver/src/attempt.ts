@@ -18,7 +18,7 @@ export interface Attempt {
 /** `X-Nonce-Str` has 32 characters of [A-Za-z0-9] (specification 6.2). */
 export const NONCE_LENGTH = 32;
 
-/** The headers of an attempt (specification 6.2) but User-Agent. `timestamp` is in seconds. */
+/** The headers of an attempt (specification 6.2) except User-Agent. `timestamp` is in seconds. */
 export const attemptHeaders = (
   keys: SigningKeys,
   { id, attempt, body }: Attempt,
@@ -31,7 +31,7 @@ export const attemptHeaders = (
   'X-Webhook-Attempt': String(attempt),
 });
 
-/** Marks a request as a test. It is not signed; the field `test` of the body is. */
+/** Marks a request as a test. This header is not signed, but the field `test` of the body is. */
 export const TEST_MARK = { 'X-Webhook-Test': 'true' };
 
 /** The headers that a receiver verifies. */
@@ -67,7 +67,7 @@ export const SAMPLE_ORDER: CompletedOrderData = {
   lastUpdatedAt: '2026-01-01T00:00:05.000Z',
 };
 
-/** A test notification, of an order that does not exist. `fields` replace those of the sample. */
+/** The body of a test notification, whose order does not exist. `fields` replace those of the sample. */
 export function sampleBody(orderId: string, now: number, fields: object = {}): Buffer {
   const at = new Date(now).toISOString();
   const key = Buffer.from(`MovieOrder:${orderId}`).toString('base64');

@@ -94,8 +94,9 @@ interface FetchRequest {
 }
 
 /**
- * A handler of the Fetch API: a `Request` in, a `Response` out. `onNotification` should only store the notification; 200 is
- * the answer when it is done. If it throws, the runtime answers 500, and Usher sends the notification again.
+ * A handler of the Fetch API: a `Request` in, a `Response` out. `onNotification` should only store the notification.
+ * The answer is 200 after it has finished. If it throws, the runtime answers 500, and Usher sends the notification
+ * again.
  */
 export function fetchReceiver(
   options: ReceiverOptions,

@@ -51,7 +51,7 @@ function bodies({ secret, timestamp, nonce, rawBody }: Signed): Candidate[] {
   const text = Buffer.from(rawBody).toString();
   const verifyReceived = 'Verify the received bytes, before any parser';
   const changes: [hint: string, body: Buffer | string | null][] = [
-    ['the body was parsed and serialized again: the signature matches its compact JSON', compact(text)],
+    ['the body was parsed and serialised again: the signature matches its compact JSON', compact(text)],
     ['white space was added to the body: without it the signature matches', text.trim()],
     ['white space was removed from the body: with a line end the signature matches', `${text}\n`],
     ['the line ends of the body were changed: with LF the signature matches', text.replaceAll('\r\n', '\n')],
@@ -176,7 +176,7 @@ function otherTimestamp({ secret, timestamp, nonce, rawBody }: Signed, given: (s
 const timestampText = (seconds: number): string =>
   Number.isFinite(seconds) ? new Date(seconds * 1_000).toISOString() : String(seconds);
 
-/** As Usher serializes a body; null if it is not JSON. */
+/** The text as Usher serialises it; null if it is not JSON. */
 export function compact(text: string): string | null {
   try {
     return JSON.stringify(JSON.parse(text));

@@ -49,7 +49,7 @@ export async function verifiedRequest(
   }
 }
 
-/** A replayed request is genuine in itself. */
+/** A replayed request has a valid signature, so `diagnose` finds no fault in it. */
 const replayed = ({ reason, message }: InvalidNotificationError): Diagnosis => ({
   reason,
   differs: 'nonce',
@@ -70,7 +70,7 @@ export async function rawBodyOf(request: IncomingRequest): Promise<Uint8Array> {
   return collect(request as AsyncIterable<Uint8Array>);
 }
 
-/** What is needed of a request of Express or Fastify, so that no types of theirs are. */
+/** The parts of a request of Express or Fastify that are needed. The types of these packages are not. */
 export interface IncomingRequest {
   headers: Record<string, string | string[] | undefined>;
   body?: unknown;

@@ -27,7 +27,7 @@ export function signNotification(secret: string, timestamp: string, nonce: strin
   return hmacHex(secret, timestamp + nonce + base64(rawBody));
 }
 
-/** As {@link signNotification}, with every intermediate value. The secret is in none of them. */
+/** Like {@link signNotification}, with every intermediate value. None of them contains the secret. */
 export function signatureSteps(secret: string, timestamp: string, nonce: string, rawBody: Uint8Array): SignatureSteps {
   const bodyBase64 = base64(rawBody);
   const stringToSign = timestamp + nonce + bodyBase64;

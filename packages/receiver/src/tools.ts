@@ -12,5 +12,4 @@ export * from './commands/local-receiver.js';
 export * from './commands/output.js';
 export * from './commands/run-command.js';
 
-/** By their names. */
 export const COMMANDS: Record<string, Command> = { sign: SIGN, verify: VERIFY, listen: LISTEN, certify: CERTIFY };

@@ -24,12 +24,12 @@ export interface CompletedOrderData {
  */
 export interface Notification<Data = CompletedOrderData> {
   eventType: typeof NOTIFY_ORDER_COMPLETION;
-  /** Only in a test notification from `POST /webhooks/test`. Its order does not exist. */
+  /** Only in a test notification, such as one of `POST /webhooks/test`. Its order does not exist. */
   test?: true;
   data: Data;
 }
 
-/** A Fetch `Headers` object. Declared here because neither the types of Node nor those of browsers are needed. */
+/** A Fetch `Headers` object. Declared here, so that neither the types of Node nor those of browsers are needed. */
 export interface FetchHeaders {
   get(name: string): string | null;
 }

@@ -14,14 +14,13 @@ export interface Field {
   name: string;
   label: string;
   value?: string;
-  /** The present value, if another one is offered. */
+  /** The stored value, if `value` is only a suggestion. */
   seen?: string;
-  /** What is wrong with it. */
   fault?: string | undefined;
   hint?: string | undefined;
   /** `area`: a text of several lines. `check`: a checkbox, whose value is `yes` if it is ticked. */
   type?: 'text' | 'url' | 'email' | 'password' | 'area' | 'check';
-  /** A list to choose one of: the values and their texts. The first one is what `''` means. */
+  /** The values to choose from, and their texts. Without a value the first one is selected. */
   options?: Record<string, string> | undefined;
   maxLength?: number;
   isRequired?: boolean;
@@ -30,7 +29,6 @@ export interface Field {
   list?: string | undefined;
 }
 
-/** What a form consists of. */
 export type FormPart = Html | Field;
 
 /** The parts of a form that was refused: its fields have what was given, except for passwords, and their faults by name. */
@@ -47,7 +45,6 @@ export const refilled = (
 
 export const shownPart = (part: FormPart): Html => (part instanceof Html ? part : inputField(part));
 
-/** A field with its label, its hint and its fault. */
 export function inputField(field: Field): Html {
   const { name, label, value, fault, hint, type, isRequired } = field;
   if (type === 'check')
@@ -109,11 +106,11 @@ export const hiddenFields = (values: Record<string, string>): Html[] =>
 export interface FilterField<Value> {
   /** Null: the field is hidden. */
   label: string | null;
-  /** The values to choose one of, with their texts. */
+  /** The values to choose from, and their texts. */
   options?: Record<string, string>;
   /** Null if the text is not a value of the field. */
   read(text: string, now: number): Value | null;
-  /** What is wrong with such a text. */
+  /** The message for a text that is not a value. */
   fault: string;
   /** The id of a list of values to choose from. */
   list?: string;
@@ -145,7 +142,8 @@ export function readFilter<Values extends object>(
   }
   const { values, faults } = filter as unknown as Filter<{ since: number; until: number }>;
   const { since = null, until = null } = values;
-  if (since !== null && until !== null && until <= since) faults.until = 'Must be later than the beginning.';
+  if (since !== null && until !== null && until <= since)
+    faults.until = 'This time must be later than the one before it.';
   return filter;
 }
 
@@ -169,15 +167,13 @@ export function filterForm<Values>(
   </form>`;
 }
 
-/** A field that is one of a list. */
 export const choice = <Value extends string>(label: string, options: Record<Value, string>): FilterField<Value> => ({
   label,
   options,
   read: (text) => (Object.hasOwn(options, text) ? (text as Value) : null),
-  fault: 'Choose one of the list.',
+  fault: 'Choose one from the list.',
 });
 
-/** A field with a text that is searched for. */
 export const searchField = (label: string, fault = 'Nothing has such a name.'): FilterField<string> => ({
   label,
   read: (text) => (isSearchable(text) ? text : null),
@@ -190,7 +186,10 @@ const PRESETS = html`<datalist id="presets">
 
 export const MOMENT_HINT = 'a duration like 24h, or a time like 2026-01-31 or 2026-01-31 18:00';
 
-/** A field with a time, or a duration before now. Without an offset a time is in UTC; scripts send that of the browser. */
+/**
+ * A field with a time, or a duration before now. Without an offset a time is in UTC; scripts send the offset of the
+ * browser.
+ */
 export const moment = (label: string): FilterField<number> => ({
   label: `${label} (UTC)`,
   list: 'presets',
@@ -203,7 +202,7 @@ const TIME = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?))
 /** In milliseconds since 1970. Null if the text is neither a time nor a duration. */
 function momentOf(text: string, now: number): number | null {
   const ago = parseDuration(text);
-  // The same for five seconds, so that the count of a list is cached.
+  // The time changes only every five seconds, so that the count of a list can be cached.
   if (ago !== null) return now - (now % 5_000) - ago;
   const [, day = '', clock = '00:00', zone = 'Z'] = TIME.exec(text) ?? [];
   // Date.parse takes 31 February as one in March.

@@ -29,14 +29,14 @@ export class TokenCookie {
     this.name = isSecure ? `__Host-${name}` : name;
   }
 
-  /** Null if there is none, or none of the right form. */
+  /** Null if there is none, or if its form is wrong. */
   read({ cookie = '' }: IncomingHttpHeaders): string | null {
     const values = cookie
       .split(';')
       .map((pair) => pair.trim().split('='))
       .filter(([key]) => key === this.name)
       .map(([, value = '']) => value);
-    // Two cookies of one name: it cannot be known which of them this server set.
+    // With two cookies of this name, it is unknown which one this server set.
     const [value = ''] = values.length === 1 ? values : [];
     return VALUE.test(value) ? value : null;
   }
@@ -49,7 +49,6 @@ export class TokenCookie {
     addHeader(response, 'Set-Cookie', parts.join('; '));
   }
 
-  /** Sets a new token. */
   renew(response: HttpResponse): string {
     const token = newToken();
     this.write(response, token);
@@ -98,7 +97,7 @@ export class FormTokens {
     return this.cookie.ensure(headers, response);
   }
 
-  /** At sign-in and sign-out: forms from before are void. */
+  /** Called at sign-in and sign-out. Earlier forms become invalid. */
   renew(response: HttpResponse): void {
     this.cookie.renew(response);
   }
@@ -106,7 +105,7 @@ export class FormTokens {
   /** The token of the browser that sends a form. Throws 403 for a request from a page of another site. */
   sender(headers: IncomingHttpHeaders): string {
     const { origin = null } = headers;
-    // A browser tells the page that a form was sent from.
+    // A browser names the origin of the page whose form it sends.
     if (isOfOtherSite(headers) || (origin !== null && origin !== new URL(this.issuer).origin)) throw refused();
     const token = this.cookie.read(headers);
     if (token === null) throw refused();

@@ -10,7 +10,6 @@ export interface Viewer {
   name: string;
   /** The token of the session; null for a request with HTTP Basic, which has no session. */
   session: string | null;
-  /** Whether the forms of the pages are for this person. */
   mayChange: boolean;
   /** The client whose portal it is; null in the console. */
   clientId: string | null;
@@ -24,18 +23,17 @@ export const setViewer = (request: HttpRequest, viewer: Viewer): unknown => view
 /** Null before the sign-in. */
 export const viewerOf = (request: HttpRequest): Viewer | null => viewers.get(rawRequest(request)) ?? null;
 
-/** How a form ends, and who gets it. */
+/** The button of a form, and who sees the form. */
 export interface Submission {
-  /** The text of the button. */
   button: string;
   kind?: 'primary' | 'danger';
-  /** The text of a checkbox that must be ticked before the form can be sent, which is then a danger. */
+  /** The text of a checkbox that must be ticked before the form can be sent. The button then warns of a danger. */
   confirm?: string;
-  /** Whether those who may not change anything get it too. */
+  /** Whether those who may not make changes see it too. */
   isForViewers?: boolean;
 }
 
-/** How long a form is good: as long as a session can last, because it is sealed with the token of the session. */
+/** How long a form is valid: as long as a session can last, because it is sealed with the token of the session. */
 export const FORM_AGE_MS = 43_200_000;
 
 /** The name of the field that proves where a form comes from. */
@@ -70,7 +68,7 @@ export function postForm(
 
 /**
  * The fields of a posted form. Throws 403 unless the form was made for this session and this path. The access check has
- * checked the origin before. A form with a repeated field was refused with 400.
+ * already checked the origin, and a form with a repeated field was refused with 400.
  */
 export function formFields(request: HttpRequest): Record<string, string> {
   const fields = Object.fromEntries(

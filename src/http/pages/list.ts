@@ -5,9 +5,9 @@ import { type Column, type Columns, notice, table, type WholeColumn, wholeColumn
 import { type Action, type Page, type Visit } from './site.js';
 
 const PAGE_SIZE = 50;
-/** A list is counted up to here, and sorted by every column as long as it is not longer. */
+/** A list is counted up to this number of rows. A longer one cannot be sorted by every column. */
 export const MAX_COUNTED = 10_000;
-/** Rows of a file, and of those that are read at once. */
+/** The rows of a file, and how many of them are read at once. */
 const MAX_EXPORTED = 100_000;
 const EXPORTED_AT_ONCE = 1_000;
 
@@ -16,13 +16,12 @@ const shownNumber = (count: number): string => count.toLocaleString('en');
 /** Rows of a list, in its order. */
 export interface Found<Row> {
   rows: Row[];
-  /** Where the next page begins: the text that names its last row here. Null at the end. */
+  /** The text that names the last row, behind which the next page begins. Null at the end. */
   next: string | null;
   /** Whether the search ended early, because it had looked at many rows. */
   isCut?: boolean;
 }
 
-/** An order that a list can be read in. */
 export interface Order {
   column: string;
   isDescending: boolean;
@@ -34,22 +33,20 @@ export const partOf = <Row>(rows: Row[], most: number, name: (row: Row) => strin
   return { rows: rows.slice(0, most), next: last ? name(last) : null };
 };
 
-/** How many rows there are: so many, or more. */
+/** The number of rows; with `isMore` there are more. */
 export interface Count {
   count: number;
   isMore: boolean;
 }
 
-/** Which rows to read. */
 export interface Part {
-  /** Where to begin, as {@link Found} names it; null: at the beginning. */
+  /** The `next` of the page before; null: at the beginning. */
   after: string | null;
   most: number;
   /** One of `orders`; null: the list's own. */
   order: Order | null;
 }
 
-/** A list as data. */
 export interface List<Row, Values extends object, Read extends Filter<Values> = Filter<Values>> {
   path: string;
   title: string;
@@ -57,20 +54,20 @@ export interface List<Row, Values extends object, Read extends Filter<Values> = 
   /** One row and several, such as `client` and `clients`. */
   noun: [one: string, several: string];
   fields: FilterFields<Values>;
-  /** What the filter means. Default: what its fields say. */
+  /** Reads the filter. Default: by its fields alone. */
   filter?(input: Record<string, string>, visit: Visit): Promise<Read>;
   /** Below the filter. */
   hint?(filter: Read): Html | null;
   read(filter: Read, part: Part, visit: Visit): Promise<Found<Row>>;
-  /** Of at most {@link MAX_COUNTED} rows; null: not known. Left out where reading them all tells it. */
+  /** Counts at most {@link MAX_COUNTED} rows; null: not known. Left out if all rows are read anyway. */
   count?(filter: Read): Promise<Count | null>;
   /** They may depend on who sees them. */
   columns: Columns<Row> | ((visit: Visit) => Columns<Row>);
   /** The columns by whose order a list of any length can be read. */
   orders?: string[];
-  /** What is said of an empty list, and of a filter that nothing fits. */
+  /** The texts for an empty list, and for a filter that matches nothing. */
   nothing: [empty: string, unfitting: string];
-  /** Of a search that ended early: what to do. */
+  /** What to do after a search that ended early. */
   cut?(next: string): Html;
   /** Above the filter. */
   above?(visit: Visit, filter: Read): Shown | Promise<Shown>;
@@ -157,14 +154,13 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
     },
     async file(visit) {
       const filter = await filterOf(visit.query, visit);
-      if (hasFault(filter)) throw badRequest('the filter has a fault; open the list to see it');
+      if (hasFault(filter)) throw badRequest('the filter is invalid; open the list to see why');
       const read = (after: string | null) => list.read(filter, { after, most: EXPORTED_AT_ONCE, order: null }, visit);
       return csvLines(columnsFor(visit), read);
     },
   };
 }
 
-/** An order with the values that it compares. */
 interface Sorting<Row> extends Order {
   value: NonNullable<Column<Row>['value']>;
 }
@@ -239,7 +235,7 @@ async function* csvLines<Row>(
 
 const line = (cells: string[]): string => `${cells.map((text) => `"${text.replaceAll('"', '""')}"`).join(',')}\r\n`;
 
-/** A spreadsheet would run a text that begins like a formula. */
+/** An apostrophe keeps a spreadsheet from running a text that begins like a formula. */
 function cell<Row>({ value, time }: WholeColumn<Row>, row: Row): string {
   const content = value?.(row) ?? null;
   if (content === null) return '';

@@ -12,7 +12,7 @@ input{flex:1;min-width:0;font:inherit;padding:.5rem}button{font:inherit;padding:
 .note{border-left:4px solid var(--bad);padding:.5rem .8rem;background:var(--soft)}
 `;
 
-/** Of every page. No page of another site can hold its window, or is held by it. */
+/** Of every page. A page of another site cannot get a reference to its window. */
 export const ISOLATION_HEADERS = { 'Cross-Origin-Opener-Policy': 'same-origin', 'X-Content-Type-Options': 'nosniff' };
 
 /** A style sheet within a page, and the source for `style-src` that permits exactly its bytes. */
@@ -21,7 +21,7 @@ export const inlineStyle = (style: string): { tag: Html; source: string } => ({
   source: `'sha256-${createHash('sha256').update(style).digest('base64')}'`,
 });
 
-/** What every HTML document of Usher has around its content. `head`: its style, and what else its head has. */
+/** The frame of every HTML document of Usher. `head`: its style, and what else its head contains. */
 export const documentOf = (title: string, head: Html, content: Html, language = 'en'): string =>
   html`<!doctype html>
     <html lang="${language}">

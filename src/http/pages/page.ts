@@ -41,7 +41,6 @@ export interface BrowserPage {
   status?: number;
 }
 
-/** Sends a page with the brand above and its links below. */
 export function sendPage(response: HttpResponse, brand: Brand, page: BrowserPage): void {
   const { brandName, brandLogo, helpUrl, privacyUrl, memberTexts } = brand;
   const { title, body, formTarget = null, status = 200 } = page;
@@ -69,7 +68,6 @@ export function sendPage(response: HttpResponse, brand: Brand, page: BrowserPage
   response.send(documentOf(`${title} · ${brandName}`, style.tag, content, memberTexts.language));
 }
 
-/** Nothing without an address. */
 export const link = (url: string | null | undefined, text: string): Shown => url && html`<a href="${url}">${text}</a>`;
 
 /** 303, so that the browser follows with GET and never repeats a form at the other address (RFC 9700 section 4.12). */
@@ -90,7 +88,6 @@ export class PageProblem extends Problem {
   }
 }
 
-/** An error for a person: what is wrong, and what to do. */
 export function sendErrorPage(response: HttpResponse, brand: Brand, problem: Problem): void {
   const { 'WWW-Authenticate': _, ...headers } = problem.headers;
   setHeaders(response, headers);
@@ -99,14 +96,13 @@ export function sendErrorPage(response: HttpResponse, brand: Brand, problem: Pro
   sendPage(response, brand, { title: memberTexts.faultTitle, body, status: problem.getStatus() });
 }
 
-/** Other errors than a {@link PageProblem} and those of this server are for developers: they stay English. */
+/** Apart from a {@link PageProblem} and from errors of this server, errors are for developers and stay English. */
 function errorText(texts: MemberTexts, problem: Problem): string {
   if (problem instanceof PageProblem) return filled(texts[problem.text], problem.values);
   const status = problem.getStatus();
   return status === 429 || status >= 500 ? texts.busy : problem.detail;
 }
 
-/** Answers the errors of a page as a page. */
 @Catch()
 class PageFilter extends ProblemFilter {
   constructor(@Inject(USHER_OPTIONS) private readonly options: ResolvedOptions) {
@@ -122,7 +118,7 @@ class PageFilter extends ProblemFilter {
 export const PageRoute = (): MethodDecorator =>
   applyDecorators(UseFilters(PageFilter), SetMetadata(FASTIFY_ROUTE_CONFIG, { form: true, page: true }));
 
-/** Whether an error before or beside a route goes to a browser: at a page, or at any other path that it opens below /auth. */
+/** Whether an error outside a route goes to a browser: at a page, or at another path below /auth that a browser opens. */
 export function wantsPage(request: HttpRequest): boolean {
   const { routeOptions } = request as { routeOptions?: { config?: { page?: boolean } } };
   if (routeOptions?.config?.page) return true;

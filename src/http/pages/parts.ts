@@ -23,7 +23,7 @@ const UTC = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: '
 
 /**
  * A time in UTC, and how far it is from now. Scripts show it in the zone of the browser. `at`: milliseconds since 1970,
- * or a time in ISO 8601. Null of null.
+ * or a time in ISO 8601. Null for null.
  */
 export function time(at: number | string | null): Html | null {
   if (at === null) return null;
@@ -43,7 +43,6 @@ const SHORT_LENGTH = 8;
 export const shortId = (id: string): Html =>
   html`<span class="id"><span title="${id}">${shortened(id)}</span>${copyButton(id)}</span>`;
 
-/** The end of a long id. */
 export const shortened = (id: string): string => (id.length <= SHORT_LENGTH + 1 ? id : `…${id.slice(-SHORT_LENGTH)}`);
 
 /** A button that copies `text`. It is shown only where scripts run. */
@@ -99,7 +98,7 @@ export interface Column<Row> {
   time?: (row: Row) => number | null;
 }
 
-/** The columns of a table by their names. One of a cell alone is only shown. */
+/** The columns of a table by their names. A column that is only a cell has no value. */
 export type Columns<Row> = Record<string, Cell<Row> | Column<Row>>;
 
 /** A column with its name and with what it shows. Without a value a list cannot be sorted by it. */
@@ -108,7 +107,6 @@ export interface WholeColumn<Row> extends Column<Row> {
   cell: Cell<Row>;
 }
 
-/** The columns of a table in their order. */
 export const wholeColumns = <Row>(columns: Columns<Row>): WholeColumn<Row>[] =>
   Object.entries(columns).map(([name, column]) => {
     const given: Column<Row> = typeof column === 'function' ? { cell: column } : column;
@@ -182,15 +180,12 @@ export const facts = (values: Record<string, Content | undefined>): Html =>
 /** The state of a client, a member or an operator. */
 export const stateOf = (disabledAt: number | null): Html => statusBadge(disabledAt === null ? 'active' : 'disabled');
 
-/** The column of it. */
 export const STATE: Column<{ disabledAt: number | null }> = {
   value: ({ disabledAt }) => (disabledAt === null ? 'active' : 'disabled'),
   cell: ({ disabledAt }) => stateOf(disabledAt),
 };
 
-/** The same with the time since which it is disabled. */
 export const stateSince = (disabledAt: number | null): Html =>
   html`${stateOf(disabledAt)}${disabledAt && html` since ${time(disabledAt)}`}`;
 
-/** An id with a button that copies it. */
 export const copiedId = (id: string): Html => html`<span class="id">${id} ${copyButton(id)}</span>`;

@@ -6,7 +6,6 @@ import { type FormPart, hiddenField, hrefOf, refilled } from './fields.js';
 import { FORM_FIELD, formFields, postForm, type Submission, type Viewer, viewerOf } from './form.js';
 import { notice, sentence } from './parts.js';
 
-/** What a page shows. */
 export interface View {
   title: string;
   body: Html;
@@ -24,7 +23,7 @@ export interface View {
 export interface Page<Subject = unknown> {
   /** Such as `/ops/members/:id`. */
   path: string;
-  /** What the page shows and its forms change. Left out: the forms carry no values that somebody may have changed. */
+  /** Reads what the page shows and its forms change. Without it, no form checks whether somebody else changed a value. */
   read?(visit: Visit): Promise<Subject>;
   /** The page, or the address of another one. */
   show(visit: Visit, subject: Subject): View | string | Promise<View | string>;
@@ -36,7 +35,6 @@ export interface Page<Subject = unknown> {
   notices?: Record<string, string>;
 }
 
-/** A page with the type of what it reads. */
 export const definePage = <Subject>(page: Page<Subject>): Page => page;
 
 /** A form of a page, and what it does. It has either `run` or `answer`. */
@@ -47,9 +45,9 @@ export interface Action<Subject = unknown> extends Submission {
   at?: string;
   /** What the page says after it. */
   done?: string;
-  /** Afterwards the browser is led to the page, in the range that the form has, and the page says what was done. */
+  /** Afterwards the browser is redirected to the page, with the range that the form has, and the page says what was done. */
   run?(fields: Record<string, string>, visit: Visit): Promise<unknown>;
-  /** Shows a page that has no address of its own, such as a new secret, or leads to another one. */
+  /** Shows a page that has no address of its own, such as a new secret, or redirects to another page. */
   answer?(fields: Record<string, string>, visit: Visit): Promise<View | string>;
 }
 
@@ -60,15 +58,14 @@ export interface Refusal {
   problem: Problem;
 }
 
-/** Remembers the forms that were sent, so that each is good once. */
+/** Remembers the forms that were sent, so that each can be sent only once. */
 export interface SentForms {
   /** False if this form was sent before. */
   use(form: string): Promise<boolean>;
-  /** It may be sent again, because it has changed nothing. */
+  /** Lets the form be sent again, because it has changed nothing. */
   release(form: string): Promise<unknown>;
 }
 
-/** One request to a page. */
 export class Visit {
   refusal: Refusal | null = null;
   private subject: unknown;
@@ -124,7 +121,6 @@ export class Visit {
     return this.viewer?.mayChange ?? false;
   }
 
-  /** The address of the page. */
   get path(): string {
     return this.page.path.replace(/:\w+/, encodeURIComponent(this.id));
   }
@@ -228,7 +224,6 @@ const seenIn = (parts: FormPart[]): string =>
     ),
   );
 
-/** Where the form of an action is posted to. */
 export const addressOf = (path: string, name: string, { at = name }: Action): string =>
   at === '' ? path : `${path}/${at}`;
 
@@ -240,7 +235,7 @@ export function faultText({ errors, detail }: Problem): string {
   return sentence(errors?.map(({ message }) => message).join('; ') ?? detail);
 }
 
-/** The field that the fault of a form names has it, otherwise the first one. */
+/** The fault belongs to the field that it names, otherwise to the first one. */
 function faultsOf({ problem }: Refusal, parts: FormPart[]): Record<string, string> {
   const fault = faultText(problem);
   const names = parts.flatMap((part) => ('name' in part ? part.name : []));

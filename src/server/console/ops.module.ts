@@ -48,7 +48,6 @@ const PAGES: (new (...services: never[]) => { pages: Page[] })[] = [
   HealthPages,
 ];
 
-/** Adds the operator's pages to the server. */
 export function mountConsole(app: INestApplicationContext, server: FastifyInstance): void {
   const pages = PAGES.flatMap((source) => app.get(source).pages);
   server.register((scope, _, done) => {
@@ -57,7 +56,6 @@ export function mountConsole(app: INestApplicationContext, server: FastifyInstan
   });
 }
 
-/** The operator's pages, and what monitoring reads. */
 @Module({
   imports: [WebhookModule, PurgeModule, AccountModule, PortalModule, CertificationModule],
   controllers: [HealthController, MetricsController],

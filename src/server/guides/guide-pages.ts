@@ -4,12 +4,11 @@ import type { Environment } from '../../values/identifier.js';
 import { brandOf, CONSOLE_STYLE, ICON_LINK, shellOf } from '../console/frame/shell.js';
 import { type Guide } from './guides.js';
 
-/** The page of all operations. */
 export const REFERENCE = { name: 'reference', title: 'API reference' };
 
 const STYLE = inlineStyle(CONSOLE_STYLE);
 
-/** Of every page of the guides. The script of the search reads the index of this server. */
+/** Of every page of the guides. The script of the search reads the index from this server. */
 export const GUIDE_HEADERS = {
   ...ISOLATION_HEADERS,
   'Content-Security-Policy':
@@ -18,7 +17,6 @@ export const GUIDE_HEADERS = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/** A page without its frame. */
 export interface GuidePage {
   /** The last part of its path; empty for the first page. */
   name: string;
@@ -26,14 +24,13 @@ export interface GuidePage {
   content: Html;
 }
 
-/** What the pages show of this service. */
 export interface Service {
   brandName: string;
   environment: Environment;
   retry: { maxAttempts: number; retryEveryMs: number };
 }
 
-/** A page in its frame. Addresses are relative, so that they also lead there below a path of a proxy. */
+/** A page in its frame. Addresses are relative, so that they also work below the path of a proxy. */
 export function guidePage(
   { name, title, content }: GuidePage,
   guides: Guide[],
@@ -82,7 +79,6 @@ const ending = ({ environment, retry: { maxAttempts, retryEveryMs } }: Service):
   </section>`;
 };
 
-/** The first page. */
 export const firstPage = (guides: Guide[], service: Service, address: string): GuidePage => ({
   name: '',
   title: `${service.brandName} for integrators`,

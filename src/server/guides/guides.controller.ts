@@ -28,7 +28,7 @@ export class GuidesController {
     @Inject(API_DOCUMENTS) private readonly documents: ApiDocuments,
   ) {}
 
-  /** A relative address, so that it also leads there below a path of a proxy. */
+  /** The address is relative, so that it also works below the path of a proxy. */
   @Get()
   @Redirect('docs', 302)
   home(): void {}

@@ -49,7 +49,7 @@ const read = (name: string): string => readFileSync(join(PACKAGE_FOLDER, 'docs',
 
 /** What only readers of the repository can use, such as commands of operators. */
 const OF_REPOSITORY = /<!-- repository -->[^]*?<!-- \/repository -->\n*/g;
-/** Here a reader has a client of this service, and sets what docs/try.sh finds out in a checkout. */
+/** A reader of the served guides sets what docs/try.sh finds out in a checkout. */
 const TRY_IN_CHECKOUT = /^\. docs\/try\.sh$/m;
 const PREPARATION = `export AUTH_URL=${ADDRESS}
 export CLIENT_ID=YOUR_CLIENT_ID CLIENT_SECRET=YOUR_CLIENT_SECRET
@@ -68,7 +68,6 @@ export async function markdown(): Promise<Marked> {
   return new Marked({ renderer: RENDERER });
 }
 
-/** Reads the guides and renders their Markdown. */
 export async function renderGuides(guidesUrl: string | null): Promise<Guide[]> {
   const marked = await markdown();
   return GUIDES.map((name) => {
@@ -87,7 +86,7 @@ export async function renderGuides(guidesUrl: string | null): Promise<Guide[]> {
   });
 }
 
-/** The anchor of a heading, as repositories make it too. */
+/** The anchor of a heading, as hosts of repositories make it too. */
 export const anchorOf = (heading: string): string =>
   heading
     .toLowerCase()
@@ -101,7 +100,7 @@ function targetOf(href: string): string | null {
   return GUIDES.includes(name) ? name + anchor : null;
 }
 
-/** Tables are lists on small screens, so each cell has its column's name. Nothing of a page is taken for HTML. */
+/** Small screens show tables as lists, so each cell has the name of its column. HTML in a page is escaped. */
 const RENDERER: RendererObject = {
   html: ({ text }) => html`${text}`.text,
   image: () => '',

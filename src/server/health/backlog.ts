@@ -18,14 +18,14 @@ import { CachedQuery } from './cached-query.js';
 export interface Processes {
   /** At most 100. */
   processes: ListedProcess[];
-  /** Workers of deliveries, as Redis lists their connections. Null: only the table of processes knows. */
+  /** Workers of deliveries, as Redis lists their connections. Null: only the table of processes is known. */
   connectedWorkers: number | null;
 }
 
 export interface QueueDepth {
   queue: string;
   isPaused: boolean;
-  /** What slows the queue in every worker, such as "at most 5 jobs at a time"; null: nothing. Usher itself sets none. */
+  /** A limit of the queue for all workers, such as "at most 5 at a time"; null without one. Usher itself sets none. */
   limit: string | null;
   jobs: Record<string, number>;
 }
@@ -37,14 +37,13 @@ const STATES: JobType[] = ['waiting', 'prioritized', 'active', 'delayed', 'faile
 /** State of the waiting jobs of a paused queue on Postgres. BullMQ's type covers only Redis. */
 const PAUSED = 'paused' as JobType;
 
-/** Due webhooks in the database, jobs in the queues, who works, and whether its keys fit. Null where there was no answer in time. */
+/** Due webhooks, jobs in the queues, processes, and whether this one has all master keys. Null: no answer in time. */
 @Injectable()
 export class Backlog {
   readonly queries = {
     due: new CachedQuery(() => this.health.due()),
     clock: new CachedQuery(() => clockOf(this.dataSource)),
     queues: new CachedQuery(() => Promise.all([this.deliveries, this.retryRuns, this.purges].map(depthOf))),
-    /** Whether the queue accepts jobs. */
     isQueueUp: new CachedQuery(() => this.connections.probe().then(() => true)),
     areSecretsReadable: new CachedQuery(async () => (await this.keys.fault()) === null),
     processes: new CachedQuery(async () => ({
@@ -64,7 +63,7 @@ export class Backlog {
     private readonly keys: KeyCheck,
   ) {}
 
-  /** Goes on with a queue that is paused. 404 if there is none with this name. */
+  /** Throws 404 if there is no queue with this name. */
   async resume(name: string, before: () => Promise<void>): Promise<void> {
     const queue = [this.deliveries, this.retryRuns, this.purges].find((one) => one.name === name);
     if (!queue) throw notFound('there is no such queue');
@@ -80,7 +79,6 @@ export class Backlog {
   }
 }
 
-/** How many workers of deliveries are known to run. */
 export function workersOf({ processes, connectedWorkers }: Processes): number {
   return connectedWorkers ?? processes.filter(({ role, isAlive }) => isAlive && role !== 'api').length;
 }

@@ -39,7 +39,7 @@ export class CachedQuery<T> {
   }
 }
 
-/** A cached query for each of the values that it was asked for last. */
+/** A cached query for each of the last values that were asked for. */
 export class CachedQueries<Of, T> {
   private readonly queries = new LRUCache<string, CachedQuery<T>>({ max: 100 });
 
@@ -61,7 +61,6 @@ export type Answers<Queries> = {
   [Name in keyof Queries]: Queries[Name] extends CachedQuery<infer T> ? T | null : never;
 };
 
-/** The answers of several queries, by their names. */
 export async function answersOf<Queries extends Record<string, CachedQuery<unknown>>>(
   queries: Queries,
 ): Promise<Answers<Queries>> {

@@ -58,7 +58,7 @@ export class HealthController implements OnModuleDestroy, BeforeApplicationShutd
     return { status: 'ok' };
   }
 
-  /** Whether the keys fit is known only while the database answers. */
+  /** The keys can be checked only while the database answers. */
   private async lacksKeys(): Promise<boolean> {
     const fault = await withTimeout(this.keys.fault(), CHECK_TIMEOUT_MS).catch((error: Error) => error.message);
     if (fault !== null) this.warnings.warn(`master key: ${fault}`);

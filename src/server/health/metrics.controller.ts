@@ -10,7 +10,10 @@ import type { CachedQuery } from './cached-query.js';
 /** Gauges of prom-client whose names belong to counters, so that `promtool check metrics` refuses them. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
-/** Each sample wakes an idle process. It is part of the lag that is shown, which the alert UsherEventLoopBlocked allows for. */
+/**
+ * Each sample wakes an idle process. The shown lag includes this interval, which the alert UsherEventLoopBlocked allows
+ * for.
+ */
 const LAG_SAMPLED_MS = 400;
 
 /** Metrics for Prometheus. The path is below /ops, so it needs the operator's credentials. */
@@ -84,7 +87,7 @@ function addBacklogGauges(
   );
   add(
     'usher_webhooks_due',
-    `Pending webhooks whose next attempt is due; ${MAX_COUNTED} means so many or more.`,
+    `Pending webhooks whose next attempt is due; ${MAX_COUNTED} means this many or more.`,
     [],
     ofDue(({ count }) => count),
   );

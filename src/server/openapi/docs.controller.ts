@@ -33,7 +33,7 @@ export interface ApiDocuments {
   internal(address: string): object;
 }
 
-/** Makes something with its first use: most processes never show it. */
+/** Makes a value when it is first used, because most processes never use it. */
 function lazy<T>(make: () => T): () => T {
   let made: T | undefined;
   return () => (made ??= make());
@@ -94,7 +94,7 @@ export class DocsController {
   }
 }
 
-/** Lets those read the internal operations who may call them, and operators, also by their session. */
+/** Order services may read the internal operations, and so may operators, also with a session. */
 @Injectable()
 export class InternalReaders implements CanActivate {
   static readonly security = 'internal';

@@ -25,7 +25,7 @@ const GUIDES = operations('Service', GuidesController, {
   first: {
     id: 'getDocumentation',
     summary: 'The first page for integrators',
-    description: '`GET /` leads here.',
+    description: '`GET /` redirects here.',
     answers: { 200: pageAnswer('The page.') },
   },
   guide: {
@@ -41,13 +41,13 @@ const INTERNAL_DOCS = operations('Service', InternalDocsController, {
   internalOpenapi: {
     id: 'getInternalDocument',
     summary: 'This document: the internal operations as OpenAPI',
-    description: 'It also takes the credentials of an operator, or the session of one.',
+    description: 'It also accepts the credentials or the session of an operator.',
     answers: documentAnswer,
   },
   internalPage: {
     id: 'getInternalDocumentation',
     summary: 'This document as a page',
-    description: 'It takes the same credentials.',
+    description: 'It accepts the same credentials.',
     answers: { 200: pageAnswer('The page.') },
   },
 });

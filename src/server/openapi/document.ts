@@ -30,7 +30,6 @@ tokens of all clients, health. The console for people and the metrics are below 
 export type OpenApiDocument = ReturnType<typeof documentOf>;
 type Paths = Record<string, Record<string, OperationObject>>;
 
-/** The operations of a deployment in this environment. */
 export const operationsOf = (environment: Environment, publicUrl: string | null = null): Operation[] => [
   ...libraryOperations(environment, publicUrl),
   ...HEALTH_OPERATIONS,
@@ -75,14 +74,12 @@ const isInternal = ({ tag, security }: Operation): boolean => tag === 'Service' 
 const isForIntegrators = ({ tag, security }: Operation): boolean =>
   tag !== 'Service' && !(security.length === 1 && security[0] === 'internal');
 
-/** What distinguishes the two documents. */
 interface Contents {
   title: string;
   description: string;
   /** The address of the guides, which errors link. */
   guides: string | null;
   includes(operation: Operation): boolean;
-  /** The security schemes that are left out. */
   hidden: Security[];
   webhooks: Paths;
 }
@@ -133,6 +130,6 @@ const notificationObject = (): OperationObject => ({
   ...requestObject(NOTIFICATION),
   responses: {
     '2XX': { description: 'Received; it is not sent again.' },
-    '4XX': { description: 'Like every status other than 2xx: it is retried.' },
+    '4XX': { description: 'The notification is retried, as after every status other than 2xx.' },
   },
 });

@@ -20,7 +20,7 @@ export interface HostDocument {
 /** Begins the names of Usher's schemas and security schemes, because the application may have the same ones. */
 const OWN = 'Usher';
 
-/** As `addUsherPaths()` of src/index.ts describes it. */
+/** See `addUsherPaths()` of src/index.ts. */
 export function addPaths<T extends HostDocument>(document: T, application: INestApplicationContext): T {
   const paths = document.paths as Record<string, Record<string, OperationObject>>;
   const { guidesUrl } = application.get<ResolvedOptions>(USHER_OPTIONS, { strict: false });
@@ -72,7 +72,7 @@ function renamed<T>(part: T): T {
   return JSON.parse(JSON.stringify(part), (key, value: unknown) => {
     if (key === '$ref') return (value as string).replace('/schemas/', `/schemas/${OWN}`);
     if (key === 'security') return (value as object[]).map(prefixed);
-    // A header of the server's own.
+    // Only the standalone server sends this header.
     if (key === 'X-Request-Id') return undefined;
     return value;
   }) as T;

@@ -1,7 +1,6 @@
 import type { Operation } from '../../http/operation.js';
 import { NOTIFICATION_EXAMPLE, Notification, NotificationHeaders } from '../../webhooks/api/notification.schema.js';
 
-/** The order-completion notification, which Usher sends. */
 export const NOTIFICATION = {
   id: 'notifyOrderCompletion',
   tag: 'Notifications',

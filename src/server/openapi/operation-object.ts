@@ -39,7 +39,6 @@ interface Response {
 
 export type OperationObject = ReturnType<typeof operationObject>;
 
-/** The OpenAPI operation object of an operation. */
 export function operationObject(operation: Operation, guides: string | null) {
   const successes = Object.entries(operation.answers).map(([status, answer]) => [
     status,
@@ -69,7 +68,7 @@ export function requestObject(operation: Omit<Operation, 'method' | 'path' | 'an
   };
 }
 
-/** With curl, for a shell that has the credentials in variables. A browser sends what pages take. */
+/** A curl command that takes the credentials from shell variables. Pages have none, because browsers open them. */
 export function curlSample({ method, path, server, security, parameters = {}, body, page }: Operation, base: string) {
   if (page) return {};
   const given = (['path', 'query', 'header'] as const)
@@ -214,7 +213,7 @@ const REFUSED: Record<Security, Failure[]> = {
   internal: [refusal('internal'), tooManyFailures(WAIT_SECONDS)],
 };
 
-/** Every error an operation can return: its own, and those that all operations of its kind share. Those of all pages come first. */
+/** Every error of an operation: its own, and those of its kind, which come first for a page. */
 function failuresOf(operation: Operation): (Problem | OAuthError)[] {
   const [own, shared] = [operation.failures ?? [], sharedFailures(operation)];
   return (operation.page ? [...shared, ...own] : [...own, ...shared]).map(errorOf);

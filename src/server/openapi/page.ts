@@ -17,7 +17,7 @@ const VIEWER_OPTIONS = {
   },
   // Credentials stay in the memory of the page.
   persistAuth: false,
-  // A choice for the whole document would win over that of an operation, which sends what the operation needs.
+  // Credentials chosen for the whole document would replace those that an operation needs, so that choice is hidden.
   customCss: '.scalar-reference-intro-auth { display: none }',
   documentDownloadType: 'json',
   defaultOpenFirstTag: false,
@@ -47,7 +47,6 @@ export interface DocumentPage {
   scripts: string;
 }
 
-/** The page that shows a document with the viewer. */
 export const viewerPage = ({ title, document, scripts }: DocumentPage): string =>
   documentOf(
     title,

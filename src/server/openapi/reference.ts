@@ -7,7 +7,6 @@ type Content = Record<string, { schema: JsonSchema; example?: unknown; examples?
 
 type Paths = Record<string, Record<string, OperationObject>>;
 
-/** What the page shows of an OpenAPI document. */
 export interface ShownDocument {
   tags: { name: string; description: string }[];
   paths: Paths;

@@ -37,7 +37,6 @@ export function schemasOf(operations: object[], target: Target = 'draft-2020-12'
   return Object.fromEntries(Object.entries(all).filter(([id]) => used.has(id)));
 }
 
-/** All named schemas, by their name. */
 function componentSchemas(target: Target): Record<string, JsonSchema> {
   const { schemas } = z.toJSONSchema(NAMES, { ...OPTIONS, target });
   return Object.fromEntries(Object.entries(schemas).map(([id, { $schema: _, $id: __, ...schema }]) => [id, schema]));

@@ -28,7 +28,7 @@ export class StaticAnswer {
     });
   }
 
-  /** `more`: headers of this response alone, which win over its own. */
+  /** `more`: headers of this response alone, which replace the stored ones. */
   send({ headers }: FastifyRequest, reply: FastifyReply, more: Record<string, string> = {}): void {
     void reply.headers({ ...this.headers, ...more });
     if (headers['if-none-match']?.includes(this.headers.ETag as string)) return void reply.status(304).send();
@@ -37,7 +37,7 @@ export class StaticAnswer {
   }
 }
 
-/** Without a public address a client can name many, in its Host header. */
+/** Without a public address, a client can name any number of addresses in its Host header. */
 const MAX_ANSWERS = 100;
 
 /** Answers that have the address of this service in them, each made once for an address. */

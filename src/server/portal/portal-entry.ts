@@ -25,7 +25,7 @@ export const OVERVIEW_PATH = `${PORTAL_PATH}/overview`;
 export const SIGN_OUT_PATH = `${PORTAL_PATH}/sign-out`;
 const OPEN_ROUTE = `${OPEN_PATH}/:token`;
 
-/** Links that an address, and a client, may ask for. */
+/** How many links may be asked for from one address, and for one client. */
 const ASKED_FROM_ADDRESS = { count: 10, seconds: 3_600 };
 const ASKED_FOR_CLIENT = { count: 3, seconds: 3_600 };
 
@@ -51,7 +51,7 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
     },
     {
       path: OPEN_ROUTE,
-      // Mail and chat programs fetch links, so only the button opens it.
+      // Mail and chat programs fetch links, so only the button opens the portal.
       show: (visit) => ({
         title: 'Portal',
         body: html`<p>This link opens the portal once. You are then signed in with this browser.</p>
@@ -62,15 +62,15 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
     signOutPage(SIGN_OUT_PATH, PORTAL_PATH, () => this),
   ];
 
-  /** Checks every request of the portal. False if the browser was sent to the entry instead. Throws 403. */
+  /** Checks every request of the portal. False if the browser was redirected to the entry. Throws 403. */
   async check({ assets, base }: Site, request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
     const { url = '' } = request.routeOptions;
     void reply.headers(OPS_HEADERS);
     if (assets.some(({ path }) => path === url)) return true;
     const isRead = SAFE_METHODS.includes(request.method);
     if (!isRead && (this.isCrossSite(request) || !namesItsPage(request)))
-      throw forbidden('this request comes from a page of another site; use the pages at /portal');
-    // Who opens a link gets a new session, whoever was signed in before.
+      throw forbidden('this request does not come from a page of this site; use the pages at /portal');
+    // Opening a link starts a new session, even if somebody is signed in.
     if (url === OPEN_ROUTE) return true;
     const session = this.read(request, 'session');
     const owner = session && (await this.owner(request, session, isUse(request)));
@@ -87,7 +87,7 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
     return true;
   }
 
-  /** Of a form before the sign-in, which is posted to its page. */
+  /** The action of a form before the sign-in, which is posted to the address of its page. */
   private ownForm(
     button: string,
     parts: FormPart[],
@@ -115,7 +115,7 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
     return { title: 'Portal', body };
   }
 
-  /** Nothing differs whether or not there is such a client: a worker looks that up. */
+  /** The answer does not reveal whether the client exists, because only a worker looks it up. */
   private async ask({ request }: Visit, given: string): Promise<View> {
     const clientId = given.trim();
     const address = limitKey(addressGroup(addressOf(request) ?? ''));
@@ -128,7 +128,7 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
       If there is a client with this id, and it has a contact, a link is on its way to the contact. It is valid for an
       hour. At most ${ASKED_FOR_CLIENT.count} are sent in an hour.
     </p>`;
-    return { title: 'Look into your mailbox', body };
+    return { title: 'Check your mailbox', body };
   }
 
   private async open({ request, reply, id: token }: Visit): Promise<View | string> {

@@ -31,7 +31,6 @@ import { OVERVIEW_PATH, PortalEntry, SIGN_OUT_PATH } from './portal-entry.js';
 
 const MAX_ORDERS = 100;
 
-/** What a client sees in its portal besides its notifications and its settings. */
 @Injectable()
 export class PortalPages {
   constructor(
@@ -64,7 +63,9 @@ export class PortalPages {
       noun: ['notification', 'notifications'],
       fields: {},
       hint: () =>
-        html`<p class="hint">What is pending or has failed, and was not delivered otherwise. CSV is all of it.</p>`,
+        html`<p class="hint">
+          Notifications that are pending or have failed, and were not delivered otherwise. The CSV file has all of them.
+        </p>`,
       read: async (_, { after, most }, visit) => {
         const rows: UndeliveredNotification[] = [];
         const query = { limit: most, ...(after && { cursor: after }) };
@@ -120,7 +121,7 @@ export class PortalPages {
         'To what': { value: ({ subject }) => subject },
         From: { value: ({ address }) => address },
       },
-      nothing: ['What is done here will be here.', ''],
+      nothing: ['Sign-ins and changes will be listed here.', ''],
       cut,
     }),
   ];
@@ -129,7 +130,7 @@ export class PortalPages {
 const ANY_EVENT = { action: null, subject: null, since: null, until: null };
 
 function clientOf({ clientId }: Visit): string {
-  if (clientId === null) throw new Error('the portal is of a client');
+  if (clientId === null) throw new Error('a page of the portal needs a client');
   return clientId;
 }
 
@@ -137,7 +138,6 @@ const idOf = (row?: UndeliveredNotification): string => row?.headers['X-Webhook-
 
 const SECTIONS = ['Overview', 'Notifications', 'Missed', 'Orders', 'Settings', 'Record'];
 
-/** Adds the portal of clients to the server. Around a page are the name of the client, and the sections. */
 export function mountPortal(app: INestApplicationContext, server: FastifyInstance): void {
   const { brandName, publicUrl } = app.get<Config>(SERVER_CONFIG);
   const base = new URL(publicUrl ?? 'http://host').pathname.replace(/\/$/, '');
@@ -175,6 +175,5 @@ export function mountPortal(app: INestApplicationContext, server: FastifyInstanc
   });
 }
 
-/** The portal of clients. */
 @Module({ imports: [OpsModule, PortalModule, OrdersModule, WebhookModule], providers: [PortalEntry, PortalPages] })
 export class PortalPagesModule {}

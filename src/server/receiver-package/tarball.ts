@@ -18,7 +18,7 @@ export function receiverTarball(service: string): Buffer {
   return gzipSync(Buffer.concat([...entries, Buffer.alloc(2 * BLOCK_BYTES)]));
 }
 
-/** The build and the tests are at different depths. */
+/** The built file and the source that tests run are at different depths. */
 function folderAbove(start: string, path: string): string {
   const folder = join(start, path);
   return existsSync(join(folder, 'dist/manifest.json')) ? folder : folderAbove(dirname(start), path);

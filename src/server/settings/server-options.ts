@@ -23,7 +23,7 @@ export const SERVER = {
     'OPS_PORT',
     integer(0, 65_535),
     null,
-    'a second port, for `/ops`, `/internal` and metrics, which `PORT` then answers 404 ([details](operations/deploying.md#the-operators-port))',
+    'a second port for `/ops`, `/internal` and metrics; `PORT` then answers 404 for these paths ([details](operations/deploying.md#the-operators-port))',
   ),
   opsPublicUrl: option(
     null,
@@ -55,7 +55,7 @@ export const SERVER = {
     'METRICS_USER',
     userName,
     null,
-    'the credentials of a scraper: they open `/ops/metrics` alone',
+    'the credentials of a scraper, which are valid only for `/ops/metrics`',
     {
       neededBy: 'metricsPassword',
     },
@@ -70,7 +70,7 @@ export const SERVER = {
     'TRUST_PROXY',
     trustedProxies,
     null,
-    'whose `X-Forwarded-For` Usher trusts ([why](limits.md))',
+    'the proxies whose `X-Forwarded-For` Usher trusts ([why](limits.md))',
     {
       defaultText: 'none; required in production',
     },
@@ -94,7 +94,7 @@ export const SERVER = {
     'LOG_LEVEL',
     oneOf('silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'),
     'info',
-    'the least level that is logged; commands log nothing unless it is set',
+    'the lowest level that is logged; commands log nothing unless it is set',
   ),
 };
 

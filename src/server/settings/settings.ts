@@ -45,10 +45,10 @@ export class ConfigError extends StartUpError {
   }
 }
 
-/** Whether a command adds jobs. One that does not never connects to the queue, whose server may be down or unknown to it. */
+/** Whether a command adds jobs. A command without jobs does not connect to the queue, which may be down or unknown. */
 export type Needs = 'with-queue' | 'without-queue';
 
-/** What settings are read for. A command serves nobody, and may stand beside an application instead of a server. */
+/** What the settings are read for. A command serves no requests, and may run beside an application that embeds Usher. */
 type Task = 'serve' | 'migrate' | Needs;
 
 /**
@@ -94,7 +94,6 @@ export function loadConfig(environment: NodeJS.ProcessEnv = process.env, task: T
   };
 }
 
-/** The settings of a command, from the environment of this process. */
 export const commandConfig = (task: Task): Config => loadConfig(process.env, task);
 
 const OF_THE_SERVER = Object.values(SETTINGS).filter(({ variable }) => variable !== null);

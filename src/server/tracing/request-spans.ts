@@ -16,7 +16,7 @@ export function traceRequests(server: FastifyInstance): void {
     if (!isPolled(request.routeOptions.url ?? null)) contexts.set(request, startSpan(request));
     continued(request, done);
   });
-  // The body is read in the context of its connection.
+  // The body is read in the context of the connection, so the context of the request is set again.
   server.addHook('preValidation', (request, _, done) => continued(request, done));
   server.addHook('onResponse', (request, reply, done) => {
     const active = contexts.get(request);
@@ -29,7 +29,7 @@ function startSpan(request: FastifyRequest): Context {
   const { method, routeOptions, headers, protocol, id } = request;
   const route = routeOptions.url;
   const caller = propagation.extract(ROOT_CONTEXT, headers);
-  // A client could decide with its headers what is traced. Only an order service, which is the operator’s own, may.
+  // Only an order service, which belongs to the operator, may decide with its headers what is traced.
   const isOwn = route?.startsWith('/internal/') === true;
   const callerSpan = trace.getSpanContext(caller);
   const span = tracer().startSpan(

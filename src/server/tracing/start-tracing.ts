@@ -4,7 +4,7 @@ import { isTracing } from '../../telemetry/tracing.js';
 import { loadPackage } from '../../values/start-up-error.js';
 import { VERSION } from '../../values/version.js';
 
-/** How often the log says at most that spans could not be exported. */
+/** The log says at most this often that spans could not be exported. */
 const EXPORT_WARNING_MS = 60_000;
 
 /**
@@ -28,7 +28,7 @@ export async function startTracing(logger: Logger): Promise<() => Promise<void>>
   };
 }
 
-/** Writes the SDK's warnings to the log. A collector that is away fails every export, so that line is rare. */
+/** Writes the SDK's warnings to the log. While a collector is down every export fails, so this warning is limited. */
 function reportFaults(onExportError: (handler: (error: unknown) => void) => void, logger: Logger): void {
   const ignore = (): void => undefined;
   const log = {

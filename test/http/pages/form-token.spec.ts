@@ -31,7 +31,7 @@ test('the pages set cookies that neither scripts nor other sites can use, and ov
   await secure.stop();
 });
 
-test('a sealed form is good for an hour', async () => {
+test('a sealed form is valid for an hour', async () => {
   const { name } = await member(usher);
   const browser = new TestBrowser(usher.running.url);
   await browser.get('/auth/sign-in');

@@ -55,7 +55,7 @@ test('a body that arrives while earlier requests of its connection still wait is
   pipeline.close();
 });
 
-test('what a closed connection had not begun is not run', async () => {
+test('the requests of a closed connection that have not begun never run', async () => {
   const one = await usher.client();
   const pipeline = await Pipeline.open(usher.running.url);
   const request = {

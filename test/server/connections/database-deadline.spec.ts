@@ -52,7 +52,7 @@ test('the time in which a client sends its body does not count', async () => {
   expect(firstAnswer(await text(socket)).status).toBe(201);
 });
 
-test('the routes that wait for a receiver are known', () => {
+test('exactly the routes that wait for a receiver or the queue are without this deadline', () => {
   const waiting = routesOf(usher.running.app.getHttpAdapter().getInstance() as never)
     .filter(({ method, url }) => method !== 'GET' && method !== 'HEAD' && WAITING_ROUTES.test(url))
     .map(({ url }) => url);

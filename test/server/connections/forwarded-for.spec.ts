@@ -23,7 +23,7 @@ describe('TRUST_PROXY', () => {
     ['10.0.0.0/8', 'unknown', false],
   ])('%s trusts %s: %s', (setting, address, expected) => expect(trusts(setting, address)).toBe(expected));
 
-  test('as a number trusts so many hops', () => {
+  test('as a number trusts this many hops', () => {
     expect([0, 1, 2].map((hop) => trusts('2', '192.0.2.1', hop))).toEqual([true, true, false]);
   });
 });
@@ -59,7 +59,7 @@ describe('behind a proxy', () => {
     expect([sameClient, otherClient, otherFamily].map(({ status }) => status)).toEqual([429, 200, 200]);
   });
 
-  test('that is not trusted, the first X-Forwarded-For is logged as a warning, and no other', async () => {
+  test('that is not trusted, the log warns of the first X-Forwarded-For, and of no other', async () => {
     const usher = await TestUsher.start({ TRUST_PROXY: '10.0.0.1' });
     const client = await usher.client();
     const log = captureLog(usher);

@@ -24,7 +24,7 @@ async function upload(path: string, authorization: string): Promise<Socket> {
   return socket;
 }
 
-test('an upload that its client aborts is refused with a 4xx, and is no error in the log', async () => {
+test('an upload that its client aborts is refused with a 4xx, and the log has no error of it', async () => {
   const log = captureLog(usher);
   const arrived = once(usher.running.app.getHttpServer() as Server, 'request');
   const socket = await upload('/auth/token', client.basic);
@@ -35,7 +35,7 @@ test('an upload that its client aborts is refused with a 4xx, and is no error in
   expect(JSON.stringify(log)).not.toContain('aborted');
 });
 
-test('a request whose head or body does not arrive is answered 408 near the 30 s that the limit says', async () => {
+test('a request whose head or body does not arrive is answered 408 after about 30 s', async () => {
   const server = usher.running.app.getHttpServer() as Server & { connectionsCheckingInterval: number };
   const { headersTimeout, requestTimeout, connectionsCheckingInterval } = server;
   expect({ headersTimeout, requestTimeout }).toEqual({ headersTimeout: 30_000, requestTimeout: 30_000 });

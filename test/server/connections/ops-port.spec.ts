@@ -101,7 +101,7 @@ describe('with OPS_PORT, PORT answers 404, with the body of an unknown path', ()
     }
   });
 
-  test('and the credentials of an order service open nothing there', async () => {
+  test('also to the credentials of an order service', async () => {
     const { access_token: token } = (await client.token()).body;
     const introspect = (at: TestUsher) => at.request('POST', '/auth/introspect', INTERNAL, { token });
     expect((await introspect(usher)).body).toMatchObject({ error: 'invalid_client' });

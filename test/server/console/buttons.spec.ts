@@ -136,7 +136,7 @@ test('this test knows every button', () => {
   expect([...new Set(found)].sort()).toEqual([...new Set(known)].sort());
 });
 
-test('whichever buttons are pressed, every webhook ends in time and none is sent too often', async () => {
+test('whatever buttons are pressed, every webhook ends in time and none is sent too often', async () => {
   const failed = await notified(answer(500));
   const delivered = await notified(answer(200));
   await usher.webhook(failed.key, 'FAILED');

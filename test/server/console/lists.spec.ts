@@ -23,7 +23,7 @@ const file = async (path: string) => {
   return { status, lines: String(body.text).trim().split('\r\n') };
 };
 
-test('a list says how many fit, and leads to the next and the previous pages', async () => {
+test('a list says how many rows match, and links the next and the previous pages', async () => {
   const first = await pages.get('/ops/clients?q=house');
   expect(first).toContain('120 clients');
   const second = await pages.get(link(first, 'next'));
@@ -49,7 +49,7 @@ test('a click on the name of a column sorts by it, a second one the other way, a
   expect(names(await pages.get('/ops/clients?q=house&sort=constructor'))).toHaveLength(50);
 });
 
-test('the file has exactly what fits the filter, no cell that a spreadsheet would run, and is in the audit', async () => {
+test('a saved file has exactly the rows that match the filter, no cell that a spreadsheet would run, and is in the audit', async () => {
   const { lines } = await file('/ops/clients.csv?q=house');
   expect(lines[0]).toBe('"Client","Id","State","Receiver","Last notification","Created"');
   expect(lines).toHaveLength(121);
@@ -63,7 +63,7 @@ test('the file has exactly what fits the filter, no cell that a spreadsheet woul
   expect((await file('/ops/audit.csv?since=never')).status).toBe(400);
 });
 
-test('a list of more than 10,000 rows says so, and is not sorted by a column that it cannot be read by', async () => {
+test('a list of more than 10,000 rows says so, and is not sorted by a column without an index', async () => {
   const events = Array.from({ length: 10_001 }, (_, n) => ({
     id: `s${String(n).padStart(21, '0')}`,
     createdAt: 1_000 + n,

@@ -53,7 +53,7 @@ function spellings(url: string): string[] {
 /** The sign-in page needs them. */
 const FILES = ['/ops/console.css', '/ops/console.js'];
 
-test('every route at and below /ops is 401 without credentials, in every spelling', async () => {
+test('every route at and below /ops answers 401 without credentials, in every spelling', async () => {
   expect(routes.map(({ url }) => url)).toEqual(expect.arrayContaining(['/ops/metrics', '/ops/queues/api/queues']));
   expect(routes.length).toBeGreaterThan(40);
   for (const { method, url } of routes.filter(({ url }) => ![SIGN_IN, ...FILES].includes(url))) {
@@ -64,7 +64,7 @@ test('every route at and below /ops is 401 without credentials, in every spellin
   }
 });
 
-test('every route that writes is 403 for a page of another site, in every spelling', async () => {
+test('every route that writes answers 403 to a page of another site, in every spelling', async () => {
   const writing = routes.filter(({ method }) => !SAFE_METHODS.includes(method));
   expect(writing.length).toBeGreaterThan(15);
   for (const { method, url } of writing) {

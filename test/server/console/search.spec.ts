@@ -22,18 +22,18 @@ afterAll(async () => {
 
 const search = (query: string) => pages.get(`/ops/search?q=${encodeURIComponent(query)}`);
 
-test('finds orders by booking and transaction, and receivers by host', async () => {
+test('the search finds orders by booking and transaction, and receivers by host', async () => {
   const client = await usher.client(receiver.url);
   const key = await client.order();
   await service(OrdersService).complete(key, { bookingId: 'B-4711', transactionId: 'T-0815' });
   await usher.webhook(key, 'SUCCESS');
   for (const id of ['B-4711', 'T-0815']) expect(await search(id)).toContain(`/ops/notifications?order=${key}`);
-  expect(await search('B-471')).toContain('No notification, order, booking or transaction has this id');
+  expect(await search('B-471')).toContain('Nothing was found.');
   const { host } = new URL(receiver.url);
   expect(await search(host.slice(0, -1))).toContain(`/ops/receivers/${encodeURIComponent(host)}`);
 });
 
-test('finds clients, members and operators by the beginnings of their names, and opens none that was not named', async () => {
+test('the search finds clients, members and operators by the beginnings of their names, and opens only one that is named exactly', async () => {
   await usher.clients.create('Gloria Palast', null);
   const member = await service(MembersService).create('gloria@cinema.example', 'a long password');
   await service(OperatorsService).create({ name: 'glenn', password: 'a long password', role: 'viewer' });
@@ -44,7 +44,7 @@ test('finds clients, members and operators by the beginnings of their names, and
   expect(await search('gloria palast')).toContain('<h1>Gloria Palast</h1>');
 });
 
-test('the page of a client names its members, and the page of a member takes the access of one client back', async () => {
+test('the page of a client names its members, and the page of a member withdraws the access of one client', async () => {
   const [client, other] = [await usher.client(), await usher.client()];
   const member = await service(MembersService).create('wilma@cinema.example', 'a long password');
   for (const { id } of [client, other])
@@ -58,7 +58,7 @@ test('the page of a client names its members, and the page of a member takes the
   expect(await pages.get(`/ops/clients/${client.id}`)).not.toContain('wilma@cinema.example');
 });
 
-test('the page of a client has its Notify URLs with a way back, and the audit what was and what is', async () => {
+test('the page of a client leads back to an earlier Notify URL, and the audit has the old and the new value', async () => {
   const [first, second] = [`${receiver.url}/first`, `${receiver.url}/second`];
   const client = await usher.client(first);
   await pages.post(`/ops/clients/${client.id}/notify-url`, { notifyUrl: second });

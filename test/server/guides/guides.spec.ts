@@ -50,12 +50,12 @@ test.each([
   expect(answer).toMatchObject({ status, body: { error_uri: `${PUBLIC_URL}/docs/errors#invalid_request` } });
 });
 
-test('a refusal of the console leads to no guide of integrators', async () => {
+test('a refusal of the console links no guide for integrators', async () => {
   const { body } = await usher.request('GET', '/ops', { authorization: basic('ops', 'wrong') });
   expect(body).toMatchObject({ type: 'about:blank', status: 401 });
 });
 
-test.each(GUIDES)('the guide %s names nothing that its reader does not have', async (name) => {
+test.each(GUIDES)('the guide %s mentions nothing that its reader does not have', async (name) => {
   const text = await textOf(`/docs/${name}`);
   expect(
     text.match(

@@ -43,7 +43,7 @@ test('refused credentials are counted from the start, so that an alert sees the 
 test('a count of due notifications that ends at 100,000 says so', async () => {
   const { body } = await usher.request('GET', '/ops/metrics', OPERATOR);
   expect(body.text).toContain(
-    'usher_webhooks_due Pending webhooks whose next attempt is due; 100000 means so many or more.',
+    'usher_webhooks_due Pending webhooks whose next attempt is due; 100000 means this many or more.',
   );
   expect([99_999, 100_000].map(shownCount)).toEqual(['99999', '100,000 or more']);
 });

@@ -139,7 +139,7 @@ describe(DASHBOARD, () => {
     expect(unknownIn(expressions)).toEqual([]);
   });
 
-  test('every metric of Usher’s is shown', () => {
+  test('every metric of Usher is shown', () => {
     const shown = new Set(queries.flatMap((query) => metricsIn(query.replaceAll('$__rate_interval', '5m'))));
     const isShown = ({ name }: Metric): boolean => ['', '_bucket', '_count'].some((suffix) => shown.has(name + suffix));
     expect(metrics.filter(({ name }) => name.startsWith('usher_')).filter((metric) => !isShown(metric))).toEqual([]);

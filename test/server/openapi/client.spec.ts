@@ -51,7 +51,7 @@ async function expectTypeScriptStory(program: string, ...generate: string[]): Pr
   await expectStory(process.execPath, ['built/program.js'], folder);
 }
 
-test('a client of @hey-api/openapi-ts goes from the token to what was not delivered', async () => {
+test('a client of @hey-api/openapi-ts gets a token, orders, and reads the undelivered notifications', async () => {
   const generator = tool('@hey-api/openapi-ts/bin/run.js');
   await expectTypeScriptStory(
     HEY_API_PROGRAM,
@@ -60,7 +60,7 @@ test('a client of @hey-api/openapi-ts goes from the token to what was not delive
   );
 });
 
-test('a client with the types of openapi-typescript goes from the token to what was not delivered', async () => {
+test('a client with the types of openapi-typescript gets a token, orders, and reads the undelivered notifications', async () => {
   const generator = tool('openapi-typescript/bin/cli.js');
   await expectTypeScriptStory(FETCH_PROGRAM, generator, documentUrl(), '--output', 'client/usher.ts');
 });

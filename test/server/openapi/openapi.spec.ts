@@ -151,7 +151,7 @@ describe('the OpenAPI document', () => {
     for (const { example, examples } of contents) expect(example ?? Object.values(examples ?? {})[0]).toBeDefined();
   });
 
-  test('has problems of one form: their title is the name of their status, however they came about', () => {
+  test('has problems of one form: the title is always the name of the status', () => {
     const names = new Map([
       ...Object.entries(STATUS_CODES),
       ['413', 'Content Too Large'],
@@ -203,7 +203,7 @@ describe('the document of internal operations', () => {
 });
 
 describe('the pages for integrators', () => {
-  test('are where / leads', async () => {
+  test('are where GET / redirects to', async () => {
     const home = await fetch(usher.running.url, { redirect: 'manual' });
     expect([home.status, home.headers.get('location'), await home.text()]).toEqual([302, 'docs', '']);
   });

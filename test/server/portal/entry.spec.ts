@@ -88,7 +88,7 @@ test('one address can ask ten times in an hour', async () => {
   expect(status).toBe(429);
 });
 
-test('who takes over a session cannot change the contact, the URL or the secret without the contact learning of it', async () => {
+test('whoever takes over a session cannot change the contact, the URL or the secret without a message to the contact', async () => {
   const { client, contact } = await clientWithContact();
   const browser = await portalOf(usher, client.id);
   const fields = { overlap: '24h', confirmed: 'yes' };

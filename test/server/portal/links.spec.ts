@@ -45,7 +45,7 @@ describe('a link to the portal', () => {
     expect(text).not.toContain('/ops');
   });
 
-  test('is good after a scanner has fetched it with GET and HEAD, also with the cookies of a page', async () => {
+  test('is still valid after a scanner has fetched it with GET and HEAD, also with the cookies of a page', async () => {
     const url = await linkOf(client.id);
     const scanner = newBrowser();
     for (const method of ['GET', 'HEAD', 'GET']) {
@@ -86,7 +86,7 @@ describe('a link to the portal', () => {
     }
   });
 
-  test('is no credential of the API', async () => {
+  test('is not a credential of the API', async () => {
     const fresh = await usher.client();
     const token = (await linkOf(fresh.id)).split('/').at(-1)!;
     for (const [method, path] of [

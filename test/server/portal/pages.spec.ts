@@ -151,7 +151,7 @@ describe('nobody', () => {
     expect((await usher.webhooks.show(id)).webhook.status).toBe('FAILED');
   });
 
-  test('changes anything by a link that only lets see', async () => {
+  test('changes anything by a link that only allows reading', async () => {
     const { id } = await failed(client);
     const browser = await portalOf(usher, client.id, {});
     for (const path of [...PAGES, `/portal/webhooks/${id}`]) {

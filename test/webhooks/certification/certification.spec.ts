@@ -128,7 +128,7 @@ describe('POST /sandbox/certifications', () => {
 
   const faults: [fault: string, verify: Verify, wrong: CheckName[], remedy: RegExp][] = [
     ['ignores X-Signature-Next', ignoringNext, ['next-secret'], /X-Signature-Next/],
-    ['serializes the body again', reserialized, ['unicode'], /bytes of the body/],
+    ['serialises the body again', reserialized, ['unicode'], /bytes of the body/],
     ['does not look at the time', withoutTolerance, ['stale'], /300 seconds/],
     ['does not verify', onlyHeaders, ['altered'], /verify the signature/],
     ['refuses what it knows', refusingRepeats(), ['repeated'], /deduplicate on data\.key/],
@@ -195,7 +195,7 @@ describe('usher certify', () => {
       /wrong {2}stale +the receiver answered 200 to a notification that was signed an hour ago/,
     );
     expect(failed.stdout).toMatch(
-      /expected: a 4xx\n +refuse a notification whose X-Timestamp[^]*did 1 of 6 wrong\.\n$/,
+      /expected: a 4xx\n +refuse a notification whose X-Timestamp[^]*failed 1 of 6 checks\.\n$/,
     );
     const asJson = await certify(bad.receiver.url, bad.client.secret, '--json');
     expect([asJson.code, wrongIn(Certification.strict().parse(JSON.parse(asJson.stdout)))]).toEqual([1, ['stale']]);
@@ -216,5 +216,5 @@ test('a path below /sandbox is answered outside of a sandbox with where it exist
   const response = { header: () => {}, status: () => {}, send: (body: unknown) => void (outside += String(body)) };
   const request = { method: 'POST', url: '/sandbox/certifications', headers: {} } as OAuthRequest;
   new ErrorFilter({} as Brand, [], null, null).answer(new NotFoundException(), request, response);
-  expect(JSON.parse(outside)).toMatchObject({ detail: `${detail}; what is below /sandbox exists only in a sandbox` });
+  expect(JSON.parse(outside)).toMatchObject({ detail: `${detail}; paths below /sandbox exist only in a sandbox` });
 });

@@ -38,6 +38,8 @@ function certificate({ passed, notifyUrl, checks }: Certification): string {
     return [line, ...advice.map((text) => dim(`       ${text}`))];
   });
   const wrong = checks.filter((check) => !check.passed).length;
-  const verdict = passed ? green('The receiver passed.') : red(`The receiver did ${wrong} of ${checks.length} wrong.`);
+  const verdict = passed
+    ? green('The receiver passed.')
+    : red(`The receiver failed ${wrong} of ${checks.length} checks.`);
   return `${printableLine(notifyUrl)}\n\n${lines.join('\n')}\n\n${verdict}`;
 }

@@ -9,11 +9,9 @@ import {
 } from '../attempt.js';
 import { isAccepted } from './forward.js';
 
-/** In the order in which they are sent. */
 export const CHECKS = ['valid', 'repeated', 'unicode', 'next-secret', 'altered', 'stale'] as const;
 export type CheckName = (typeof CHECKS)[number];
 
-/** What a receiver did with the notifications of a certification. */
 export type Certification = Awaited<ReturnType<typeof certify>>;
 
 /** A signed request to the receiver, without User-Agent. */
@@ -22,7 +20,6 @@ export interface TestRequest {
   body: Buffer;
 }
 
-/** What the receiver did with one. */
 export interface Answer {
   status: number | null;
   durationMs: number;
@@ -30,7 +27,6 @@ export interface Answer {
   fault: string;
 }
 
-/** One notification of a certification. */
 interface Check {
   name: CheckName;
   /** What is special about it, after "a notification". */
@@ -42,7 +38,7 @@ interface Check {
 }
 
 const HOUR_MS = 3_600_000;
-/** As newId() of Usher: an order key then needs no padding. */
+/** Like newId() of Usher; an order key of this length needs no padding. */
 const ID_LENGTH = 22;
 const SECRET_LENGTH = 64;
 const UNICODE = { bookingId: 'Amélie — 天使爱美丽 🎬', qrCode: 'QR\u2028“Ω”' };
@@ -129,7 +125,7 @@ export async function certify(
   return { passed: checks.every(({ passed }) => passed), notifyUrl, checks };
 }
 
-/** Without an answer it was not sent, because another notification was not answered. */
+/** Without `answer` the notification was not sent, because an earlier one was not answered. */
 function resultOf(check: Check, answer: Answer | null, unanswered: Check | null) {
   const { name, sent, expected } = check;
   const verdict = answer ? judge(check, answer) : notSent(unanswered?.name);
@@ -156,7 +152,8 @@ function judge(check: Check, { status, fault }: Answer): Verdict {
 const UNANSWERED =
   'start the receiver, correct the Notify URL, and answer at once: process a notification after the answer';
 const FAULT = 'find the error in the receiver’s log; answer 2xx to accept a notification, and 401 to refuse one';
-const REDIRECT = 'redirects are not followed and other answers are no 2xx; set the Notify URL to the final address';
+const REDIRECT =
+  'only 2xx accepts a notification, and redirects are not followed; set the Notify URL to the final address';
 
 const notSent = (unanswered = ''): Verdict => ({
   passed: false,

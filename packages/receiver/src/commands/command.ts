@@ -3,12 +3,10 @@ import { createInterface, type ReadLineOptions } from 'node:readline';
 import { Writable } from 'node:stream';
 import type { Output } from './output.js';
 
-/** A command of this package. The command line of Usher has it too. */
+/** The command line of Usher has these commands too. */
 export interface Command {
-  /** What it does. */
   summary: string;
   usage: string;
-  /** Its options. */
   help: string;
   /** What each option must be; null if it takes no value. */
   options: Record<string, Kind | null>;
@@ -25,10 +23,8 @@ export interface Kind {
   parse(text: string): unknown;
 }
 
-/** Where a command runs. */
 export interface Context {
   asJson: boolean;
-  /** Environment variables. */
   variables: Record<string, string | undefined>;
   /** The address of the service that served this package; else null. */
   service: string | null;
@@ -49,7 +45,6 @@ export const HTTP_URL: Kind = {
   },
 };
 
-/** A whole number within these bounds. */
 export const whole = (min: number, max: number): Kind => ({
   wanted: `a whole number from ${min} to ${max}`,
   parse: (text) => (/^\d{1,6}$/.test(text) && Number(text) >= min && Number(text) <= max ? Number(text) : null),
@@ -63,8 +58,8 @@ export interface SecretOption {
 }
 
 /**
- * The client secret, from standard input or from the variable CLIENT_SECRET. It is no option: the arguments of a process are
- * visible to every user of the machine.
+ * The client secret, from standard input or from the variable CLIENT_SECRET. It is not an option, because every user of
+ * the machine can see the arguments of a process.
  */
 export async function clientSecretFrom(options: SecretOption, { variables }: Context): Promise<string> {
   const secret = options['secret-stdin'] ? await readSecret('Client secret') : variables.CLIENT_SECRET;

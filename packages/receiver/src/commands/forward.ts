@@ -3,7 +3,7 @@ import { diagnose, type Diagnosis, receivedSteps, type ReceivedSteps } from '../
 import { header, type Notification, verifyNotification } from '../verify.js';
 import { exchange } from './exchange.js';
 
-/** One notification that arrived here, and what became of it. */
+/** One notification that arrived here, and how it was answered. */
 export interface Received {
   webhookId: string;
   attempt: string;
@@ -11,7 +11,7 @@ export interface Received {
   forwarded: number | null;
   /** What the receiver of the forwarded request said with a status other than 2xx, at most 1 KiB; else null. */
   forwardedBody: string | null;
-  /** Null where nobody waits for an answer. */
+  /** Null if nobody waits for an answer. */
   answered: number | null;
   notification: Notification | null;
   /** Why the signature is invalid; null if it is valid. */
@@ -51,7 +51,6 @@ const BAD_GATEWAY = 502;
 /** Headers that belong to one connection; each request has its own. */
 const HOP_BY_HOP = ['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expect', 'upgrade'];
 
-/** Forwards a request with an unchanged body; the status is 502 if there is no response. */
 async function forward(to: URL, headers: IncomingHttpHeaders, body: Uint8Array): Promise<Forwarded> {
   const kept = Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name));
   const { status, text } = await exchange(to, { headers: Object.fromEntries(kept), body });
@@ -59,5 +58,4 @@ async function forward(to: URL, headers: IncomingHttpHeaders, body: Uint8Array):
   return { forwarded: status, forwardedBody: isAccepted(status) ? null : text };
 }
 
-/** Any 2xx. */
 export const isAccepted = (status: number | null): boolean => status !== null && status >= 200 && status < 300;

@@ -28,12 +28,12 @@ const DURATION = {
 export const LISTEN: Command = {
   summary: 'prints each notification and checks its signature, also on a machine that the service cannot reach',
   usage: '[options]',
-  help: `Without --service it is a receiver at a port of this machine. The variable CLIENT_SECRET has the client secret.
+  help: `Without --service this is a receiver at a port of this machine. The variable CLIENT_SECRET has the client secret.
 
 Options:
   --forward-to <url>  forward each notification to your receiver, and return its status
-  --service <url>     ask this service for what it could not deliver, and forward it; needs CLIENT_ID. The package that a
-                      service serves asks that service if there is no --port
+  --service <url>     ask this service for what it could not deliver, and forward it; needs CLIENT_ID. The package that
+                      was downloaded from a service asks that service by default, unless --port is given
   --port <port>       port to listen on; 0 takes any free one (default: ${DEFAULT_PORT})
   --status <code>     status to answer with (default: 200, or 401 to an invalid signature)
   --delay <duration>  wait before answering (default: 0s)
@@ -118,7 +118,7 @@ function textOf(received: Received): string {
     ...(steps && { 'string to sign': steps.stringToSign }),
     ...(forwardedBody !== null && { 'your receiver said': forwardedBody }),
   };
-  // What is polled can be many orders; the accepted ones need no explanation.
+  // A poll can return many notifications, and the accepted ones need no explanation.
   const isBrief = answered === null && fault === null && isAccepted(forwarded);
   const below = isBrief ? [] : [notification?.data ?? {}, details].filter((part) => Object.keys(part).length > 0);
   const lines = below.map((part) => dim(indented(fields(part))));

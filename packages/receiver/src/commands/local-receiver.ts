@@ -12,7 +12,7 @@ export interface ReceiverOptions {
   status?: number | undefined;
   /** How long it waits before it answers, in milliseconds. */
   delay: number;
-  /** The first attempts of each notification that are answered with 500. */
+  /** How many of the first attempts of each notification are answered with 500. */
   failFirst: number;
   /** Each request is forwarded unchanged to this URL. Default: not forwarded. */
   forwardTo?: URL | undefined;
@@ -26,7 +26,6 @@ export interface LocalReceiver {
   close(): void;
 }
 
-/** Starts a receiver on this machine that verifies the requests it gets. */
 export async function startLocalReceiver(options: ReceiverOptions): Promise<LocalReceiver> {
   const seen = new Map<string, number>();
   const server = createServer((request, response) => {

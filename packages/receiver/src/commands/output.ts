@@ -1,8 +1,8 @@
 import { styleText } from 'node:util';
 
 /**
- * Replaces each control or format character except a newline by its \\u escape: text of others must not control the terminal.
- * A JSON document keeps its meaning.
+ * Replaces each control or format character except a newline by its \\u escape: text from elsewhere must not control
+ * the terminal. A JSON document keeps its meaning.
  */
 export const printable = (text: string): string =>
   text.replace(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
@@ -10,14 +10,17 @@ export const printable = (text: string): string =>
     character.replace(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`),
   );
 
-/** Text of others within a line: a newline is replaced too. */
+/** For text within a line: a newline is replaced too. */
 export const printableLine = (text: string): string => printable(text).replaceAll('\n', '\\n');
 
-/** What a command prints: one JSON document with --json, else the text. Without a text, the fields of the document are it. */
+/**
+ * What a command prints: one JSON document with --json, else the text. Without a text, the fields of the document are
+ * printed.
+ */
 export interface Output {
   json: object;
   text?: string;
-  /** A line on standard error behind it. */
+  /** A line that follows on standard error. */
   note?: string | null;
 }
 
@@ -28,11 +31,9 @@ export function fields(record: object): string {
   return entries.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
 }
 
-/** A value within a line or a table. */
 export const shown = (value: unknown): string =>
   value === null || value === undefined ? '-' : printableLine(String(value));
 
-/** Colours the text on a terminal, and returns it unchanged elsewhere. */
 const onTerminal =
   (format: Parameters<typeof styleText>[0]) =>
   (text: string): string =>

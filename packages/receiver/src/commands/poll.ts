@@ -4,7 +4,6 @@ import { exchange } from './exchange.js';
 import { examine, isAccepted, type Received } from './forward.js';
 
 export interface PollOptions {
-  /** Its base address. */
   service: URL;
   clientId: string;
   secret: string;
@@ -20,14 +19,15 @@ const PAGE = 100;
 
 /**
  * Forwards what the service could not deliver, until it is aborted. What is not accepted is forwarded again in each round,
- * and reported again where the answer changes.
+ * and reported again if the answer changes.
  * @throws CommandError if the service refuses
  */
 export async function poll(options: PollOptions): Promise<void> {
   const { onFault, signal } = options;
   const undelivered = new Undelivered(options);
   const statuses = new Map<string, number | null>();
-  // A round begins where the round before the last one ended: slow transactions appear behind newer ones.
+  // A round begins where the second-last one ended: a slow transaction may add a notification before those already
+  // read.
   let [cursor, next, lastFault] = ['', '', ''];
   while (!signal.aborted) {
     try {

@@ -13,7 +13,6 @@ export async function runCommand(
   return command.run(options, { ...where, asJson: json === true });
 }
 
-/** What `--help` prints. */
 export const helpOf = (caller: string, { summary, usage, help }: Command): string => `Usage: ${caller} ${usage}
 
 It ${summary}.

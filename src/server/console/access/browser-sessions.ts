@@ -18,7 +18,7 @@ import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 const MAX_REMEMBERED = 1_000;
 const REMEMBERED_MS = 60_000;
 const TIMEOUT_MS = 3_000;
-/** Of a form before the sign-in. */
+/** How long a form before the sign-in is valid. */
 const FORM_AGE_MS = 3_600_000;
 
 type CookieName = 'session' | 'known' | 'form';
@@ -32,12 +32,12 @@ interface SessionStore<Owner> {
 /** The cookies of a site, and the sessions that they stand for. */
 export abstract class BrowserSessions<Owner extends object> {
   /**
-   * Sessions that this process has checked within the last minute, so that the site can still be read while they cannot
-   * be checked. The owner may have been disabled meanwhile, so nothing is changed with them.
+   * Sessions that this process has checked within the last minute, so that pages can be read while the database does
+   * not answer. The owner may have been disabled meanwhile, so these sessions may not change anything.
    */
   private readonly remembered = new LRUCache<string, Owner>({ max: MAX_REMEMBERED, ttl: REMEMBERED_MS });
 
-  /** `cookies`: how their names begin. `siteUrl`: where browsers reach the site; null: not known. */
+  /** `cookies`: the prefix of their names. `siteUrl`: where browsers reach the site; null if it is not known. */
   constructor(
     private readonly sessions: SessionStore<Owner>,
     private readonly cookies: string,
@@ -46,14 +46,14 @@ export abstract class BrowserSessions<Owner extends object> {
   ) {}
 
   /**
-   * What the browser has in a cookie; null if it has none. `session`: the token of its session, which may have ended.
-   * `known`: what it got when it last signed in to an account. `form`: the token that seals forms before the sign-in.
+   * The value of a cookie; null without one. `session`: the token of the session, which may have ended. `known`: what
+   * the browser got when it last signed in to an account. `form`: the token that seals forms before the sign-in.
    */
   read(request: HttpRequest, name: CookieName): string | null {
     return this.cookie(request, name).read(request.headers);
   }
 
-  /** Who has the session of a request; null if it has ended. `isUse`: the session is extended. 503 if that is not known. */
+  /** The owner of a session; null if it has ended. `isUse` extends it. Throws 503 if the session cannot be checked. */
   async owner({ method }: HttpRequest, token: string, isUse: boolean): Promise<Owner | null> {
     const key = digestToken(token);
     try {
@@ -79,7 +79,7 @@ export abstract class BrowserSessions<Owner extends object> {
     await this.forget(request);
     this.cookie(request, 'session').write(reply, token);
     if (known) this.cookie(request, 'known').write(reply, known, KNOWN_MS);
-    // A sign-in form from before is void, so nobody can have prepared one.
+    // Earlier sign-in forms become invalid, because somebody else may have prepared one.
     this.cookie(request, 'form').renew(reply);
   }
 
@@ -88,7 +88,6 @@ export abstract class BrowserSessions<Owner extends object> {
     this.cookie(request, 'session').write(reply, null);
   }
 
-  /** A cookie of the site; see {@link read}. */
   cookie(request: HttpRequest, name: CookieName): TokenCookie {
     return new TokenCookie(`${this.cookies}-${name}`, this.originOf(request).startsWith('https:'));
   }
@@ -105,18 +104,18 @@ export abstract class BrowserSessions<Owner extends object> {
     return browser !== null && isSealed(browser, path, fields[FORM_FIELD], FORM_AGE_MS);
   }
 
-  /** What a browser tells of the page that sends a request. Programs send none of these headers. */
+  /** Whether the browser says that a page of another site sends the request. Programs send none of these headers. */
   isCrossSite(request: HttpRequest): boolean {
     const { headers } = request;
     if (isOfOtherSite(headers)) return true;
     const address = pageOf(request);
     if (address === undefined) return false;
     const origin = this.originOf(request);
-    // A proxy may end TLS without telling, so a page over https is accepted in either case.
+    // A proxy may end TLS without a header that says so, so a page over https is always accepted.
     return ![origin, origin.replace('http:', 'https:')].includes(parseUrl(address)?.origin ?? '');
   }
 
-  /** The origin of the site: its address, otherwise the Host, over https as far as a proxy or USHER_AUTH_URL tells. */
+  /** The origin of `siteUrl`, otherwise of the Host header: https if a proxy says so, or if USHER_AUTH_URL is this origin. */
   private originOf({ headers: { host = '' }, protocol }: HttpRequest): string {
     if (this.siteUrl !== null) return new URL(this.siteUrl).origin;
     const encrypted = `https://${host}`;
@@ -135,13 +134,12 @@ export abstract class BrowserSessions<Owner extends object> {
 
 export const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
 
-/** Whether the request says which page sent it. Every browser says so of a request that writes. */
+/** Whether the request says which page sent it. Every browser does so for a request that writes. */
 export const namesItsPage = (request: HttpRequest): boolean =>
   request.headers['sec-fetch-site'] !== undefined || pageOf(request) !== undefined;
 
 const pageOf = ({ headers }: HttpRequest): string | undefined => headers.origin ?? headers.referer;
 
-/** Those of the console. */
 @Injectable()
 export class OperatorBrowsers extends BrowserSessions<SessionOwner> {
   constructor(sessions: OperatorSessions, @Inject(SERVER_CONFIG) { opsPublicUrl, publicUrl }: Config) {

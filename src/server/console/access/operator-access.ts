@@ -17,7 +17,7 @@ import {
 } from '../frame/frame.js';
 import { namesItsPage, OperatorBrowsers, SAFE_METHODS } from './browser-sessions.js';
 
-/** Also takes METRICS_USER and METRICS_PASSWORD, which open nothing else. */
+/** Also accepts METRICS_USER and METRICS_PASSWORD, which no other path accepts. */
 const METRICS_PATH = '/ops/metrics';
 
 /** What a viewer may post to: the routes about their own session and password. */
@@ -34,9 +34,7 @@ export class OperatorAccess {
     @Inject(SERVER_CONFIG) private readonly config: Config,
   ) {}
 
-  /**
-   * False if the browser was sent to the sign-in page instead. Throws the {@link Problem} to refuse the request with.
-   */
+  /** False if the browser was redirected to the sign-in page. Throws a {@link Problem} to refuse the request. */
   async check(request: FastifyRequest, reply: FastifyReply): Promise<boolean> {
     void reply.headers(OPS_HEADERS);
     if (OPS_SITE.assets.some(({ path }) => path === request.routeOptions.url)) return true;
@@ -47,7 +45,7 @@ export class OperatorAccess {
     return true;
   }
 
-  /** An Authorization header counts before a session. Null without either, or if the session has ended. */
+  /** An Authorization header takes precedence over a session. Null without either, or if the session has ended. */
   async operatorOf(request: FastifyRequest): Promise<SignedIn | null> {
     const { operator, metrics, environment } = this.config;
     const { authorization } = request.headers;
@@ -63,13 +61,13 @@ export class OperatorAccess {
     return owner ? { ...owner, session, environment, mayChange: owner.role === 'operator', clientId: null } : null;
   }
 
-  /** A browser that opens a page is sent to the sign-in; anything else is answered 401. */
+  /** A browser that opens a page is redirected to the sign-in; any other request is answered 401. */
   private async askToSignIn(request: FastifyRequest, reply: FastifyReply): Promise<false> {
     if (SAFE_METHODS.includes(request.method) && wantsPage(request)) {
       void reply.redirect(`${SIGN_IN_PATH}?${new URLSearchParams({ return_to: request.url })}`, 303);
       return false;
     }
-    // With a challenge of Basic the browser would ask for a password in a window of its own.
+    // A Basic challenge would make the browser ask for a password in a window of its own.
     if (this.sessions.read(request, 'session') !== null)
       throw unauthorized('the session has ended; sign in again at /ops/sign-in', 'Session realm="usher ops"');
     await this.credentials.check(request, 'operator', this.config.operator);
@@ -79,7 +77,7 @@ export class OperatorAccess {
   private checkWrite(request: FastifyRequest, operator: SignedIn | null): void {
     const needsPage = operator === null || operator.session !== null;
     if (this.sessions.isCrossSite(request) || (needsPage && !namesItsPage(request)))
-      throw forbidden('this request comes from a page of another site; use the pages at /ops');
+      throw forbidden('this request does not come from a page of this site; use the pages at /ops');
     if (operator?.role === 'viewer' && !OWN_PATHS.includes(request.routeOptions.url ?? ''))
       throw forbidden(
         'your role is viewer, which can read but not change anything; ask an operator for the role operator',

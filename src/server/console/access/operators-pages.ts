@@ -19,7 +19,6 @@ const ROLES: Record<OperatorRole, string> = {
   viewer: 'viewer: reads everything and changes nothing',
 };
 
-/** The people who use the console. */
 @Injectable()
 export class OperatorsPages {
   constructor(private readonly operators: OperatorsService) {}
@@ -135,7 +134,7 @@ const newOperator = (visit: Visit): Html | false =>
   visit.mayChange &&
   html`<section class="card">
     <h2>New operator</h2>
-    <p class="dim">The next page shows a password, once. The operator changes it after the first sign-in.</p>
+    <p class="dim">The next page shows a password, once. The operator should change it after the first sign-in.</p>
     ${visit.form('create')}
   </section>`;
 
@@ -160,7 +159,7 @@ async function newPassword(save: (password: string) => Promise<Operator>, status
 
 const isOwn = ({ viewer, id }: Visit): boolean => viewer?.name.toLowerCase() === id.toLowerCase();
 
-/** So that nobody locks themselves out. */
+/** Refuses changes of one's own account, so that nobody locks themselves out. */
 function notOwn(visit: Visit): string {
   if (isOwn(visit))
     throw conflict('this is your own account; another operator can disable it, change its role or its password');

@@ -14,7 +14,6 @@ import { OperatorBrowsers } from './browser-sessions.js';
 /** The pages that a sign-in may lead to. Anything else would be an open redirector. */
 const RETURN_TO = /^\/ops([/?][\x21-\x5b\x5d-\x7e]*)?$/;
 
-/** Signing in and out, and the operator's own password. */
 @Injectable()
 export class SignInPages {
   constructor(
@@ -141,7 +140,7 @@ export class SignInPages {
 
 const returnPath = (path = '/ops'): string => (RETURN_TO.test(path) && !path.startsWith(SIGN_IN_PATH) ? path : '/ops');
 
-/** The page that ends a session. `next`: where the browser is led. */
+/** The page that ends a session. `next`: where it redirects to. */
 export const signOutPage = (path: string, next: string, sessions: () => Pick<OperatorBrowsers, 'end'>): Page => ({
   path,
   show: () => next,

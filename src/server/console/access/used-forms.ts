@@ -7,7 +7,7 @@ import { FORM_AGE_MS } from '../../../http/pages/form.js';
 import type { SentForms } from '../../../http/pages/site.js';
 import { UsedForm } from '../../../operators/operator.entity.js';
 
-/** The forms that were sent, for all processes. */
+/** The forms that were sent, shared by all processes. */
 @Injectable()
 export class UsedForms implements SentForms {
   constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}

@@ -50,7 +50,6 @@ export const actionWords = (action: AuditAction): string =>
 
 const CHOICES = Object.fromEntries(AUDIT_ACTIONS.map((action) => [action, `${action}: ${actionWords(action)}`]));
 
-/** Who did what, the newest first. */
 @Injectable()
 export class AuditPages {
   constructor(
@@ -100,7 +99,7 @@ export class AuditPages {
     return this.audit.find({ ...values, subject }, part);
   }
 
-  /** A subject as it is recorded; or the name or id of a client, or the id of a webhook. */
+  /** Accepts a subject as it is recorded, the name or id of a client, or the id of a webhook. */
   private async subjectOf(text: string) {
     if (text.includes(':')) return text;
     const [client, other] = await this.clients.search(text, 2);
@@ -114,23 +113,21 @@ const HINT = html`<p class="hint">
 </p>`;
 
 const NOTHING =
-  'No event fits. Every change of clients, members, notifications, queues and operators is recorded here.';
+  'No event matches. Every change of clients, members, notifications, queues and operators is recorded here.';
 
 export const cut = (next: string) =>
   notice(
     'warning',
-    html`The search has ended at the events of ${time(timeOfId(next))}. Older ones may fit; go on with “Search further”,
-    or give a narrower filter.`,
+    html`The search stopped at the events of ${time(timeOfId(next))}. Older events may match; continue with “Search
+    further”, or give a narrower filter.`,
   );
 
-/** A link to all that the actor did. */
 function actorLink({ actor, names }: ListedEvent) {
   const name = names.get(actor);
   const text = name === undefined ? actor : `${name} (${kindAndId(actor)[0]})`;
   return html`<a href="${hrefOf(AUDIT_PATH, { actor })}" title="${actor}">${text}</a>`;
 }
 
-/** A link to what was changed. */
 function subjectLink({ subject, names }: ListedEvent) {
   if (subject === null) return null;
   const [kind, id] = kindAndId(subject);
@@ -138,7 +135,7 @@ function subjectLink({ subject, names }: ListedEvent) {
   return link === null ? subject : html`<span class="dim">${kind}</span> ${link}`;
 }
 
-/** `name`: of a client or a member. One who is erased has no page. */
+/** `name`: of a client or a member. An erased one has neither a name nor a page. */
 function linkOf(kind: string, id: string, name: string | undefined) {
   if (name !== undefined) return kind === 'client' ? clientLink({ id, name }) : pathLink(`/ops/members/${id}`, name);
   if (kind === 'webhook' && ID.test(id)) return webhookLink(id);
@@ -150,7 +147,7 @@ function linkOf(kind: string, id: string, name: string | undefined) {
 
 const pathLink = (path: string, text: string) => html`<a href="${path}">${text}</a>`;
 
-/** The facts of an event, with links. What is not set is left out. */
+/** The details of an event that have a value, with links. */
 function detailWords({ detail, names }: ListedEvent) {
   const set = Object.entries(detail).filter(
     ([name, value]) => value !== null && value !== '' && (value || name !== 'imported'),

@@ -15,7 +15,6 @@ import type { Found, Part } from '../../../http/pages/list.js';
 /** An event with the names of clients and members, by how events name them: `client:ID`, `member:ID`, `owner:ID`. */
 export type ListedEvent = AuditEvent & { names: ReadonlyMap<string, string> };
 
-/** What events are searched for. */
 export interface AuditCriteria {
   /** An actor like `operator:ops`, or a kind of actors like `operator`. */
   actor: string;
@@ -34,7 +33,7 @@ export class AuditSearch {
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
-  /** The ids of those that fit all criteria. Null is any. `after`: an id, in front of whose event the part begins. */
+  /** The ids of the events that match all criteria; null matches any. `after`: only events older than this id are found. */
   async find(
     { since, until, actor, action, subject }: Filter<AuditCriteria>['values'],
     { after, most }: Omit<Part, 'order'>,

@@ -18,7 +18,7 @@ import { ClientDirectory } from './client-directory.js';
 
 const RECENT = 10;
 const MAX_MEMBERS = 50;
-/** A client without a limit is counted up to here. */
+/** How many pending notifications are counted at most where their number has no limit. */
 const MAX_COUNTED = 10_000;
 
 export type ClientDetails = Awaited<ReturnType<ClientDetailsReader['read']>>;
@@ -37,7 +37,7 @@ export class ClientDetailsReader {
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
-  /** 404 if there is no client with this id. */
+  /** Throws 404 if there is no client with this id. */
   async read(id: string) {
     const client = await this.clients.get(id);
     const failures = { subject: `client:${id}`, action: 'client.authentication-failed', limit: RECENT } as const;
@@ -73,7 +73,7 @@ export class ClientDetailsReader {
     };
   }
 
-  /** Those whose consent is the newest. The name of an application's own owner is not known. */
+  /** The members with the newest consents. Members of the embedding application's own have no name here. */
   private async members(clientId: string) {
     const { manager } = this.dataSource;
     const found = await manager.find(Consent, { where: { clientId }, order: { givenAt: 'DESC' }, take: MAX_MEMBERS });
@@ -82,7 +82,7 @@ export class ClientDetailsReader {
     return found.map((consent) => ({ ...consent, name: names.get(consent.ownerId) }));
   }
 
-  /** The newest orders of a client, with what became of their notifications. */
+  /** The newest orders of a client, with the states of their notifications. */
   async orders(id: string, most: number) {
     const found = await this.directory.recentOrders(id, most);
     const orders = found.map((order) => ({ ...order, key: orderKey(order.id) }));

@@ -10,19 +10,19 @@ import { Webhook } from '../../../webhooks/webhook.entity.js';
 import { isSearchable } from '../../../http/pages/fields.js';
 import { type Found, type Part, partOf } from '../../../http/pages/list.js';
 
-/** Finds clients by name or id, and what lists tell about them. There are far fewer of them than of anything else, so names need no index. */
+/** Finds clients by name or id, and what lists show about them. Clients are few, so their names need no index. */
 @Injectable()
 export class ClientDirectory {
   constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
 
-  /** Clients whose id is `query` or whose name contains it; all of them for an empty one. */
+  /** Clients whose id is `query` or whose name contains it; all clients if it is empty. */
   found(query: string | null): SelectQueryBuilder<Client> {
     const found = this.dataSource.manager.createQueryBuilder(Client, 'client');
     if (!query) return found;
     return found.where('(client.id = :query OR POSITION(LOWER(:query) IN LOWER(client.name)) > 0)', { query });
   }
 
-  /** The same by name. `after`: the id of the client behind which the part begins. */
+  /** The same clients by name. `after`: the part begins behind the client with this id. */
   async page(query: string | null, { after, most }: Omit<Part, 'order'>): Promise<Found<Client>> {
     const found = this.found(query)
       .orderBy('LOWER(client.name)')
@@ -66,11 +66,11 @@ export class ClientDirectory {
       where: { ...ALARMING, clientId: In(clientIds) },
       order: { failingSince: 'DESC' },
     });
-    // Of several hosts of a client, the failure that began first remains.
+    // The map keeps the last entry of each client, which is the failure that began first.
     return new Map(hosts.map(({ clientId, failingSince }) => [clientId, failingSince]));
   }
 
-  /** When the newest notifications of clients were made, by client. One entry of the index on client and id for each. */
+  /** When the newest notification of each client was made. Reads one index entry for each client. */
   async lastNotified(clientIds: string[]): Promise<Map<string, number>> {
     if (clientIds.length === 0) return new Map();
     const byClient = dialectOf(this.dataSource).byIndex('usher_webhook_client');
@@ -87,7 +87,10 @@ export class ClientDirectory {
     );
   }
 
-  /** The newest orders of a client. By the index of the list of orders: those that have no position in it yet, then those with the last positions. */
+  /**
+   * The newest orders of a client, by the index of the order list: those without a position yet, and those with the
+   * last positions.
+   */
   async recentOrders(clientId: string, most: number): Promise<MovieOrder[]> {
     const { byIndex, orderBy } = dialectOf(this.dataSource);
     const part = (condition: string, order: string[]) =>

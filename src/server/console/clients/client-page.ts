@@ -26,14 +26,13 @@ import { healthTable, pausing } from '../receivers/receiver-parts.js';
 import type { ClientDetails } from './client-details.js';
 import { portalSection } from './portal-links.js';
 
-/** The page of one client: how it is, and every change that an operator can make. */
 export const clientPage = (visit: Visit, details: ClientDetails, links: PortalLink[]): Html =>
   html`${details.failing.map((one) => failureNotice(one))} ${summary(visit, details)}
     <h2>Notifications</h2>
     ${notifications(visit, details)}
     <h2>Receivers</h2>
     ${healthTable(details.health)}
-    ${pausing(visit, details.account.deliveriesPaused, html`All notifications of this client wait, at any host.`)}
+    ${pausing(visit, details.account.deliveriesPaused, html`A pause holds back all notifications of this client, to every host.`)}
     <h2>Orders</h2>
     ${table(orderColumns(), details.orders, 'Its orders will be here.')}
     <h2>Members</h2>
@@ -130,15 +129,14 @@ const FAILURES: Columns<AuditEvent> = {
   'Refused by the limit': { number: ({ detail }) => String(detail.blocked ?? 0) },
 };
 
-/** During a rotation its new secret can be replaced, and its end be chosen. */
+/** During a rotation the new secret can be replaced, and the old one can be ended. */
 const secretForms = ({ secrets }: ClientDetails['account']): string[] =>
   secrets.length > 1 ? ['replace', 'finish-rotation'] : ['rotate', 'leaked'];
 
-/** The page of a client's own settings in its portal. */
 export const settingsPage = (visit: Visit, { client, account, limits }: ClientDetails): Html =>
   html`${!visit.mayChange && notice('warning', 'Your link lets you see everything and change nothing.')}
     <p>
-      A new Notify URL is tested by a signed sample, and set if that is answered 2xx.
+      A signed sample is sent to a new Notify URL first. The URL is set only if the answer is 2xx.
       <a href="${listHref({ status: 'UNRESOLVED' }, visit.home)}">Send again what has failed</a>
     </p>
     ${visit.forms({
@@ -170,7 +168,7 @@ export const applicationParts = ({ redirectUris, grantTypes, isTrusted }: Applic
     label: 'Redirect URIs',
     type: 'area',
     value: redirectUris.join('\n'),
-    hint: 'One a line; compared character by character.',
+    hint: 'One URI per line. They are compared character by character.',
   },
   new Html('<fieldset><legend>Grants</legend>'),
   ...GRANT_TYPES.map((grant) => checkField(`grant.${grant}`, grant, grantTypes.includes(grant))),
@@ -178,10 +176,8 @@ export const applicationParts = ({ redirectUris, grantTypes, isTrusted }: Applic
   checkField('isTrusted', 'Trusted: members are not asked for their consent', isTrusted),
 ];
 
-/** The grants and redirect URIs of a client, and whether members are asked for their consent. */
 export type Application = ReturnType<typeof applicationFields>;
 
-/** What was given in the fields of {@link applicationParts}: the redirect URIs, one a line, the grants and the trust. */
 export const applicationFields = (fields: Record<string, string>) => ({
   redirectUris: (fields.redirectUris ?? '').split(/\s+/).filter((uri) => uri !== ''),
   grantTypes: GRANT_TYPES.filter((grant) => fields[`grant.${grant}`] === 'yes'),

@@ -88,7 +88,6 @@ export class ClientPages {
     }),
   ];
 
-  /** A client's own settings, in its portal. */
   readonly settings = definePage<ClientDetails>({
     path: '/portal/settings',
     read: (visit) => this.details.read(idOf(visit)),
@@ -106,7 +105,7 @@ export class ClientPages {
     },
   });
 
-  /** What a client changes in its portal too. */
+  /** The actions that a client has in its portal too. */
   private own(isOperator: boolean): Record<string, Action<ClientDetails>> {
     const said = (byOperator: string, byClient: string): string => (isOperator ? byOperator : byClient);
     return {
@@ -206,12 +205,12 @@ export class ClientPages {
 
 const idOf = ({ clientId, id }: Visit): string => clientId ?? id;
 
-const TESTED = 'Send a signed sample there first, and change nothing unless it is answered 2xx';
+const TESTED = 'Send a signed sample to it first, and change nothing unless the answer is 2xx';
 const OVERLAP_HINT =
-  'Until then X-Signature is made with the old secret and X-Signature-Next with the new one, so nothing is lost while the receiver changes.';
-const CONTACT_HINT = 'Is told by e-mail when a Notify URL fails. Empty: nobody is told.';
+  'During this time X-Signature is made with the old secret and X-Signature-Next with the new one, so no notification is lost while the receiver changes its secret.';
+const CONTACT_HINT = 'This address gets an e-mail when a Notify URL fails. Leave it empty to send none.';
 
-/** How long the old secret is used, by the form that replaces it: after a leak it only signs. */
+/** How long the old secret is used, for each form that replaces it. After a leak it only signs. */
 const OVERLAPS = {
   rotate: { '24h': '24 hours', '7d': '7 days', '1h': '1 hour', '0s': 'none: the old secret ends at once' },
   leaked: { '60m': '60 minutes', '15m': '15 minutes', '0s': 'not at all' },

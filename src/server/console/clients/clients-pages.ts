@@ -21,7 +21,6 @@ import { quickStart } from './quick-start.js';
 const CLIENTS_PATH = '/ops/clients';
 const CREATE = { button: 'Create the client', kind: 'primary' } as const;
 
-/** The list of clients, and the form for a new one. */
 @Injectable()
 export class ClientsPages {
   constructor(
@@ -103,7 +102,6 @@ export class ClientsPages {
   }
 }
 
-/** `lastAt`: when its newest notification was made. */
 type ListedClient = Client & { failingSince: number | null; lastAt: number | null };
 
 const USUAL: Application = { redirectUris: [], grantTypes: ['client_credentials', 'refresh_token'], isTrusted: false };
@@ -126,18 +124,18 @@ function faultsOf(checks: Record<string, () => unknown>): Record<string, string>
   return faults;
 }
 
-const SAME_NAME = 'There is a client of this name. Give another name, or tick the box below.';
+const SAME_NAME = 'There is already a client with this name. Give another name, or tick the box below.';
 
 /** The form for a new client: empty, or with what was refused. */
 function newClient({ request }: Visit, refused: Record<string, string> | null, faults: Record<string, string>): View {
   const parts: FormPart[] = [
-    { ...CLIENT_FIELDS.name, hint: 'Only people see it.' },
+    { ...CLIENT_FIELDS.name, hint: 'It is only shown to people.' },
     {
       ...CLIENT_FIELDS.notifyUrl,
-      hint: 'Where notifications go whose order has no URL of its own. It can be set later.',
+      hint: 'Notifications are sent here unless their order has a Notify URL of its own. It can be set later.',
     },
-    { ...CLIENT_FIELDS.contact, hint: 'Is told by e-mail when a Notify URL fails.' },
-    ...(faults.name === SAME_NAME ? [checkField('isSameName', 'Create another client of this name', false)] : []),
+    { ...CLIENT_FIELDS.contact, hint: 'This address gets an e-mail when a Notify URL fails.' },
+    ...(faults.name === SAME_NAME ? [checkField('isSameName', 'Create another client with this name', false)] : []),
     new Html(`<details ${refused ? 'open' : ''}><summary>Grants and redirect URIs</summary>`),
     ...applicationParts(USUAL),
     new Html('</details>'),

@@ -12,19 +12,18 @@ import { clientPath } from '../frame/links.js';
 const MAKE = { button: 'Make a link', kind: 'primary' } as const;
 const VALID = { name: 'valid', label: 'Valid for', options: { '7d': '7 days', '24h': '24 hours', '1h': '1 hour' } };
 
-/** What the page of a client does with the links to its portal. */
 export const portalActions = (links: () => PortalLinks): Record<string, Action> => ({
   'portal-link': {
     ...MAKE,
     fields: () => [checkField('mayChange', MAY_CHANGE, false), VALID],
-    // Only the answer has the link.
+    // The link is not stored, so only this answer shows it.
     answer: async ({ mayChange, secret, valid = '' }, { id: clientId, actor, request }) => {
       const [showsSecret, validMs] = [secret === 'yes', parseDuration(valid) ?? 0];
       const { url } = await links().create(clientId, { mayChange: mayChange === 'yes', showsSecret, validMs, actor });
       const { href } = new URL(url, `${request.protocol}://${request.headers.host ?? ''}`);
       const body = html`${notice('warning', 'Copy the link now. It is not shown again.')}
         <p>${copiedId(href)}</p>
-        <p>Who opens it first is signed in${showsSecret && ' and sees the secret, once'}.</p>
+        <p>The first person who opens it is signed in${showsSecret && ' and sees the secret, once'}.</p>
         <p><a class="button" href="${clientPath(clientId)}#portal">To the client</a></p>`;
       return { title: 'Link to the portal', section: 'clients', body };
     },
@@ -33,7 +32,7 @@ export const portalActions = (links: () => PortalLinks): Record<string, Action> 
     button: 'Withdraw',
     kind: 'danger',
     fields: (id) => [hiddenField('link', id as string)],
-    done: 'The link is withdrawn, and the session of who had opened it is ended.',
+    done: 'The link is withdrawn, and the session that it opened has ended.',
     run: ({ link = '' }, { id, actor }) => links().withdraw(id, link, actor),
   },
 });
@@ -47,14 +46,13 @@ export const handOver = (request: HttpRequest, clientId: string): Html | null =>
   ]);
   return (
     form &&
-    html`<h2>Hand it over by a link, which shows it once</h2>
+    html`<h2>Hand over the secret by a link, which shows it once</h2>
       ${form}`
   );
 };
 
-const MAY_CHANGE = 'Who opens it may also change the Notify URL, the contact and the secret';
+const MAY_CHANGE = 'Whoever opens it may also change the Notify URL, the contact and the secret';
 
-/** The links to the portal of a client, with whether and when each was opened. */
 export const portalSection = (visit: Visit, links: PortalLink[]): Html =>
   html`<h2 id="portal">Portal</h2>
     ${table(
@@ -68,6 +66,6 @@ export const portalSection = (visit: Visit, links: PortalLink[]): Html =>
         '': ({ id, withdrawnAt }) => (withdrawnAt ? null : visit.form('withdraw-link', id)),
       },
       links,
-      'A link lets the client see its notifications, and what they failed with, without the API.',
+      'A link lets the client see its notifications, and why they failed, without the API.',
     )}
     ${visit.form('portal-link')}`;

@@ -42,7 +42,7 @@ const LIST = `# Your last notification and its attempts
 curl -s -H "Authorization: Bearer $TOKEN" "$AUTH_URL/webhooks?limit=1"
 echo`;
 
-const SAMPLE = `# A signed sample to your Notify URL: what did your receiver answer?
+const SAMPLE = `# A signed sample to your Notify URL, and what your receiver answered
 curl -s -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/json' -d '{}' "$AUTH_URL/webhooks/test"
 echo`;
 

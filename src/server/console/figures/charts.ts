@@ -7,7 +7,6 @@ const BASE = 140;
 const LEFT = 50;
 const WIDTH = 336;
 
-/** Where a part of the whole ends, from the top. */
 const yOf = (part: number): number => Math.round(BASE - part * (BASE - TOP));
 
 /** Attempts of each period as bars: those that succeeded below, those that failed above. */
@@ -60,7 +59,7 @@ function timesChart(points: Point[], name: string, of: (figures: Figures) => Fig
   }));
   const known = series.flatMap(({ times }) => times.filter((ms) => ms !== undefined));
   const [least, most] = [Math.min(...known), Math.max(...known)];
-  // From the next lower one to the next higher one: 200 ms can be seen beside 10 min.
+  // The scale reaches from the next lower tick to the next higher one, so that 200 ms can be seen beside 10 min.
   const ticks = TIMES.filter((_, at) => (TIMES[at + 1] ?? most) >= least && (TIMES[at - 1] ?? 0) <= most);
   const [bottom = 1, top = 10] = [ticks[0], ticks.at(-1)];
   const y = (ms: number): number => yOf(Math.log(Math.max(bottom, ms) / bottom) / Math.log(top / bottom));
@@ -121,7 +120,7 @@ function figure(
             ${points[index]?.begin}
           </text>`,
       )}
-      <text x="${LEFT + WIDTH / 2}" y="176" text-anchor="middle">begin of the period, UTC</text>
+      <text x="${LEFT + WIDTH / 2}" y="176" text-anchor="middle">start of the period, UTC</text>
       ${drawing}
       ${points.map(
         ({ begin }, index) =>
@@ -134,7 +133,6 @@ function figure(
   </figure>`;
 }
 
-/** The charts of the attempts and of some times, and the numbers of both. */
 export const charts = (points: Point[], ...times: [name: string, of: (figures: Figures) => Figures['receipt']]): Html =>
   html`<div class="columns">
       <div class="card">${attemptsChart(points)}</div>

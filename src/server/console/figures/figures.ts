@@ -17,7 +17,7 @@ export function shownMs(ms: number): string {
 export const shownQuantile = (value: Quantile | null | undefined): string =>
   value ? `${value.isMore ? 'over ' : ''}${shownMs(value.ms)}` : '–';
 
-/** A part of a whole as a percentage. It is 100 % or 0 % only if it is so exactly. */
+/** A part of a whole as a percentage: 100 % or 0 % only if it is exactly that. */
 export function ratio(part: number | null): string {
   if (part === null) return '–';
   if (part > 0.999 && part < 1) return '99.9 %';
@@ -45,7 +45,6 @@ export interface Range {
 
 const LAST_DAY: Range = { key: '24h', name: 'Last 24 hours', periodMs: HOUR_MS, periods: 24 };
 
-/** The ranges that pages offer. */
 export const RANGES: Range[] = [
   { key: '1h', name: 'Last hour', periodMs: 5 * MINUTE_MS, periods: 12 },
   LAST_DAY,
@@ -53,15 +52,13 @@ export const RANGES: Range[] = [
   { key: '30d', name: 'Last 30 days', periodMs: DAY_MS, periods: 30 },
 ];
 
-/** The range in the address of a page. */
 export const rangeOf = ({ range }: Record<string, string>): Range =>
   RANGES.find(({ key }) => key === range) ?? LAST_DAY;
 
-/** For figures that are added up by hour: the last hour is the present one and the one before. */
+/** For figures that are counted by hour: the last hour becomes the present hour and the one before. */
 export const inHours = (range: Range): Range =>
   range.periodMs < HOUR_MS ? { ...range, periodMs: HOUR_MS, periods: 2 } : range;
 
-/** Links to the other ranges of the same page. */
 export const rangeLinks = (path: string, current: Range): Html =>
   html`<nav class="actions" aria-label="Range">
     ${RANGES.map((range) =>
@@ -71,11 +68,9 @@ export const rangeLinks = (path: string, current: Range): Html =>
     )}
   </nav>`;
 
-/** The figures of one period. */
 export interface Point {
-  /** When it began, in UTC. */
   begin: string;
-  /** What the figures are made of. */
+  /** The figures are calculated from these. */
   sums: Sums;
   figures: Figures;
 }
@@ -97,19 +92,18 @@ export function pointsOf(range: Range, now: number, sums: Map<number, Sums>): Po
 
 export const figuresOfPoints = (points: Point[]): Figures => figuresOf(points.map(({ sums }) => sums));
 
-/** What `show` makes of figures, and of those of the time before if it is something else. */
+/** The shown figures, and those of the time before if they differ. */
 export function withChange<Of>(now: Of, before: Of | undefined, show: (figures: Of) => string): Html {
   const [text, earlier] = [show(now), before ? show(before) : '–'];
   return html`${text} ${earlier !== '–' && earlier !== text && html`<span class="dim">was ${earlier}</span>`}`;
 }
 
-/** `before`: those of the time before. */
+/** `before`: the figures of the time before. */
 interface Compared<Of> {
   figures: Of;
   before?: Of | undefined;
 }
 
-/** The attempts of a period, of a host, or of a client at a host. */
 export const ATTEMPTS: Columns<Compared<Pick<Figures, 'attempts' | 'failures' | 'successRate'>>> = {
   Attempts: { number: ({ figures }) => figures.attempts },
   Failed: { number: ({ figures }) => figures.failures },
@@ -119,7 +113,7 @@ export const ATTEMPTS: Columns<Compared<Pick<Figures, 'attempts' | 'failures' | 
   },
 };
 
-/** What half and 95 % of some times are below. */
+/** The times below which 50 % and 95 % of the values are. */
 export const quantileColumns = <Row>(
   prefix: string,
   of: (figures: Row) => Figures['duration'],
@@ -134,12 +128,12 @@ export const quantileColumns = <Row>(
     ]),
   );
 
-/** The numbers of a chart, for those who cannot see it and for those who need them. Periods without attempts are left out. */
+/** The numbers of a chart as a table. Periods in which nothing happened are left out. */
 export function figuresTable(points: Point[]): Html {
   const shown = points.filter(({ figures }) => figures.attempts > 0 || figures.endedFailed > 0);
   const numbers = table<Point>(
     {
-      'Begin (UTC)': ({ begin }) => begin,
+      'Start (UTC)': ({ begin }) => begin,
       ...ATTEMPTS,
       ...quantileColumns('Attempt ', ({ duration }) => duration),
       Delivered: { number: ({ figures }) => figures.delivered },

@@ -10,7 +10,7 @@
     return unit ? (ms > 0 ? `${text} ago` : `in ${text}`) : 'now';
   }
 
-  // What needs a script: times of this place, and buttons that copy.
+  // Enables what needs a script: local times, and buttons that copy.
   function enable() {
     for (const { dateTime, children } of all('time')) {
       const at = new Date(dateTime);
@@ -33,7 +33,7 @@
     setTimeout(() => (button.textContent = label), 1500);
   });
 
-  // The key / opens the search, unless somebody types.
+  // The key / focuses the search, unless somebody types.
   document.addEventListener('keydown', (event) => {
     if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return;
     if (document.activeElement.matches('input, textarea, select')) return;
@@ -41,7 +41,7 @@
     document.querySelector('[type=search]').focus();
   });
 
-  // A time without a zone is one of this place, and is sent with its offset.
+  // A time without a zone is local time, and is sent with its offset.
   document.addEventListener('formdata', ({ target, formData }) => {
     for (const { name, value } of all('[list]', target)) {
       if (!/^\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d)?)?$/.test(value)) continue;
@@ -68,7 +68,7 @@
       chart.querySelector('output').textContent = point.textContent.trim();
     });
 
-  // The address is that of the page of Bull Board, so that it can be reloaded and sent to others.
+  // The browser shows the address of Bull Board's page, so that it can be reloaded and shared.
   const board = document.querySelector('iframe');
   if (board)
     setInterval(() => {
@@ -82,7 +82,7 @@
   const [state, button] = bar?.children ?? [];
   const used = new WeakSet();
   const isUsed = (node) => used.has(node) || (node.tagName === 'FORM' && node.contains(document.activeElement));
-  // Neither a form in use nor what was opened or ticked is changed.
+  // A refresh leaves forms in use, opened details and ticked boxes as they are.
   const callbacks = {
     beforeNodeMorphed: (node) => !isUsed(node),
     beforeNodeRemoved: (node) => !isUsed(node),
@@ -106,7 +106,7 @@
       } else if (answer.status !== 304) throw answer;
       state.textContent = 'Updates every 10 s';
     } catch {
-      state.textContent = 'The server does not answer; shown is an older state';
+      state.textContent = 'The server does not answer; this is an older state';
     }
   }
 

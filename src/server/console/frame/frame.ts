@@ -12,7 +12,6 @@ import { documentOf, ISOLATION_HEADERS } from '../../../http/pages/page-frame.js
 import { StaticAnswer } from '../../openapi/static-answer.js';
 import { brandOf, CONSOLE_STYLE, ICON_LINK, readFrameFile, shellOf } from './shell.js';
 
-/** Of every response at and below /ops. */
 export const OPS_HEADERS = {
   ...ISOLATION_HEADERS,
   'Content-Security-Policy': "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -27,13 +26,11 @@ export const PASSWORD_PATH = '/ops/password';
 /** A refresh that a page makes by itself has this header. */
 export const LIVE_HEADER = 'usher-live';
 
-/** Who makes a request at or below /ops. */
 export interface SignedIn extends Viewer {
   role: OperatorRole;
   environment: Environment;
 }
 
-/** Remembers who makes the request, for its page and for the audit. */
 export function setSignedIn(request: HttpRequest, operator: SignedIn): void {
   setViewer(request, operator);
   setActor(request, 'operator', operator.name);
@@ -57,7 +54,7 @@ class Asset {
     this.address = `${path}?${hash('sha256', text, 'base64url').slice(0, 16)}`;
   }
 
-  /** While the server is upgraded, a page of the other version may ask for a file that this process does not have. */
+  /** Only the exact address is cached: during an upgrade, a page of another version may ask for a different file. */
   async send(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     this.answer ??= StaticAnswer.of(this.type, this.text);
     (await this.answer).send(request, reply, request.url === this.address ? KEPT : {});
@@ -67,7 +64,7 @@ class Asset {
 /** Every page works without it. */
 const SCRIPT = readFileSync(require.resolve('idiomorph/dist/idiomorph.min.js'), 'utf8') + readFrameFile('console.js');
 
-/** What frames the pages of a site: of the console, or of the portal of clients. */
+/** The frame of the pages of a site: the console, or the portal of clients. */
 export class Site {
   private readonly style: Asset;
   private readonly script: Asset;
@@ -75,11 +72,10 @@ export class Site {
   constructor(
     /** Also where its files are. */
     readonly home: string,
-    /** What is around a page after the sign-in. */
     readonly shell: (request: FastifyRequest, page: View) => Html,
     /** What the pages call the service. */
     readonly name = 'Usher',
-    /** The path of the public address, which a proxy takes away. */
+    /** The path of the public address, which a proxy removes. */
     readonly base = '',
   ) {
     this.style = new Asset(`${home}/console.css`, 'text/css', CONSOLE_STYLE);
@@ -90,7 +86,7 @@ export class Site {
     return brandOf(this.home, this.name);
   }
 
-  /** What is sent of a document: its addresses are those that a browser needs. */
+  /** Adds `base` to the addresses in a document, because browsers need it. */
   located(document: string): string {
     return this.base === '' ? document : document.replace(/(?<=\s(href|action|src)=")(?=\/)/g, () => this.base);
   }
@@ -107,7 +103,7 @@ export class Site {
   }
 }
 
-/** Only the console's style, its script and the queues' pages, whatever a receiver's response contains. */
+/** Allows only the console's style, its script and the queues' pages, whatever a receiver's response contains. */
 const PAGE_HEADERS = {
   ...OPS_HEADERS,
   'Content-Type': 'text/html; charset=utf-8',
@@ -128,7 +124,6 @@ const SECTIONS = {
   operators: 'Operators',
 };
 
-/** Sends a page with its headers. Who is signed in is known from the request. */
 export function sendFramed(site: Site, request: FastifyRequest, reply: FastifyReply, page: View): void {
   const isSignedIn = viewerOf(request) !== null;
   void reply.status(page.status ?? 200).headers(PAGE_HEADERS);
@@ -137,12 +132,12 @@ export function sendFramed(site: Site, request: FastifyRequest, reply: FastifyRe
   void reply.send(site.located(documentOf(`${page.title} · ${site.name}`, site.head(isSignedIn), content)));
 }
 
-/** What differs each time: the texts of times, which the script writes, and what proves where a form comes from. */
+/** What differs in each response: the texts of times, which the script writes, and the tokens of forms. */
 const VOLATILE = /(?<=<time[^>]*>).*?(?=<\/time>)|(?<=name="form" value=")[^"]*/gs;
 
 /**
- * Answers a refresh: what has changed is all that is sent. It is compressed, unlike a whole page: pages of other sites
- * cannot send its header, so they cannot measure how well what they put into an address compresses with what is secret.
+ * Answers a refresh with the body alone, or 304 if nothing has changed. Unlike a whole page it is compressed: other
+ * sites cannot send its header, so they cannot measure how their text compresses together with a secret (BREACH).
  */
 function sendBody(site: Site, { headers }: FastifyRequest, reply: FastifyReply, page: View): void {
   const text = site.located(bodyOf(page).text);
@@ -158,7 +153,6 @@ const bodyOf = ({ title, body }: View): Html =>
     ${body}
   </div>`;
 
-/** What a shell has around. */
 export const contentOf = (page: View): Html =>
   html`${
     page.isLive &&
@@ -168,7 +162,6 @@ export const contentOf = (page: View): Html =>
   }
   ${bodyOf(page)}`;
 
-/** A page without navigation. */
 const pageBeforeSignIn = ({ brand }: Site, { title, body }: View): Html =>
   html`<main class="u-bare">
     ${brand}
@@ -178,7 +171,7 @@ const pageBeforeSignIn = ({ brand }: Site, { title, body }: View): Html =>
     </div>
   </main>`;
 
-/** The operator's name leads to the own password. A request with HTTP Basic has no session that could end. */
+/** The operator's name links to the page of the password. A request with HTTP Basic has no session to sign out of. */
 function shell(request: FastifyRequest, page: View): Html {
   const { name, role, session, environment } = signedInOf(request) as SignedIn;
   const { section, query = '' } = page;

@@ -7,7 +7,7 @@ export const clientLink = ({ id, name }: { id: string; name?: string | null | un
 
 export const clientPath = (id: string): string => `/ops/clients/${encodeURIComponent(id)}`;
 
-/** What leads somewhere in the console leads there in a client's portal too, whose pages begin with another `home`. */
+/** The `home` of the console's pages. In a client's portal the same links begin with another one. */
 export const CONSOLE = '/ops';
 
 export const webhookLink = (id: string, home = CONSOLE): Html =>
@@ -19,7 +19,6 @@ export const webhookLink = (id: string, home = CONSOLE): Html =>
 export const receiverLink = (host: string, home = CONSOLE): Html =>
   home === CONSOLE ? html`<a href="/ops/receivers/${encodeURIComponent(host)}">${host}</a>` : html`${host}`;
 
-/** Leads to the notifications of the order. */
 export const orderLink = (referenceId: string, home = CONSOLE): Html =>
   html`<span class="id"
     ><a href="${home}/notifications?order=${encodeURIComponent(referenceId)}" title="${referenceId}"

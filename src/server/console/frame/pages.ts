@@ -58,12 +58,11 @@ export function sendError(site: Site, error: unknown, request: FastifyRequest, r
   const problem = problemOf(error);
   if (problem.getStatus() >= 500) logServerError(request, error);
   void reply.headers({ ...OPS_HEADERS, ...problem.headers });
-  // The guides are for integrators, so a refusal of the console links none of them.
+  // The guides are for integrators, so a refusal of the console does not link them.
   if (!wantsPage(request)) return sendProblem(reply, problem, null);
   const body = html`${notice('bad', sentence(problem.detail))}
     <p><a href="${site.home}">Back to the overview</a></p>`;
   sendFramed(site, request, reply, { title: problem.title, body, status: problem.getStatus() });
 }
 
-/** Whether a browser opens a page with this request. */
 export const wantsPage = ({ headers }: FastifyRequest): boolean => (headers.accept ?? '').includes('text/html');

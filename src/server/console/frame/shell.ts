@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { type Html, html } from '../../../http/html.js';
 import type { Environment } from '../../../values/identifier.js';
 
-/** A file beside this one. */
 export const readFrameFile = (name: string): string => readFileSync(join(__dirname, name), 'utf8');
 
 /** Of the console's pages and of the guides. */
@@ -14,7 +13,6 @@ const ICON =
 
 export const ICON_LINK = html`<link rel="icon" href="${ICON}" />`;
 
-/** The mark and the name of the service, which lead to the first page. */
 export const brandOf = (home: string, name: string): Html =>
   html`<a class="u-brand" href="${home}">
     <svg viewBox="0 0 20 20" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="2.4">
@@ -34,7 +32,6 @@ interface Shell {
   content: Html;
 }
 
-/** What is around the content of a page: the bar at the top, and the sections beside it. */
 export const shellOf = ({ brand, environment, bar, sections, content }: Shell): Html =>
   html`<div class="u-frame">
     <a class="skip" href="#content">Skip to the content</a>

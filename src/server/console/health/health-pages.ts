@@ -61,7 +61,7 @@ export class HealthPages {
     return { version: row?.version, answerMs, clockAheadMs, missingMigrations };
   }
 
-  /** Its version is null where the queue is not on Redis. */
+  /** `version` is null if the queue is not on Redis. */
   private async readQueue() {
     const startedAt = performance.now();
     await this.connections.probe();
@@ -81,7 +81,6 @@ export class HealthPages {
   }
 }
 
-/** The answer of a server, or why there is none. */
 async function checked<T>(query: Promise<T>): Promise<{ answer?: T; reason?: string }> {
   try {
     return { answer: await withTimeout(query, ANSWER_MS) };
@@ -176,8 +175,8 @@ function processTable({ processes, ownId }: HealthState): Html {
   );
   return html`${shown}
     <p class="dim">
-      Each process of the server, and of an application that embeds Usher, writes its row once a minute. A silent one
-      stopped without a word, or does not reach the database.
+      Each process of the server, and of an application that embeds Usher, writes its row once a minute. A silent
+      process was killed, or cannot reach the database.
     </p>`;
 }
 
@@ -194,11 +193,10 @@ function settingsTable(config: Config, { unencrypted, webhookProxy }: ReturnType
   });
 }
 
-/** Signatures carry the database's time, but the log and the queue use this process's. A clock that drifts does not stop there. */
+/** Signatures carry the database's time, but the log and the queue use the process's. */
 const MAX_CLOCK_MS = 5_000;
 const MIN_FREE_DISK = 1_000_000_000;
 
-/** What is wrong, the worst first, and what to do about it. */
 function faultsOf(state: HealthState): Problem[] {
   const { database, freeDisk, ownId } = state;
   const processes = state.processes?.processes ?? [];
@@ -218,7 +216,7 @@ function faultsOf(state: HealthState): Problem[] {
       freeDisk < MIN_FREE_DISK &&
       warning(
         html`Only ${shownSize(freeDisk)} of disk space are free where the embedded database is.`,
-        html`Make room before it is full: the database then accepts nothing.`,
+        html`Free some space: on a full disk the database accepts no writes.`,
       ),
     ...wrongClocks.map(({ name, clockAheadMs }) =>
       warning(
@@ -234,9 +232,10 @@ function faultsOf(state: HealthState): Problem[] {
       ),
     silent.length > 0 &&
       warning(
-        html`${silent.length} process(es) stopped within the last hour without a word:
+        html`${silent.length} process(es) fell silent within the last hour:
         ${silent.map(({ name }) => name).join(', ')}.`,
-        html`A killed process looks like this. Nothing is lost; read the end of its log if nobody stopped it.`,
+        html`Either they were killed, or they cannot reach the database. Nothing is lost. Read the end of their logs if
+        nobody stopped them.`,
       ),
   ].filter((fault) => !!fault);
 }

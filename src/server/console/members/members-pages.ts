@@ -42,7 +42,7 @@ export class MembersPages {
       },
       nothing: [
         'Members sign in to let applications act for them. Create the first one.',
-        'No member has a name that begins so.',
+        'No member has a name that begins with this text.',
       ],
       under: (visit) =>
         visit.mayChange &&
@@ -86,7 +86,7 @@ export class MembersPages {
           button: 'Set the password',
           fields: () => [
             passwordField('New password'),
-            html`<p class="hint">Ends the member’s sessions, and what applications got from them.</p>`,
+            html`<p class="hint">This ends the member’s sessions, and withdraws the access of all applications.</p>`,
           ],
           done: 'The password is set.',
           run: async ({ password = '' }, { id, actor }) =>
@@ -94,7 +94,11 @@ export class MembersPages {
         },
         disable: {
           button: 'Disable the member',
-          fields: () => [html`<p class="hint">Refuses the sign-in, and ends sessions and what applications got.</p>`],
+          fields: () => [
+            html`<p class="hint">
+              This refuses the sign-in, ends all sessions, and withdraws the access of all applications.
+            </p>`,
+          ],
           kind: 'danger',
           confirm: 'The member cannot sign in any more',
           done: 'The member is disabled.',

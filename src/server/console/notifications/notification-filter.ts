@@ -52,7 +52,7 @@ export const FILTER_FIELDS: FilterFields<FilterValues> = {
   status: {
     label: null,
     read: (text) => STATUS_FILTERS.get(text) ?? null,
-    fault: 'Choose one of the list.',
+    fault: 'Choose one from the list.',
   },
   client: { label: 'Client, by name or id', read: (text) => text, fault: 'No client has this id or name.' },
   host: { label: 'Receiver', read: hostIn, fault: 'Give the host of a Notify URL, such as api.example.com.' },
@@ -67,17 +67,15 @@ export const FILTER_FIELDS: FilterFields<FilterValues> = {
   resend: { label: null, read: (text) => (ID.test(text) ? text : null), fault: 'There is no such request.' },
 };
 
-/** The filter of a list of notifications. */
 export interface NotificationFilter extends Filter<FilterValues> {
   /** Null if a field has a fault. */
   criteria: WebhookCriteria | null;
-  /** The clients that may be meant. */
   clients: Client[];
 }
 
 const MAX_CHOICES = 10;
 
-/** Reads the filter of notifications from an address or a form; `ofClient`: only those of this client. */
+/** Reads the filter from an address or a form. `ofClient`: only the notifications of this client. */
 export async function readNotificationFilter(
   directory: ClientDirectory,
   input: Record<string, string>,
@@ -87,14 +85,13 @@ export async function readNotificationFilter(
   const { status: state, client: name, order: referenceId, resend: resendId, ...others } = filter.values;
   const clients = name === null || ofClient !== null ? [] : await directory.search(name, MAX_CHOICES);
   const [client, another] = clients;
-  if (another) filter.faults.client = 'Several clients fit; choose one below.';
+  if (another) filter.faults.client = 'Several clients match; choose one below.';
   else if (name !== null && !client && ofClient === null) filter.faults.client = FILTER_FIELDS.client.fault;
   const { status, isSentAgain } = state ?? ANY_WEBHOOK;
   const criteria = { ...others, status, isSentAgain, clientId: ofClient ?? client?.id ?? null, referenceId, resendId };
   return { ...filter, criteria: hasFault(filter) ? null : criteria, clients };
 }
 
-/** The address of the list with these fields of the filter. */
 export const listHref = (given: Record<string, string>, home = '/ops'): string =>
   hrefOf(`${home}/notifications`, given);
 

@@ -10,11 +10,10 @@ import { clientLink, CONSOLE, orderLink, receiverLink, webhookLink } from '../fr
 export const SELECTION_FORM = 'selection';
 const SELECTED = 'select.';
 
-/** Whether a notification can still be sent again. */
 export const isOpen = ({ webhook, sentAgain }: ListedWebhook): boolean =>
   webhook.status === 'FAILED' && sentAgain === null && webhook.notifyUrl !== null;
 
-/** With the visit of somebody who may change something, those that can be sent again get a checkbox of the form {@link SELECTION_FORM}. */
+/** If `visit` may make changes, notifications that can be sent again have a checkbox of the form {@link SELECTION_FORM}. */
 export const notificationColumns = (visit?: Visit, home = visit?.home ?? CONSOLE): Columns<ListedWebhook> => ({
   Notification: {
     value: ({ webhook }) => webhook.id,
@@ -51,11 +50,10 @@ const CLIENT: Columns<ListedWebhook> = {
   },
 };
 
-/** Without checkboxes. */
 export const notificationTable = (webhooks: ListedWebhook[], home?: string): Html =>
   table(notificationColumns(undefined, home), webhooks);
 
-/** Tells what failed and was sent again apart from what still needs somebody. */
+/** A failed notification that was sent again looks different from one that still needs attention. */
 function statusOf({ webhook: { status }, sentAgain }: ListedWebhook, home?: string) {
   if (sentAgain === null) return statusBadge(status);
   return html`${statusBadge(status, 'neutral')} <span class="dim">resent as</span> ${webhookLink(sentAgain.id, home)}
@@ -73,7 +71,6 @@ const checkbox = (id: string, isChecked: boolean) =>
     aria-label="Select the notification ${id}"
   />`;
 
-/** The ids that were selected in a posted form. */
 export const selectedIds = (fields: Record<string, string>): string[] =>
   Object.keys(fields)
     .filter((name) => name.startsWith(SELECTED))

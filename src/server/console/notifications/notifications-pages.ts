@@ -23,7 +23,6 @@ import {
 import { isOpen, notificationColumns, selectedIds, SELECTION_FORM } from './notification-table.js';
 import { resendPage } from './resend-page.js';
 
-/** The list of notifications, what sends many of them again, and how far that is. */
 @Injectable()
 export class NotificationsPages {
   constructor(
@@ -62,7 +61,7 @@ export class NotificationsPages {
         orders: ['Created', 'Ended'],
         nothing: [
           'Every notification that Usher sends will be here. The first one is sent when an order is completed.',
-          'No notification fits this filter.',
+          'No notification matches this filter.',
         ],
         cut,
         over: (visit, filter) => this.resendAll(visit, filter),
@@ -89,15 +88,15 @@ export class NotificationsPages {
             kind: 'danger',
             fields: ({ given, criteria }) => [
               html`<p class="hint">
-                Left out is what has a newer, pending or delivered notification of the same order.
+                A notification is left out if its order has a newer, a pending or a delivered one.
               </p>`,
-              // A duration before now would mean other notifications when the form is sent.
+              // A duration such as 24h would select other notifications once the form is sent, so it becomes a time.
               ...hiddenFields({ ...given, ...(criteria && exactly(criteria)) }),
             ],
             confirm: 'Yes, send all of them again',
             answer: async (fields, visit) => {
               const { criteria } = await readNotificationFilter(this.clients, fields, visit.clientId);
-              if (criteria === null) throw badRequest('the filter has a fault');
+              if (criteria === null) throw badRequest('the filter is invalid; correct its fields');
               const { requestId, actor, clientId } = visit;
               const options = { requestId, actor, isLimited: clientId !== null };
               return this.started(await this.resends.startFor(criteria, options), home);
@@ -133,7 +132,7 @@ export class NotificationsPages {
     ];
   }
 
-  /** A client sees the requests that it made itself. */
+  /** A client sees only the requests that it made itself. */
   private async ownResend({ id, clientId, actor }: Visit) {
     const resend = await this.resends.get(id);
     if (clientId !== null && resend.actor !== actor.name) throw unknownResend(id);
@@ -145,7 +144,7 @@ export class NotificationsPages {
     return `${home}/resends/${id}`;
   }
 
-  /** Only where the list has FAILED ones alone, so that the operator sees what is sent. */
+  /** Only if the list shows nothing but FAILED notifications, so that the operator sees what is sent. */
   private async resendAll(visit: Visit, filter: NotificationFilter) {
     const { criteria } = filter;
     if (criteria?.status !== 'FAILED' || criteria.isSentAgain || criteria.resendId || !visit.mayChange) return null;
@@ -155,7 +154,7 @@ export class NotificationsPages {
     const of = visit.clientId === null && open ? ` of ${open.clients} ${clients}` : '';
     const what = open && `${open.isMore ? 'at least ' : ''}${open.count}${of}`;
     return html`<details ${(visit.clientId !== null || visit.givenIn('resend-all')) && html`open`}>
-      <summary>Send all of this filter again${what && `: ${what}`}</summary>
+      <summary>Send all that match this filter again${what && `: ${what}`}</summary>
       ${visit.form('resend-all', filter)}
     </details>`;
   }
@@ -193,12 +192,12 @@ function choices({ given, clients }: NotificationFilter) {
   </section>`;
 }
 
-/** A condition has no index, so a search ends after a bounded number of rows. */
+/** Where a condition has no index, a search ends after a bounded number of rows. */
 const cut = (next: string) =>
   notice(
     'warning',
-    html`This filter is looked up in the notifications themselves, and the search has ended at those of
-    ${time(timeOfId(next))}. Older ones may fit; go on with “Search further”, or give a client, a status or a time.`,
+    html`No index covers this filter, so the search stopped at the notifications of ${time(timeOfId(next))}. Older ones
+    may match; continue with “Search further”, or give a client, a status or a time.`,
   );
 
 const exactly = ({ since, until, clientId }: WebhookCriteria) => ({

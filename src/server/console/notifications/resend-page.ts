@@ -11,7 +11,7 @@ import { clientLink, orderLink, receiverLink } from '../frame/links.js';
 import { listHref } from './notification-filter.js';
 import { notificationTable } from './notification-table.js';
 
-/** How far a request to send many notifications again is. `selected`: the notifications that it names, if it does. */
+/** The progress of a request to send many notifications again. `selected`: the notifications that it names, if any. */
 export function resendPage(
   visit: Visit,
   resend: WebhookResend & ResendOutcome,
@@ -61,7 +61,7 @@ const summary = ({ home, clientId }: Visit, resend: WebhookResend & ResendOutcom
       Started: time(resend.createdAt),
       Ended: time(resend.finishedAt),
     })}
-    <p class="hint">Each is sent as a new notification. It goes on after a restart.</p>
+    <p class="hint">Each is sent as a new notification. The request continues after a restart.</p>
     <p class="actions">
       <a
         class="button"
@@ -81,7 +81,7 @@ const summary = ({ home, clientId }: Visit, resend: WebhookResend & ResendOutcom
     </p>
   </section>`;
 
-/** The newest come first, so the place that it has reached is a time. */
+/** The newest notifications come first, so the progress can be shown as a time. */
 function progress({ selected, resent, refused, doneFromId }: WebhookResend) {
   const done = resent + refused;
   const reached = doneFromId && html`It has reached the notifications of ${time(timeOfId(doneFromId))}.`;
@@ -89,5 +89,5 @@ function progress({ selected, resent, refused, doneFromId }: WebhookResend) {
     selected !== null &&
     html`<progress max="${Math.max(selected, done, 1)}" value="${done}" aria-label="Progress"></progress>`;
   return html`${bar}
-    <p class="dim">${reached} It goes from the newest to the oldest, and waits if no worker runs.</p>`;
+    <p class="dim">${reached} The request goes from the newest to the oldest, and waits if no worker runs.</p>`;
 }

@@ -13,7 +13,6 @@ import type { Page, Visit } from '../../../http/pages/site.js';
 import { copiedId, copyButton, emptyState, facts, statusBadge, time } from '../../../http/pages/parts.js';
 import { clientLink, clientPath, orderLink, receiverLink, webhookLink } from '../frame/links.js';
 
-/** One webhook: what became of it, its attempts as a timeline, and what to do. */
 @Injectable()
 export class WebhookPages {
   constructor(
@@ -25,7 +24,6 @@ export class WebhookPages {
 
   readonly pages: Page[] = [this.at('/ops')];
 
-  /** The page in the console, or in the portal of clients. */
   at(home: string): Page {
     return {
       path: `${home}/webhooks/:id`,
@@ -67,7 +65,7 @@ export class WebhookPages {
     };
   }
 
-  /** Without what a client must not see, if it is a client's portal. */
+  /** In a client's portal, without what a client must not see. */
   private async details(visit: Visit): Promise<WebhookDetails> {
     const shown = await this.webhooks.show(visit.id);
     visit.checkClient(shown.webhook.clientId);
@@ -121,7 +119,6 @@ function sentPart(sent: Sent | undefined, { mayChange }: Visit) {
     ${copyButton(curl, 'Copy as curl')}`;
 }
 
-/** One attempt in the timeline: what was sent, beside how it ended, what that means, what to do, and what came back. */
 function attemptStory(attempt: AttemptView, status: WebhookView['status'], sent: Html) {
   const { number, startedAt, durationMs, phase, address, responseStatus, error, diagnosis, responseSnippet } = attempt;
   const unknown = status === 'PENDING' ? 'in progress, or cut off' : 'cut off';
@@ -147,7 +144,7 @@ function attemptStory(attempt: AttemptView, status: WebhookView['status'], sent:
   </li>`;
 }
 
-/** A FAILED webhook that nothing has followed can be sent again; the Notify URL may have to be repaired before. */
+/** A FAILED webhook without a later one can be sent again. The Notify URL may have to be repaired first. */
 function whatToDo(visit: Visit, webhook: WebhookView, chain: WebhookView[]) {
   const { id, clientId, status, notifyUrl, eventType } = webhook;
   const later = chain.findLast((one) => one.id > id && one.eventType === eventType);
@@ -160,7 +157,7 @@ function whatToDo(visit: Visit, webhook: WebhookView, chain: WebhookView[]) {
   return html`<div class="actions">${visit.form('resend')} ${repair}</div>`;
 }
 
-/** Each notification of the order, so that it is seen whether it arrived in the end. */
+/** All notifications of the order, which show whether one arrived in the end. */
 const chainOf = (chain: WebhookView[], { id: shown, home }: Visit) =>
   html`<h2>Notifications of this order</h2>
     <ol>

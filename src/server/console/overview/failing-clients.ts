@@ -10,11 +10,10 @@ import { type FailingClient, isAlarming, type Losses, type NamedClient } from '.
 
 const MAX_SHOWN = 50;
 
-/** Why a host fails, in words. */
 export const reasonOf = ({ lastDiagnosis, lastError }: FailingHost): string =>
   (lastDiagnosis && diagnosisOf(lastDiagnosis).meaning) ?? `${lastError}.`;
 
-/** Which host fails since when and why, and what to do or who knows of it. */
+/** Which host fails, since when and why, and what to do or who has acknowledged it. */
 function failure(failing: FailingHost, client?: NamedClient): Html {
   const { host, failingSince, lastDiagnosis, alarmEndedAt, acknowledgedBy, acknowledgement } = failing;
   const known =
@@ -24,15 +23,13 @@ function failure(failing: FailingHost, client?: NamedClient): Html {
   ${reasonOf(failing)} ${known ?? (lastDiagnosis && diagnosisOf(lastDiagnosis).remedy)}`;
 }
 
-/** The same as a message. */
 export const failureNotice = (failing: FailingHost, client?: NamedClient): Html =>
   notice(isAlarming(failing) ? 'bad' : 'warning', failure(failing, client));
 
-/** A number, and whether there may be more. */
 export const atLeast = (count: number, isCapped: boolean): string =>
   `${count.toLocaleString('en')}${isCapped ? ' or more' : ''}`;
 
-/** What each client has lost, the most first, and what can be done about it. */
+/** What each client has lost, and what can be done about it. The client that has lost the most is first. */
 export function failingTable(visit: Visit, range: Range, { clients, since, until }: Losses): Html {
   const from = new Date(since).toISOString();
   const listOf = ({ id: client }: NamedClient): string => listHref({ client, status: 'UNRESOLVED', since: from });
@@ -53,7 +50,6 @@ export function failingTable(visit: Visit, range: Range, { clients, since, until
 /** A client in the table, and the range that was looked at. */
 export type LossRow = FailingClient & { range: string; since: string; until: string };
 
-/** The hosts that operators are alarmed of. */
 export const alarming = ({ hosts }: FailingClient): string[] => hosts.filter(isAlarming).map(({ host }) => host);
 
 /** Each opens its form, except for the one that resumes. */

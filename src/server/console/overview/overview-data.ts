@@ -18,7 +18,6 @@ export interface NamedClient {
   name: string | undefined;
 }
 
-/** What a range has lost. */
 export type Losses = Awaited<ReturnType<OverviewData['losses']>>;
 /** A client that has lost notifications in a range, or whose receivers fail at present. */
 export type FailingClient = Losses['clients'][number];
@@ -26,12 +25,11 @@ export type FailingClient = Losses['clients'][number];
 /** Pending notifications that are counted by client; each costs a look at its row. */
 export const MAX_PENDING = 10_000;
 const MAX_CLIENTS = 10;
-/** The notifications of so many clients are counted: of those of which the most ended FAILED. */
+/** Lost notifications are counted for this many clients: those with the most that ended FAILED. */
 const MAX_COUNTED = 50;
 const MAX_HOSTS = 500;
 const WEEK_MS = 7 * DAY_MS;
 
-/** Whether operators are alarmed of a host that fails. */
 export const isAlarming = ({ alarmEndedAt }: FailingHost): boolean => alarmEndedAt === null;
 
 /** What the overview shows of the database. Each query is cached, and null while the database does not answer. */
@@ -56,7 +54,7 @@ export class OverviewData {
     return this.ranges.get(range) ?? this.queriesOf(range);
   }
 
-  /** After an alarm was acknowledged, or deliveries were paused or resumed. */
+  /** Called after an alarm was acknowledged, or deliveries were paused or resumed. */
   async forgetLosses(): Promise<void> {
     await Promise.all([...this.ranges.values()].map(({ losses }) => losses.clear()));
   }
@@ -75,7 +73,7 @@ export class OverviewData {
     return pointsOf(range, now, await this.figures.ofAll(beginOf(range, now), range.periodMs));
   }
 
-  /** How many notifications of clients are pending. `isCapped`: there are more of them than were counted. */
+  /** The clients with the most pending notifications. `isCapped`: there may be more than were counted. */
   private async pending() {
     const { rows } = await runSql(
       this.manager,
@@ -96,7 +94,7 @@ export class OverviewData {
     const since = beginOf(range, now);
     const hour = beginOf(inHours(range), now);
     const ended = await this.figures.endedFailed(hour, now, MAX_COUNTED);
-    // A host that nothing is sent to any more is not a fault of today.
+    // A host without a failure in the last day is not a current problem.
     const failing = await this.manager.find(FailingHost, {
       where: { lastFailedAt: MoreThan(now - DAY_MS), recoveredAt: IsNull() },
       order: { failingSince: 'ASC' },
@@ -128,7 +126,6 @@ export class OverviewData {
   }
 }
 
-/** The same rows with their clients. */
 export async function withClients<Row extends { clientId: string }>(
   manager: EntityManager,
   rows: Row[],

@@ -24,7 +24,6 @@ import { problemNotice, problemsOf, queueTable, shownCount, type ShownQueue, typ
 
 type Overview = State & Answers<ReturnType<OverviewData['queries']>> & { range: Range };
 
-/** The first page. */
 @Injectable()
 export class OverviewPages {
   constructor(
@@ -128,7 +127,6 @@ function overview(visit: Visit, state: Overview): Html {
     </div>`;
 }
 
-/** What is lost, in one sentence, and what is wrong with Usher. */
 function verdict(state: Overview, isNew: boolean): Html {
   const problems = problemsOf(state);
   const { losses, clientCount, range } = state;
@@ -173,7 +171,7 @@ function totals({ due, points, losses }: Overview): Html {
   });
 }
 
-/** Milliseconds that something is due are no delay. */
+/** A notification that has been due for less than a second is not late. */
 const shownDue = ({ count, oldestAgeMs }: Due): string =>
   shownCount(count) + (oldestAgeMs < 1_000 ? '' : `, the oldest for ${shownMs(oldestAgeMs)}`);
 

@@ -18,7 +18,6 @@ export interface State extends Answers<Backlog['queries']> {
   request: HttpRequest;
 }
 
-/** What is wrong, and what to do about it. */
 export interface Problem {
   kind: 'bad' | 'warning';
   what: Html;
@@ -26,9 +25,8 @@ export interface Problem {
   action?: Html | null | undefined;
 }
 
-/** A problem that stops deliveries. */
 export const bad = (what: Html, remedy: Html): Problem => ({ kind: 'bad', what, remedy });
-/** One that delays deliveries, stops those to single receivers, or may do so. */
+/** A problem that delays deliveries, stops those to single receivers, or may do so. */
 export const warning = (what: Html, remedy: Html): Problem => ({ kind: 'warning', what, remedy });
 
 /** A notification that waits for longer is late: the queue takes what is due within seconds. */
@@ -59,17 +57,17 @@ const databaseDown = bad(
 
 const queueDown = bad(
   html`The queue accepts no jobs.`,
-  html`Notifications are recorded and wait; they are sent by themselves when it is back. Check that the server of the
-  queue runs and has free memory. ${health} has its address.`,
+  html`Notifications are recorded and wait; they are sent by themselves when the queue is back. Check that the server of
+  the queue runs and has free memory. ${health} has its address.`,
 );
 
 const secretsUnreadable = bad(
   html`This process lacks a master key, so it cannot open client secrets.`,
-  html`It answers their clients 503 and signs nothing for them. Add the key and restart the process; ${health} lists the
-  keys of each process.`,
+  html`It answers 503 to the clients of these secrets, and signs nothing for them. Add the key and restart the process;
+  ${health} lists the keys of each process.`,
 );
 
-/** Nothing else on the page would explain it. */
+/** Without it, nothing on the page would say why jobs wait. */
 function stoppedQueue({ queue, isPaused, limit, paused }: ShownQueue, request: HttpRequest): Problem | null {
   const link = queueLink(queue);
   if (isPaused)
@@ -83,11 +81,11 @@ function stoppedQueue({ queue, isPaused, limit, paused }: ShownQueue, request: H
   if (limit === null) return null;
   return warning(
     html`The queue ${link} is limited: ${limit}.`,
-    html`Its jobs wait. Usher sets no such limit; another program did. Lift it on its page.`,
+    html`Its jobs wait. Usher sets no such limit; another program did. Lift it on the page of the queue.`,
   );
 }
 
-/** Workers of applications on Postgres are not known, so it matters only if something waits. */
+/** With the queue on Postgres, workers of embedding applications are unknown, so a lack shows only if something waits. */
 function missingWorkers(processes: Processes, { count, oldestAgeMs }: Due): Problem | null {
   const isCertain = processes.connectedWorkers !== null || (count > 0 && oldestAgeMs > LATE_MS);
   if (workersOf(processes) > 0 || !isCertain) return null;
@@ -102,13 +100,12 @@ export const shownCount = (count: number): string => (count < MAX_COUNTED ? Stri
 function lateDeliveries({ count, oldestAgeMs }: Due): Problem | null {
   if (count === 0 || oldestAgeMs <= LATE_MS) return null;
   return warning(
-    html`Notifications are late: the oldest of ${shownCount(count)} that are due waits for ${shownMs(oldestAgeMs)}.`,
+    html`Notifications are late: the oldest of ${shownCount(count)} that are due has waited for ${shownMs(oldestAgeMs)}.`,
     html`If no fault is named above, the workers cannot keep up: start another one, or look for receivers that answer
       slowly in <a href="/ops/receivers">Receivers</a>.`,
   );
 }
 
-/** The queues, and their jobs by state. */
 export function queueTable(queues: ShownQueue[]): Html {
   const states = Object.keys(queues[0]?.jobs ?? {});
   return table(

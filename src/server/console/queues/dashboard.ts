@@ -66,7 +66,7 @@ export function mountDashboard(app: INestApplicationContext, server: FastifyInst
   });
 }
 
-/** Whether a browser opens a page of Bull Board by itself: then it gets the console's page, which has that one within. */
+/** Whether a browser opens a page of Bull Board outside the console. It then gets the console's page, which embeds it. */
 const isOutside = (request: FastifyRequest): boolean =>
   wantsPage(request) &&
   !/[?&]board\b|\/(api|static)\//.test(request.url) &&
@@ -79,9 +79,9 @@ function sendFrame(request: FastifyRequest, reply: FastifyReply): void {
   sendFramed(OPS_SITE, request, reply, { title: 'Queues', section: 'queues', body });
 }
 
-const VIEWER = 'Your role is viewer: you can read the queues here, but what a button would change is refused.';
+const VIEWER = 'Your role is viewer: you can read the queues here, but every change is refused.';
 
-/** With the members that Bull Board shows. */
+/** Adds the members that Bull Board shows. */
 function readable(problem: string): string {
   const members = JSON.parse(problem) as Record<string, unknown>;
   return JSON.stringify({ ...members, error: members.title, message: members.detail });
@@ -91,7 +91,7 @@ const API = `${DASHBOARD_PATH}/api/queues`;
 
 /**
  * The writing routes of Bull Board that are allowed, and how the audit names them. All others are refused, also those
- * of a later version: they limit a queue without a word, add jobs or schedules of their own, or undo a pause unseen.
+ * of a later version: they limit a queue, add jobs or schedules, or undo a pause without an operator noticing it.
  */
 const PAUSES: Record<string, AuditAction> = {
   'PUT /pause': 'queue.paused',
@@ -112,7 +112,7 @@ const CHANGES = [
   'PATCH /:queueName/:jobId/priority',
 ];
 
-/** With these bodies the routes only lift a limit that something else has set. */
+/** With these bodies the routes only lift a limit that another program has set. */
 const LIFTS_LIMIT: Record<string, (body: Record<string, unknown>) => boolean> = {
   'PUT /:queueName/concurrency': ({ concurrency }) => concurrency === 0,
   'PUT /:queueName/rate-limit': ({ max }) => max === null,

@@ -10,8 +10,8 @@ import { shownMs } from '../figures/figures.js';
 import { facts, notice, table, time } from '../../../http/pages/parts.js';
 
 /**
- * What a page does with the deliveries of the client or host that it is about, or of the client that the form names. `after`:
- * what follows a change. `named`: the fields that name the client.
+ * Pause and resume deliveries to the client or host of the page, or to the client that the form names. `after` runs
+ * after a change. `named`: the fields that name the client.
  */
 export const pauseActions = <Row>(
   kind: 'client' | 'host',
@@ -32,7 +32,7 @@ export const pauseActions = <Row>(
   resume: {
     button: 'Resume deliveries',
     fields: named,
-    done: 'Deliveries go on. What waited follows from the next retry run on, 100 notifications a second.',
+    done: 'Deliveries are resumed. From the next retry run on, the waiting notifications are sent, 100 a second.',
     run: ({ client }, { id, actor }) =>
       pauses()
         .resume(`${kind}:${client ?? id}`, actor)
@@ -40,14 +40,13 @@ export const pauseActions = <Row>(
   },
 });
 
-/** Says whether deliveries are paused, and has the form that changes it. `whose`: who waits. */
+/** Says whether deliveries are paused, with the form that changes it. `whose`: what a pause holds back. */
 export const pausing = (visit: Visit, paused: { since: number | string; reason: string } | null, whose: Html): Html =>
   html`<h2>Pause</h2>
     ${paused && notice('warning', html`Deliveries have been paused since ${time(paused.since)}: ${paused.reason}`)}
     <p>${whose}</p>
     ${visit.form(paused ? 'resume' : 'pause')}`;
 
-/** The result of a test that was sent just now. */
 export function testOutcome(test: TestResult): Html {
   const { notifyUrl, outcome, responseStatus, durationMs, error, diagnosis, responseSnippet, address } = test;
   return html`${outcome === 'delivered' ? notice('good', 'The test was accepted.') : notice('bad', html`<strong>The test failed: ${error}.</strong> ${diagnosis?.meaning} ${diagnosis?.remedy}`)}
@@ -60,7 +59,6 @@ export function testOutcome(test: TestResult): Html {
   })}`;
 }
 
-/** How the receivers of a client do. */
 export const healthTable = ({ hosts }: WebhookHealth, home?: string): Html =>
   table(
     {
@@ -74,10 +72,9 @@ export const healthTable = ({ hosts }: WebhookHealth, home?: string): Html =>
       p95: { number: ({ answerTimes: times }) => times && `${times.p95Ms} ms` },
     },
     hosts,
-    'How its receivers answer will be here, once something was sent to them.',
+    'Once something was sent to its receivers, their answers will be summed up here.',
   );
 
-/** How the receiver of a client did in a certification. */
 export const certified = ({ passed, checks }: Certification): Html =>
   html`${passed ? notice('good', 'The receiver passed.') : notice('bad', 'The receiver did not pass.')}
   ${table(

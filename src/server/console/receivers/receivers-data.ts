@@ -14,17 +14,15 @@ import { withClients } from '../overview/overview-data.js';
 /** `before`: its figures in the time before. */
 export type ListedHost = HostFigures & { failing: FailingHost | null; before?: HostFigures['figures'] | undefined };
 
-/** What the newest notifications to a host were answered. */
 export type Answers = Awaited<ReturnType<typeof answersTo>>;
-/** The deliveries to a host for one client. */
 export type HostClient = Awaited<ReturnType<ReceiversData['of']>>['clients'][number];
 
 export const MAX_HOSTS = 1_000;
 const MAX_CLIENTS = 50;
-/** The clients with the most attempts, and the newest notifications of each, among which answers are looked for. */
+/** Answers are looked for among the newest notifications of the clients with the most attempts. */
 const ANSWERING_CLIENTS = 10;
 const NEWEST = 100;
-/** How many notifications a page reads the attempts of, at most. */
+/** A page reads the attempts of at most this many notifications. */
 export const MAX_NOTIFICATIONS = 100;
 const MAX_ANSWERS = 25;
 const MAX_URLS = 50;
@@ -38,7 +36,7 @@ export class ReceiversData {
     private readonly figures: DeliveryFigures,
   ) {}
 
-  /** Those with the most failures first. Null while the database does not answer. */
+  /** The hosts with the most failures come first. Null while the database does not answer. */
   async list(range: Range): Promise<ListedHost[] | null> {
     return (await this.lists.get(range)?.get()) ?? null;
   }
@@ -55,7 +53,7 @@ export class ReceiversData {
       order: { failingSince: 'DESC' },
       take: 1_000,
     });
-    // Of several clients at a host, the failure that began first remains.
+    // The map keeps the last entry of each host, which is the failure that began first.
     const byHost = new Map(failing.map((row) => [row.host, row]));
     return hosts.map((one) => ({ ...one, failing: byHost.get(one.host) ?? null, before: before.get(one.host) }));
   }
@@ -87,8 +85,8 @@ export class ReceiversData {
   }
 
   /**
-   * The newest notifications of these clients to this host, without their bodies, and where those of each go: to its registered
-   * Notify URL if that is there, else to that of its newest notification.
+   * The newest notifications of these clients to this host, without their bodies, and the URL of each client: its
+   * registered Notify URL if that is at this host, otherwise that of its newest notification.
    */
   async at(host: string, clientIds: string[]) {
     const { manager } = this.dataSource;
@@ -109,7 +107,10 @@ export class ReceiversData {
   }
 }
 
-/** The answers to the newest of these webhooks: the last ones, and those of each Notify URL, the most failures first. */
+/**
+ * The last answers to the newest of these webhooks, and figures of each Notify URL. The one with the most failures is
+ * first.
+ */
 async function answersTo(manager: EntityManager, webhooks: Webhook[]) {
   // Ids begin with their time, so these are the newest of all clients.
   const newest = webhooks.toSorted((one, other) => (one.id < other.id ? 1 : -1)).slice(0, MAX_NOTIFICATIONS);
@@ -129,7 +130,6 @@ async function answersTo(manager: EntityManager, webhooks: Webhook[]) {
       notifyUrl: url,
       attempts: answers.length,
       failures: answers.filter(({ error }) => error !== null).length,
-      /** Of their durations. */
       medianMs: durations[Math.floor(durations.length / 2)] ?? 0,
       last: answers[0] ?? null,
     };

@@ -40,7 +40,6 @@ import {
 const PATH = '/ops/receivers';
 const SHOWN_HERE = 'Each host that notifications are sent to is shown here.';
 
-/** The hosts that notifications are sent to. */
 @Injectable()
 export class ReceiversPages {
   constructor(
@@ -60,8 +59,8 @@ export class ReceiversPages {
       above: (_, { given }) => rangeLinks(PATH, rangeOf(given)),
       hint: () =>
         html`<p class="dim">
-          The hosts of Notify URLs, at most ${MAX_HOSTS} with the most failed attempts. p50 and p95 are of the time of
-          an attempt.
+          The hosts of Notify URLs, at most ${MAX_HOSTS} with the most failed attempts. p50 and p95 are of the durations
+          of attempts.
         </p>`,
       read: async ({ given }) => {
         const hosts = await this.data.list(rangeOf(given));
@@ -74,7 +73,7 @@ export class ReceiversPages {
         ...FIGURES,
         Why: { value: ({ failing }) => failing && reasonOf(failing) },
       },
-      nothing: [`No attempts in the last 24 hours. ${SHOWN_HERE}`, 'No attempts at such a host in this range.'],
+      nothing: [`No attempts in this range. ${SHOWN_HERE}`, 'No attempts at a host with this text in this range.'],
       isLive: true,
     }),
     definePage<HostDetails>({
@@ -145,7 +144,7 @@ function hostPage(visit: Visit, { range, points, before, clients, answers, conce
       ${visit.form('test')}`
   }
   ${answerTables(answers)}
-  ${pausing(visit, paused, html`It concerns: ${concerned.map((client) => html`${clientLink(client)} `)}`)}`;
+  ${pausing(visit, paused, html`A pause concerns: ${concerned.map((client) => html`${clientLink(client)} `)}`)}`;
 }
 
 function totals(now: Figures, before: Figures): Html {
@@ -163,7 +162,6 @@ function totals(now: Figures, before: Figures): Html {
   });
 }
 
-/** The figures of a host or of a client at it. */
 const FIGURES: Columns<Pick<ListedHost, 'figures' | 'failing' | 'before'>> = {
   ...ATTEMPTS,
   ...quantileColumns('', ({ duration }) => duration),
@@ -173,7 +171,6 @@ const FIGURES: Columns<Pick<ListedHost, 'figures' | 'failing' | 'before'>> = {
 const answerBadge = ({ responseStatus, error }: WebhookAttempt): Html =>
   statusBadge(responseStatus === null ? 'no answer' : String(responseStatus), error === null ? 'good' : 'bad');
 
-/** What was answered to the newest notifications. */
 function answerTables({ urls, last }: Answers): Html {
   if (last.length === 0) return emptyState('No answer among the newest notifications of these clients.');
   return html`<h2>Notify URLs</h2>
@@ -205,7 +202,6 @@ function answerTables({ urls, last }: Answers): Html {
     )}`;
 }
 
-/** The clients whose Notify URL here is known. */
 const known = (clients: HostClient[]) =>
   clients.filter(({ notifyUrl }) => notifyUrl !== null).map(({ client }) => client);
 

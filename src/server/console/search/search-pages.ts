@@ -23,7 +23,7 @@ const MAX_FOUND = 50;
 
 export const searchHref = (query: string): string => hrefOf(PATH, { q: query });
 
-/** The search field of all pages. What is named exactly, and nothing else is found, is opened at once. */
+/** The search field of all pages. A notification, or a client named exactly, is opened at once if nothing else is found. */
 @Injectable()
 export class SearchPages {
   constructor(
@@ -88,7 +88,7 @@ export class SearchPages {
     return (await this.webhooks.page({ ...ANY_WEBHOOK, referenceId: query }, null, MAX_FOUND)).webhooks;
   }
 
-  /** Those of this booking, and those that this transaction has completed. */
+  /** The orders of this booking, and those that this transaction completed. */
   private async ordersFor(query: string) {
     const select = { id: true, bookingId: true } as const;
     const found = await Promise.all(
@@ -101,4 +101,4 @@ export class SearchPages {
 }
 
 const NOTHING =
-  'No notification, order, booking or transaction has this id, no receiver this host, and nobody a name that begins so.';
+  'Nothing was found. Search for the id of a notification, order, booking or transaction, for a host, or for a name.';

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => usher.stop());
 
-describe('a form of a session is refused', () => {
+describe('a form of a session', () => {
   const form = async (from: OperatorBrowser, page: string, action: string) =>
     formOf((await from.get(page)).text, action) ?? '';
 
@@ -33,7 +33,7 @@ describe('a form of a session is refused', () => {
         return { form: await form(other, '/ops/operators', '/ops/operators') };
       },
     ],
-  ])('%s', async (_, proof) => {
+  ])('is refused %s', async (_, proof) => {
     const answer = await browser.post('/ops/operators', { ...FIELDS, ...(await proof()) }, { page: null });
     expect([answer.status, answer.text.includes('This form is no longer valid')]).toEqual([403, true]);
     expect(await operators.find('forged')).toBeNull();
@@ -43,7 +43,7 @@ describe('a form of a session is refused', () => {
     ['of another site', { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }],
     ['of a page of the same host at another port', { origin: 'http://127.0.0.1:1', 'sec-fetch-site': 'same-site' }],
     ['without an origin', { origin: '', 'sec-fetch-site': '' }],
-  ])('with its proof, but %s', async (_, given) => {
+  ])('is refused with its proof, but %s', async (_, given) => {
     const proof = await form(browser, '/ops/operators', '/ops/operators');
     const body = new URLSearchParams({ ...FIELDS, form: proof }).toString();
     const named = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''));
@@ -52,12 +52,12 @@ describe('a form of a session is refused', () => {
     expect(await operators.find('forged')).toBeNull();
   });
 
-  test('but accepted from its page', async () => {
+  test('is accepted from its page', async () => {
     expect((await browser.post('/ops/operators', { ...FIELDS, name: 'genuine' })).status).toBe(201);
   });
 });
 
-test('a form is good once: sending it again changes nothing and says so; one that was refused may be sent again', async () => {
+test('a form can be sent once: sending it again changes nothing and says so, and a refused one can be sent again', async () => {
   const page = await browser.get('/ops/clients/new');
   const proof = { form: formOf(page.text, '/ops/clients') ?? '', 'grant.client_credentials': 'yes' };
   const send = (name: string) => browser.post('/ops/clients', { ...proof, name }, { page: null });
@@ -70,7 +70,7 @@ test('a form is good once: sending it again changes nothing and says so; one tha
   expect((await usher.clients.list()).filter(({ name }) => ['Once', 'Twice'].includes(name))).toHaveLength(1);
 });
 
-test('two operators: what one has changed meanwhile is shown to the other, and not overwritten', async () => {
+test('a value that another operator has changed meanwhile is shown, and not overwritten', async () => {
   const { id } = await usher.client('https://cinema.example/first');
   const page = `/ops/clients/${id}`;
   const { text } = await browser.get(page);
@@ -92,12 +92,12 @@ test('two operators: what one has changed meanwhile is shown to the other, and n
   expect((await usher.clients.get(id)).notifyUrl).toBe('https://cinema.example/mine');
 });
 
-test('a name that a client has already is asked about', async () => {
+test('a second client with the same name needs a confirmation', async () => {
   await usher.client();
   const [{ name = '' } = {}] = await usher.clients.list();
   const fields = { name: name.toUpperCase(), 'grant.client_credentials': 'yes' };
   const asked = await browser.post('/ops/clients', fields, { page: '/ops/clients/new' });
-  expect([asked.status, asked.text.includes('There is a client of this name')]).toEqual([422, true]);
+  expect([asked.status, asked.text.includes('There is already a client with this name')]).toEqual([422, true]);
   const proof = { form: formOf(asked.text, '/ops/clients') ?? '' };
   expect((await browser.post('/ops/clients', { ...fields, ...proof, isSameName: 'yes' }, { page: null })).status).toBe(
     201,

@@ -94,7 +94,7 @@ describe('OPS_PUBLIC_URL', () => {
   });
 });
 
-test('the cookies of members and of the console have other names, and neither takes a session of the other', async () => {
+test('the cookies of members and of the console have different names, and neither site accepts a session of the other', async () => {
   const { browser: member } = await signedIn(usher);
   const operator = new OperatorBrowser(usher.atOpsPort());
   const signIn = { name: 'ops', password: 'ops' };

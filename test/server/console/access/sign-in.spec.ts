@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => usher.stop());
 
 describe('a browser without a session', () => {
-  test('is sent to the sign-in page, and from there back to where it wanted', async () => {
+  test('is redirected to the sign-in page, and from there back to the page that it asked for', async () => {
     const browser = new OperatorBrowser(usher);
     const sent = await browser.get('/ops/operators?a=b');
     expect([sent.status, sent.location]).toEqual([303, '/ops/sign-in?return_to=%2Fops%2Foperators%3Fa%3Db']);

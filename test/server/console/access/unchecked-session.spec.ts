@@ -44,7 +44,7 @@ test('while a session cannot be checked, nothing is changed with it', async () =
   expect((await usher.clients.get(client.id)).name).toBe('A test client');
 });
 
-test('pages are still shown with it, for a minute', async () => {
+test('while a session cannot be checked, it still shows pages for a minute', async () => {
   expect((await browser.get('/ops/password')).status).toBe(200);
   await whileSessionsAreLocked(async () => {
     expect((await browser.get('/ops/password')).status).toBe(200);

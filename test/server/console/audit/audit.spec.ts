@@ -23,7 +23,7 @@ const find = (filter: Record<string, string>) => pages.get(`/ops/audit?${new URL
 const deeds = (text: string): string[] =>
   [...text.matchAll(/data-name="Did what"[^>]*>\s*<div>([^<]*)</g)].map(([, words = '']) => words);
 
-test('filters by who, what, to what and when; a kind of actors is all of them', async () => {
+test('the audit is filtered by actor, action, subject and time, and a kind of actors means all of them', async () => {
   const client = await usher.client();
   const alice = { name: 'operator:alice', address: '192.0.2.1' };
   await usher.clients.rename(client.id, 'Renamed', alice);
@@ -35,12 +35,12 @@ test('filters by who, what, to what and when; a kind of actors is all of them', 
   expect(deeds(await find({ subject, actor: 'operator' }))).toEqual(['disabled a client', 'renamed a client']);
   expect(deeds(await find({ action: 'client.renamed', actor: 'operator:alice' }))).toEqual(['renamed a client']);
   expect(deeds(await find({ subject, since: '1h' }))).toHaveLength(3);
-  expect(await find({ subject, until: '1h' })).toContain('No event fits.');
-  expect(await find({ actor: 'operato_:alice' })).toContain('No event fits.');
+  expect(await find({ subject, until: '1h' })).toContain('No event matches.');
+  expect(await find({ actor: 'operato_:alice' })).toContain('No event matches.');
   expect(await find({ subject })).toContain('192.0.2.1');
 });
 
-test('leads to clients by their names, to notifications and to what was sent again', async () => {
+test('the audit links clients by their names, notifications, and the notifications that were sent again', async () => {
   const client = await usher.client(receiver.url);
   await usher.clients.rename(client.id, 'Odeon');
   const [id = ''] = await insertFailed(client, ['audited']);
@@ -54,7 +54,7 @@ test('leads to clients by their names, to notifications and to what was sent aga
   expect(deeds(await find({ action: 'resend.started' }))).toEqual(['asked to send many notifications again']);
 });
 
-test('goes on page by page, exactly where the last one ended', async () => {
+test('each page of the audit continues exactly where the last one ended', async () => {
   const at = Date.now() - 5_000;
   const events = Array.from({ length: 120 }, (_, n) => ({
     id: newId('sandbox', at + n),
@@ -76,7 +76,7 @@ test('goes on page by page, exactly where the last one ended', async () => {
   expect(seen).toEqual(events.map((_, n) => String(119 - n)));
 });
 
-test('names a fault at its field, keeps the values, and shows everything as text', async () => {
+test('the audit names a fault at its field, keeps the values, and shows everything as text', async () => {
   const filter = { actor: HOSTILE, action: 'client.hacked', subject: HOSTILE, since: 'soon', until: 'later' };
   const text = await pages.get(`/ops/audit?${new URLSearchParams(filter)}`, 400);
   expect(text.match(/field-fault">/g)).toHaveLength(3);

@@ -28,7 +28,7 @@ async function done(id: string, change: string, fields: Record<string, string> =
 
 const secretOn = (page: string): string => /Client secret<\/dt>\s*<dd><code>(\w{43})</.exec(page)?.[1] ?? '';
 
-test('shows orders, notifications, receivers, failures, limits and sign-in failures', async () => {
+test('the page of a client shows orders, notifications, receivers, failures, limits and sign-in failures', async () => {
   const client = await usher.client(receiver.url);
   const delivered = await client.completedOrder();
   await usher.webhook(delivered, 'SUCCESS');
@@ -48,7 +48,7 @@ test('shows orders, notifications, receivers, failures, limits and sign-in failu
   expect(text).toMatch(/127\.0\.0\.1<\/div>\s*<\/td><td role="cell" data-name="Wrong" {2}class="n">\s*<div>1</);
 });
 
-test('renames it, with the fault at the field and the value kept', async () => {
+test('an operator renames a client, and a fault is at its field, which keeps its value', async () => {
   const { id } = await usher.client();
   expect(await done(id, 'rename', { name: ` ${HOSTILE} ` })).toContain('The client has its new name.');
   expect((await usher.clients.get(id)).name).toBe(HOSTILE);
@@ -60,7 +60,7 @@ test('renames it, with the fault at the field and the value kept', async () => {
   for (const path of ['/ops/clients', `/ops/clients/${id}`]) expect(await pages.get(path)).toContain('&lt;script&gt;');
 });
 
-test('sets the Notify URL, and with a sample only if the receiver takes it', async () => {
+test('an operator sets the Notify URL, and with a sample only if the receiver accepts it', async () => {
   const { id } = await usher.client('https://old.example/notify');
   const set = (fields: Record<string, string>) => pages.post(`/ops/clients/${id}/notify-url`, fields);
   receiver.behaviour = answer(404);
@@ -78,7 +78,7 @@ test('sets the Notify URL, and with a sample only if the receiver takes it', asy
   expect(await lastAction(id)).toMatchObject({ action: 'client.notify-url-set', actor: 'operator:ops' });
 });
 
-test('pauses its deliveries with a reason, says so, and resumes them', async () => {
+test('an operator pauses the deliveries of a client with a reason, which the page shows, and resumes them', async () => {
   const { id } = await usher.client(receiver.url);
   await done(id, 'pause', { reason: 'Moves its servers' });
   expect(await lastAction(id)).toMatchObject({ action: 'delivery.paused', actor: 'operator:ops' });
@@ -90,7 +90,7 @@ test('pauses its deliveries with a reason, says so, and resumes them', async () 
   expect(await pages.get(`/ops/clients/${id}`)).toContain(`action="/ops/clients/${id}/pause"`);
 });
 
-test('sends a test notification, and tells what it means', async () => {
+test('an operator sends a test notification, and the page says what its result means', async () => {
   const { id } = await usher.client(receiver.url);
   expect((await pages.post(`/ops/clients/${id}/test`)).text).toMatch(/note good[^]*The test was accepted[^]*200/);
   receiver.behaviour = (response) => void response.writeHead(410).end(HOSTILE);
@@ -105,7 +105,7 @@ test('sends a test notification, and tells what it means', async () => {
   });
 });
 
-test('sets the contact, the grants and the redirect URIs', async () => {
+test('an operator sets the contact, the grants and the redirect URIs', async () => {
   const { id } = await usher.client();
   await done(id, 'contact', { contact: 'a@b.example' });
   expect((await usher.clients.get(id)).contact).toBe('a@b.example');
@@ -121,7 +121,7 @@ test('sets the contact, the grants and the redirect URIs', async () => {
   expect([refused.status, refused.text]).toEqual([422, expect.stringContaining('needs a redirect URI')]);
 });
 
-test('rotates the secret: the new one is shown once, both are valid, and the old one ends when asked', async () => {
+test('an operator rotates the secret: the new one is shown once, both are valid, and the old one is ended on request', async () => {
   const client = await usher.client();
   const rotate = (fields: Record<string, string>) => pages.post(`/ops/clients/${client.id}/rotate`, fields);
   const faulty: Record<string, string>[] = [{ overlap: '24h' }, { overlap: '99y', confirmed: 'yes' }];
@@ -137,7 +137,7 @@ test('rotates the secret: the new one is shown once, both are valid, and the old
   expect(await lastAction(client.id)).toMatchObject({ action: 'secret.rotation-finished', actor: 'operator:ops' });
 });
 
-test('a leaked secret is refused at once and signs for a chosen time, and a new one that nobody received is replaced', async () => {
+test('a leaked secret is refused at once but signs for a chosen time, and a new one that nobody received can be replaced', async () => {
   const client = await usher.client(receiver.url);
   const { body } = await client.token();
   const post = (action: string, fields: Record<string, string>) =>
@@ -160,7 +160,7 @@ test('a leaked secret is refused at once and signs for a chosen time, and a new 
   expect(await pages.get(path)).toContain(`until ${until}, refused for all else`);
 });
 
-test('what takes access away needs a tick, and is in the audit', async () => {
+test('each action that removes access needs a ticked box, and is in the audit', async () => {
   const { id } = await usher.client();
   for (const change of ['disable', 'revoke-tokens', 'finish-rotation']) {
     const { status, text } = await pages.post(`/ops/clients/${id}/${change}`);
@@ -176,7 +176,7 @@ test('what takes access away needs a tick, and is in the audit', async () => {
   expect(await lastAction(id)).toMatchObject({ action: 'client.enabled', actor: 'operator:ops' });
 });
 
-test('an unknown client, change or message is no page', async () => {
+test('an unknown client, change or message has no page', async () => {
   const { id } = await usher.client();
   for (const path of ['none', '%00', 'a%2Fb']) await pages.get(`/ops/clients/${path}`, 404);
   for (const change of ['erase', 'constructor', '__proto__'])

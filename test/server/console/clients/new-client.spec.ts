@@ -27,7 +27,7 @@ const issued = (text: string) => ({
   secret: /Client secret<\/dt>\s*<dd><code>(\w{43})</.exec(text)?.[1] ?? '',
 });
 
-test('issues a client whose secret is shown once, with commands for the integrator that work as they are', async () => {
+test('an operator issues a client, whose secret is shown once, with commands for the integrator that work as they are', async () => {
   const form = await pages.get('/ops/clients/new');
   expect(form).toMatch(/name="grant.client_credentials"\s+value="yes"\s+checked/);
   const fields = {
@@ -60,7 +60,7 @@ test('issues a client whose secret is shown once, with commands for the integrat
   await eventually('both have arrived', () => receiver.arrivals.length === 2);
 });
 
-test('an authorisation-code client gets its redirect URIs and its trust', async () => {
+test('a new client gets its redirect URIs, its grants and its trust', async () => {
   const fields = {
     name: 'App',
     redirectUris: 'https://app.example/a\r\nhttps://app.example/b',
@@ -95,7 +95,7 @@ test('a form with faults creates nothing, names each fault at its field and keep
   expect((await usher.clients.list()).length).toBe(before);
 });
 
-test('a page of another site, and nobody without credentials, can create one', async () => {
+test('neither a page of another site nor a request without credentials can create a client', async () => {
   const headers = { authorization: basic('ops', 'ops'), 'sec-fetch-site': 'cross-site' };
   const foreign = new ConsolePages(() => usher, headers);
   expect((await foreign.post('/ops/clients', { name: 'Foreign', ...GRANTS })).status).toBe(403);
@@ -103,7 +103,7 @@ test('a page of another site, and nobody without credentials, can create one', a
   expect(length).toBe(0);
 });
 
-test('the list has names, receivers and what fails; it is searched by name and id, and goes on page by page', async () => {
+test('the list of clients has names, receivers and failures, is searched by name and id, and has pages', async () => {
   for (let n = 100; n < 155; n += 1) await usher.clients.create(`Chain ${n}`, 'https://chain.example/notify');
   const [{ id = '' } = {}] = (await usher.clients.list()).filter(({ name }) => name === 'Chain 117');
   await usher.clients.setDisabled(id, true);

@@ -30,7 +30,7 @@ test('an operator hands a new secret over by a link, sees that it was opened, an
   expect((await new OperatorBrowser(usher).post(pathOn(other.text), {})).status).toBe(410);
 });
 
-test('the command line makes a link that lets see or change, until it expires', async () => {
+test('the command line makes a link that lets a person read or make changes until it expires', async () => {
   const { id } = await usher.client();
   for (const [options, isAllowed] of [
     [[], false],

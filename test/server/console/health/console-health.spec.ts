@@ -60,7 +60,7 @@ test('other processes are listed with their clocks and versions, and each fault 
   });
   expect(text).toMatch(/The clock of web-1:10 is 61\.0 s ahead of the database’s\.<\/strong>[^]*NTP/);
   expect(text).toMatch(new RegExp(`different versions run: 0\\.1\\.9, ${VERSION}\\.</strong>\\s+Finish the upgrade`));
-  expect(text).toMatch(/1 process\(es\) stopped within the last hour without a word:\s+&lt;script&gt;/);
+  expect(text).toMatch(/1 process\(es\) fell silent within the last hour:\s+&lt;script&gt;/);
   expect(text).not.toContain('web-3:12');
 });
 

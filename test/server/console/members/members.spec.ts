@@ -20,7 +20,7 @@ async function created(name: string): Promise<string> {
   return /^\/ops\/members\/(\w{22})\?/.exec(location)?.[1] ?? '';
 }
 
-test('creates, disables and enables a member, and sets the password, each with the operator in the audit', async () => {
+test('an operator creates, disables and enables a member and sets the password, and the audit names the operator', async () => {
   const id = await created('Ana@cinema.example');
   expect(await pages.get(`/ops/members/${id}?done=create`)).toContain('The member is created.');
   const { passwordHash } = await members().get('ana@cinema.example');
@@ -44,7 +44,7 @@ test('creates, disables and enables a member, and sets the password, each with t
   ]);
 });
 
-test('names a fault at its field and keeps the name, but never a password', async () => {
+test('the form for a new member names a fault at its field and keeps the name, but never a password', async () => {
   const refused = async (name: string, password: string) => pages.post('/ops/members', { name, password });
   const short = await refused('bob@cinema.example', 'short-one');
   expect(short.status).toBe(422);
@@ -65,7 +65,7 @@ test('names a fault at its field and keeps the name, but never a password', asyn
   expect((await members().get('carl@cinema.example')).disabledAt).toBeNull();
 });
 
-test('lists members by name, page by page, and finds them by the beginning of a name', async () => {
+test('the console lists members by name, page by page, and finds them by the beginning of a name', async () => {
   for (let n = 100; n < 155; n += 1) {
     const row = {
       id: `s${String(n).padStart(21, '0')}`,
@@ -84,11 +84,11 @@ test('lists members by name, page by page, and finds them by the beginning of a 
   expect(await pages.get('/ops/members?q=%00', 400)).toContain('Nothing has such a name.');
   for (const query of ['eam', '%', '_eam']) {
     const text = await pages.get(`/ops/members?q=${encodeURIComponent(query)}`);
-    expect(text).toContain('No member has a name that begins so.');
+    expect(text).toContain('No member has a name that begins with this text.');
   }
 });
 
-test('shows the applications that may act for a member; an unknown one is no page', async () => {
+test('the page of a member shows the applications that may act for the member, and an unknown member has no page', async () => {
   const id = await created('dora@cinema.example');
   const client = await usher.client();
   await usher.dataSource.manager.insert(Consent, { ownerId: id, clientId: client.id, givenAt: Date.now() });

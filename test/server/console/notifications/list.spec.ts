@@ -34,7 +34,7 @@ async function named(name: string): Promise<TestClient> {
   return client;
 }
 
-test('each filter shows exactly what fits, the newest first, and all of them together', async () => {
+test('each filter alone, and all of them together, show exactly the notifications that match, the newest first', async () => {
   const [odeon, roxy] = [await named('Odeon'), await named('Roxy')];
   const at = (host: string) => ({ notifyUrl: `http://${host}/notify` });
   const [old = ''] = await insertFailed(odeon, ['f-old'], 48, at('one.example'));
@@ -62,7 +62,7 @@ test('each filter shows exactly what fits, the newest first, and all of them tog
   expect(await list({ status: 'PENDING', reason: 'gone' })).toEqual([]);
 });
 
-test('a page has 50, and its link to older ones goes on exactly there, with the filter', async () => {
+test('a page has 50 notifications, and its link to older ones continues exactly there, with the filter', async () => {
   const client = await usher.client();
   const ids = await insertFailed(client, references('page', 120));
   const newestFirst = [...ids].sort().reverse();
@@ -77,7 +77,7 @@ test('a page has 50, and its link to older ones goes on exactly there, with the 
   expect(seen).toEqual(newestFirst);
 });
 
-test('is read by when notifications were made or ended, in both directions, also by page', async () => {
+test('the list is sorted by when notifications were made or ended, in both directions, across its pages', async () => {
   const client = await named('Orders');
   const [first = '', second = '', third = ''] = await insertFailed(client, ['o-1', 'o-2', 'o-3'], 5);
   for (const [id, finishedAt] of [
@@ -112,17 +112,19 @@ test('a filter with a fault is 400, with the fault at its field and all values k
   for (const fault of faults) expect(text).toContain(`<span class="field-fault">${fault}`);
   for (const value of ['value="a b"', 'value="yesterday"', 'value="2026-02-30"', 'value="&lt;script&gt;'])
     expect(text).toContain(value);
-  expect(await pages.get('/ops/notifications?since=1h&until=2h', 400)).toContain('Must be later than the beginning');
+  expect(await pages.get('/ops/notifications?since=1h&until=2h', 400)).toContain(
+    'This time must be later than the one before it',
+  );
   for (const odd of ['status=constructor', 'reason=__proto__']) await pages.get(`/ops/notifications?${odd}`, 400);
 });
 
-test('of several clients with a name it asks which one', async () => {
+test('the list asks which client is meant if several have the name', async () => {
   const [one, other] = [await named('Twin 1'), await named('Twin 2')];
   const text = await pages.get('/ops/notifications?client=twin&status=FAILED', 400);
   for (const { id } of [one, other]) expect(text).toContain(`href="/ops/notifications?status=FAILED&amp;client=${id}"`);
 });
 
-test('tells why it failed in words, and shows names, hosts and errors as text', async () => {
+test('the list says in words why a notification failed, and shows names, hosts and errors as text', async () => {
   const client = await usher.client();
   await usher.dataSource.manager.query(
     `UPDATE usher_client SET name = '${HOSTILE.replaceAll("'", "''")}' WHERE id = '${client.id}'`,
@@ -145,7 +147,7 @@ test('tells why it failed in words, and shows names, hosts and errors as text', 
   expect(one.match(/&lt;script&gt;/g)!.length).toBeGreaterThan(3);
 });
 
-test('without any notification it says what would be here', async () => {
+test('an empty list says what it will show', async () => {
   const client = await usher.client();
-  expect(await pages.get(`/ops/notifications?client=${client.id}`)).toContain('No notification fits this filter.');
+  expect(await pages.get(`/ops/notifications?client=${client.id}`)).toContain('No notification matches this filter.');
 });

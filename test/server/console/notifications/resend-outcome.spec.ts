@@ -20,7 +20,7 @@ afterAll(async () => {
 /** What makes a page refresh itself. */
 const LIVE = '<p class="live"';
 
-test('shows how many arrived and how many failed again, until the last one has ended, and counts each once', async () => {
+test('the page of a resend shows how many arrived and how many failed again until the last one has ended, and counts each once', async () => {
   const client = await usher.client(receiver.url);
   const failed = await insertFailed(client, references('again', 21), 2);
   const filter = { status: 'UNRESOLVED', client: client.id, confirmed: 'yes' };

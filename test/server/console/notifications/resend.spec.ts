@@ -24,7 +24,7 @@ afterAll(async () => {
   receiver.close();
 });
 
-test('sends the selected ones again, and tells them apart from those that still need somebody', async () => {
+test('an operator sends selected notifications again, and the list tells them apart from those that still need attention', async () => {
   const client = await usher.client(receiver.url);
   const ids = await insertFailed(client, references('chosen', 3));
   const [first = '', second = '', third = ''] = ids;
@@ -75,7 +75,7 @@ test('a second press, other ids and a page of another site send nothing twice', 
   expect((await foreign.post('/ops/notifications/resend', selectionOf([id]))).status).toBe(403);
 });
 
-test('sends all of a filter again: by client, receiver, reason and time, once it is confirmed', async () => {
+test('an operator sends all that match a filter again, by client, receiver, reason and time, after a confirmation', async () => {
   const [client, other] = [await usher.client(receiver.url), await usher.client(receiver.url)];
   const at = { notifyUrl: 'http://broken.example/notify' };
   const wanted = await insertFailed(client, references('all', 70), 2, at);
@@ -104,7 +104,7 @@ test('sends all of a filter again: by client, receiver, reason and time, once it
   };
   const shown = await pages.get(`/ops/notifications?${new URLSearchParams(filter)}`);
   expect(shown).toContain('action="/ops/notifications/resend-all"');
-  expect(shown).toContain('Send all of this filter again: 70 of 1 client');
+  expect(shown).toContain('Send all that match this filter again: 70 of 1 client');
   const ticked = (text: string) => text.match(/name="select\.\w+"\s+value="yes"\s+checked/g)?.length ?? 0;
   expect(ticked(shown)).toBe(0);
   const all = /href="([^"]*select=all[^"]*)"/.exec(shown)?.[1]?.replaceAll('&amp;', '&') ?? '';
@@ -137,7 +137,7 @@ test('sends all of a filter again: by client, receiver, reason and time, once it
   expect(event).toMatchObject({ action: 'webhook.resent', actor: 'operator:ops', detail: { request: id } });
 });
 
-test('an operator stops a request that runs: what is left is not sent again', async () => {
+test('an operator stops a running request, and the rest is not sent again', async () => {
   const client = await usher.client(receiver.url);
   const ids = await insertFailed(
     client,
@@ -181,7 +181,7 @@ test('an operator stops a request that runs: what is left is not sent again', as
   await runs.resume();
 });
 
-test('the request of an operator that is not counted is no client’s', async () => {
+test('a client cannot read the request of an operator', async () => {
   const client = await usher.client(receiver.url);
   const { location } = await pages.post(
     '/ops/notifications/resend',
@@ -192,7 +192,7 @@ test('the request of an operator that is not counted is no client’s', async ()
   await pages.get('/ops/resends/none', 404);
 });
 
-test('the page of a pending notification has the plan of its attempts, and leads to the repair of the Notify URL', async () => {
+test('the page of a pending notification shows the plan of its attempts, and links the repair of the Notify URL', async () => {
   const patient = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '3', WEBHOOK_RETRY_EVERY: '1h' });
   const client = await patient.client(receiver.url);
   receiver.behaviour = answer(404);

@@ -53,7 +53,7 @@ async function changedBetween() {
   return { client, key, id, path: `/ops/webhooks/${id}`, arrivals: receiver.of(key), rotation };
 }
 
-test('shows what each attempt sent, with the signatures that the receiver got, and stores none of them', async () => {
+test('the page of a notification shows what each attempt sent, with the signatures that the receiver got, and stores none of them', async () => {
   const { id, path, arrivals } = await changedBetween();
   const requests = preformatted(await pages.get(path), 'POST ');
   expect([requests.length, arrivals.length]).toEqual([2, 2]);
@@ -70,7 +70,7 @@ test('shows what each attempt sent, with the signatures that the receiver got, a
   expect(stored).not.toContain(String(arrivals[0]!.headers['x-signature']));
 });
 
-test('a shell sends the same request with the curl command of the page', async () => {
+test('the curl command of the page sends the same request', async () => {
   const { key, path, arrivals } = await changedBetween();
   const page = await pages.get(path);
   const [, second = ''] = preformatted(page, 'curl ');
@@ -92,7 +92,7 @@ test('a viewer sees no signature and no curl command', async () => {
   expect(text).not.toContain('curl');
 });
 
-test('says why a request is not shown: its secret has ended, it was not recorded, or it was deleted', async () => {
+test('the page says why a request is not shown: its secret has ended, it was not recorded, or it was deleted', async () => {
   const { client, id, path, rotation, arrivals } = await changedBetween();
   const { manager } = usher.dataSource;
   await rotation.finish(client.id);
@@ -106,7 +106,7 @@ test('says why a request is not shown: its secret has ended, it was not recorded
   expect(await pages.get(path)).toContain('Deleted because of their age, with what was sent.');
 });
 
-test('the REST answers about attempts are as before', async () => {
+test('the API shows clients no request of an attempt', async () => {
   const { client, id } = await changedBetween();
   const { status, body } = await client.call('GET', `/webhooks/${id}`);
   expect(status).toBe(200);

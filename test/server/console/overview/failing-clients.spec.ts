@@ -33,7 +33,7 @@ async function rowOf({ id }: TestClient): Promise<string> {
   return row?.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ') ?? '';
 }
 
-test('deliveries of a failing client are paused and resumed in its row, which the page of the same range shows at once', async () => {
+test('deliveries of a failing client are paused and resumed in its row, and the page shows it at once in the same range', async () => {
   const [one, other] = [await failing(), await failing()];
   await eventually('both are listed', async () => (await rowOf(one)) && (await rowOf(other)));
   const post = (action: string, more: Record<string, string> = {}) =>

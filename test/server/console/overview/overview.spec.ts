@@ -69,7 +69,7 @@ const tile = (text: string, name: string): string =>
   new RegExp(`<dt>${name}</dt>\\s*<dd class="[a-z]*">\\s*(?:<a[^>]*>)?([^<]*)<`).exec(text)?.[1]?.trim() ??
   `no tile ${name}`;
 
-test('a fresh installation is told what will be here and how to begin', async () => {
+test('the overview of a fresh installation says what it will show and how to begin', async () => {
   const text = await overviewWith(/class="empty"/);
   expect(text).toMatch(/Create the first one|No notification was sent in the last 24 hours/);
   expect(tile(text, 'Attempts succeeded')).toBe('–');
@@ -107,7 +107,7 @@ test('success rate, ended notifications and times to receipt are those of the re
   expect(text).toContain('<summary>Numbers</summary>');
 });
 
-test('what is wrong with Usher is said below, and failing receivers have since when, why and what to do', async () => {
+test('the overview says what is wrong with Usher, and for each failing receiver since when, why and what to do', async () => {
   const { webhook } = await usher.webhooks.notify({
     referenceId: 'late-1',
     clientId: client.id,
@@ -146,7 +146,7 @@ test('what is wrong with Usher is said below, and failing receivers have since w
   await overviewWith(/A test client<\/a>\s*<\/div>\s*<\/td>\s*<td[^>]*>\s*<div>1</);
 });
 
-test('clients are sorted by what they lost and did not get again, with a week before, and the first sentence says it', async () => {
+test('clients are sorted by their lost notifications, beside those of a week before, and the first sentence has the sum', async () => {
   const now = Date.now();
   const [few, many, again] = [await usher.client(), await usher.client(), await usher.client()];
   await lose(few, 'few-1', now - MINUTE_MS);
@@ -169,7 +169,7 @@ test('clients are sorted by what they lost and did not get again, with a week be
   expect(await overviewWith(/1 notification not delivered in the last hour/, '/ops?range=1h')).toContain(few.id);
 });
 
-test('what a client lost is sent again from its row: all of the range, and nothing of another client', async () => {
+test('the lost notifications of a client are sent again from its row: all of the range, and none of another client', async () => {
   const one = await usher.client();
   const since = Date.now() - HOUR_MS;
   await lose(one, 'resend-1', since + MINUTE_MS);
@@ -182,7 +182,7 @@ test('what a client lost is sent again from its row: all of the range, and nothi
   expect(await resends.get(location.split('/').at(-1)!)).toMatchObject({ clientId: one.id, selected: 0 });
 });
 
-test('an alarm is acknowledged with a note, which everybody sees, and returns with the next FAILED', async () => {
+test('an alarm is acknowledged with a note, which everybody sees, and returns with the next FAILED notification', async () => {
   const one = await usher.client();
   const host = 'known.example';
   const fails = (endedAt: number) =>
@@ -219,7 +219,7 @@ test('an alarm is acknowledged with a note, which everybody sees, and returns wi
   await overviewWith(/known\.example[^]*<summary>Acknowledge/);
 });
 
-test('a viewer sees what is lost, and can neither send it again nor acknowledge it', async () => {
+test('a viewer sees the lost notifications, and can neither send them again nor acknowledge an alarm', async () => {
   await lose(client, 'viewer-1', Date.now() - MINUTE_MS);
   const viewer = await OperatorBrowser.of(usher, 'vera', 'viewer');
   const text = await overviewWith(/Send again/).then(async () => (await viewer.get('/ops')).text);

@@ -47,7 +47,7 @@ test('a browser gets Bull Board inside the frame of the console, which loads not
   }
 });
 
-test('a viewer reads the same as an operator, is told so, and what a button would change is refused with a reason', async () => {
+test('a viewer reads the same as an operator, is told so, and its changes are refused with a reason', async () => {
   expect((await queuesFor(viewer)).map(({ name }) => name)).toEqual(
     (await queuesFor(operator)).map(({ name }) => name),
   );
@@ -60,7 +60,7 @@ test('a viewer reads the same as an operator, is told so, and what a button woul
   expect(detail).toContain('your role is viewer');
 });
 
-test('it says on Redis that each queue has workers, and nothing of workers where they cannot be counted', async () => {
+test('Bull Board says on Redis that each queue has workers, and says nothing of workers where they cannot be counted', async () => {
   const isRedis = BACKEND === 'mariadb';
   const { text } = await operator.get('/ops/queues?board');
   expect(text).toContain(`"showWorkers":${isRedis}`);

@@ -51,7 +51,7 @@ test('the list is found by host, sorted by each column of figures, and saved as 
   expect(await pages.get('/ops/receivers?q=127.0&range=7d')).toMatch(
     /1 receiver<[^]*receivers\.csv\?q=127\.0&amp;range=7d/,
   );
-  expect(await pages.get('/ops/receivers?q=nobody')).toContain('No attempts at such a host in this range.');
+  expect(await pages.get('/ops/receivers?q=nobody')).toContain('No attempts at a host with this text in this range.');
   for (const column of ['Receiver', 'Succeeded', 'p95', 'Failing since', 'Why'])
     expect(await pages.get(`/ops/receivers?sort=-${encodeURIComponent(column)}`)).toContain('aria-sort="descending"');
   const { body } = await usher.request('GET', '/ops/receivers.csv', pages.headers);
@@ -68,7 +68,7 @@ test('a receiver has its charts, its clients with their Notify URLs, and the las
   expect(text).toContain('>404</span>');
 });
 
-test('the Notify URLs of a receiver are told apart: attempts, failures and the last answer of each', async () => {
+test('the page of a receiver shows attempts, failures and the last answer of each Notify URL', async () => {
   receiver.behaviour = answer(410);
   await usher.webhook(await client.completedOrder({ notifyUrl: `${receiver.url}/own` }), 'FAILED');
   receiver.behaviour = answer(200);
@@ -78,7 +78,7 @@ test('the Notify URLs of a receiver are told apart: attempts, failures and the l
   expect(rowOf(receiver.url)).toEqual([receiver.url, '3', '2', '200']);
 });
 
-test('a failing receiver says since when, why and what to do, until it accepts a notification again', async () => {
+test('the page of a failing receiver says since when, why and what to do, until it accepts a notification again', async () => {
   receiver.behaviour = answer(503);
   const key = await client.completedOrder();
   await usher.attemptEnded(key, 1);
@@ -111,7 +111,7 @@ test('the alarm of a host ends when a notification reaches the new Notify URL, a
   next.close();
 });
 
-test('the list and a receiver have their figures of the time before', async () => {
+test('the list and the page of a receiver show the figures of the time before', async () => {
   const now = Date.now();
   const webhook = { clientId: client.id, notifyUrl: receiver.url, createdAt: now };
   const before = now - 26 * 3_600_000;
@@ -167,7 +167,7 @@ test('a test goes only to a client with a Notify URL there, and a viewer cannot 
   expect(receiver.arrivals.length).toBe(before);
 });
 
-test('an unknown host has an empty page, and what is no host is not found', async () => {
+test('an unknown host has an empty page, and a text that is no host is not found', async () => {
   expect(await pages.get('/ops/receivers/nobody.example')).toContain('No attempts in the last 24 hours.');
   const long = `${'long.'.repeat(49)}example:65535`;
   expect(await pages.get(`/ops/receivers/${encodeURIComponent(long)}`)).toContain(`Receiver ${long}`);
@@ -176,7 +176,7 @@ test('an unknown host has an empty page, and what is no host is not found', asyn
   for (const odd of ['%00', 'a%20b', 'x'.repeat(270)]) await pages.get(`/ops/receivers/${odd}`, 404);
 });
 
-test('a receiver names all its clients before its deliveries are paused, and is resumed', async () => {
+test('the page of a receiver names all its clients before its deliveries are paused, and resumes them', async () => {
   const unsent = await usher.client(`${receiver.url}/later`);
   const before = await pages.get(path());
   const form = before.slice(before.indexOf('<h2>Pause</h2>'));
