@@ -62,7 +62,6 @@ export class TestNotifications {
   }
 }
 
-/** The body of `POST /webhooks/test`. */
 export const TestRequest = named(
   'TestRequest',
   z.strictObject({
@@ -84,7 +83,6 @@ export const TestResult = named(
 );
 export type TestResult = z.infer<typeof TestResult>;
 
-/** The outcome, without details that the client may not see. */
 export function resultOf(environment: Environment, id: string, notifyUrl: string, outcome: Outcome): TestResult {
   const { kind, durationMs, phase, address, snippet } = outcome;
   const responseStatus = 'status' in outcome ? outcome.status : null;

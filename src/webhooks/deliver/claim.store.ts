@@ -45,7 +45,7 @@ export class ClaimStore {
     return ids.map((id) => takeOnce(answers, id));
   }
 
-  /** Undoes a claim when no socket was opened. It does not count as an attempt; the next retry run is the next one. */
+  /** Undoes a claim when no socket was opened. It does not count as an attempt; the next retry run makes the attempt. */
   async release({ webhook, attempt }: Claim): Promise<void> {
     await inTransaction(this.dataSource, async (manager) => {
       const nextAttemptAt = retryRunAt(this.options.retry, await databaseNow(manager));
@@ -68,7 +68,7 @@ export class ClaimStore {
       where: { id: In(ids), status: 'PENDING' },
     });
     for (const { id, nextAttemptAt } of pending) {
-      // The end of its pause makes it due, with a new job.
+      // When its pause ends, it becomes due and gets a new job.
       if ((nextAttemptAt ?? 0) >= HELD_FROM) continue;
       answers.set(id, { kind: 'deferred', inMs: Math.max((nextAttemptAt ?? now) - now, LOCKED_MS) });
     }
@@ -121,12 +121,12 @@ export async function failExhausted(
   return failed;
 }
 
-/** At most two secrets of a client are valid. */
+/** At most two secrets of a client are valid, so MIN and MAX are all of them. */
 const SEALED = `CONCAT(MIN(CONCAT(s.key_id, ' ', s.sealed)), ' ', MAX(CONCAT(s.key_id, ' ', s.sealed)))`;
 
 /**
- * The claims on those that are PENDING, due and not paused; {@link beginAttempts} makes them hold. Locks in key order and skips rows that
- * others hold, so that two batches never wait for each other.
+ * The claims on the webhooks that are PENDING, due and not paused. They count only after {@link beginAttempts}. Locks in
+ * key order and skips locked rows, so that two batches never wait for each other.
  */
 async function lockDue(manager: EntityManager, ids: string[], maxAttempts: number): Promise<Claim[]> {
   const monotonicMs = performance.now();
@@ -171,7 +171,7 @@ async function holdPaused(manager: EntityManager, claims: Claim[]): Promise<Clai
 }
 
 /**
- * Counts an attempt of each locked webhook, which is the next one at `leaseUntil` if this process stops, and records it. Ends
+ * Counts and records an attempt of each locked webhook. If this process stops, the next one is due at `leaseUntil`. Ends
  * the transaction.
  */
 async function beginAttempts(manager: EntityManager, claims: Claim[], leaseUntil: number): Promise<void> {

@@ -29,12 +29,12 @@ interface NewWebhook extends Key, Pick<Webhook, 'ownerId' | 'body' | 'resendOf' 
   notifyUrl: string | null;
 }
 
-/** If it is not new, `webhook` is the one that there was already, or what is left of it. */
+/** If `isNew` is false, `webhook` is the earlier one, or what is left of it. */
 export type Recorded = { webhook: Webhook; isNew: boolean } | { webhook: DeliveredReference; isNew: false };
 
 type NewRow = Webhook & { liveKey: string };
 
-/** A row to insert, the webhook that was delivered long ago, or why there is none. */
+/** A row to insert, the id of a webhook that was delivered long ago, or why nothing is inserted. */
 type Plan = NewRow | { deliveredId: string } | Problem;
 
 /** Writes webhooks in the caller's transaction and adds their jobs after the commit. */
@@ -63,8 +63,8 @@ export class WebhookRecorder {
   }
 
   /**
-   * The unique live key decides between concurrent callers. A row with a live key that the purge deletes left a
-   * DeliveredReference long before, so the look-up before the insert finds one of the two.
+   * The unique live key decides between concurrent callers. The purge deletes a row with a live key only long after it
+   * wrote the DeliveredReference, so one of the two is always found.
    */
   private async recordAll(manager: EntityManager, requests: readonly NewWebhook[]): Promise<(Recorded | Problem)[]> {
     const found = await lookUp(manager, requests);
@@ -75,7 +75,6 @@ export class WebhookRecorder {
     );
   }
 
-  /** The row to insert, or why none is inserted. */
   private planFor(request: NewWebhook, found: Row | undefined): Plan {
     const { clientId } = request;
     if (!found) return unknownClient(clientId);
@@ -190,14 +189,15 @@ async function insertWebhooks(manager: EntityManager, rows: NewRow[]): ReturnTyp
 }
 
 /**
- * The webhooks of these live keys. Read after the insert: from then on no other webhook of their references makes an attempt.
- * The rows are locked, because a REPEATABLE READ transaction must also see one that was committed after it began. The earlier
- * webhooks are not: gap locks would block others.
+ * The webhooks of these live keys. Read after the insert: from then on no other webhook of their references makes an
+ * attempt. The rows are locked, because a REPEATABLE READ transaction must also see one that was committed after it began.
+ * Earlier webhooks are not locked: gap locks would block others.
  */
 async function liveWebhooks(manager: EntityManager, insert: Statement, liveKeys: string[]) {
   const table = tableOf(manager, Webhook);
   const { byIndex, isOneOf, lock } = dialectOf(manager);
-  // A REPEATABLE READ transaction can see a failed webhook as still PENDING. It then failed at the new one's start or before.
+  // A REPEATABLE READ transaction can see a failed webhook as still PENDING. It failed before the new one was created, or
+  // at that time.
   const read = statementOf(
     manager,
     (parameter) => `

@@ -4,7 +4,6 @@ import { fieldError, invalidFields, validated } from '../../http/problem.js';
 import { givenMoment, ReferenceId, time } from '../webhook-view.js';
 import type { WebhookResend } from './webhook-resend.entity.js';
 
-/** The body of `POST /webhooks/resend`. */
 export const ResendRequest = named(
   'ResendRequest',
   z.strictObject({
@@ -30,7 +29,7 @@ export const ResendView = named(
     since: moment.nullable(),
     until: moment.nullable(),
     referenceId: z.string().nullable(),
-    selected: count('The webhooks that fitted when it was requested.'),
+    selected: count('The webhooks that matched the request when it was made.'),
     resent: count('Those that were sent again so far, each as a new webhook.'),
     refused: count('Those that were not sent again; `refusals` says why.'),
     delivered: count('Of those that were sent again, the new webhooks that were delivered.'),
@@ -43,8 +42,8 @@ export const ResendView = named(
       noNotifyUrl: count('The client had no Notify URL.'),
     }),
     unknown: count(
-      'Those of `resent` and `refused` that are in none of these counts: a process of an earlier version of Usher took ' +
-        'them on during an upgrade, or they were deleted because of their age.',
+      'Those of `resent` and `refused` that are in none of these counts: a process of an earlier version of Usher ' +
+        'handled them during an upgrade, or they were deleted because of their age.',
     ),
     createdAt: moment,
     finishedAt: moment.nullable(),
