@@ -73,7 +73,7 @@ export class ProcessList implements OnApplicationBootstrap, BeforeApplicationShu
   async without(keyId: string): Promise<string[]> {
     const lacking = (await this.read()).filter(({ isAlive, keyIds }) => isAlive && !keyIds?.includes(keyId));
     return lacking.map(({ name, version, keyIds }) =>
-      keyIds ? `${name} (it has ${keyIds.join(', ')})` : `${name} (version ${version} does not tell its keys)`,
+      keyIds ? `${name} (it has ${keyIds.join(', ')})` : `${name} (version ${version} does not report its keys)`,
     );
   }
 

@@ -57,7 +57,7 @@ export const UNDELIVERED_OPERATIONS = operations('Webhooks', UndeliveredControll
       'Notifications as an attempt would send them, signed now, the oldest first: pending ones, and the last FAILED one of ' +
       'each order that has none pending or delivered. Reading changes nothing: pending notifications are still sent. With ' +
       '`Accept: application/x-ndjson` the answer has one notification on each line, without pages. If the connection ' +
-      'breaks, the last line is incomplete; continue with its `X-Webhook-Id` as `cursor`.',
+      'breaks, continue with the `X-Webhook-Id` of the last complete line as `cursor`.',
     parameters: { query: UndeliveredQuery },
     answers: {
       // Without the lines: a client generated from two media types of one answer cannot know which one it gets.
