@@ -138,7 +138,7 @@ describe('"keys rotate" while a running process lacks the new key', () => {
     expect([await keyIds(usher), await statusOf(client)]).toEqual([['old'], 200]);
   });
 
-  test('is done with --force, which the audit has, and does not say that other keys are no longer needed', async () => {
+  test('is done with --force, which the audit records, and does not say that other keys are no longer needed', async () => {
     const { code, stdout } = await run(settings, ['keys', 'rotate', '--force']);
     expect([code, await keyIds(usher)]).toEqual([0, ['new']]);
     expect(stdout).toContain(`${own} (it has old)`);

@@ -201,7 +201,7 @@ test('an alarm is acknowledged with a note, which everybody sees, and returns wi
   await overviewWith(/known\.example[^]*<summary>Acknowledge/);
   const given = { client: one.id, hosts: host, range: '7d' };
   const empty = await pages.post('/ops/acknowledge', { ...given, note: ' ' });
-  expect([empty.status, empty.text.includes('the note must have 1 to 500 characters')]).toEqual([422, true]);
+  expect([empty.status, empty.text.includes('The note must have 1 to 500 characters')]).toEqual([422, true]);
   const done = await pages.post('/ops/acknowledge', { ...given, note: HOSTILE });
   expect(done).toMatchObject({ status: 303, location: '/ops?range=7d&done=acknowledge' });
   expect(await pages.get(done.location)).toContain('Acknowledged. It is an alarm again');
