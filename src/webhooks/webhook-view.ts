@@ -27,17 +27,19 @@ export const WebhookView = z.object({
   attemptCount: z.int().describe('The number of attempts made.'),
   nextAttemptAt: moment
     .nullable()
-    .describe('The next attempt is not made before this time. Null after the webhook has ended, and while it is held.'),
+    .describe(
+      'The next attempt is not made before this time. Null after the notification has ended, and while it is held.',
+    ),
   pausedSince: moment
     .nullable()
-    .describe('When an operator paused deliveries, if the webhook waits for the end of that pause. Else null.'),
+    .describe('When an operator paused deliveries, if the notification waits for the end of that pause. Else null.'),
   createdAt: moment,
   finishedAt: moment.nullable(),
-  resendOf: z.string().nullable().describe('The id of the FAILED webhook that this one sends again.'),
+  resendOf: z.string().nullable().describe('The id of the FAILED notification that this one sends again.'),
   resentAs: z
     .string()
     .nullable()
-    .describe('Of a FAILED webhook: the id of the newest one that followed it for the same order and event.'),
+    .describe('Of a FAILED notification: the id of the newest one that followed it for the same order and event.'),
 });
 /** A webhook as its client and operators see it. Times as RFC 3339 text in UTC. */
 export type WebhookView = z.infer<typeof WebhookView>;
@@ -142,10 +144,10 @@ export const DeliveryPlan = named(
       .array(z.object({ number: z.int(), notBefore: moment }))
       .describe('The remaining attempts, each with its earliest time.'),
     failedNotBefore: moment.describe(
-      'If every remaining attempt fails, the webhook becomes FAILED at this time or later.',
+      'If every remaining attempt fails, the notification becomes FAILED at this time or later.',
     ),
   }),
-  'The next steps of a PENDING webhook. A Retry-After of the receiver can move each step later.',
+  'The next steps of a PENDING notification. A Retry-After of the receiver can move each step later.',
 );
 /** The next steps of a PENDING webhook. Times as RFC 3339 text in UTC. */
 export type DeliveryPlan = z.infer<typeof DeliveryPlan>;

@@ -11,11 +11,11 @@ export const WebhookQuery = z
     resent: z
       .enum(['true', 'false'])
       .optional()
-      .describe('Only FAILED webhooks that were sent again (`true`), or were not (`false`).'),
+      .describe('Only FAILED notifications that were sent again (`true`), or were not (`false`).'),
     referenceId: ReferenceId.optional().describe('The `key` of an order.'),
     createdAfter: givenMoment.optional().describe('Created at this time or later.'),
     createdBefore: givenMoment.optional().describe('Created before this time.'),
-    limit: wholeNumber(1, 100, (number) => number.default(50)).describe('The number of webhooks on a page.'),
+    limit: wholeNumber(1, 100, (number) => number.default(50)).describe('The number of notifications on a page.'),
     cursor: z
       .string()
       .regex(ID, 'must be the nextCursor of an earlier page')

@@ -72,7 +72,7 @@ export const TestRequest = named(
 export const TestResult = named(
   'TestResult',
   z.object({
-    id: z.string().describe('The X-Webhook-Id of the test. It is not in the list of webhooks.'),
+    id: z.string().describe('The X-Webhook-Id of the test. It is not in the list of notifications.'),
     notifyUrl: z.string(),
     outcome: z.enum(['delivered', 'refused', 'timed-out', 'unreachable', 'blocked']),
     ...AttemptView.pick({ responseStatus: true, address: true, diagnosis: true, responseSnippet: true }).shape,

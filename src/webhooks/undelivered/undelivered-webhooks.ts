@@ -17,7 +17,7 @@ export const UndeliveredQuery = z.strictObject({
     .regex(ID, 'must be the nextCursor of an earlier page, or the X-Webhook-Id of an earlier line')
     .optional()
     .describe(
-      'The `nextCursor` of the previous page, or the `X-Webhook-Id` of the last line. Default: from the oldest one on.',
+      'The `nextCursor` of the previous page, or the `X-Webhook-Id` of the last complete line. Default: the oldest.',
     ),
   limit: wholeNumber(1, 1_000_000, (number) => number.optional()).describe(
     'At most this many notifications: on a page 1 to 100, default 50; as lines, default all.',
