@@ -1,6 +1,6 @@
 import type { columnsFor, NewTable } from './column-types.js';
 
-/** The tables of the authorisation-code grant, a part of the initial migration. */
+/** The tables of the authorization-code grant, a part of the initial migration. */
 export function authorizationTables({ text, longText, wholeNumber }: ReturnType<typeof columnsFor>): NewTable[] {
   const optional = { isNullable: true };
   const primary = { isPrimary: true };
