@@ -33,7 +33,7 @@ export { usherEntities } from './usher.module.js';
 export { usherMigrations } from './database/migrator.js';
 /** The queue's tables on Postgres, as one more of its migrations. */
 export { usherQueueMigration } from './queue/queue-migration.js';
-/** The same by a call, for a queue whose Postgres is not that of the `DataSource`. */
+/** Creates the same tables by a call, for a queue whose Postgres is not that of the `DataSource`. */
 export { migrateUsherQueue } from './usher.module.js';
 /** Injects the `DataSource` with Usher's tables, as `@InjectDataSource('usher')` does. */
 export { USHER_DATA_SOURCE } from './database/data-source.js';
@@ -85,7 +85,7 @@ export {
 } from './webhooks/undelivered/undelivered-webhooks.js';
 /** Sends many FAILED notifications again in the background. */
 export { type ResendHolder, type StartOptions, WebhookResends } from './webhooks/undelivered/webhook-resends.js';
-/** Which notifications are sent again, and how far that is. */
+/** Which notifications are sent again, and the progress. */
 export type { ResendOutcome, ResendRequest, ResendView } from './webhooks/undelivered/resend.schemas.js';
 /** Pauses and resumes the deliveries of a client or to a host. */
 export { DeliveryPauses } from './webhooks/delivery-pauses.js';
@@ -93,7 +93,7 @@ export { DeliveryPauses } from './webhooks/delivery-pauses.js';
 export type { DeliveryPause, PauseSubject } from './webhooks/webhook.entity.js';
 /** The stored request to send again. */
 export type { WebhookResend } from './webhooks/undelivered/webhook-resend.entity.js';
-/** By what notifications are chosen. */
+/** The criteria by which notifications are chosen. */
 export type { WebhookCriteria } from './webhooks/search/webhook-criteria.js';
 /** The route with which a client of a sandbox certifies its receiver. */
 export { CertificationRoutesModule } from './webhooks/certification/certification.module.js';

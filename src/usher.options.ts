@@ -14,7 +14,7 @@ export interface Credentials {
   password: string;
 }
 
-/** A mail server, and whom its messages are from. */
+/** A mail server and the sender of its messages. */
 export interface SmtpServer {
   /** `smtp:` (STARTTLS where the server offers it, and required where the URL has a password) or `smtps:`. */
   url: URL;
@@ -70,13 +70,13 @@ export interface UsherOptions {
   guidesUrl?: string;
   /** Who the resource owners of the authorisation-code grant are; default: the built-in members (`usher member create`). */
   resourceOwners?: ResourceOwnerAuthenticator;
-  /** Whose pages members see. */
+  /** The owner of the members' pages. */
   brand?: {
     /** What the pages call the cinema; default Usher. */
     name?: string;
     /** The path of a PNG or SVG file of at most 64 kB; default: the name is shown. */
     logo?: string;
-    /** Of the main buttons, whose text is white; default #1f6f3d. */
+    /** The colour of the main buttons, whose text is white; default #1f6f3d. */
     color?: string;
     /** A link below each page. */
     helpUrl?: string;
@@ -122,9 +122,9 @@ export interface UsherOptions {
     accessTokenMs?: number;
     /** Lifetime of a refresh token, which starts again at every refresh; default 31536000000 (365 days). */
     refreshTokenMs?: number;
-    /** A session in the portal ends so long after its last request; default 900000 (15 minutes). */
+    /** How long after its last request a session in the portal ends; default 900000 (15 minutes). */
     portalIdleMs?: number;
-    /** It ends so long after the sign-in in any case; default 28800000 (8 hours). */
+    /** How long after the sign-in it ends in any case; default 28800000 (8 hours). */
     portalSessionMs?: number;
   };
   /** Rates are written like `600/m`. */
@@ -135,7 +135,7 @@ export interface UsherOptions {
     tokens?: string;
     /** Orders that one client creates over REST, or `off`; default 600/m. */
     orders?: string;
-    /** With so many pending notifications a client gets no new order, resend or test over REST, or `off`; default 10000. */
+    /** The number of pending notifications at which a client gets no new order, resend or test over REST, or `off`; default 10000. */
     pendingWebhooks?: number | 'off';
   };
 }
@@ -165,11 +165,11 @@ type Combined =
 
 /** The {@link UsherOptions}, checked and with every default in place. Times in milliseconds unless the name says seconds. */
 export interface ResolvedOptions extends Omit<LibraryValues, Combined> {
-  /** What messages call these options. */
+  /** The names of these options in messages. */
   names: Record<keyof LibraryValues, string>;
-  /** Who makes the changes that name nobody else. */
+  /** The actor of changes that name no other. */
   actor: Actor;
-  /** How the list of processes calls this one; null: a command, which ends by itself and is not listed. */
+  /** The role of this process in the list of processes; null: a command, which ends by itself and is not listed. */
   role: 'all' | 'api' | 'worker' | null;
   database: DatabaseLocation;
   queue: QueueLocation;

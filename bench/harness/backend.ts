@@ -10,7 +10,7 @@ import { atEnd } from './cleanup.js';
 export const BACKENDS = ['MariaDB + Redis', 'Postgres', 'embedded'] as const;
 export type BackendName = (typeof BACKENDS)[number] | 'Postgres + Redis';
 
-/** Of Redis the bench uses one database alone, so that it can count the commands there. */
+/** The bench uses one database of Redis alone, so that it can count the commands there. */
 const {
   BENCH_MYSQL_URL = 'mysql://root@127.0.0.1:3306',
   BENCH_REDIS_URL = 'redis://127.0.0.1:6379/7',

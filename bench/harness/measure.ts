@@ -61,7 +61,7 @@ export function medians(samples: Figures[]): Figures {
 
 export const median = (values: number[]): number => quantile(values, 0.5);
 
-/** The value that `part` of all values do not reach; of an even number, the median is the upper one of the two. */
+/** The quantile at `part`. The median of an even number of values is the upper one of the two in the middle. */
 export function quantile(values: number[], part: number): number {
   return values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * part))]!;
 }

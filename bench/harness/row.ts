@@ -8,7 +8,7 @@ export interface Effort {
   concurrency: number;
   /** Small numbers: for a look, not for a comparison. */
   isQuick: boolean;
-  /** Those of the row `single` that are measured; default all. */
+  /** Which parts of the row `single` are measured; default: all. */
   backends?: string[] | undefined;
 }
 

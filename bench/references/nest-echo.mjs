@@ -1,4 +1,5 @@
-// The same in Nest on Fastify: a controller without guards, pipes or database. Plain JavaScript, so without decorators.
+// The echo server in Nest on Fastify: a controller without guards, pipes or database. Plain JavaScript, so without
+// decorators.
 import 'reflect-metadata';
 import { Body, Controller, Get, HttpCode, Module, Post } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';

@@ -43,7 +43,7 @@ const rowOf = ({ name, title, references, usherSubject, hostSubject, checks }: D
 
 async function echo(file: string, name: string, effort: Effort): Promise<Subject> {
   const server = new Requests(await ServerProcess.start(reference(file)), effort);
-  // The same bytes as a token request, of which the header is ignored.
+  // The same bytes as a token request. The header is ignored.
   const headers = basic('a'.repeat(20), 'a'.repeat(43));
   return { ...server.subject(name, { path: '/auth/token', headers, body: CREDENTIALS }), isReference: true };
 }

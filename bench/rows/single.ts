@@ -69,7 +69,7 @@ async function onBackend(backend: BackendName, effort: Effort): Promise<Line[]> 
   });
   const subjects: Subject[] = [{ ...subject('reference', ledger), isReference: true }, subject('Usher', orders)];
   const lines = await inTurn(subjects, effort.rounds, 0);
-  // In a round apart, because the proxy that counts takes time.
+  // In a round of its own, because the counting proxy takes time.
   const counted = [
     await ledgerThroughProxy(backend, notification, effort),
     await usherThroughProxy(backend, receiver, effort),

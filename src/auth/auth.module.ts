@@ -48,7 +48,7 @@ export class AuthenticationModule {}
 /** The routes `POST /auth/token`, `/auth/refresh`, `/auth/revoke` and `/auth/introspect`. */
 @UsherNamedModule({ controllers: [TokenController] })
 export class AuthModule {
-  /** Without UsherModule the error of the start then says what to import. */
+  /** USHER_OPTIONS is injected so that, without UsherModule, the start-up error says what to import. */
   constructor(@Inject(USHER_OPTIONS) _: ResolvedOptions, paths: AuthPaths) {
     paths.module = AuthModule;
   }

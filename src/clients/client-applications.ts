@@ -14,7 +14,7 @@ import { ClientsService } from './clients.service.js';
 export interface ApplicationChange {
   /** All redirect URIs of the client: https, in the sandbox also http on this machine. */
   redirectUris?: string[] | undefined;
-  /** Default where the client gets its first redirect URI: its grants and `authorization_code`. */
+  /** Default with redirect URIs: the client's grants and `authorization_code`. */
   grantTypes?: GrantType[] | undefined;
   /** Whether the operator vouches for it, so that resource owners are not asked for their consent. */
   isTrusted?: boolean | undefined;
@@ -48,7 +48,7 @@ export class ClientApplications {
     if (unknown !== undefined) throw unprocessable(`${unknown} is not a grant; use ${GRANT_TYPES.join(', ')}`);
   }
 
-  /** As {@link check}; 422 also if all of it together is not what a client can have. */
+  /** Like {@link check}; 422 also if the grants do not fit the redirect URIs. */
   checkTogether(change: { redirectUris: string[]; grantTypes: GrantType[] }): void {
     this.check(change);
     checkGrants(change.grantTypes, change.redirectUris);

@@ -10,7 +10,7 @@ export interface ClientCredentials {
 /** In Unicode characters. */
 const MAX_CLIENT_ID_LENGTH = 255;
 const MAX_CLIENT_SECRET_LENGTH = 1_024;
-/** A shorter secret could be guessed from a notification, whose signature it makes. */
+/** A shorter secret could be guessed from the signature of a notification. */
 const MIN_PRODUCTION_SECRET_LENGTH = 20;
 
 export const CONTROL_CHARACTER = /\p{Cc}/u;

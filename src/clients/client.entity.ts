@@ -46,7 +46,7 @@ export class Client {
   @WholeNumber(NULLABLE)
   disabledAt: number | null;
 
-  /** A token carries the generation of its client at that time, and is valid only in this generation. */
+  /** A token contains the generation of its client, and is valid only while the client has the same one. */
   @Int()
   tokenGeneration: number;
 }
@@ -85,7 +85,10 @@ export class ClientSecret {
   rotationKey: string | null;
 }
 
-/** The digest of a secret that has leaked. No secret has it: it authenticates nobody, and signs until it expires. */
+/**
+ * The digest of a secret that has leaked. It matches no secret, so the row authenticates nobody. The secret signs until it
+ * expires.
+ */
 export const LEAKED = '';
 
 /** What a client needs for the authorisation-code grant. A table of its own, because no token request reads it. */

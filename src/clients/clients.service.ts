@@ -52,7 +52,7 @@ export class ClientsService {
     return (await this.add(name, notifyUrl, credentials, { actor, detail: { imported: true } })).client;
   }
 
-  /** Gives it another name, which only people see. 422 for an invalid name. */
+  /** Changes the name, which only people see. 422 for an invalid name. */
   async rename(id: string, name: string, actor?: Actor): Promise<Client> {
     this.checkName(name);
     return this.change(id, { name }, { action: 'client.renamed', actor }, (client) => client.name);
@@ -79,8 +79,8 @@ export class ClientsService {
   }
 
   /**
-   * A disabled client can neither authenticate nor use its tokens or its portal; its notifications go on. Disabling also revokes
-   * its tokens and its links, so that enabling it again does not make them valid.
+   * A disabled client can neither authenticate nor use its tokens or its portal; its notifications are still sent. Disabling
+   * also revokes its tokens and its links, so that enabling it again does not make them valid.
    */
   async setDisabled(id: string, disabled: boolean, actor?: Actor): Promise<Client> {
     if (!disabled) return this.change(id, { disabledAt: null }, { action: 'client.enabled', actor });
@@ -103,7 +103,7 @@ export class ClientsService {
 
   /**
    * Sets the e-mail address that is told when a Notify URL of the client fails; null removes it. 422 for an invalid one. The
-   * audit has only the first letters of its name and host, because events outlive the client.
+   * audit contains only its first letters, because audit events are kept longer than the client.
    */
   async setContact(id: string, contact: string | null, actor?: Actor): Promise<Client> {
     if (contact !== null) this.checkContact(contact);
@@ -131,7 +131,10 @@ export class ClientsService {
     if (errors.length > 0) throw invalidFields(errors);
   }
 
-  /** Why deliveries to the field `notifyUrl` of a body would be rejected. Empty if they would not, or if it is no string. */
+  /**
+   * Why deliveries to the field `notifyUrl` of a body would be rejected. Empty if they would be accepted, or if it is not a
+   * string.
+   */
   notifyUrlErrors(notifyUrl: unknown): FieldError[] {
     if (typeof notifyUrl !== 'string') return [];
     const { allowPrivateHosts, environment } = this.options;
@@ -182,7 +185,7 @@ export class ClientsService {
     return { client, secret };
   }
 
-  /** `shown`: what the audit tells of the client before and after the change. */
+  /** `shown`: what the audit records of the client before and after the change. */
   private async change(
     id: string,
     change: Parameters<Repository<Client>['update']>[1],
@@ -207,7 +210,7 @@ export class ClientsService {
   }
 }
 
-/** The contact as it was before is told of these. */
+/** The contact before the change is told of these changes. */
 const NOTICES: Partial<Record<AuditChange['action'], NoticeKind>> = {
   'client.contact-set': 'contact',
   'client.notify-url-set': 'Notify URL',
@@ -222,7 +225,7 @@ export const notifyUrlMissing = (): Problem =>
     'notifyUrl is missing and the client has no Notify URL; send notifyUrl, or set one with PUT /client/notify-url',
   );
 
-/** What the policy has against a Notify URL, as errors of the field `notifyUrl`. */
+/** Why the policy rejects a Notify URL, as errors of the field `notifyUrl`. */
 export function notifyUrlErrors(notifyUrl: string, policy: NotifyUrlPolicy): FieldError[] {
   try {
     checkNotifyUrl(notifyUrl, policy);

@@ -16,7 +16,7 @@ import { MAX_ACTOR_ADDRESS_LENGTH, MAX_ACTOR_LENGTH, SYSTEM } from '../values/ac
 import { MAX_EMAIL_LENGTH } from '../values/email-address.js';
 import { newId } from '../values/identifier.js';
 
-/** A link to the portal of a client. It is good for one sign-in, until it expires or is withdrawn. */
+/** A link to the portal of a client. It is valid for one sign-in, until it expires or is withdrawn. */
 @Entity('usher_portal_link')
 @Index('usher_portal_link_client_id', ['clientId'])
 @Index('usher_portal_link_digest', ['digest'], { unique: true })
@@ -75,7 +75,7 @@ export class PortalSession extends Session {
   mayChange: boolean;
 }
 
-/** Ends the sessions of a client but the kept one, and withdraws its links that nobody has opened. */
+/** Ends the sessions of a client except the kept one, and withdraws its links that nobody has opened. */
 export async function endPortalAccess(
   manager: EntityManager,
   clientId: string,
@@ -103,21 +103,21 @@ export class ContactNotice {
   @Text(OWN_ID_LENGTH, PRIMARY)
   id: string;
 
-  /** A request for a link has what was typed, so there may be no such client. */
+  /** For a request for a link this is what somebody typed, so the client may not exist. */
   @Text(CLIENT_ID_LENGTH)
   clientId: string;
 
   @Text(16)
   kind: NoticeKind;
 
-  /** The contact as it was before a change; null: as it is. */
+  /** The contact before the change; null: the present contact. */
   @Text(MAX_EMAIL_LENGTH, NULLABLE)
   contact: string | null;
 
   @WholeNumber()
   createdAt: number;
 
-  /** A worker that sends it moves this on first, so that no other one sends it too. */
+  /** A worker that sends it first sets a later time here, so that no other worker sends it too. */
   @WholeNumber()
   notBefore: number;
 }

@@ -24,7 +24,7 @@ const columnOf =
     Column({ name, ...type, ...more })(entity, property);
   };
 
-/** A whole number below 2^53: an amount in cents, or a time in milliseconds since 1970. */
+/** A whole number below 2^53: an amount of money, or a time in milliseconds since 1970. */
 export const WholeNumber = columnOf({ type: 'bigint', transformer: asNumber });
 
 export const Text = (length: number, more?: ColumnOptions): PropertyDecorator =>
@@ -42,7 +42,7 @@ export const Flag = columnOf({ type: 'boolean' });
 export const OWN_ID_LENGTH = 22;
 /** Longer than Usher's own ids, because a client id may be imported. */
 export const CLIENT_ID_LENGTH = 255;
-/** In characters: `client_id`, owner and `Idempotency-Key` together fit into a key of MySQL. */
+/** In characters, so that `client_id`, owner and `Idempotency-Key` together fit into a key of MySQL. */
 export const OWNER_ID_LENGTH = 191;
 export const NOTIFY_URL_LENGTH = 2_048;
 /** Of SHA-256 in base64url. */

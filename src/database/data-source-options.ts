@@ -79,7 +79,7 @@ export async function openDataSource(
   try {
     const dataSource = await new DataSource(options).initialize();
     dataSource.subscribers.push(sockets);
-    // A command or a migration takes as long as it needs, and the embedded database ends no statement.
+    // Commands and migrations may take as long as they need, and the embedded database has no such limit.
     const isLimited = task === 'service' && config.role !== null && database.kind !== 'embedded';
     await prepareSessions(dataSource, isLimited ? config.databaseTimeoutMs : 0);
     return dataSource;
@@ -106,7 +106,6 @@ export async function withDataSource<T>(
   }
 }
 
-/** Options of mysql2. */
 function mysqlConnection(url: URL) {
   return {
     host: socketHost(url),
@@ -121,7 +120,7 @@ function mysqlConnection(url: URL) {
   };
 }
 
-/** TypeORM needs to know which of the two the server is, or it compares schemas wrongly. */
+/** TypeORM compares schemas wrongly if it takes MariaDB for MySQL. */
 async function mysqlDialect(url: URL, setting: string): Promise<'mysql' | 'mariadb'> {
   // The default export, because a bundler may give a CommonJS package no other.
   const { createConnection } = (await loadPackage('mysql2', () => import('mysql2/promise'))).default;

@@ -55,7 +55,7 @@ const assigned = (changes: [name: string, value: string][]): string =>
 const checkCount = (count: string): string =>
   `CASE count(*) WHEN ${count} THEN 1 ELSE CAST(count(*) || ' rows' AS int) END`;
 
-/** What the SQL of Postgres and that of MySQL and MariaDB do not share. */
+/** Where the SQL of Postgres differs from that of MySQL and MariaDB. */
 const POSTGRES = {
   /** The database's time in milliseconds since 1970. All processes share this clock. */
   now: 'CAST(floor(extract(epoch from statement_timestamp()) * 1000) AS bigint)',
@@ -68,10 +68,10 @@ const POSTGRES = {
   /** The values for a statement that contains the same list twice. */
   twice: (parameters: unknown[]) => parameters,
 
-  /** A condition behind a column: its value is one of these. */
+  /** A condition after a column: its value is one of these. */
   isOneOf: (parameter: (value: unknown) => string, values: string[]) => `= ANY(${parameter(values)})`,
 
-  /** Rows behind VALUES. Each has its columns in the order of the statement. */
+  /** Rows after VALUES. Each has its columns in the order of the statement. */
   values: (rows: unknown[][]): RowList => {
     let count = 0;
     const tuples = rows.map((row) => `(${row.map(() => `$${(count += 1)}`).join(', ')})`);
@@ -91,32 +91,32 @@ const POSTGRES = {
     };
   },
 
-  /** Behind INSERT INTO: the table, whose stored row `upsert` then finds. */
+  /** After INSERT INTO: the table, with the name by which `upsert` finds the stored row. */
   into: (table: string) => `${table} AS t`,
 
   /**
-   * Behind the inserted rows: one whose key exists changes these columns of the stored row instead, to the given values
-   * unless `valueOf` makes others from the stored and the given one.
+   * After the inserted rows: if a key exists, the stored row gets the given values of these columns instead, or what
+   * `valueOf` makes of the stored and the given value.
    */
   upsert: (key: string[], columns: string[], valueOf = (_stored: string, given: string) => given) => {
     const changes = assigned(columns.map((name) => [name, valueOf(`t.${name}`, `EXCLUDED.${name}`)]));
     return `ON CONFLICT (${key.join(', ')}) DO ${changes === '' ? 'NOTHING' : `UPDATE SET ${changes}`}`;
   },
 
-  /** Behind an inserted row: nothing happens if one with its key exists. MySQL has only the error {@link isDuplicate}. */
+  /** After an inserted row: does nothing if its key exists. MySQL reports only the error {@link isDuplicate}. */
   ifAbsent: 'ON CONFLICT DO NOTHING',
 
-  /** Updates the rows `t` of a table whose id is one of the rows `v`, where a further condition fits. */
+  /** Updates the rows `t` of a table whose id is in the rows `v`, where a further condition is true. */
   update: (table: string, rows: string, changes: Record<string, string>, condition = '') =>
     `UPDATE ${table} t SET ${assigned(Object.entries(changes))} FROM ${rows} WHERE t.id = v.id ${condition}`,
 
-  /** An index hint behind a table. Without it MySQL may scan the table, and lock every row that it reads. */
+  /** An index hint after a table. Without it MySQL may scan the table, and lock every row that it reads. */
   byIndex: (_name: string) => '',
 
   /** The columns of ORDER BY with which an index is read in its order. Postgres also needs those with equal values. */
   orderBy: (equal: string[], others: string[]) => [...equal, ...others],
 
-  /** Locks the rows of this table alone: for an update, or against changes by others. */
+  /** Locks only the rows of this table: for an update, or against changes by others. */
   lock: (table: string, against?: 'change') => `FOR ${against ? 'KEY SHARE' : 'UPDATE'} OF ${table}`,
 
   /**
@@ -161,7 +161,7 @@ const MYSQL: Dialect = {
     return { sql: `(${first}${others}) v`, parameters: rows.flatMap((row) => names.map((name) => row[name])) };
   },
   into: (table) => table,
-  // An update to what it is changes nothing.
+  // Setting a column to its own value changes nothing.
   upsert: (key, columns, valueOf = (_stored, given) => given) => {
     const changes = assigned(columns.map((name) => [name, valueOf(name, `VALUES(${name})`)]));
     return `ON DUPLICATE KEY UPDATE ${changes || assigned(key.map((name) => [name, name]))}`;
@@ -181,7 +181,8 @@ const MYSQL: Dialect = {
     `LOWER(SUBSTRING_INDEX(SUBSTRING_INDEX(SUBSTRING_INDEX(${column}, '/', 3), '/', -1), '?', 1))`,
   lockMigrations: `SELECT GET_LOCK(CONCAT('usher migrate ', MD5(DATABASE())), 0) AS locked`,
   limitWaiting: (seconds) => `SET SESSION lock_wait_timeout = ${seconds}`,
-  // Each of the two servers reads its own comment. The limit of MySQL ends no writes; there, most of them wait for a lock.
+  // Each server reads its own comment. MySQL's time limit ends no writes, so a second one limits how long they wait for a
+  // lock.
   limitStatements: (ms) =>
     `SET SESSION /*M! max_statement_time = ${ms / 1_000} */
      /*!50708 max_execution_time = ${ms}, innodb_lock_wait_timeout = ${Math.ceil(ms / 1_000) || 50} */`,

@@ -15,7 +15,7 @@ const MAX_AGE_MS = 4_000;
 
 /**
  * The database's time without a query for each use, for ids and creation times. It is at most one round trip behind the
- * database, never ahead of it. What decides whether something has expired asks the database itself.
+ * database, never ahead of it. The database itself decides whether something has expired.
  */
 @Injectable()
 export class DatabaseClock {

@@ -38,7 +38,7 @@ function hostView(
   return view;
 }
 
-/** Whoever injects the data source gets it migrated. A start that fails leaves nothing open. */
+/** The data source is migrated before anything else gets it. A failed start leaves nothing open. */
 async function openMigrated(
   options: ResolvedOptions,
   embedded: EmbeddedPostgres | null,

@@ -52,7 +52,6 @@ export async function pendingMigrations(dataSource: DataSource): Promise<string[
   }
 }
 
-/** Where TypeORM records migrations; the default is its own. */
 const tableOf = ({ options }: DataSource): string => options.migrationsTableName ?? 'migrations';
 
 /** Migrates an embedded database. For any other it throws, because only its operator may change its tables. */

@@ -1,7 +1,7 @@
 import { Entity, Index } from 'typeorm';
 import { LongText, OWN_ID_LENGTH, PRIMARY, separatedBy, Text, WholeNumber } from './columns.js';
 
-/** A process that said a short time ago that it runs: of the server, or of an application that embeds Usher. */
+/** A process that recently reported that it runs: of the server, or of an application that embeds Usher. */
 @Entity('usher_process')
 @Index('usher_process_seen', ['seenAt'])
 export class ServiceProcess {
@@ -22,7 +22,7 @@ export class ServiceProcess {
   @WholeNumber()
   startedAt: number;
 
-  /** Both on the database's clock. */
+  /** Like `startedAt`, on the database's clock. */
   @WholeNumber()
   seenAt: number;
 
@@ -30,7 +30,7 @@ export class ServiceProcess {
   @WholeNumber({ name: 'clock_ahead' })
   clockAheadMs: number;
 
-  /** The ids of the master keys that it has. Null for a process of 0.2.0, which does not tell them. */
+  /** The ids of the master keys that it has. Null for a process of 0.2.0, which does not report them. */
   @LongText({ nullable: true, transformer: separatedBy(',') })
   keyIds: string[] | null;
 }

@@ -12,8 +12,8 @@ interface Pool {
 const statementLimits = new WeakMap<object, number>();
 
 /**
- * For a data source that Usher has just opened. Those of an application keep their isolation level and their limits.
- * `limitMs`: after this long the database itself ends a statement; 0: never.
+ * Prepares the sessions of a data source that Usher has just opened. Those of an application keep their isolation level and
+ * their limits. `limitMs`: after this long the database itself ends a statement; 0: never.
  */
 export async function prepareSessions(dataSource: DataSource, limitMs: number): Promise<void> {
   const { driver } = dataSource;
@@ -26,7 +26,7 @@ export async function prepareSessions(dataSource: DataSource, limitMs: number): 
   master?.on(isPostgres(dataSource) ? 'connect' : 'connection', (session) => {
     for (const statement of statements) session.query(statement, () => undefined);
   });
-  // TypeORM has opened one session until now.
+  // TypeORM has already opened one session.
   for (const statement of statements) await dataSource.query(statement);
 }
 
@@ -36,6 +36,6 @@ export async function withoutLimit<T>(manager: EntityManager, work: () => Promis
   if (limitMs === undefined) return work();
   const { limitStatements } = dialectOf(manager);
   await manager.query(limitStatements(0));
-  // Postgres refuses it after an error, and then rolls the first one back.
+  // After an error Postgres refuses it, but the rollback undoes the first one.
   return work().finally(() => manager.query(limitStatements(limitMs)).catch(() => undefined));
 }

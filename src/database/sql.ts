@@ -33,12 +33,12 @@ export const inTransaction = <T>(dataSource: DataSource, work: (manager: EntityM
 export const ownDrivers = new WeakSet<object>();
 
 /**
- * The transactions of {@link ownTransaction}, by their runner. `begin`: the statement that the next one takes along; null once it
- * was sent. `isCommitted`: whether the last statement took COMMIT along.
+ * The transactions of {@link ownTransaction}, by their runner. `begin`: START TRANSACTION, which is sent together with the
+ * next statement; null once it was sent. `isCommitted`: whether COMMIT was sent together with the last statement.
  */
 export const transactionEnds = new WeakMap<QueryRunner, { begin: string | null; isCommitted: boolean }>();
 
-/** TypeORM's transaction, which sends neither START TRANSACTION nor COMMIT where a statement takes it along. */
+/** TypeORM's transaction, but START TRANSACTION and COMMIT are sent together with a statement. */
 async function ownTransaction<T>(dataSource: DataSource, work: (manager: EntityManager) => Promise<T>): Promise<T> {
   const runner = dataSource.createQueryRunner();
   const query = runner.query.bind(runner);
@@ -73,7 +73,7 @@ export async function retryDeadlocks<T>(work: () => Promise<T>): Promise<T> {
 
 /**
  * Waits until all have ended, then rejects if one of them did. `Promise.all()` rejects at once: what still runs would then
- * write after the rollback, outside of the transaction.
+ * write after the rollback, outside the transaction.
  */
 export async function allEnded<T>(promises: Promise<T>[]): Promise<T[]> {
   await Promise.allSettled(promises);

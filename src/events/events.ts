@@ -38,8 +38,8 @@ export const OnOrderCompleted = (): MethodDecorator => OnEvent(OrderCompleted.NA
 const SHARES_TRANSACTION = 'usher:shares-transaction';
 
 /**
- * Marks a listener with which completions of several orders may be one transaction: it refuses an order with a problem of
- * http/problem.ts and nothing else, and leaves the transaction usable.
+ * Marks a listener that allows completions of several orders in one transaction: it refuses an order only by a problem of
+ * http/problem.ts, and leaves the transaction usable.
  */
 export const SharesTransaction = (): MethodDecorator => SetMetadata(SHARES_TRANSACTION, true);
 
@@ -58,7 +58,6 @@ export class WebhookEnded {
     readonly referenceId: string,
     readonly clientId: string,
     readonly status: FinalStatus,
-    /** The number of attempts. */
     readonly attemptCount: number,
     /** The id of the FAILED webhook that this one resends, or null. */
     readonly resendOf: string | null,
@@ -142,7 +141,7 @@ export class UsherEmitter extends EventEmitter2 implements OnApplicationBootstra
     await allEnded(this.listeners(event).map((listener) => (listener as Method)(value)));
   }
 
-  /** As with EventEmitterModule, errors are logged unless the subscription wants them. */
+  /** As with EventEmitterModule, errors are logged unless `suppressErrors` is false. */
   private async call(wrapper: Wrapper, name: string, values: unknown[], { suppressErrors = true }) {
     try {
       const instance = wrapper.isDependencyTreeStatic() ? wrapper.instance : await this.requestScoped(wrapper, values);

@@ -6,7 +6,7 @@ import { linkUrl } from './url-kinds.js';
 const name = matching(/^(?=.*[\p{L}\p{N}])\P{Cc}{1,60}$/u, 'a name of up to 60 characters, with a letter or digit');
 
 const MAX_LOGO_BYTES = 65_536;
-/** How the files begin, by the rest of their media type. */
+/** How the files begin, by their media subtype. */
 const IMAGES = {
   png: /^\x89PNG\r\n\x1a\n/,
   'svg+xml': /^(\xef\xbb\xbf)?\s*<((\?xml|!--|!doctype svg)[^]*<)?svg[\s>]/i,
@@ -59,15 +59,27 @@ const texts: Kind<MemberTexts> = {
   parse: () => ENGLISH,
 };
 
-/** Whose pages members see. */
+/** The owner of the members' pages. */
 export const BRAND = {
   brandName: option('brand.name', 'BRAND_NAME', name, 'Usher', 'what the pages call the cinema'),
-  brandLogo: option('brand.logo', 'BRAND_LOGO', logo, null, 'above each page, on white', {
+  brandLogo: option('brand.logo', 'BRAND_LOGO', logo, null, 'the file of the logo above each page, on white', {
     defaultText: 'the name',
   }),
-  brandColor: option('brand.color', 'BRAND_COLOR', color, '#1f6f3d', 'of the main buttons, whose text is white'),
-  helpUrl: option('brand.helpUrl', 'BRAND_HELP_URL', linkUrl, null, 'a link below each page'),
-  privacyUrl: option('brand.privacyUrl', 'BRAND_PRIVACY_URL', linkUrl, null, 'a link below each page'),
+  brandColor: option(
+    'brand.color',
+    'BRAND_COLOR',
+    color,
+    '#1f6f3d',
+    'the colour of the main buttons, whose text is white',
+  ),
+  helpUrl: option('brand.helpUrl', 'BRAND_HELP_URL', linkUrl, null, 'the help, linked below each page'),
+  privacyUrl: option(
+    'brand.privacyUrl',
+    'BRAND_PRIVACY_URL',
+    linkUrl,
+    null,
+    'the privacy notice, linked below each page',
+  ),
   forgottenPasswordUrl: option(
     'brand.forgottenPasswordUrl',
     'BRAND_FORGOTTEN_PASSWORD_URL',
@@ -80,10 +92,9 @@ export const BRAND = {
     null,
     texts,
     'English',
-    '[in another language](embedding.md#the-pages-of-your-members)',
+    'the texts [in another language](embedding.md#the-pages-of-your-members)',
     { defaultText: 'English' },
   ),
 };
 
-/** What members' pages show of their owner. */
 export type Brand = OptionValues<typeof BRAND>;

@@ -129,7 +129,7 @@ export const LIMITS = {
     'AUTH_FAILURE_LIMIT',
     rate,
     '20/m',
-    'failed authentications of one client from one address; the same for `/ops` and for `/internal`, an address each',
+    'failed authentications of one client from one address; also those of one address at `/ops` and at `/internal`',
   ),
   tokenRateLimit: option('limits.tokens', 'TOKEN_RATE_LIMIT', orOff(rate), '600/m', 'token requests of one client'),
   orderRateLimit: option(
@@ -145,6 +145,6 @@ export const LIMITS = {
     'WEBHOOK_PENDING_LIMIT',
     orOff(integer(1, 1_000_000)),
     '10000',
-    'with so many pending notifications a client gets no new order, resend or test ([details](limits.md))',
+    'the number of pending notifications at which a client gets no new order, resend or test ([details](limits.md))',
   ),
 };

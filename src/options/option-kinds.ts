@@ -3,7 +3,6 @@ import { parseDuration, parseRate } from '../values/duration.js';
 import { emailFault } from '../values/email-address.js';
 import { parseMasterKeys } from '../values/master-key.js';
 
-/** How the values of an option are checked. */
 export interface Kind<T> {
   /** What a valid value is: a message says "use …". */
   wanted: string;
@@ -20,7 +19,7 @@ export interface Kind<T> {
   parse?(text: string): unknown;
 }
 
-/** What is wrong with a value. The text follows the name of the option; `standIn` is used until start-up ends. */
+/** What is wrong with a value. The text follows the name of the option; `standIn` replaces the value until the start ends. */
 export class Fault {
   constructor(
     readonly text: string,
@@ -60,7 +59,7 @@ export const text = <T>(wanted: string, parse: (text: string) => T | null): Kind
   check: (value) => (typeof value === 'string' ? (parse(value) ?? undefined) : undefined),
 });
 
-/** A text that matches the pattern as it is. */
+/** A text that matches the pattern, without a change. */
 export const matching = (pattern: RegExp, wanted: string): Kind<string> =>
   text(wanted, (value) => (pattern.test(value) ? value : null));
 
@@ -106,7 +105,6 @@ export const sender = text('an e-mail address like usher@cinema.example, or Name
   emailFault(/^[A-Za-z0-9 .'-]{1,100} <([^<>]*)>$/.exec(value)?.[1] ?? value) === null ? value : null,
 );
 
-/** An object of the application. */
 export const objectLike = <T>(wanted: string, isRight: (value: Partial<T>) => boolean): Kind<T> => ({
   wanted,
   check: (value) => (typeof value === 'object' && value && isRight(value) ? (value as T) : undefined),

@@ -11,7 +11,7 @@ export interface OptionSource {
 /** Reads and checks all of `options`. It collects the faults, each with what to do, instead of stopping at the first. */
 export class OptionReader<T extends Options> {
   readonly faults: string[] = [];
-  /** What messages call the options. */
+  /** The names of the options in messages. */
   readonly names: Record<keyof T, string>;
   /** Null where a value is invalid: the faults then end the start. */
   readonly values: OptionValues<T>;
@@ -84,7 +84,7 @@ export class OptionReader<T extends Options> {
 const fromText = ({ kind }: Option, text: string | null): unknown =>
   text === null ? null : kind.check(kind.parse ? kind.parse(text) : text);
 
-/** A text of an application is in quotes, so that "true" is told from true. The content of objects is not shown. */
+/** A text of an application is in quotes, so that "true" differs from true. The content of objects is not shown. */
 export function shown(value: unknown, isText = false): string {
   if (typeof value === 'string') return (isText ? value.replace(/\s+/g, ' ') : JSON.stringify(value)).slice(0, 100);
   return Object(value) === value ? Object.prototype.toString.call(value) : String(value);

@@ -31,7 +31,7 @@ export const GENERAL = {
     'USHER_AUTH_URL',
     httpUrl,
     null,
-    'the public base address, and the issuer, which the [authorisation-code grant](authorisation-code.md) needs; https in production; a path in it goes behind that of the metadata, `/.well-known/oauth-authorization-server/PATH`',
+    'the public base address, and the issuer, which the [authorisation-code grant](authorisation-code.md) needs; https in production; its path follows that of the metadata, `/.well-known/oauth-authorization-server/PATH`',
     {
       production: needsHttps('the address that clients use, it is the issuer'),
     },
@@ -104,7 +104,7 @@ export const DATABASE_AND_QUEUE = {
     'DATABASE_MIGRATION_TABLE',
     identifier,
     'usher_migration',
-    'records Usher’s migrations; `migrations` for the commands beside an application whose own `DataSource` runs them with TypeORM’s default',
+    'the table that records Usher’s migrations; `migrations` for commands on the database of an application that uses TypeORM’s default',
   ),
   databaseTimeoutMs: option(
     'database.timeoutMs',
@@ -170,7 +170,7 @@ export const SECRETS = {
     'INTERNAL_PASSWORD',
     password,
     null,
-    'in production at least 12 characters',
+    'their password; in production at least 12 characters',
     {
       isSecret: true,
       neededBy: 'internalUser',
@@ -191,5 +191,4 @@ export const OPTIONS = {
   ...LIMITS,
 };
 
-/** The values of all of {@link OPTIONS}. */
 export type LibraryValues = OptionValues<typeof OPTIONS>;

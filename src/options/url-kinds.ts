@@ -14,7 +14,7 @@ const QUEUE_SERVERS = {
 } as const;
 const DATABASE_SERVERS = { ...POSTGRES, 'mysql:': 'mysql', 'mariadb:': 'mysql' } as const;
 
-/** Where in a faulty URL the password stands cannot be known, so no message shows any part of it. */
+/** It is not known where the password is in an invalid URL, so no message shows any part of it. */
 const url = <T>(wanted: string, parse: (text: string) => T | null): Kind<T> => ({
   ...text(wanted, parse),
   isHidden: true,
@@ -25,7 +25,6 @@ export const httpUrl = url('an http:// or https:// URL without credentials, quer
   /^https?:\/\/[^?#@]*$/.test(parseUrl(value)?.href ?? '') ? value.replace(/\/+$/, '') : null,
 );
 
-/** Where a link of a page leads. */
 export const linkUrl = url('an http:// or https:// URL without credentials', (value) =>
   /^https?:\/\/[^@/]*\//.test(parseUrl(value)?.href ?? '') ? value : null,
 );
@@ -65,7 +64,6 @@ export const queueUrl = url(
   (value) => (value.startsWith('embedded:') ? 'embedded' : located(value, QUEUE_SERVERS, connectionUrlFault)),
 );
 
-/** The forward proxy for deliveries, with its credentials. */
 export const proxyUrl = url(
   'a URL like http://proxy.example:3128 or https://user:password@proxy.example:3129',
   (value) => {
@@ -105,7 +103,7 @@ function located<K extends string>(
   return { kind, url };
 }
 
-/** What to use instead if the URL parser reads something else than was meant; null if the URL is good. */
+/** What to use instead if the URL parser reads something else than was meant; null if the URL is valid. */
 function correctionOf({ hostname, hash, username, password, pathname, searchParams }: URL): string | null {
   if (hash !== '') return '%23 for a # in a password';
   if (hostname === '' && !searchParams.has('host')) return 'a host after ://';

@@ -14,11 +14,10 @@ import {
 } from '../database/columns.js';
 import { IDEMPOTENCY_KEY_LENGTH } from '../http/idempotency-key.js';
 
-/** Where orders with a status belong. */
+/** What a status means for an order. */
 interface Status {
-  /** What a completion makes of it: another status, the same one if it has happened, or null: it is a conflict. */
+  /** The status after a completion: another one, the same one if the order is already completed, or null for a conflict. */
   complete: 'COMPLETED' | null;
-  /** The list of orders that `status` selects. */
   list: 'pending' | 'completed';
   /** Whether its notification is shown with the order. */
   isNotified: boolean;
@@ -26,7 +25,7 @@ interface Status {
   expires: boolean;
 }
 
-/** All statuses of an order. PENDING is Usher's own; the specification has only COMPLETED (specification 3). */
+/** All statuses of an order. PENDING is Usher's own; specification 3 has only COMPLETED. */
 export const ORDER_STATUSES = {
   PENDING: { complete: 'COMPLETED', list: 'pending', isNotified: false, expires: false },
   COMPLETED: { complete: 'COMPLETED', list: 'completed', isNotified: true, expires: true },
@@ -36,7 +35,6 @@ export type OrderStatus = keyof typeof ORDER_STATUSES;
 
 export const orderStatuses = Object.keys(ORDER_STATUSES) as [OrderStatus, ...OrderStatus[]];
 
-/** What a completion does to an order with this status. */
 export function effectOfCompletion(status: OrderStatus): 'change' | 'none' | 'conflict' {
   const { complete: next }: Status = ORDER_STATUSES[status];
   if (next === null) return 'conflict';
@@ -68,7 +66,7 @@ export class MovieOrder {
   @Text(3)
   currencyCode: string;
 
-  /** In cents, like the other amounts. */
+  /** In the minor unit of the currency, like the other amounts. */
   @WholeNumber()
   totalAmount: number;
 
@@ -114,19 +112,17 @@ export class MovieOrder {
 }
 
 /**
- * The last positions that a client's orders have in its lists. It is made by the first reader, and locked by each reader that
- * gives positions: one at a time, so that whoever sees a position also sees all smaller ones.
+ * The last positions of a client's orders in its lists. A reader that gives positions locks the row, so that whoever sees a
+ * position also sees all smaller ones.
  */
 @Entity('usher_order_counter')
 export class OrderCounter {
   @Text(CLIENT_ID_LENGTH, PRIMARY)
   clientId: string;
 
-  /** The last `list_position` of an order of this client. */
   @WholeNumber()
   listPosition: number;
 
-  /** The last `completion_position` of an order of this client. */
   @WholeNumber()
   completionPosition: number;
 }

@@ -60,7 +60,7 @@ const ORDER_OPERATIONS = [
       id: 'listMovieOrders',
       summary: 'List movie orders',
       description:
-        'Oldest first, with what became of each notification. Go on with `resumeCursor`, also days later: every order appears ' +
+        'Oldest first, with the state of each notification. Continue with `resumeCursor`, even days later: every order appears ' +
         'once, also one that was committed late. With status=COMPLETED or completedAfter the list follows the completions ' +
         'instead, and every completion appears once. With status=PENDING a page can have fewer orders than `limit`, or none, ' +
         'while `hasMore` is true.',

@@ -14,7 +14,7 @@ const RARE_CURRENCIES = 'BOV CHE CHW CLF COU MXV USN UYI UYW VED XAD XAG XAU XBA
 );
 const CURRENCIES = new Set([...Intl.supportedValuesOf('currency'), ...RARE_CURRENCIES]);
 
-/** Sent on as it is: Usher neither converts nor compares amounts (docs/internals/decisions.md). */
+/** Usher neither converts nor compares amounts (docs/internals/decisions.md). */
 const cents = z
   .int('must be a whole number from 0 to 9007199254740991, in the minor unit of the currency (cents for MYR)')
   .min(0, 'must not be negative')
@@ -37,7 +37,7 @@ export const NewOrder = named(
       .describe('Where the notification is sent. Default: the Notify URL registered for the client.'),
   }),
 );
-/** What a client creates an order with. Amounts in cents. */
+/** What a client creates an order with. Amounts are in the minor unit of the currency. */
 export type NewOrder = z.infer<typeof NewOrder>;
 
 /** Text that every supported database stores unchanged: no NUL and no lone surrogates. */
@@ -45,7 +45,6 @@ const storable = z.string().regex(/^[^\0\p{Cs}]*$/u, 'must not contain U+0000 or
 
 const reference = storable.min(1, 'must not be empty').max(255, 'must have at most 255 characters');
 
-/** The values from the cinema operator that complete an order. */
 export const Completion = named(
   'Completion',
   z.strictObject({
@@ -79,7 +78,6 @@ export const SandboxCompletion = named(
   }),
 );
 
-/** An order as clients see it. */
 export const OrderView = named(
   'MovieOrder',
   z.object({

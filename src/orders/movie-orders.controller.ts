@@ -37,7 +37,7 @@ import { OrderTotals } from './list/order-totals.js';
 import type { Completion, NewOrder, OrderView } from './movie-order.js';
 import { OrdersService } from './orders.service.js';
 
-/** A client's orders, to compare them with what it knows. Before the routes of single orders: `totals` is no key. */
+/** Lists and totals of a client's orders. Registered before the routes of single orders, because `totals` is not a key. */
 @ClientController('movie-orders')
 export class OrderListController {
   constructor(
@@ -59,7 +59,7 @@ export class OrderListController {
   }
 }
 
-/** Limits the orders that a client creates over REST: their rate, and while too many of its webhooks are pending. */
+/** Limits how fast a client creates orders over REST, and refuses them while too many of its webhooks are pending. */
 @Injectable()
 export class OrderLimit {
   private readonly limiter: Limiter | null;
@@ -83,7 +83,6 @@ export class OrderLimit {
 export const tooManyOrders = (waitSeconds: number): Problem =>
   tooManyRequests('too many new orders; create them more slowly', waitSeconds);
 
-/** The routes with which clients create and read orders. */
 @ClientController('movie-orders')
 export class MovieOrdersController {
   constructor(

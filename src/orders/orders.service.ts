@@ -44,7 +44,7 @@ export interface CompleteOptions extends TransactionOptions {
   actor?: Actor | undefined;
 }
 
-/** Statements with new orders that run at the same time. */
+/** How many statements with new orders run at the same time. */
 const MAX_RUNNING = 4;
 
 /** Creates and completes movie orders. Keys are as in specification 2.3. Errors are problems of http/problem.ts. */
@@ -90,10 +90,7 @@ export class OrdersService {
       : retryDeadlocks(() => create(null));
   }
 
-  /**
-   * Returns an order of the client; with an owner, only one that was created for this owner. Any other order is answered
-   * like one that does not exist.
-   */
+  /** Returns an order of the client; with an owner, only one that was created for this owner. 404 for any other order. */
   async get(client: Client, key: string, ownerId: string | null = null): Promise<OrderView> {
     const order = await this.dataSource.manager.findOneBy(MovieOrder, {
       id: orderIdOf(key) ?? '',
@@ -118,8 +115,8 @@ export class OrdersService {
   }
 
   /**
-   * Without the caller's transaction it needs none: new orders of the same moment share a statement, and a key is stored before
-   * its order.
+   * Without a transaction of the caller it uses none: new orders of the same moment share a statement, and a key is stored
+   * before its order.
    */
   private async insert(
     callers: EntityManager | null,

@@ -21,7 +21,9 @@ class SchemaConnection extends PostgresConnection {
   }
 }
 
-/** BullMQ keeps how the first connection went for good, also its failure. Without it the next use connects again. */
+/**
+ * BullMQ keeps the result of its first connection for ever, even a failure. Without that result the next use connects again.
+ */
 function forgettingFailure<T extends { waitUntilReady(): Promise<void> }>(one: T): T {
   const waitUntilReady = one.waitUntilReady.bind(one);
   one.waitUntilReady = () =>

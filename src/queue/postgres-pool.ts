@@ -8,8 +8,8 @@ import { isDatabaseDown } from '../database/sql.js';
 export const postgresSchema = (queuePrefix: string): string => queuePrefix.replaceAll('-', '_');
 
 /**
- * A pool that connects again when its server refuses to write. An embedded database has no such server. Its queries reject
- * with what `thrown` makes of an error.
+ * A pool that connects again when its server refuses to write, which an embedded database never does. Its queries reject with
+ * what `thrown` makes of an error.
  */
 export function renewedPool({ Pool }: typeof pg, options: PoolConfig, thrown: (error: unknown) => unknown): Pool {
   const sockets = new PoolSockets();

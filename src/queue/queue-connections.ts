@@ -16,7 +16,6 @@ const PRODUCER_POOL = 4;
 const WORKER_POOL = 12;
 const PROBE_KEY_LIFETIME_MS = 10_000;
 
-/** Injection token of {@link QueueConnections}. */
 export const QUEUE_CONNECTIONS = Symbol('QueueConnections');
 
 /** How this process reaches the queue: to add jobs (fails fast) and to work on them (waits). */
@@ -116,7 +115,6 @@ export async function pendingQueueSql(config: ResolvedOptions, embedded: Embedde
   return statements;
 }
 
-/** Whether {@link migrateQueue} has something to do. */
 export const isQueueMissing = (config: ResolvedOptions, embedded: EmbeddedPostgres | null): Promise<boolean> =>
   withPostgres(config, embedded, (client) => lacksTables(client, config));
 
@@ -147,7 +145,7 @@ async function tableVersion(client: PoolClient, schema: string): Promise<number>
   }
 }
 
-/** Beside an embedded queue the limits count in memory. */
+/** With an embedded queue the limits are counted in memory. */
 const needsLimitTable = ({ database, queue }: ResolvedOptions): boolean =>
   database.kind !== 'embedded' || queue.kind === 'postgres';
 

@@ -5,7 +5,7 @@ import { dataSourceOf, isPostgres } from '../database/data-source.js';
 import { StartUpError } from '../values/start-up-error.js';
 import { createLimitTable, postgresSchema } from './postgres-pool.js';
 
-/** Where this migration stands among others: TypeORM reads the last 13 characters of its name. */
+/** The position of this migration among others: TypeORM reads the last 13 characters of its name. */
 const TIMESTAMP = 1767225600000;
 
 /** The name of the migration for this prefix and the tables that the installed BullMQ needs. */
@@ -34,7 +34,7 @@ export function usherQueueMigration({ prefix }: { prefix: string }): new () => M
       const schema = postgresSchema(prefix);
       await bullmq.runMigrations(isInside ? insideTransaction(client) : client, schema);
       await createLimitTable(client, schema);
-      // BullMQ set it for its own transaction; the other migrations need what it was.
+      // BullMQ has changed it; the other migrations need the earlier value.
       await client.query(`SELECT set_config('search_path', $1, $2)`, [rows[0]?.path, isInside]);
     }
 
@@ -43,7 +43,7 @@ export function usherQueueMigration({ prefix }: { prefix: string }): new () => M
   };
 }
 
-/** BullMQ opens and ends a transaction of its own; this one leaves that to the caller. */
+/** BullMQ opens and ends a transaction of its own; this client leaves that to the caller. */
 function insideTransaction(client: PoolClient): PoolClient {
   const query = (text: string, values?: unknown[]) =>
     ['BEGIN', 'COMMIT', 'ROLLBACK'].includes(text) ? Promise.resolve({ rows: [] }) : client.query(text, values);
@@ -69,7 +69,7 @@ export async function queueSql(version: number, schema: string): Promise<string[
   return statements;
 }
 
-/** `setting`: what needs a queue on Postgres. BullMQ 5 has none. */
+/** BullMQ 5 keeps no jobs on Postgres. `setting` names what needs that. */
 export function checkKeepsJobsOnPostgres(setting: string): void {
   if ('PostgresConnection' in bullmq) return;
   throw new StartUpError(

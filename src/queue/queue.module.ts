@@ -42,7 +42,7 @@ class QueueConnectionsModule implements OnApplicationShutdown {
       useFactory: (options: ResolvedOptions, { producer }: QueueConnections) => ({
         connection: producer,
         prefix: keyPrefix(options),
-        // With both, a queue fails fast while Redis is away and recovers. With the first alone it never recovers.
+        // With both options a queue fails fast while Redis is away, and recovers. With only the first it never recovers.
         skipWaitingForReady: true,
         skipVersionCheck: true,
         ...telemetryOption(),

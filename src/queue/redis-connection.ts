@@ -62,7 +62,7 @@ class SingleConnection extends Redis {
     });
   }
 
-  /** BullMQ makes its blocking connections so. */
+  /** BullMQ creates its blocking connections by this method. */
   override duplicate(override?: Partial<RedisOptions>): SingleConnection {
     return new SingleConnection({ ...this.options, ...override });
   }
@@ -135,7 +135,7 @@ export async function checkRedis(url: URL, setting: string): Promise<RedisServer
   }
 }
 
-/** The reason inside ioredis's message that all Sentinels are unreachable, which it also says of those that refuse. */
+/** The reason inside ioredis's message that all Sentinels are unreachable, which it also uses if they refuse. */
 function sentinelFault(url: URL, error: unknown): Error | null {
   const [, reason = ''] = /^All sentinels are unreachable.* Last error: (.*)$/.exec((error as Error).message) ?? [];
   if (reason === '' || !(url instanceof SentinelUrl)) return null;

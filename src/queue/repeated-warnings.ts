@@ -4,10 +4,13 @@ import { LRUCache } from 'lru-cache';
 const INTERVAL_MS = 60_000;
 const MAX_TEXTS = 100;
 
-/** ioredis says so too where Sentinels answer but know no primary, or name one that does not answer. */
+/** ioredis also says this if Sentinels answer but know no primary, or name one that does not answer. */
 const SENTINELS = /All sentinels are unreachable.*?( Last error: .*)?$/;
 
-/** Logs a warning at once and its repetitions at most once a minute, with their number. It may name another job or webhook. */
+/**
+ * Logs a warning at once and its repetitions at most once a minute, with their number. A repetition may name another job or
+ * webhook.
+ */
 export class RepeatedWarnings {
   private readonly logged = new LRUCache<string, { at: number; repetitions: number }>({ max: MAX_TEXTS });
 

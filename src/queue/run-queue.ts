@@ -16,7 +16,6 @@ const KEEP_FINISHED = { count: 20 };
 export class RunQueue {
   private timer: NodeJS.Timeout | undefined;
 
-  /** `name` is how the log calls a run. */
   constructor(
     private readonly queue: Queue<RunJob>,
     private readonly everyMs: number,

@@ -24,7 +24,6 @@ const CLOSE_LIMIT_MS = 10_000;
 /** Time for an application that calls enableShutdownHooks() only after it has started. */
 const HOOKS_EXPECTED_AFTER_MS = 1_000;
 
-/** A worker, and its jobs that are running. */
 interface Running {
   worker: Worker;
   jobs: Set<Promise<unknown>>;

@@ -29,16 +29,14 @@ import { WebhookModule } from '../webhooks/webhook.module.js';
 import { UsherNamedModule } from '../telemetry/usher-named.js';
 
 interface ErasureOptions {
-  /** The number of rows deleted so far. */
   onProgress?: (done: number) => void;
-  /** For the audit. */
   actor?: Actor | undefined;
 }
 
 /** How many rows of each kind were deleted. */
 type Erased = Record<keyof typeof ROWS, number>;
 
-/** Whose rows: all of a client, or all of a resource owner at any client. */
+/** Whose rows: those of a client, or those of a resource owner at all clients. */
 type Holder = { clientId: string } | { ownerId: string };
 
 interface Rows {
@@ -61,7 +59,7 @@ const ROWS = {
 } satisfies Record<string, Rows>;
 const KINDS = Object.keys(ROWS) as (keyof Erased)[];
 
-/** What is deleted together with the client's row, because it is little. */
+/** Rows that are deleted together with the client's row, because they are few. */
 const OWNED_BY_CLIENT = [
   Authorization,
   Consent,
@@ -77,8 +75,8 @@ const OWNED_BY_CLIENT = [
 const BATCH = 500;
 
 /**
- * Deletes a disabled client or member with everything that belongs to it, in short transactions. Its own row goes last: after
- * an interruption, the same call finishes the work. The audit keeps its id and how many rows were deleted.
+ * Deletes a disabled client or member with everything that belongs to it, in short transactions. Its own row is deleted last:
+ * after an interruption, the same call finishes the work. The audit keeps its id and how many rows were deleted.
  */
 @Injectable()
 export class Erasure {
@@ -92,7 +90,7 @@ export class Erasure {
     private readonly audit: AuditLog,
   ) {}
 
-  /** 409 while the client is enabled, 404 if there is nothing of it. */
+  /** 409 while the client is enabled, 404 if nothing of it exists. */
   async eraseClient(clientId: string, { onProgress, actor }: ErasureOptions = {}): Promise<Erased> {
     // MySQL ignores trailing spaces when it compares ids. Figures of all clients have an empty one.
     if (clientId === '' || clientId.trim() !== clientId) throw unknownClient(clientId);
@@ -160,7 +158,6 @@ export class Erasure {
     return erased;
   }
 
-  /** The size of each batch that was deleted. */
   private async *batches(kind: keyof Erased, holder: Holder): AsyncGenerator<number> {
     const { entity, key }: Rows = ROWS[kind];
     // Orders of a client have no index by id. Those that are deleted no longer come first in the index of their list.

@@ -14,7 +14,6 @@ import { DeliveryFigure } from '../webhooks/figures/delivery-figure.entity.js';
 import { ResentWebhook, WebhookResend } from '../webhooks/undelivered/webhook-resend.entity.js';
 import { DeliveredReference, Webhook, WebhookAttempt } from '../webhooks/webhook.entity.js';
 
-/** The primary key of a row, by property. */
 export type ExpiredKey = Record<string, string | number>;
 
 /** One kind of rows that expire. Its strings are written into SQL, so they must never contain user input. */
@@ -44,14 +43,14 @@ export async function deleteRows(
 
 const retention = ({ retentionMs }: ResolvedOptions): number => retentionMs;
 
-/** A used code is known for a day longer, so that its replay still revokes what it gave. */
+/** A used code is kept for a day longer, so that its replay still revokes the tokens that it gave. */
 const REPLAY_MS = 86_400_000;
 /** Far longer than any transaction that records a webhook. */
 const ROW_MARGIN_MS = 1_800_000;
 /** The console shows at most a week of them. */
 const MAX_FIGURES_MS = 30 * 86_400_000;
 
-/** A message that could not be sent for so long says nothing new. */
+/** A message that could not be sent for so long is outdated. */
 const NOTICE_MS = 86_400_000;
 
 const expiring = orderStatuses.filter((status) => ORDER_STATUSES[status].expires);
@@ -83,7 +82,7 @@ export const EXPIRING_ROWS = {
     moment: 'expires_at',
   },
   portalSessions: { entity: PortalSession, index: 'usher_portal_session_expires_at', moment: 'expires_at' },
-  /** They say who was signed in. */
+  /** They show who was signed in. */
   portalLinks: { entity: PortalLink, index: 'usher_portal_link_expires_at', moment: 'expires_at', keptMs: retention },
   contactNotices: {
     entity: ContactNotice,
@@ -105,8 +104,8 @@ export const EXPIRING_ROWS = {
     keptMs: retention,
   },
   /**
-   * The content of an ended webhook. What was delivered leaves a DeliveredReference, which prevents a second notification for
-   * ever. The row goes later (below): a transaction that did not see the reference yet finds the row's live key.
+   * The content of an ended webhook. A delivered one leaves a DeliveredReference, which prevents a second notification for
+   * ever. The row is deleted later (below): a transaction that does not see the reference yet finds the row's live key.
    */
   webhooks: {
     entity: Webhook,

@@ -43,7 +43,6 @@ export class Purge {
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
-  /** Deletes everything that has expired by now. */
   async run({ onProgress, signal }: PurgeOptions = {}): Promise<Purged> {
     const now = await databaseNow(this.dataSource.manager);
     const total = onProgress ? await this.count(now) : 0;
@@ -78,7 +77,6 @@ export class Purge {
     return now - (keptMs?.(this.options) ?? 0);
   }
 
-  /** The size of each batch that was erased. */
   private async *batches(rows: ExpiringRows, now: number, signal: AbortSignal | undefined): AsyncGenerator<number> {
     const until = this.untilOf(rows, now);
     for (let from = 0; !signal?.aborted;) {
@@ -160,7 +158,6 @@ export class PurgeSchedule implements OnApplicationBootstrap, BeforeApplicationS
   }
 }
 
-/** Deletes expired rows and rows older than the retention time. */
 @UsherNamedModule({
   imports: [BullModule.registerQueue({ name: PURGE_QUEUE, configKey: PRODUCER })],
   providers: [Purge, PurgeSchedule, errorLogOf(PURGE_QUEUE)],

@@ -9,11 +9,11 @@ export interface Actor {
 export const MAX_ACTOR_LENGTH = 300;
 export const MAX_ACTOR_ADDRESS_LENGTH = 255;
 
-/** The server itself: what it does without being asked. */
+/** The server itself, for what it does on its own. */
 export const SYSTEM: Actor = { name: 'system', address: null };
 /** Somebody who could not authenticate. */
 export const UNKNOWN: Actor = { name: 'unknown', address: null };
-/** An application that embeds Usher, where it names nobody. */
+/** An application that embeds Usher, if it names no actor. */
 export const HOST: Actor = { name: 'host', address: null };
 
 type ActorKind = 'operator' | 'internal' | 'client' | 'owner' | 'command-line';

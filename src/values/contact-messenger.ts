@@ -23,7 +23,6 @@ export interface ContactMessage {
   id: string;
   clientId: string;
   clientName: string;
-  /** The e-mail address of the contact. */
   contact: string;
   /** One line of printable ASCII. */
   subject: string;

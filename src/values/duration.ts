@@ -27,7 +27,7 @@ export function parseRate(text: string): Rate | null {
   return match && { count: Number(match[1]), seconds: UNIT_MS[match[2] as keyof typeof UNIT_MS] / 1_000 };
 }
 
-/** What was asked did not answer in time. */
+/** Something did not answer in time. */
 export class NoAnswer extends Error {}
 
 /** Rejects with {@link NoAnswer} if `work` takes longer than `timeoutMs`. The work itself is not cancelled. */

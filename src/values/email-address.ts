@@ -2,7 +2,7 @@
 export const MAX_EMAIL_LENGTH = 254;
 
 const LABEL = '[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?';
-/** A dot-atom before the @ and a host name with a dot behind it. Nothing that ends a header line or begins another address. */
+/** A dot-atom, @, and a host name with a dot. Nothing in it ends a header line or begins another address. */
 const ADDRESS = new RegExp(
   `^[A-Za-z0-9!#$%&'*+/=?^_\`{|}~-]+(?:\\.[A-Za-z0-9!#$%&'*+/=?^_\`{|}~-]+)*@${LABEL}(?:\\.${LABEL})+$`,
 );

@@ -22,7 +22,7 @@ export function randomAlphanumeric(length: number): string {
 function nextByte(): number {
   if (used === piece.length) [piece, used] = [randomBytes(PIECE_BYTES), 0];
   const byte = piece[used] as number;
-  // What made a token does not stay in memory.
+  // Overwritten, so that what made a token does not stay in memory.
   piece[used] = 0;
   used += 1;
   return byte;
@@ -47,7 +47,7 @@ export function newId(environment: Environment, nowMs: number): string {
 
 let [writtenMs, written] = [NaN, ''];
 
-/** Kept for the next id, because `toString(36)` takes longer than the random characters. */
+/** The text is kept for the next id, because `toString(36)` takes longer than the random characters. */
 function timeText(ms: number): string {
   if (ms !== writtenMs) [writtenMs, written] = [ms, ms.toString(36).padStart(TIME_WIDTH, '0')];
   return written;

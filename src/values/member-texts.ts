@@ -1,4 +1,4 @@
-/** All texts of members' pages. What stands in braces is filled in. */
+/** All texts of members' pages. Names in braces are replaced by values. */
 export const ENGLISH = {
   /** The tag of the language (BCP 47). Dates are written as in this language. */
   language: 'en-GB',

@@ -38,7 +38,7 @@ export const OWNER_ID = /^[\x21-\x7e]{1,191}$/;
 
 const SUBJECT_PREFIX = 'owner:';
 
-/** The `sub` of introspection. No client id begins like it, so that the two are never mistaken (RFC 9700 section 4.15). */
+/** The `sub` of introspection. No client id begins like it, so that the two are never confused (RFC 9700 section 4.15). */
 export const subjectOf = (ownerId: string): string => SUBJECT_PREFIX + ownerId;
 
 export const isSubject = (text: string): boolean => text.startsWith(SUBJECT_PREFIX);

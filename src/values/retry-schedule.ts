@@ -27,7 +27,7 @@ export const runAt = (everyMs: number, timeMs: number): number => Math.ceil(time
 /** The first retry run at or after `timeMs`. By default retry runs take place every even minute (UTC). */
 export const retryRunAt = ({ retryEveryMs }: RetryPolicy, timeMs: number): number => runAt(retryEveryMs, timeMs);
 
-/** A receiver's Retry-After chooses one of the next three retry runs; what it asks beyond them is not waited for. */
+/** A receiver's Retry-After can choose one of the next three possible retry runs, but no later one. */
 const RUNS_TO_CHOOSE_FROM = 3;
 
 /**

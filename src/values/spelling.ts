@@ -1,4 +1,4 @@
-/** What to use instead of an unknown name below `path`: the known one that it probably means, or one of all. */
+/** The remedy for an unknown name below `path`: a similar known name, or the list of all. */
 export function remedyFor(name: string, known: readonly string[], path = ''): string {
   const distances = known.map((other) => ({ other, distance: editDistance(name.toLowerCase(), other.toLowerCase()) }));
   const [nearest] = distances.sort((left, right) => left.distance - right.distance);

@@ -8,7 +8,6 @@ export class StartUpError extends Error {}
 /** A server that does not answer. It may answer later. */
 export class NoAnswer extends StartUpError {}
 
-/** The errors of a server that cannot be reached. */
 const NETWORK_ERRORS: Record<string, string> = {
   ECONNREFUSED: 'connection refused',
   ENOTFOUND: 'host not found',
@@ -35,7 +34,6 @@ export function unreachable(setting: string, url: URL, error: unknown): StartUpE
   return networkError ? new NoAnswer(message) : new StartUpError(message);
 }
 
-/** The first line of the server's own error message. */
 function serverMessage(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.message.split('\n')[0] || (error as { code?: string }).code || error.name;
@@ -52,10 +50,9 @@ export function hidePassword(url: string): string {
 }
 
 /**
- * Runs `load`, which imports one or more of the packages that a host installs only if it uses them. Their versions are checked
- * here and not by npm, which would refuse to install Usher for a feature that the host does not use.
- * @throws StartUpError that names every missing one of them, or one of another version, the command that installs it, and what
- * else helps
+ * Runs `load`, which imports one or more of the packages that a host installs only if it uses them. Their versions are
+ * checked here and not by npm, which would refuse to install Usher for a feature that the host does not use.
+ * @throws StartUpError that names each package that is missing or has a wrong version, and the command that installs it
  */
 export async function loadPackages<T>(
   names: readonly string[],

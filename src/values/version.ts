@@ -2,11 +2,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 interface Manifest {
-  /** Where it is. */
   folder?: string;
   name?: string;
   version?: string;
-  /** Of Usher's own: which versions of its optional peer dependencies work. */
+  /** In Usher's own: which versions of its optional peer dependencies work. */
   optionalVersions?: Record<string, string>;
 }
 

@@ -24,9 +24,9 @@ export class DeliveryPauses {
   ) {}
 
   /**
-   * From now on no attempt begins; one that runs is finished. Notifications wait as PENDING and use up no attempt. `reason` has
-   * up to 500 characters, which the client can read. 404 for an unknown client, 409 if it is paused already, 422 for a faulty
-   * host or reason.
+   * From now on no attempt begins; a running one is finished. Notifications stay PENDING and use up no attempt. The client
+   * can read `reason`, 1 to 500 characters. 404 for an unknown client, 409 if it is paused already, 422 for an invalid host
+   * or reason.
    */
   async pause(subject: PauseSubject, reason: string, actor?: Actor): Promise<void> {
     const id = subject.replace(/^\w+:/, '');
@@ -66,7 +66,7 @@ export class DeliveryPauses {
    */
   async clientsAt(host: string): Promise<Pick<Client, 'id' | 'name'>[]> {
     const { dataSource } = this;
-    // MariaDB reads a derived table once, but a UNION in an IN for each client.
+    // MariaDB reads a derived table once. It would read a UNION within IN once for each client.
     const { rows } = await runSql(
       dataSource,
       (parameter) => `

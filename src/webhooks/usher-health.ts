@@ -14,7 +14,7 @@ const CHECK_TIMEOUT_MS = 3_000;
 /** More due notifications than this are not counted. */
 export const MAX_COUNTED = 100_000;
 
-/** The state of what Usher needs. */
+/** The state of the database, the queue and the deliveries. */
 export interface HealthFacts {
   /** Whether the database accepts writes. */
   database: boolean;
@@ -22,7 +22,7 @@ export interface HealthFacts {
   queue: boolean;
   /** Names of the migrations that the database lacks; null if it does not answer. */
   pendingMigrations: string[] | null;
-  /** How long the oldest notification whose attempt is due has waited, in milliseconds; 0: none; null: no answer. */
+  /** How many milliseconds the oldest due notification has waited. 0: none is due. Null: the database does not answer. */
   oldestDueMs: number | null;
 }
 
@@ -31,9 +31,8 @@ export type HealthStatus = HealthFacts & { status: 'up' | 'down' };
 
 /** Pending webhooks whose next attempt is due. */
 export interface Due {
-  /** {@link MAX_COUNTED}: so many or more. */
+  /** {@link MAX_COUNTED} stands for that many or more. */
   count: number;
-  /** How long the oldest has been due. */
   oldestAgeMs: number;
 }
 

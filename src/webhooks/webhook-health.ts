@@ -6,10 +6,10 @@ import { hostOf } from '../values/urls/notify-url.js';
 import { OptionalDiagnosis, time } from './webhook-view.js';
 import { DeliveryPause, Webhook, WebhookAttempt } from './webhook.entity.js';
 
-/** The newest webhooks whose attempts are read, and the oldest pending ones. They bound the cost of one request. */
+/** How many of the newest and of the oldest pending webhooks are read. This bounds the cost of a request. */
 const MAX_RECENT = 200;
 const MAX_PENDING = 1_000;
-/** The answers of one host that its answer times are made of. */
+/** How many answers of a host its answer times are computed from. */
 const MAX_ANSWERS = 100;
 
 const HostHealth = named(
@@ -25,16 +25,16 @@ const HostHealth = named(
     answerTimes: z
       .object({ attemptCount: z.int(), medianMs: z.int(), p95Ms: z.int() })
       .nullable()
-      .describe('Milliseconds, of the last attempts that got any status; at most 100. Null without one.'),
+      .describe('In milliseconds, of the last attempts that got an HTTP status, at most 100. Null if none did.'),
   }),
 );
 
 export const WebhookHealth = named(
   'WebhookHealth',
-  z.object({ hosts: z.array(HostHealth).describe('The one with the most failures in a row first.') }),
-  'Of the newest 200 notifications with their attempts, and of the oldest 1000 that are pending.',
+  z.object({ hosts: z.array(HostHealth).describe('The host with the most failures in a row comes first.') }),
+  'Computed from the newest 200 notifications and the oldest 1000 pending ones.',
 );
-/** How the receivers of a client do. Times as RFC 3339 text in UTC, durations in milliseconds. */
+/** The state of a client’s receivers. Times as RFC 3339 text in UTC, durations in milliseconds. */
 export type WebhookHealth = z.infer<typeof WebhookHealth>;
 type HostHealth = z.infer<typeof HostHealth>;
 
@@ -71,7 +71,7 @@ export async function webhookHealth({ manager }: DataSource, clientId: string): 
   return { hosts: found.sort((left, right) => right.failuresInARow - left.failuresInARow) };
 }
 
-/** `attempts` have ended; the newest comes first. */
+/** `attempts` have ended, and the newest comes first. */
 function healthOf(host: string, attempts: WebhookAttempt[], oldestPending: Webhook | undefined) {
   const lastSuccess = attempts.findIndex(({ error }) => error === null);
   const lastFailure = attempts.find(({ error }) => error !== null);

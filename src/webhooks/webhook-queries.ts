@@ -26,23 +26,22 @@ export interface WebhookDetails {
   plan: DeliveryPlan | null;
 }
 
-/** Which webhooks a list contains; `limit` is at most this many, default 100. */
+/** Which webhooks a list contains. The default of `limit` is 100. */
 export interface WebhookFilter {
   referenceId?: string | undefined;
   status?: WebhookStatus | undefined;
   limit?: number | undefined;
 }
 
-/** The part of the list that a client asks for. */
 export interface WebhookPart extends WebhookFilter {
   /** Only the webhooks of this client, and of this resource owner unless it is null. */
   holder?: Holder;
   /** Created at this time or later, as RFC 3339 text. */
   createdAfter?: string | undefined;
   createdBefore?: string | undefined;
-  /** Of FAILED ones: whether a later one of the same order followed. */
+  /** Only FAILED webhooks that a later webhook of the same order followed, or did not follow. */
   resent?: 'true' | 'false' | undefined;
-  /** In front of this id. */
+  /** Only smaller ids. */
   cursor?: string | undefined;
 }
 
@@ -55,8 +54,8 @@ const SHOWN = Object.fromEntries(
 );
 
 /**
- * Newest first. Ids sort by time, so a page does not change when new webhooks arrive. A reference whose webhook was deleted
- * because of its age was delivered.
+ * Newest first. Ids sort by time, so a page does not change when new webhooks arrive. With `referenceId`, a delivered
+ * webhook whose row was deleted because of its age is listed too.
  */
 export async function listWebhooks(
   dataSource: DataSource,
@@ -84,7 +83,7 @@ export async function listWebhooks(
   const part = {
     ...(times.length > 0 && { createdAt: And(...times) }),
     ...(cursor && { id: LessThan(cursor) }),
-    // A condition on the whole row, which needs a column only for its name.
+    // The condition concerns the whole row, but TypeORM needs a column for it.
     ...(resent && { eventType: isResent }),
   };
   const where = { ...whose, ...(status && { status }), ...part };
@@ -96,7 +95,7 @@ export async function listWebhooks(
   return [...deleted.map(webhookView), ...found].slice(0, limit);
 }
 
-/** For each of them the last webhook of its order, if that is a later one. One query at most. */
+/** For each FAILED one the last webhook of its order, if that one is later; else null. At most one query. */
 export async function laterOnes(manager: EntityManager, webhooks: WebhookView[]): Promise<(Webhook | null)[]> {
   const failed = webhooks.filter(({ status }) => status === 'FAILED');
   const others = await webhooksOf(
@@ -119,7 +118,6 @@ async function withResentAs(manager: EntityManager, webhooks: WebhookView[]): Pr
 export const webhooksById = (manager: EntityManager, ids: string[]): Promise<Webhook[]> =>
   manager.find(Webhook, { select: SHOWN, where: { id: In(ids) }, order: { id: 'DESC' } });
 
-/** All webhooks of these references, the oldest first, without their bodies. */
 export async function webhooksOf(manager: EntityManager, referenceIds: string[]): Promise<Webhook[]> {
   if (referenceIds.length === 0) return [];
   return manager.find(Webhook, {
@@ -158,8 +156,8 @@ export async function rowOf(manager: EntityManager, id: string): Promise<Webhook
 export const unknownWebhook = (id: string): Problem => notFound(`there is no webhook ${id.slice(0, 64)}`);
 
 /**
- * What became of the notifications of a client's orders, by reference; one that has none is missing. Two statements at most: of
- * what was delivered long ago, only a narrow row is left.
+ * The state of the notifications of a client's orders, by reference. An order without a notification is missing. The second
+ * statement reads notifications whose rows were deleted because of their age.
  */
 export async function findDeliveries(
   { manager }: DataSource,

@@ -16,7 +16,6 @@ export const givenMoment = z.iso.datetime({
   error: 'must be an RFC 3339 time like 2026-01-01T00:00:00Z',
 });
 
-/** A webhook as operators see it. */
 export const WebhookView = z.object({
   id: z.string(),
   referenceId: z.string().describe('The order’s `key`.'),
@@ -28,17 +27,19 @@ export const WebhookView = z.object({
   attemptCount: z.int().describe('The number of attempts made.'),
   nextAttemptAt: moment
     .nullable()
-    .describe('The next attempt is not made before this time. Null after the webhook has ended, and while it is held.'),
+    .describe(
+      'The next attempt is not made before this time. Null after the notification has ended, and while it is held.',
+    ),
   pausedSince: moment
     .nullable()
-    .describe('An operator paused the deliveries of its client or to its host at this time, and it waits. Else null.'),
+    .describe('When an operator paused deliveries, if the notification waits for the end of that pause. Else null.'),
   createdAt: moment,
   finishedAt: moment.nullable(),
-  resendOf: z.string().nullable().describe('The id of the FAILED webhook that this one sends again.'),
+  resendOf: z.string().nullable().describe('The id of the FAILED notification that this one sends again.'),
   resentAs: z
     .string()
     .nullable()
-    .describe('Of a FAILED webhook: the id of the newest one that followed it for the same order and event.'),
+    .describe('Of a FAILED notification: the id of the newest one that followed it for the same order and event.'),
 });
 /** A webhook as its client and operators see it. Times as RFC 3339 text in UTC. */
 export type WebhookView = z.infer<typeof WebhookView>;
@@ -61,7 +62,6 @@ const Diagnosis = named(
     remedy: z.string().describe('What to do about it.'),
   }),
 ) satisfies z.ZodType<Diagnosis>;
-/** Null if nothing failed. */
 export const OptionalDiagnosis = Diagnosis.nullable();
 
 export const AttemptView = named(
@@ -84,7 +84,7 @@ export const AttemptView = named(
 /** One attempt of a webhook. Times as RFC 3339 text in UTC. */
 export type AttemptView = z.infer<typeof AttemptView>;
 
-/** Without what `withResentAs` adds. */
+/** `resentAs` is null; `withResentAs` sets it. */
 export function webhookView(row: Webhook | DeliveredReference): WebhookView {
   const webhook = row instanceof DeliveredReference ? deliveredWebhook(row) : row;
   const { id, referenceId, eventType, clientId, ownerId, status, attempts: attemptCount, resendOf } = webhook;
@@ -142,12 +142,14 @@ export const DeliveryPlan = named(
   z.object({
     attempts: z
       .array(z.object({ number: z.int(), notBefore: moment }))
-      .describe('The attempts that are left, each with the time before which it is not made.'),
-    failedNotBefore: moment.describe('FAILED not before this time, if every attempt that is left fails.'),
+      .describe('The remaining attempts, each with its earliest time.'),
+    failedNotBefore: moment.describe(
+      'If every remaining attempt fails, the notification becomes FAILED at this time or later.',
+    ),
   }),
-  'What follows while a webhook is PENDING. A Retry-After of the receiver can move each step later.',
+  'The next steps of a PENDING notification. A Retry-After of the receiver can move each step later.',
 );
-/** What follows while a webhook is PENDING. Times as RFC 3339 text in UTC. */
+/** The next steps of a PENDING webhook. Times as RFC 3339 text in UTC. */
 export type DeliveryPlan = z.infer<typeof DeliveryPlan>;
 
 type Row = Pick<Webhook, 'status' | 'attempts' | 'nextAttemptAt'>;

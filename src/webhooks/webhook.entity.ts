@@ -15,8 +15,7 @@ import {
 import type { EventType } from '../values/notification.js';
 import type { DiagnosisCode } from './transport/diagnosis.js';
 
-/** Specification 3; PENDING is "delivery pending/retrying". */
-/** PENDING until one attempt succeeds or the last one fails; SUCCESS and FAILED are final. */
+/** Specification 3. PENDING until one attempt succeeds or the last one fails; SUCCESS and FAILED are final. */
 export type WebhookStatus = 'PENDING' | 'SUCCESS' | 'FAILED';
 
 /** One notification to one client. This row decides what is sent; a queue job only triggers the attempt. */
@@ -96,8 +95,8 @@ export class Webhook {
 }
 
 /**
- * What remains of a SUCCESS webhook whose row was deleted because of its age. It has no end, because a delivered reference
- * is never notified again (specification 6.3). It is written before that row is deleted, see retention/expired-rows.ts.
+ * What remains of a SUCCESS webhook whose row was deleted because of its age. It is kept for ever, because a delivered
+ * reference is never notified again (specification 6.3). Written before that row is deleted, see retention/expired-rows.ts.
  */
 @Entity('usher_delivered_reference')
 @Index('usher_delivered_reference_key', ['referenceId', 'eventType'], { unique: true })
@@ -165,10 +164,10 @@ export class WebhookAttempt {
   signedWith: string | null;
 }
 
-/** What pauses are about. A host is that of a Notify URL, with the port if it has one. */
+/** What a pause applies to. A host is that of a Notify URL, with the port if it has one. */
 export type PauseSubject = `client:${string}` | `host:${string}`;
 
-/** A time in which deliveries to a client or a host wait, because an operator has paused them. */
+/** A period in which deliveries to a client or a host wait, because an operator has paused them. */
 @Entity('usher_delivery_pause')
 export class DeliveryPause {
   @Text(300, PRIMARY)
@@ -177,7 +176,7 @@ export class DeliveryPause {
   @WholeNumber(PRIMARY)
   since: number;
 
-  /** For the client, which can read it. */
+  /** The client can read it. */
   @Text(500)
   reason: string;
 
@@ -185,10 +184,10 @@ export class DeliveryPause {
   resumedAt: number | null;
 }
 
-/** A held webhook is due at this time or later, in the year 33658, so that no query for due ones reads it. */
+/** The due time of a held webhook is in the year 33658 or later, so no query for due webhooks reads it. */
 export const HELD_FROM = 10 ** 15;
 
-/** When a webhook that a pause holds is due. It says which pause that is. */
+/** The due time of the webhooks that this pause holds. It identifies the pause. */
 export const heldAt = ({ since }: DeliveryPause): number => HELD_FROM + since;
 
 /** The unique key of the one webhook of a reference that is PENDING or SUCCESS. */

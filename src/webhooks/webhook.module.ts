@@ -42,7 +42,7 @@ const createSender = ({ retry, allowPrivateHosts, proxy, traceReceivers }: Resol
     ...(traceReceivers && { extraHeaders: () => traceHeaders() }),
   });
 
-/** Only a process that delivers tells contacts. */
+/** Only a process that delivers sends messages to contacts. */
 async function createMessenger({
   contactMessages,
   deliver,
@@ -78,7 +78,7 @@ async function createMessenger({
     WebhookResends,
     UndeliveredWebhooks,
     DeliveryPauses,
-    // The one sender of a process: of deliveries, and of test notifications.
+    // A process has one sender, for deliveries and for test notifications.
     { provide: NotificationSender, useFactory: createSender, inject: [USHER_OPTIONS] },
     SigningSecrets,
     TestNotifications,

@@ -12,7 +12,7 @@ export interface Observed {
   requestedAt: Map<string, number>;
   unexpectedResponses: string[];
   unexpectedEnds: string[];
-  /** What guessers of a client secret reached. */
+  /** What guessers of a client secret achieved that must be refused. */
   guessed: string[];
   /** Rotations of the master keys that were not refused although a process lacked them. */
   rotated: string[];

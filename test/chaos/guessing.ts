@@ -7,7 +7,7 @@ const LIMIT = 20;
 
 /** The attacks of a run: wrong secrets on one connection without waiting for responses, and the right one last. */
 export class Guessing {
-  /** What a guesser reached and should not have. */
+  /** What a guesser achieved that must be refused. */
   readonly successes: string[] = [];
 
   constructor(private readonly client: Credentials) {}

@@ -38,7 +38,7 @@ function figures({ observed, attempts }: Evidence): Line[] {
   ];
 }
 
-/** How long the clients whose receivers answer waited. Beside the other client's hanging hosts it should not be longer. */
+/** How long the clients whose receivers answer waited. The hanging hosts of the other client should not make it longer. */
 function fairness({ arrivals, requestedAt }: Observed): Line[] {
   const firstArrival = new Map(arrivals.toReversed().map(({ key, at }) => [key, at]));
   const waits = [...requestedAt].map(([key, at]) => (firstArrival.get(key) ?? Infinity) - at);

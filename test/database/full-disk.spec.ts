@@ -34,7 +34,7 @@ const isUp = async (): Promise<boolean> => {
   return /^usher_database_up 1$/m.test(String(body.text));
 };
 
-test('a full disk is down: 503 with Retry-After, not ready, one line; with free space it is used again', async () => {
+test('a database with a full disk is down: 503 with Retry-After, not ready, one line; with free space it is used again', async () => {
   expect([(await client.token()).status, (await ready()).status]).toEqual([200, 200]);
   for (const statement of FILL) await usher.dataSource.query(statement);
   log.splice(0);

@@ -75,7 +75,7 @@ test('a missing migration is named, and the status is down', async () => {
   await dataSource.query(`UPDATE usher_migration SET name = '${name}' WHERE name = 'other'`);
 });
 
-test('a database that is away is down, and the facts still come', async () => {
+test('a database that does not answer is reported as down, and the other facts are still there', async () => {
   await dataSource.destroy();
   expect(await health().facts()).toMatchObject({ database: false, pendingMigrations: null, oldestDueMs: null });
   await expect(checked()).rejects.toMatchObject({ response: { error: { usher: { status: 'down' } } } });

@@ -11,7 +11,7 @@ test.each(TRANSITIONS.filter(({ code }) => code.startsWith('src/')).map(({ name,
   },
 );
 
-test('a run without a rule differs from the whole model in the lines of its transition alone', () => {
+test('a run without a rule differs from the whole model only in the lines of its transition', () => {
   const bounds = {
     notifications: 1,
     maxAttempts: 5,

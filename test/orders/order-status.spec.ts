@@ -9,7 +9,7 @@ beforeAll(async () => {
   usher = await TestUsher.shared();
 });
 
-test('a completion changes a PENDING order alone', () => {
+test('a completion changes only a PENDING order', () => {
   expect(orderStatuses.filter((status) => effectOfCompletion(status) === 'change')).toEqual(['PENDING']);
 });
 

@@ -53,7 +53,7 @@ test('completions of the same moment share a transaction, and each order is noti
   }
 });
 
-test('one that gets a problem does not fail the others', async () => {
+test('a completion that gets a problem does not fail the others', async () => {
   const [completed, repeated, ...pending] = await newOrders(6);
   await orders.complete(completed!, { ...COMPLETION, bookingId: 'earlier' });
   const { client: other } = await usher.clients.create('Without a Notify URL later', receiver.url);

@@ -108,7 +108,7 @@ const webhooksOf = async ({ id }: TestClient): Promise<string[]> =>
 
 const NOTHING = Array(OWNED.length + 1).fill(0);
 
-test('deletes everything of a disabled client and nothing of another, and says what', async () => {
+test('an erasure deletes everything of a disabled client and nothing of another, and returns the counts', async () => {
   const [one, other] = [await client(), await client()];
   const [before, webhooks] = [await rowsOf(other), await webhooksOf(one)];
   expect(before).toEqual([1, 2, 1, 3, 1, 2, 2, 1, 1, 1, 1, 1, 1]);
@@ -157,7 +157,7 @@ test('what is known of failing hosts, deliveries, pauses and the contact is dele
   expect(JSON.stringify(audit)).not.toContain('partner.example');
 });
 
-test('refuses while the client is enabled, and an unknown client', async () => {
+test('an erasure is refused while the client is enabled, and for an unknown client', async () => {
   const enabled = await client();
   const before = await rowsOf(enabled);
   await expect(erasure().eraseClient(enabled.id)).rejects.toThrow(
@@ -168,7 +168,7 @@ test('refuses while the client is enabled, and an unknown client', async () => {
   await expect(erasure().eraseClient('nobody')).rejects.toThrow('there is no client nobody');
 });
 
-test('is finished by a second call, wherever the first one was interrupted', async () => {
+test('an erasure is finished by a second call, wherever the first one was interrupted', async () => {
   for (let at = 1; at <= 6; at += 1) {
     const one = await client();
     await usher.clients.setDisabled(one.id, true);

@@ -87,7 +87,7 @@ async function purgeLater(): Promise<Purged> {
   return purge();
 }
 
-test('of a delivered webhook a narrow row remains at last, and every view says what is known', async () => {
+test('a narrow row of a delivered webhook remains at last, and every view shows what is known', async () => {
   const { key, id } = await ended('SUCCESS');
   const { webhook: before } = await usher.webhooks.show(id);
   await age(key);
@@ -141,7 +141,7 @@ test('nothing remains of an old FAILED webhook, and its reference can be notifie
   await usher.webhook(key, 'SUCCESS');
 });
 
-test('a host to which nothing failed for so long is forgotten, and one that fails still is kept', async () => {
+test('a host whose last failure is too old is deleted, and one that still fails is kept', async () => {
   const row = { clientId: client.id, failingSince: OLD, lastError: 'connection refused' };
   await manager.insert(FailingHost, { ...row, host: 'old.example', lastFailedAt: OLD });
   await manager.insert(FailingHost, { ...row, host: 'new.example', lastFailedAt: Date.now() });
@@ -237,7 +237,7 @@ async function insertOld(count: number): Promise<void> {
   await manager.insert(WebhookAttempt, attempts);
 }
 
-test('an old request to resend is deleted when it is finished, and kept while it goes on', async () => {
+test('an old request to resend is deleted when it is finished, and kept while it continues', async () => {
   const resends = usher.running.app.get(WebhookResends, { strict: false });
   const { id } = await resends.run({ clientId: client.id, ownerId: null }, { status: 'FAILED', referenceId: 'none' });
   await manager.insert(ResentWebhook, { resendId: id, webhookId: id, refusal: null });

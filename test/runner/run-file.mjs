@@ -32,7 +32,7 @@ function titleOf({ name, parent }) {
   return parent.parent ? `${titleOf(parent)} ${name}` : name;
 }
 
-// The runner has gone; what the tests started belongs to the process group and ends too.
+// The runner has ended. What the tests started belongs to the process group and ends too.
 process.on('disconnect', () => process.kill(-process.pid, 'SIGKILL'));
 process.on('message', async (file) => {
   openAtStart ??= [process.stdout, process.stderr] && process.getActiveResourcesInfo();

@@ -102,7 +102,7 @@ async function call(method: string, path: string, authorization: string, body?: 
   return { status: response.status, body: (await response.json()) as Record<string, never> };
 }
 
-test('with a replica that lags, everything that was written is known at once', async () => {
+test('everything that was written is known at once, even if a replica lags', async () => {
   expect(await dataSource.getRepository('Client').count()).toBe(0);
   const { client, secret } = await get(ClientsService).create('One', receiver.url);
   const first = await call('POST', '/auth/token', basic(client.id, secret), { grant_type: 'client_credentials' });

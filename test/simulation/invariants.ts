@@ -27,7 +27,7 @@ const STALE_CLAIM_MS = 5_000;
 /** The shortest lease of a claim. */
 const MIN_LEASE_MS = 70_000;
 
-/** Until when a failed attempt of a webhook put off its next one, as its row says. */
+/** Until when a failed attempt delayed the next one, by the webhook's row. */
 export interface NextAttempt {
   webhook: string;
   attempt: number;

@@ -47,7 +47,7 @@ export function copyTemplate(folder: string): void {
   }
 }
 
-/** Those that no test uses any more. */
+/** The folders that no test uses any more. */
 const folders: string[] = [];
 
 /**

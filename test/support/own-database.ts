@@ -40,7 +40,7 @@ export class OwnDatabase {
     return BACKEND === 'mariadb' ? onMariadb(this.url, statement) : onPostgres(this.url, statement);
   }
 
-  /** Outside of the database, for example to create it or a user. */
+  /** On the server, for example to create the database or a user. */
   administer(statement: string): Promise<Row[]> {
     return BACKEND === 'mariadb' ? onMariadb(MYSQL_URL, statement) : onPostgres(`${POSTGRES_URL}/postgres`, statement);
   }

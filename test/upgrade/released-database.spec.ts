@@ -103,7 +103,7 @@ describe('orders of 0.2.0', () => {
     await expect(create({ ...body, totalAmount: 1 })).rejects.toThrow('answered 4');
   });
 
-  test('a cursor goes on where it was, without a repetition', async () => {
+  test('a cursor continues where it was, without a repetition', async () => {
     const { shop } = facts.clients;
     type Page = { data: { key: string }[]; resumeCursor: string; hasMore: boolean };
     const page = async (query: string) =>
@@ -130,7 +130,7 @@ describe('notifications that 0.2.0 had not finished', () => {
     for (const key of facts.cases.overdue) expect(await usher.webhook(key, 'SUCCESS')).toMatchObject({ attempts: 1 });
   });
 
-  test('with failed attempts go on when they are due, from the count they had, up to five', async () => {
+  test('with failed attempts continue when they are due, from the count they had, up to five', async () => {
     for (const { key, attempts, hopeless } of facts.cases.interrupted) {
       expect(usher.released.pending.get(key)).toMatchObject({ attempts });
       const webhook = await usher.webhook(key, hopeless ? 'FAILED' : 'SUCCESS');
@@ -145,7 +145,7 @@ describe('notifications that 0.2.0 had not finished', () => {
     }
   });
 
-  test('whose worker was killed go on when their lease ends, and the attempt counts as made', async () => {
+  test('whose worker was killed continue when their lease ends, and the attempt counts as made', async () => {
     for (const key of facts.cases.cutOff) {
       const webhook = await usher.webhook(key, 'SUCCESS');
       const [first, second] = await usher.attemptsOf(webhook);

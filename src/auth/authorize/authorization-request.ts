@@ -25,7 +25,7 @@ export class AuthorizationError extends Error {
 /** Every value of each parameter, because a repeated one must be refused (RFC 6749 §3.1). */
 export type Query = ReadonlyMap<string, string[]>;
 
-/** What the client asks for, checked. */
+/** The checked request of the client. */
 export interface AuthorizationRequest {
   state: string | null;
   codeChallenge: string;

@@ -70,7 +70,7 @@ export class AuthorizationSite {
     return owner;
   }
 
-  /** Sends the browser to sign in. `path` is one of Usher's, to which it comes back. */
+  /** Sends the browser to the sign-in page. It returns to `path`, a path of Usher. */
   async signIn(request: HttpRequest, response: HttpResponse, path: string, again = false): Promise<void> {
     seeOther(response, await this.signInUrl(request, path, again));
   }
@@ -87,7 +87,7 @@ export const noIssuer = (): Problem =>
     'This server has no public address with https, so nobody can sign in here. Its operator must set it: USHER_AUTH_URL, or the option publicUrl.',
   );
 
-/** Without encryption only on this machine, in the sandbox. */
+/** http is accepted only in the sandbox, for this machine. */
 export function issuerOf({
   publicUrl,
   environment,

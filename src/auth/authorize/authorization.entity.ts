@@ -58,12 +58,12 @@ export class Authorization {
   @WholeNumber()
   createdAt: number;
 
-  /** Of the form, then of the code. */
+  /** The expiry of the form, later that of the code. */
   @WholeNumber()
   expiresAt: number;
 }
 
-/** A resource owner allowed an application to act for them. The row goes when the owner withdraws it. */
+/** A resource owner allowed an application to act for them. The row is deleted when the owner withdraws the consent. */
 @Entity('usher_consent')
 @Index('usher_consent_client', ['clientId', 'givenAt'])
 export class Consent {
@@ -73,7 +73,7 @@ export class Consent {
   @Text(CLIENT_ID_LENGTH, PRIMARY)
   clientId: string;
 
-  /** When it was last given; of an application that the operator trusts, when it was last recorded in the audit. */
+  /** When it was last given; for an application that the operator trusts, when it was last recorded in the audit. */
   @WholeNumber()
   givenAt: number;
 }

@@ -33,18 +33,16 @@ export interface AuthorizationTarget {
 export const unknownApplication = (): Problem => new PageProblem(400, 'unknownApplication');
 export const unknownRedirectUri = (): Problem => new PageProblem(400, 'unknownReturn');
 
-/** How long an owner may think about it. */
 const FORM_LIFETIME_MS = 600_000;
 /** RFC 6749 §4.1.2 asks for at most ten minutes. A browser needs less than a second. */
 const CODE_LIFETIME_MS = 60_000;
 /** Requests of one owner that no application has used. Older ones are dropped, so that links cannot fill the table. */
 export const MAX_OPEN = 20;
 const MAX_DROPPED = 100;
-/** Of one owner. */
+/** For each owner. */
 export const ASK_LIMIT: MinuteLimit = { name: 'authorization-requests', count: 60, what: 'requests for access' };
 const AUDIT_TRUSTED_EVERY_MS = 86_400_000;
 
-/** The owner's answer on the consent page. */
 export interface Decision {
   /** The token in the form. */
   form: string;
@@ -53,7 +51,7 @@ export interface Decision {
   ownerId: string;
   actor: Actor;
   isAllowed: boolean;
-  /** The operator decided it: nobody was asked. */
+  /** The operator trusts the application, so nobody was asked. */
   isTrusted: boolean;
 }
 
@@ -79,7 +77,7 @@ export class Authorizations {
   async targetOf(query: Query): Promise<AuthorizationTarget> {
     const client = await this.clients.find(single(query, 'client_id') ?? '');
     const application = client && (await this.applications.find(client.id));
-    // A disabled client is like an unknown one.
+    // A disabled client is treated like an unknown one.
     if (!application || client.disabledAt !== null) throw unknownApplication();
     const given = single(query, 'redirect_uri');
     const { redirectUris, isTrusted } = application;
@@ -89,7 +87,7 @@ export class Authorizations {
     return { client, redirectUri, state: stateOf(query), isTrusted };
   }
 
-  /** Stores a request until the owner decides. Returns the token of the form; it is good once, in this browser. */
+  /** Stores a request until the owner decides. Returns the token of the form, which is valid once, in this browser. */
   async ask(
     { client, redirectUri }: AuthorizationTarget,
     request: AuthorizationRequest,
@@ -150,7 +148,7 @@ const pending = ({ form, browser, ownerId }: Decision, now: number) => ({
   expiresAt: MoreThan(now),
 });
 
-/** A used request stays, because it is needed to notice a replay of its code. */
+/** A used request is kept, because it is needed to notice a replay of its code. */
 async function dropOldest(manager: EntityManager, ownerId: string): Promise<void> {
   const dropped = await manager.find(Authorization, {
     select: { formDigest: true },

@@ -34,8 +34,8 @@ export class AuthorizeController {
   ) {}
 
   /**
-   * Whoever is not signed in goes there first, also with a faulty request: so a link of this server leads to no other site
-   * without the owner's doing (RFC 9700 §4.11.2).
+   * The owner signs in first, even if the request is faulty. So a link to this server cannot lead to another site without an
+   * action of the owner (RFC 9700 §4.11.2).
    */
   @Get('authorize')
   @PageRoute()
@@ -53,7 +53,6 @@ export class AuthorizeController {
     }
   }
 
-  /** The answer of the consent page. */
   @Post('consent')
   @PageRoute()
   async consent(@Req() request: HttpRequest, @Res() response: HttpResponse): Promise<void> {
@@ -83,7 +82,7 @@ export class AuthorizeController {
       const page = consentPage(this.site, { target, account: owner.name, form, otherAccountUrl });
       return sendPage(response, this.site.brand, page);
     }
-    // Asked again after the row is stored: closing the account deletes the row, or this finds the account closed.
+    // Checked again after the row is stored: either closing the account deletes the row, or this finds the account closed.
     const isStillSignedIn = (await this.site.currentOwner(http))?.id === owner.id;
     const decision = {
       form,
@@ -104,7 +103,7 @@ export class AuthorizeController {
   }
 }
 
-/** The same request, for the time after the sign-in. */
+/** The same request without `prompt`, for the time after the sign-in. */
 function pathWithoutPrompt(query: Query): string {
   const again = new URLSearchParams();
   for (const [name, values] of query) for (const value of values) again.append(name, value);

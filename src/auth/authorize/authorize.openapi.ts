@@ -22,7 +22,7 @@ const AuthorizationQuery = z.object({
 const ConsentForm = named(
   'ConsentForm',
   z.object({
-    form: z.string().describe('From the page. It is good once, in the same browser.'),
+    form: z.string().describe('From the page. It is valid once, in the same browser.'),
     decision: z.enum(['allow', 'decline']),
   }),
 );
@@ -32,7 +32,7 @@ const WithdrawalForm = named(
   z.object({ form: z.string().describe('From the page.'), client_id: z.string() }),
 );
 
-/** An example of what a form carries. */
+/** An example of a form's token. */
 export const FORM = '1767225600000.0a1B.mac';
 
 export const AUTHORIZATION_OPERATIONS = [

@@ -16,7 +16,6 @@ import { digestToken, type NewTokens, newTokens } from '../tokens/token.js';
 import { Authorization } from './authorization.entity.js';
 import { revokeGrants } from './connected-applications.js';
 
-/** The tokens for a code. */
 interface Exchanged {
   grantId: string;
   tokens: NewTokens;
@@ -34,7 +33,7 @@ export class CodeExchange {
   ) {}
 
   /**
-   * A code is good once. A second valid request is refused and revokes what the first one got (RFC 6749 §4.1.2); one with
+   * A code is valid once. A second valid request is refused and revokes what the first one got (RFC 6749 §4.1.2); one with
    * another client, redirect URI or verifier changes nothing.
    * @throws ClientChanged
    */
@@ -72,7 +71,7 @@ export class CodeExchange {
       id: grantId,
       clientId: client.clientId,
       ownerId,
-      // As authenticated: if the client's tokens were revoked since then, the new ones are invalid too.
+      // The generation at the authentication: if tokens were revoked since then, the new ones are invalid too.
       generation: client.generation,
       ...digests,
       createdAt: now,

@@ -57,7 +57,7 @@ export class ConnectedApplications {
   }
 }
 
-/** Codes first: an exchange at the same moment either finds no code, or its grant is found here. */
+/** Deletes codes first: an exchange at the same moment either finds no code, or its grant is found here. */
 async function end(manager: EntityManager, holder: { ownerId: string; clientId?: string }) {
   await manager.delete(Authorization, holder);
   const { affected } = await manager.delete(Consent, holder);

@@ -81,7 +81,6 @@ function lackOf(header: string | undefined): string {
   return 'the Authorization header is not a Bearer token';
 }
 
-/** The prefix of a token shows its kind. */
 function wrongKind(token: string): string | null {
   const kind = parseToken(token)?.kind ?? 'access';
   return kind === 'access' ? null : `this is a ${kind === 'code' ? 'code' : 'refresh token'}; send the access_token`;
@@ -116,7 +115,7 @@ const KNOWS_OWNERS = 'usher:knows-owners';
 const knowsOwners = (context: ExecutionContext): boolean =>
   Reflect.getMetadata(KNOWS_OWNERS, context.getHandler()) === true;
 
-/** A route with {@link CurrentResourceOwner} says that it keeps owners apart. */
+/** Marks a route that separates the data of resource owners. */
 const markRoute: ParameterDecorator = (controller, method) => {
   const handler = (controller as Record<PropertyKey, unknown>)[method ?? ''];
   Reflect.defineMetadata(KNOWS_OWNERS, true, handler as object);

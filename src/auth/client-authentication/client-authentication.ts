@@ -57,11 +57,9 @@ export class BasicStrategy extends PassportStrategy(PassportBasicStrategy, STRAT
 
 const IS_AUTHENTICATED = Symbol('authenticated');
 
-/** The fields that client authentication adds to a request. */
 export interface OAuthRequest extends HttpRequest {
   /** The authenticated client. Null if the caller used the internal credential. */
   user?: Client | null;
-  /** See {@link AuthenticatedClient}. */
   rememberedSecret?: string | null;
   /** The client id of a failed authentication, if a client with this id exists. */
   claimedClient?: string;
@@ -94,8 +92,8 @@ export class ClientAuthentication {
   }
 
   /**
-   * Stores the client of a request to an OAuth route on it, or throws an {@link OAuthError}. A server calls it before it
-   * reads the body; afterwards the guard accepts the request as it is.
+   * Authenticates a request to an OAuth route and stores its client on it, or throws an {@link OAuthError}. A server calls it
+   * before it reads the body; afterwards the guard accepts the request as it is.
    */
   async authenticate(request: OAuthRequest, response: HttpResponse, route: OAuthRouteOptions): Promise<void> {
     if (request[IS_AUTHENTICATED]) return;
@@ -106,8 +104,8 @@ export class ClientAuthentication {
   }
 
   /**
-   * Stores the client of a request to any other route on it, or throws a `Problem`. The headers are set here because
-   * an embedding application may use its own error filter.
+   * Authenticates a request to any other route and stores its client on it, or throws a `Problem`. The headers are set here
+   * because an embedding application may use its own error filter.
    */
   async authenticateElsewhere(request: OAuthRequest, response: HttpResponse): Promise<void> {
     try {
@@ -120,7 +118,6 @@ export class ClientAuthentication {
     }
   }
 
-  /** Stores the client of a request on it. Throws an {@link OAuthError} without valid credentials. */
   private async identify(request: OAuthRequest, { internal }: OAuthRouteOptions): Promise<void> {
     checkSingleHeaders(request);
     const credentials = parseBasicHeader(request.headers.authorization);
@@ -147,8 +144,8 @@ export class ClientAuthentication {
   }
 
   /**
-   * Runs the work of an authenticated request. If it finds that the remembered client has changed, the request is
-   * authenticated by the database, and the work is repeated.
+   * Runs the work of an authenticated request. If it finds that the cached client has changed, the request is authenticated
+   * by the database, and the work is repeated.
    */
   async withCurrentClient<T>(request: OAuthRequest, response: HttpResponse, work: () => Promise<T>): Promise<T> {
     try {

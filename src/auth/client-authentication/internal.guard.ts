@@ -9,10 +9,9 @@ import { Limits } from '../../limits/limits.module.js';
 import { MetricsRegistry } from '../../telemetry/metrics.module.js';
 import { type Credentials, type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
 
-/** Whose user and password are settings: the operator's for /ops, an order service's for /internal. */
+/** Who has a user and a password in the settings: the operator for /ops, an order service for /internal. */
 type Holder = 'operator' | 'internal';
 
-/** What the caller is told without valid credentials. */
 const CHALLENGES: Record<Holder, [detail: string, challenge: string]> = {
   operator: [
     'send the operator credentials as Authorization: Basic <BASE64(OPS_USER:OPS_PASSWORD)>, with curl: -u "$OPS_USER:$OPS_PASSWORD"',

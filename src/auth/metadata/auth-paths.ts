@@ -2,7 +2,7 @@ import { Injectable, RequestMethod, type Type } from '@nestjs/common';
 import { type ApplicationConfig, ModuleRef, type NestContainer } from '@nestjs/core';
 import { RoutePathFactory } from '@nestjs/core/router/route-path-factory.js';
 
-/** As in Nest's own constants, which not every version exports. */
+/** Copied from Nest's constants, which not every version exports. */
 const MODULE_PATH = '__module_path__';
 const TOKEN_PATH = '/auth/token';
 

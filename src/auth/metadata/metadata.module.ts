@@ -23,7 +23,7 @@ export class AuthMetadataModule implements OnModuleInit {
   ) {}
 
   onModuleInit(): void {
-    // There is none in an application context.
+    // An application context has no adapter.
     const { httpAdapter } = this.adapterHost as Partial<HttpAdapterHost>;
     httpAdapter?.get(
       metadataPath(this.options.publicUrl ?? this.paths.base),
@@ -49,7 +49,7 @@ export const noPublicUrl = (): Problem => notFound('the public base address is n
 
 const AUTH_METHODS = ['client_secret_basic'];
 
-/** Where the metadata of a base URL, or of its path alone, is. The path goes behind the well-known one (RFC 8414 §3.1). */
+/** The path of the metadata for a base URL or for its path, which follows the well-known one (RFC 8414 §3.1). */
 export function metadataPath(base: string): string {
   const path = new URL(base, 'http://localhost').pathname;
   return `/.well-known/oauth-authorization-server${path === '/' ? '' : path}`;

@@ -12,13 +12,13 @@ import { type Guesser, Passwords } from './passwords.js';
 
 export const nameOf = (name: string): string => name.toLowerCase();
 
-/** What members and operators have in common. Their names are not case-sensitive. */
+/** The accounts of members or of operators. Their names are not case-sensitive. */
 @Injectable()
 export abstract class Accounts<T extends Account> {
   protected abstract readonly entity: new () => T;
   protected abstract readonly kind: 'member' | 'operator';
   protected abstract readonly maxNameLength: number;
-  /** Operators do not wait for members. */
+  /** Each kind has its own, so that operators do not wait for members. */
   private readonly passwords = new Passwords();
 
   constructor(
@@ -34,7 +34,6 @@ export abstract class Accounts<T extends Account> {
     return account;
   }
 
-  /** Null if there is no account with this name. */
   async find(name: string): Promise<T | null> {
     if (!this.isName(name)) return null;
     return this.dataSource.manager.findOneBy<Account>(this.entity, { name: nameOf(name) }) as Promise<T | null>;
@@ -51,13 +50,15 @@ export abstract class Accounts<T extends Account> {
     return (await manager.findOne<Account>(this.entity, { where, lock: { mode: 'pessimistic_write' } })) !== null;
   }
 
-  /** A disabled account cannot sign in. Disabling also ends its sessions, and what applications got from a member. */
+  /**
+   * A disabled account cannot sign in. Disabling also ends its sessions, and the access that a member gave to applications.
+   */
   async setDisabled(name: string, disabled: boolean, actor?: Actor): Promise<T> {
     const disabledAt = disabled ? await databaseNow(this.dataSource.manager) : null;
     return this.change(name, { disabledAt }, { action: `${this.kind}.${disabled ? 'disabled' : 'enabled'}`, actor });
   }
 
-  /** Ends the sessions of the account too, and what applications got from a member. */
+  /** Also ends the sessions of the account, and the access that a member gave to applications. */
   async setPassword(name: string, password: string, actor?: Actor): Promise<T> {
     const passwordHash = await this.passwords.hash(password);
     return this.change(name, { passwordHash }, { action: `${this.kind}.password-set`, actor });
@@ -66,7 +67,7 @@ export abstract class Accounts<T extends Account> {
   /** How the audit names an account. */
   protected abstract audited(account: Pick<Account, 'id' | 'name'>): Pick<AuditChange, 'subject' | 'detail'>;
 
-  /** Ends the sessions of an account, and what applications got from it. */
+  /** Ends the sessions of an account, and the access that it gave to applications. */
   protected abstract endAccess(manager: EntityManager, id: string): Promise<void>;
 
   protected checkName(name: string): void {
@@ -113,7 +114,6 @@ export abstract class Accounts<T extends Account> {
     return this.get(name);
   }
 
-  /** 404: there is no account with this name. */
   protected unknown(name: string): Problem {
     return notFound(`there is no ${this.kind} ${name.slice(0, 200)}`);
   }

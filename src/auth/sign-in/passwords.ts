@@ -9,15 +9,14 @@ export const MAX_PASSWORD_LENGTH = 200;
 const ARGON2ID = { algorithm: 2, memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 /** A hash of no password. Its check takes as long as any other. */
 const DUMMY = `$argon2id$v=19$m=${ARGON2ID.memoryCost},t=${ARGON2ID.timeCost},p=1$${'A'.repeat(22)}$${'A'.repeat(43)}`;
-/** After a stranger's password the next one waits for so many times as long as it took, so guessing takes a fifth of a processor. */
+/** After a stranger's password the next one waits so many times as long as it took: guessing uses a fifth of a processor. */
 const REST = 4;
 /** Work that has waited so long in the queue is answered 503. */
 export const MAX_WAIT_MS = 10_000;
 
-/** Work that waits, by whom it is for. They take turns: the one who was served goes to the end. */
+/** Waiting work, by account or network. They take turns: the one that was served goes to the end. */
 type Turns = Map<string, Set<() => void>>;
 
-/** Who gives a password. */
 export interface Guesser {
   network: string;
   /** Whether the browser has signed in to the account before. */
@@ -27,7 +26,7 @@ export interface Guesser {
 /** Hashes and checks passwords, one at a time, because a hash takes a processor for tens of milliseconds. */
 export class Passwords {
   private isRunning = false;
-  /** The first of these that is not empty goes first. */
+  /** In the order of their priority. */
   private readonly known: Turns = new Map();
   private readonly accounts: Turns = new Map();
   private readonly networks: Turns = new Map();
@@ -44,8 +43,8 @@ export class Passwords {
   }
 
   /**
-   * Null: there is no account. A right password does not wait for those of other accounts. A wrong one waits for the turn of its
-   * network, with or without an account, so that the time does not show whether there is one.
+   * `hash` is null if there is no account. A right password does not wait for those of other accounts. A wrong one waits for
+   * the turn of its network, with or without an account, so that the time does not show whether there is one.
    */
   async isRight(password: string, hash: string | null, { network, isKnown }: Guesser): Promise<boolean> {
     if ([...password].length > MAX_PASSWORD_LENGTH) return false;

@@ -18,14 +18,13 @@ export const ABSOLUTE_MS = 43_200_000;
 /** A request extends the session only if that moves its end by so much. */
 const EXTEND_BY_MS = 60_000;
 
-/** For so long after a sign-in an account knows the browser. */
+/** How long after a sign-in an account knows the browser. */
 export const KNOWN_MS = 15_552_000_000;
-/** No more than these are likely the owner's own, and are not shown. */
+/** So many failures are probably the owner's own typing errors, and are not shown. */
 const TYPING_ERRORS = 2;
 /** Each counts the failures from one address in a minute. */
 const MAX_FAILURE_ROWS = 10_000;
 
-/** Whose password it is. */
 interface Holder {
   /** How the audit names the account. */
   subject: string;
@@ -33,7 +32,6 @@ interface Holder {
   secret: string;
 }
 
-/** What a browser gets when it signs in. */
 export interface BegunSession {
   token: string;
   /** The cookie by which the account knows the browser. */
@@ -53,7 +51,7 @@ export abstract class Sessions<T extends Session, Owner> {
 
   constructor(@Inject(USHER_DATA_SOURCE) protected readonly dataSource: DataSource) {}
 
-  /** Who has this session; null if there is none, or not any more. `isUse`: the session is extended. */
+  /** The owner of this session; null if it does not exist or has ended. `isUse`: the session is extended. */
   async find(token: string, isUse = true): Promise<Owner | null> {
     const { manager } = this.dataSource;
     const now = await databaseNow(manager);
@@ -77,7 +75,6 @@ export abstract class Sessions<T extends Session, Owner> {
     return token;
   }
 
-  /** Null if the owner was disabled. */
   protected abstract ownerOf(session: T, token: string): Promise<Owner | null>;
 
   private async extend({ digest, createdAt, expiresAt }: Session, now: number): Promise<void> {

@@ -13,12 +13,11 @@ import { UsherNamedModule } from '../../telemetry/usher-named.js';
 
 /** Wrong passwords for one account from browsers that have never signed in to it. */
 const GUESSES = { count: 10, seconds: 3_600 };
-/** What follows {@link GUESSES}. */
+/** The limit after {@link GUESSES}. */
 const SLOW_GUESSES = { count: 1, seconds: 60 };
 /** Of an IPv6 address: a /48, which one customer can have. */
 const NETWORK_GROUPS = 3;
 
-/** Who tries to sign in. */
 export interface SignInAttempt {
   name: string;
   request: HttpRequest;
@@ -53,7 +52,7 @@ export class SignInLimit {
     const guess = async () => {
       const wait = this.perNetwork.count(limitKey(network));
       const isRight = await this.perAccount.run(name, checkIt, refusal);
-      // Others of the network do not keep a right password out.
+      // A right password is accepted even if others of the network have reached the limit.
       if (!isRight && wait > 0) throw refusal(wait);
       return isRight;
     };

@@ -73,8 +73,8 @@ export class IssuedTokens {
   }
 
   /**
-   * The expiry that the last token response promised. Each refresh adds an access token, so the newest one tells when that
-   * was. If it has been deleted, the stored expiry less its margin was promised.
+   * The expiry that the last token response promised. Each refresh adds an access token, so the newest one shows when that
+   * was. If it has been deleted, the promise was the stored expiry minus its margin.
    */
   private async promisedExpiry(manager: EntityManager, { id, createdAt, expiresAt }: Grant): Promise<number> {
     const lastRefreshAt = await manager.maximum(AccessToken, 'createdAt', { grantId: id });

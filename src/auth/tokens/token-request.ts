@@ -40,7 +40,6 @@ export function tokenOf(body: Parameters, clientId: string): string {
   return requiredText(body, 'token');
 }
 
-/** Returns a required parameter, which must be a non-empty string. */
 export function requiredText(body: Parameters, name: string): string {
   refuse(textFaults(body, [name]));
   return body[name] as string;

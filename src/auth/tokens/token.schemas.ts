@@ -17,7 +17,7 @@ const CodeRequest = named(
   'CodeRequest',
   z.object({
     grant_type: z.literal('authorization_code'),
-    code: given.describe('From the redirect. It is good once, for 60 seconds.'),
+    code: given.describe('From the redirect. It is valid once, for 60 seconds.'),
     code_verifier: given.describe('RFC 7636.'),
     redirect_uri: given.optional().describe('If sent, it must be that of the request.'),
   }),
@@ -57,7 +57,6 @@ export const TokenResponse = named(
   }),
   'RFC 6749 section 5.1.',
 );
-/** The response to a token request (specification 2.1). */
 export type TokenResponse = z.infer<typeof TokenResponse>;
 
 const Inactive = z.object({ active: z.literal(false) });

@@ -93,8 +93,8 @@ export class TokenService {
   }
 
   /**
-   * Specification 4.1. It also refreshes, because standard clients know one token endpoint (RFC 6749 §6). `rememberedSecret`
-   * is set if the client was remembered, see {@link Requester}.
+   * Specification 4.1. It also refreshes, because standard clients know one token endpoint (RFC 6749 §6). `rememberedSecret`:
+   * see {@link Requester}.
    * @throws ClientChanged
    */
   async token(client: Client, parameters: Parameters, rememberedSecret: string | null = null): Promise<TokenResponse> {
@@ -127,7 +127,6 @@ export class TokenService {
     return grantType;
   }
 
-  /** The client-credentials grant. */
   private async issue(requester: Requester): Promise<TokenResponse> {
     const { environment } = this.options;
     const { tokens, digests } = newTokens(environment);
@@ -137,7 +136,6 @@ export class TokenService {
     return this.respond(tokens);
   }
 
-  /** The authorisation-code grant. */
   private async exchange(requester: Requester, parameters: Parameters): Promise<TokenResponse> {
     const { grantId, tokens } = await this.codes.exchange(requester, parameters);
     this.events.issued('token.issued', { client: requester.clientId, grant: grantId }, '/auth/token');
@@ -169,7 +167,7 @@ export class TokenService {
   }
 }
 
-/** As authenticated: if the client's tokens were revoked since then, the new ones are invalid too. */
+/** The generation at the authentication: if tokens were revoked since then, the new ones are invalid too. */
 const requesterOf = ({ id, tokenGeneration }: Client, rememberedSecret: string | null): Requester => ({
   clientId: id,
   generation: tokenGeneration,

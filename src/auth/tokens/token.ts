@@ -8,20 +8,19 @@ const SECRET_LENGTH = 43;
 const TOKEN_PATTERN = /^usher_(sandbox|production)_(access|refresh|code)_[A-Za-z0-9]{43}$/;
 
 /**
- * A new opaque token. Its prefix shows its kind and environment to people and to leak scanners. One of the portal is in a link
- * and no token of the API, so {@link parseToken} does not know it.
+ * A new opaque token. Its prefix shows its kind and environment to people and to leak scanners. A portal token is part of a
+ * link, not a token of the API, so {@link parseToken} does not accept it.
  */
 export function generateToken(kind: TokenKind | 'portal', environment: Environment): string {
   return `usher_${environment}_${kind}_${randomAlphanumeric(SECRET_LENGTH)}`;
 }
 
-/** The first tokens of a grant. */
 export interface NewTokens {
   accessToken: string;
   refreshToken: string;
 }
 
-/** Makes the first tokens of a grant, and the digests that are stored of them. */
+/** Makes the first tokens of a grant, and their digests, which are stored. */
 export function newTokens(environment: Environment) {
   const [refreshToken, accessToken] = [generateToken('refresh', environment), generateToken('access', environment)];
   const digests = { refreshDigest: digestToken(refreshToken), accessDigest: digestToken(accessToken) };

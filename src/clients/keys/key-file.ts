@@ -13,7 +13,6 @@ import { StartUpError } from '../../values/start-up-error.js';
 export class KeyFile {
   readonly path: string;
 
-  /** Creates the file if it does not exist. */
   constructor(folder: string) {
     this.path = join(folder, 'master-key');
     if (!existsSync(this.path)) this.createIfMissing(`${newEntry()}\n`);

@@ -37,7 +37,7 @@ export class KeyCheck implements OnModuleInit {
     if (fault !== null) throw new StartUpError(fault);
   }
 
-  /** Why no secret of a master key can be opened. Null if some can: a damaged row is a fault for its client alone. */
+  /** Why no secret of a master key can be opened. Null if at least one can: a damaged row concerns only its client. */
   async fault(): Promise<string | null> {
     const { manager } = this.dataSource;
     for (const [keyId, count] of await keyUsage(manager)) {
@@ -66,17 +66,14 @@ export class KeyCheck implements OnModuleInit {
 export const KEY_FILE = Symbol('KeyFile');
 
 export interface KeyRotationResult {
-  /** Number of secrets that were encrypted again. */
   rotated: number;
-  /** Number of all secrets. */
   total: number;
   /** The key that encrypts now. */
   keyId: string;
   /** Number of secrets still encrypted with another key: a process without the new key created them meanwhile. */
   remaining: number;
-  /** The running processes that cannot open these secrets: they do not have the key, or do not tell. */
+  /** The running processes that cannot open these secrets: they lack the key, or do not report their keys. */
   lacking: string[];
-  /** Where the keys are stored. */
   place: 'file' | 'setting';
 }
 
@@ -93,7 +90,7 @@ export class KeyRotation {
     private readonly processes: ProcessList,
   ) {}
 
-  /** 409 if a running process lacks the key, unless it is forced: until such a process has the key, it answers clients 503. */
+  /** 409 if a running process lacks the key, unless `force` is set. Without the key such a process answers clients 503. */
   async run(
     onProgress: (done: number, total: number) => void,
     { force = false }: { force?: boolean } = {},

@@ -58,7 +58,7 @@ export class ProcessList implements OnApplicationBootstrap, BeforeApplicationShu
     );
   }
 
-  /** Those that run, and those that stopped without a word within an hour, the newest first. */
+  /** The running processes, and those that were killed within the last hour, the newest first. */
   async read(): Promise<ListedProcess[]> {
     const { manager } = this.dataSource;
     const now = await databaseNow(manager);
@@ -69,11 +69,11 @@ export class ProcessList implements OnApplicationBootstrap, BeforeApplicationShu
     return rows.map((row) => ({ ...row, isAlive: row.seenAt > now - ALIVE_MS }));
   }
 
-  /** The processes that run and do not say that they have this master key. */
+  /** The running processes that do not report this master key. */
   async without(keyId: string): Promise<string[]> {
     const lacking = (await this.read()).filter(({ isAlive, keyIds }) => isAlive && !keyIds?.includes(keyId));
     return lacking.map(({ name, version, keyIds }) =>
-      keyIds ? `${name} (it has ${keyIds.join(', ')})` : `${name} (version ${version} does not tell its keys)`,
+      keyIds ? `${name} (it has ${keyIds.join(', ')})` : `${name} (version ${version} does not report its keys)`,
     );
   }
 

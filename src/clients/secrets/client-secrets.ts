@@ -12,25 +12,24 @@ import { Vault } from './vault.js';
 const TTL_MS = 4_000;
 const MAX_CLIENTS = 10_000;
 
-/** A client that presented a valid secret. */
 export interface AuthenticatedClient {
   client: Client;
   /**
-   * The id of the secret if both were remembered from an earlier request. A token is issued only if both are still valid, or
+   * The id of the secret if client and secret come from the cache. A token is then issued only if both are still valid; else
    * {@link ClientChanged} is thrown.
    */
   rememberedSecret: string | null;
 }
 
-/** The client that a request has authenticated as. */
+/** The authenticated client of a request. */
 export interface Requester {
   clientId: string;
   generation: number;
-  /** Set if client and secret were remembered: then the statement checks that both are still valid. */
+  /** Set if client and secret come from the cache: then the statement checks that both are still valid. */
   rememberedSecret: string | null;
 }
 
-/** The client was remembered, and it or its secret is no longer valid. Authenticate it again. */
+/** The cached client or its secret is no longer valid. Authenticate the client again. */
 export class ClientChanged extends Error {}
 
 /** As JSON, because both may contain any character. No key is needed: the digest is never stored, and this memory has the keys too. */
@@ -79,7 +78,7 @@ export class ClientSecrets {
       if (client.id === clientId) this.remembered.delete(key);
   }
 
-  /** Whether a remembered client and its secret are still as they were. A client that was read just now is. */
+  /** Whether a cached client and its secret are still valid. A client that was read just now is. */
   async isStillValid(
     { clientId, generation, rememberedSecret }: Requester,
     manager = this.dataSource.manager,

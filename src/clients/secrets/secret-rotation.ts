@@ -27,7 +27,7 @@ interface RotateOptions {
   hasLeaked?: boolean;
   /** While both secrets are valid, a rotation with the same key is answered again with the same secret. */
   repeatKey?: string | undefined;
-  /** The digest of the portal session that goes on after a leak: the client's own. All others end. */
+  /** The digest of the portal session that stays open after a leak. All others end. */
   keptSession?: string | undefined;
   /** For the audit. */
   actor?: Actor | undefined;
@@ -104,8 +104,8 @@ export class SecretRotation {
   }
 
   /**
-   * The same for a client that proves by `presented` that it has the new secret; 409 if it does not. Without a rotation
-   * nothing changes, because the answer to an earlier request may have been lost.
+   * Like {@link finish}, for a client that proves by `presented` that it has the new secret; 409 if it does not. Without a
+   * rotation nothing changes, because the answer to an earlier request may have been lost.
    */
   async finishWith(clientId: string, presented: string[], actor?: Actor): Promise<void> {
     await this.endOverlap(clientId, actor, (permanent) => {
@@ -129,7 +129,7 @@ export class SecretRotation {
     });
   }
 
-  /** What the rotation with this key was answered; null if it is a new one. */
+  /** The answer to an earlier rotation with this key; null if there was none. */
   private async answered(
     manager: EntityManager,
     clientId: string,

@@ -52,7 +52,7 @@ const TAG_BYTES = 16;
 
 /** Hashes and encrypts client secrets with the master keys. Does not access the database. */
 export class Vault {
-  /** Compared for an unknown client. Nobody knows it. */
+  /** A random secret, which is compared for an unknown client. */
   private readonly dummy: SealedSecret & { clientId: string };
 
   constructor(readonly keys: KeyRing) {
@@ -84,7 +84,7 @@ export class Vault {
     }
   }
 
-  /** The reason is for the log alone. */
+  /** The reason appears only in the log. */
   private cannotOpen(clientId: string, reason: string): Problem {
     const problem = unavailable();
     problem.message = `the secret of client ${clientId} cannot be opened: ${reason}`;

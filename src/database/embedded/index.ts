@@ -39,8 +39,8 @@ export interface EmbeddedPostgres {
 }
 
 /**
- * 'own' runs the database here or throws FolderInUseError; 'join' uses the process that already runs it, if any. `log` is told
- * what takes time.
+ * 'own' runs the database here or throws FolderInUseError; 'join' uses the process that already runs it, if any. `log` gets a
+ * line about what takes time.
  */
 export async function openEmbeddedPostgres(
   folder: string,

@@ -6,7 +6,7 @@ export class ProcessKeys1795500000000 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     const name = tablePath(runner, 'usher_process');
     if (await runner.hasColumn(name, 'key_ids')) return;
-    // Without reading the table, which does not exist yet where the SQL of all migrations is only printed.
+    // Does not read the table, which does not exist yet where the SQL of all migrations is only printed.
     const column = columnsFor(runner).longText('key_ids', { isNullable: true });
     await runner.addColumn(new Table({ name }), new TableColumn(column));
   }

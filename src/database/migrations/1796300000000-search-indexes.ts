@@ -7,7 +7,7 @@ const INDEXES: [table: string, name: string, columnNames: string[]][] = [
   ['usher_movie_order', 'usher_movie_order_transaction', ['transaction_id']],
   ['usher_consent', 'usher_consent_client', ['client_id', 'given_at']],
 ];
-/** A table with more rows is written to while it gets its index, which a migration does not allow. */
+/** A larger table must stay writable while it gets its index, which is not possible in a migration. */
 const MOST_ROWS = 10_000;
 
 /** The indexes of large tables are left to {@link createSearchIndexes}. */
@@ -43,7 +43,7 @@ export async function createSearchIndexes(dataSource: DataSource): Promise<strin
     for (const [table, name, columnNames] of missing) {
       const columns = columnNames.map((column) => escape(column)).join(', ');
       const path = quoted(runner, tablePath(runner, table));
-      // What an interrupted attempt has left is of no use.
+      // An index that an interrupted attempt has left is invalid.
       if (isPostgres) await runner.query(`DROP INDEX IF EXISTS ${path.replace(/[^.]+$/, () => escape(name))}`);
       await runner.query(
         isPostgres
@@ -63,7 +63,7 @@ const quoted = ({ connection: { driver } }: QueryRunner, path: string): string =
     .map((name) => driver.escape(name))
     .join('.');
 
-/** Those that the database lacks, or has. */
+/** The indexes that the database lacks, or those that it has. */
 async function missingIn(runner: QueryRunner, isMissing: boolean): Promise<typeof INDEXES> {
   const tables = await Promise.all(INDEXES.map(([table]) => runner.getTable(tablePath(runner, table))));
   return INDEXES.filter(

@@ -1,31 +1,31 @@
 import type { ObjectLiteral, SelectQueryBuilder } from 'typeorm';
 
-/** One search looks at so many rows where a condition has no index, … */
+/** How many rows a search examines if a condition has no index. */
 export const MAX_EXAMINED = 10_000;
-/** … and for so long: rows that are not in the memory of the database take far longer. */
+/** How long it examines rows. Rows that are not in the memory of the database take far longer. */
 const MAX_MS = 100;
 const EXAMINED_AT_ONCE = 250;
 
-/** Ids, the newest first. */
+/** Ids in the order of the search. */
 export interface FoundIds {
   ids: string[];
-  /** Where to go on: in front of this id. Null at the end. */
+  /** The next page follows this id. Null at the end. */
   next: string | null;
-  /** Whether the search ended before it had found enough, because it had looked at many rows. */
+  /** Whether the search reached one of its limits before it had found enough. */
   isCut: boolean;
 }
 
 export interface BoundedSearch {
-  /** Reads ids in front of `before`, the newest first, from an index. */
+  /** Reads the ids that follow `before`, from an index. */
   source: (before: string | null, most: number) => Promise<string[]>;
-  /** Those of the ids that fit the conditions that the index does not answer. Null: all of them fit. */
+  /** The ids that meet the conditions without an index. Null: there are no such conditions. */
   fitting: ((ids: string[]) => Promise<string[]>) | null;
-  /** Where to begin: in front of this id. Null: at the newest. */
+  /** Where to begin: after this id. Null: at the first one. */
   before: string | null;
   most: number;
 }
 
-/** Finds at most `most` rows by their ids, and looks at a bounded number of rows to find them. */
+/** Finds at most `most` rows by their ids, and examines a bounded number of rows to find them. */
 export async function boundedSearch({ source, fitting, before, most }: BoundedSearch): Promise<FoundIds> {
   const atOnce = fitting === null ? most + 1 : EXAMINED_AT_ONCE;
   const endsAt = performance.now() + MAX_MS;

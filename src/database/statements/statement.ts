@@ -17,7 +17,6 @@ export function runSql(on: DataSource | EntityManager, write: WriteSql, name?: s
   return runStatement(on, statementOf(on, write, name));
 }
 
-/** The statement that `write` makes. */
 export function statementOf(on: DataSource | EntityManager, write: WriteSql, name?: string): Statement {
   const parameters: unknown[] = [];
   const { placeholder } = dialectOf(on);
@@ -30,7 +29,7 @@ const unprepared = new WeakSet<object>();
 
 /** By driver: the statement that was refused last because the disk of the server is full. */
 const refusals = new WeakMap<object, { text: string; error: unknown; at: number }>();
-/** A full disk refuses some statements only: it counts as full until the refused one succeeds, or for this long. */
+/** A full disk refuses only some statements, so it counts as full until the refused one succeeds, or for this long. */
 const FULL_MS = 60_000;
 
 /** Rejects where the database does not answer, or answers but refuses to write. It changes and locks nothing. */
@@ -42,7 +41,7 @@ export async function checkWritable(dataSource: DataSource, entity: EntityTarget
 
 /**
  * Runs a statement on the driver itself. A statement by TypeORM's query runner costs twice as much processor time, and by its
- * builder more again, so the statements of the busiest requests come here. With a manager it runs in its transaction.
+ * builder more again, so the statements of the busiest requests run here. With a manager it runs in its transaction.
  */
 export async function runStatement(on: DataSource | EntityManager, statement: Statement): Promise<StatementResult> {
   const [result] = await runTogether(on, [statement]);
@@ -51,7 +50,8 @@ export async function runStatement(on: DataSource | EntityManager, statement: St
 
 /**
  * Runs statements of a transaction in their order, as {@link runStatement} does. A transaction of Usher's own needs one round
- * trip for all of them. If one fails, those after it change nothing. `last`: they end the transaction; Usher's own is committed.
+ * trip for all of them. If one fails, those after it change nothing. `last`: these are the last ones; Usher's own transaction
+ * is committed.
  */
 export async function runTogether(
   on: DataSource | EntityManager,
@@ -127,7 +127,6 @@ export async function insertRows<T extends ObjectLiteral>(
   return affected;
 }
 
-/** The statement of {@link insertRows}. */
 export function insertOf<T extends ObjectLiteral>(
   on: DataSource | EntityManager,
   target: EntityTarget<T>,

@@ -82,7 +82,7 @@ interface CompletionRequest {
   actor: Actor;
 }
 
-/** Transactions with completions of several orders that run at the same time. */
+/** How many transactions with several completions run at the same time. */
 const MAX_RUNNING = 4;
 
 /** Completes orders. The event of each is emitted in the transaction that completes it. */
@@ -100,7 +100,6 @@ export class OrderCompletions {
     );
   }
 
-  /** Returns the completed order. Repeated with equal values: the same order and no second event. With other values: 409. */
   complete(request: CompletionRequest, transaction: TransactionOptions): Promise<MovieOrder> {
     return inSpan('order complete', async (span) => {
       const order =
@@ -112,8 +111,8 @@ export class OrderCompletions {
   }
 
   /**
-   * Whether completions of the same moment may be one transaction. A listener of the application could roll back those of
-   * others, and in a trace each request has its own statements.
+   * Whether completions of the same moment may share a transaction. Not with a listener of the application, which could roll
+   * back the others, and not in a trace, which shows the statements of each request.
    */
   private mayShare(transaction: TransactionOptions): boolean {
     return !callersManager(this.dataSource, transaction) && this.events.mayShareTransaction && !isTracing();
@@ -133,8 +132,8 @@ export class OrderCompletions {
   }
 
   /**
-   * Completes the orders that a completion changes and that are not locked. Null for each other request, also for one that gets a problem and
-   * for the second one of an order: it needs a transaction of its own.
+   * Completes the PENDING orders that are not locked. Null for every other request, also for one that gets a problem and for
+   * the second one of an order. It then needs its own transaction.
    */
   private async completeFree(manager: EntityManager, requests: CompletionRequest[]): Promise<(MovieOrder | null)[]> {
     const ids = requests.map(({ key }) => orderIdOf(key) ?? '');
@@ -181,7 +180,6 @@ export const otherCompletion = (): Problem => conflict('the order is already com
 
 export const unknownOrder = (key: string): Problem => notFound(`there is no order ${key.slice(0, 64)}`);
 
-/** What becomes of an order that another transaction has locked. */
 type IfLocked = 'wait' | 'leave out';
 
 /** Locks orders until the transaction ends, in the order of their ids. `now` is the database's time. */

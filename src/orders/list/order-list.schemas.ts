@@ -10,7 +10,6 @@ import { givenMoment, OrderDelivery } from '../../webhooks/webhook-view.js';
 const CURSOR = /^(all|pending|completed)\.([0-9a-z]{1,11})\.([0-9a-z]{0,11})\.([0-9a-f]{8})$/;
 const BAD_CURSOR = 'must be the nextCursor or resumeCursor of an earlier page of the same list';
 
-/** The query of `GET /movie-orders`. */
 export const OrderQuery = z.strictObject({
   status: z.enum(orderStatuses).optional().describe('Only the orders with this status.'),
   completedAfter: givenMoment.optional().describe('Only orders that were completed at this time or later.'),
@@ -18,9 +17,7 @@ export const OrderQuery = z.strictObject({
     .string()
     .regex(CURSOR, BAD_CURSOR)
     .optional()
-    .describe(
-      'The `nextCursor` or `resumeCursor` of an earlier page. It stands for `status` and `completedAfter` too.',
-    ),
+    .describe('The `nextCursor` or `resumeCursor` of an earlier page. It contains `status` and `completedAfter`.'),
   limit: wholeNumber(1, 100, (number) => number.default(50)).describe('The number of orders on a page.'),
 });
 /** Which orders a page has: those after the cursor, or the oldest ones. */
@@ -29,10 +26,10 @@ export type OrderQuery = z.input<typeof OrderQuery>;
 export const ListedOrder = named(
   'ListedMovieOrder',
   OrderView.extend({
-    delivery: OrderDelivery.nullable().describe('The order’s notification. Null while it is not completed.'),
+    delivery: OrderDelivery.nullable().describe('The order’s notification. Null before the order is completed.'),
   }),
 );
-/** An order with what became of its notification. */
+/** An order with the state of its notification. */
 export type ListedOrder = z.infer<typeof ListedOrder>;
 
 export const OrderPage = named(
@@ -85,7 +82,7 @@ function startOf(holder: Holder, cursor: string): PageStart {
   };
 }
 
-/** A cursor of one token used with another one would silently leave orders out. */
+/** A cursor that is used with another token would silently leave orders out. */
 const tagOf = ({ clientId, ownerId }: Holder): string =>
   createHash('sha256')
     .update(`${clientId}\n${ownerId ?? ''}`)

@@ -30,31 +30,29 @@ import {
 /** How many orders one page of PENDING orders looks at. Most of those may be completed. */
 const EXAMINED_AT_ONCE = 5_000;
 
-/** What one page reads: from a start in a list on. */
 interface Reading extends Wanted {
   start: PageStart;
   most: number;
 }
 
-/** A part of what is wanted. */
 interface Part {
   rows: Row[];
-  /** The last position that was looked at; null: all until the list's end, or enough. */
+  /** The last position that was examined, for PENDING orders; else null. */
   until: number | null;
   mayHaveMore: boolean;
 }
 
 /**
- * Lists orders so that a reader who goes on from a cursor gets each of them once, also those that are committed late. Orders
- * get their position in the list when it is read, see order-positions.ts.
+ * Lists orders so that a reader who continues from a cursor gets each of them once, also those that are committed late.
+ * Orders get their position in the list when it is read, see order-positions.ts.
  */
 @Injectable()
 export class OrderList {
   constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
 
   /**
-   * A page of orders, the oldest first, with what became of their notifications. `query` is an {@link OrderQuery}; 400 if it
-   * is invalid. With `status: 'COMPLETED'` or `completedAfter` the list follows the completions: each one appears once.
+   * A page of orders, the oldest first, with the state of their notifications. `query` is an {@link OrderQuery}; 400 if it is
+   * invalid. With `status: 'COMPLETED'` or `completedAfter` the list follows the completions: each one appears once.
    */
   async page(holder: Holder, query: unknown = {}): Promise<OrderPage> {
     const { limit, ...checked } = validated(OrderQuery, query, 'query');
@@ -76,7 +74,7 @@ export class OrderList {
     };
   }
 
-  /** Reads what has a position. If that is too little, orders get positions, and it reads again. */
+  /** Reads orders that have a position. If they are too few, it gives positions to others and reads again. */
   private async read(reading: Reading): Promise<Part> {
     const first = await this.placed(reading);
     if (first.rows.length === reading.most || first.mayHaveMore) return first;
@@ -109,7 +107,7 @@ export class OrderList {
 
   private async select({ holder, list, since, start, most }: Reading, until: number | null): Promise<Row[]> {
     const isPending = start.kind === 'pending';
-    // An order's position is never smaller than its time, so the index is entered where the time begins.
+    // An order's position is never smaller than its time, so the index is read from that time on.
     const after = Math.max(start.position, positionAt(since) - 1);
     const { rows } = await runSql(this.dataSource, (parameter) => {
       const conditions = [

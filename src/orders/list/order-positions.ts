@@ -8,7 +8,6 @@ import { MovieOrder, OrderCounter } from '../movie-order.entity.js';
 /** A list of orders: the column with the positions, and the time and order by which orders without one are placed. */
 export interface PositionedList {
   position: 'list_position' | 'completion_position';
-  /** The last position of a client's orders. */
   counter: 'listPosition' | 'completionPosition';
   time: 'created_at' | 'last_updated_at';
   order: string;
@@ -43,10 +42,9 @@ export interface Wanted {
   since: number;
 }
 
-/** How many orders one request places at most. */
 export const PLACED_AT_ONCE = 500;
 
-/** Positions of the same millisecond. They stay below 2^53 until the year 2255. */
+/** How many positions a millisecond has. Positions stay below 2^53 until the year 2255. */
 const PER_MS = 1_000;
 
 /** The smallest position that an order of this time can have. */
@@ -91,7 +89,6 @@ async function unplaced(
   return rows.map(({ id, at }) => ({ id: String(id), at: Number(at) }));
 }
 
-/** The condition that orders belong to the holder. */
 export function ofHolder({ clientId, ownerId }: Holder, parameter: (value: unknown) => string): string {
   const ofClient = `client_id = ${parameter(clientId)}`;
   return ownerId === null ? ofClient : `${ofClient} AND owner_id = ${parameter(ownerId)}`;
@@ -114,7 +111,7 @@ async function lockCounter(manager: EntityManager, { holder: { clientId }, list 
   return counter?.[list.counter] ?? 0;
 }
 
-/** A position tells its time, so that a list that begins at some time is found by the index of positions. */
+/** A position contains its time, so the index of positions finds where a list of a given time begins. */
 async function storePositions(manager: EntityManager, { holder, list }: Wanted, last: number, orders: Unplaced[]) {
   let place = last;
   const placed = orders.map(({ id, at }) => {

@@ -15,10 +15,8 @@ import { invalid } from './order-list.schemas.js';
 import { ofHolder } from './order-positions.js';
 
 const DAY_MS = 86_400_000;
-/** How many orders are read at a time. */
 const PAGE = 5_000;
 
-/** The query of `GET /movie-orders/totals`. */
 export const TotalsQuery = z.strictObject({
   day: z.iso.date('must be a date like 2026-11-21').meta({ description: 'A day in UTC.', example: '2026-11-21' }),
 });
@@ -33,7 +31,10 @@ export const DayTotalsView = named(
         z.object({
           currencyCode: z.string(),
           count: z.int(),
-          payableAmount: z.int().min(0).describe('The sum in cents, an exact integer. It may be larger than 2^53 - 1.'),
+          payableAmount: z
+            .int()
+            .min(0)
+            .describe('The sum in the minor unit, an exact integer. It may exceed 2^53 - 1.'),
           keysDigest: z.string().regex(/^[0-9a-f]{64}$/),
         }),
       )
@@ -45,7 +46,7 @@ export const DayTotalsView = named(
 export interface CurrencyTotals {
   currencyCode: string;
   count: number;
-  /** The sum in cents. */
+  /** The sum in the minor unit of the currency. */
   payableAmount: bigint;
   /** Hex SHA-256 of the orders' keys, sorted by their bytes and joined by line feeds, without one at the end. */
   keysDigest: string;
@@ -92,7 +93,7 @@ export class OrderTotals {
     return { day, currencies: totals.sort((one, other) => (one.currencyCode < other.currencyCode ? -1 : 1)) };
   }
 
-  /** A total from which orders were deleted would look like a proof. */
+  /** A total without its deleted orders would look like a proof. */
   private async checkDay(begin: number): Promise<void> {
     const now = await this.clock.now();
     if (begin > now) throw dayNotBegun();

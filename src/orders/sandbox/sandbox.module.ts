@@ -49,13 +49,15 @@ export class SandboxOperator {
    */
   async completeIn(delayMs: number, job: CompletionJob): Promise<void> {
     const scheduled = await this.schedule(delayMs, job).catch((error: Error) => {
-      this.logger.warn(`the queue did not accept its job (${error.message})`);
+      this.logger.warn(`the queue did not accept the delayed completion (${error.message})`);
       throw unavailable();
     });
     if (!isDeepStrictEqual(valuesOf(scheduled), valuesOf(job))) throw otherDelayedCompletion();
   }
 
-  /** Returns the order's job: this one, or the one that it has already. A finished job must not prevent a new one. */
+  /**
+   * Returns the order's job: this one, or an earlier one. A finished job is removed, so that it does not prevent a new one.
+   */
   private async schedule(delay: number, job: CompletionJob): Promise<CompletionJob> {
     const jobId = orderIdOf(job.key) ?? job.key;
     await this.queue.add('complete', job, { jobId, delay, removeOnComplete: true, removeOnFail: true });

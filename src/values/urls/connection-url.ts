@@ -81,7 +81,7 @@ function parameterFault(
   const remedy = names.length === 0 ? 'remove it (for TLS use rediss://)' : `use ${names.join(', ')}`;
   for (const [name, value] of searchParams) {
     const values = allowed[name];
-    // A password with an unescaped ? in it would be shown, so the text of the URL is not.
+    // The parameter is not shown, because it may be part of a password with an unescaped ?.
     if (values === undefined) return `a parameter after ? is not one of ${kind} URLs; ${remedy}`;
     if (values.length > 0 && !values.includes(value)) return `${name} is invalid; use ${values.join(', ')}`;
   }

@@ -100,7 +100,6 @@ export function parseHttpUrl(url: string): URL {
   return parsed;
 }
 
-/** What to change in a Notify URL; null if nothing. */
 function faultOf(url: URL, { allowPrivateHosts, httpsOnly }: NotifyUrlPolicy): string | null {
   const { href, protocol, port } = url;
   if (url.username !== '' || url.password !== '')
@@ -137,7 +136,6 @@ function lastIPv4(address: string): string {
   return bytes.join('.');
 }
 
-/** A list of addresses and of subnets like `10.0.0.0/8`. */
 export function blockList(subnets: readonly string[]): BlockList {
   const list = new BlockList();
   for (const subnet of subnets) {

@@ -5,18 +5,17 @@ import { type Environment, ID } from '../../values/identifier.js';
 import { addressKind } from '../../values/urls/notify-url.js';
 import { AttemptView, DeliveryPlan, givenMoment, ReferenceId, WebhookView } from '../webhook-view.js';
 
-/** The query of `GET /webhooks`. */
 export const WebhookQuery = z
   .strictObject({
     status: WebhookView.shape.status.optional(),
     resent: z
       .enum(['true', 'false'])
       .optional()
-      .describe('Only FAILED ones that were sent again (`true`), or were not (`false`).'),
+      .describe('Only FAILED notifications that were sent again (`true`), or were not (`false`).'),
     referenceId: ReferenceId.optional().describe('The `key` of an order.'),
     createdAfter: givenMoment.optional().describe('Created at this time or later.'),
     createdBefore: givenMoment.optional().describe('Created before this time.'),
-    limit: wholeNumber(1, 100, (number) => number.default(50)).describe('The number of webhooks on a page.'),
+    limit: wholeNumber(1, 100, (number) => number.default(50)).describe('The number of notifications on a page.'),
     cursor: z
       .string()
       .regex(ID, 'must be the nextCursor of an earlier page')
@@ -33,7 +32,6 @@ export type WebhookQuery = z.infer<typeof WebhookQuery>;
 export const ClientWebhook = named('Webhook', WebhookView.omit({ clientId: true, ownerId: true }));
 export type ClientWebhook = z.infer<typeof ClientWebhook>;
 
-/** A webhook with its attempts. */
 export const WebhookStory = named(
   'WebhookStory',
   ClientWebhook.extend({
@@ -58,7 +56,7 @@ type AttemptDetails = Pick<AttemptView, 'address' | 'error'> & Partial<Pick<Atte
 
 /**
  * Removes a private address and its response: they can reveal internal services of the operator to a client. In the sandbox
- * a loopback address stays, because there the receiver of whoever tries Usher runs on the same machine.
+ * a loopback address stays, because a receiver under development often runs on the same machine.
  */
 export function hidePrivateResponse<T extends AttemptDetails>(attempt: T, environment: Environment): T {
   const { address, error } = attempt;

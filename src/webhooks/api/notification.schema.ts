@@ -60,7 +60,7 @@ export const NotificationHeaders = z.object({
     .describe('While the secret is being changed: the same signature, made with the new secret.'),
   'X-Webhook-Id': z
     .string()
-    .meta({ description: 'The same for every attempt of one webhook.', example: 's0kT3aVb9Rm5Wc7Zp1Qx4L' }),
+    .meta({ description: 'The same for every attempt of one notification.', example: 's0kT3aVb9Rm5Wc7Zp1Qx4L' }),
   'X-Webhook-Attempt': header(/^\d+$/, 'The number of the attempt, from 1.', '1'),
   'X-Webhook-Test': z.literal('true').optional().describe('Only in a test notification; its body has `test` as well.'),
 });

@@ -62,7 +62,6 @@ export class TestNotifications {
   }
 }
 
-/** The body of `POST /webhooks/test`. */
 export const TestRequest = named(
   'TestRequest',
   z.strictObject({
@@ -73,7 +72,7 @@ export const TestRequest = named(
 export const TestResult = named(
   'TestResult',
   z.object({
-    id: z.string().describe('The X-Webhook-Id of the test. It is not in the list of webhooks.'),
+    id: z.string().describe('The X-Webhook-Id of the test. It is not in the list of notifications.'),
     notifyUrl: z.string(),
     outcome: z.enum(['delivered', 'refused', 'timed-out', 'unreachable', 'blocked']),
     ...AttemptView.pick({ responseStatus: true, address: true, diagnosis: true, responseSnippet: true }).shape,
@@ -84,7 +83,6 @@ export const TestResult = named(
 );
 export type TestResult = z.infer<typeof TestResult>;
 
-/** The outcome, without details that the client may not see. */
 export function resultOf(environment: Environment, id: string, notifyUrl: string, outcome: Outcome): TestResult {
   const { kind, durationMs, phase, address, snippet } = outcome;
   const responseStatus = 'status' in outcome ? outcome.status : null;

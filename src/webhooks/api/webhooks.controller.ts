@@ -35,7 +35,7 @@ export class WebhooksController {
     return { data: data.map(clientView), ...end };
   }
 
-  /** Only with a token of the client itself. It stands before `:id`, which Express would match first. */
+  /** Only with a token of the client itself. Declared before `:id`, which would match `health` too. */
   @Get('health')
   health(@CurrentClient() client: Client) {
     return webhookHealth(this.dataSource, client.id);

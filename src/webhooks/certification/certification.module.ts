@@ -35,15 +35,15 @@ export class Certifications {
   ) {}
 
   /**
-   * The result says whether the receiver passed. 404 outside of the
-   * sandbox, 409 during a change of the secret, 422 without a Notify URL, 429 above {@link CERTIFICATION_LIMIT}.
+   * The result says whether the receiver passed. 404 outside the sandbox, 409 during a change of the secret, 422 without a
+   * Notify URL, 429 above {@link CERTIFICATION_LIMIT}.
    */
   async run(id: string): Promise<Certification> {
     if (this.options.environment !== 'sandbox') throw onlyInSandbox();
     const { notifyUrl } = await this.clients.get(id);
     if (notifyUrl === null) throw noNotifyUrl();
     const secret = await this.secrets.of(id);
-    // Which of its two secrets the receiver has is not known.
+    // It is not known which of the two secrets the receiver has.
     if (secret.next !== null) throw secretBeingChanged();
     await this.pending.check(id);
     countRequest(this.limits, CERTIFICATION_LIMIT, id);

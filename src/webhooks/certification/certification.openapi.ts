@@ -36,14 +36,13 @@ const EXAMPLE: Certification = {
   ],
 };
 
-/** Only a sandbox has it. */
 export const CERTIFICATION_OPERATIONS = operations('Webhooks', CertificationsController, {
   run: {
     id: 'certifyReceiver',
     summary: 'Check that a receiver does everything right (sandbox only)',
     description:
       'Sends six notifications to the client’s registered Notify URL: a valid one, the same again, one with letters outside ' +
-      'of ASCII, one as during a change of the secret, an altered one and a stale one. A correct receiver answers 2xx to ' +
+      'ASCII, one as during a change of the secret, an altered one and a stale one. A correct receiver answers 2xx to ' +
       'the first four and 4xx to the others. All are marked as tests, and none is listed. Three a minute.',
     body: { schema: CertificationRequest, example: {}, optional: true },
     answers: { 200: answer('What the receiver did.', Certification, EXAMPLE) },

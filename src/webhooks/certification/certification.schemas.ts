@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Certification as Certificate, CHECKS } from '../../../packages/receiver/dist/tools.js';
 import { named } from '../../http/operation.js';
 
-/** The body of `POST /sandbox/certifications`: nothing can be chosen. */
+/** The body of `POST /sandbox/certifications`: an empty object. */
 export const CertificationRequest = named('CertificationRequest', z.strictObject({}));
 
 const CheckResult = z.object({

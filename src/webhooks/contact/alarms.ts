@@ -6,8 +6,8 @@ import { type Actor, fitting } from '../../values/actor.js';
 import { ALARMING, FailingHost, MAX_NOTE_LENGTH } from './failing-host.entity.js';
 
 /**
- * Ends the alarm of these hosts of a client until a notification to them ends FAILED again. The contact is still told what
- * it would be told. 422 without a note of at most {@link MAX_NOTE_LENGTH} characters, 409 if no alarm is left.
+ * Ends the alarm of these hosts of a client until a notification to them ends FAILED again. The contact still gets its
+ * messages. 422 without a note of at most {@link MAX_NOTE_LENGTH} characters, 409 if no alarm is left.
  */
 export async function acknowledge(
   dataSource: DataSource,
@@ -15,7 +15,7 @@ export async function acknowledge(
   { clientId, hosts, note, actor }: { clientId: string; hosts: string[]; note: string; actor: Actor },
 ): Promise<void> {
   if (note === '' || note.length > MAX_NOTE_LENGTH)
-    throw unprocessable(`The note must have 1 to ${MAX_NOTE_LENGTH} characters`);
+    throw unprocessable(`the note must have 1 to ${MAX_NOTE_LENGTH} characters`);
   await inTransaction(dataSource, async (manager) => {
     const { affected } = await manager.update(
       FailingHost,

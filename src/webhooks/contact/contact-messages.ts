@@ -29,17 +29,17 @@ import type { FailingHost } from './failing-host.entity.js';
 import { withTimeout } from '../../values/duration.js';
 import { LogLine } from '../../values/log-line.js';
 
-/** Injects the {@link ContactMessenger}; null where nobody can be told. */
+/** Injects the {@link ContactMessenger}; null where no messages are sent. */
 export const CONTACT_MESSENGER = Symbol('ContactMessenger');
 
 type Options = Pick<ResolvedOptions, 'environment' | 'publicUrl'>;
 
-/** After so many failures a run ends: the mail server is probably away. */
+/** After so many failures a run ends, because the mail server is probably down. */
 const MAX_FAILURES = 3;
 
 /**
- * Tells the contacts of clients which hosts fail and which have recovered. What is to be told is in the database, so any
- * worker can send it. Deliveries do not wait for it.
+ * Tells the contacts of clients which hosts fail and which have recovered. Messages that are due are in the database, so
+ * any worker can send them. Deliveries do not wait for it.
  */
 @Injectable()
 export class ContactMessages implements BeforeApplicationShutdown {
@@ -78,13 +78,12 @@ export class ContactMessages implements BeforeApplicationShutdown {
       .finally(() => (this.sending = null));
   }
 
-  /** A message that is being sent may have arrived, so its end is awaited and recorded. */
+  /** A message that is being sent may arrive, so the result is awaited and recorded. */
   async beforeApplicationShutdown(): Promise<void> {
     this.isClosing = true;
     await this.sending;
   }
 
-  /** Sends what is due, one message after another. */
   async sendDue(): Promise<void> {
     const { messenger } = this;
     if (!messenger) return;
@@ -134,7 +133,7 @@ export class ContactMessages implements BeforeApplicationShutdown {
   }
 }
 
-/** One line without control characters: it comes from a mail server. */
+/** One line without control characters, because the text comes from a mail server. */
 const reasonOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).replace(/\p{Cc}+/gu, ' ').slice(0, 300);
 
@@ -186,7 +185,7 @@ function textOf({ client }: Turn, hosts: ContactMessageHost[], { environment, pu
     ...failing.map(failingText),
     ...(failing.length > 0 ? [NEXT, remedy(url)] : []),
     resending(url),
-    'You get at most one message an hour. Nobody reads answers to it.',
+    'You get at most one message an hour. Nobody reads replies to it.',
   ];
   return `${parts.join('\n\n')}\n`;
 }
@@ -212,7 +211,7 @@ const NEXT =
 const remedy = (url: string): string =>
   'What to do: repair the receiver, so that it answers 2xx within 30 seconds, or correct the registered Notify\n' +
   `URL with PUT ${url}/client/notify-url.\n` +
-  `POST ${url}/webhooks/test sends a sample to the registered Notify URL and tells what became of it.`;
+  `POST ${url}/webhooks/test sends a sample to the registered Notify URL and answers with the result.`;
 
 const resending = (url: string): string =>
   `How to resend: GET ${url}/webhooks?status=FAILED lists what is FAILED, with the errors. POST ${url}/webhooks/resend\n` +

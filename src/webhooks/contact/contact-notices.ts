@@ -23,7 +23,7 @@ export async function* takeNotices({ manager }: DataSource): AsyncGenerator<Cont
   }
 }
 
-/** Null if nobody is to be told: there is no such client, or it has no contact. A link is made only for the message. */
+/** Null if the client does not exist or has no contact, or if it is disabled and asked for a link. */
 export async function noticeMessage(
   { manager }: DataSource,
   links: PortalLinks,

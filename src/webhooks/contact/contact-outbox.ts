@@ -14,7 +14,7 @@ const MESSAGE_EVERY_MS = 3_600_000;
 /** Longer than sending takes, so that another process sends only after a crash or a long pause. */
 const LEASE_MS = 4 * SEND_LIMIT_MS;
 const FIRST_PAUSE_MS = 120_000;
-/** Clients whose contact is told in one run. The others follow in the next one. */
+/** The clients whose contacts get a message in one run. The others follow in the next one. */
 const CLIENTS_PER_RUN = 100;
 const MAX_COUNTED = 10_000;
 
@@ -22,7 +22,7 @@ const MAX_COUNTED = 10_000;
 export interface Turn {
   client: Client & { contact: string };
   state: ContactState;
-  /** What is to be told. */
+  /** The hosts that the message is about. */
   hosts: FailingHost[];
 }
 
@@ -37,7 +37,7 @@ export async function lookForMessages(dataSource: DataSource): Promise<{ now: nu
   return { now: Number(rows[0]?.now), isDue: Boolean(rows[0]?.is_due) };
 }
 
-/** The clients whose contact is to be told now, those with the fewest failures to send first. */
+/** The clients whose contact is to be told now, those with the fewest failed sendings first. */
 export async function dueClients(dataSource: DataSource): Promise<string[]> {
   const { rows } = await runSql(
     dataSource,
@@ -78,7 +78,7 @@ async function lockState(manager: EntityManager, clientId: string): Promise<Cont
   return manager.findOneOrFail(ContactState, { where: { clientId }, lock: { mode: 'pessimistic_write' } });
 }
 
-/** A host that recovered before anybody was told, and that lost nothing, is forgotten. */
+/** Deletes hosts that recovered before the contact was told, if no notification to them ended FAILED. */
 async function hostsToTell(manager: EntityManager, clientId: string): Promise<FailingHost[]> {
   await manager.delete(FailingHost, {
     clientId,
@@ -92,7 +92,7 @@ async function hostsToTell(manager: EntityManager, clientId: string): Promise<Fa
   });
 }
 
-/** Notifications that ended FAILED since the hosts fail, by host. */
+/** By host: how many notifications ended FAILED since the host began to fail. */
 export async function countFailed(dataSource: DataSource, { client, hosts }: Turn): Promise<Map<string, number>> {
   const since = Math.min(...hosts.map(({ failingSince }) => failingSince));
   const { rows } = await runSql(
@@ -131,7 +131,7 @@ async function recordTold(manager: EntityManager, { clientId, host, recoveredAt 
     return;
   }
   const { affected } = await manager.delete(FailingHost, { ...row, recoveredAt });
-  // It fails again since the message was written, which the contact does not know.
+  // It failed again after the message was written. The contact does not know that yet.
   if (affected === 0) await manager.update(FailingHost, row, { announcedAt: null, messageDueAt: now });
 }
 

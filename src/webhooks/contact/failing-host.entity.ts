@@ -6,7 +6,6 @@ import type { DiagnosisCode } from '../transport/diagnosis.js';
 /** A host name has at most 253 characters; a colon and a port may follow. */
 export const HOST_LENGTH = 260;
 const ERROR_LENGTH = 500;
-/** Of what an operator writes about a failing host. */
 export const MAX_NOTE_LENGTH = 500;
 
 /** A host of a client's Notify URLs whose last attempts failed. A host that accepts notifications has no row. */
@@ -41,7 +40,7 @@ export class FailingHost {
   @WholeNumber(NULLABLE)
   firstEndedFailedAt: number | null;
 
-  /** When it accepted a notification again, which the contact does not know yet; else null. */
+  /** When it accepted a notification again, if the contact does not know that yet; else null. */
   @WholeNumber(NULLABLE)
   recoveredAt: number | null;
 
@@ -54,8 +53,8 @@ export class FailingHost {
   messageDueAt: number | null;
 
   /**
-   * When operators were no longer alarmed, although it has accepted nothing: a delivery to the client's new Notify URL
-   * succeeded, or somebody acknowledged it. Null: they are alarmed. The next notification that ends FAILED makes it null.
+   * When the alarm ended although the host accepted nothing: a delivery to the client's new Notify URL succeeded, or
+   * somebody acknowledged the alarm. The next notification that ends FAILED sets it to null, which is an alarm.
    */
   @WholeNumber(NULLABLE)
   alarmEndedAt: number | null;
@@ -64,18 +63,15 @@ export class FailingHost {
   @Text(MAX_ACTOR_LENGTH, NULLABLE)
   acknowledgedBy: string | null;
 
-  /** The note of who acknowledged it. */
   @Text(MAX_NOTE_LENGTH, NULLABLE)
   acknowledgement: string | null;
 
-  /** Whether all that failed there went to the registered Notify URL. Null: not known yet. */
+  /** Whether all failed attempts there went to the registered Notify URL. Null: not known yet. */
   @Flag(NULLABLE)
   isRegisteredUrl: boolean | null;
 }
 
-/** Hosts of which operators are alarmed. */
 export const ALARMING: FindOptionsWhere<FailingHost> = { recoveredAt: IsNull(), alarmEndedAt: IsNull() };
-/** Hosts that fail, and that an operator acknowledged. */
 export const ACKNOWLEDGED: FindOptionsWhere<FailingHost> = { recoveredAt: IsNull(), acknowledgedBy: Not(IsNull()) };
 
 /** When the contact of a client may get the next message, and whether a process is sending one now. */
@@ -92,11 +88,10 @@ export class ContactState {
   @WholeNumber()
   notBefore: number;
 
-  /** How often sending the present message has failed. */
   @Int()
   failures: number;
 
-  /** Until then one process sends, and no other. */
+  /** Until this time only one process sends. */
   @WholeNumber()
   leasedUntil: number;
 }

@@ -4,7 +4,7 @@ import { insertRows } from '../../database/statements/statement.js';
 import { FailingHost } from './failing-host.entity.js';
 import { afterAttempt, afterAttemptElsewhere, type HostAttempt } from './host-changes.js';
 
-/** Hosts of one client that are remembered. The one that failed last the longest ago makes room for another one. */
+/** How many hosts of a client have a row. A further host replaces the one whose last failure is the oldest. */
 export const MAX_HOSTS = 20;
 /** A row that another transaction inserted at the same moment is locked and read in the next round. */
 const MAX_ROUNDS = 5;
@@ -53,7 +53,7 @@ function changesOf(rows: FailingHost[], attempts: HostAttempt[]): Change[] {
   return [...changes, ...evictions(rows, changes)];
 }
 
-/** Each new host of a client that has too many takes the place of its oldest. */
+/** If a client has too many hosts, each new one replaces the oldest. */
 function evictions(rows: FailingHost[], changes: Change[]): Change[] {
   const clients = new Set(changes.flatMap(({ before, after }) => (before === null && after ? after.clientId : [])));
   const untouched = rows.filter((row) => !changes.some(({ before }) => before === row));
@@ -66,7 +66,7 @@ function evictions(rows: FailingHost[], changes: Change[]): Change[] {
 }
 
 async function write(manager: EntityManager, changes: Change[]): Promise<void> {
-  // Changes nothing: the row is one of another transaction, which the next round reads.
+  // An existing row is not changed: another transaction inserted it, and the next round reads it.
   const onConflict = dialectOf(manager).upsert(['client_id', 'host'], []);
   const added = changes.flatMap(({ before, after }) => (before === null && after ? after : []));
   if (added.length > 0) await insertRows(manager, FailingHost, added, onConflict);

@@ -14,7 +14,6 @@ export interface HostAttempt {
   failure: (Failure & { endedFailed: boolean }) | null;
 }
 
-/** Where a webhook goes. */
 export const hostOfWebhook = ({ clientId, notifyUrl, usesClientUrl, createdAt }: ClaimedWebhook) => ({
   clientId,
   host: hostOf(notifyUrl),
@@ -23,7 +22,7 @@ export const hostOfWebhook = ({ clientId, notifyUrl, usesClientUrl, createdAt }:
 
 /** A host that has failed for so long is announced, even if no notification has ended FAILED. */
 const FAILING_AFTER_MS = 600_000;
-/** How often the time of the last failure is written. Every failure would make the row a bottleneck. */
+/** How often the time of the last failure is written. Writing each failure would make the row a bottleneck. */
 const WRITE_EVERY_MS = 60_000;
 
 /** The row after an attempt: null if there is none, and `row` itself if nothing changes. Applying it twice changes nothing more. */
@@ -34,8 +33,8 @@ export function afterAttempt(row: FailingHost | null, attempt: HostAttempt): Fai
 }
 
 /**
- * The row of a host after an attempt at another host of the client. A delivery to the registered Notify URL ends the alarm of
- * the one before: the notification was made after that had begun to fail.
+ * The row of a host after an attempt at another host of the client. A delivery to the registered Notify URL ends the alarm
+ * of the earlier registered one, if the notification was made after that one began to fail.
  */
 export function afterAttemptElsewhere(row: FailingHost, { endedAt, madeAt, failure }: HostAttempt): FailingHost {
   const isReplaced = failure === null && row.isRegisteredUrl && madeAt !== null && madeAt > row.failingSince;
@@ -71,7 +70,7 @@ function afterFailure(
   const next: FailingHost = {
     ...row,
     firstEndedFailedAt: row.firstEndedFailedAt ?? (endedFailed ? at : null),
-    // The contact was not told of the recovery yet, so there was none.
+    // The contact does not know of the recovery yet, so the recovery is forgotten.
     recoveredAt: null,
     isRegisteredUrl: madeAt !== null && row.isRegisteredUrl !== false,
     ...(endedFailed && row.alarmEndedAt !== null && at > row.alarmEndedAt && ALARM),
@@ -82,7 +81,7 @@ function afterFailure(
   return isEqual(row, next) ? row : next;
 }
 
-/** What nobody was told of and what lost nothing is forgotten. A message may be on its way where one is due. */
+/** Deletes the row unless the contact was told of the host, or is to be told: then the message may be on its way. */
 function afterSuccess(row: FailingHost, at: number): FailingHost | null {
   if (row.recoveredAt !== null) return row;
   const isToTell = row.announcedAt !== null || row.messageDueAt !== null;

@@ -26,7 +26,7 @@ export class SmtpMessenger implements ContactMessenger {
 
   async send({ id, contact, subject, text }: ContactMessage, signal: AbortSignal): Promise<void> {
     const socket = new Socket();
-    // nodemailer's own timeouts start again with every byte; this ends a server that trickles.
+    // nodemailer's own timeouts start again with every byte; this ends a connection to a server that sends very slowly.
     signal.addEventListener('abort', () => socket.destroy());
     const transport = this.mailer.createTransport({
       ...connectionOf(this.server.url),

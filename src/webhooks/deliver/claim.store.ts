@@ -73,7 +73,7 @@ export class ClaimStore {
     return answers;
   }
 
-  /** Undoes a claim when no socket was opened. It does not count as an attempt; the next retry run is the next one. */
+  /** Undoes a claim when no socket was opened. It does not count as an attempt; the next retry run makes the attempt. */
   async release({ webhook, attempt }: Claim): Promise<void> {
     await inTransaction(this.dataSource, async (manager) => {
       const nextAttemptAt = retryRunAt(this.options.retry, await databaseNow(manager));
@@ -92,7 +92,7 @@ export class ClaimStore {
       where: { id: In(ids), status: 'PENDING' },
     });
     for (const { id, nextAttemptAt } of pending) {
-      // The end of its pause makes it due, with a new job.
+      // When its pause ends, it becomes due and gets a new job.
       if ((nextAttemptAt ?? 0) >= HELD_FROM) continue;
       answers.set(id, { kind: 'deferred', inMs: Math.max((nextAttemptAt ?? now) - now, LOCKED_MS) });
     }
@@ -150,7 +150,7 @@ export async function failExhausted(
   return failed;
 }
 
-/** At most two secrets of a client are valid. */
+/** At most two secrets of a client are valid, so MIN and MAX are all of them. */
 const SEALED = `CONCAT(MIN(CONCAT(s.key_id, ' ', s.sealed)), ' ', MAX(CONCAT(s.key_id, ' ', s.sealed)))`;
 
 /**

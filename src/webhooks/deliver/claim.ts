@@ -7,7 +7,6 @@ export interface Moment {
   monotonicMs: number;
 }
 
-/** The part of a webhook that an attempt uses. */
 export type ClaimedWebhook = Pick<
   Webhook,
   'id' | 'referenceId' | 'clientId' | 'notifyUrl' | 'usesClientUrl' | 'body' | 'createdAt' | 'resendOf' | 'requestId'
@@ -18,15 +17,13 @@ export interface Claim {
   webhook: ClaimedWebhook;
   attempt: number;
   at: Moment;
-  /** Whether the client had a failing host at the claim. Only then a success may have something to record besides itself. */
+  /** Whether the client had a failing host at the claim. Only then a success must also be recorded for its host. */
   hasFailingHost: boolean;
   /** The client's valid secrets at the claim, encrypted; null without one. */
   sealedSecrets: string | null;
 }
 
-/** No attempt is made. */
 export type NoAttempt =
-  /** Try again after `inMs` milliseconds. */
   | { kind: 'deferred'; inMs: number }
   /** Nothing is left to do: the webhook has ended, or its row was deleted. */
   | { kind: 'ended' };

@@ -27,7 +27,7 @@ export class DatabaseOutage implements OnModuleDestroy {
 
   constructor(@Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource) {}
 
-  /** Repeats `store` for as long as the process runs, because an attempt whose outcome is not recorded is repeated. */
+  /** Repeats `store` for as long as the process runs, because an attempt without a recorded outcome is made again. */
   async untilStored<T>(claim: Claim, store: () => Promise<T>): Promise<T> {
     for (let tried = 0; ; tried += 1) {
       try {
@@ -54,7 +54,7 @@ export class DatabaseOutage implements OnModuleDestroy {
     const over = new AbortController();
     const shutdown = once(this.shutdown.signal, 'abort', { signal: over.signal });
     await Promise.race([this.outage, shutdown]);
-    // Removes the listener, of which each waiting job has one.
+    // Removes the listener. Each waiting job has added one.
     over.abort();
   }
 
@@ -98,7 +98,7 @@ export class DatabaseOutage implements OnModuleDestroy {
     this.logger.error(line);
   }
 
-  /** The database answers, but refuses this attempt. */
+  /** The database answers, but refuses to record this attempt. */
   private async afterFault({ webhook, attempt }: Claim, error: unknown, tried: number): Promise<void> {
     this.logger.error(
       `webhook ${webhook.id}: recording attempt ${attempt} failed and is tried again: ${reasonOf(error)}`,
@@ -119,6 +119,6 @@ export class DatabaseOutage implements OnModuleDestroy {
 
 const reasonOf = (error: unknown): string => (error as Error).message.split('\n')[0] ?? '';
 
-/** It grows. Between half of it and all of it, so that processes do not all ask at the same moment. */
+/** Grows with each try. A random part is left out, so that processes do not all ask at the same moment. */
 const pauseMs = (tried: number): number =>
   Math.min(FIRST_PAUSE_MS * 2 ** tried, LONGEST_PAUSE_MS) * (1 - Math.random() / 2);

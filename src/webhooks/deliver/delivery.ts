@@ -111,6 +111,6 @@ function afterFailure(
   return { kind: 'failed', ...summary, dueInMs: (nextAttemptAt ?? now) - now };
 }
 
-/** The database's time, as the monotonic clock continues it from a moment. */
+/** The database's time at the moment, plus what has passed since then on the monotonic clock. */
 const databaseTime = ({ databaseMs, monotonicMs }: Moment, now = performance.now()): number =>
   databaseMs + now - monotonicMs;

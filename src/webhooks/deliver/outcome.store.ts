@@ -18,7 +18,7 @@ type StatesById = Map<string, Pick<DeliveryState, 'status'>>;
 /** Records the outcomes of attempts, in batches. */
 @Injectable()
 export class OutcomeStore {
-  /** Attempts whose recording has begun before. The answer to its commit may have been lost. */
+  /** Attempts whose recording has begun. The answer to its commit may have been lost. */
   private readonly begun = new WeakSet<Claim>();
 
   constructor(
@@ -54,7 +54,7 @@ export class OutcomeStore {
         where: { id: In(finished.map(idOf)) },
       });
       const rows = new Map(found.map((row) => [row.id, row]));
-      // Without its webhook, which was erased meanwhile, an attempt must not be stored again.
+      // If its webhook was erased meanwhile, an attempt must not be stored again.
       const stored = finished.filter((one) => rows.has(idOf(one)));
       if (stored.length > 0) await this.complete(manager, stored, rows, earlier, []);
       return statesOf(rows, finished);
@@ -115,7 +115,6 @@ export class OutcomeStore {
     return nextAttemptAt(this.options.retry, claim.attempt, endedAt, retryAfterMs);
   }
 
-  /** What an attempt tells about its host. */
   private hostAttempt({ claim, outcome, endedAt }: FinishedAttempt, status?: WebhookStatus): HostAttempt {
     const { webhook } = claim;
     const failure = failureOf(outcome);
@@ -198,14 +197,13 @@ async function readEarlier(manager: EntityManager, finished: FinishedAttempt[]) 
       WHERE webhook_id ${isOneOf(parameter, ids)} AND duration_ms IS NOT NULL`,
   );
   return {
-    /** The ids of those webhooks that have not ended. */
     pending: new Set(pending.rows.map(({ id }) => String(id))),
     /** The attempts whose outcome is stored, as their webhook's id and their number. */
     stored: new Set(stored.rows.map(({ webhook_id, number }) => `${webhook_id} ${number}`)),
   };
 }
 
-/** What a recording adds to the figures that may have been made before, or whose webhooks other attempts may have ended. */
+/** What a recording adds to the figures, without what was added before and without ends that other attempts caused. */
 function outcomesSince(
   { pending, stored }: EarlierRecords,
   finished: FinishedAttempt[],

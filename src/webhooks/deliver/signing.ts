@@ -15,10 +15,10 @@ export interface SigningSecret extends SigningKeys {
 
 const MAX_OPENED = 1_000;
 
-/** The secrets that sign notifications. Concurrent deliveries share a query, and what was decrypted is remembered. */
+/** The secrets that sign notifications. Concurrent deliveries share a query, and decrypted secrets are cached. */
 @Injectable()
 export class SigningSecrets {
-  /** By the text that a claim has of them. */
+  /** By `Claim.sealedSecrets`. */
   private readonly opened = new LRUCache<string, SigningSecret>({ max: MAX_OPENED });
   private readonly lookups: Batcher<string, SigningPair | undefined>;
 
@@ -30,8 +30,8 @@ export class SigningSecrets {
   }
 
   /**
-   * Throws if the client has no valid secret or the master key is missing. With `sealed`, what a claim read of the valid ones, only
-   * their decryption may be remembered.
+   * Throws if the client has no valid secret or the master key is missing. `sealed` is what a claim read of the valid
+   * secrets; only for these the cache is used.
    */
   async of(clientId: string, sealed: string | null = null): Promise<SigningSecret> {
     const opened = this.opened.get(sealed ?? '');
@@ -43,7 +43,7 @@ export class SigningSecrets {
     return secret;
   }
 
-  /** What each attempt sent, made again with these secrets; a text says why it cannot be. */
+  /** What each attempt sent, signed again with these secrets, or a text that says why this is impossible. */
   sent({ id, notifyUrl: url, body }: Webhook, attempts: WebhookAttempt[], secrets: ClientSecret[]) {
     return attempts.map(({ number: attempt, signedWith }) => {
       if (signedWith === null)
@@ -62,7 +62,7 @@ export class SigningSecrets {
   }
 }
 
-/** As a claim reads it. Where the database orders texts in another way, a pair of two is decrypted again. */
+/** As a claim reads it. If the database sorts the two texts differently, they are not found in the cache. */
 function sealedOf({ current, next }: SigningPair): string {
   const both = [current, next ?? current].map(({ keyId, sealed }) => `${keyId} ${sealed}`);
   return both.toSorted().join(' ');

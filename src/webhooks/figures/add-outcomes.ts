@@ -6,14 +6,13 @@ import { hostOf } from '../../values/urls/notify-url.js';
 import type { FinalStatus } from '../../events/events.js';
 import { DeliveryFigure, DURATIONS, FIGURE_COLUMNS, type Histogram, RECEIPTS } from './delivery-figure.entity.js';
 
-/** What a transaction recorded of one webhook. */
 export interface RecordedOutcome {
   webhook: { clientId: string; notifyUrl: string; createdAt: number };
   /** On the database's clock. */
   endedAt: number;
   /** Null if no attempt was recorded: the last one was cut off. */
   attempt: { durationMs: number; hasFailed: boolean } | null;
-  /** The status in which the webhook ended with it, or null. */
+  /** The final status that the webhook got, or null. */
   ended: FinalStatus | null;
 }
 
@@ -24,24 +23,22 @@ const TOTAL_PERIOD_MS = 300_000;
 const SHARDS = 16;
 const SHARD_OF_PROCESS = randomInt(SHARDS);
 
-/** What is added to one row. */
 interface Figure {
   key: [clientId: string, startsAt: number, host: string];
-  /** In the order of {@link FIGURE_COLUMNS}. As objects with a field for each, they were a fifth of what a worker allocated. */
+  /** In the order of {@link FIGURE_COLUMNS}. Objects with a field for each were a fifth of what a worker allocated. */
   counts: number[];
 }
 
 const KEY = ['client_id', 'starts_at', 'host', 'shard'];
 const COLUMNS = [...KEY, ...FIGURE_COLUMNS].join(', ');
 
-/** Adds outcomes to the figures, by the statement of {@link additionOf}. */
 export async function addOutcomes(manager: EntityManager, outcomes: RecordedOutcome[]): Promise<void> {
   for (const statement of additionOf(manager, outcomes)) await runStatement(manager, statement);
 }
 
 /**
- * The statement that adds outcomes to the figures, or none. Run it last in the transaction that records them, because the rows
- * that it locks are those of many webhooks.
+ * The statement that adds outcomes to the figures, or none. Run it last in the transaction that records them, because many
+ * webhooks share the rows that it locks.
  */
 export function additionOf(manager: EntityManager, outcomes: RecordedOutcome[]): Statement[] {
   const added = outcomes.filter(({ attempt, ended }) => attempt !== null || ended !== null);
@@ -81,7 +78,6 @@ const ZEROS = FIGURE_COLUMNS.map(() => 0);
 
 const POSITIONS = new Map(FIGURE_COLUMNS.map((name, position) => [name, position]));
 
-/** One of {@link FIGURE_COLUMNS}, and what is added there. */
 type Addition = [column: string, value: number];
 
 function additionsOf({ webhook, endedAt, attempt, ended }: RecordedOutcome): Addition[] {

@@ -27,20 +27,19 @@ export class DeliveryFigure {
   shard: number;
 }
 
-/** The upper bounds of the buckets in milliseconds, and the column of each bucket. A last bucket has what is longer. */
+/** The upper bounds of the buckets in milliseconds, and the column of each bucket. A last bucket counts what is longer. */
 const histogram = (name: string, bounds: number[]) => ({
   bounds,
   columns: [...bounds, Infinity].map((_, bucket) => `${name}_${bucket}`),
 });
 export type Histogram = ReturnType<typeof histogram>;
 
-/** Of attempts. */
 export const DURATIONS = histogram(
   'duration',
   [10, 25, 50, 100, 200, 400, 700, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000],
 );
 
-/** Of times to receipt: from a quick first attempt to the fifth one. */
+/** Times from the creation of a webhook to its success: from a quick first attempt to the fifth one. */
 export const RECEIPTS = histogram(
   'receipt',
   [25, 50, 100, 200, 400, 700, 1_000, 2_000, 5_000, 15_000, 60_000, 150_000, 300_000, 600_000, 1_800_000],

@@ -14,14 +14,13 @@ import {
 /** The sums of some rows of {@link DeliveryFigure}, by column. */
 export type Sums = Record<string, number>;
 
-/** What the sums say. Times in milliseconds; null where nothing was counted. */
+/** The figures of some sums. Times in milliseconds; null where nothing was counted. */
 export type Figures = ReturnType<typeof figuresOf>;
 
 export interface HostFigures {
   host: string;
   /** How many clients have Notify URLs there. */
   clients: number;
-  /** Without deliveries and times to receipt. */
   figures: Pick<Figures, 'attempts' | 'failures' | 'successRate' | 'duration'>;
 }
 
@@ -86,7 +85,9 @@ export class DeliveryFigures {
     return rows.map((row) => ({ clientId: String(row.client_id), figures: figuresOf([sumsOf(row)]) }));
   }
 
-  /** How many webhooks ended FAILED from `since` until `until`, by client: of these, or of as many with the most. */
+  /**
+   * How many webhooks ended FAILED from `since` until `until`, by client. `of`: these clients, or how many with the most.
+   */
   async endedFailed(since: number, until: number, of: string[] | number): Promise<Map<string, number>> {
     if (Array.isArray(of) && of.length === 0) return new Map();
     const { rows } = await runSql(
@@ -108,7 +109,6 @@ export class DeliveryFigures {
 const sumsOf = (row: Row): Sums =>
   Object.fromEntries(FIGURE_COLUMNS.filter((name) => name in row).map((name) => [name, Number(row[name])]));
 
-/** The figures of several sums together. */
 export function figuresOf(all: Sums[]) {
   const sum = (name: string): number => all.reduce((total, sums) => total + (sums[name] ?? 0), 0);
   const [attempts, failures] = [sum('attempts'), sum('failures')];
@@ -121,7 +121,6 @@ export function figuresOf(all: Sums[]) {
     failures,
     /** The part of the attempts that succeeded, from 0 to 1. */
     successRate: attempts === 0 ? null : (attempts - failures) / attempts,
-    /** Webhooks that ended SUCCESS, and FAILED. */
     delivered: sum('delivered'),
     endedFailed: sum('ended_failed'),
     averageMs: attempts === 0 ? null : Math.round(sum('duration_sum') / attempts),

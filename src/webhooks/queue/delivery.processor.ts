@@ -92,7 +92,7 @@ export class DeliveryProcessor implements OnApplicationBootstrap {
 const shown = ({ attempt, line }: { attempt: number; line: string }): string =>
   `${new Date().toISOString()} attempt ${attempt}: ${line}`;
 
-/** One machine can listen on many ports, and a name may end with a dot, so neither makes it another host. */
+/** Without the port and a dot at the end of the name: they do not make it another host. */
 function destinationOf({ data }: Job<Partial<DeliveryJob> | null>): Destination {
   const host = String(data?.host).replace(/:\d+$/, '').replace(/\.$/, '');
   return { client: String(data?.client), host };
@@ -105,7 +105,10 @@ export function backoffStrategy(_attemptsMade: number, _type: string | undefined
 
 const backoffMs = (ms: number): number => Math.max(MIN_BACKOFF_MS, Math.ceil(ms));
 
-/** The lock is three HTTP timeouts, so that a slow receiver or a clock one minute off does not make a job look stalled. */
+/**
+ * The lock is three HTTP timeouts, so that a slow receiver or a clock that is one minute wrong does not make a job look
+ * stalled.
+ */
 function workerOptions({ retry, concurrency }: ResolvedOptions) {
   const lockDuration = Math.max(3 * retry.timeoutMs, 10_000);
   return {

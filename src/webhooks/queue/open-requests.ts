@@ -46,7 +46,7 @@ class OpenRequests {
     return this.knownHosts.get(host) ?? 'unknown';
   }
 
-  /** Returns the function that ends the request. `wasSent`: whether the receiver was asked, so that the time counts. */
+  /** Returns the function that ends the request. `wasSent`: whether the request was sent, so that its time counts. */
   begin({ client, host }: Destination, isOnTrial: boolean): (wasSent: boolean) => void {
     const request = { client, host, at: this.now(), isOld: false, isOnTrial };
     this.young.add(request);
@@ -103,19 +103,18 @@ const groupsOf = ({ client, host }: Destination) => [`client ${client}`, `host $
  * all requests of one client, for all to one host, and for all requests on trial together.
  */
 const SHARES = { trial: 1 / 8, total: 1 / 2 };
-/** The same two while a client is the only one. A quarter of the slots stays free for the next client. */
+/** The same two while only one client has jobs. A quarter of the slots stays free for the next client. */
 const SHARES_ALONE = { trial: 3 / 8, total: 3 / 4 };
 const ALONE_AFTER_MS = 60_000;
 /** The shares of the slots in which jobs may wait for the first answers of their client or host: one client's, and all. */
 const WAITING_SHARE = { client: 1 / 8, all: 1 / 4 };
 const RECHECK_MS = 250;
 
-/** A slot for one request. Release it once; `wasSent` says whether the receiver was asked. */
+/** A slot for one request. Release it once; `wasSent` says whether the request was sent. */
 export interface Slot {
   release: (wasSent: boolean) => void;
 }
 
-/** No slot now. */
 export interface Refusal {
   /** The client or the host whose share is used up. */
   of: string;
@@ -139,7 +138,7 @@ export class SlotShares {
   private waiting: Waiter[] = [];
   private timer: NodeJS.Timeout | undefined;
   private latestClient: string | undefined;
-  /** When the latest client was not the only one any more. */
+  /** Since when only the latest client has asked for slots. */
   private aloneSince: number;
 
   constructor(
@@ -178,7 +177,7 @@ export class SlotShares {
     return isQuick ? 'as quick' : 'on trial';
   }
 
-  /** For a request on trial: whether its client, its host or all of them have their share. */
+  /** For a request on trial: the refusal if its client, its host or all requests on trial have used up their share. */
   private refusal(destination: Destination, most: number): Refusal | null {
     const [client, host] = groupsOf(destination);
     const [ofClient, ofHost, total] = this.requests.around(destination);

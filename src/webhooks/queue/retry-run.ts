@@ -21,9 +21,9 @@ interface ResendJob {
   resend: string;
 }
 
-/** How long such a job runs before it lets others in. */
+/** How long such a job runs before it lets other jobs run. */
 const RESEND_MS = 5_000;
-/** A retry run does not wait for a resend. */
+/** Two, so that a retry run does not wait for a resend. */
 const CONCURRENCY = 2;
 
 /**
@@ -76,7 +76,7 @@ export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdo
       this.logger.warn(
         'the queue does not know the previous retry run; a job is added for every pending webhook that has none',
       );
-    // One query for both, so that an idle process asks the database no more often.
+    // One query for both, so that an idle process sends no further one.
     const { now, isDue } = await this.contactMessages.look();
     await this.sweep.run(previous ? 'overdue' : 'all', now);
     if (isDue) this.contactMessages.startSending();

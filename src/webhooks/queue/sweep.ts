@@ -12,7 +12,7 @@ const PAGE = 500;
 /** A row is overdue when its next attempt is this late. */
 const OVERDUE_MS = 10_000;
 
-/** What resumed pauses hold becomes due at this distance: 100 a second, so that others do not wait behind it. */
+/** The distance at which webhooks of resumed pauses become due: 100 a second, so that others do not wait behind them. */
 const RELEASE_GAP_MS = 10;
 
 const SELECTED = { id: true, referenceId: true, clientId: true, notifyUrl: true, nextAttemptAt: true } as const;
@@ -56,7 +56,7 @@ export class Sweep {
     });
   }
 
-  /** Makes due what resumed pauses hold, as much of it as fits until the next run. */
+  /** Makes the webhooks of resumed pauses due, as many as fit until the next run. */
   private async releaseResumed(now: number): Promise<void> {
     const { manager } = this.dataSource;
     const resumed = await manager.findBy(DeliveryPause, { resumedAt: Not(IsNull()) });

@@ -23,7 +23,7 @@ interface NewWebhook extends Key, Pick<Webhook, 'ownerId' | 'body' | 'resendOf' 
   at?: number;
 }
 
-/** If it is not new, `webhook` is the one that there was already, or what is left of it. */
+/** If `isNew` is false, `webhook` is the earlier one, or what is left of it. */
 export type Recorded = { webhook: Webhook; isNew: boolean } | { webhook: DeliveredReference; isNew: false };
 
 /** Writes webhooks in the caller's transaction and adds their jobs after the commit. */
@@ -174,14 +174,15 @@ async function whyRefused(
 }
 
 /**
- * The webhooks of these live keys. Read after the insert: from then on no other webhook of their references makes an attempt.
- * The rows are locked, because a REPEATABLE READ transaction must also see one that was committed after it began. The earlier
- * webhooks are not: gap locks would block others.
+ * The webhooks of these live keys. Read after the insert: from then on no other webhook of their references makes an
+ * attempt. The rows are locked, because a REPEATABLE READ transaction must also see one that was committed after it began.
+ * Earlier webhooks are not locked: gap locks would block others.
  */
 async function liveWebhooks(manager: EntityManager, insert: Statement, liveKeys: string[]) {
   const table = tableOf(manager, Webhook);
   const { byIndex, isOneOf, lock } = dialectOf(manager);
-  // A REPEATABLE READ transaction can see a failed webhook as still PENDING. It then failed at the new one's start or before.
+  // A REPEATABLE READ transaction can see a failed webhook as still PENDING. It failed before the new one was created, or
+  // at that time.
   const read = statementOf(
     manager,
     (parameter) => `

@@ -10,7 +10,7 @@ export interface WebhookCriteria {
   status: WebhookStatus | null;
   clientId: string | null;
   referenceId: string | null;
-  /** Host, and the port unless it is the scheme's own, of the Notify URL. */
+  /** The host of the Notify URL, with the port unless it is the scheme's default. */
   host: string | null;
   /** Why the last attempt failed. Such a webhook is not SUCCESS. */
   reason: DiagnosisCode | null;
@@ -18,7 +18,7 @@ export interface WebhookCriteria {
   since: number | null;
   /** Made before this time. */
   until: number | null;
-  /** Of FAILED ones: whether another webhook of the same order came later. */
+  /** Only FAILED webhooks that a later webhook of the same order followed, or did not follow. */
   isSentAgain: boolean | null;
   /** Made by this request to resend many. */
   resendId?: string | null;
@@ -35,7 +35,7 @@ export const ANY_WEBHOOK: WebhookCriteria = {
   isSentAgain: null,
 };
 
-/** SQL conditions on the row `w` that no index answers. Their cost is paid for each row that is looked at. */
+/** SQL conditions on the row `w` that no index supports. Each row that is read costs time. */
 export function rowConditions(
   dataSource: DataSource,
   { host, reason, isSentAgain = null, resendId, asOf }: Partial<WebhookCriteria> & { asOf?: string },
@@ -49,7 +49,7 @@ export function rowConditions(
   ].filter((condition) => typeof condition === 'string');
 }
 
-/** A URL may name the port that its scheme has anyway. */
+/** A URL may contain the default port of its scheme. */
 const spellings = (host: string): string[] => (/:\d+$/.test(host) ? [host] : [host, `${host}:443`, `${host}:80`]);
 
 /** A condition: the URL in this column is at the host. */
@@ -67,7 +67,7 @@ function failedBy(dataSource: DataSource, reason: DiagnosisCode, parameter: Para
     WHERE a.webhook_id = w.id AND a.number = w.attempts AND ${failed})`;
 }
 
-/** Whether a later one of the order of the row `of` was made; `asOf`: before this id, as SQL. */
+/** A condition: the order of the row `of` has a later webhook, with `asOf` (SQL) one before that id. */
 export const sentAgain = (dataSource: DataSource, isSentAgain: boolean, of: string, asOf?: string): string =>
   `${isSentAgain ? '' : 'NOT '}EXISTS (SELECT 1 FROM ${tableOf(dataSource, Webhook)} l
     WHERE l.reference_id = ${of}.reference_id AND l.event_type = ${of}.event_type AND l.id > ${of}.id

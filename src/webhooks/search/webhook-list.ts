@@ -22,7 +22,6 @@ export interface ListedWebhook {
   sentAgain: Pick<Webhook, 'id' | 'status'> | null;
 }
 
-/** What an attempt sent, or why it cannot be shown. */
 export type Sent = SignedRequest | string;
 
 /** Lists webhooks for operators: with the names of their clients, why they failed, and what was sent again. */
@@ -34,7 +33,7 @@ export class WebhookList {
     private readonly secrets: SigningSecrets,
   ) {}
 
-  /** At most `most` webhooks behind `before` in the order, which begins with the newest unless another one is given. */
+  /** At most `most` webhooks that follow `before` in the order. */
   async page(criteria: WebhookCriteria, before: string | null, most: number, order: WebhookOrder = 'newest') {
     const { ids, ...rest } = await this.search.find(criteria, before, most, order);
     const webhooks = await this.listed(ids);
@@ -62,7 +61,6 @@ export class WebhookList {
     return found ? this.described([found]) : [];
   }
 
-  /** All webhooks of an order, the oldest first. */
   async ofOrder(referenceId: string): Promise<WebhookView[]> {
     return (await webhooksOf(this.dataSource.manager, [referenceId])).map(webhookView);
   }

@@ -14,7 +14,9 @@ import { compared, type Which, webhookIds } from '../undelivered/webhook-ids.js'
 import { Webhook } from '../webhook.entity.js';
 import { sentAgain, rowConditions, type WebhookCriteria } from './webhook-criteria.js';
 
-/** PENDING webhooks of all clients are sorted here, because their index has them in the order of their next attempts. */
+/**
+ * So many PENDING webhooks of all clients are sorted in memory, because their index is in the order of the next attempts.
+ */
 const MAX_SORTED = 10_000;
 
 type Source = BoundedSearch['source'];
@@ -23,8 +25,8 @@ type Source = BoundedSearch['source'];
 export type WebhookOrder = 'newest' | 'oldest' | 'ended first' | 'ended last';
 
 /**
- * Finds webhooks by the criteria of an operator, newest first. It reads by an index that has the ids in their order; what no
- * index answers is looked up for a bounded number of webhooks. Ids sort by time, so a time is a range of ids.
+ * Finds webhooks by the criteria of an operator, newest first. It reads an index that has the ids in their order, and
+ * checks other conditions for a bounded number of webhooks. Ids sort by time, so a period is a range of ids.
  */
 @Injectable()
 export class WebhookSearch {
@@ -33,7 +35,7 @@ export class WebhookSearch {
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
-  /** At most `most` ids behind `before` in the order, which begins with the newest unless another one is given. */
+  /** At most `most` ids that follow `before` in the order. */
   async find(
     criteria: WebhookCriteria,
     before: string | null,
@@ -48,15 +50,15 @@ export class WebhookSearch {
     return boundedSearch({ source, fitting, before: end && (before === null || end < before) ? end : before, most });
   }
 
-  /** How many there are; null if that cannot be told from {@link MAX_EXAMINED} webhooks or in time. */
+  /** How many fit; null if {@link MAX_EXAMINED} webhooks or the time are not enough to count them. */
   async count(criteria: WebhookCriteria): Promise<number | null> {
     const { ids, next } = await this.find(criteria, null, MAX_EXAMINED);
     return next === null ? ids.length : null;
   }
 
   /**
-   * How many were found among {@link MAX_EXAMINED} webhooks and in time, and whether there may be more. `clients`: of how many
-   * clients, where only those that were not sent again are counted; it takes far longer than the rest.
+   * How many were found among {@link MAX_EXAMINED} webhooks and in time, and whether there may be more. `clients` is the
+   * number of their clients. It takes far longer, so it is 0 unless only webhooks that were not sent again are counted.
    */
   async countByClient(criteria: WebhookCriteria) {
     const { ids, next } = await this.find(criteria, null, MAX_EXAMINED);
@@ -71,7 +73,7 @@ export class WebhookSearch {
     return { ...found, clients: Number(rows[0]?.clients) };
   }
 
-  /** Along the index of the order. Every criterion is looked up in the rows. */
+  /** Reads along the index of the order, and checks every criterion in the rows. */
   private async findInOrder(
     criteria: WebhookCriteria,
     before: string | null,
@@ -92,7 +94,7 @@ export class WebhookSearch {
     return boundedSearch({ source, fitting, before, most });
   }
 
-  /** Those that have ended, by the index of their ends. What the purge has emptied is older, and left out. */
+  /** Webhooks that have ended, by the index of their ends, without those that the purge has emptied. */
   private async ended(last: string | null, most: number, order: 'ended first' | 'ended last'): Promise<string[]> {
     const [direction, comparison] = order === 'ended first' ? ['ASC', '>'] : ['DESC', '<'];
     const table = tableOf(this.dataSource, Webhook);
@@ -110,7 +112,7 @@ export class WebhookSearch {
   }
 
   /**
-   * How many FAILED webhooks of clients that were made since then were not sent again. `isCapped`: only the newest
+   * By client: how many FAILED webhooks that were made at `since` or later were not sent again. `isCapped`: only the newest
    * {@link MAX_EXAMINED} FAILED ones were looked at.
    */
   async lost(clientIds: string[], since: number): Promise<Map<string, { lost: number; isCapped: boolean }>> {
@@ -139,7 +141,6 @@ export class WebhookSearch {
     );
   }
 
-  /** The ids between which the criteria lie. */
   private boundsOf({ since, until }: WebhookCriteria) {
     const { environment } = this.options;
     return { from: firstIdAt(environment, since), end: firstIdAt(environment, until) };
@@ -160,7 +161,7 @@ export class WebhookSearch {
     if (clientId !== null || !statuses.includes('PENDING'))
       return { source: byIndex(statuses.map((status) => ({ status, clientId }))), rest: known };
     const pending = await this.pending();
-    // So many of them are soon found among all webhooks.
+    // There are so many that reading all webhooks soon finds some.
     if (pending === null) return { source: byIndex([{}]), rest: { ...known, status } };
     const ofPending = inMemory(pending, from);
     const source = isUndelivered ? merged(byIndex([{ status: 'FAILED' }]), ofPending) : ofPending;
@@ -194,7 +195,7 @@ const merged =
 
 const newestFirst = (ids: string[]): string[] => ids.sort().reverse();
 
-/** What the index of a search did not answer. */
+/** The criteria that the index of a search does not cover. */
 type Rest = Partial<Omit<WebhookCriteria, 'since' | 'until'>> & { asOf?: string };
 
 /** Those of the ids whose webhooks fit, the newest first. */

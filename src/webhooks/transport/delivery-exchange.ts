@@ -18,7 +18,7 @@ const MAX_INFORMATIONAL_RESPONSES = 16;
 /** One POST and its response. It always ends in exactly one outcome, within the deadline. */
 export class DeliveryExchange implements Dispatcher.DispatchHandler {
   private readonly progress: Progress = { phase: 'connect', address: null };
-  /** What the exchange ends with at the deadline: it has timed out until there is a status. */
+  /** The outcome at the deadline: a timeout as long as there is no status. */
   private verdict: Verdict = { kind: 'timed-out' };
   private encoding: Headers[string];
   private snippet: ResponseSnippet | null = null;
@@ -86,7 +86,7 @@ export class DeliveryExchange implements Dispatcher.DispatchHandler {
     this.settle(this.verdict.kind === 'timed-out' ? verdictOfFault(error, this.progress.phase) : this.verdict);
   }
 
-  /** Timers run before input. After a pause of this process, read first what had arrived before the deadline. */
+  /** Node runs timers before it reads input. After a pause of this process, it first reads what has arrived. */
   private expireIn(milliseconds: number): void {
     clearTimeout(this.timer);
     const expire = (): unknown => setImmediate(() => this.settle(this.verdict));

@@ -6,7 +6,7 @@ interface Explanation {
 
 const ASK_OPERATOR = 'Tell the operator of this service if it happens again.';
 
-/** With types that name the codes alone: an application's compiler needs no texts. */
+/** Keeps only the codes in the type, because an application's compiler does not need the texts. */
 const explained = <Code extends string>(diagnoses: Record<Code, Explanation>) => diagnoses;
 
 /** Every diagnosis of a failed attempt. The guide of diagnoses lists them. */
@@ -100,7 +100,7 @@ export const DIAGNOSES = explained({
   },
   'tls-timed-out': {
     meaning: 'The TLS handshake did not end in time.',
-    remedy: 'Check the load of the receiver, and that nothing between holds its packets back.',
+    remedy: 'Check the load of the receiver, and that no device in between holds packets back.',
   },
   'answer-timed-out': {
     meaning: 'The receiver took the request and did not answer in time. It may have processed it.',
@@ -108,7 +108,7 @@ export const DIAGNOSES = explained({
   },
   'answer-not-http': {
     meaning: 'What the receiver answered is not a valid HTTP/1.1 response.',
-    remedy: 'Check that an HTTP server listens on this port, and what a proxy before it changes.',
+    remedy: 'Check that an HTTP server listens on this port, and whether a proxy in front of it changes the answer.',
   },
   'answer-headers-too-large': {
     meaning: 'The headers of the answer are larger than 16 KiB.',
@@ -175,7 +175,7 @@ export const DIAGNOSES = explained({
   },
   interrupted: {
     meaning: 'The attempt was cut off on the side of this service. The receiver may have got it.',
-    remedy: 'Nothing; the next attempt follows. Deduplicate on data.key.',
+    remedy: 'Deduplicate on data.key. The next attempt follows; after the last one, resend the notification.',
   },
 });
 

@@ -25,7 +25,7 @@ export class NotificationSender {
 
   constructor(private readonly options: SenderOptions) {}
 
-  /** Loads the HTTP client, which commands and processes that only record hardly ever need. The first request does it else. */
+  /** Loads the HTTP client, which processes without deliveries rarely need. Otherwise the first request loads it. */
   prepare(): ReturnType<typeof loadTransport> {
     return (this.loading ??= loadTransport(this.options));
   }
@@ -58,7 +58,6 @@ export class NotificationSender {
   }
 }
 
-/** What a sender needs once it sends. */
 async function loadTransport(options: GuardOptions) {
   const { DeliveryExchange } = await import('./delivery-exchange.js');
   const { ReceiverConnections } = await import('./receiver-connections.js');

@@ -70,14 +70,12 @@ export function failureOf(outcome: Outcome): Failure | null {
 const waitOf = (retryAfterMs: number): string =>
   retryAfterMs === 0 ? '' : ` and asked to wait ${Math.ceil(retryAfterMs / 1_000)} s`;
 
-/** One line for the log and the dashboard. */
 export function lineOf(outcome: Outcome): string {
   const result =
     outcome.kind === 'delivered' ? `delivered: ${outcome.status} in` : `${failureOf(outcome)?.error} after`;
   return `${result} ${Math.round(outcome.durationMs)} ms`;
 }
 
-/** The headers of a response. */
 export type Headers = NodeJS.Dict<string | string[]>;
 
 const MAX_SNIPPET_BYTES = 1024;
@@ -92,7 +90,6 @@ export class ResponseSnippet {
   private bytes = 0;
   private readonly encoding: string;
 
-  /** `contentEncoding` is the header of the response. */
   constructor(contentEncoding: Headers[string]) {
     this.encoding = encodingOf(contentEncoding);
   }

@@ -46,7 +46,6 @@ const LOCAL_FAULTS = new Set([
   'ENFILE',
   'ENOBUFS',
   'ENOMEM',
-  // Programming errors.
   'UND_ERR_INVALID_ARG',
   'UND_ERR_NOT_SUPPORTED',
   'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',

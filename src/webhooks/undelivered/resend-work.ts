@@ -26,9 +26,8 @@ import { webhookIds } from './webhook-ids.js';
 import { ResentWebhook, WebhookResend } from './webhook-resend.entity.js';
 import { LogLine } from '../../values/log-line.js';
 
-/** Webhooks that one transaction resends. Few, because the others of their references wait for it. */
+/** Webhooks that one transaction resends. Few, because other transactions on their references wait for it. */
 const BATCH = 50;
-/** Webhooks that one transaction looks at. */
 const EXAMINED = 500;
 
 /** `waiting`: the client has too many pending webhooks, so a later retry run goes on. */
@@ -49,7 +48,6 @@ export class ResendWork {
     @Inject(USHER_OPTIONS) private readonly options: ResolvedOptions,
   ) {}
 
-  /** The requests that are not finished, the oldest first. */
   async running(): Promise<string[]> {
     const rows = await this.dataSource.manager.find(WebhookResend, {
       select: { id: true },
@@ -75,7 +73,7 @@ export class ResendWork {
       if (!request || request.finishedAt !== null) return 'finished';
       const ids = await this.nextIds(manager, request);
       const { host, reason, isSentAgain } = request;
-      // What no index answers.
+      // Conditions that no index supports.
       const isAny = host === null && reason === null && isSentAgain === null;
       const fitting = isAny ? ids : await fittingIds(manager, ids, { host, reason, isSentAgain, asOf: id });
       const most = Math.min(room, BATCH);
@@ -101,7 +99,7 @@ export class ResendWork {
     return Math.max(0, limit - (await countPending(this.dataSource, clientId, limit)));
   }
 
-  /** FAILED webhooks, the newest first; not all of them fit the request. The query needs an index alone, see webhook-ids.ts. */
+  /** FAILED webhooks, the newest first, which may not fit the request. Reads only an index, see webhook-ids.ts. */
   private async nextIds(manager: EntityManager, request: WebhookResend): Promise<string[]> {
     const { clientId, referenceId, doneFromId, madeSince, madeUntil, webhookIds: chosen } = request;
     if (chosen)
@@ -125,7 +123,7 @@ export class ResendWork {
     const { id, requestId, actor: name, actorAddress: address } = request;
     const by = { requestId, actor: { name, address }, request: id };
     for (const webhook of failed) {
-      // Another one of its event is pending or delivered, or failed later.
+      // Another webhook of its order is pending or delivered, or failed later.
       const other = others.findLast(
         (other) => liveKeyOf(other) === liveKeyOf(webhook) && (other.liveKey !== null || other.id > webhook.id),
       );
@@ -173,7 +171,7 @@ export function selectedBy(request: WebhookResend): FindOptionsWhere<Webhook> {
   return {
     status: 'FAILED',
     purgedAt: IsNull(),
-    // Always null in a FAILED webhook; without a client it makes the index of due webhooks fit.
+    // Always null in a FAILED webhook; without a client this lets the database use the index of due webhooks.
     ...(clientId === null ? { nextAttemptAt: IsNull() } : { clientId }),
     ...(ownerId !== null && { ownerId }),
     ...(referenceId !== null && { referenceId }),

@@ -4,7 +4,6 @@ import { fieldError, invalidFields, validated } from '../../http/problem.js';
 import { givenMoment, ReferenceId, time } from '../webhook-view.js';
 import type { WebhookResend } from './webhook-resend.entity.js';
 
-/** The body of `POST /webhooks/resend`. */
 export const ResendRequest = named(
   'ResendRequest',
   z.strictObject({
@@ -30,12 +29,12 @@ export const ResendView = named(
     since: moment.nullable(),
     until: moment.nullable(),
     referenceId: z.string().nullable(),
-    selected: count('The webhooks that fitted when it was requested.'),
-    resent: count('Those that were sent again so far, each as a new webhook.'),
+    selected: count('The notifications that matched the request when it was made.'),
+    resent: count('Those that were sent again so far, each as a new notification.'),
     refused: count('Those that were not sent again; `refusals` says why.'),
-    delivered: count('Of those that were sent again, the new webhooks that were delivered.'),
-    failedAgain: count('The new webhooks that have FAILED too.'),
-    pending: count('The new webhooks that are pending.'),
+    delivered: count('Of those that were sent again, the new notifications that were delivered.'),
+    failedAgain: count('The new notifications that have FAILED too.'),
+    pending: count('The new notifications that are pending.'),
     refusals: z.object({
       newer: count('Another notification of the order failed later.'),
       otherPending: count('Another notification of the order was pending.'),
@@ -43,8 +42,8 @@ export const ResendView = named(
       noNotifyUrl: count('The client had no Notify URL.'),
     }),
     unknown: count(
-      'Those of `resent` and `refused` that are in none of these counts: a process of an earlier version of Usher took ' +
-        'them on during an upgrade, or they were deleted because of their age.',
+      'Those of `resent` and `refused` that are in none of these counts: a process of an earlier version of Usher ' +
+        'handled them during an upgrade, or they were deleted because of their age.',
     ),
     createdAt: moment,
     finishedAt: moment.nullable(),

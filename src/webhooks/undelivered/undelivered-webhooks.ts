@@ -11,17 +11,16 @@ import { signedRequest, SigningSecrets } from '../deliver/signing.js';
 import { Webhook } from '../webhook.entity.js';
 import { webhookIds } from './webhook-ids.js';
 
-/** The query of `GET /webhooks/undelivered`. */
 export const UndeliveredQuery = z.strictObject({
   cursor: z
     .string()
     .regex(ID, 'must be the nextCursor of an earlier page, or the X-Webhook-Id of an earlier line')
     .optional()
     .describe(
-      'The `nextCursor` of the previous page, or the `X-Webhook-Id` of the last line. Default: from the oldest one on.',
+      'The `nextCursor` of the previous page, or the `X-Webhook-Id` of the last complete line. Default: the oldest.',
     ),
   limit: wholeNumber(1, 1_000_000, (number) => number.optional()).describe(
-    'At most this many: on a page 1 to 100, default 50; as lines the default is all.',
+    'At most this many notifications: on a page 1 to 100, default 50; as lines, default all.',
   ),
 });
 /** Which notifications to read. */
@@ -50,7 +49,7 @@ export type UndeliveredPage = z.infer<typeof UndeliveredPage>;
 /** How many are read, signed and held in memory at a time. */
 const PAGE = 100;
 
-/** Reads what a client has not received. Nothing is changed: what is read here is still delivered. */
+/** Reads what a client has not received. Reading changes nothing: pending notifications are still sent. */
 @Injectable()
 export class UndeliveredWebhooks {
   constructor(
@@ -94,7 +93,7 @@ export class UndeliveredWebhooks {
     });
   }
 
-  /** Those that were not delivered meanwhile, and have nothing newer, pending or delivered of their reference. */
+  /** Leaves out what was delivered meanwhile, and what has a newer, pending or delivered webhook of its reference. */
   private async read(ids: string[]): Promise<Row[]> {
     if (ids.length === 0) return [];
     const webhooks = tableOf(this.dataSource, Webhook);

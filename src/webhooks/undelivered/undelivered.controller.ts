@@ -13,7 +13,7 @@ import { WebhookResends } from './webhook-resends.js';
 /** Requests to resend: each of them reads all FAILED webhooks of the client. */
 export const RESEND_LIMIT: MinuteLimit = { name: 'resend-requests', count: 10, what: 'resends' };
 
-/** What a client has not received: to read it, and to have it sent again. Before the routes of single webhooks. */
+/** Reads and resends what a client has not received. Registered before the routes of single webhooks. */
 @ClientController('/')
 export class UndeliveredController {
   constructor(
@@ -38,7 +38,7 @@ export class UndeliveredController {
     sendStream(response, body);
   }
 
-  /** Goes on in the background; `Location` is where its progress is seen. */
+  /** Continues in the background; `Location` is the URL of its progress. */
   @Post('webhooks/resend')
   @HttpCode(202)
   async resend(
@@ -72,7 +72,6 @@ export class UndeliveredController {
   }
 }
 
-/** One JSON document on each line. */
 const NDJSON = 'application/x-ndjson';
 
 type Page = UndeliveredNotification[];

@@ -57,10 +57,10 @@ export const UNDELIVERED_OPERATIONS = operations('Webhooks', UndeliveredControll
       'Notifications as an attempt would send them, signed now, the oldest first: pending ones, and the last FAILED one of ' +
       'each order that has none pending or delivered. Reading changes nothing: pending notifications are still sent. With ' +
       '`Accept: application/x-ndjson` the answer has one notification on each line, without pages. If the connection ' +
-      'breaks, the last line is incomplete; continue with its `X-Webhook-Id` as `cursor`.',
+      'breaks, continue with the `X-Webhook-Id` of the last complete line as `cursor`.',
     parameters: { query: UndeliveredQuery },
     answers: {
-      // Not the lines: clients that are generated from two media types of one answer do not know which they get.
+      // Without the lines: a client generated from two media types of one answer cannot know which one it gets.
       200: answer('A page.', UndeliveredPage, { data: [UNDELIVERED], nextCursor: null, hasMore: false }),
     },
     failures: [() => validated(UndeliveredQuery, { cursor: '7' }, 'query')],
@@ -73,7 +73,7 @@ export const UNDELIVERED_OPERATIONS = operations('Webhooks', UndeliveredControll
       'as a new one, unless its order has a newer, pending or delivered notification. The resend waits while the client ' +
       'has as many pending notifications as its limit. Ten a minute.',
     body: { schema: ResendRequest, example: { status: 'FAILED', since: '2026-01-01T00:00:00Z' } },
-    answers: { 202: answer('It has begun.', ResendView, STARTED) },
+    answers: { 202: answer('The resend has begun.', ResendView, STARTED) },
     failures: [
       () => checkedRequest({ status: 'SUCCESS' }),
       () => checkedRequest({ status: 'FAILED', since: '2026-01-02T00:00:00Z', until: '2026-01-01T00:00:00Z' }),
@@ -87,7 +87,7 @@ export const UNDELIVERED_OPERATIONS = operations('Webhooks', UndeliveredControll
     parameters: {
       path: z.object({ id: z.string().meta({ description: 'The `id` of the answer 202.', example: ID }) }),
     },
-    answers: { 200: answer('How far it is.', ResendView, FINISHED) },
+    answers: { 200: answer('The progress.', ResendView, FINISHED) },
     failures: [unknownResend(ID)],
   },
 });

@@ -3,7 +3,7 @@ import { dataSourceOf, dialectOf, tableOf } from '../../database/data-source.js'
 import { type Parameter, runSql } from '../../database/statements/statement.js';
 import { Webhook, type WebhookStatus } from '../webhook.entity.js';
 
-/** Which webhooks. What is null or left out is any. PENDING ones need a client or a reference. */
+/** Which webhooks. A field that is null or left out matches any value. PENDING ones need a client or a reference. */
 export interface Which {
   status?: WebhookStatus | null;
   clientId?: string | null;
@@ -11,7 +11,7 @@ export interface Which {
   referenceId?: string | null;
 }
 
-/** Oldest first behind `after`, or newest first in front of `before` and not before `from`; null: from the end. */
+/** Oldest first, greater than `after`; or newest first, smaller than `before` (null: any) and at least `from`. */
 interface Part {
   most: number;
   after?: string;
@@ -20,8 +20,8 @@ interface Part {
 }
 
 /**
- * A part of the ids of the webhooks that fit one of these, in the order of the ids. It selects nothing else, because a query
- * that also reads the rows makes MySQL read all index entries of the client for each part.
+ * A part of the ids of the webhooks that match one of these, sorted. The query selects only ids: if it read the rows too,
+ * MySQL would read all index entries of the client for each part.
  */
 export async function webhookIds(on: DataSource | EntityManager, which: Which[], part: Part): Promise<string[]> {
   const dataSource = dataSourceOf(on);

@@ -32,11 +32,9 @@ export class WebhookResend {
   @Text(OWNER_ID_LENGTH, NULLABLE)
   ownerId: string | null;
 
-  /** Only the webhooks of this reference. */
   @Text(191, NULLABLE)
   referenceId: string | null;
 
-  /** Only webhooks that failed at this time or later. */
   @WholeNumber({ ...NULLABLE, name: 'failed_since' })
   since: number | null;
 
@@ -48,15 +46,12 @@ export class WebhookResend {
   @Text(HOST_LENGTH, NULLABLE)
   host: string | null;
 
-  /** Only webhooks whose last attempt failed for this reason. */
   @Text(40, NULLABLE)
   reason: DiagnosisCode | null;
 
-  /** Only webhooks that were made at this time or later. */
   @WholeNumber(NULLABLE)
   madeSince: number | null;
 
-  /** Only webhooks that were made before this time. */
   @WholeNumber(NULLABLE)
   madeUntil: number | null;
 
@@ -80,7 +75,7 @@ export class WebhookResend {
   @Text(OWN_ID_LENGTH, NULLABLE)
   doneFromId: string | null;
 
-  /** The webhooks that fitted when it was requested. Null: an operator's request with too many to count. */
+  /** The webhooks that matched when it was requested. Null: an operator's request with too many to count. */
   @Int(NULLABLE)
   selected: number | null;
 
@@ -102,7 +97,6 @@ export class WebhookResend {
   @WholeNumber()
   createdAt: number;
 
-  /** Null while it is RUNNING. */
   @WholeNumber(NULLABLE)
   finishedAt: number | null;
 }

@@ -78,8 +78,8 @@ export class WebhookResends {
   }
 
   /**
-   * The same in this process, and returns when it is finished, or has to wait because it is limited. `onProgress` gets what is
-   * done so far. If the process ends before, a worker goes on.
+   * Like {@link start}, but works in this process, until the request is finished or has to wait because it is limited.
+   * `onProgress` gets the progress. If the process ends before, a worker continues.
    */
   async run(
     holder: ResendHolder,
@@ -122,7 +122,7 @@ export class WebhookResends {
     const counts = Object.entries(rows[0] ?? {}).map(([name, count]) => [name, Number(count)] as const);
     const { delivered, failedAgain, pending, ...refusals } = Object.fromEntries(counts) as Counts;
     const known = counts.reduce((sum, [, count]) => sum + count, 0);
-    // More may be known than the row has, because the row was read before.
+    // The counts can be newer than the row, which was read before.
     const unknown = Math.max(0, row.resent + row.refused - known);
     return { ...row, delivered, failedAgain, pending, refusals, unknown };
   }
@@ -175,7 +175,7 @@ export class WebhookResends {
   }
 }
 
-/** The request with this id, if the rest fits too. */
+/** The request that matches all of `where`; else 404. */
 async function found(
   manager: EntityManager,
   where: FindOptionsWhere<WebhookResend> & { id: string },
@@ -201,7 +201,7 @@ const ALL_FAILED = {
   selected: null,
 };
 
-/** What it selects, without what is not set. */
+/** What it selects, without the fields that are not set. */
 function detailOf(row: WebhookResend): AuditDetail {
   const { clientId, ownerId, referenceId, host, reason, selected } = row;
   const since = time(row.since ?? row.madeSince);

@@ -170,7 +170,7 @@ test('60 guesses at members do not delay an operator', async () => {
   await Promise.all(guesses);
 });
 
-test('guesses of one network over many names are limited before they are hashed, and keep no right password of it out', async () => {
+test('guesses of one network over many names are limited before they are hashed, and do not keep a right password of that network out', async () => {
   const server = await startWithIssuer({ TRUST_PROXY: '127.0.0.1', AUTH_FAILURE_LIMIT: '2/h' });
   await server.running.app.get(MembersService, { strict: false }).create('neighbour', PASSWORD);
   const browser = await SignInBrowser.at('/auth/sign-in', server);

@@ -76,7 +76,7 @@ test('the order of answers does not show whether there is an account', async () 
   expect(answered).toEqual(['a', 'b', 'account', 'd']);
 });
 
-test('after a guess of a stranger those of others rest for four times as long, and a right password does not', async () => {
+test('after a guess of a stranger, guesses of others wait for four times as long, and a right password does not', async () => {
   const first = invented('a');
   clock.skip(50);
   await first;
@@ -88,7 +88,7 @@ test('after a guess of a stranger those of others rest for four times as long, a
   expect(await second).toBe(false);
 });
 
-test('a wrong password for an account rests, and makes others rest, like one for an invented name', async () => {
+test('a wrong password for an account waits, and makes others wait, like one for an invented name', async () => {
   const wrong = (label: string) => noted(label, passwords.isRight('a guess', hash, from(label)));
   const first = wrong('account');
   clock.skip(50);
@@ -102,7 +102,7 @@ test('a wrong password for an account rests, and makes others rest, like one for
   expect(answered).toEqual(['account', 'right', 'a']);
 });
 
-test('what has waited too long in the queue is answered 503, and the queue goes on', async () => {
+test('a check that has waited too long in the queue is answered 503, and the queue continues', async () => {
   const guesses = ['a', 'b', 'c'].map(invented);
   const late = Promise.allSettled(guesses.slice(1));
   await clock.pass(MAX_WAIT_MS);

@@ -127,18 +127,18 @@ describe('"keys rotate" while a running process lacks the new key', () => {
   });
   afterAll(() => usher.stop());
 
-  test('is refused and names it, as it does a process that does not tell its keys', async () => {
+  test('is refused and names it, and a process that does not report its keys', async () => {
     const client = await usher.client();
     const { code, stdout, stderr } = await usherProcess(settings, ['keys', 'rotate']);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toContain(`${own} (it has old)`);
-    expect(stderr).toContain('web-1:10 (version 0.2.0 does not tell its keys)');
+    expect(stderr).toContain('web-1:10 (version 0.2.0 does not report its keys)');
     expect(stderr).not.toMatch(/web-[23]/);
     expect(stderr).toMatch(/add "new" to USHER_MASTER_KEYS .*--force/);
     expect([await keyIds(usher), await statusOf(client)]).toEqual([['old'], 200]);
   });
 
-  test('is done with --force, which the audit has, and does not say that other keys are no longer needed', async () => {
+  test('is done with --force, which the audit records, and does not say that other keys are no longer needed', async () => {
     const { code, stdout } = await run(settings, ['keys', 'rotate', '--force']);
     expect([code, await keyIds(usher)]).toEqual([0, ['new']]);
     expect(stdout).toContain(`${own} (it has old)`);

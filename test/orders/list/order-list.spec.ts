@@ -49,7 +49,7 @@ describe('the list of orders', () => {
     expect((await readAll(callOf(client), { cursor: resumeCursor })).keys).toEqual([key]);
   });
 
-  test('shows the order as the other routes do, with what became of its notification', async () => {
+  test('shows the order as the other routes do, with the state of its notification', async () => {
     const client = await newClient();
     receiver.behaviour = (response, arrival, nth) =>
       answer(arrival.key === failing && nth === 1 ? 500 : 200)(response, arrival, nth);
@@ -193,7 +193,7 @@ test.each([
   expect([status, body.errors]).toEqual([400, [{ parameter: field, message: expect.any(String) }]]);
 });
 
-test('reading costs one statement if all is placed and delivered to nobody, and an order costs none more', async () => {
+test('reading costs one statement if all orders have positions and no notifications, and more orders cost no more', async () => {
   const client = await newClient();
   await insertOrders(usher, client, times(120), { status: 'PENDING' });
   await readAll(callOf(client));

@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
-/** Written anew: the keys by their bytes, with a line feed between two. */
+/** Computed without the code under test: the keys sorted by their bytes, joined by line feeds. */
 const digest = (keys: string[]): string =>
   sha256(
     keys
@@ -34,7 +34,7 @@ const digest = (keys: string[]): string =>
       .reduce((text, key) => `${text}\n${key}`),
   );
 
-test('of a day count its completed orders by currency, from its first millisecond to its last, over pages', async () => {
+test('the totals of a day count its completed orders by currency, from its first millisecond to its last, over pages', async () => {
   const client = await usher.client(receiver.url);
   const day = Array.from({ length: 5_003 }, (_, at) => YESTERDAY + Math.floor(at / 50));
   const inMyr = await insertOrders(usher, client, [...day, TODAY - 1]);
@@ -53,7 +53,7 @@ test('of a day count its completed orders by currency, from its first millisecon
   });
 });
 
-test('have every digit of a sum that no JavaScript number holds', async () => {
+test('the totals have every digit of a sum that no JavaScript number holds', async () => {
   const client = await usher.client(receiver.url);
   const payableAmount = Number.MAX_SAFE_INTEGER;
   await insertOrders(usher, client, [YESTERDAY, YESTERDAY, YESTERDAY], { payableAmount });
@@ -63,7 +63,7 @@ test('have every digit of a sum that no JavaScript number holds', async () => {
   expect(exactJson(found)).toContain('"payableAmount":27021597764222973,');
 });
 
-test("of an owner's token have the owner's orders alone, and of a day without orders no currency", async () => {
+test("the totals for an owner's token have only the owner's orders, and those of a day without orders no currency", async () => {
   const client = await application(usher, {}, receiver.url);
   const { call } = await ownerToken(client, (await signedIn(usher)).browser);
   const { body: order } = await call('POST', '/movie-orders', NEW_ORDER);

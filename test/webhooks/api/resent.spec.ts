@@ -18,7 +18,7 @@ interface Seen {
   resentAs: string | null;
 }
 
-test('a FAILED notification says as what it was sent again, and lists tell the others apart', async () => {
+test('a FAILED notification has the id of the one that followed it, and lists find those without one', async () => {
   const [client, other] = [await usher.client(receiver.url), await usher.client(receiver.url)];
   receiver.behaviour = answer(500);
   const failed = async (of = client) => {

@@ -173,7 +173,7 @@ test('a process that ends after sending and before recording repeats the message
   expect(idOf(second!)).toBe(idOf(first!));
 });
 
-test('of two processes that find the same message due, one sends it', async () => {
+test('only one of two processes that find the same message due sends it', async () => {
   const one = await clientWithContact();
   mail.refusal = new Error('later');
   await fail(one);

@@ -48,7 +48,7 @@ describe('SMTP', () => {
     expect(server.mails).toEqual([]);
   });
 
-  test('a server that hangs is left when the time is over, and its connection is closed', async () => {
+  test('the connection to a server that hangs is closed when the time is over', async () => {
     const silent = await SilentServer.start();
     closing.push(silent);
     const limit = new AbortController();

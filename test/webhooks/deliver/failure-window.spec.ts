@@ -37,7 +37,7 @@ test('failures are forgotten after 15 minutes', () => {
   expect(window.top(1)).toEqual([]);
 });
 
-test('at most 1,000 clients a minute are counted, and those that are counted go on', () => {
+test('at most 1,000 clients a minute are counted, and counting continues for these', () => {
   for (let i = 0; i < 5_000; i += 1) fail(`client-${i}`, 1);
   fail('client-0', 1);
   expect(window.top(10_000)).toHaveLength(1_000);

@@ -136,7 +136,7 @@ test('an attempt that ends after a later one has ended its webhook counts, and t
   expect((await figures())[' ']).toMatchObject({ attempts: 2, delivered: 1 });
 });
 
-test('of a webhook that was erased meanwhile nothing is counted', async () => {
+test('nothing is counted of a webhook that was erased meanwhile', async () => {
   const { id } = await usher.client();
   const [one, two] = await claimed(id, ['a.example', 'a.example']);
   await usher.dataSource.manager.delete(Webhook, { id: one!.webhook.id });

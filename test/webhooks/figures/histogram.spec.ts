@@ -24,7 +24,7 @@ describe('a quantile of a histogram', () => {
     }
   });
 
-  test('is null of nothing, the value of a bucket in a full one, and open at the end', () => {
+  test('is null if nothing was counted, lies within its bucket, and has no upper bound in the last bucket', () => {
     const bounds = [10, 20];
     expect(quantile(bounds, [0, 0, 0], 0.5)).toBeNull();
     expect(quantile(bounds, [0, 4, 0], 0.5)).toEqual({ ms: 15, isMore: false });

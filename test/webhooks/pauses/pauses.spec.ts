@@ -70,7 +70,7 @@ test('an attempt that runs when the pause begins is finished, and the next one w
   expect(await usher.webhook(key, 'SUCCESS')).toMatchObject({ attemptCount: 2 });
 });
 
-test('the other clients of a paused client go on, and the end of one of two pauses releases nothing', async () => {
+test('other clients are still notified during a pause, and the end of one of two pauses releases nothing', async () => {
   const other = await usher.client(receiver.url);
   await pauses.pause(`client:${client.id}`, 'Maintenance');
   await usher.webhook(await other.completedOrder(), 'SUCCESS');

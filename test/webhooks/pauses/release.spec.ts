@@ -71,7 +71,7 @@ test.each(['overdue', 'all'] as const)(
   },
 );
 
-test('what a resumed pause holds becomes due a part in each run, one after another, and has a job', async () => {
+test('the webhooks of a resumed pause become due one after another, a part in each run, and have jobs', async () => {
   await pauses().resume(subject);
   const { manager } = usher.dataSource;
   const started = await now();
@@ -88,7 +88,7 @@ test('what a resumed pause holds becomes due a part in each run, one after anoth
   expect(await manager.countBy(Webhook, { nextAttemptAt: heldAt(pause) })).toBe(HELD - 2 * A_RUN);
 });
 
-test('the next run goes on until nothing is held, and one without a resumed pause changes nothing', async () => {
+test('further runs continue until nothing is held, and a run without a resumed pause changes nothing', async () => {
   for (let run = 0; run < HELD / A_RUN; run += 1) await sweep.run('overdue', 0);
   expect(await usher.dataSource.manager.countBy(Webhook, { nextAttemptAt: heldAt(pause) })).toBe(0);
   const reads = await recordStatements(usher.dataSource, () => sweep.run('overdue', 0));

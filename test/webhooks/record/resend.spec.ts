@@ -51,7 +51,7 @@ test('a resend goes to the client\u2019s currently registered Notify URL if the 
   await usher.webhook(key, 'SUCCESS');
 });
 
-test('of concurrent resends one succeeds and the others get 409', async () => {
+test('one of several concurrent resends succeeds, and the others get 409', async () => {
   const { key, webhook } = await failedWebhook();
   const settled = await Promise.allSettled(Array.from({ length: 10 }, () => usher.webhooks.resend(webhook.id)));
   const refused = settled.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[];

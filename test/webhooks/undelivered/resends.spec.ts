@@ -76,7 +76,7 @@ describe('POST /webhooks/resend', () => {
     expect(resent).toEqual([[middle], [middle, recent].sort(), [old, middle, recent].sort()]);
   });
 
-  test('says why it refused, and how many it does not know because an earlier version took them on', async () => {
+  test('says why it refused, and how many it does not know because an earlier version handled them', async () => {
     const client = await usher.client(receiver.url);
     const delivered = await client.completedOrder();
     await usher.webhook(delivered, 'SUCCESS');
@@ -106,7 +106,7 @@ describe('POST /webhooks/resend', () => {
     expect((await client.call('GET', `/webhook-resends/${id}`)).body).toMatchObject({ refusals: none, unknown: 3 });
   });
 
-  test('of two at the same moment resends each webhook once, and never one that fails afterwards', async () => {
+  test('twice at the same moment resends each webhook once, and never one that fails afterwards', async () => {
     const client = await usher.client(receiver.url);
     receiver.behaviour = answer(500);
     const ids = await insertFailed(client, references('twice', 110));
@@ -117,7 +117,7 @@ describe('POST /webhooks/resend', () => {
     expect(await resendsOf(usher, client)).toEqual(new Map(ids.map((id) => [id, 1])));
   });
 
-  test("of an owner's token takes and shows what belongs to the owner alone", async () => {
+  test("with an owner's token takes and shows only what belongs to the owner", async () => {
     const client = await application(usher, {}, receiver.url);
     const owners = [await signedIn(usher), await signedIn(usher)] as const;
     const [one, other] = await Promise.all(owners.map(async ({ browser }) => (await ownerToken(client, browser)).call));
@@ -133,7 +133,7 @@ describe('POST /webhooks/resend', () => {
     expect(seen.map(({ status }) => status)).toEqual([404, 404, 200]);
   });
 
-  test('waits while the client has as many pending notifications as its limit, and a retry run goes on', async () => {
+  test('waits while the client has as many pending notifications as its limit, and a retry run continues', async () => {
     const client = await usher.client(receiver.url);
     receiver.behaviour = (response) => void held.push(() => response.writeHead(200).end());
     const held: (() => void)[] = [];
@@ -186,7 +186,7 @@ describe('a resend that is interrupted', () => {
     return new ResendWork(usher.dataSource, { record } as WebhookRecorder, get(AuditLog), options);
   }
 
-  test('counts whole batches alone, and a retry run goes on where it ended', async () => {
+  test('counts only whole batches, and a retry run continues where it ended', async () => {
     const client = await usher.client(receiver.url);
     const ids = await insertFailed(client, references('crash', 130));
     const { manager } = usher.dataSource;

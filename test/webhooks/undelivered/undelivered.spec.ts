@@ -84,7 +84,7 @@ describe('GET /webhooks/undelivered', () => {
     expect(await usher.webhooks.find('unchanged')).toEqual(before);
   });
 
-  test('goes on behind the last line that a reader has, and ends after limit lines', async () => {
+  test('continues after the last line that a reader has, and ends after `limit` lines', async () => {
     const client = await usher.client(receiver.url);
     await insertFailed(client, references('page', 250));
     const all = await read(client.call.bind(client));
@@ -95,7 +95,7 @@ describe('GET /webhooks/undelivered', () => {
     expect(new Set(all.map(keyOf)).size).toBe(250);
   });
 
-  test('is pages of JSON for who asks for no lines, of 50 unless the query says how many', async () => {
+  test('answers pages of JSON if no lines are asked for, with 50 entries by default', async () => {
     const client = await usher.client(receiver.url);
     await insertFailed(client, references('json', 100));
     const pages: Page[] = [];
@@ -139,7 +139,7 @@ describe('GET /webhooks/undelivered', () => {
     undelivered.pages = pages;
   });
 
-  test("of an owner's token has what belongs to the owner alone", async () => {
+  test("with an owner's token has only what belongs to the owner", async () => {
     const client = await application(usher, {}, receiver.url);
     const { browser, owner } = await signedIn(usher);
     const { call } = await ownerToken(client, browser);

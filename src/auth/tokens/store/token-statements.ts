@@ -8,7 +8,7 @@ import { AccessToken, EXPIRY_MARGIN_MS, Grant } from '../grant.entity.js';
 
 type Columns<Name extends string> = Record<Name, 'text' | 'int'>;
 
-/** The client of the request. `rememberedSecret` is empty unless the client was remembered, and has to be checked. */
+/** The client of the request. `rememberedSecret` is empty unless the client comes from the cache and has to be checked. */
 const REQUESTER = { clientId: 'text', generation: 'int', rememberedSecret: 'text' } as const;
 const GRANT = { id: 'text', refreshDigest: 'text', accessDigest: 'text', ...REQUESTER } as const;
 const PRESENTED = { position: 'int', refreshDigest: 'text', clientId: 'text', generation: 'int' } as const;
@@ -120,7 +120,7 @@ export class TokenStatements {
     return this.inserted(this.accessTokens, 'digest', digests, affected);
   }
 
-  /** Promises a full lifetime again. In the order of the ids, so that two of these statements do not deadlock. */
+  /** Sets a full lifetime again, in the order of the ids, so that two of these statements do not deadlock. */
   async extendGrants(ids: string[]): Promise<void> {
     const changes = { expires_at: `${this.now} + ${this.refreshMs + EXPIRY_MARGIN_MS}` };
     const isDue = `AND t.expires_at < ${this.now} + ${this.refreshMs}`;
@@ -170,7 +170,7 @@ export class TokenStatements {
     return new Set(rows.map(({ key_of_row }) => String(key_of_row)));
   }
 
-  /** Runs a statement over rows. Its SQL has them as the list, whose name is `v`. */
+  /** Runs a statement over rows. Its SQL reads them from `list`, whose name is `v`. */
   private run<Name extends string>(
     name: string | undefined,
     columns: Columns<Name>,

@@ -10,7 +10,7 @@ import { Client } from '../../../clients/client.entity.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { type NewGrant, type Refresh, TokenStatements } from './token-statements.js';
 
-/** As many as keep a database busy while this process prepares the next one. */
+/** So many statements keep a database busy while this process prepares the next one. */
 const MAX_RUNNING = 4;
 
 /** A valid access token. Times in milliseconds since 1970, by the database's clock. */
@@ -21,7 +21,6 @@ export interface ValidToken {
   ownerId: string | null;
   createdAt: number;
   expiresAt: number;
-  /** Time until it expires. */
   remainingMs: number;
   client: Client;
 }

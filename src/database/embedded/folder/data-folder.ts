@@ -22,7 +22,7 @@ export class UnusableFolderError extends StartUpError {}
 
 /** Creates the folder if necessary and returns its real path. It is writable and closed to other users (mode 0700). */
 export async function prepareFolder(folder: string): Promise<string> {
-  // If it is missing, nothing is created.
+  // Loaded first: if the package is missing, no folder is created.
   if (!existsSync(join(folder, 'postgres'))) await loadPGlite();
   try {
     await createFolder(resolve(folder));
@@ -101,7 +101,7 @@ const START_PARAMETERS = [
 ];
 const UNFINISHED = 'postgres-unfinished-';
 
-/** Starts PGlite on `<folder>/postgres`, which it creates if necessary, and then tells `log`. The caller holds the folder's lock. */
+/** Starts PGlite on `<folder>/postgres`, which it creates and logs if necessary. The caller holds the folder's lock. */
 export async function startPGlite(folder: string, log: (message: string) => void): Promise<PGlite> {
   const data = join(folder, 'postgres');
   if (!existsSync(join(data, 'PG_VERSION'))) {

@@ -97,7 +97,6 @@ export class FolderLock {
     socket.write(this.#announced);
   }
 
-  /** Tells waiting processes. */
   announce(state: LockState): void {
     this.#announced += `${state}\n`;
     for (const socket of this.#watchers) socket.write(`${state}\n`);

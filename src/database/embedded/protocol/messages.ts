@@ -75,7 +75,6 @@ export function readReply(bytes: Buffer): Reply {
   return reply;
 }
 
-/** The channel of a NotificationResponse. */
 export function channelOf(notification: Buffer): string {
   return stringAt(notification, 9).text;
 }

@@ -22,7 +22,6 @@ import {
 /** A listener with more unread notifications than this is disconnected. */
 const MAX_BACKLOG_BYTES = 16 * 1024 * 1024;
 
-/** What all connections have in common. */
 export interface Shared {
   readonly session: Session;
   readonly queue: SessionQueue<Connection>;

@@ -25,7 +25,6 @@ export class Multiplexer {
     return new Multiplexer({ session, queue, subscriptions: new Subscriptions(), serverVersion });
   }
 
-  /** Serves the PostgreSQL client at the other end of the stream. */
   attach(stream: Duplex): void {
     if (this.#closed) return void stream.destroy();
     const connection = new Connection(stream, this.shared, ++this.#count);
