@@ -69,7 +69,7 @@ export class PortalLinks {
     const token = generateToken('portal', environment);
     return inTransaction(this.dataSource, async (manager) => {
       const createdAt = await databaseNow(manager);
-      const link: PortalLink = {
+      const link = {
         id: newId(environment, createdAt),
         clientId,
         digest: digestToken(token),
@@ -78,9 +78,6 @@ export class PortalLinks {
         createdBy: fitting(actor).name,
         createdAt,
         expiresAt: createdAt + validMs,
-        openedAt: null,
-        openedFrom: null,
-        withdrawnAt: null,
       };
       await manager.insert(PortalLink, link);
       const detail = { link: link.id, mayChange, showsSecret };

@@ -1,7 +1,7 @@
 import { type Html, html } from '../../http/html.js';
 import { documentOf, inlineStyle, ISOLATION_HEADERS } from '../../http/pages/page-frame.js';
-import type { Environment } from '../../values/identifier.js';
 import { brandOf, CONSOLE_STYLE, ICON_LINK, shellOf } from '../console/frame/shell.js';
+import type { Config } from '../settings/settings.js';
 import { type Guide } from './guides.js';
 
 /** The page of all operations. */
@@ -27,11 +27,7 @@ export interface GuidePage {
 }
 
 /** What the pages show of this service. */
-export interface Service {
-  brandName: string;
-  environment: Environment;
-  retry: { maxAttempts: number; retryEveryMs: number };
-}
+type Service = Pick<Config, 'brandName' | 'environment' | 'retry'>;
 
 /** A page in its frame. Addresses are relative, so that they also lead there below a path of a proxy. */
 export function guidePage(

@@ -1,6 +1,8 @@
-import { Controller, Get, Inject, Param, Redirect, Req, Res } from '@nestjs/common';
+import { Controller, Get, Header, Inject, Param, Redirect, Req, Res, StreamableFile } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { originOf } from '../../http/exchange.js';
 import { notFound } from '../../http/problem.js';
+import { VERSION } from '../../values/version.js';
 import { unknownPath } from '../error.filter.js';
 import { StartUpError } from '../../values/start-up-error.js';
 import { API_DOCUMENTS, type ApiDocuments, pageOf, viewerScript } from '../openapi/docs.controller.js';
@@ -18,12 +20,17 @@ import {
   searchIndex,
 } from './guide-pages.js';
 import { ADDRESS, type Guide, renderGuides, shellFunctions } from './guides.js';
+import { receiverTarball } from './tarball.js';
+
+/** As `npm pack` names it. */
+const TARBALL = `usher-receiver-${VERSION}.tgz`;
 
 /** The pages for integrators, with the address of this service in their commands, and the files that belong to them. */
 @Controller()
 export class GuidesController {
   private readonly answers = new AddressedAnswers();
   private guides?: Promise<Guide[]>;
+  private packed: { service: string; tarball: Buffer } | null = null;
 
   constructor(
     @Inject(SERVER_CONFIG) private readonly config: Config,
@@ -53,6 +60,15 @@ export class GuidesController {
   @Get('docs/:guide')
   guide(@Param('guide') name: string, @Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     return this.send(name, request, reply);
+  }
+
+  /** The receiver's package, so that integrators have its commands without a registry. */
+  @Get(TARBALL)
+  @Header('Cache-Control', 'public, max-age=3600')
+  tarball(@Req() request: FastifyRequest): StreamableFile {
+    const service = this.config.publicUrl ?? originOf(request);
+    if (this.packed?.service !== service) this.packed = { service, tarball: receiverTarball(service) };
+    return new StreamableFile(this.packed.tarball, { type: 'application/gzip' });
   }
 
   private send(name: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {

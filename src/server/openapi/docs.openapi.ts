@@ -5,6 +5,8 @@ import { InternalDocsController } from './docs.controller.js';
 
 const Document = named('OpenApiDocument', z.looseObject({ openapi: z.string() }));
 
+const Tarball = named('Tarball', z.string());
+
 const documentAnswer = { 200: answer('OpenAPI 3.1.', Document) };
 
 const GUIDES = operations('Service', GuidesController, {
@@ -31,6 +33,11 @@ const GUIDES = operations('Service', GuidesController, {
     summary: 'The page that sends requests',
     description: 'The page loads its scripts from `/docs/viewer.js` and `/docs/start.js`.',
     answers: { 200: pageAnswer('The page.') },
+  },
+  tarball: {
+    id: 'getReceiverPackage',
+    summary: 'The package usher-receiver, for npm and npx',
+    answers: { 200: answer('The tarball.', Tarball, '…', 'application/gzip') },
   },
 });
 

@@ -7,13 +7,12 @@ import type { Output } from './output.js';
 export interface Command {
   /** What it does. */
   summary: string;
-  usage: string;
   /** Its options. */
   help: string;
   /** What each option must be; null if it takes no value. */
   options: Record<string, Kind | null>;
   required?: string[];
-  /** The option whose value is given without its name. */
+  /** The required option whose value is given without its name. */
   argument?: string;
   /** Returns null if it has printed everything itself. */
   run(options: object, context: Context): Promise<Output | null>;
@@ -39,14 +38,7 @@ export class CommandError extends Error {}
 
 export const HTTP_URL: Kind = {
   wanted: 'a URL like http://127.0.0.1:8080/notify',
-  parse(text) {
-    try {
-      const url = new URL(text);
-      return /^https?:$/.test(url.protocol) ? url : null;
-    } catch {
-      return null;
-    }
-  },
+  parse: (text) => (/^https?:/i.test(text) && URL.canParse(text) ? new URL(text) : null),
 };
 
 /** A whole number within these bounds. */

@@ -36,7 +36,13 @@ export class AuditSearch {
 
   /** The ids of those that fit all criteria. Null is any. `after`: an id, in front of whose event the part begins. */
   async find(
-    { since, until, actor, action, subject }: Filter<AuditCriteria>['values'],
+    {
+      since = null,
+      until = null,
+      actor = null,
+      action = null,
+      subject = null,
+    }: Partial<Filter<AuditCriteria>['values']>,
     { after, most }: Omit<Part, 'order'>,
   ): Promise<Found<string>> {
     const [from, end] = [since, until].map((ms) => (ms === null ? null : firstIdAt(this.options.environment, ms)));
