@@ -1,7 +1,7 @@
 import type { PortalLink } from '../../../clients/portal.entity.js';
 import type { HttpRequest } from '../../../http/exchange.js';
 import { type Html, html } from '../../../http/html.js';
-import { checkField, type FormPart, hiddenField } from '../../../http/pages/fields.js';
+import { checkField, hiddenField } from '../../../http/pages/fields.js';
 import { postForm } from '../../../http/pages/form.js';
 import { copiedId, notice, statusBadge, table, time } from '../../../http/pages/parts.js';
 import type { Action, Visit } from '../../../http/pages/site.js';
@@ -16,7 +16,7 @@ const VALID = { name: 'valid', label: 'Valid for', options: { '7d': '7 days', '2
 export const portalActions = (links: () => PortalLinks): Record<string, Action> => ({
   'portal-link': {
     ...MAKE,
-    fields: () => fieldsOf(false),
+    fields: () => [checkField('mayChange', MAY_CHANGE, false), VALID],
     // Only the answer has the link.
     answer: async ({ mayChange, secret, valid = '' }, { id: clientId, actor, request }) => {
       const [showsSecret, validMs] = [secret === 'yes', parseDuration(valid) ?? 0];
@@ -40,7 +40,11 @@ export const portalActions = (links: () => PortalLinks): Record<string, Action> 
 
 /** The form beside a secret that was issued just now. */
 export const handOver = (request: HttpRequest, clientId: string): Html | null => {
-  const form = postForm(request, `${clientPath(clientId)}/portal-link`, MAKE, fieldsOf(true));
+  const form = postForm(request, `${clientPath(clientId)}/portal-link`, MAKE, [
+    hiddenField('secret', 'yes'),
+    checkField('mayChange', MAY_CHANGE, true),
+    VALID,
+  ]);
   return (
     form &&
     html`<h2>Hand it over by a link, which shows it once</h2>
@@ -48,11 +52,7 @@ export const handOver = (request: HttpRequest, clientId: string): Html | null =>
   );
 };
 
-const fieldsOf = (showsSecret: boolean): FormPart[] => [
-  hiddenField('secret', showsSecret ? 'yes' : ''),
-  checkField('mayChange', 'Who opens it may also change the Notify URL, the contact and the secret', showsSecret),
-  VALID,
-];
+const MAY_CHANGE = 'Who opens it may also change the Notify URL, the contact and the secret';
 
 /** The links to the portal of a client, with whether and when each was opened. */
 export const portalSection = (visit: Visit, links: PortalLink[]): Html =>
