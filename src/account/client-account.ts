@@ -20,8 +20,12 @@ import {
   RotationRequest,
 } from './account-view.js';
 
-/** Of secrets, per client: a rotation is rare, and each change is a row of the audit. */
-export const CHANGE_LIMIT: MinuteLimit = { name: 'account-changes', count: 10, what: 'changes of secrets' };
+/** Per client, also in its portal: such changes are rare, and each is a row of the audit. */
+export const CHANGE_LIMIT: MinuteLimit = {
+  name: 'account-changes',
+  count: 10,
+  what: 'changes of secrets or the contact',
+};
 
 /** What a client reads and changes about itself. */
 @Injectable()
@@ -74,6 +78,11 @@ export class ClientAccount {
     return { notifyUrl, test };
   }
 
+  /** Throws 429 above {@link CHANGE_LIMIT}. */
+  countChange(clientId: string): void {
+    countRequest(this.limits, CHANGE_LIMIT, clientId);
+  }
+
   /**
    * Issues a new secret; the old one stays valid for the `overlap` of `input`, 24 hours by default. The same `idempotencyKey` gets the same answer again while
    * both are valid, so that a lost response locks nobody out. 409 while another rotation is in progress.
@@ -86,7 +95,7 @@ export class ClientAccount {
   ): Promise<NewSecret> {
     checkRotationKey(idempotencyKey);
     const { overlap } = validated(RotationRequest, input);
-    countRequest(this.limits, CHANGE_LIMIT, clientId);
+    this.countChange(clientId);
     const { secret, oldValidUntil } = await this.rotation.rotate(clientId, overlap, {
       repeatKey: idempotencyKey,
       actor,
@@ -99,7 +108,7 @@ export class ClientAccount {
    * 409 unless one is the new secret. Without a rotation it changes nothing, so that it can be repeated.
    */
   async finishRotation(clientId: string, presented: string[], actor?: Actor): Promise<AccountView> {
-    countRequest(this.limits, CHANGE_LIMIT, clientId);
+    this.countChange(clientId);
     await this.rotation.finishWith(clientId, presented, actor);
     this.secrets.forget(clientId);
     return this.show(clientId);

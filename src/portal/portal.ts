@@ -64,12 +64,13 @@ export class PortalLinks {
     if (!(validMs >= MINUTE_MS && validMs <= MAX_VALID_MS))
       throw unprocessable('a link is valid for 1 minute to 30 days');
     const { environment, publicUrl } = this.options;
-    const { disabledAt } = await this.clients.get(clientId);
-    if (disabledAt !== null) throw conflict('the client is disabled; enable it first');
+    await this.clients.get(clientId);
     const token = generateToken('portal', environment);
     return inTransaction(this.dataSource, async (manager) => {
+      const { disabledAt } = await lockedClient(manager, clientId);
+      if (disabledAt !== null) throw conflict('the client is disabled; enable it first');
       const createdAt = await databaseNow(manager);
-      const link: PortalLink = {
+      const link = {
         id: newId(environment, createdAt),
         clientId,
         digest: digestToken(token),
@@ -78,9 +79,6 @@ export class PortalLinks {
         createdBy: fitting(actor).name,
         createdAt,
         expiresAt: createdAt + validMs,
-        openedAt: null,
-        openedFrom: null,
-        withdrawnAt: null,
       };
       await manager.insert(PortalLink, link);
       const detail = { link: link.id, mayChange, showsSecret };
@@ -141,8 +139,7 @@ export class PortalSessions extends Sessions<PortalSession, PortalOwner> {
       const { id, clientId, mayChange, secretId } = link;
       // Locks the client first, as disabling it and replacing a leaked secret do: either this waits, or they end the
       // session.
-      const lock = { mode: 'pessimistic_write' } as const;
-      const client = await manager.findOneOrFail(Client, { where: { id: clientId }, lock });
+      const client = await lockedClient(manager, clientId);
       if (client.disabledAt !== null) return 'disabled';
       const isShown = secretId && (await wasShown(manager, clientId, secretId));
       const now = await databaseNow(manager);
@@ -172,6 +169,9 @@ export class PortalSessions extends Sessions<PortalSession, PortalOwner> {
 /** Makes the links with which clients enter their portal, which the server has at `/portal`. */
 @UsherNamedModule({ providers: [PortalLinks, PortalSessions], exports: [PortalLinks, PortalSessions] })
 export class PortalModule {}
+
+const lockedClient = (manager: EntityManager, id: string): Promise<Client> =>
+  manager.findOneOrFail(Client, { where: { id }, lock: { mode: 'pessimistic_write' } });
 
 const wasShown = (manager: EntityManager, clientId: string, secretId: string): Promise<boolean> =>
   manager.existsBy(PortalLink, { clientId, secretId, openedAt: Not(IsNull()) });

@@ -11,7 +11,6 @@ import { CertificationRoutesModule } from '../webhooks/certification/certificati
 import { WebhookRoutesModule, WebhookModule } from '../webhooks/webhook.module.js';
 import { OpsModule } from './console/ops.module.js';
 import { DocsModule } from './openapi/docs.module.js';
-import { ReceiverPackageModule } from './receiver-package/receiver-package.js';
 import { PortalPagesModule } from './portal/portal-pages.js';
 import { type Config, SERVER_CONFIG } from './settings/settings.js';
 
@@ -28,7 +27,6 @@ export class ServerModule {
       OrderRoutesModule,
       WebhookRoutesModule,
       DocsModule,
-      ReceiverPackageModule,
       PortalPagesModule,
     ];
     return {

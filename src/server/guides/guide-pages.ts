@@ -1,7 +1,7 @@
 import { type Html, html } from '../../http/html.js';
 import { documentOf, inlineStyle, ISOLATION_HEADERS } from '../../http/pages/page-frame.js';
-import type { Environment } from '../../values/identifier.js';
 import { brandOf, CONSOLE_STYLE, ICON_LINK, shellOf } from '../console/frame/shell.js';
+import type { Config } from '../settings/settings.js';
 import { type Guide } from './guides.js';
 
 export const REFERENCE = { name: 'reference', title: 'API reference' };
@@ -24,11 +24,8 @@ export interface GuidePage {
   content: Html;
 }
 
-export interface Service {
-  brandName: string;
-  environment: Environment;
-  retry: { maxAttempts: number; retryEveryMs: number };
-}
+/** What the pages show of this service. */
+type Service = Pick<Config, 'brandName' | 'environment' | 'retry'>;
 
 /** A page in its frame. Addresses are relative, so that they also work below the path of a proxy. */
 export function guidePage(

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Marked, RendererObject } from 'marked';
 import { Html, html } from '../../http/html.js';
+import { type Columns, table } from '../../http/pages/parts.js';
 import { PACKAGE_FOLDER } from '../../values/version.js';
 import { DIAGNOSES } from '../../webhooks/transport/diagnosis.js';
 
@@ -114,20 +115,10 @@ const RENDERER: RendererObject = {
   },
   code: ({ text, lang }) => html`<pre tabindex="0"><code class="language-${lang}">${text}</code></pre>`.text,
   table({ header, rows }) {
-    const inline = (cell: (typeof header)[0]): Html => new Html(this.parser.parseInline(cell.tokens));
-    const line = (row: typeof header): Html =>
-      html`<tr>
-        ${row.map((cell, index) => html`<td data-name="${header[index]?.text}"><div>${inline(cell)}</div></td>`)}
-      </tr>`;
-    return html`<table>
-      <thead>
-        <tr>
-          ${header.map((cell) => html`<th scope="col">${inline(cell)}</th>`)}
-        </tr>
-      </thead>
-      <tbody>
-        ${rows.map(line)}
-      </tbody>
-    </table>`.text;
+    const columns = header.map(({ text }, index) => [
+      text,
+      (row: typeof header) => new Html(this.parser.parseInline(row[index]?.tokens ?? [])),
+    ]);
+    return table(Object.fromEntries(columns) as Columns<typeof header>, rows).text;
   },
 };

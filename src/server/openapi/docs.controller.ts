@@ -14,16 +14,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { FixedCredentials } from '../../auth/client-authentication/internal.guard.js';
 import { parseBasicHeader } from '../../http/basic-credentials.js';
 import { ISOLATION_HEADERS } from '../../http/pages/page-frame.js';
-import { notFound } from '../../http/problem.js';
 import { loadPackage, StartUpError } from '../../values/start-up-error.js';
 import { OperatorAccess } from '../console/access/operator-access.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import { type DocumentPage, PAGE_POLICY, pageWithoutViewer, START_SCRIPT, viewerPage } from './page.js';
+import { type DocumentPage, PAGE_POLICY, pageWithoutViewer, viewerPage } from './page.js';
 import type { ShownDocument } from './reference.js';
 import { AddressedAnswers, StaticAnswer } from './static-answer.js';
-
-const JAVASCRIPT = 'text/javascript';
-const JSON_TYPE = 'application/json';
 
 /** Injects {@link ApiDocuments}. They describe the controllers below too, so these cannot import them. */
 export const API_DOCUMENTS = Symbol('ApiDocuments');
@@ -33,65 +29,26 @@ export interface ApiDocuments {
   internal(address: string): object;
 }
 
-/** Makes a value when it is first used, because most processes never use it. */
-function lazy<T>(make: () => T): () => T {
-  let made: T | undefined;
-  return () => (made ??= make());
-}
+let viewer: Promise<StaticAnswer | StartUpError> | undefined;
 
-const viewer = lazy(async () => {
-  try {
-    return await StaticAnswer.of(JAVASCRIPT, await loadViewerScript());
-  } catch (error) {
-    if (error instanceof StartUpError) return error;
-    throw error;
-  }
-});
+/** The script of the viewer, or why there is none. Most processes never load it. */
+export const viewerScript = () =>
+  (viewer ??= loadViewerScript().then(
+    (script) => StaticAnswer.of('text/javascript', script),
+    (error: unknown) => {
+      if (error instanceof StartUpError) return error;
+      throw error;
+    },
+  ));
 
-const pageOf = async (page: DocumentPage, headers: Record<string, string> = {}): Promise<StaticAnswer> => {
-  const script = await viewer();
+/** The page with the viewer of a document. */
+export async function pageOf(page: DocumentPage, headers: Record<string, string> = {}): Promise<StaticAnswer> {
+  const script = await viewerScript();
   return StaticAnswer.of(
     'text/html',
     script instanceof StartUpError ? pageWithoutViewer(page, script.message) : viewerPage(page),
     { ...ISOLATION_HEADERS, 'Content-Security-Policy': PAGE_POLICY, 'Referrer-Policy': 'no-referrer', ...headers },
   );
-};
-
-/** The API documentation: a page with a viewer, and the OpenAPI document that it shows. */
-@Controller()
-export class DocsController {
-  private readonly start = lazy(() => StaticAnswer.of(JAVASCRIPT, START_SCRIPT));
-  private readonly shown = lazy(() => pageOf({ title: 'Usher API', document: 'openapi.json', scripts: '' }));
-  private readonly answers = new AddressedAnswers();
-
-  constructor(
-    @Inject(API_DOCUMENTS) private readonly documents: ApiDocuments,
-    @Inject(SERVER_CONFIG) private readonly config: Config,
-  ) {}
-
-  @Get('docs/try')
-  async page(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    (await this.shown()).send(request, reply);
-  }
-
-  @Get('docs/openapi.json')
-  openapi(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const make = (address: string) =>
-      StaticAnswer.of(JSON_TYPE, JSON.stringify(this.documents.forIntegrators(address)));
-    return this.answers.send('', this.config.publicUrl, make, [request, reply]);
-  }
-
-  @Get('docs/start.js')
-  async startScript(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    (await this.start()).send(request, reply);
-  }
-
-  @Get('docs/viewer.js')
-  async viewerScript(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const script = await viewer();
-    if (script instanceof StartUpError) throw notFound(script.message);
-    script.send(request, reply);
-  }
 }
 
 /** Order services may read the internal operations, and so may operators, also with a session. */
@@ -120,9 +77,6 @@ const PRIVATE = { 'Cache-Control': 'private, no-cache' };
 @Controller('docs')
 @UseGuards(InternalReaders)
 export class InternalDocsController {
-  private readonly shown = lazy(() =>
-    pageOf({ title: 'Usher: internal operations', document: 'internal.json', scripts: '' }, PRIVATE),
-  );
   private readonly answers = new AddressedAnswers();
 
   constructor(
@@ -131,15 +85,16 @@ export class InternalDocsController {
   ) {}
 
   @Get('internal')
-  async internalPage(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    (await this.shown()).send(request, reply);
+  internalPage(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const page = { title: 'Usher: internal operations', document: 'internal.json' };
+    return this.answers.send('page', this.config.publicUrl, () => pageOf(page, PRIVATE), [request, reply]);
   }
 
   @Get('internal.json')
   internalOpenapi(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { opsPort, opsPublicUrl, publicUrl } = this.config;
     const make = (address: string) =>
-      StaticAnswer.of(JSON_TYPE, JSON.stringify(this.documents.internal(address)), PRIVATE);
+      StaticAnswer.of('application/json', JSON.stringify(this.documents.internal(address)), PRIVATE);
     return this.answers.send('', opsPort === null ? publicUrl : opsPublicUrl, make, [request, reply]);
   }
 }

@@ -1,13 +1,13 @@
 import { Module } from '@nestjs/common';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 import { OpsModule } from '../console/ops.module.js';
-import { API_DOCUMENTS, type ApiDocuments, DocsController, InternalDocsController } from './docs.controller.js';
+import { API_DOCUMENTS, type ApiDocuments, InternalDocsController } from './docs.controller.js';
 import { GuidesController } from '../guides/guides.controller.js';
 import { internalDocument, openApiDocument } from './document.js';
 
 @Module({
   imports: [OpsModule],
-  controllers: [GuidesController, DocsController, InternalDocsController],
+  controllers: [GuidesController, InternalDocsController],
   providers: [
     {
       provide: API_DOCUMENTS,

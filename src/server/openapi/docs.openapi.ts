@@ -1,25 +1,13 @@
 import { z } from 'zod';
 import { answer, named, operations, pageAnswer } from '../../http/operation.js';
 import { GuidesController, guideOf } from '../guides/guides.controller.js';
-import { DocsController, InternalDocsController } from './docs.controller.js';
+import { InternalDocsController } from './docs.controller.js';
 
 const Document = named('OpenApiDocument', z.looseObject({ openapi: z.string() }));
 
-const documentAnswer = { 200: answer('OpenAPI 3.1.', Document) };
+const Tarball = named('Tarball', z.string());
 
-const DOCS = operations('Service', DocsController, {
-  openapi: {
-    id: 'getDocument',
-    summary: 'The operations of integrators as OpenAPI',
-    answers: documentAnswer,
-  },
-  page: {
-    id: 'getWorkbench',
-    summary: 'The page that sends requests',
-    description: 'The page loads its scripts from `/docs/viewer.js` and `/docs/start.js`.',
-    answers: { 200: pageAnswer('The page.') },
-  },
-});
+const documentAnswer = { 200: answer('OpenAPI 3.1.', Document) };
 
 const GUIDES = operations('Service', GuidesController, {
   first: {
@@ -34,6 +22,22 @@ const GUIDES = operations('Service', GuidesController, {
     parameters: { path: z.object({ guide: z.string().describe('Such as `quick-start`.') }) },
     answers: { 200: pageAnswer('The page.') },
     failures: [() => guideOf([], 'receiving-cobol')],
+  },
+  openapi: {
+    id: 'getDocument',
+    summary: 'The operations of integrators as OpenAPI',
+    answers: documentAnswer,
+  },
+  page: {
+    id: 'getWorkbench',
+    summary: 'The page that sends requests',
+    description: 'The page loads its scripts from `/docs/viewer.js` and `/docs/start.js`.',
+    answers: { 200: pageAnswer('The page.') },
+  },
+  tarball: {
+    id: 'getReceiverPackage',
+    summary: 'The package usher-receiver, for npm and npx',
+    answers: { 200: answer('The tarball.', Tarball, '…', 'application/gzip') },
   },
 });
 
@@ -52,4 +56,4 @@ const INTERNAL_DOCS = operations('Service', InternalDocsController, {
   },
 });
 
-export const DOCS_OPERATIONS = [...GUIDES, ...DOCS, ...INTERNAL_DOCS];
+export const DOCS_OPERATIONS = [...GUIDES, ...INTERNAL_DOCS];

@@ -4,7 +4,6 @@ import { type EventType, NOTIFY_ORDER_COMPLETION } from '../../values/notificati
 import type { Environment } from '../../values/identifier.js';
 import { VERSION } from '../../values/version.js';
 import { HEALTH_OPERATIONS } from '../health/health.openapi.js';
-import { RECEIVER_PACKAGE_OPERATIONS } from '../receiver-package/receiver-package.openapi.js';
 import { DOCS_OPERATIONS } from './docs.openapi.js';
 import { NOTIFICATION } from './notification.openapi.js';
 import { libraryOperations, securitySchemes, TAGS } from './library-operations.js';
@@ -34,7 +33,6 @@ export const operationsOf = (environment: Environment, publicUrl: string | null 
   ...libraryOperations(environment, publicUrl),
   ...HEALTH_OPERATIONS,
   ...DOCS_OPERATIONS,
-  ...RECEIVER_PACKAGE_OPERATIONS,
 ];
 
 /** The OpenAPI 3.1 document of integrators. `publicUrl` is the public base URL, `address` the one that the reader uses. */

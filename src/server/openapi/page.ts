@@ -40,14 +40,13 @@ export const PAGE_POLICY =
 /** The icon is empty, so that browsers do not ask for /favicon.ico. */
 const HEAD = html`<link rel="icon" href="data:," />`;
 
-/** Where a page finds a document and its scripts: relative, so that it also works below a path of a proxy. */
+/** Where a page finds its document: relative, so that it also works below a path of a proxy. */
 export interface DocumentPage {
   title: string;
   document: string;
-  scripts: string;
 }
 
-export const viewerPage = ({ title, document, scripts }: DocumentPage): string =>
+export const viewerPage = ({ title, document }: DocumentPage): string =>
   documentOf(
     title,
     HEAD,
@@ -55,8 +54,8 @@ export const viewerPage = ({ title, document, scripts }: DocumentPage): string =
       <noscript>
         <p>This page needs JavaScript. The API as OpenAPI 3.1: <a href="${document}">${document}</a>.</p>
       </noscript>
-      <script src="${scripts}viewer.js"></script>
-      <script src="${scripts}start.js"></script>`,
+      <script src="viewer.js"></script>
+      <script src="start.js"></script>`,
   );
 
 /** The page of an installation without the viewer: what is missing, and where the document is. */

@@ -1,4 +1,5 @@
 import { Html, html } from '../../http/html.js';
+import { type Columns, table } from '../../http/pages/parts.js';
 import { markdown } from '../guides/guides.js';
 import type { OperationObject } from './operation-object.js';
 import type { JsonSchema } from './schemas.js';
@@ -14,6 +15,12 @@ export interface ShownDocument {
   components: { schemas: Record<string, JsonSchema> };
 }
 
+interface Field {
+  name: string;
+  schema: JsonSchema;
+  isRequired: boolean;
+}
+
 /** The operations of a document as plain HTML, for readers who send nothing from here. */
 export async function referenceOf({ tags, paths, webhooks, components }: ShownDocument): Promise<Html> {
   const marked = await markdown();
@@ -26,46 +33,30 @@ export async function referenceOf({ tags, paths, webhooks, components }: ShownDo
     components.schemas[String(schema.$ref).replace('#/components/schemas/', '')] ?? schema;
 
   /** The fields of an object and of the objects in it, with their paths. */
-  const fieldsOf = (given: JsonSchema, before = ''): Html[] => {
+  const fieldsOf = (given: JsonSchema, before = ''): Field[] => {
     const { properties = {}, required = [], items } = resolved(given);
     if (items) return fieldsOf(items as JsonSchema, `${before.replace(/\.$/, '')}[].`);
     return Object.entries(properties as Record<string, JsonSchema>).flatMap(([name, schema]) => [
-      row(before + name, resolved(schema), (required as string[]).includes(name)),
+      { name: before + name, schema: resolved(schema), isRequired: (required as string[]).includes(name) },
       ...fieldsOf(schema, `${before}${name}.`),
     ]);
   };
-  const row = (name: string, schema: JsonSchema, isRequired: boolean): Html =>
-    html`<tr>
-      <td data-name="name"><code>${name}</code></td>
-      <td data-name="type">${typeOf(schema)}${isRequired && ', required'}</td>
-      <td data-name="meaning"><div>${words(schema.description as string)}</div></td>
-    </tr>`;
-  const table = (caption: string, rows: Html[]): Html | false =>
-    rows.length > 0 &&
-    html`<table>
-      <caption>
-        ${caption}
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">name</th>
-          <th scope="col">type</th>
-          <th scope="col">meaning</th>
-        </tr>
-      </thead>
-      <tbody>
-        ${rows}
-      </tbody>
-    </table>`;
-  const contentOf = (caption: string, content: Content): Html => {
-    const [first] = Object.values(content);
-    const examples = Object.values(content).flatMap(({ example, examples = {} }) => [
-      ...(example === undefined ? [] : [example]),
-      ...Object.values(examples).map(({ value }) => value),
-    ]);
-    return html`${first && table(`${caption} (${Object.keys(content).join(' or ')})`, fieldsOf(first.schema))}
-    ${examples.slice(0, 1).map(sample)}`;
+  const columns: Columns<Field> = {
+    name: ({ name }) => html`<code>${name}</code>`,
+    type: ({ schema, isRequired }) => typeOf(schema) + (isRequired ? ', required' : ''),
+    meaning: ({ schema }) => words(schema.description as string),
   };
+  const titled = (title: string, fields: Field[]): Html | false =>
+    fields.length > 0 &&
+    html`<p>${title}</p>
+      ${table(columns, fields)}`;
+  const contentOf = (caption: string, content: Content): Html[] =>
+    Object.values(content)
+      .slice(0, 1)
+      .map(({ schema, examples = {}, example = Object.values(examples)[0]?.value }) => {
+        const types = Object.keys(content).join(' or ');
+        return html`${titled(`${caption} (${types})`, fieldsOf(schema))} ${example !== undefined && sample(example)}`;
+      });
   const section = (path: string, method: string, operation: OperationObject): Html =>
     html`<section aria-labelledby="${operation.operationId}">
       <h3 id="${operation.operationId}">${operation.summary}</h3>
@@ -75,11 +66,13 @@ export async function referenceOf({ tags, paths, webhooks, components }: ShownDo
         <a href="try#tag/${slugOf(operation.tags[0])}/${method}${path}">Try it</a>
       </p>
       ${words(operation.description)}
-      ${table(
+      ${titled(
         'Parameters',
-        operation.parameters.map(({ name, in: place, schema, required, description }) =>
-          row(`${name}, in the ${place}`, { ...resolved(schema), description }, required === true),
-        ),
+        operation.parameters.map(({ name, in: place, schema, required, description }) => ({
+          name: `${name}, in the ${place}`,
+          schema: { ...resolved(schema), description },
+          isRequired: required,
+        })),
       )}
       ${operation.requestBody && contentOf('Body', operation.requestBody.content)}
       ${Object.entries(operation.responses).map(

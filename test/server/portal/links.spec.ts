@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { AuditLog } from '../../../src/audit/audit.module.js';
 import { SecretRotation } from '../../../src/clients/secrets/secret-rotation.js';
 import { type NewPortalLink, PortalLinks } from '../../../src/portal/portal.js';
@@ -137,6 +137,18 @@ describe('a link to the portal', () => {
     expect(answers.map(({ text }) => text.includes(secret)).sort()).toEqual([false, false, true]);
     for (const { status, text } of answers)
       if (!text.includes(secret)) expect([status, text]).toEqual([200, expect.stringContaining('ask your operator')]);
+  });
+
+  test('is not made for a client that is disabled while it is made', async () => {
+    const { id } = await usher.client();
+    const found = jest.spyOn(usher.clients, 'get').mockImplementationOnce(async (given) => {
+      const client = await usher.clients.get(given);
+      await usher.clients.setDisabled(id, true);
+      return client;
+    });
+    await expect(links().create(id)).rejects.toThrow('the client is disabled');
+    found.mockRestore();
+    expect(await links().list(id)).toEqual([]);
   });
 
   test('of a disabled client is not used up, and says to ask the operator', async () => {

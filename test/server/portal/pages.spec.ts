@@ -95,6 +95,22 @@ describe('in its portal a client', () => {
     expect((await stranger.get('/portal/settings')).location).toBe('/portal');
   });
 
+  test('changes its contact and its secret at most ten times a minute, together with the API', async () => {
+    const { id, basic } = await usher.client();
+    const browser = await portalOf(usher, id);
+    const send = (form: string, fields: Record<string, string>) =>
+      browser.post(`/portal/settings/${form}`, fields, { page: '/portal/settings' });
+    for (let count = 0; count < 10; count += 1)
+      expect((await send('contact', { contact: `c${count}@partner.example` })).status).toBe(303);
+    for (const { status, headers } of [
+      await send('contact', { contact: 'c10@partner.example' }),
+      await send('rotate', { overlap: '24h', confirmed: 'yes' }),
+    ])
+      expect([status, headers.get('retry-after')]).toEqual([429, expect.stringMatching(/^\d+$/)]);
+    expect((await usher.clients.get(id)).contact).toBe('c9@partner.example');
+    expect((await usher.request('POST', '/client/secret/finish', { authorization: basic })).status).toBe(429);
+  });
+
   test('certifies its receiver in the sandbox, and sends a sample', async () => {
     const browser = await portalOf(usher, client.id);
     const page = { page: '/portal/settings' };

@@ -5,14 +5,12 @@ import { dim, green, type Output, printableLine, red } from './output.js';
 
 export const CERTIFY: Command = {
   summary: 'sends valid and faulty notifications to a receiver and checks its answers (sandbox only)',
-  usage: '[options] <url>',
   help: `The URL is where the receiver listens, such as http://127.0.0.1:8080/notify.
 
 Options:
   --secret-stdin      read the client secret from standard input, not from the variable CLIENT_SECRET`,
   options: { url: HTTP_URL, 'secret-stdin': null },
   argument: 'url',
-  required: ['url'],
   run: certifyReceiver,
 };
 

@@ -6,12 +6,11 @@ import type { Output } from './output.js';
 /** The command line of Usher has these commands too. */
 export interface Command {
   summary: string;
-  usage: string;
   help: string;
   /** What each option must be; null if it takes no value. */
   options: Record<string, Kind | null>;
   required?: string[];
-  /** The option whose value is given without its name. */
+  /** The required option whose value is given without its name. */
   argument?: string;
   /** Returns null if it has printed everything itself. */
   run(options: object, context: Context): Promise<Output | null>;

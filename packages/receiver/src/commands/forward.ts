@@ -27,7 +27,7 @@ export async function examine(arrived: Arrived, to: URL | undefined): Promise<Om
     webhookId: header(headers, 'X-Webhook-Id') ?? '',
     attempt: header(headers, 'X-Webhook-Attempt') ?? '',
     ...verify(arrived),
-    ...(to ? await forward(to, headers, rawBody) : NOT_FORWARDED),
+    ...(to ? await forward(to, headers, rawBody) : { forwarded: null, forwardedBody: null }),
   };
 }
 
@@ -44,14 +44,12 @@ function verify(request: Arrived): Pick<Received, 'notification' | 'fault' | 'st
   return { fault, notification: null, steps };
 }
 
-type Forwarded = Pick<Received, 'forwarded' | 'forwardedBody'>;
-
-const NOT_FORWARDED: Forwarded = { forwarded: null, forwardedBody: null };
 const BAD_GATEWAY = 502;
 /** Headers that belong to one connection; each request has its own. */
 const HOP_BY_HOP = ['host', 'connection', 'content-length', 'transfer-encoding', 'keep-alive', 'expect', 'upgrade'];
 
-async function forward(to: URL, headers: IncomingHttpHeaders, body: Uint8Array): Promise<Forwarded> {
+/** Forwards a request with an unchanged body; the status is 502 if there is no response. */
+async function forward(to: URL, headers: IncomingHttpHeaders, body: Uint8Array) {
   const kept = Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name));
   const { status, text } = await exchange(to, { headers: Object.fromEntries(kept), body });
   if (status === null) return { forwarded: BAD_GATEWAY, forwardedBody: `no response: ${text}` };

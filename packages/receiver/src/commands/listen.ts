@@ -27,7 +27,6 @@ const DURATION = {
 
 export const LISTEN: Command = {
   summary: 'prints each notification and checks its signature, also on a machine that the service cannot reach',
-  usage: '[options]',
   help: `Without --service this is a receiver at a port of this machine. The variable CLIENT_SECRET has the client secret.
 
 Options:
@@ -79,13 +78,7 @@ async function listen(options: ListenOptions, context: Context): Promise<null> {
     );
     say(`Forwarding what ${service} could not deliver to ${forwardTo}`);
   } else {
-    const onRedirect = (path: string, parameters: object): void =>
-      show(
-        { redirect: path, ...parameters },
-        `${clock()}  a browser came to ${printableLine(path)}\n${indented(fields(parameters))}`,
-      );
     const { status, delay = 0, 'fail-first': failFirst = 0 } = options;
-    const handlers = { onReceived, onRedirect };
     const receiver = await startLocalReceiver({
       port: port ?? DEFAULT_PORT,
       secret,
@@ -93,7 +86,12 @@ async function listen(options: ListenOptions, context: Context): Promise<null> {
       delay,
       failFirst,
       forwardTo,
-      ...handlers,
+      onReceived,
+      onRedirect: (path, parameters) =>
+        show(
+          { redirect: path, ...parameters },
+          `${clock()}  a browser came to ${printableLine(path)}\n${indented(fields(parameters))}`,
+        ),
     });
     ended.signal.addEventListener('abort', receiver.close);
     say(`Listening at ${receiver.url}`);

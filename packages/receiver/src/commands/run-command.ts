@@ -13,7 +13,10 @@ export async function runCommand(
   return command.run(options, { ...where, asJson: json === true });
 }
 
-export const helpOf = (caller: string, { summary, usage, help }: Command): string => `Usage: ${caller} ${usage}
+export const helpOf = (
+  caller: string,
+  { summary, argument, help }: Command,
+): string => `Usage: ${caller} [options]${argument ? ` <${argument}>` : ''}
 
 It ${summary}.
 
@@ -27,7 +30,7 @@ function optionsIn(args: string[], { options, argument, required = [] }: Command
   if (argument) values[argument] = positionals.shift();
   if (positionals.length > 0) throw new CommandError(`unknown argument '${positionals[0]}'; ${advice}`);
   const shown = (name: string): string => (name === argument ? `the ${name}` : `--${name}`);
-  const missing = required.find((name) => values[name] === undefined);
+  const missing = [argument ?? [], required].flat().find((name) => values[name] === undefined);
   if (missing) throw new CommandError(`${shown(missing)} is missing; ${advice}`);
   for (const [name, kind] of Object.entries(options)) {
     const text = values[name];

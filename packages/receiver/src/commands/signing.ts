@@ -32,7 +32,6 @@ const INPUT_HELP = `  --body <text>       the body as text
 
 export const SIGN: Command = {
   summary: 'signs a body like Usher, and prints every intermediate value',
-  usage: '[options]',
   help: `Options:
   --timestamp <s>     X-Timestamp (default: now)
   --nonce <text>      X-Nonce-Str (default: a random one)
@@ -43,7 +42,6 @@ ${INPUT_HELP}`,
 
 export const VERIFY: Command = {
   summary: 'checks a signature, prints every intermediate value, and says which step differs',
-  usage: '[options]',
   help: `Options:
   --timestamp <s>     the received X-Timestamp
   --nonce <text>      the received X-Nonce-Str

@@ -9,7 +9,8 @@ import { FORM_FIELD } from '../../../http/pages/form.js';
 import { isOfOtherSite, isSealed, seal, TokenCookie } from '../../../http/pages/form-token.js';
 import type { Visit } from '../../../http/pages/site.js';
 import { unavailable } from '../../../http/problem.js';
-import { type BegunSession, KNOWN_MS } from '../../../auth/sign-in/sessions.js';
+import { type BegunSession, KNOWN_MS, type Sessions } from '../../../auth/sign-in/sessions.js';
+import type { Session } from '../../../database/browser-session.entity.js';
 import { OperatorSessions, type SessionOwner } from '../../../operators/operator-sessions.js';
 import { NoAnswer, withTimeout } from '../../../values/duration.js';
 import { parseUrl } from '../../../values/urls/notify-url.js';
@@ -23,12 +24,6 @@ const FORM_AGE_MS = 3_600_000;
 
 type CookieName = 'session' | 'known' | 'form';
 
-/** Sessions of operators, or of clients in their portal. */
-interface SessionStore<Owner> {
-  find(token: string, isUse: boolean): Promise<Owner | null>;
-  end(token: string): Promise<void>;
-}
-
 /** The cookies of a site, and the sessions that they stand for. */
 export abstract class BrowserSessions<Owner extends object> {
   /**
@@ -39,7 +34,7 @@ export abstract class BrowserSessions<Owner extends object> {
 
   /** `cookies`: the prefix of their names. `siteUrl`: where browsers reach the site; null if it is not known. */
   constructor(
-    private readonly sessions: SessionStore<Owner>,
+    private readonly sessions: Pick<Sessions<Session, Owner>, 'find' | 'end'>,
     private readonly cookies: string,
     private readonly siteUrl: string | null,
     private readonly publicUrl: string | null,

@@ -35,7 +35,13 @@ export class AuditSearch {
 
   /** The ids of the events that match all criteria; null matches any. `after`: only events older than this id are found. */
   async find(
-    { since, until, actor, action, subject }: Filter<AuditCriteria>['values'],
+    {
+      since = null,
+      until = null,
+      actor = null,
+      action = null,
+      subject = null,
+    }: Partial<Filter<AuditCriteria>['values']>,
     { after, most }: Omit<Part, 'order'>,
   ): Promise<Found<string>> {
     const [from, end] = [since, until].map((ms) => (ms === null ? null : firstIdAt(this.options.environment, ms)));

@@ -142,7 +142,8 @@ export class ClientPages {
         button: 'Set the contact',
         fields: ({ client }) => [{ ...CLIENT_FIELDS.contact, value: client.contact ?? '', hint: CONTACT_HINT }],
         done: 'The contact is set.',
-        run: ({ contact = '' }, visit) => this.clients.setContact(idOf(visit), contact.trim() || null, visit.actor),
+        run: ({ contact = '' }, visit) =>
+          this.clients.setContact(this.counted(visit), contact.trim() || null, visit.actor),
       },
       rotate: {
         button: 'Issue a new secret',
@@ -168,15 +169,21 @@ export class ClientPages {
       replace: {
         button: 'Replace the new secret, which nobody received',
         confirm: 'Nobody uses the new secret',
-        answer: (_, visit) => this.issue(visit, this.rotation.replace(idOf(visit), visit.actor)),
+        answer: (_, visit) => this.issue(visit, this.rotation.replace(this.counted(visit), visit.actor)),
       },
       'finish-rotation': {
         button: 'End the old secret now',
         confirm: `${said('The integrator uses', 'We use')} the new secret`,
         done: 'Only the new secret is valid now.',
-        run: (_, visit) => this.rotation.finish(idOf(visit), visit.actor),
+        run: (_, visit) => this.rotation.finish(this.counted(visit), visit.actor),
       },
     };
+  }
+
+  /** The id of the client, for a change that clients may not make without limit. */
+  private counted(visit: Visit): string {
+    if (visit.clientId !== null) this.account.countChange(visit.clientId);
+    return idOf(visit);
   }
 
   private record(action: AuditAction, visit: Visit): Promise<void> {
@@ -192,7 +199,7 @@ export class ClientPages {
     const { actor, viewer } = visit;
     const keptSession = digestToken(viewer?.session ?? '');
     const options = { hasLeaked: form === 'leaked', revokeTokens: revokeTokens === 'yes', keptSession, actor };
-    return this.issue(visit, this.rotation.rotate(idOf(visit), parseDuration(overlap) ?? 0, options));
+    return this.issue(visit, this.rotation.rotate(this.counted(visit), parseDuration(overlap) ?? 0, options));
   }
 
   /** No other page may ever show the secret. */

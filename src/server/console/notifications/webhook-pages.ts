@@ -32,7 +32,7 @@ export class WebhookPages {
         const [shown, sent] = await Promise.all([this.details(visit), this.list.sent(id)]);
         const { webhook, plan } = shown;
         const [client, chain] = await Promise.all([
-          this.clients.find(webhook.clientId),
+          visit.clientId === null ? this.clients.find(webhook.clientId) : null,
           this.list.ofOrder(webhook.referenceId),
         ]);
         const body = html`<section class="card">
