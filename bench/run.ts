@@ -19,11 +19,13 @@ import { isolation } from './rows/isolation.js';
 import { memory } from './rows/memory.js';
 import { single } from './rows/single.js';
 import { cli, start } from './rows/start.js';
+import { workers } from './rows/workers.js';
 
 const ROWS: Row[] = [
   ...httpRows,
   guard,
   deliver,
+  workers,
   single,
   isolation,
   growth,

@@ -82,7 +82,7 @@ async function bareSubject(notification: Notification, receiver: Receiver, count
 }
 
 /** A round: jobs are added to the paused queue, then it resumes; it ends with the last receipt. */
-function queueSubject(
+export function queueSubject(
   name: string,
   queue: Queue,
   workers: ServerProcess[],

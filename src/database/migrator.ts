@@ -124,7 +124,10 @@ export async function runMigrations(dataSource: DataSource, onWait: () => void):
     await lockMigrations(runner, onWait);
     await pendingMigrations(dataSource);
     await runner.query(dialectOf(dataSource).limitWaiting(TABLE_LOCK_SECONDS));
-    const executed = await new MigrationExecutor(dataSource, runner).executePendingMigrations();
+    const executor = new MigrationExecutor(dataSource, runner);
+    // In one transaction they would hold the locks of several tables, and deadlock with deliveries.
+    executor.transaction = 'each';
+    const executed = await executor.executePendingMigrations();
     return executed.map(({ name }) => name);
   } finally {
     await runner.release();

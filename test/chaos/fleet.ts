@@ -43,6 +43,10 @@ export class Supervised {
     return `http://127.0.0.1:${this.port}`;
   }
 
+  get pid(): number {
+    return this.child!.pid!;
+  }
+
   /** Whether it is up and has no fault at the moment. */
   get isFree(): boolean {
     return this.wasUp && this.child !== undefined && !hasEnded(this.child) && !this.isBusy;
@@ -127,6 +131,8 @@ export class Supervised {
 /** The Usher processes under test. */
 export class Fleet {
   readonly unexpectedEnds: string[] = [];
+  /** The names of processes that no fault may hit. */
+  spared: string[] = [];
   private readonly members: Supervised[] = [];
 
   constructor(
@@ -163,9 +169,13 @@ export class Fleet {
     return this.members.filter(({ role }) => role !== 'worker').map(({ url }) => url);
   }
 
+  pidOf(name: string): number {
+    return this.members.find((member) => member.name === name)!.pid;
+  }
+
   /** A process that a fault may hit, or undefined if none may be hit now. The last one that is up is spared. */
   victim(role: Role): Supervised | undefined {
-    const members = this.members.filter((member) => member.role === role);
+    const members = this.members.filter((member) => member.role === role && !this.spared.includes(member.name));
     const free = members.filter((member) => member.isFree);
     return free.length >= Math.min(2, members.length) ? this.random.pick(free) : undefined;
   }

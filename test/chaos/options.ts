@@ -17,6 +17,8 @@ export interface Options {
   redis: RedisAccess;
   /** A checkout of another version, the released version to build, or null. */
   upgradeFrom: string | null;
+  /** For this many minutes: a steady load, a fault a minute, and samples of what processes hold. 0: as many as the faults need. */
+  soakMinutes: number;
 }
 
 /** An error that the user can correct. It is shown in one line, without a stack. */
@@ -37,6 +39,7 @@ const KNOWN = {
   redis: text,
   'hanging-hosts': text,
   'upgrade-from': text,
+  soak: text,
 };
 
 export function readOptions(args: string[]): Options {
@@ -56,6 +59,7 @@ export function readOptions(args: string[]): Options {
     apis: number('apis', given.apis, 2),
     hangingHosts: number('hanging-hosts', given['hanging-hosts'], DEFAULTS[backend].hangingHosts, 0),
     upgradeFrom: given['upgrade-from'] ?? null,
+    soakMinutes: number('soak', given.soak, 0, 0),
   };
 }
 

@@ -39,6 +39,8 @@ export class Producers {
   readonly unexpected: string[] = [];
   /** When the completion of each order was requested. */
   readonly requestedAt = new Map<string, number>();
+  /** How long the completion of each order took, with all repetitions of the request. */
+  readonly tookMs: number[] = [];
   private readonly random: Random;
   private next = 0;
   private token = '';
@@ -78,11 +80,13 @@ export class Producers {
     const notifyUrl = this.options.urlOf(order);
     const { body } = await this.requestUntilDone('/movie-orders', this.bearer, { ...ORDER, notifyUrl });
     const key = String(body.key);
-    this.requestedAt.set(key, Date.now());
+    const requestedAt = Date.now();
+    this.requestedAt.set(key, requestedAt);
     // Sometimes an order is completed twice at once, as by a client that repeats a slow request.
     const twice = this.random.next() < 0.1;
     await Promise.all([this.complete(order, key), twice && this.complete(order, key)]);
     this.acknowledged.push(key);
+    this.tookMs.push(Date.now() - requestedAt);
   }
 
   private async complete(order: number, key: string): Promise<void> {

@@ -2,6 +2,7 @@ import { mkdtempSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { growth, ORDERS_A_MINUTE, soak } from '../soak/soak.js';
 import { Random } from '../support/random.js';
 import { ReceiverProcess } from './arrivals.js';
 import { addressOf, FIRST_HANGING_ORDER, HANGING_RECEIVER, hangingAddress, HOST_COUNT } from './behaviour.js';
@@ -14,7 +15,7 @@ import { Producers } from './producers.js';
 import { broken, offendersOf, Progress, table } from './report.js';
 import { type Setting, setUp } from './setup.js';
 import { countPending, retryUntil, readTables } from './tables.js';
-import { verdict } from './verdict.js';
+import { type Line, verdict } from './verdict.js';
 
 const FAULT_EVERY_MS = { services: 4_500, embedded: 9_000 };
 /** Twice the time of five attempts that were all cut off. */
@@ -29,18 +30,20 @@ async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2));
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'usher-chaos-')));
   process.stdout.write(`${headline(options)}\n`);
-  const observed = await observe(options, folder);
+  const { observed, lines } = await observe(options, folder);
   progress.end();
-  return report(observed, folder, options.seed);
+  return report([...verdict(observed, options.seed), ...lines], folder);
 }
 
-const headline = ({ seed, orders, faults, workers, apis, backend, redis }: Options): string =>
-  backend === 'embedded'
+const headline = ({ seed, orders, faults, workers, apis, backend, redis, soakMinutes }: Options): string => {
+  if (soakMinutes > 0) return `seed ${seed}: ${soakMinutes} minutes with ${ORDERS_A_MINUTE} orders and a fault in each`;
+  return backend === 'embedded'
     ? `seed ${seed}: ${orders} orders and ${faults} faults, one process on the embedded database`
     : `seed ${seed}: ${orders} orders and ${faults} faults, ${apis} api and ${workers} worker processes on MariaDB and Redis${redis === 'sentinel' ? ' with Sentinels' : ''}`;
+};
 
 /** Runs orders and faults, and collects the log of the receivers and the tables. */
-async function observe(options: Options, folder: string): Promise<Observed> {
+async function observe(options: Options, folder: string): Promise<{ observed: Observed; lines: Line[] }> {
   progress.show('starting');
   const setting = await setUp(options, folder);
   const { seed } = options;
@@ -50,34 +53,43 @@ async function observe(options: Options, folder: string): Promise<Observed> {
     hangingSecret: setting.hangingClient.secret,
     logFile: join(folder, 'arrivals.jsonl'),
   });
-  const producers = new Producers(setting.fleet.urls, setting.client, {
-    ...options,
-    urlOf: ordinaryUrls(seed, receivers.ports),
+  const urlOf = ordinaryUrls(seed, receivers.ports);
+  const loads = Array.from({ length: options.soakMinutes }, (_, minute) => {
+    const first = minute * ORDERS_A_MINUTE;
+    const work = { seed: seed + minute, backend: options.backend, orders: ORDERS_A_MINUTE };
+    return new Producers(setting.fleet.urls, setting.client, { ...work, urlOf: (order) => urlOf(first + order) });
   });
+  const isSoak = loads.length > 0;
+  if (!isSoak) loads.push(new Producers(setting.fleet.urls, setting.client, { ...options, urlOf }));
   const hanging = new Producers(setting.fleet.urls, setting.hangingClient, {
     ...options,
-    orders: options.hangingHosts,
+    orders: isSoak ? 0 : options.hangingHosts,
     urlOf: hangingUrls(receivers.ports),
   });
   const guessing = new Guessing(setting.guessedClient);
   const faults = new Faults(setting.fleet, Random.of(seed, 'faults'), setting.services, guessing, setting.keys);
-  await disturb(options, producers, hanging, faults);
+  let lines: Line[] = [];
+  if (isSoak)
+    lines = growth(await soak(folder, setting.fleet, faults, loads, (text) => process.stdout.write(`${text}\n`)));
+  else await disturb(options, loads[0]!, hanging, faults);
   await settle(setting, options);
   const tables = await retryUntil(() => readTables(setting.query), READ_TIMEOUT_MS);
   await setting.fleet.retire();
   const arrivals = await receivers.finish();
   await setting.close();
-  return {
+  const all = [...loads, hanging];
+  const observed = {
     tables,
     arrivals,
-    acknowledged: [...producers.acknowledged, ...hanging.acknowledged],
-    requestedAt: producers.requestedAt,
-    unexpectedResponses: [...producers.unexpected, ...hanging.unexpected],
+    acknowledged: all.flatMap(({ acknowledged }) => acknowledged),
+    requestedAt: new Map(loads.flatMap(({ requestedAt }) => [...requestedAt])),
+    unexpectedResponses: all.flatMap(({ unexpected }) => unexpected),
     unexpectedEnds: setting.fleet.unexpectedEnds,
     guessed: guessing.successes,
     rotated: setting.keys.successes,
     faults: faults.past,
   };
+  return { observed, lines };
 }
 
 /** The Notify URLs of orders whose receivers answer in some way. */
@@ -126,8 +138,7 @@ async function settle({ fleet, query }: Setting, { hangingHosts }: Options): Pro
   await sleep(2 * LIMITS.retryEveryMs);
 }
 
-function report(observed: Observed, folder: string, seed: number): number {
-  const lines = verdict(observed, seed);
+function report(lines: Line[], folder: string): number {
   process.stdout.write(`${table(lines)}\n\n`);
   const faults = broken(lines);
   if (faults.length === 0) {

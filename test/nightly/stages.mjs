@@ -131,6 +131,15 @@ export const STAGES = [
     minutes: { long: 20, short: 3 },
   },
   {
+    name: 'soak',
+    why: 'Under a steady load with a fault each minute, memory, descriptors, listeners and sockets do not grow.',
+    needs: ['build', 'mariadbd', 'redis-server'],
+    run: 'tsx test/chaos/run.ts --soak',
+    long: '60',
+    short: '3',
+    minutes: { long: 62, short: 4 },
+  },
+  {
     name: 'bench',
     why: 'Every row of the bench runs in its short form; its figures are not for a comparison.',
     needs: ['build', 'servers'],

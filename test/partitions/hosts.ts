@@ -1,13 +1,25 @@
 import { execFileSync } from 'node:child_process';
 
-/** The hosts, each a network namespace. Their number is the end of their address. */
-export const HOSTS = ['api', 'worker-1', 'worker-2', 'database', 'queue', 'receiver', 'control'] as const;
-export type Host = (typeof HOSTS)[number];
+/** The hosts, each a network namespace. */
+export type Host =
+  'api' | 'worker-1' | 'worker-2' | 'database' | 'receiver' | 'control' | 'queue' | 'queue-2' | 'queue-3';
+export const HOSTS: Host[] = [
+  'api',
+  'worker-1',
+  'worker-2',
+  'database',
+  'receiver',
+  'control',
+  'queue',
+  'queue-2',
+  'queue-3',
+];
 
 const PREFIX = `usher-${process.env.USHER_PARTITIONS ?? process.pid}`;
 const SWITCH = `${PREFIX}-switch`;
 
 export const addressOf = (host: Host): string => `10.77.0.${HOSTS.indexOf(host) + 10}`;
+export const hostOf = (address: string): Host => HOSTS.find((host) => addressOf(host) === address)!;
 /** The command that runs another one at a host. */
 export const at = (host: Host): string[] => ['ip', 'netns', 'exec', `${PREFIX}-${host}`];
 
@@ -47,6 +59,19 @@ const inTable = (host: Host, rules: string[]): void =>
     `table inet fault {\nchain in {\ntype filter hook input priority 0;\n${rules.join('\n')}\n}\n}\n`,
   );
 
+const inMain = (host: Host, action: string, to: Host): void =>
+  run([...at(host), 'ip', 'route', action, 'unreachable', `${addressOf(to)}/32`]);
+/** The routes that are blocked, so that they can be opened again. */
+let blocked: [Host, Host][] = [];
+
+/** `from` cannot send to `to`, because its routes say so. */
+export function block(from: Host, to: Host[]): void {
+  for (const host of to) {
+    inMain(from, 'add', host);
+    blocked.push([from, host]);
+  }
+}
+
 /** What `from` sends does not arrive at `to`. */
 export function cut(from: Host, to: Host[]): void {
   for (const host of to) inTable(host, [`ip saddr ${addressOf(from)} drop`]);
@@ -63,6 +88,8 @@ export function slow(host: Host): void {
 
 /** Takes back every fault. */
 export function heal(): void {
+  for (const [from, to] of blocked) inMain(from, 'delete', to);
+  blocked = [];
   for (const host of HOSTS) {
     run([...at(host), 'nft', 'flush', 'ruleset']);
     const shown = execFileSync('ip', [...at(host).slice(1), 'tc', 'qdisc', 'show', 'dev', 'net'], { encoding: 'utf8' });

@@ -8,4 +8,4 @@ createServer((request, response) => {
   const status = isRefused ? 500 : 200;
   console.log(JSON.stringify({ webhook, attempt, at: Date.now(), status }));
   request.resume().once('end', () => response.writeHead(status).end());
-}).listen(8080, '0.0.0.0');
+}).listen(Number(process.argv[2] ?? 8080), '0.0.0.0');
