@@ -64,16 +64,12 @@ export class WebhookRecorder {
       createdAt,
     }));
     const live = await insertWebhooks(manager, rows);
-    const refusals = await whyRefused(
-      manager,
-      rows.filter(({ liveKey }) => !live.has(liveKey)),
-    );
     return allEnded(
-      rows.map(async ({ id, liveKey }) => {
-        const found = live.get(liveKey);
-        if (!found) return refusals.get(liveKey)!;
+      rows.map(async (row) => {
+        const found = live.get(row.liveKey);
+        if (!found) return whyRefused(manager, row);
         const { webhook, lastFailureAt } = found;
-        const isNew = webhook.id === id;
+        const isNew = webhook.id === row.id;
         if (isNew) await this.schedule(manager, webhook, lastFailureAt);
         return { webhook, isNew };
       }),
@@ -156,21 +152,15 @@ async function insertWebhooks(manager: EntityManager, rows: NewRow[]): ReturnTyp
   return liveWebhooks(manager, insert, [...byKey.keys()]);
 }
 
-/** Why nothing was inserted, by live key: there was such a webhook, which is deleted, or no client, or no Notify URL. */
-async function whyRefused(
-  manager: EntityManager,
-  rows: (Key & { liveKey: string })[],
-): Promise<Map<string, Recorded | Problem>> {
-  const refusals = new Map<string, Recorded | Problem>();
-  for (const { liveKey, referenceId, eventType, clientId } of rows) {
-    const delivered = await manager.findOneBy(DeliveredReference, { referenceId, eventType });
-    const isKnown = await manager.existsBy(Client, { id: clientId });
-    const problem = isKnown
-      ? unprocessable(`client ${clientId} has no Notify URL; set one with PUT /client/notify-url, or ask the operator`)
-      : unknownClient(clientId);
-    refusals.set(liveKey, isKnown && delivered ? { webhook: delivered, isNew: false } : problem);
-  }
-  return refusals;
+/** Why a row was not inserted: there is no client, or no Notify URL, or its webhook was delivered so long ago that it is deleted. */
+async function whyRefused(manager: EntityManager, row: Key): Promise<Recorded | Problem> {
+  const { referenceId, eventType, clientId } = row;
+  if (!(await manager.existsBy(Client, { id: clientId }))) return unknownClient(clientId);
+  const webhook = await manager.findOneBy(DeliveredReference, { referenceId, eventType });
+  if (webhook) return { webhook, isNew: false };
+  return unprocessable(
+    `client ${clientId} has no Notify URL; set one with PUT /client/notify-url, or ask the operator`,
+  );
 }
 
 /**
