@@ -13,6 +13,13 @@ export const DELIVERY_MUTATIONS = [
     to: 'AND attempts < ${parameter(maxAttempts + 9)}',
   },
   {
+    name: 'an attempt is counted of every webhook of a batch',
+    file: 'src/webhooks/deliver/claim.store.ts',
+    from: 'beginAttempts(manager, claimed, retry)',
+    to: 'beginAttempts(manager, ids, retry)',
+    caughtBy: 'test/webhooks/deliver/claim.spec.ts',
+  },
+  {
     name: 'no lease',
     file: 'src/webhooks/deliver/claim.store.ts',
     from: '${last()} - MOD(',

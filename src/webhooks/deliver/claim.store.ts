@@ -63,10 +63,11 @@ export class ClaimStore {
       const due = claimsOf(rows, monotonicMs);
       this.havePauses = Boolean(rows[0]?.has_pauses);
       const claims = this.havePauses ? await holdPaused(manager, due) : due;
+      const claimed = claims.map(({ webhook }) => webhook.id);
       const answers = answersOf(claims);
       const others = ids.filter((id) => !answers.has(id));
       const failed = others.length > 0 ? await this.classify(manager, others, answers) : [];
-      if (claims.length > 0) await runTogether(manager, beginAttempts(manager, [...answers.keys()], retry), true);
+      if (claimed.length > 0) await runTogether(manager, beginAttempts(manager, claimed, retry), true);
       return { answers, failed };
     });
     if (failed.length > 0) this.events.lastAttemptsCutOff(failed);

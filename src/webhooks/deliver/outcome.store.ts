@@ -95,8 +95,10 @@ export class OutcomeStore {
     }
     return [...groups.values()].map((equal) => {
       const [first] = equal as [FinishedAttempt];
-      const change = isDelivered(first) ? endDelivered : recordFailures(this.dueAfter(first));
-      const statement = change(manager, equal.map(idOf), first);
+      const ids = equal.map(idOf);
+      const statement = isDelivered(first)
+        ? endDelivered(manager, ids, first.endedAt)
+        : recordFailures(manager, ids, first, this.dueAfter(first));
       return which === 'all' ? { ...statement, rows: { changed: equal.length } } : statement;
     });
   }
@@ -132,30 +134,33 @@ const isDelivered = ({ outcome }: FinishedAttempt): boolean => outcome.kind === 
 const sortedById = (finished: FinishedAttempt[]): FinishedAttempt[] =>
   finished.toSorted((left, right) => (idOf(left) < idOf(right) ? -1 : 1));
 
-/** A change of the PENDING ones of some webhooks whose attempts ended alike. */
-type Change = (manager: EntityManager, ids: string[], ended: FinishedAttempt) => Statement;
-
-const endDelivered: Change = (manager, ids, { endedAt }) =>
-  statementOf(
+/** Ends those of the webhooks that are PENDING. */
+function endDelivered(manager: EntityManager, ids: string[], finishedAt: number): Statement {
+  return statementOf(
     manager,
     (parameter) => `
       UPDATE ${tableOf(manager, Webhook)}
-      SET status = 'SUCCESS', next_attempt_at = NULL, finished_at = ${parameter(endedAt)}
+      SET status = 'SUCCESS', next_attempt_at = NULL, finished_at = ${parameter(finishedAt)}
       WHERE id ${dialectOf(manager).isOneOf(parameter, ids)} AND status = 'PENDING'`,
     'usher_end_delivered',
   );
+}
 
-/** `due`: when the next attempt is due; null after the last one. */
-const recordFailures =
-  (due: number | null): Change =>
-  (manager, ids, { claim: { attempt }, endedAt }) =>
-    statementOf(
-      manager,
-      (parameter) => `
-        UPDATE ${tableOf(manager, Webhook)}
-        SET next_attempt_at = ${parameter(due)} ${due === null ? `, status = 'FAILED', live_key = NULL, finished_at = ${parameter(endedAt)}` : ''}
-        WHERE id ${dialectOf(manager).isOneOf(parameter, ids)} AND status = 'PENDING' AND attempts = ${parameter(attempt)}`,
-    );
+/** Sets when the next attempt of webhooks is due, or ends them after the last one (`due` is null). */
+function recordFailures(
+  manager: EntityManager,
+  ids: string[],
+  { claim: { attempt }, endedAt }: FinishedAttempt,
+  due: number | null,
+): Statement {
+  return statementOf(
+    manager,
+    (parameter) => `
+      UPDATE ${tableOf(manager, Webhook)}
+      SET next_attempt_at = ${parameter(due)} ${due === null ? `, status = 'FAILED', live_key = NULL, finished_at = ${parameter(endedAt)}` : ''}
+      WHERE id ${dialectOf(manager).isOneOf(parameter, ids)} AND status = 'PENDING' AND attempts = ${parameter(attempt)}`,
+  );
+}
 
 const RESULTS = 'duration_ms phase address response_status error diagnosis response_snippet signed_with'.split(' ');
 

@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { getDataSourceToken } from '@nestjs/typeorm';
-import type { DataSource } from 'typeorm';
-import { USHER_OPTIONS } from '../../../src/usher.options.js';
+import { type DataSource, In } from 'typeorm';
+import { databaseNow } from '../../../src/database/sql.js';
+import { type ResolvedOptions, USHER_OPTIONS } from '../../../src/usher.options.js';
+import { leaseMs } from '../../../src/values/retry-schedule.js';
 import { ClaimStore } from '../../../src/webhooks/deliver/claim.store.js';
 import { DeliveryEvents } from '../../../src/webhooks/deliver/delivery-events.js';
+import { Webhook, WebhookAttempt } from '../../../src/webhooks/webhook.entity.js';
 import { TestUsher } from '../../support/usher.js';
 
 let usher: TestUsher;
@@ -15,15 +18,49 @@ afterAll(async () => {
   await usher.stop();
 });
 
-test('only one of two concurrent claims of the same webhook succeeds', async () => {
-  const client = await usher.client('http://127.0.0.1:4000/notify');
-  const [webhook] = await usher.webhooks.find(await client.completedOrder());
+function newStore(): ClaimStore {
   const { app } = usher.running;
-  const store = new ClaimStore(
+  return new ClaimStore(
     app.get<DataSource>(getDataSourceToken('usher')),
     app.get(USHER_OPTIONS),
     app.get(DeliveryEvents, { strict: false }),
   );
-  const answers = await store.claim([webhook!.id, webhook!.id]);
+}
+
+/** The ids of new webhooks. */
+async function newWebhooks(count: number): Promise<string[]> {
+  const client = await usher.client('http://127.0.0.1:4000/notify');
+  const orders = await Promise.all(Array.from({ length: count }, () => client.completedOrder()));
+  const found = await Promise.all(orders.map((key) => usher.webhooks.find(key)));
+  return found.map(([webhook]) => webhook!.id);
+}
+
+test('only one of two concurrent claims of the same webhook succeeds', async () => {
+  const [id] = (await newWebhooks(1)) as [string];
+  const answers = await newStore().claim([id, id]);
   expect(answers.map(({ kind }) => kind)).toEqual(['claimed', 'deferred']);
+});
+
+test('a batch counts and records an attempt of the webhooks that it claims, and changes none of the others', async () => {
+  const [due, claimed, ended, other] = (await newWebhooks(4)) as [string, string, string, string];
+  const { manager } = usher.dataSource;
+  await newStore().claim([claimed]);
+  await manager.update(Webhook, { id: ended }, { status: 'SUCCESS', nextAttemptAt: null });
+  const others = { where: { id: In([claimed, ended]) }, order: { id: 'ASC' } } as const;
+  const before = await manager.find(Webhook, others);
+  const { retry } = usher.running.app.get<ResolvedOptions>(USHER_OPTIONS);
+  const begunAt = await databaseNow(manager);
+  const answers = await newStore().claim([claimed, due, 'unknown', ended, other]);
+  expect(answers.map(({ kind }) => kind)).toEqual(['deferred', 'claimed', 'ended', 'ended', 'claimed']);
+  expect(await manager.find(Webhook, others)).toEqual(before);
+  for (const id of [due, other]) {
+    const [attempt, ...more] = await manager.findBy(WebhookAttempt, { webhookId: id });
+    const { attempts, nextAttemptAt } = await manager.findOneByOrFail(Webhook, { id });
+    expect([attempts, attempt?.number, more]).toEqual([1, 1, []]);
+    // The lease ends at a retry run.
+    expect(nextAttemptAt! % retry.retryEveryMs).toBe(0);
+    expect(nextAttemptAt).toBeGreaterThanOrEqual(begunAt + leaseMs(retry));
+    expect(nextAttemptAt).toBeLessThan(attempt!.startedAt + leaseMs(retry) + retry.retryEveryMs);
+  }
+  expect(await manager.countBy(WebhookAttempt, { webhookId: In([claimed, ended]) })).toBe(1);
 });
