@@ -65,7 +65,7 @@ export const TRANSITIONS: Transition[] = [
     name: 'claim',
     by: 'worker',
     code: `${CLAIM} claim`,
-    sql: "SELECT … WHERE status = 'PENDING' AND attempts < 5 AND next_attempt_at <= now FOR UPDATE SKIP LOCKED; UPDATE attempts + 1, next_attempt_at = the end of the lease; INSERT usher_webhook_attempt",
+    sql: "SELECT … WHERE status = 'PENDING' AND attempts < 5 AND next_attempt_at <= now FOR UPDATE SKIP LOCKED; INSERT usher_webhook_attempt; UPDATE attempts + 1, next_attempt_at = the end of the lease",
     when: TAKEN,
     rules: {
       isPending: IS_PENDING,

@@ -208,12 +208,19 @@ async function holdPaused(manager: EntityManager, claims: Claim[]): Promise<Clai
 }
 
 /**
- * Counts an attempt of each locked webhook, and records it. If this process stops, the next one is at the end of the lease: the first
+ * Records an attempt of each locked webhook, and counts it. If this process stops, the next one is at the end of the lease: the first
  * retry run that is at least {@link leaseMs} later.
  */
 function beginAttempts(manager: EntityManager, ids: string[], retry: RetryPolicy): Statement[] {
   const { isOneOf, now } = dialectOf(manager);
   const [webhooks, attempts] = [tableOf(manager, Webhook), tableOf(manager, WebhookAttempt)];
+  const record = statementOf(
+    manager,
+    (parameter) => `
+      INSERT INTO ${attempts} (webhook_id, number, started_at)
+      SELECT id, attempts + 1, ${now} FROM ${webhooks} WHERE id ${isOneOf(parameter, ids)}`,
+    'usher_begin_attempts',
+  );
   const count = statementOf(
     manager,
     (parameter) => {
@@ -225,12 +232,5 @@ function beginAttempts(manager: EntityManager, ids: string[], retry: RetryPolicy
     },
     'usher_count_attempts',
   );
-  const record = statementOf(
-    manager,
-    (parameter) => `
-      INSERT INTO ${attempts} (webhook_id, number, started_at)
-      SELECT id, attempts, ${now} FROM ${webhooks} WHERE id ${isOneOf(parameter, ids)}`,
-    'usher_begin_attempts',
-  );
-  return [count, record];
+  return [record, count];
 }
