@@ -62,7 +62,7 @@ const statementsOf = (dialect: keyof typeof CLOCK): string[] => {
 
 export const JOURNAL = { mariadb: statementsOf('mariadb'), postgres: statementsOf('postgres') };
 
-/** Joins the change of a webhook with the change of its attempt in the same transaction. */
+/** Joins the change of a webhook with the change of its attempt in the same transaction. A claim of 0.2.0 changes the webhook first. */
 export async function readTrace(query: Query): Promise<Traced[]> {
   const rows = await query('SELECT * FROM chaos_trace ORDER BY seq');
   const trace: Traced[] = [];
@@ -72,6 +72,11 @@ export async function readTrace(query: Query): Promise<Traced[]> {
     const previous = last.get(step.webhook);
     if (step.attempt && previous?.step.row && !previous.step.attempt && previous.session === row.session) {
       previous.step.attempt = step.attempt;
+      continue;
+    }
+    const claimed = previous?.step.row ? undefined : previous?.step.attempt;
+    if (previous && previous.session === row.session && claimed && step.row?.after.attempts === claimed.number) {
+      Object.assign(previous.step, step);
       continue;
     }
     trace.push(step);
