@@ -51,7 +51,7 @@ interface RowList {
 const assigned = (changes: [name: string, value: string][]): string =>
   changes.map(([name, value]) => `${name} = ${value}`).join(', ');
 
-/** Text that is no number makes the statement fail, and the error shows it. */
+/** With another count the statement fails, because the text is not a number. The error shows the text. */
 const checkCount = (count: string): string =>
   `CASE count(*) WHEN ${count} THEN 1 ELSE CAST(count(*) || ' rows' AS int) END`;
 
@@ -120,8 +120,8 @@ const POSTGRES = {
   lock: (table: string, against?: 'change') => `FOR ${against ? 'KEY SHARE' : 'UPDATE'} OF ${table}`,
 
   /**
-   * A statement that fails unless it changes, or finds, as many rows as the placeholder says. On MySQL a second statement checks
-   * it. See {@link nullForOtherCount}.
+   * The statement, so that it fails unless it changes, or finds, as many rows as the placeholder says. On MySQL a second
+   * statement checks this. {@link nullForOtherCount} recognises the error.
    */
   expect: {
     changed: (text: string, count: string) => [`WITH c AS (${text} RETURNING 1) SELECT ${checkCount(count)} FROM c`],

@@ -88,7 +88,7 @@ export async function runTogether(
   }
 }
 
-/** The statement, and what checks how many rows it found or changed. */
+/** The statement with the check of how many rows it found or changed, if it has one. */
 function withCheck(on: DataSource | EntityManager, statement: Statement): Statement[] {
   const { rows, text, parameters, name } = statement;
   if (!rows) return [statement];

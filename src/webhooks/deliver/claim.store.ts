@@ -27,7 +27,7 @@ const LOCKED_MS = 1_000;
 /** Claims webhooks for an attempt, in batches: one claim at a time, not above the attempt limit, not before it is due. */
 @Injectable()
 export class ClaimStore {
-  /** Whether there were pauses at the last claim that had looked. */
+  /** Whether deliveries were paused when {@link claimSome} last looked. */
   private havePauses = false;
 
   constructor(
@@ -42,7 +42,7 @@ export class ClaimStore {
     return ids.map((id) => takeOnce(answers, id));
   }
 
-  /** The usual case, in one round trip: all can be claimed. Null if not, or if deliveries are paused. */
+  /** The usual case, in one round trip. Null if not all of them can be claimed, or if deliveries are paused. */
   private async claimAll(ids: string[]): Promise<Answers | null> {
     if (this.havePauses) return null;
     const { retry } = this.options;
@@ -55,6 +55,7 @@ export class ClaimStore {
     }).catch(nullForOtherCount);
   }
 
+  /** Claims those that can be claimed, and finds out what becomes of each other one. */
   private async claimSome(ids: string[]): Promise<Answers> {
     const { retry } = this.options;
     const { answers, failed } = await inTransaction(this.dataSource, async (manager) => {
@@ -155,8 +156,9 @@ export async function failExhausted(
 const SEALED = `CONCAT(MIN(CONCAT(s.key_id, ' ', s.sealed)), ' ', MAX(CONCAT(s.key_id, ' ', s.sealed)))`;
 
 /**
- * Locks those that are PENDING and due, and finds what a claim needs; {@link beginAttempts} makes the claims hold. Locks in key order
- * and skips rows that others hold, so that two batches never wait for each other. Without pauses it finds none if there is one.
+ * Locks the webhooks that are PENDING and due, and reads what a claim needs. The claims count only after {@link beginAttempts}.
+ * Locks in key order and skips locked rows, so that two batches never wait for each other. `without pauses`: while any deliveries
+ * are paused, it finds none.
  */
 function lockDue(
   manager: EntityManager,
@@ -208,8 +210,8 @@ async function holdPaused(manager: EntityManager, claims: Claim[]): Promise<Clai
 }
 
 /**
- * Records an attempt of each locked webhook, and counts it. If this process stops, the next one is at the end of the lease: the first
- * retry run that is at least {@link leaseMs} later.
+ * Records an attempt of each locked webhook, and then counts it, so that it starts before its lease. If this process stops, the
+ * next attempt is due at the end of the lease: the first retry run at least {@link leaseMs} later.
  */
 function beginAttempts(manager: EntityManager, ids: string[], retry: RetryPolicy): Statement[] {
   const { isOneOf, now } = dialectOf(manager);

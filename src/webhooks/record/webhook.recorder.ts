@@ -125,8 +125,8 @@ const NEW_ROW = {
 type NewRow = Record<'id' | 'liveKey' | 'clientId', string> & Record<string, unknown>;
 
 /**
- * Inserts the first row of each live key that does not exist, and returns the webhooks of all of them. There is none for one
- * that {@link whyRefused} explains.
+ * Inserts the first row of each live key that does not exist, and returns the webhooks of all keys. A key is missing if its
+ * row was refused, see {@link whyRefused}.
  */
 async function insertWebhooks(manager: EntityManager, rows: NewRow[]): ReturnType<typeof liveWebhooks> {
   const byKey = new Map(rows.toReversed().map((row) => [row.liveKey, row]));
@@ -152,7 +152,7 @@ async function insertWebhooks(manager: EntityManager, rows: NewRow[]): ReturnTyp
   return liveWebhooks(manager, insert, [...byKey.keys()]);
 }
 
-/** Why a row was not inserted: there is no client, or no Notify URL, or its webhook was delivered so long ago that it is deleted. */
+/** Why a row was not inserted: the client does not exist, its webhook was delivered long ago and deleted, or there is no Notify URL. */
 async function whyRefused(manager: EntityManager, row: Key): Promise<Recorded | Problem> {
   const { referenceId, eventType, clientId } = row;
   if (!(await manager.existsBy(Client, { id: clientId }))) return unknownClient(clientId);

@@ -7,7 +7,7 @@ import { fieldsOf, startWithIssuer, TestBrowser } from '../authorize/support.js'
 const PASSWORD = 'correct horse battery';
 /** Ten in an hour, and the one of the first minute after them. */
 const GUESSES = 11;
-/** A busy store that all processes share may answer too late, after it counted; then a guess counts twice. */
+/** A busy shared store may count a guess and answer too late. The guess is then counted twice. */
 const LEAST_GUESSES = process.env.TEST_BACKEND ? 1 : GUESSES;
 
 let usher: TestUsher;
