@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { type Job, UnrecoverableError, Worker } from 'bullmq';
 import { Workers } from '../../src/queue/workers.js';
 import { ClaimStore } from '../../src/webhooks/deliver/claim.store.js';
@@ -9,6 +9,7 @@ import { answer, TestReceiver } from '../support/receiver.js';
 import { type TestClient, TestUsher } from '../support/usher.js';
 
 const TOKEN = 'manual';
+const HOUR_MS = 3_600_000;
 
 let usher: TestUsher;
 let receiver: TestReceiver;
@@ -83,6 +84,26 @@ describe('a PENDING webhook is delivered by a retry run', () => {
     await (await takeJob(id)).moveToCompleted(null, TOKEN, false);
     await worker.resume();
     expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(2);
+  });
+
+  test('when a worker whose clock was two hours ahead has deferred its job', async () => {
+    const { key, id } = await waitingOrder();
+    const { now } = Date;
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + 2 * HOUR_MS);
+    try {
+      await (await takeJob(id)).moveToDelayed(Date.now() + 1, TOKEN);
+    } finally {
+      clock.mockRestore();
+    }
+    await worker.resume();
+    expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
+  });
+
+  test('when its job was delayed on the dashboard for longer than Usher does', async () => {
+    const { key, id } = await waitingOrder();
+    await (await takeJob(id)).moveToDelayed(Date.now() + 2 * HOUR_MS, TOKEN);
+    await worker.resume();
+    expect((await usher.webhook(key, 'SUCCESS')).attemptCount).toBe(1);
   });
 
   test('when internal errors have used up the retries of its job', async () => {

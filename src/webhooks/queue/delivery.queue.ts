@@ -101,10 +101,14 @@ export class DeliveryQueue implements OnApplicationShutdown {
     if (!job) return 'missing';
     // getState is only called for finished jobs: for a waiting job, Redis would have to search the whole list.
     if (!job.finishedOn) {
-      if (job.delay <= this.maxDelayMs) return 'not-needed';
-      // It was delayed on the dashboard for longer than Usher ever does.
-      await job.promote().catch(() => undefined);
-      return 'restarted';
+      // Longer than Usher ever delays a job: the delay was set on the dashboard, or by a worker whose clock was ahead.
+      const dueAt = (job.processedOn ?? job.timestamp) + job.delay;
+      if (dueAt - Date.now() <= this.maxDelayMs) return 'not-needed';
+      // Only a delayed job can be promoted.
+      return job.promote().then(
+        () => 'restarted',
+        () => 'not-needed',
+      );
     }
     const state = await job.getState();
     if (state !== 'completed' && state !== 'failed') return 'not-needed';

@@ -6,7 +6,7 @@ import {
   Logger,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
-import { DelayedError, type Job, type Queue } from 'bullmq';
+import { type Job, type Queue, WaitingError } from 'bullmq';
 import { type RunJob, RunQueue } from '../../queue/run-queue.js';
 import { Workers } from '../../queue/workers.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../usher.options.js';
@@ -87,7 +87,7 @@ export class RetryRun implements OnApplicationBootstrap, BeforeApplicationShutdo
   private async continueResend(job: Job, id: string, token: string | undefined): Promise<void> {
     const signal = AbortSignal.any([this.shutdown.signal, AbortSignal.timeout(RESEND_MS)]);
     if ((await this.resends.run(id, signal)) !== 'going-on') return;
-    await job.moveToDelayed(Date.now() + 1, token);
-    throw new DelayedError();
+    await job.moveToWait(token);
+    throw new WaitingError();
   }
 }
