@@ -68,8 +68,12 @@ const POSTGRES = {
   /** The values for a statement that contains the same list twice. */
   twice: (parameters: unknown[]) => parameters,
 
-  /** A condition after a column: its value is one of these. */
-  isOneOf: (parameter: (value: unknown) => string, values: string[]) => `= ANY(${parameter(values)})`,
+  /**
+   * A condition after a column: its value is one of these. For a sole value without a list: the plan of a list is made once for
+   * lists of about ten values, and reads the whole table if the table was small at that moment.
+   */
+  isOneOf: (parameter: (value: unknown) => string, values: string[]) =>
+    values.length === 1 ? `= ${parameter(values[0])}` : `= ANY(${parameter(values)})`,
 
   /** Rows after VALUES. Each has its columns in the order of the statement. */
   values: (rows: unknown[][]): RowList => {
@@ -80,10 +84,15 @@ const POSTGRES = {
 
   /**
    * Rows as a table expression with the name `v`, so that one statement inserts or finds many. The text is the same for any
-   * number of rows, so that it can be prepared.
+   * number of rows above one, so that it can be prepared.
    */
   rows: (columns: Record<string, ListColumn>, rows: Record<string, unknown>[]): RowList => {
     const names = Object.keys(columns);
+    const [row] = rows;
+    if (row && rows.length === 1) {
+      const values = names.map((name, index) => `$${index + 1}::${columns[name]} AS ${name}`);
+      return { sql: `(SELECT ${values.join(', ')}) AS v`, parameters: names.map((name) => row[name]) };
+    }
     const arrays = names.map((name, index) => `$${index + 1}::${columns[name]}[]`);
     return {
       sql: `unnest(${arrays.join(', ')}) AS v(${names.join(', ')})`,
