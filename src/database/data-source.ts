@@ -69,8 +69,8 @@ const POSTGRES = {
   twice: (parameters: unknown[]) => parameters,
 
   /**
-   * A condition after a column: its value is one of these. For a sole value without a list: the plan of a list is made once for
-   * lists of about ten values, and reads the whole table if the table was small at that moment.
+   * A condition after a column: its value is one of these. For a sole value without a list, so that its statement can be
+   * prepared.
    */
   isOneOf: (parameter: (value: unknown) => string, values: string[]) =>
     values.length === 1 ? `= ${parameter(values[0])}` : `= ANY(${parameter(values)})`,
@@ -83,8 +83,8 @@ const POSTGRES = {
   },
 
   /**
-   * Rows as a table expression with the name `v`, so that one statement inserts or finds many. The text is the same for any
-   * number of rows above one, so that it can be prepared.
+   * Rows as a table expression with the name `v`, so that one statement inserts or finds many. For a sole row without lists, as
+   * {@link POSTGRES.isOneOf}.
    */
   rows: (columns: Record<string, ListColumn>, rows: Record<string, unknown>[]): RowList => {
     const names = Object.keys(columns);

@@ -19,7 +19,7 @@ export interface Statement {
   /** With `?` on MySQL and `$1` on Postgres. */
   text: string;
   parameters: unknown[];
-  /** If its text is always the same: Postgres then parses it once for each connection of Usher's own. */
+  /** If its text is always the same: without a list, Postgres then parses it once for each connection of Usher's own. */
   name?: string | undefined;
   /** How many rows it must find or change. Otherwise it fails with {@link nullForOtherCount}, and so does its transaction. */
   rows?: { found: number } | { changed: number };
@@ -57,7 +57,9 @@ function runOnPostgres(
   const stream = runner.connection?.stream;
   stream?.cork();
   const results = statements.map(async ({ text, parameters: values, name }) => {
-    const { rows, rowCount } = await runner.query<Row>({ text, values, name: isPrepared ? nameOf(text, name) : '' });
+    // A prepared statement may keep a plan that scans the table, made for a list of another length in a smaller table.
+    const hasPlan = isPrepared && !values.some(Array.isArray);
+    const { rows, rowCount } = await runner.query<Row>({ text, values, name: hasPlan ? nameOf(text, name) : '' });
     return { rows, affected: rowCount ?? 0 };
   });
   stream?.uncork();

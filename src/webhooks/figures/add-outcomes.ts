@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { dialectOf, tableOf } from '../../database/data-source.js';
-import { runStatement, type Statement } from '../../database/statements/statement.js';
+import { runStatement, type Statement, statementOf } from '../../database/statements/statement.js';
 import { hostOf } from '../../values/urls/notify-url.js';
 import type { FinalStatus } from '../../events/events.js';
 import { DeliveryFigure, DURATIONS, FIGURE_COLUMNS, type Histogram, RECEIPTS } from './delivery-figure.entity.js';
@@ -44,13 +44,18 @@ export function additionOf(manager: EntityManager, outcomes: RecordedOutcome[]):
   const added = outcomes.filter(({ attempt, ended }) => attempt !== null || ended !== null);
   if (added.length === 0) return [];
   const figures = figuresOf(added);
-  const table = tableOf(manager, DeliveryFigure);
-  const { into, upsert, values } = dialectOf(manager);
-  const { sql, parameters } = values(figures.map(({ key, counts }) => [...key, SHARD_OF_PROCESS, ...counts]));
-  const sums = upsert(KEY, FIGURE_COLUMNS, (stored, given) => `${stored} + ${given}`);
-  const text = `INSERT INTO ${into(table)} (${COLUMNS}) VALUES ${sql} ${sums}`;
-  // One client and one host, the usual case, make two rows.
-  return [{ text, parameters, name: figures.length === 2 ? 'usher_add_figures' : undefined }];
+  const { into, upsert } = dialectOf(manager);
+  const changed = FIGURE_COLUMNS.filter((_, position) => figures.some(({ counts }) => counts[position] !== 0));
+  const sums = upsert(KEY, changed, (stored, given) => `${stored} + ${given}`);
+  const statement = statementOf(manager, (parameter) => {
+    const rows = figures.map(({ key, counts }) => {
+      const cells = [...[...key, SHARD_OF_PROCESS].map(parameter), ...counts.map((count) => count && parameter(count))];
+      return `(${cells.join(', ')})`;
+    });
+    return `INSERT INTO ${into(tableOf(manager, DeliveryFigure))} (${COLUMNS}) VALUES ${rows.join(', ')} ${sums}`;
+  });
+  // The text of a sole outcome depends only on the buckets of its times.
+  return [{ ...statement, name: added.length === 1 ? 'usher_add_figures' : undefined }];
 }
 
 /** What to add, in key order, so that two batches never wait for each other in a circle. */
