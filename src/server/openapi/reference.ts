@@ -1,19 +1,11 @@
 import { Html, html } from '../../http/html.js';
 import { type Columns, table } from '../../http/pages/parts.js';
 import { markdown } from '../guides/guides.js';
+import type { OpenApiDocument } from './document.js';
 import type { OperationObject } from './operation-object.js';
 import type { JsonSchema } from './schemas.js';
 
 type Content = Record<string, { schema: JsonSchema; example?: unknown; examples?: Record<string, { value: unknown }> }>;
-
-type Paths = Record<string, Record<string, OperationObject>>;
-
-export interface ShownDocument {
-  tags: { name: string; description: string }[];
-  paths: Paths;
-  webhooks: Paths;
-  components: { schemas: Record<string, JsonSchema> };
-}
 
 interface Field {
   name: string;
@@ -22,10 +14,10 @@ interface Field {
 }
 
 /** The operations of a document as plain HTML, for readers who send nothing from here. */
-export async function referenceOf({ tags, paths, webhooks, components }: ShownDocument): Promise<Html> {
+export async function referenceOf({ tags, paths, webhooks, components }: OpenApiDocument): Promise<Html> {
   const marked = await markdown();
   const words = (text = ''): Html => new Html(marked.parse(text, { async: false }));
-  const all = [paths, webhooks].flatMap(Object.entries<Paths[string]>);
+  const all = [paths, webhooks].flatMap((part) => Object.entries(part));
   const operations = all.flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   );
