@@ -23,7 +23,7 @@ import { refused } from '../../http/pages/form-token.js';
 import { KNOWN_QUERY, Problem, unavailable } from '../../http/problem.js';
 import { hostMissing } from '../connections.js';
 import { invalidJson, repeatedField, unsupportedMediaType } from '../request-bodies.js';
-import { type JsonSchema, parametersIn, schemaRef } from './schemas.js';
+import { type JsonSchema, parametersOf, schemaRef } from './schemas.js';
 
 interface MediaType {
   schema: JsonSchema;
@@ -55,7 +55,7 @@ export function operationObject(operation: Operation, guides: string | null) {
 
 /** The same without the responses. */
 export function requestObject(operation: Omit<Operation, 'method' | 'path' | 'answers'>) {
-  const { id, tag, summary, description, server, security, parameters = {}, body } = operation;
+  const { id, tag, summary, description, server, security, body } = operation;
   return {
     operationId: id,
     tags: [tag],
@@ -63,16 +63,16 @@ export function requestObject(operation: Omit<Operation, 'method' | 'path' | 'an
     description,
     ...(server !== undefined && { servers: [{ url: server }] }),
     security: security.map((scheme) => ({ [scheme]: [] })),
-    parameters: (['path', 'query', 'header'] as const).flatMap((place) => parametersIn(place, parameters[place])),
+    parameters: parametersOf(operation),
     requestBody: body && { required: !body.optional, content: requestContent(body, operation) },
   };
 }
 
 /** A curl command that takes the credentials from shell variables. Pages have none, because browsers open them. */
-export function curlSample({ method, path, server, security, parameters = {}, body, page }: Operation, base: string) {
+export function curlSample(operation: Operation, base: string) {
+  const { method, path, server, security, body, page } = operation;
   if (page) return {};
-  const given = (['path', 'query', 'header'] as const)
-    .flatMap((place) => parametersIn(place, parameters[place]))
+  const given = parametersOf(operation)
     .filter(({ required }) => required)
     .map((one) => ({ ...one, example: String(one.example) }));
   const all = (place: string) => given.filter((one) => one.in === place);
@@ -131,18 +131,12 @@ const successResponse = ({ description, schema, example, mediaType }: Answer, oa
 
 function failureResponses(operation: Operation, guides: string | null): Record<string, Response> {
   const failures = failuresOf(operation);
-  const statuses = new Set(failures.map((failure) => failure.getStatus()));
-  return Object.fromEntries(
-    [...statuses].map((status) => [
-      status,
-      failureResponse(
-        status,
-        failures.filter((failure) => failure.getStatus() === status),
-        operation.page,
-        guides,
-      ),
-    ]),
-  );
+  const responses: Record<string, Response> = {};
+  for (const status of failures.map((failure) => failure.getStatus())) {
+    const alike = failures.filter((failure) => failure.getStatus() === status);
+    responses[status] ??= failureResponse(status, alike, operation.page, guides);
+  }
+  return responses;
 }
 
 function failureResponse(
