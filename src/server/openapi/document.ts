@@ -86,7 +86,9 @@ function documentOf(
         : tag !== 'Service' && `${security}` !== 'internal',
     )
     .map((one) => ({ ...one, security: one.security.filter((scheme) => (scheme === 'internal') === isInternal) }));
-  const paths = pathsOf(operations, address, guides);
+  const paths: Paths = {};
+  for (const one of operations)
+    (paths[one.path] ??= {})[one.method] = { ...operationObject(one, guides), ...curlSample(one, address) };
   const objects = [paths, webhooks].flatMap(Object.values<Paths[string]>).flatMap(Object.values<OperationObject>);
   const tags = new Set<string>(objects.flatMap(({ tags }) => tags));
   const all = securitySchemes(publicUrl ?? '', issuerOf({ publicUrl, environment }) !== null);
@@ -104,17 +106,6 @@ function documentOf(
       securitySchemes: Object.fromEntries(Object.entries(all).filter(([name]) => schemes.has(name))),
     },
   };
-}
-
-function pathsOf(operations: Operation[], server: string, guides: string | null): Paths {
-  const paths: Paths = {};
-  for (const operation of operations) {
-    paths[operation.path] = {
-      ...paths[operation.path],
-      [operation.method]: { ...operationObject(operation, guides), ...curlSample(operation, server) },
-    };
-  }
-  return paths;
 }
 
 /** The receiver answers this operation, so it lists none of Usher's own errors. */

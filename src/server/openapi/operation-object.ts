@@ -40,17 +40,15 @@ interface Response {
 export type OperationObject = ReturnType<typeof operationObject>;
 
 export function operationObject(operation: Operation, guides: string | null) {
-  const successes = Object.entries(operation.answers).map(([status, answer]) => [
-    status,
-    successResponse(answer, operation.oauth),
-  ]);
-  return {
-    ...requestObject(operation),
-    responses: {
-      ...(Object.fromEntries(successes) as Record<string, Response>),
-      ...failureResponses(operation, guides),
-    },
-  };
+  const { answers, oauth, page } = operation;
+  const responses: Record<string, Response> = {};
+  for (const [status, answer] of Object.entries(answers)) responses[status] = successResponse(answer, oauth);
+  const failures = failuresOf(operation);
+  for (const status of failures.map((failure) => failure.getStatus())) {
+    const alike = failures.filter((failure) => failure.getStatus() === status);
+    responses[status] ??= failureResponse(status, alike, page, guides);
+  }
+  return { ...requestObject(operation), responses };
 }
 
 /** The same without the responses. */
@@ -128,16 +126,6 @@ const successResponse = ({ description, schema, example, mediaType }: Answer, oa
   headers: { ...REQUEST_ID, ...(oauth && { 'Cache-Control': header('Always `no-store`.') }) },
   content: schema && { [mediaType]: { schema: schemaRef(schema), example } },
 });
-
-function failureResponses(operation: Operation, guides: string | null): Record<string, Response> {
-  const failures = failuresOf(operation);
-  const responses: Record<string, Response> = {};
-  for (const status of failures.map((failure) => failure.getStatus())) {
-    const alike = failures.filter((failure) => failure.getStatus() === status);
-    responses[status] ??= failureResponse(status, alike, operation.page, guides);
-  }
-  return responses;
-}
 
 function failureResponse(
   status: number,
