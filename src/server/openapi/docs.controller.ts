@@ -19,7 +19,7 @@ import { loadPackage, StartUpError } from '../../values/start-up-error.js';
 import { OperatorAccess } from '../console/access/operator-access.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
 import { internalDocument } from './document.js';
-import { type DocumentPage, PAGE_POLICY, pageWithoutViewer, viewerPage } from './page.js';
+import { type DocumentPage, PAGE_POLICY, viewerPage } from './page.js';
 import { AddressedAnswers, StaticAnswer } from './static-answer.js';
 
 let viewer: Promise<StaticAnswer> | undefined;
@@ -29,14 +29,14 @@ export const viewerScript = (): Promise<StaticAnswer> => (viewer ??= loadViewerS
 
 /** The page with the viewer of a document. */
 export async function pageOf(page: DocumentPage, headers: Record<string, string> = {}): Promise<StaticAnswer> {
-  const text = await viewerScript().then(
-    () => viewerPage(page),
+  const missing = await viewerScript().then(
+    () => null,
     (error: unknown) => {
-      if (error instanceof Problem) return pageWithoutViewer(page, error.detail);
+      if (error instanceof Problem) return error.detail;
       throw error;
     },
   );
-  return StaticAnswer.of('text/html', text, {
+  return StaticAnswer.of('text/html', viewerPage(page, missing), {
     ...ISOLATION_HEADERS,
     'Content-Security-Policy': PAGE_POLICY,
     'Referrer-Policy': 'no-referrer',
@@ -76,9 +76,9 @@ export class InternalDocsController {
   constructor(@Inject(SERVER_CONFIG) private readonly config: Config) {}
 
   @Get('internal')
-  internalPage(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const page = { title: 'Usher: internal operations', document: 'internal.json' };
-    return this.answers.send('page', this.config.publicUrl, () => pageOf(page, PRIVATE), [request, reply]);
+  async internalPage(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const page = await pageOf({ title: 'Usher: internal operations', document: 'internal.json' }, PRIVATE);
+    page.send(request, reply);
   }
 
   @Get('internal.json')

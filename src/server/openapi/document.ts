@@ -59,7 +59,6 @@ export const internalDocument = (
     title: 'Usher: internal operations',
     description: INTERNAL_INTRODUCTION,
     isInternal: true,
-    webhooks: {},
   });
 
 interface Contents {
@@ -69,7 +68,7 @@ interface Contents {
   guides: string | null;
   /** For the operator's own services. An operation that also takes client credentials is in both documents. */
   isInternal: boolean;
-  webhooks: Paths;
+  webhooks?: Paths;
 }
 
 /** A document with only the tags, schemas and security schemes that its operations use. */
@@ -77,7 +76,7 @@ function documentOf(
   environment: Environment,
   publicUrl: string | null,
   address: string,
-  { title, description, guides, isInternal, webhooks }: Contents,
+  { title, description, guides, isInternal, webhooks = {} }: Contents,
 ) {
   const operations = operationsOf(environment, publicUrl)
     .filter(({ tag, security }) =>

@@ -25,7 +25,7 @@ import { hostMissing } from '../connections.js';
 import { invalidJson, repeatedField, unsupportedMediaType } from '../request-bodies.js';
 import { type JsonSchema, parametersOf, schemaRef } from './schemas.js';
 
-interface MediaType {
+export interface MediaType {
   schema: JsonSchema;
   example?: unknown;
   examples?: Record<string, { value: unknown }>;
@@ -147,7 +147,13 @@ function failureResponse(
   const isOAuth = failures.some((failure) => failure instanceof OAuthError);
   const schema = schemaRef(isOAuth ? OAuthErrorBody : ProblemBody);
   const examples = Object.fromEntries(
-    failures.map((failure, index) => [`example${index + 1}`, { value: bodyOf(failure, guides) }]),
+    failures.map((failure, index) => {
+      const value =
+        failure instanceof OAuthError
+          ? oauthBody(failure.code, failure.description, guides)
+          : problemBody(failure, guides);
+      return [`example${index + 1}`, { value }];
+    }),
   );
   return {
     description: STATUS_CODES[status] ?? '',
@@ -155,9 +161,6 @@ function failureResponse(
     content: { [isOAuth ? 'application/json' : 'application/problem+json']: { schema, examples } },
   };
 }
-
-const bodyOf = (failure: Problem | OAuthError, guides: string | null): object =>
-  failure instanceof OAuthError ? oauthBody(failure.code, failure.description, guides) : problemBody(failure, guides);
 
 const WAIT_SECONDS = 60;
 const WRONG = [{ id: 'b8E7BDVoa1df1jDrbYlF', secret: 'wrong' }];

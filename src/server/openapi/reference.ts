@@ -2,10 +2,8 @@ import { Html, html } from '../../http/html.js';
 import { type Columns, table } from '../../http/pages/parts.js';
 import { markdown } from '../guides/guides.js';
 import type { OpenApiDocument } from './document.js';
-import type { OperationObject } from './operation-object.js';
+import type { MediaType } from './operation-object.js';
 import type { JsonSchema } from './schemas.js';
-
-type Content = Record<string, { schema: JsonSchema; example?: unknown; examples?: Record<string, { value: unknown }> }>;
 
 interface Field {
   name: string;
@@ -42,14 +40,14 @@ export async function referenceOf({ tags, paths, webhooks, components }: OpenApi
     fields.length > 0 &&
     html`<p>${title}</p>
       ${table(columns, fields)}`;
-  const contentOf = (caption: string, content: Content): Html[] =>
+  const contentOf = (caption: string, content: Record<string, MediaType>): Html[] =>
     Object.values(content)
       .slice(0, 1)
       .map(({ schema, examples = {}, example = Object.values(examples)[0]?.value }) => {
         const types = Object.keys(content).join(' or ');
         return html`${titled(`${caption} (${types})`, fieldsOf(schema))} ${example !== undefined && sample(example)}`;
       });
-  const section = (path: string, method: string, operation: OperationObject): Html =>
+  const section = ({ path, method, operation }: (typeof operations)[number]): Html =>
     html`<section aria-labelledby="${operation.operationId}">
       <h3 id="${operation.operationId}">${operation.summary}</h3>
       <p>
@@ -71,7 +69,7 @@ export async function referenceOf({ tags, paths, webhooks, components }: OpenApi
         ([status, { description, content }]) =>
           html`<details>
             <summary>${status} ${description}</summary>
-            ${content && contentOf('Answer', content as Content)}
+            ${content && contentOf('Answer', content)}
           </details>`,
       )}
     </section>`;
@@ -83,10 +81,7 @@ export async function referenceOf({ tags, paths, webhooks, components }: OpenApi
     ${tags.map(
       ({ name, description }) =>
         html`<h2 id="${slugOf(name)}">${name}</h2>
-          ${words(description)}
-          ${operations
-            .filter(({ operation }) => operation.tags[0] === name)
-            .map(({ path, method, operation }) => section(path, method, operation))}`,
+          ${words(description)} ${operations.filter(({ operation }) => operation.tags[0] === name).map(section)}`,
     )}`;
 }
 

@@ -3,9 +3,6 @@ import { NAMES, type Operation } from '../../http/operation.js';
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
-/** OpenAPI 3.1 takes JSON Schema as it is; 3.0 has a dialect of its own. */
-export type Target = 'draft-2020-12' | 'openapi-3.0';
-
 const uri = (id: string): string => `#/components/schemas/${id}`;
 
 /** 'input' schemas allow unknown members, which both sides must ignore. */
@@ -22,8 +19,14 @@ function simplify(schema: JsonSchema): void {
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
 }
 
-/** The named schemas that the operations refer to, also through other schemas, for `components.schemas`. */
-export function schemasOf(operations: object[], target: Target = 'draft-2020-12'): Record<string, JsonSchema> {
+/**
+ * The named schemas that the operations refer to, also through other schemas, for `components.schemas`. OpenAPI 3.1 takes
+ * JSON Schema as it is; 3.0 has a dialect of its own.
+ */
+export function schemasOf(
+  operations: object[],
+  target: 'draft-2020-12' | 'openapi-3.0' = 'draft-2020-12',
+): Record<string, JsonSchema> {
   const { schemas: all } = z.toJSONSchema(NAMES, { ...OPTIONS, target });
   const used = new Set<string>();
   const collect = (part: object): void => {

@@ -45,8 +45,8 @@ const UNICODE = { bookingId: 'Amélie — 天使爱美丽 🎬', qrCode: 'QR\u20
 
 /** The notifications of a certification at `now`. All are marked as tests, as those of `POST /webhooks/test` are. */
 function certificationChecks(secret: string, now: number): Check[] {
-  const made = (body: Buffer, more: { keys?: SigningKeys; attempt?: number; id?: string; at?: number } = {}) => {
-    const { keys = { current: secret, next: null }, attempt = 1, id = randomHex(ID_LENGTH), at = now } = more;
+  const keysOfClient: SigningKeys = { current: secret, next: null };
+  const made = (body: Buffer, { keys = keysOfClient, attempt = 1, id = randomHex(ID_LENGTH), at = now } = {}) => {
     const headers = attemptHeaders(keys, { id, attempt, body }, timestampOf(at), randomHex(NONCE_LENGTH));
     return { headers: { ...headers, ...TEST_MARK }, body };
   };
