@@ -10,16 +10,8 @@ import { START_SCRIPT } from '../openapi/page.js';
 import { referenceOf } from '../openapi/reference.js';
 import { AddressedAnswers, StaticAnswer } from '../openapi/static-answer.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import {
-  firstPage,
-  GUIDE_HEADERS,
-  type GuidePage,
-  guidePage,
-  REFERENCE,
-  SEARCH_SCRIPT,
-  searchIndex,
-} from './guide-pages.js';
-import { ADDRESS, type Guide, renderGuides, shellFunctions } from './guides.js';
+import { firstPage, GUIDE_HEADERS, guidePage, REFERENCE, SEARCH_SCRIPT, searchIndex } from './guide-pages.js';
+import { ADDRESS, type Guide, type GuidePage, readDocument, renderGuides } from './guides.js';
 import { receiverTarball } from './tarball.js';
 
 /** As `npm pack` names it. */
@@ -74,7 +66,7 @@ export class GuidesController {
       case 'search.js':
         return StaticAnswer.of('text/javascript', SEARCH_SCRIPT);
       case 'shell.sh':
-        return StaticAnswer.of('text/plain', shellFunctions());
+        return StaticAnswer.of('text/plain', readDocument('shell.sh'));
       case 'try':
         return pageOf({ title: 'Usher API', document: 'openapi.json' });
       case 'start.js':
