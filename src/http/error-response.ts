@@ -19,9 +19,7 @@ export function problemOf(error: unknown): Problem {
   // An upload that its client aborted has a status of 400, and ECONNRESET like a database connection that was cut.
   if (status >= 500 && isDatabaseDown(error)) return unavailable();
   if (status >= 500) return new Problem(500, 'Internal Server Error', 'an internal error occurred; try again later');
-  return MESSAGES[status]
-    ? new Problem(status, ...MESSAGES[status])
-    : new Problem(status, titleOf(status), (error as Error).message);
+  return new Problem(status, ...(MESSAGES[status] ?? [titleOf(status), (error as Error).message]));
 }
 
 const titleOf = (status: number): string => STATUS_CODES[status] ?? 'Error';
@@ -84,34 +82,20 @@ export function problemBody(problem: Problem, guides: string | null): object {
   return { type, title, status: problem.getStatus(), detail, ...(errors && { errors }), ...members };
 }
 
-export function logServerError(request: HttpRequest, error: unknown): void {
-  if (isDatabaseDown(error)) {
-    logDatabaseDown(request, error as Error);
-    return;
-  }
-  logger.error(
-    new LogLine({
-      requestId: idOfRequest(request),
-      error: error instanceof Error ? (error.stack ?? error.message) : String(error),
-    }),
-  );
-}
-
 const DOWN_EVERY_MS = 60_000;
 let downLoggedAt = -Infinity;
 let downRequests = 0;
 
-/** One line a minute: while the database is down, every request that needs it fails for the same reason. */
-function logDatabaseDown(request: HttpRequest, { message }: Error): void {
+export function logServerError(request: HttpRequest, error: unknown): void {
+  const requestId = idOfRequest(request);
+  const { message, stack = message }: Pick<Error, 'message' | 'stack'> =
+    error instanceof Error ? error : { message: String(error) };
+  if (!isDatabaseDown(error)) return logger.error(new LogLine({ requestId, error: stack }));
+  // One line a minute: while the database is down, every request that needs it fails for the same reason.
   downRequests += 1;
   if (performance.now() - downLoggedAt < DOWN_EVERY_MS) return;
-  logger.error(
-    new LogLine({
-      requestId: idOfRequest(request),
-      error: `the database is away: ${message}`,
-      requestsSinceLastLine: downRequests,
-    }),
-  );
+  const fault = `the database is away: ${message}`;
+  logger.error(new LogLine({ requestId, error: fault, requestsSinceLastLine: downRequests }));
   downLoggedAt = performance.now();
   downRequests = 0;
 }

@@ -135,8 +135,8 @@ function fieldErrors(issue: z.core.$ZodIssue, schema: z.ZodType, place: Place): 
   if (issue.code !== 'unrecognized_keys') return [fieldError(place, path, messageOf(issue))];
   const what = place === 'query' ? 'parameter' : 'field';
   return issue.keys.map((key) => {
-    const remedy = remedyFor(key, knownFields(schema));
-    return fieldError(place, [...path, key], `is not a known ${what}; ${remedy}`);
+    const { shape = {} } = schema as { shape?: object };
+    return fieldError(place, [...path, key], `is not a known ${what}; ${remedyFor(key, Object.keys(shape))}`);
   });
 }
 
@@ -174,16 +174,15 @@ function wording(issue: z.core.$ZodRawIssue): string {
   if (issue.code === 'invalid_type') return `must be ${TYPES[issue.expected] ?? 'of another type'}`;
   if (issue.code === 'invalid_value')
     return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.join(', ')}`;
-  if (issue.code === 'too_small') return `must ${bound(issue.origin)} at least ${issue.minimum}${unit(issue.origin)}`;
-  if (issue.code === 'too_big') return `must ${bound(issue.origin)} at most ${issue.maximum}${unit(issue.origin)}`;
+  if (issue.code === 'too_small') return limited(issue.origin, `at least ${issue.minimum}`);
+  if (issue.code === 'too_big') return limited(issue.origin, `at most ${issue.maximum}`);
   return 'has an invalid value';
 }
 
-const bound = (origin: string): string => (origin === 'string' || origin === 'array' ? 'have' : 'be');
-const unit = (origin: string): string => ({ string: ' characters', array: ' entries' })[origin] ?? '';
-
-const knownFields = (schema: z.ZodType): string[] =>
-  Object.keys((schema as { shape?: Record<string, unknown> }).shape ?? {});
+function limited(origin: string, limit: string): string {
+  const unit = { string: 'characters', array: 'entries' }[origin];
+  return unit === undefined ? `must be ${limit}` : `must have ${limit} ${unit}`;
+}
 
 const TAKES_QUERY = 'usher:takes-query';
 

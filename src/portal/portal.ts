@@ -99,8 +99,8 @@ export class PortalLinks {
       const { affected } = await manager.update(PortalLink, { clientId, id, withdrawnAt: IsNull() }, { withdrawnAt });
       if (affected !== 1) throw notFound('there is no such link, or it is withdrawn already');
       await manager.delete(PortalSession, { linkId: id });
-      const change = { action: 'portal.link-withdrawn', subject: `client:${clientId}`, detail: { link: id } } as const;
-      await this.audit.record({ ...change, actor }, manager);
+      const [subject, detail] = [`client:${clientId}`, { link: id }];
+      await this.audit.record({ action: 'portal.link-withdrawn', subject, actor, detail }, manager);
     });
   }
 }
@@ -153,9 +153,15 @@ export class PortalSessions extends Sessions<PortalSession, PortalOwner> {
         secretId && !isShown && (await manager.findOneBy(ClientSecret, { id: secretId, expiresAt: IsNull() }));
       const secret = newest ? this.secrets.open(newest) : null;
       const session = await this.start(manager, (begun) => ({ ...begun, clientId, linkId: id, mayChange }));
-      const by = { subject: `client:${clientId}`, actor: actor('client', clientId, address) };
-      const detail = { link: id, mayChange, showsSecret: secret !== null };
-      await this.audit.record({ action: 'portal.signed-in', ...by, detail }, manager);
+      await this.audit.record(
+        {
+          action: 'portal.signed-in',
+          subject: `client:${clientId}`,
+          actor: actor('client', clientId, address),
+          detail: { link: id, mayChange, showsSecret: secret !== null },
+        },
+        manager,
+      );
       return { token: session, client, secret, showsSecret: secretId !== null };
     });
   }

@@ -13,9 +13,12 @@ export type { DifferingStep } from './mistakes.js';
 /** Without the signature: a log with the valid signature of a forged request would help the forger. */
 export type ReceivedSteps = Omit<SignatureSteps, 'signature'>;
 
-/** Why a request is not a genuine notification. For the developer's log; never for the response. */
-export interface Diagnosis extends Mistake {
+export interface Fault extends Mistake {
   reason: InvalidReason;
+}
+
+/** Why a request is not a genuine notification. For the developer's log; never for the response. */
+export interface Diagnosis extends Fault {
   /** What this receiver computed. Null if a header that is needed for it is missing. */
   steps: ReceivedSteps | null;
 }
@@ -25,20 +28,24 @@ export interface Diagnosis extends Mistake {
  * signature it computes up to 2,000 others, which takes about 10 ms: call it where a forger cannot make it run often.
  */
 export function diagnose(options: VerifyOptions): Diagnosis | null {
+  const fault = faultOf(options);
+  return fault && { ...fault, steps: receivedSteps(options) };
+}
+
+/** The same without the computed values. */
+export function faultOf(options: VerifyOptions): Fault | null {
   try {
     verifyNotification(options);
     return null;
   } catch (error) {
     if (!(error instanceof InvalidNotificationError)) throw error;
-    const { reason } = error;
-    return { reason, ...mistakeOf(error, options), steps: receivedSteps(options) };
+    return { reason: error.reason, ...mistakeOf(error, options) };
   }
 }
 
 function mistakeOf({ reason, message }: InvalidNotificationError, options: VerifyOptions): Mistake {
   switch (reason) {
     case 'missing-header':
-      return { differs: 'header', hint: message };
     case 'malformed-header':
       return malformed(message, options);
     case 'too-old':
@@ -50,7 +57,7 @@ function mistakeOf({ reason, message }: InvalidNotificationError, options: Verif
   }
 }
 
-/** A header in another form: a signature that is right in Base64 or in upper case, a timestamp in milliseconds. */
+/** A header is missing or in another form: a signature that is right in Base64 or in upper case, a timestamp in milliseconds. */
 function malformed(message: string, options: VerifyOptions): Mistake {
   if (/^\d{13}$/.test(header(options.headers, 'X-Timestamp') ?? ''))
     return { differs: 'timestamp', hint: `${message}; it is in milliseconds, send seconds` };

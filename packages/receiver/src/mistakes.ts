@@ -17,16 +17,21 @@ export interface Mistake {
   hint: string;
 }
 
-type Candidate = Mistake & { signature: () => string };
+/** A mistake, and what is signed by whoever makes it. */
+interface Candidate extends Mistake {
+  key: string | Buffer;
+  message: string | Buffer;
+}
 
 /**
  * Finds the mistake that explains a wrong signature: the signature is computed again with one common mistake at a time. Returns
  * null if none of them gives one of the received signatures. This only explains; it never makes a request valid.
  */
 export function findMistake(signed: Signed, given: (string | undefined)[]): Mistake | null {
-  const candidates = [bodies, secrets, messages, nonces].flatMap((candidatesOf) => candidatesOf(signed));
-  const found = candidates.find(({ signature }) => given.includes(signature()));
-  return found ? { differs: found.differs, hint: found.hint } : otherTimestamp(signed, given);
+  for (const candidates of [bodies, secrets, messages, nonces])
+    for (const { key, message, ...mistake } of candidates(signed))
+      if (given.includes(hmacHex(key, message))) return mistake;
+  return otherTimestamp(signed, given);
 }
 
 /** A signature that is right, but written in another form than lower-case hex; else null. */
@@ -47,9 +52,8 @@ export function findEncoding({ secret, timestamp, nonce, rawBody }: Signed, give
   };
 }
 
-function bodies({ secret, timestamp, nonce, rawBody }: Signed): Candidate[] {
+function* bodies({ secret: key, timestamp, nonce, rawBody }: Signed): Generator<Candidate> {
   const text = Buffer.from(rawBody).toString();
-  const verifyReceived = 'Verify the received bytes, before any parser';
   const changes: [hint: string, body: Buffer | string | null][] = [
     ['the body was parsed and serialised again: the signature matches its compact JSON', compact(text)],
     ['white space was added to the body: without it the signature matches', text.trim()],
@@ -58,18 +62,14 @@ function bodies({ secret, timestamp, nonce, rawBody }: Signed): Candidate[] {
     ['the bytes of the body were read as Latin-1 and written as UTF-8', Buffer.from(text, 'latin1')],
     ['a byte order mark was added to the body', text.replace(/^\uFEFF/, '')],
   ];
-  return changes.flatMap(([hint, body]) =>
-    body === null
-      ? []
-      : {
-          differs: 'body',
-          hint: `${hint}. ${verifyReceived}`,
-          signature: () => signNotification(secret, timestamp, nonce, Buffer.from(body)),
-        },
-  );
+  for (const [change, body] of changes) {
+    if (body === null) continue;
+    const hint = `${change}. Verify the received bytes, before any parser`;
+    yield { differs: 'body', hint, key, message: timestamp + nonce + base64(Buffer.from(body)) };
+  }
 }
 
-function secrets({ secret, timestamp, nonce, rawBody }: Signed): Candidate[] {
+function* secrets({ secret, timestamp, nonce, rawBody }: Signed): Generator<Candidate> {
   const message = timestamp + nonce + base64(rawBody);
   const keys: [hint: string, key: string | Buffer][] = [
     ['the secret has white space around it: without it the signature matches. Remove the white space', secret.trim()],
@@ -81,10 +81,11 @@ function secrets({ secret, timestamp, nonce, rawBody }: Signed): Candidate[] {
     ['the secret was used with a line end; remove it', `${secret}\n`],
     ['an empty secret was used; check that it is set', ''],
   ];
-  return keys.map(([hint, key]) => ({ differs: 'secret', hint, signature: () => hmacHex(key, message) }));
+  for (const [hint, key] of keys) yield { differs: 'secret', hint, key, message };
 }
 
 const SEPARATORS = {
+  '': '',
   '.': 'dots',
   '\n': 'newlines',
   ':': 'colons',
@@ -93,16 +94,6 @@ const SEPARATORS = {
   '-': 'dashes',
   ' ': 'spaces',
 };
-
-/** Each as Latin-1 text, which has a character for each byte. */
-const BODY_FORMS: [form: string, encode: (body: Buffer) => string][] = [
-  ['the standard Base64 of the body', (body) => body.toString('base64')],
-  ['the body itself', (body) => body.toString('latin1')],
-  ['URL-safe Base64', (body) => body.toString('base64url')],
-  ['Base64 without padding', (body) => body.toString('base64').replace(/=+$/, '')],
-  ['Base64 with line ends', (body) => body.toString('base64').replace(/.{1,76}/g, '$&\n')],
-  ['hex', (body) => body.toString('hex')],
-];
 
 const ORDERS = [
   'timestamp, nonce, body',
@@ -119,39 +110,46 @@ const ORDERS = [
 const RIGHT_ORDER =
   'sign X-Timestamp, X-Nonce-Str and the Base64 of the body, in this order, with nothing between them';
 
-/** Every order of the parts, separator between them, and form of the body, except the right one. */
-function messages({ secret, timestamp, nonce, rawBody }: Signed): Candidate[] {
-  return BODY_FORMS.flatMap(([form, encode], formIndex) => {
-    const parts: Record<string, string> = { timestamp, nonce, body: encode(Buffer.from(rawBody)) };
-    return ORDERS.flatMap((order, orderIndex) =>
-      ['', ...Object.keys(SEPARATORS)].map((separator): Candidate => {
+/** Every order of the parts, separator between them, and form of the body. */
+function* messages({ secret: key, timestamp, nonce, rawBody }: Signed): Generator<Candidate> {
+  for (const [form, body] of Object.entries(bodyForms(Buffer.from(rawBody)))) {
+    const parts: Record<string, string> = { timestamp, nonce, body };
+    for (const order of ORDERS)
+      for (const [separator, name] of Object.entries(SEPARATORS)) {
         const pieces = order.split(', ').map((part) => parts[part]);
-        const isOrder = orderIndex > 0 || separator !== '';
-        return {
-          differs: isOrder ? 'order' : 'encoding',
-          hint: isOrder ? orderHint(order, separator, formIndex === 0 ? null : form) : encodingHint(form),
-          signature: () => hmacHex(secret, Buffer.from(pieces.join(separator), 'latin1')),
-        };
-      }),
-    );
-  });
+        const message = Buffer.from(pieces.join(separator), 'latin1');
+        if (order === ORDERS[0] && name === '')
+          yield { differs: 'encoding', hint: `${form} was signed; ${RIGHT_FORM}`, key, message };
+        else yield { differs: 'order', hint: orderHint(order, name, form), key, message };
+      }
+  }
 }
 
-function orderHint(order: string, separator: string, form: string | null): string {
-  const between = separator === '' ? '' : ` with ${SEPARATORS[separator as keyof typeof SEPARATORS]} between them`;
+/** By the words for what is wrong, as Latin-1 text, which has a character for each byte. */
+function bodyForms(body: Buffer): Record<string, string> {
+  const standard = base64(body);
+  return {
+    '': standard,
+    'the body itself': body.toString('latin1'),
+    'URL-safe Base64': body.toString('base64url'),
+    'Base64 without padding': standard.replace(/=+$/, ''),
+    'Base64 with line ends': standard.replace(/.{1,76}/g, '$&\n'),
+    hex: body.toString('hex'),
+  };
+}
+const RIGHT_FORM = 'use the standard Base64 of the body, with padding';
+
+function orderHint(order: string, separators: string, form: string): string {
+  const between = separators && ` with ${separators} between them`;
   const what = order === 'body' ? 'only the body was signed' : `the parts were signed as ${order}${between}`;
-  return `${what}${form === null ? '' : `, with ${form}`}; ${RIGHT_ORDER}`;
+  return `${what}${form && `, with ${form}`}; ${RIGHT_ORDER}`;
 }
 
-const encodingHint = (form: string): string => `${form} was signed; use the standard Base64 of the body, with padding`;
-
-function nonces({ secret, timestamp, nonce, rawBody }: Signed): Candidate[] {
-  const changed = 'the signature matches another nonce than X-Nonce-Str';
-  return [nonce.toLowerCase(), nonce.toUpperCase(), nonce.slice(0, 31), ''].map((other) => ({
-    differs: 'nonce',
-    hint: `${changed}: ${other === '' ? 'an empty one' : other}. Use the header unchanged`,
-    signature: () => signNotification(secret, timestamp, other, rawBody),
-  }));
+function* nonces({ secret: key, timestamp, nonce, rawBody }: Signed): Generator<Candidate> {
+  for (const other of [nonce.toLowerCase(), nonce.toUpperCase(), nonce.slice(0, 31), '']) {
+    const hint = `the signature matches another nonce than X-Nonce-Str: ${other || 'an empty one'}. Use the header unchanged`;
+    yield { differs: 'nonce', hint, key, message: timestamp + other + base64(rawBody) };
+  }
 }
 
 const SEARCHED_SECONDS = 600;
@@ -164,7 +162,7 @@ function otherTimestamp({ secret, timestamp, nonce, rawBody }: Signed, given: (s
   const rest = nonce + base64(rawBody);
   const range = Math.min(SEARCHED_SECONDS, Math.ceil(MOST_SEARCHED_BYTES / (2 * rest.length)));
   const near = Array.from({ length: 2 * range + 1 }, (_, index) => String(seconds - range + index));
-  const units = [`${seconds}000`, timestampText(seconds), `${timestamp}.0`];
+  const units = [`${seconds}000`, new Date(seconds * 1_000).toISOString(), `${timestamp}.0`];
   const signedAt = [...units, ...near].find((text) => given.includes(hmacHex(secret, text + rest)));
   if (signedAt === undefined) return null;
   const hint = units.includes(signedAt)
@@ -172,9 +170,6 @@ function otherTimestamp({ secret, timestamp, nonce, rawBody }: Signed, given: (s
     : `the signature was made for X-Timestamp ${signedAt}, but the header is ${timestamp}: it was changed after signing`;
   return { differs: 'timestamp', hint };
 }
-
-const timestampText = (seconds: number): string =>
-  Number.isFinite(seconds) ? new Date(seconds * 1_000).toISOString() : String(seconds);
 
 /** The text as Usher serialises it; null if it is not JSON. */
 export function compact(text: string): string | null {

@@ -2,7 +2,7 @@ import { type Html, html } from '../../http/html.js';
 import { documentOf, inlineStyle, ISOLATION_HEADERS } from '../../http/pages/page-frame.js';
 import { brandOf, CONSOLE_STYLE, ICON_LINK, shellOf } from '../console/frame/shell.js';
 import type { Config } from '../settings/settings.js';
-import { type Guide } from './guides.js';
+import type { Guide, GuidePage } from './guides.js';
 
 export const REFERENCE = { name: 'reference', title: 'API reference' };
 
@@ -16,13 +16,6 @@ export const GUIDE_HEADERS = {
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   'Referrer-Policy': 'no-referrer',
 };
-
-export interface GuidePage {
-  /** The last part of its path; empty for the first page. */
-  name: string;
-  title: string;
-  content: Html;
-}
 
 /** What the pages show of this service. */
 type Service = Pick<Config, 'brandName' | 'environment' | 'retry'>;

@@ -32,10 +32,14 @@ export const GUIDES = [
 /** Stands in a rendered page for the address of this service. */
 export const ADDRESS = 'https://this-service.invalid';
 
-export interface Guide {
+export interface GuidePage {
+  /** The last part of its path; empty for the first page. */
   name: string;
   title: string;
   content: Html;
+}
+
+export interface Guide extends GuidePage {
   sections: Section[];
 }
 
@@ -46,7 +50,8 @@ interface Section {
   text: string;
 }
 
-const read = (name: string): string => readFileSync(join(PACKAGE_FOLDER, 'docs', name), 'utf8');
+/** A file of docs/. */
+export const readDocument = (name: string): string => readFileSync(join(PACKAGE_FOLDER, 'docs', name), 'utf8');
 
 /** What only readers of the repository can use, such as commands of operators. */
 const OF_REPOSITORY = /<!-- repository -->[^]*?<!-- \/repository -->\n*/g;
@@ -60,8 +65,6 @@ const diagnosesTable = (): string =>
     '| code | what it means | what to do |\n| --- | --- | --- |',
     ...Object.entries(DIAGNOSES).map(([code, { meaning, remedy }]) => `| \`${code}\` | ${meaning} | ${remedy} |`),
   ].join('\n');
-/** The functions of a shell that request the token and print JSON with line breaks. */
-export const shellFunctions = (): string => read('shell.sh');
 
 /** The renderer of Markdown, which is loaded with the first page. */
 export async function markdown(): Promise<Marked> {
@@ -72,7 +75,7 @@ export async function markdown(): Promise<Marked> {
 export async function renderGuides(guidesUrl: string | null): Promise<Guide[]> {
   const marked = await markdown();
   return GUIDES.map((name) => {
-    const text = read(`${name}.md`)
+    const text = readDocument(`${name}.md`)
       .replace(OF_REPOSITORY, '')
       .replace('<!-- diagnoses -->', diagnosesTable)
       .replace(TRY_IN_CHECKOUT, () => PREPARATION)

@@ -14,48 +14,39 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { FixedCredentials } from '../../auth/client-authentication/internal.guard.js';
 import { parseBasicHeader } from '../../http/basic-credentials.js';
 import { ISOLATION_HEADERS } from '../../http/pages/page-frame.js';
+import { notFound, Problem } from '../../http/problem.js';
 import { loadPackage, StartUpError } from '../../values/start-up-error.js';
 import { OperatorAccess } from '../console/access/operator-access.js';
 import { type Config, SERVER_CONFIG } from '../settings/settings.js';
-import { type DocumentPage, PAGE_POLICY, pageWithoutViewer, viewerPage } from './page.js';
-import type { ShownDocument } from './reference.js';
+import { internalDocument } from './document.js';
+import { type DocumentPage, PAGE_POLICY, viewerPage } from './page.js';
 import { AddressedAnswers, StaticAnswer } from './static-answer.js';
 
-/** Injects {@link ApiDocuments}. They describe the controllers below too, so these cannot import them. */
-export const API_DOCUMENTS = Symbol('ApiDocuments');
+let viewer: Promise<StaticAnswer> | undefined;
 
-export interface ApiDocuments {
-  forIntegrators(address: string): ShownDocument;
-  internal(address: string): object;
-}
-
-let viewer: Promise<StaticAnswer | StartUpError> | undefined;
-
-/** The script of the viewer, or why there is none. Most processes never load it. */
-export const viewerScript = () =>
-  (viewer ??= loadViewerScript().then(
-    (script) => StaticAnswer.of('text/javascript', script),
-    (error: unknown) => {
-      if (error instanceof StartUpError) return error;
-      throw error;
-    },
-  ));
+/** The script of the viewer. Most processes never load it. 404 if its package is not installed. */
+export const viewerScript = (): Promise<StaticAnswer> => (viewer ??= loadViewerScript());
 
 /** The page with the viewer of a document. */
 export async function pageOf(page: DocumentPage, headers: Record<string, string> = {}): Promise<StaticAnswer> {
-  const script = await viewerScript();
-  return StaticAnswer.of(
-    'text/html',
-    script instanceof StartUpError ? pageWithoutViewer(page, script.message) : viewerPage(page),
-    { ...ISOLATION_HEADERS, 'Content-Security-Policy': PAGE_POLICY, 'Referrer-Policy': 'no-referrer', ...headers },
+  const missing = await viewerScript().then(
+    () => null,
+    (error: unknown) => {
+      if (error instanceof Problem) return error.detail;
+      throw error;
+    },
   );
+  return StaticAnswer.of('text/html', viewerPage(page, missing), {
+    ...ISOLATION_HEADERS,
+    'Content-Security-Policy': PAGE_POLICY,
+    'Referrer-Policy': 'no-referrer',
+    ...headers,
+  });
 }
 
 /** Order services may read the internal operations, and so may operators, also with a session. */
 @Injectable()
 export class InternalReaders implements CanActivate {
-  static readonly security = 'internal';
-
   constructor(
     private readonly access: OperatorAccess,
     private readonly credentials: FixedCredentials,
@@ -72,6 +63,9 @@ export class InternalReaders implements CanActivate {
   }
 }
 
+export const jsonOf = (value: object, headers?: Record<string, string>): Promise<StaticAnswer> =>
+  StaticAnswer.of('application/json', JSON.stringify(value), headers);
+
 const PRIVATE = { 'Cache-Control': 'private, no-cache' };
 
 @Controller('docs')
@@ -79,23 +73,20 @@ const PRIVATE = { 'Cache-Control': 'private, no-cache' };
 export class InternalDocsController {
   private readonly answers = new AddressedAnswers();
 
-  constructor(
-    @Inject(API_DOCUMENTS) private readonly documents: ApiDocuments,
-    @Inject(SERVER_CONFIG) private readonly config: Config,
-  ) {}
+  constructor(@Inject(SERVER_CONFIG) private readonly config: Config) {}
 
   @Get('internal')
-  internalPage(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const page = { title: 'Usher: internal operations', document: 'internal.json' };
-    return this.answers.send('page', this.config.publicUrl, () => pageOf(page, PRIVATE), [request, reply]);
+  async internalPage(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const page = await pageOf({ title: 'Usher: internal operations', document: 'internal.json' }, PRIVATE);
+    page.send(request, reply);
   }
 
   @Get('internal.json')
   internalOpenapi(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    const { opsPort, opsPublicUrl, publicUrl } = this.config;
-    const make = (address: string) =>
-      StaticAnswer.of('application/json', JSON.stringify(this.documents.internal(address)), PRIVATE);
-    return this.answers.send('', opsPort === null ? publicUrl : opsPublicUrl, make, [request, reply]);
+    const { environment, guidesUrl, opsPort, opsPublicUrl, publicUrl } = this.config;
+    const url = opsPort === null ? publicUrl : opsPublicUrl;
+    const make = (address: string) => jsonOf(internalDocument(environment, url, address, guidesUrl), PRIVATE);
+    return this.answers.send('', url, make, [request, reply]);
   }
 }
 
@@ -105,16 +96,19 @@ const SCRIPT_PATH = '/js/scalar.js';
 /**
  * Reads the script of the viewer out of its package, which has it only within a Fastify plugin. The package's own page is
  * not used: its script within the page would need a weaker policy.
- * @throws StartUpError if the package is not installed
  */
-async function loadViewerScript(): Promise<Buffer> {
-  const { default: plugin } = await loadPackage(PACKAGE, () => import('@scalar/fastify-api-reference'));
+async function loadViewerScript(): Promise<StaticAnswer> {
+  const { default: plugin } = await loadPackage(PACKAGE, () => import('@scalar/fastify-api-reference')).catch(
+    (error: unknown) => {
+      throw error instanceof StartUpError ? notFound(error.message) : error;
+    },
+  );
   const instance = new FastifyAdapter().getInstance();
   try {
     await instance.register(plugin, { routePrefix: '/', configuration: { url: '/' } });
     const { statusCode, rawPayload } = await instance.inject(SCRIPT_PATH);
     if (statusCode !== 200) throw new Error(`${PACKAGE} has no ${SCRIPT_PATH}: it answers ${statusCode}`);
-    return rawPayload;
+    return await StaticAnswer.of('text/javascript', rawPayload);
   } finally {
     await instance.close();
   }

@@ -1,10 +1,9 @@
 import { issuerOf } from '../../auth/authorize/authorization-site.js';
-import type { Operation, Security } from '../../http/operation.js';
+import type { Operation } from '../../http/operation.js';
 import { type EventType, NOTIFY_ORDER_COMPLETION } from '../../values/notification.js';
 import type { Environment } from '../../values/identifier.js';
 import { VERSION } from '../../values/version.js';
 import { HEALTH_OPERATIONS } from '../health/health.openapi.js';
-import { DOCS_OPERATIONS } from './docs.openapi.js';
 import { NOTIFICATION } from './notification.openapi.js';
 import { libraryOperations, securitySchemes, TAGS } from './library-operations.js';
 import { curlSample, type OperationObject, operationObject, requestObject } from './operation-object.js';
@@ -32,7 +31,6 @@ type Paths = Record<string, Record<string, OperationObject>>;
 export const operationsOf = (environment: Environment, publicUrl: string | null = null): Operation[] => [
   ...libraryOperations(environment, publicUrl),
   ...HEALTH_OPERATIONS,
-  ...DOCS_OPERATIONS,
 ];
 
 /** The OpenAPI 3.1 document of integrators. `publicUrl` is the public base URL, `address` the one that the reader uses. */
@@ -45,8 +43,7 @@ export const openApiDocument = (
     guides: `${publicUrl ?? ''}/docs`,
     title: 'Usher',
     description: INTRODUCTION,
-    includes: isForIntegrators,
-    hidden: ['internal'],
+    isInternal: false,
     webhooks: { [NOTIFY_ORDER_COMPLETION]: { post: notificationObject() } } satisfies Record<EventType, object>,
   });
 
@@ -61,25 +58,17 @@ export const internalDocument = (
     guides,
     title: 'Usher: internal operations',
     description: INTERNAL_INTRODUCTION,
-    includes: isInternal,
-    hidden: ['basic', 'oauth2', 'bearer'],
-    webhooks: {},
+    isInternal: true,
   });
-
-/** Whether an operation belongs to the operator's own services. One that also takes client credentials is in both documents. */
-const isInternal = ({ tag, security }: Operation): boolean => tag === 'Service' || security.includes('internal');
-
-const isForIntegrators = ({ tag, security }: Operation): boolean =>
-  tag !== 'Service' && !(security.length === 1 && security[0] === 'internal');
 
 interface Contents {
   title: string;
   description: string;
   /** The address of the guides, which errors link. */
   guides: string | null;
-  includes(operation: Operation): boolean;
-  hidden: Security[];
-  webhooks: Paths;
+  /** For the operator's own services. An operation that also takes client credentials is in both documents. */
+  isInternal: boolean;
+  webhooks?: Paths;
 }
 
 /** A document with only the tags, schemas and security schemes that its operations use. */
@@ -87,12 +76,18 @@ function documentOf(
   environment: Environment,
   publicUrl: string | null,
   address: string,
-  { title, description, guides, includes, hidden, webhooks }: Contents,
+  { title, description, guides, isInternal, webhooks = {} }: Contents,
 ) {
   const operations = operationsOf(environment, publicUrl)
-    .filter(includes)
-    .map((one) => ({ ...one, security: one.security.filter((scheme) => !hidden.includes(scheme)) }));
-  const paths = pathsOf(operations, address, guides);
+    .filter(({ tag, security }) =>
+      isInternal
+        ? tag === 'Service' || security.includes('internal')
+        : tag !== 'Service' && `${security}` !== 'internal',
+    )
+    .map((one) => ({ ...one, security: one.security.filter((scheme) => (scheme === 'internal') === isInternal) }));
+  const paths: Paths = {};
+  for (const one of operations)
+    (paths[one.path] ??= {})[one.method] = { ...operationObject(one, guides), ...curlSample(one, address) };
   const objects = [paths, webhooks].flatMap(Object.values<Paths[string]>).flatMap(Object.values<OperationObject>);
   const tags = new Set<string>(objects.flatMap(({ tags }) => tags));
   const all = securitySchemes(publicUrl ?? '', issuerOf({ publicUrl, environment }) !== null);
@@ -110,17 +105,6 @@ function documentOf(
       securitySchemes: Object.fromEntries(Object.entries(all).filter(([name]) => schemes.has(name))),
     },
   };
-}
-
-function pathsOf(operations: Operation[], server: string, guides: string | null): Paths {
-  const paths: Paths = {};
-  for (const operation of operations) {
-    paths[operation.path] = {
-      ...paths[operation.path],
-      [operation.method]: { ...operationObject(operation, guides), ...curlSample(operation, server) },
-    };
-  }
-  return paths;
 }
 
 /** The receiver answers this operation, so it lists none of Usher's own errors. */

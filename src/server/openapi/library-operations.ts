@@ -30,7 +30,7 @@ export const TAGS = [
       'Base64 of the raw body, joined without separators. The guide “Receiving notifications” has each step.',
   },
   { name: 'Webhooks', description: 'The state of notifications and their attempts. Errors are problem details.' },
-  { name: 'Service', description: 'Health of the service, and its API description.' },
+  { name: 'Service', description: 'Health of the service.' },
 ];
 
 const BASIC_ONLY =

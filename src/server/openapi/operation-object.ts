@@ -23,9 +23,9 @@ import { refused } from '../../http/pages/form-token.js';
 import { KNOWN_QUERY, Problem, unavailable } from '../../http/problem.js';
 import { hostMissing } from '../connections.js';
 import { invalidJson, repeatedField, unsupportedMediaType } from '../request-bodies.js';
-import { type JsonSchema, parametersIn, schemaRef } from './schemas.js';
+import { type JsonSchema, parametersOf, schemaRef } from './schemas.js';
 
-interface MediaType {
+export interface MediaType {
   schema: JsonSchema;
   example?: unknown;
   examples?: Record<string, { value: unknown }>;
@@ -40,22 +40,20 @@ interface Response {
 export type OperationObject = ReturnType<typeof operationObject>;
 
 export function operationObject(operation: Operation, guides: string | null) {
-  const successes = Object.entries(operation.answers).map(([status, answer]) => [
-    status,
-    successResponse(answer, operation.oauth),
-  ]);
-  return {
-    ...requestObject(operation),
-    responses: {
-      ...(Object.fromEntries(successes) as Record<string, Response>),
-      ...failureResponses(operation, guides),
-    },
-  };
+  const { answers, oauth, page } = operation;
+  const responses: Record<string, Response> = {};
+  for (const [status, answer] of Object.entries(answers)) responses[status] = successResponse(answer, oauth);
+  const failures = failuresOf(operation);
+  for (const status of failures.map((failure) => failure.getStatus())) {
+    const alike = failures.filter((failure) => failure.getStatus() === status);
+    responses[status] ??= failureResponse(status, alike, page, guides);
+  }
+  return { ...requestObject(operation), responses };
 }
 
 /** The same without the responses. */
 export function requestObject(operation: Omit<Operation, 'method' | 'path' | 'answers'>) {
-  const { id, tag, summary, description, server, security, parameters = {}, body } = operation;
+  const { id, tag, summary, description, server, security, body } = operation;
   return {
     operationId: id,
     tags: [tag],
@@ -63,16 +61,16 @@ export function requestObject(operation: Omit<Operation, 'method' | 'path' | 'an
     description,
     ...(server !== undefined && { servers: [{ url: server }] }),
     security: security.map((scheme) => ({ [scheme]: [] })),
-    parameters: (['path', 'query', 'header'] as const).flatMap((place) => parametersIn(place, parameters[place])),
+    parameters: parametersOf(operation),
     requestBody: body && { required: !body.optional, content: requestContent(body, operation) },
   };
 }
 
 /** A curl command that takes the credentials from shell variables. Pages have none, because browsers open them. */
-export function curlSample({ method, path, server, security, parameters = {}, body, page }: Operation, base: string) {
+export function curlSample(operation: Operation, base: string) {
+  const { method, path, server, security, body, page } = operation;
   if (page) return {};
-  const given = (['path', 'query', 'header'] as const)
-    .flatMap((place) => parametersIn(place, parameters[place]))
+  const given = parametersOf(operation)
     .filter(({ required }) => required)
     .map((one) => ({ ...one, example: String(one.example) }));
   const all = (place: string) => given.filter((one) => one.in === place);
@@ -129,22 +127,6 @@ const successResponse = ({ description, schema, example, mediaType }: Answer, oa
   content: schema && { [mediaType]: { schema: schemaRef(schema), example } },
 });
 
-function failureResponses(operation: Operation, guides: string | null): Record<string, Response> {
-  const failures = failuresOf(operation);
-  const statuses = new Set(failures.map((failure) => failure.getStatus()));
-  return Object.fromEntries(
-    [...statuses].map((status) => [
-      status,
-      failureResponse(
-        status,
-        failures.filter((failure) => failure.getStatus() === status),
-        operation.page,
-        guides,
-      ),
-    ]),
-  );
-}
-
 function failureResponse(
   status: number,
   failures: (Problem | OAuthError)[],
@@ -165,7 +147,13 @@ function failureResponse(
   const isOAuth = failures.some((failure) => failure instanceof OAuthError);
   const schema = schemaRef(isOAuth ? OAuthErrorBody : ProblemBody);
   const examples = Object.fromEntries(
-    failures.map((failure, index) => [`example${index + 1}`, { value: bodyOf(failure, guides) }]),
+    failures.map((failure, index) => {
+      const value =
+        failure instanceof OAuthError
+          ? oauthBody(failure.code, failure.description, guides)
+          : problemBody(failure, guides);
+      return [`example${index + 1}`, { value }];
+    }),
   );
   return {
     description: STATUS_CODES[status] ?? '',
@@ -173,9 +161,6 @@ function failureResponse(
     content: { [isOAuth ? 'application/json' : 'application/problem+json']: { schema, examples } },
   };
 }
-
-const bodyOf = (failure: Problem | OAuthError, guides: string | null): object =>
-  failure instanceof OAuthError ? oauthBody(failure.code, failure.description, guides) : problemBody(failure, guides);
 
 const WAIT_SECONDS = 60;
 const WRONG = [{ id: 'b8E7BDVoa1df1jDrbYlF', secret: 'wrong' }];

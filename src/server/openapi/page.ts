@@ -37,33 +37,26 @@ export const PAGE_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; connect-src 'self'; img-src 'self' data:; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** The icon is empty, so that browsers do not ask for /favicon.ico. */
-const HEAD = html`<link rel="icon" href="data:," />`;
-
 /** Where a page finds its document: relative, so that it also works below a path of a proxy. */
 export interface DocumentPage {
   title: string;
   document: string;
 }
 
-export const viewerPage = ({ title, document }: DocumentPage): string =>
+/** `missing`: what an installation without the viewer lacks; else null. */
+export const viewerPage = ({ title, document }: DocumentPage, missing: string | null): string =>
   documentOf(
     title,
-    HEAD,
-    html`<div id="viewer" data-document="${document}"></div>
-      <noscript>
-        <p>This page needs JavaScript. The API as OpenAPI 3.1: <a href="${document}">${document}</a>.</p>
-      </noscript>
-      <script src="viewer.js"></script>
-      <script src="start.js"></script>`,
-  );
-
-/** The page of an installation without the viewer: what is missing, and where the document is. */
-export const pageWithoutViewer = ({ title, document }: DocumentPage, explanation: string): string =>
-  documentOf(
-    title,
-    HEAD,
-    html`<h1>${title}</h1>
-      <p>This page shows the API if its viewer is installed: ${explanation}. Then restart Usher.</p>
-      <p>The API as OpenAPI 3.1, for any other viewer: <a href="${document}">${document}</a>.</p>`,
+    // The icon is empty, so that browsers do not ask for /favicon.ico.
+    html`<link rel="icon" href="data:," />`,
+    missing === null
+      ? html`<div id="viewer" data-document="${document}"></div>
+          <noscript>
+            <p>This page needs JavaScript. The API as OpenAPI 3.1: <a href="${document}">${document}</a>.</p>
+          </noscript>
+          <script src="viewer.js"></script>
+          <script src="start.js"></script>`
+      : html`<h1>${title}</h1>
+          <p>This page shows the API if its viewer is installed: ${missing}. Then restart Usher.</p>
+          <p>The API as OpenAPI 3.1, for any other viewer: <a href="${document}">${document}</a>.</p>`,
   );

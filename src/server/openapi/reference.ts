@@ -1,19 +1,9 @@
 import { Html, html } from '../../http/html.js';
 import { type Columns, table } from '../../http/pages/parts.js';
 import { markdown } from '../guides/guides.js';
-import type { OperationObject } from './operation-object.js';
+import type { OpenApiDocument } from './document.js';
+import type { MediaType } from './operation-object.js';
 import type { JsonSchema } from './schemas.js';
-
-type Content = Record<string, { schema: JsonSchema; example?: unknown; examples?: Record<string, { value: unknown }> }>;
-
-type Paths = Record<string, Record<string, OperationObject>>;
-
-export interface ShownDocument {
-  tags: { name: string; description: string }[];
-  paths: Paths;
-  webhooks: Paths;
-  components: { schemas: Record<string, JsonSchema> };
-}
 
 interface Field {
   name: string;
@@ -22,10 +12,10 @@ interface Field {
 }
 
 /** The operations of a document as plain HTML, for readers who send nothing from here. */
-export async function referenceOf({ tags, paths, webhooks, components }: ShownDocument): Promise<Html> {
+export async function referenceOf({ tags, paths, webhooks, components }: OpenApiDocument): Promise<Html> {
   const marked = await markdown();
   const words = (text = ''): Html => new Html(marked.parse(text, { async: false }));
-  const all = [paths, webhooks].flatMap(Object.entries<Paths[string]>);
+  const all = [paths, webhooks].flatMap((part) => Object.entries(part));
   const operations = all.flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   );
@@ -50,14 +40,14 @@ export async function referenceOf({ tags, paths, webhooks, components }: ShownDo
     fields.length > 0 &&
     html`<p>${title}</p>
       ${table(columns, fields)}`;
-  const contentOf = (caption: string, content: Content): Html[] =>
+  const contentOf = (caption: string, content: Record<string, MediaType>): Html[] =>
     Object.values(content)
       .slice(0, 1)
       .map(({ schema, examples = {}, example = Object.values(examples)[0]?.value }) => {
         const types = Object.keys(content).join(' or ');
         return html`${titled(`${caption} (${types})`, fieldsOf(schema))} ${example !== undefined && sample(example)}`;
       });
-  const section = (path: string, method: string, operation: OperationObject): Html =>
+  const section = ({ path, method, operation }: (typeof operations)[number]): Html =>
     html`<section aria-labelledby="${operation.operationId}">
       <h3 id="${operation.operationId}">${operation.summary}</h3>
       <p>
@@ -79,7 +69,7 @@ export async function referenceOf({ tags, paths, webhooks, components }: ShownDo
         ([status, { description, content }]) =>
           html`<details>
             <summary>${status} ${description}</summary>
-            ${content && contentOf('Answer', content as Content)}
+            ${content && contentOf('Answer', content)}
           </details>`,
       )}
     </section>`;
@@ -91,10 +81,7 @@ export async function referenceOf({ tags, paths, webhooks, components }: ShownDo
     ${tags.map(
       ({ name, description }) =>
         html`<h2 id="${slugOf(name)}">${name}</h2>
-          ${words(description)}
-          ${operations
-            .filter(({ operation }) => operation.tags[0] === name)
-            .map(({ path, method, operation }) => section(path, method, operation))}`,
+          ${words(description)} ${operations.filter(({ operation }) => operation.tags[0] === name).map(section)}`,
     )}`;
 }
 

@@ -1,10 +1,7 @@
 import { z } from 'zod';
-import { NAMES } from '../../http/operation.js';
+import { NAMES, type Operation } from '../../http/operation.js';
 
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
-
-/** OpenAPI 3.1 takes JSON Schema as it is; 3.0 has a dialect of its own. */
-export type Target = 'draft-2020-12' | 'openapi-3.0';
 
 const uri = (id: string): string => `#/components/schemas/${id}`;
 
@@ -22,9 +19,15 @@ function simplify(schema: JsonSchema): void {
   if (schema.minimum === Number.MIN_SAFE_INTEGER) delete schema.minimum;
 }
 
-/** The named schemas that the operations refer to, also through other schemas, for `components.schemas`. */
-export function schemasOf(operations: object[], target: Target = 'draft-2020-12'): Record<string, JsonSchema> {
-  const all = componentSchemas(target);
+/**
+ * The named schemas that the operations refer to, also through other schemas, for `components.schemas`. OpenAPI 3.1 takes
+ * JSON Schema as it is; 3.0 has a dialect of its own.
+ */
+export function schemasOf(
+  operations: object[],
+  target: 'draft-2020-12' | 'openapi-3.0' = 'draft-2020-12',
+): Record<string, JsonSchema> {
+  const { schemas: all } = z.toJSONSchema(NAMES, { ...OPTIONS, target });
   const used = new Set<string>();
   const collect = (part: object): void => {
     for (const [, id = ''] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
@@ -34,12 +37,8 @@ export function schemasOf(operations: object[], target: Target = 'draft-2020-12'
     }
   };
   collect(operations);
-  return Object.fromEntries(Object.entries(all).filter(([id]) => used.has(id)));
-}
-
-function componentSchemas(target: Target): Record<string, JsonSchema> {
-  const { schemas } = z.toJSONSchema(NAMES, { ...OPTIONS, target });
-  return Object.fromEntries(Object.entries(schemas).map(([id, { $schema: _, $id: __, ...schema }]) => [id, schema]));
+  const found = Object.entries(all).filter(([id]) => used.has(id));
+  return Object.fromEntries(found.map(([id, { $schema: _, $id: __, ...schema }]) => [id, schema]));
 }
 
 /** A `$ref` to a named schema. Throws if the schema has no name. */
@@ -50,15 +49,18 @@ export function schemaRef(schema: z.ZodType): JsonSchema {
   return { $ref: uri(id) };
 }
 
-/** The properties of an unnamed object schema as the parameters of an operation. */
-export function parametersIn(place: 'path' | 'query' | 'header', schema: z.ZodObject = z.object({})) {
-  const { properties = {}, required = [] } = z.toJSONSchema(schema, OPTIONS) as JsonSchema;
-  return Object.entries(properties as Record<string, JsonSchema>).map(([name, { description, example, ...rest }]) => ({
-    in: place,
-    name,
-    required: required.includes(name),
-    description,
-    example,
-    schema: rest as JsonSchema,
-  }));
-}
+/** The properties of unnamed object schemas as the parameters of an operation. */
+export const parametersOf = ({ parameters = {} }: Pick<Operation, 'parameters'>) =>
+  (['path', 'query', 'header'] as const).flatMap((place) => {
+    const { properties = {}, required = [] } = z.toJSONSchema(parameters[place] ?? z.object({}), OPTIONS) as JsonSchema;
+    return Object.entries(properties as Record<string, JsonSchema>).map(
+      ([name, { description, example, ...rest }]) => ({
+        in: place,
+        name,
+        required: required.includes(name),
+        description,
+        example,
+        schema: rest as JsonSchema,
+      }),
+    );
+  });

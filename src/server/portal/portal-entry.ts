@@ -136,8 +136,8 @@ export class PortalEntry extends BrowserSessions<PortalOwner> {
     if (!opened) return { title: 'This link is not valid', body: NOT_VALID, status: 410 };
     if (opened === 'disabled') return { title: 'The client is disabled', body: DISABLED, status: 403 };
     await this.begin(request, reply, opened);
-    const { client, secret } = opened;
-    if (!opened.showsSecret) return OVERVIEW_PATH;
+    const { client, secret, showsSecret } = opened;
+    if (!showsSecret) return OVERVIEW_PATH;
     const body = html`${
         secret === null
           ? notice('bad', SECRET_GONE)

@@ -23,17 +23,14 @@ beforeAll(async () => {
   [document, internal] = [await fetched('/docs/openapi.json'), await fetched('/docs/internal.json')];
 });
 
-/** The redirect to the page and its scripts. */
-const OF_PAGE = ['/', '/docs/viewer.js', '/docs/start.js'];
+/** The pages for people, with their files, and the redirect to them. */
+const PAGES = /^\/(ops|portal|docs|usher-receiver-.*)?(\/|$)/;
 
-/**
- * Routes to document: without HEAD, which comes with every GET, without the operator's pages below /ops, and without what
- * belongs to the page.
- */
+/** Routes to document: without HEAD, which comes with every GET, and without pages. */
 function ownRoutes(): string[] {
   const instance = usher.running.app.getHttpAdapter().getInstance() as unknown as FastifyInstance;
   return routesOf(instance)
-    .filter(({ method, url }) => method !== 'HEAD' && !/^\/(ops|portal)(\/|$)/.test(url) && !OF_PAGE.includes(url))
+    .filter(({ method, url }) => method !== 'HEAD' && !PAGES.test(url))
     .map(({ method, url }) => `${method} ${url.replace(/:(\w+)/g, '{$1}')}`);
 }
 
@@ -141,7 +138,6 @@ describe('the OpenAPI document', () => {
     const contents = [document, internal]
       .flatMap(({ paths }) => Object.values(paths))
       .flatMap((methods) => Object.values(methods))
-      .filter(({ operationId }) => !/^get\w*Document$/.test(operationId))
       .flatMap(({ requestBody, responses }) => [
         requestBody?.content ?? {},
         ...Object.values(responses).map(({ content = {} }) => content),
@@ -197,6 +193,11 @@ describe('the document of internal operations', () => {
     const refused = [basic('internal', 'ops'), basic('ops', 'internal'), client.basic, `Bearer ${token}`];
     for (const authorization of refused) expect(await read({ authorization })).toEqual([401, false]);
     expect(await read({})).toEqual([401, false]);
+    const { headers, body } = await usher.request('GET', '/docs/internal.json', {});
+    expect([headers.get('www-authenticate'), body.detail]).toEqual([
+      expect.stringMatching(/^Basic /),
+      expect.stringContaining('curl: -u '),
+    ]);
     expect(await read({ cookie: 'usher-ops-session=' + 'x'.repeat(43) })).toEqual([401, false]);
     expect(await read({ authorization: basic('internal', 'wrong'), cookie })).toEqual([401, false]);
   });

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { diagnose, type Diagnosis, receivedSteps, type ReceivedSteps } from '../diagnosis.js';
+import { type Fault, faultOf, receivedSteps, type ReceivedSteps } from '../diagnosis.js';
 import { header, type Notification, verifyNotification } from '../verify.js';
 import { exchange } from './exchange.js';
 
@@ -15,7 +15,7 @@ export interface Received {
   answered: number | null;
   notification: Notification | null;
   /** Why the signature is invalid; null if it is valid. */
-  fault: Omit<Diagnosis, 'steps'> | null;
+  fault: Fault | null;
   /** What was computed up to the string to sign; null if a header that is needed for it is missing. */
   steps: ReceivedSteps | null;
 }
@@ -23,10 +23,13 @@ export interface Received {
 /** Verifies a notification, and forwards it unchanged if there is an address. */
 export async function examine(arrived: Arrived, to: URL | undefined): Promise<Omit<Received, 'answered'>> {
   const { headers, rawBody } = arrived;
+  const fault = faultOf(arrived);
   return {
     webhookId: header(headers, 'X-Webhook-Id') ?? '',
     attempt: header(headers, 'X-Webhook-Attempt') ?? '',
-    ...verify(arrived),
+    fault,
+    notification: fault ? null : verifyNotification(arrived),
+    steps: receivedSteps(arrived),
     ...(to ? await forward(to, headers, rawBody) : { forwarded: null, forwardedBody: null }),
   };
 }
@@ -35,13 +38,6 @@ interface Arrived {
   headers: IncomingHttpHeaders;
   rawBody: Uint8Array;
   secret: string;
-}
-
-function verify(request: Arrived): Pick<Received, 'notification' | 'fault' | 'steps'> {
-  const diagnosis = diagnose(request);
-  if (!diagnosis) return { fault: null, notification: verifyNotification(request), steps: receivedSteps(request) };
-  const { steps, ...fault } = diagnosis;
-  return { fault, notification: null, steps };
 }
 
 const BAD_GATEWAY = 502;

@@ -108,9 +108,11 @@ const indented = (text: string): string => text.replace(/^/gm, '          ');
 /** One line, and below it the fields of the order, the string to sign, and what the forwarded receiver said. */
 function textOf(received: Received): string {
   const { notification, fault, forwarded, forwardedBody, answered, steps } = received;
-  const statuses = [
-    forwarded === null ? '' : `forwarded: ${forwarded}`,
-    answered === null ? '' : `answered ${answered}`,
+  const line = [
+    clock(),
+    verdictOf(received),
+    forwarded !== null && `forwarded: ${forwarded}`,
+    answered !== null && `answered ${answered}`,
   ];
   const details = {
     ...(steps && { 'string to sign': steps.stringToSign }),
@@ -120,11 +122,7 @@ function textOf(received: Received): string {
   const isBrief = answered === null && fault === null && isAccepted(forwarded);
   const below = isBrief ? [] : [notification?.data ?? {}, details].filter((part) => Object.keys(part).length > 0);
   const lines = below.map((part) => dim(indented(fields(part))));
-  return [
-    `${clock()}  ${verdictOf(received)}  ${statuses.filter(Boolean).join('  ')}`,
-    ...lines,
-    ...warningOf(received),
-  ].join('\n');
+  return [line.filter(Boolean).join('  '), ...lines, ...warningOf(received)].join('\n');
 }
 
 /** A receiver that accepts what Usher has not signed accepts forged orders. */

@@ -23,15 +23,32 @@ const PAGE = 100;
  * @throws CommandError if the service refuses
  */
 export async function poll(options: PollOptions): Promise<void> {
-  const { onFault, signal } = options;
+  const { secret, forwardTo, onReceived, onFault, signal } = options;
   const undelivered = new Undelivered(options);
   const statuses = new Map<string, number | null>();
+  /** Returns the id up to which everything is accepted. */
+  const round = async (cursor: string): Promise<string> => {
+    let [accepted, isGapless] = [cursor, true];
+    for await (const { headers, body } of undelivered.after(cursor)) {
+      if (signal.aborted) break;
+      const id = String(headers['X-Webhook-Id']);
+      const before = statuses.get(id) ?? null;
+      if (!isAccepted(before)) {
+        const received = await examine({ headers, rawBody: Buffer.from(body), secret }, forwardTo);
+        if (received.forwarded !== before) onReceived({ ...received, answered: null });
+        statuses.set(id, received.forwarded);
+        isGapless &&= isAccepted(received.forwarded);
+      }
+      if (isGapless) accepted = id;
+    }
+    return accepted;
+  };
   // A round begins where the second-last one ended: a slow transaction may add a notification before those already
   // read.
   let [cursor, next, lastFault] = ['', '', ''];
   while (!signal.aborted) {
     try {
-      [cursor, next] = [next, await round(cursor, undelivered, statuses, options)];
+      [cursor, next] = [next, await round(cursor)];
       lastFault = '';
     } catch (error) {
       if (error instanceof CommandError) throw error;
@@ -41,29 +58,6 @@ export async function poll(options: PollOptions): Promise<void> {
     }
     await sleep(EVERY_MS, null, { signal }).catch(() => null);
   }
-}
-
-/** Returns the id up to which everything is accepted. */
-async function round(
-  cursor: string,
-  undelivered: Undelivered,
-  statuses: Map<string, number | null>,
-  { secret, forwardTo, onReceived, signal }: PollOptions,
-): Promise<string> {
-  let [accepted, isGapless] = [cursor, true];
-  for await (const { headers, body } of undelivered.after(cursor)) {
-    if (signal.aborted) break;
-    const id = String(headers['X-Webhook-Id']);
-    const before = statuses.get(id) ?? null;
-    if (!isAccepted(before)) {
-      const received = await examine({ headers, rawBody: Buffer.from(body), secret }, forwardTo);
-      if (received.forwarded !== before) onReceived({ ...received, answered: null });
-      statuses.set(id, received.forwarded);
-      isGapless &&= isAccepted(received.forwarded);
-    }
-    if (isGapless) accepted = id;
-  }
-  return accepted;
 }
 
 /** What `GET /webhooks/undelivered` lists for a client. */

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { NONCE_LENGTH, randomHex, signatureHeaders, timestampOf } from '../attempt.js';
-import { diagnose } from '../diagnosis.js';
+import { faultOf } from '../diagnosis.js';
 import { type SignatureSteps, signatureSteps } from '../signature.js';
 import { clientSecretFrom, type Command, CommandError, type Context, type SecretOption, TEXT } from './command.js';
 import { fields, green, type Output, printableLine, red } from './output.js';
@@ -74,14 +74,13 @@ async function verify(options: VerifyOptions, context: Context): Promise<Output>
     'X-Signature': signature,
     'X-Signature-Next': options['signature-next'],
   };
-  const fault = diagnose({ rawBody, headers, secret, ...(at !== undefined && { now: at * 1_000 }) });
+  const fault = faultOf({ rawBody, headers, secret, ...(at !== undefined && { now: at * 1_000 }) });
   const steps = signatureSteps(secret, timestamp, nonce, rawBody);
-  const { steps: _, ...told } = fault ?? { steps: null };
   if (fault) process.exitCode = 1;
   const verdict = fault
     ? red(printableLine(`not genuine: ${fault.reason} (${fault.differs}): ${fault.hint}`))
     : green('genuine: the signature and the time are valid');
-  return { json: { valid: fault === null, fault: fault && told, steps }, text: `${stepsText(steps)}\n\n${verdict}` };
+  return { json: { valid: fault === null, fault, steps }, text: `${stepsText(steps)}\n\n${verdict}` };
 }
 
 /** The values in the order in which they are computed. */
