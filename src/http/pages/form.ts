@@ -29,6 +29,8 @@ export interface Submission {
   kind?: 'primary' | 'danger';
   /** The text of a checkbox that must be ticked before the form can be sent. The button then warns of a danger. */
   confirm?: string;
+  /** What it does, below its fields. */
+  hint?: string;
   /** Whether those who may not make changes see it too. */
   isForViewers?: boolean;
 }
@@ -46,7 +48,7 @@ export const FORM_FIELD = 'form';
 export function postForm(
   request: HttpRequest,
   path: string,
-  { button, kind, confirm, isForViewers }: Submission,
+  { button, kind, confirm, hint, isForViewers }: Submission,
   parts: FormPart[] = [],
   id?: string,
 ): Html | null {
@@ -57,10 +59,11 @@ export function postForm(
   return html`<form
     method="post"
     action="${path}"
-    class="${parts.length > 0 || confirm ? 'change' : 'inline'}"
+    class="${parts.length > 0 || hint || confirm ? 'change' : 'inline'}"
     id="${id ?? path}"
   >
     ${session && hiddenField(FORM_FIELD, seal(session, pathOf(path)))} ${parts.map(shownPart)}
+    ${hint && html`<p class="hint">${hint}</p>`}
     ${confirm && inputField({ name: 'confirmed', label: confirm, type: 'check', isRequired: true })}
     <button class="${kind ?? (confirm ? 'danger' : 'normal')}">${button}</button>
   </form>`;

@@ -1,7 +1,7 @@
 import { type Html, html, type Shown } from '../html.js';
 import { type Filter, type FilterFields, filterForm, hasFault, hrefOf, isSearchable, readFilter } from './fields.js';
 import { badRequest } from '../problem.js';
-import { type Column, type Columns, notice, table, type WholeColumn, wholeColumns } from './parts.js';
+import { type Columns, notice, table, type WholeColumn, wholeColumns } from './parts.js';
 import { type Action, type Page, type Visit } from './site.js';
 
 const PAGE_SIZE = 50;
@@ -50,9 +50,8 @@ export interface Part {
 export interface List<Row, Values extends object, Read extends Filter<Values> = Filter<Values>> {
   path: string;
   title: string;
-  section: string;
-  /** One row and several, such as `client` and `clients`. */
-  noun: [one: string, several: string];
+  /** One row, such as `client`; an `s` makes it several. */
+  noun: string;
   fields: FilterFields<Values>;
   /** Reads the filter. Default: by its fields alone. */
   filter?(input: Record<string, string>, visit: Visit): Promise<Read>;
@@ -89,7 +88,7 @@ interface ShownRows<Row> extends Found<Row> {
 export function listPage<Row, Values extends object, Read extends Filter<Values> = Filter<Values>>(
   list: List<Row, Values, Read>,
 ): Page {
-  const { path, title, section, noun, fields, nothing, isLive = false, actions = {} } = list;
+  const { path, title, noun, fields, nothing, isLive = false, actions = {} } = list;
 
   const filterOf = async (input: Record<string, string>, visit: Visit): Promise<Read> =>
     list.filter ? list.filter(input, visit) : (readFilter(fields, input, Date.now()) as Read);
@@ -150,7 +149,7 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
       const isFaulty = hasFault(filter);
       const body = html`${await list.above?.(visit, filter)} ${filterForm(path, fields, filter)} ${list.hint?.(filter)}
       ${!isFaulty && (await content(visit, filter, input))}`;
-      return { title, section, body, isLive: isLive && !input.after, ...(isFaulty && { status: 400 }) };
+      return { title, body, isLive: isLive && !input.after, ...(isFaulty && { status: 400 }) };
     },
     async file(visit) {
       const filter = await filterOf(visit.query, visit);
@@ -162,7 +161,7 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
 }
 
 interface Sorting<Row> extends Order {
-  value: NonNullable<Column<Row>['value']>;
+  value: NonNullable<WholeColumn<Row>['value']>;
 }
 
 /** `Name`, or `-Name` for the descending order. Null if no such column has values. */
@@ -188,9 +187,9 @@ const TOO_LONG = `Only a list of at most ${shownNumber(MAX_COUNTED)} rows is sor
 
 const exactly = (count: number): Count => ({ count, isMore: false });
 
-function counted([one, several]: [string, string], count: Count | null): string {
-  if (count === null) return several;
-  const text = `${shownNumber(count.count)} ${count.count === 1 ? one : several}`;
+function counted(noun: string, count: Count | null): string {
+  if (count === null) return `${noun}s`;
+  const text = `${shownNumber(count.count)} ${noun}${count.count === 1 ? '' : 's'}`;
   if (!count.isMore) return text;
   return `${count.count === MAX_COUNTED ? 'More than' : 'At least'} ${text}`;
 }
@@ -236,9 +235,9 @@ async function* csvLines<Row>(
 const line = (cells: string[]): string => `${cells.map((text) => `"${text.replaceAll('"', '""')}"`).join(',')}\r\n`;
 
 /** An apostrophe keeps a spreadsheet from running a text that begins like a formula. */
-function cell<Row>({ value, time }: WholeColumn<Row>, row: Row): string {
+function cell<Row>({ value, isTime }: WholeColumn<Row>, row: Row): string {
   const content = value?.(row) ?? null;
   if (content === null) return '';
-  if (time) return new Date(content).toISOString();
+  if (isTime) return new Date(content).toISOString();
   return typeof content === 'string' && /^[=+\-@\t\r]/.test(content) ? `'${content}` : String(content);
 }

@@ -85,39 +85,56 @@ export const notice = (kind: Kind, content: Html | string, action: Html | null =
 
 /** What a cell, a tile or a fact shows. Null in a cell is a dash. */
 export type Content = Html | string | number | null;
-type Cell<Row> = (row: Row) => Content;
+
+/** How a row is read: by a function, or by the name of a field. */
+type Reading<Row, Value> = ((row: Row) => Value) | FieldName<Row, Value>;
+type FieldName<Row, Value> = {
+  [Name in keyof Row & string]: Row[Name] extends Value ? Name : never;
+}[keyof Row & string];
 
 /** A column of a table. A list sorts by the values of its columns, and its file has them. */
 export interface Column<Row> {
-  value?: ((row: Row) => string | number | null) | undefined;
+  value?: Reading<Row, string | number | null>;
   /** What is shown instead of the value. */
-  cell?: Cell<Row>;
+  cell?: (row: Row) => Content;
   /** The same for figures, which are aligned at the right. A figure that is no {@link Html} is the value too. */
-  number?: Cell<Row>;
+  number?: Reading<Row, Content>;
   /** The value is a time, in milliseconds since 1970. */
-  time?: (row: Row) => number | null;
+  time?: Reading<Row, number | null>;
 }
 
-/** The columns of a table by their names. A column that is only a cell has no value. */
-export type Columns<Row> = Record<string, Cell<Row> | Column<Row>>;
+/** The columns of a table by their names. A function is only a cell and has no value; a name is that of a field. */
+export type Columns<Row> = Record<string, Reading<Row, Content> | Column<Row>>;
 
 /** A column with its name and with what it shows. Without a value a list cannot be sorted by it. */
-export interface WholeColumn<Row> extends Column<Row> {
+export interface WholeColumn<Row> {
   name: string;
-  cell: Cell<Row>;
+  cell: (row: Row) => Content;
+  value?: (row: Row) => string | number | null;
+  isNumber?: boolean;
+  isTime?: boolean;
 }
 
 export const wholeColumns = <Row>(columns: Columns<Row>): WholeColumn<Row>[] =>
   Object.entries(columns).map(([name, column]) => {
-    const given: Column<Row> = typeof column === 'function' ? { cell: column } : column;
-    const { number, time: at = () => null, value } = given;
-    const figure = (row: Row) => {
-      const content = number?.(row) ?? null;
-      return content instanceof Html ? null : content;
+    if (typeof column === 'function') return { name, cell: column };
+    const { value, cell, number, time: at } = typeof column === 'string' ? { value: column } : (column as Column<Row>);
+    const read = readerOf<Row>(value ?? at ?? number);
+    const shown = number ? readerOf<Row>(number) : read;
+    return {
+      name,
+      cell: cell ?? (at ? (row) => time(read(row) as number | null) : shown),
+      value: (row) => {
+        const content = read(row);
+        return content instanceof Html ? null : content;
+      },
+      isNumber: number !== undefined,
+      isTime: at !== undefined,
     };
-    const cell = number ?? value ?? ((row) => time(at(row)));
-    return { cell, ...given, name, value: value ?? given.time ?? (number && figure) };
   });
+
+const readerOf = <Row>(reading: Reading<Row, Content> | keyof Row | undefined) =>
+  typeof reading === 'function' ? reading : (row: Row) => row[reading as keyof Row] as Content;
 
 /** On a phone each row becomes a card. Without rows it says `nothing`: what would be here. */
 export function table<Row>(
@@ -130,7 +147,7 @@ export function table<Row>(
   const shown = wholeColumns(columns).map((column) => ({
     ...column,
     ...head(column),
-    numeric: column.number && html` class="n"`,
+    numeric: column.isNumber && html` class="n"`,
   }));
   return html`<table role="table">
     <thead role="rowgroup">
@@ -180,9 +197,9 @@ export const facts = (values: Record<string, Content | undefined>): Html =>
 /** The state of a client, a member or an operator. */
 export const stateOf = (disabledAt: number | null): Html => statusBadge(disabledAt === null ? 'active' : 'disabled');
 
-export const STATE: Column<{ disabledAt: number | null }> = {
-  value: ({ disabledAt }) => (disabledAt === null ? 'active' : 'disabled'),
-  cell: ({ disabledAt }) => stateOf(disabledAt),
+export const STATE = {
+  value: ({ disabledAt }: { disabledAt: number | null }) => (disabledAt === null ? 'active' : 'disabled'),
+  cell: ({ disabledAt }: { disabledAt: number | null }) => stateOf(disabledAt),
 };
 
 export const stateSince = (disabledAt: number | null): Html =>

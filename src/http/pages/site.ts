@@ -9,8 +9,8 @@ import { notice, sentence } from './parts.js';
 export interface View {
   title: string;
   body: Html;
-  /** The section of the site; left out for a page that belongs to none. */
-  section?: string;
+  /** The section of the site. Default: that of the page. */
+  section?: string | undefined;
   /** The search text, shown again in the search field. */
   query?: string;
   /** Reloads the body while the page is open, if scripts run. */
@@ -23,6 +23,8 @@ export interface View {
 export interface Page<Subject = unknown> {
   /** Such as `/ops/members/:id`. */
   path: string;
+  /** The section of the site. Default: what the path has after the home, such as `members`. */
+  section?: string;
   /** Reads what the page shows and its forms change. Without it, no form checks whether somebody else changed a value. */
   read?(visit: Visit): Promise<Subject>;
   /** The page, or the address of another one. */
@@ -115,6 +117,10 @@ export class Visit {
   /** Where the site begins: `/ops` or `/portal`. */
   get home(): string {
     return this.page.path.replace(/(?<=.)\/.*/, '');
+  }
+
+  get section(): string {
+    return this.page.section ?? this.page.path.split('/')[2] ?? 'overview';
   }
 
   get mayChange(): boolean {

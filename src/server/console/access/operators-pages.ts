@@ -27,8 +27,7 @@ export class OperatorsPages {
     listPage<Listed, object>({
       path: PATH,
       title: 'Operators',
-      section: 'operators',
-      noun: ['operator', 'operators'],
+      noun: 'operator',
       fields: {},
       read: async () => {
         const first = { name: this.operators.firstName, role: 'operator' as const, disabledAt: null, createdAt: null };
@@ -59,7 +58,6 @@ export class OperatorsPages {
       read: ({ id }) => this.operators.get(id),
       show: (visit, operator) => ({
         title: `Operator ${operator.name}`,
-        section: 'operators',
         body: operatorPage(visit, operator),
       }),
       actions: {
@@ -70,15 +68,13 @@ export class OperatorsPages {
         },
         password: {
           button: 'Make a new password',
-          fields: () => [
-            html`<p class="hint">The next page shows the new password, once. The operator’s sessions end.</p>`,
-          ],
+          hint: 'The next page shows the new password, once. The operator’s sessions end.',
           answer: (_, visit) =>
             newPassword((password) => this.operators.setPassword(notOwn(visit), password, visit.actor)),
         },
         disable: {
           button: 'Disable',
-          fields: () => [html`<p class="hint">Disabling ends all sessions at once, and refuses sign-in.</p>`],
+          hint: 'Disabling ends all sessions at once, and refuses sign-in.',
           kind: 'danger',
           run: (_, visit) => this.operators.setDisabled(notOwn(visit), true, visit.actor),
         },
@@ -118,14 +114,14 @@ type Listed = Pick<Operator, 'name' | 'role' | 'disabledAt'> & { createdAt: numb
 
 const COLUMNS: Columns<Listed> = {
   Name: {
-    value: ({ name }) => name,
+    value: 'name',
     cell: ({ name, createdAt }) =>
       createdAt === null ? name : html`<a href="${PATH}/${encodeURIComponent(name)}">${name}</a>`,
   },
-  Role: { value: ({ role }) => role },
+  Role: 'role',
   State: STATE,
   Created: {
-    time: ({ createdAt }) => createdAt,
+    time: 'createdAt',
     cell: ({ createdAt }) => (createdAt === null ? html`<span class="dim">from OPS_USER</span>` : time(createdAt)),
   },
 };
@@ -154,7 +150,7 @@ async function newPassword(save: (password: string) => Promise<Operator>, status
       })}
     </section>
     <p><a href="${PATH}">All operators</a></p>`;
-  return { title: `Password of ${name}`, section: 'operators', body, status };
+  return { title: `Password of ${name}`, body, status };
 }
 
 const isOwn = ({ viewer, id }: Visit): boolean => viewer?.name.toLowerCase() === id.toLowerCase();

@@ -101,17 +101,17 @@ export const orderColumns = (home?: string): Columns<ClientDetails['orders'][num
   Notification: ({ delivery }) =>
     delivery === null ? html`<span class="dim">none yet</span>` : statusBadge(delivery.status),
   'To pay': { number: ({ payableAmount, currencyCode }) => `${(payableAmount / 100).toFixed(2)} ${currencyCode}` },
-  Created: ({ createdAt }) => time(createdAt),
+  Created: { time: 'createdAt' },
 });
 
 const MEMBERS: Columns<ClientDetails['members'][number]> = {
   Member: ({ ownerId, name }) => (name === undefined ? ownerId : memberLink({ id: ownerId, name })),
-  Since: ({ givenAt }) => time(givenAt),
+  Since: { time: 'givenAt' },
 };
 
 const urls = ({ path, mayChange }: Visit): Columns<AuditEvent> => ({
-  When: ({ createdAt }) => time(createdAt),
-  Who: ({ actor }) => actor,
+  When: { time: 'createdAt' },
+  Who: 'actor',
   From: ({ detail: { from } }) => String(from ?? ''),
   To: ({ detail: { to, host } }) => String(to ?? host),
   ...(mayChange && {
@@ -123,7 +123,7 @@ const urls = ({ path, mayChange }: Visit): Columns<AuditEvent> => ({
 });
 
 const FAILURES: Columns<AuditEvent> = {
-  When: ({ createdAt }) => time(createdAt),
+  When: { time: 'createdAt' },
   From: ({ address }) => address ?? 'several addresses',
   Wrong: { number: ({ detail }) => String(detail.failed ?? 0) },
   'Refused by the limit': { number: ({ detail }) => String(detail.blocked ?? 0) },

@@ -5,7 +5,6 @@ import { ClientAccount } from '../../../account/client-account.js';
 import { ClientApplications } from '../../../clients/client-applications.js';
 import { ClientsService } from '../../../clients/clients.service.js';
 import { SecretRotation } from '../../../clients/secrets/secret-rotation.js';
-import { html } from '../../../http/html.js';
 import { checkField } from '../../../http/pages/fields.js';
 import { unprocessable } from '../../../http/problem.js';
 import { parseDuration } from '../../../values/duration.js';
@@ -43,7 +42,6 @@ export class ClientPages {
       read: ({ id }) => this.details.read(id),
       show: async (visit, details) => ({
         title: details.client.name,
-        section: 'clients',
         body: clientPage(visit, details, await this.links.list(visit.id)),
       }),
       actions: {
@@ -70,11 +68,7 @@ export class ClientPages {
         ...pauseActions('client', () => this.pauses),
         disable: {
           button: 'Disable the client',
-          fields: () => [
-            html`<p class="hint">
-              Its credentials and its tokens are refused. Pending notifications are still delivered.
-            </p>`,
-          ],
+          hint: 'Its credentials and its tokens are refused. Pending notifications are still delivered.',
           confirm: 'The client cannot use the API any more',
           done: 'The client is disabled, and its tokens are revoked.',
           run: (_, { id, actor }) => this.clients.setDisabled(id, true, actor),
@@ -91,7 +85,7 @@ export class ClientPages {
   readonly settings = definePage<ClientDetails>({
     path: '/portal/settings',
     read: (visit) => this.details.read(idOf(visit)),
-    show: (visit, details) => ({ title: 'Settings', section: 'settings', body: settingsPage(visit, details) }),
+    show: (visit, details) => ({ title: 'Settings', body: settingsPage(visit, details) }),
     actions: {
       ...this.own(false),
       certify: {

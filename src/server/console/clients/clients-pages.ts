@@ -34,14 +34,13 @@ export class ClientsPages {
     listPage<ListedClient, { q: string }>({
       path: CLIENTS_PATH,
       title: 'Clients',
-      section: 'clients',
-      noun: ['client', 'clients'],
+      noun: 'client',
       fields: { q: searchField('Name or id') },
       read: ({ values }, part) => this.read(values.q, part),
       count: ({ values }) => boundedCount(this.directory.found(values.q), MAX_COUNTED),
       columns: {
-        Client: { value: ({ name }) => name, cell: clientLink },
-        Id: { value: ({ id }) => id, cell: ({ id }) => shortId(id) },
+        Client: { value: 'name', cell: clientLink },
+        Id: { value: 'id', cell: ({ id }) => shortId(id) },
         State: {
           value: ({ disabledAt, failingSince }) => (disabledAt ? 'disabled' : failingSince ? 'failing' : 'active'),
           cell: ({ disabledAt, failingSince }) =>
@@ -52,8 +51,8 @@ export class ClientsPages {
           cell: ({ notifyUrl }) =>
             notifyUrl === null ? html`<span class="dim">no Notify URL</span>` : receiverLink(hostOf(notifyUrl)),
         },
-        'Last notification': { time: ({ lastAt }) => lastAt },
-        Created: { time: ({ createdAt }) => createdAt },
+        'Last notification': { time: 'lastAt' },
+        Created: { time: 'createdAt' },
       },
       nothing: ['Each integrator gets a client. Create the first one.', 'No client has this id or name.'],
       over: ({ mayChange }) => mayChange && html`<a class="button primary" href="${CLIENTS_PATH}/new">New client</a>`,
@@ -141,7 +140,7 @@ function newClient({ request }: Visit, refused: Record<string, string> | null, f
     new Html('</details>'),
   ];
   const form = postForm(request, CLIENTS_PATH, CREATE, refused ? refilled(parts, refused, faults) : parts);
-  return { title: 'New client', section: 'clients', body: form ?? notice('bad', 'A viewer cannot create clients.') };
+  return { title: 'New client', body: form ?? notice('bad', 'A viewer cannot create clients.') };
 }
 
 interface IssuedSecret {
@@ -181,5 +180,5 @@ export function issued(visit: Visit, title: string, { client, secret, quickStart
       >
     </p>
     ${isOperator && handOver(visit.request, client.id)}`;
-  return { title, section: isOperator ? 'clients' : 'settings', body };
+  return { title, body };
 }

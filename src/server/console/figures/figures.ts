@@ -133,7 +133,7 @@ export function figuresTable(points: Point[]): Html {
   const shown = points.filter(({ figures }) => figures.attempts > 0 || figures.endedFailed > 0);
   const numbers = table<Point>(
     {
-      'Start (UTC)': ({ begin }) => begin,
+      'Start (UTC)': 'begin',
       ...ATTEMPTS,
       ...quantileColumns('Attempt ', ({ duration }) => duration),
       Delivered: { number: ({ figures }) => figures.delivered },

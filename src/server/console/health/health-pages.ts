@@ -18,7 +18,7 @@ import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 import { locationsOf } from '../../startup-banner.js';
 import { shownMs } from '../figures/figures.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
-import { duration, emptyState, facts, notice, statusBadge, table, time } from '../../../http/pages/parts.js';
+import { duration, emptyState, facts, notice, statusBadge, table } from '../../../http/pages/parts.js';
 import { bad, type Problem, problemNotice, problemsOf, queueTable, type State, warning } from '../overview/problems.js';
 
 /** Below the time after which a {@link CachedQuery} gives up, so that the page has the reason. */
@@ -49,7 +49,7 @@ export class HealthPages {
   private async show({ request }: Visit): Promise<View> {
     const answers = await answersOf({ ...this.queries, ...this.backlog.queries });
     const body = healthPage({ ...answers, request, ownId: this.list.id }, this.config);
-    return { title: 'Health', section: 'health', body, isLive: true };
+    return { title: 'Health', body, isLive: true };
   }
 
   private async readDatabase() {
@@ -163,10 +163,10 @@ function processTable({ processes, ownId }: HealthState): Html {
     {
       Process: ({ id, name }) => html`${name} ${id === ownId && html`<span class="dim">(this one)</span>`}`,
       State: ({ isAlive }) => (isAlive ? statusBadge('up') : statusBadge('silent', 'warning')),
-      Role: ({ role }) => role,
-      Version: ({ version }) => version,
-      Started: ({ startedAt }) => time(startedAt),
-      Seen: ({ seenAt }) => time(seenAt),
+      Role: 'role',
+      Version: 'version',
+      Started: { time: 'startedAt' },
+      Seen: { time: 'seenAt' },
       Clock: ({ clockAheadMs }) => shownClock(clockAheadMs),
       'Master keys': ({ keyIds }) => keyIds?.join(', ') ?? 'not known',
     },

@@ -30,15 +30,14 @@ export class MembersPages {
     listPage<Member, { q: string }>({
       path: PATH,
       title: 'Members',
-      section: 'members',
-      noun: ['member', 'members'],
+      noun: 'member',
       fields: { q: searchField('Name') },
       read: ({ values }, part) => this.read(values.q, part),
       count: async ({ values }) => boundedCount(this.found(values.q), MAX_COUNTED),
       columns: {
-        Member: { value: ({ name }) => name, cell: memberLink },
+        Member: { value: 'name', cell: memberLink },
         State: STATE,
-        Created: { time: ({ createdAt }) => createdAt },
+        Created: { time: 'createdAt' },
       },
       nothing: [
         'Members sign in to let applications act for them. Create the first one.',
@@ -66,7 +65,7 @@ export class MembersPages {
     definePage<MemberDetails>({
       path: `${PATH}/:id`,
       read: async ({ id }) => ({ member: await this.get(id), applications: await this.applications.list(id) }),
-      show: (visit, details) => ({ title: details.member.name, section: 'members', body: memberPage(visit, details) }),
+      show: (visit, details) => ({ title: details.member.name, body: memberPage(visit, details) }),
       notices: { create: 'The member is created.' },
       actions: {
         withdraw: {
@@ -84,21 +83,15 @@ export class MembersPages {
         },
         'set-password': {
           button: 'Set the password',
-          fields: () => [
-            passwordField('New password'),
-            html`<p class="hint">This ends the member’s sessions, and withdraws the access of all applications.</p>`,
-          ],
+          fields: () => [passwordField('New password')],
+          hint: 'This ends the member’s sessions, and withdraws the access of all applications.',
           done: 'The password is set.',
           run: async ({ password = '' }, { id, actor }) =>
             this.members.setPassword((await this.get(id)).name, password, actor),
         },
         disable: {
           button: 'Disable the member',
-          fields: () => [
-            html`<p class="hint">
-              This refuses the sign-in, ends all sessions, and withdraws the access of all applications.
-            </p>`,
-          ],
+          hint: 'This refuses the sign-in, ends all sessions, and withdraws the access of all applications.',
           kind: 'danger',
           confirm: 'The member cannot sign in any more',
           done: 'The member is disabled.',
@@ -168,7 +161,7 @@ const memberPage = (visit: Visit, { member, applications }: MemberDetails) =>
     ${table(
       {
         Client: ({ clientId, name }) => clientLink({ id: clientId, name }),
-        Since: { time: ({ givenAt }) => givenAt },
+        Since: { time: 'givenAt' },
       },
       applications,
       'The applications that may act for this member will be here.',

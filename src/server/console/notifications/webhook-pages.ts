@@ -27,6 +27,7 @@ export class WebhookPages {
   at(home: string): Page {
     return {
       path: `${home}/webhooks/:id`,
+      section: 'notifications',
       show: async (visit) => {
         const { id } = visit;
         const [shown, sent] = await Promise.all([this.details(visit), this.list.sent(id)]);
@@ -50,7 +51,7 @@ export class WebhookPages {
               </details>`
           }`;
         const isLive = webhook.status === 'PENDING';
-        return { title: `Notification ${id}`, section: 'notifications', body, isLive };
+        return { title: `Notification ${id}`, body, isLive };
       },
       actions: {
         resend: {

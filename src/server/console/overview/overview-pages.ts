@@ -89,7 +89,6 @@ export class OverviewPages {
     const queues = state.queues && (await Promise.all(state.queues.map((queue) => this.shown(queue))));
     return {
       title: 'Overview',
-      section: 'overview',
       body: overview(visit, { ...state, queues, range, request: visit.request }),
       isLive: visit.refusal === null,
     };
@@ -196,7 +195,7 @@ function nothingSent({ clientCount, range }: Overview): Html {
 
 function pendingTable({ clients, isCapped }: NonNullable<Overview['pending']>): Html {
   return html`${table(
-    { Client: ({ client }) => clientLink(client), Pending: { number: ({ pending }) => pending } },
+    { Client: ({ client }) => clientLink(client), Pending: { number: 'pending' } },
     clients,
     'Nothing is pending: every notification has ended.',
   )}

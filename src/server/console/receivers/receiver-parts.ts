@@ -63,7 +63,7 @@ export const healthTable = ({ hosts }: WebhookHealth, home?: string): Html =>
   table(
     {
       Receiver: ({ host }) => receiverLink(host, home),
-      'Failures in a row': { number: ({ failuresInARow }) => failuresInARow },
+      'Failures in a row': { number: 'failuresInARow' },
       'Last success': ({ lastSuccessAt }) => time(lastSuccessAt),
       'Last failure': ({ lastFailureAt }) => time(lastFailureAt),
       Why: ({ lastDiagnosis: why }) => why && `${why.meaning} ${why.remedy}`,

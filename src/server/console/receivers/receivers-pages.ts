@@ -53,8 +53,7 @@ export class ReceiversPages {
     listPage<ListedHost, { q: string; range: string }>({
       path: PATH,
       title: 'Receivers',
-      section: 'receivers',
-      noun: ['receiver', 'receivers'],
+      noun: 'receiver',
       fields: { q: searchField('Host'), range: { label: null, read: (range) => range, fault: '' } },
       above: (_, { given }) => rangeLinks(PATH, rangeOf(given)),
       hint: () =>
@@ -68,8 +67,8 @@ export class ReceiversPages {
         return { rows: hosts.filter(({ host }) => host.includes(given.q.toLowerCase())), next: null };
       },
       columns: {
-        Receiver: { value: ({ host }) => host, cell: ({ host }) => receiverLink(host) },
-        Clients: { number: ({ clients }) => clients },
+        Receiver: { value: 'host', cell: ({ host }) => receiverLink(host) },
+        Clients: { number: 'clients' },
         ...FIGURES,
         Why: { value: ({ failing }) => failing && reasonOf(failing) },
       },
@@ -90,7 +89,6 @@ export class ReceiversPages {
       },
       show: (visit, details) => ({
         title: `Receiver ${details.host}`,
-        section: 'receivers',
         body: hostPage(visit, details),
       }),
       actions: {
@@ -130,10 +128,7 @@ function hostPage(visit: Visit, { range, points, before, clients, answers, conce
   const figures = html`${totals(figuresOfPoints(points), before)}
     ${charts(points, 'Time of an attempt', ({ duration }) => duration)}
     <h2>Clients</h2>
-    ${table(
-      { Client: ({ client }) => clientLink(client), 'Notify URL': ({ notifyUrl }) => notifyUrl, ...FIGURES },
-      clients,
-    )}`;
+    ${table({ Client: ({ client }) => clientLink(client), 'Notify URL': 'notifyUrl', ...FIGURES }, clients)}`;
   return html`${clients.map(({ client, failing }) => failing && failureNotice(failing, client))}
   ${rangeLinks(visit.path, range)}
   ${clients.length === 0 ? emptyState(`No attempts in the ${range.name.toLowerCase()}. ${SHOWN_HERE}`) : figures}
@@ -177,9 +172,9 @@ function answerTables({ urls, last }: Answers): Html {
     <p class="hint">The attempts of the newest notifications, at most ${MAX_NOTIFICATIONS} of them.</p>
     ${table(
       {
-        'Notify URL': ({ notifyUrl }) => notifyUrl,
-        Attempts: { number: ({ attempts }) => attempts },
-        Failed: { number: ({ failures }) => failures },
+        'Notify URL': 'notifyUrl',
+        Attempts: { number: 'attempts' },
+        Failed: { number: 'failures' },
         Median: { number: ({ medianMs }) => shownMs(medianMs) },
         'Last answer': ({ last }) => last && answerBadge(last),
         Time: { time: ({ last }) => last && last.startedAt },
