@@ -68,13 +68,13 @@ export class OverviewPages {
           run: async ({ client: clientId = '', hosts = '', note = '' }, { actor }) => {
             const alarms = { clientId, hosts: hosts.split(' '), note: note.trim(), actor };
             await acknowledge(this.data.manager.connection, this.audit, alarms);
-            await this.data.forgetLosses();
+            this.data.losses.clear();
           },
         },
         ...pauseActions<LossRow>(
           'client',
           () => this.pauses,
-          () => this.data.forgetLosses(),
+          () => this.data.losses.clear(),
           ({ client, range }) => hiddenFields({ client: client.id, range }),
         ),
       },

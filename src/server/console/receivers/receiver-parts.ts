@@ -16,7 +16,7 @@ import { facts, notice, table, time } from '../../../http/pages/parts.js';
 export const pauseActions = <Row>(
   kind: 'client' | 'host',
   pauses: () => DeliveryPauses,
-  after?: () => Promise<void>,
+  after?: () => void,
   named: (row: Row) => FormPart[] = () => [],
 ): Record<string, Action<Row>> => ({
   pause: {

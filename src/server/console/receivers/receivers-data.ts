@@ -6,16 +6,17 @@ import { databaseNow } from '../../../database/sql.js';
 import { ACKNOWLEDGED, ALARMING, FailingHost } from '../../../webhooks/contact/failing-host.entity.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
 import { DeliveryFigures, type HostFigures } from '../../../webhooks/figures/delivery-figures.js';
+import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
 import { Webhook, WebhookAttempt } from '../../../webhooks/webhook.entity.js';
-import { CachedQuery } from '../../health/cached-query.js';
-import { beginOf, figuresOfPoints, inHours, pointsOf, type Range, RANGES } from '../figures/figures.js';
+import { CachedQueries } from '../../health/cached-query.js';
+import { beginOf, figuresOfPoints, inHours, pointsOf, type Range } from '../figures/figures.js';
 import { withClients } from '../overview/overview-data.js';
 
 /** `before`: its figures in the time before. */
 export type ListedHost = HostFigures & { failing: FailingHost | null; before?: HostFigures['figures'] | undefined };
 
 export type Answers = Awaited<ReturnType<typeof answersTo>>;
-export type HostClient = Awaited<ReturnType<ReceiversData['of']>>['clients'][number];
+export type HostDetails = Awaited<ReturnType<ReceiversData['of']>>;
 
 export const MAX_HOSTS = 1_000;
 const MAX_CLIENTS = 50;
@@ -29,17 +30,14 @@ const MAX_URLS = 50;
 
 @Injectable()
 export class ReceiversData {
-  private readonly lists = new Map(RANGES.map((range) => [range, new CachedQuery(() => this.readList(range))]));
+  /** The hosts with the most failures come first. */
+  readonly lists = new CachedQueries((range: Range) => this.readList(range));
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly figures: DeliveryFigures,
+    private readonly pauses: DeliveryPauses,
   ) {}
-
-  /** The hosts with the most failures come first. Null while the database does not answer. */
-  async list(range: Range): Promise<ListedHost[] | null> {
-    return (await this.lists.get(range)?.get()) ?? null;
-  }
 
   private async readList(range: Range): Promise<ListedHost[]> {
     const { manager } = this.dataSource;
@@ -77,6 +75,10 @@ export class ReceiversData {
       failing: failing.find(({ clientId }) => clientId === one.clientId) ?? null,
     }));
     return {
+      host,
+      range: shown,
+      concerned: await this.pauses.clientsAt(host),
+      paused: await this.pauses.find(`host:${host}`),
       points: pointsOf(range, now, sums),
       before: figuresOfPoints(pointsOf(range, since - 1, sums)),
       clients: await withClients(manager, clients),

@@ -14,7 +14,6 @@ import {
   ATTEMPTS,
   figuresOfPoints,
   quantileColumns,
-  type Range,
   rangeLinks,
   rangeOf,
   ratio,
@@ -29,7 +28,7 @@ import { type Columns, emptyState, statusBadge, table, tiles } from '../../../ht
 import { clientLink, receiverLink, webhookLink } from '../frame/links.js';
 import { failureNotice, reasonOf } from '../overview/failing-clients.js';
 import {
-  type HostClient,
+  type HostDetails,
   type ListedHost,
   MAX_HOSTS,
   MAX_NOTIFICATIONS,
@@ -62,7 +61,7 @@ export class ReceiversPages {
           of attempts.
         </p>`,
       read: async ({ given }) => {
-        const hosts = await this.data.list(rangeOf(given));
+        const hosts = await this.data.lists.get(rangeOf(given));
         if (!hosts) throw unavailable('the database does not answer');
         return { rows: hosts.filter(({ host }) => host.includes(given.q.toLowerCase())), next: null };
       },
@@ -77,16 +76,7 @@ export class ReceiversPages {
     }),
     definePage<HostDetails>({
       path: `${PATH}/:host`,
-      read: async (visit) => {
-        const host = hostOf(visit);
-        const range = rangeOf(visit.query);
-        const [details, concerned, paused] = await Promise.all([
-          this.data.of(host, range),
-          this.pauses.clientsAt(host),
-          this.pauses.find(`host:${host}`),
-        ]);
-        return { ...details, host, range, concerned, paused };
-      },
+      read: (visit) => this.data.of(hostOf(visit), rangeOf(visit.query)),
       show: (visit, details) => ({
         title: `Receiver ${details.host}`,
         body: hostPage(visit, details),
@@ -116,13 +106,6 @@ export class ReceiversPages {
     return visit.show(testOutcome(result));
   }
 }
-
-type HostDetails = Awaited<ReturnType<ReceiversData['of']>> & {
-  host: string;
-  range: Range;
-  concerned: Awaited<ReturnType<DeliveryPauses['clientsAt']>>;
-  paused: Awaited<ReturnType<DeliveryPauses['find']>>;
-};
 
 function hostPage(visit: Visit, { range, points, before, clients, answers, concerned, paused }: HostDetails): Html {
   const figures = html`${totals(figuresOfPoints(points), before)}
@@ -197,7 +180,7 @@ function answerTables({ urls, last }: Answers): Html {
     )}`;
 }
 
-const known = (clients: HostClient[]) =>
+const known = (clients: HostDetails['clients']) =>
   clients.filter(({ notifyUrl }) => notifyUrl !== null).map(({ client }) => client);
 
 const TEST_HINT =

@@ -14,7 +14,7 @@ import { ReferenceId } from '../../../webhooks/webhook-view.js';
 import { ClientDirectory } from '../clients/client-directory.js';
 import { rangeOf } from '../figures/figures.js';
 import { clientLink, clientPath, memberLink, operatorLink, orderLink, receiverLink } from '../frame/links.js';
-import { MembersPages } from '../members/members-pages.js';
+import { MemberDirectory } from '../members/member-directory.js';
 import { notificationTable } from '../notifications/notification-table.js';
 import { ReceiversData } from '../receivers/receivers-data.js';
 
@@ -30,7 +30,7 @@ export class SearchPages {
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly webhooks: WebhookList,
     private readonly clients: ClientDirectory,
-    private readonly members: MembersPages,
+    private readonly members: MemberDirectory,
     private readonly operators: OperatorsService,
     private readonly receivers: ReceiversData,
   ) {}
@@ -44,9 +44,9 @@ export class SearchPages {
       this.webhooksFor(query),
       this.clients.search(query, MAX_FOUND),
       this.ordersFor(query),
-      this.members.read(query, { after: null, most: MAX_FOUND }),
+      this.members.page(query, { after: null, most: MAX_FOUND }),
       this.operators.list(),
-      this.receivers.list(rangeOf({ range: '7d' })),
+      this.receivers.lists.get(rangeOf({ range: '7d' })),
     ]);
     const text = query.toLowerCase();
     const lists = {
