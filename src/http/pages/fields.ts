@@ -43,9 +43,9 @@ export const refilled = (
     return { ...part, value, fault: faults[part.name] };
   });
 
-export const shownPart = (part: FormPart): Html => (part instanceof Html ? part : inputField(part));
+export const shownPart = (part: FormPart) => (part instanceof Html ? part : inputField(part));
 
-export function inputField(field: Field): Html {
+export function inputField(field: Field) {
   const { name, label, value, fault, hint, type, isRequired } = field;
   if (type === 'check')
     return html`<label class="check"
@@ -68,7 +68,7 @@ function control({
   isRequired,
   autocomplete = 'off',
   list,
-}: Field): Html {
+}: Field) {
   const invalid = fault && html`aria-invalid="true"`;
   if (options)
     return html`<select name="${name}" ${invalid}>
@@ -96,10 +96,10 @@ export const checkField = (name: string, label: string, isChecked: boolean): Fie
   value: isChecked ? 'yes' : '',
 });
 
-export const hiddenField = (name: string, value: string): Html =>
+export const hiddenField = (name: string, value: string) =>
   html`<input type="hidden" name="${name}" value="${value}" />`;
 
-export const hiddenFields = (values: Record<string, string>): Html[] =>
+export const hiddenFields = (values: Record<string, string>) =>
   Object.entries(values).map((field) => hiddenField(...field));
 
 /** A field of a filter: how it is shown, and what its text means. */
@@ -149,11 +149,7 @@ export function readFilter<Values extends object>(
 
 export const hasFault = ({ faults }: Pick<Filter<object>, 'faults'>): boolean => Object.keys(faults).length > 0;
 
-export function filterForm<Values>(
-  path: string,
-  fields: FilterFields<Values>,
-  { given, faults }: Filter<Values>,
-): Html {
+export function filterForm<Values>(path: string, fields: FilterFields<Values>, { given, faults }: Filter<Values>) {
   const shown = (Object.keys(fields) as (keyof Values & string)[]).map((name) => {
     const { label, options, list } = fields[name];
     if (label === null) return given[name] !== '' && hiddenField(name, given[name]);

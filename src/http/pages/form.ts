@@ -1,5 +1,5 @@
 import { type HttpRequest, rawRequest } from '../exchange.js';
-import { type Html, html } from '../html.js';
+import { html } from '../html.js';
 import { pathOf } from '../oauth-route.js';
 import { Problem } from '../problem.js';
 import { type FormPart, hiddenField, inputField, shownPart } from './fields.js';
@@ -51,7 +51,7 @@ export function postForm(
   { button, kind, confirm, hint, isForViewers }: Submission,
   parts: FormPart[] = [],
   id?: string,
-): Html | null {
+) {
   const viewer = viewerOf(request);
   if (!isForViewers && !viewer?.mayChange) return null;
   // A request with HTTP Basic has no session to seal the form with. The check of its origin protects it.

@@ -11,7 +11,7 @@ export const MAX_COUNTED = 10_000;
 const MAX_EXPORTED = 100_000;
 const EXPORTED_AT_ONCE = 1_000;
 
-const shownNumber = (count: number): string => count.toLocaleString('en');
+const shownNumber = (count: number) => count.toLocaleString('en');
 
 /** Rows of a list, in its order. */
 export interface Found<Row> {
@@ -90,11 +90,10 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
 ): Page {
   const { path, title, noun, fields, nothing, isLive = false, actions = {} } = list;
 
-  const filterOf = async (input: Record<string, string>, visit: Visit): Promise<Read> =>
+  const filterOf = async (input: Record<string, string>, visit: Visit) =>
     list.filter ? list.filter(input, visit) : (readFilter(fields, input, Date.now()) as Read);
 
-  const columnsFor = (visit: Visit): Columns<Row> =>
-    typeof list.columns === 'function' ? list.columns(visit) : list.columns;
+  const columnsFor = (visit: Visit) => (typeof list.columns === 'function' ? list.columns(visit) : list.columns);
 
   async function content(visit: Visit, filter: Read, input: Record<string, string>): Promise<Html> {
     const columns = columnsFor(visit);
@@ -102,7 +101,7 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
     const after = isSearchable(given) ? given : '';
     const order = orderOf(columns, sort);
     const { rows, next, isCut, count, isUnsorted } = await rowsOf(visit, filter, order, after);
-    const href = (more: Record<string, string>): string => hrefOf(path, { ...filter.given, sort, ...more });
+    const href = (more: Record<string, string>) => hrefOf(path, { ...filter.given, sort, ...more });
     const isFirst = after === '' && Object.values(filter.given).every((text) => text === '');
     const head = ({ name, value }: WholeColumn<Row>) => {
       if (!value) return { content: name };
@@ -174,7 +173,7 @@ function orderOf<Row>(columns: Columns<Row>, text: string): Sorting<Row> | null 
 const collator = new Intl.Collator('en', { numeric: true });
 
 /** Rows without a value come last in both orders. */
-const sorted = <Row>(rows: Row[], { value, isDescending }: Sorting<Row>): Row[] =>
+const sorted = <Row>(rows: Row[], { value, isDescending }: Sorting<Row>) =>
   rows.toSorted((left, right) => {
     const [one, other] = [value(left), value(right)];
     if (one === null || other === null) return Number(one === null) - Number(other === null);
@@ -187,7 +186,7 @@ const TOO_LONG = `Only a list of at most ${shownNumber(MAX_COUNTED)} rows is sor
 
 const exactly = (count: number): Count => ({ count, isMore: false });
 
-function counted(noun: string, count: Count | null): string {
+function counted(noun: string, count: Count | null) {
   if (count === null) return `${noun}s`;
   const text = `${shownNumber(count.count)} ${noun}${count.count === 1 ? '' : 's'}`;
   if (!count.isMore) return text;
@@ -204,7 +203,7 @@ function pager(
   trail: string[],
   next: string | null,
   isCut?: boolean,
-): Html | null {
+) {
   if (after === '' && next === null) return null;
   const onward = [...trail, after].filter(Boolean).slice(-MAX_TRAIL).join(' ');
   return html`<nav class="pager" aria-label="Pages">
@@ -232,10 +231,10 @@ async function* csvLines<Row>(
   } while (after !== null);
 }
 
-const line = (cells: string[]): string => `${cells.map((text) => `"${text.replaceAll('"', '""')}"`).join(',')}\r\n`;
+const line = (cells: string[]) => `${cells.map((text) => `"${text.replaceAll('"', '""')}"`).join(',')}\r\n`;
 
 /** An apostrophe keeps a spreadsheet from running a text that begins like a formula. */
-function cell<Row>({ value, isTime }: WholeColumn<Row>, row: Row): string {
+function cell<Row>({ value, isTime }: WholeColumn<Row>, row: Row) {
   const content = value?.(row) ?? null;
   if (content === null) return '';
   if (isTime) return new Date(content).toISOString();

@@ -25,7 +25,7 @@ const UTC = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: '
  * A time in UTC, and how far it is from now. Scripts show it in the zone of the browser. `at`: milliseconds since 1970,
  * or a time in ISO 8601. Null for null.
  */
-export function time(at: number | string | null): Html | null {
+export function time(at: number | string | null) {
   if (at === null) return null;
   const date = new Date(at);
   const exact = date.toISOString();
@@ -40,13 +40,13 @@ export function time(at: number | string | null): Html | null {
 const SHORT_LENGTH = 8;
 
 /** The end of an id, because ids of the same time begin alike. The whole id is its title, and scripts offer to copy it. */
-export const shortId = (id: string): Html =>
+export const shortId = (id: string) =>
   html`<span class="id"><span title="${id}">${shortened(id)}</span>${copyButton(id)}</span>`;
 
 export const shortened = (id: string): string => (id.length <= SHORT_LENGTH + 1 ? id : `…${id.slice(-SHORT_LENGTH)}`);
 
 /** A button that copies `text`. It is shown only where scripts run. */
-export const copyButton = (text: string, label = 'Copy'): Html =>
+export const copyButton = (text: string, label = 'Copy') =>
   html`<button type="button" class="copy" data-copy="${text}" aria-label="${label} ${shortened(text)}" hidden>
     ${label}
   </button>`;
@@ -66,18 +66,18 @@ const KINDS: Record<string, Kind> = {
 };
 
 /** PENDING, SUCCESS, FAILED, or another word of a state. Without `kind` the word decides on the colour. */
-export const statusBadge = (status: string, kind?: Kind | 'neutral'): Html =>
+export const statusBadge = (status: string, kind?: Kind | 'neutral') =>
   html`<span class="badge ${kind ?? KINDS[status] ?? 'neutral'}">${status}</span>`;
 
 /** Says what would be here. */
-export const emptyState = (text: string | Html): Html => html`<div class="empty"><p>${text}</p></div>`;
+export const emptyState = (text: string | Html) => html`<div class="empty"><p>${text}</p></div>`;
 
 /** The detail of a problem as a sentence for a page. */
 export const sentence = (detail: string): string =>
   detail.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase()).replace(/([^.?!])$/, '$1.');
 
 /** A message at the top of a page. Screen readers announce a bad one at once. */
-export const notice = (kind: Kind, content: Html | string, action: Html | null = null): Html =>
+export const notice = (kind: Kind, content: Html | string, action: Html | null = null) =>
   html`<div class="note ${kind}" role="${kind === 'bad' ? 'alert' : 'status'}">
     <p>${content}</p>
     ${action}
@@ -142,7 +142,7 @@ export function table<Row>(
   rows: Row[],
   nothing: string | Html = '',
   head: (column: WholeColumn<Row>) => { content: Shown; order?: Shown } = ({ name }) => ({ content: name }),
-): Html {
+) {
   if (rows.length === 0) return emptyState(nothing);
   const shown = wholeColumns(columns).map((column) => ({
     ...column,
@@ -172,7 +172,7 @@ export function table<Row>(
 }
 
 /** Figures by their names. One that stands out has a kind. Null: not known. */
-export const tiles = (figures: Record<string, Content | [figure: Content, kind: Kind | null]>): Html =>
+export const tiles = (figures: Record<string, Content | [figure: Content, kind: Kind | null]>) =>
   html`<dl class="tiles">
     ${Object.entries(figures).map(([name, value]) => {
       const [figure, kind] = Array.isArray(value) ? value : [value, null];
@@ -184,7 +184,7 @@ export const tiles = (figures: Record<string, Content | [figure: Content, kind: 
   </dl>`;
 
 /** A list of values by their names, without those that are null. */
-export const facts = (values: Record<string, Content | undefined>): Html =>
+export const facts = (values: Record<string, Content | undefined>) =>
   html`<dl class="facts">
     ${Object.entries(values).map(
       ([name, value]) =>
@@ -195,14 +195,14 @@ export const facts = (values: Record<string, Content | undefined>): Html =>
   </dl>`;
 
 /** The state of a client, a member or an operator. */
-export const stateOf = (disabledAt: number | null): Html => statusBadge(disabledAt === null ? 'active' : 'disabled');
+export const stateOf = (disabledAt: number | null) => statusBadge(disabledAt === null ? 'active' : 'disabled');
 
 export const STATE = {
   value: ({ disabledAt }: { disabledAt: number | null }) => (disabledAt === null ? 'active' : 'disabled'),
   cell: ({ disabledAt }: { disabledAt: number | null }) => stateOf(disabledAt),
 };
 
-export const stateSince = (disabledAt: number | null): Html =>
+export const stateSince = (disabledAt: number | null) =>
   html`${stateOf(disabledAt)}${disabledAt && html` since ${time(disabledAt)}`}`;
 
-export const copiedId = (id: string): Html => html`<span class="id">${id} ${copyButton(id)}</span>`;
+export const copiedId = (id: string) => html`<span class="id">${id} ${copyButton(id)}</span>`;

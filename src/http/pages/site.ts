@@ -197,7 +197,7 @@ export class Visit {
   }
 
   /** 409 if somebody has changed a value that the form has shown. */
-  private async checkSeen({ fields }: Action, seen: string | undefined): Promise<void> {
+  private async checkSeen({ fields }: Action, seen: string | undefined) {
     if (seen === undefined) return;
     const before = new URLSearchParams(seen);
     const present = seenIn(fields?.(await this.page.read?.(this), this) ?? []);
@@ -223,7 +223,7 @@ export class Visit {
 /** The field with the values that a form has shown. */
 const SEEN_FIELD = 'seen';
 
-const seenIn = (parts: FormPart[]): string =>
+const seenIn = (parts: FormPart[]) =>
   String(
     new URLSearchParams(
       parts.flatMap((part) => ('name' in part ? [[part.name, part.seen ?? part.value ?? ''] as [string, string]] : [])),

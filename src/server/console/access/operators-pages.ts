@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type Html, html } from '../../../http/html.js';
+import { html } from '../../../http/html.js';
 import { conflict } from '../../../http/problem.js';
 import { MAX_OPERATOR_NAME_LENGTH, type Operator, type OperatorRole } from '../../../operators/operator.entity.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
@@ -87,7 +87,7 @@ export class OperatorsPages {
   ];
 }
 
-const operatorPage = (visit: Visit, { name, role, createdAt, disabledAt }: Operator): Html =>
+const operatorPage = (visit: Visit, { name, role, createdAt, disabledAt }: Operator) =>
   html`<section class="card">
       ${facts({
         State: stateOf(disabledAt),
@@ -126,7 +126,7 @@ const COLUMNS: Columns<Listed> = {
   },
 };
 
-const newOperator = (visit: Visit): Html | false =>
+const newOperator = (visit: Visit) =>
   visit.mayChange &&
   html`<section class="card">
     <h2>New operator</h2>
@@ -153,10 +153,10 @@ async function newPassword(save: (password: string) => Promise<Operator>, status
   return { title: `Password of ${name}`, body, status };
 }
 
-const isOwn = ({ viewer, id }: Visit): boolean => viewer?.name.toLowerCase() === id.toLowerCase();
+const isOwn = ({ viewer, id }: Visit) => viewer?.name.toLowerCase() === id.toLowerCase();
 
 /** Refuses changes of one's own account, so that nobody locks themselves out. */
-function notOwn(visit: Visit): string {
+function notOwn(visit: Visit) {
   if (isOwn(visit))
     throw conflict('this is your own account; another operator can disable it, change its role or its password');
   return visit.id;

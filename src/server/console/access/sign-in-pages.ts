@@ -95,7 +95,7 @@ export class SignInPages {
   }
 
   /** Asks for the current password, so that somebody else at an open browser cannot take the account over. */
-  private async setPassword({ current = '', password = '' }: Record<string, string>, visit: Visit): Promise<void> {
+  private async setPassword({ current = '', password = '' }: Record<string, string>, visit: Visit) {
     const { request, reply, actor } = visit;
     const { name } = signedInOf(request) as SignedIn;
     const known = this.sessions.read(request, 'known');
@@ -138,7 +138,7 @@ export class SignInPages {
   }
 }
 
-const returnPath = (path = '/ops'): string => (RETURN_TO.test(path) && !path.startsWith(SIGN_IN_PATH) ? path : '/ops');
+const returnPath = (path = '/ops') => (RETURN_TO.test(path) && !path.startsWith(SIGN_IN_PATH) ? path : '/ops');
 
 /** The page that ends a session. `next`: where it redirects to. */
 export const signOutPage = (path: string, next: string, sessions: () => Pick<OperatorBrowsers, 'end'>): Page => ({

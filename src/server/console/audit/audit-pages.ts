@@ -164,7 +164,7 @@ const WORDS: Record<string, string> = {
 };
 
 /** `tokensRevoked` as `tokens revoked`. */
-const words = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+const words = (name: string) => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
 function valueOf(name: string, value: AuditDetail[string], names: ListedEvent['names']) {
   const text = typeof value === 'boolean' ? (value ? 'yes' : 'no') : String(value);

@@ -26,7 +26,7 @@ import { healthTable, pausing } from '../receivers/receiver-parts.js';
 import type { ClientDetails } from './client-details.js';
 import { portalSection } from './portal-links.js';
 
-export const clientPage = (visit: Visit, details: ClientDetails, links: PortalLink[]): Html =>
+export const clientPage = (visit: Visit, details: ClientDetails, links: PortalLink[]) =>
   html`${details.failing.map((one) => failureNotice(one))} ${summary(visit, details)}
     <h2>Notifications</h2>
     ${notifications(visit, details)}
@@ -83,7 +83,7 @@ export function summary(visit: Visit, { client, account, isTrusted, pending, lim
   </section>`;
 }
 
-const rate = (limit: Rate | null): string => (limit === null ? 'not limited' : `${limit.count} in ${limit.seconds} s`);
+const rate = (limit: Rate | null) => (limit === null ? 'not limited' : `${limit.count} in ${limit.seconds} s`);
 
 export function notifications({ home }: Visit, { client: { id }, webhooks }: ClientDetails) {
   if (webhooks.length === 0)
@@ -130,10 +130,10 @@ const FAILURES: Columns<AuditEvent> = {
 };
 
 /** During a rotation the new secret can be replaced, and the old one can be ended. */
-const secretForms = ({ secrets }: ClientDetails['account']): string[] =>
+const secretForms = ({ secrets }: ClientDetails['account']) =>
   secrets.length > 1 ? ['replace', 'finish-rotation'] : ['rotate', 'leaked'];
 
-export const settingsPage = (visit: Visit, { client, account, limits }: ClientDetails): Html =>
+export const settingsPage = (visit: Visit, { client, account, limits }: ClientDetails) =>
   html`${!visit.mayChange && notice('warning', 'Your link lets you see everything and change nothing.')}
     <p>
       A signed sample is sent to a new Notify URL first. The URL is set only if the answer is 2xx.

@@ -101,7 +101,7 @@ export class ClientPages {
 
   /** The actions that a client has in its portal too. */
   private own(isOperator: boolean): Record<string, Action<ClientDetails>> {
-    const said = (byOperator: string, byClient: string): string => (isOperator ? byOperator : byClient);
+    const said = (byOperator: string, byClient: string) => (isOperator ? byOperator : byClient);
     return {
       'notify-url': {
         button: 'Set the Notify URL',
@@ -175,12 +175,12 @@ export class ClientPages {
   }
 
   /** The id of the client, for a change that clients may not make without limit. */
-  private counted(visit: Visit): string {
+  private counted(visit: Visit) {
     if (visit.clientId !== null) this.account.countChange(visit.clientId);
     return idOf(visit);
   }
 
-  private record(action: AuditAction, visit: Visit): Promise<void> {
+  private record(action: AuditAction, visit: Visit) {
     return this.audit.record({ action, subject: `client:${idOf(visit)}`, actor: visit.actor });
   }
 
@@ -204,7 +204,7 @@ export class ClientPages {
   }
 }
 
-const idOf = ({ clientId, id }: Visit): string => clientId ?? id;
+const idOf = ({ clientId, id }: Visit) => clientId ?? id;
 
 const TESTED = 'Send a signed sample to it first, and change nothing unless the answer is 2xx';
 const OVERLAP_HINT =

@@ -106,7 +106,7 @@ type ListedClient = Client & { failingSince: number | null; lastAt: number | nul
 const USUAL: Application = { redirectUris: [], grantTypes: ['client_credentials', 'refresh_token'], isTrusted: false };
 
 /** A new client has {@link USUAL}. */
-const isUnusual = ({ redirectUris, grantTypes }: Application): boolean =>
+const isUnusual = ({ redirectUris, grantTypes }: Application) =>
   redirectUris.length > 0 || grantTypes.length !== 2 || grantTypes.includes('authorization_code');
 
 /** What is wrong with the fields of a form, by their names. Each check throws a {@link Problem} if its field is faulty. */
@@ -155,7 +155,7 @@ interface IssuedSecret {
 /** The only page that ever shows a secret. */
 export function issued(visit: Visit, title: string, { client, secret, quickStart, oldValidUntil }: IssuedSecret): View {
   const isOperator = visit.clientId === null;
-  const copied = (text: string): Html => html`<code>${text}</code> ${copyButton(text)}`;
+  const copied = (text: string) => html`<code>${text}</code> ${copyButton(text)}`;
   const body = html`${notice('warning', 'Copy the secret now. It is not shown again; if it is lost, issue a new one.')}
     <section class="card">
       ${facts({

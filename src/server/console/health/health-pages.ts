@@ -8,7 +8,7 @@ import { type ListedProcess, ProcessList } from '../../../clients/keys/processes
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { clockOf } from '../../../database/database-clock.js';
 import { pendingMigrations, usherMigrations } from '../../../database/migrator.js';
-import { type Html, html } from '../../../http/html.js';
+import { html } from '../../../http/html.js';
 import { QUEUE_CONNECTIONS, type QueueConnections } from '../../../queue/queue-connections.js';
 import { withTimeout } from '../../../values/duration.js';
 import { VERSION } from '../../../values/version.js';
@@ -91,7 +91,7 @@ async function checked<T>(query: Promise<T>): Promise<{ answer?: T; reason?: str
   }
 }
 
-function healthPage(state: HealthState, config: Config): Html {
+function healthPage(state: HealthState, config: Config) {
   const { database, queue, processes, freeDisk } = state;
   const faults = faultsOf(state);
   const missing = database?.answer?.missingMigrations;
@@ -157,7 +157,7 @@ const stateFacts = (server: HealthState['database'] | HealthState['queue']) =>
     ? { State: statusBadge('up'), 'Answers in': shownMs(server.answer.answerMs) }
     : { State: html`${statusBadge('down')} ${server?.reason ?? 'no answer in time'}` };
 
-function processTable({ processes, ownId }: HealthState): Html {
+function processTable({ processes, ownId }: HealthState) {
   if (processes === null) return emptyState('The database does not answer, so the other processes are not known.');
   const shown = table<ListedProcess>(
     {
@@ -180,7 +180,7 @@ function processTable({ processes, ownId }: HealthState): Html {
     </p>`;
 }
 
-function settingsTable(config: Config, { unencrypted, webhookProxy }: ReturnType<typeof locationsOf>): Html {
+function settingsTable(config: Config, { unencrypted, webhookProxy }: ReturnType<typeof locationsOf>) {
   const { texts, queuePrefix, contactMessages, unsafeDefaults } = config;
   return facts({
     ...texts,
@@ -240,10 +240,10 @@ function faultsOf(state: HealthState): Problem[] {
   ].filter((fault) => !!fault);
 }
 
-function shownClock(aheadMs: number): string {
+function shownClock(aheadMs: number) {
   if (Math.abs(aheadMs) < 100) return 'as the database’s';
   return `${Math.abs(aheadMs / 1_000).toFixed(1)} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database’s`;
 }
 
-const shownSize = (bytes: number): string =>
+const shownSize = (bytes: number) =>
   bytes >= 1e9 ? `${(bytes / 1e9).toFixed(1)} GB` : `${Math.round(bytes / 1e6)} MB`;

@@ -1,4 +1,4 @@
-import { type Html, html } from '../../../http/html.js';
+import { html } from '../../../http/html.js';
 import { ID } from '../../../values/identifier.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
 import type { ListedWebhook } from '../../../webhooks/search/webhook-list.js';
@@ -50,7 +50,7 @@ const CLIENT: Columns<ListedWebhook> = {
   },
 };
 
-export const notificationTable = (webhooks: ListedWebhook[], home?: string): Html =>
+export const notificationTable = (webhooks: ListedWebhook[], home?: string) =>
   table(notificationColumns(undefined, home), webhooks);
 
 /** A failed notification that was sent again looks different from one that still needs attention. */

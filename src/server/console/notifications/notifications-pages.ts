@@ -135,7 +135,7 @@ export class NotificationsPages {
     return resend;
   }
 
-  private started(id: string, home: string): string {
+  private started(id: string, home: string) {
     this.counts.clear();
     return `${home}/resends/${id}`;
   }
@@ -202,4 +202,4 @@ const exactly = ({ since, until, clientId }: WebhookCriteria) => ({
   client: clientId ?? '',
 });
 
-const exact = (ms: number | null): string => (ms === null ? '' : new Date(ms).toISOString());
+const exact = (ms: number | null) => (ms === null ? '' : new Date(ms).toISOString());

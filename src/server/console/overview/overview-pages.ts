@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AuditLog } from '../../../audit/audit.module.js';
-import { type Html, html } from '../../../http/html.js';
+import { html } from '../../../http/html.js';
 import { acknowledge } from '../../../webhooks/contact/alarms.js';
 import { MAX_NOTE_LENGTH } from '../../../webhooks/contact/failing-host.entity.js';
 import { DeliveryPauses } from '../../../webhooks/delivery-pauses.js';
@@ -105,7 +105,7 @@ export class OverviewPages {
   }
 }
 
-function overview(visit: Visit, state: Overview): Html {
+function overview(visit: Visit, state: Overview) {
   const { range, points, losses, pending, queues } = state;
   const isNew = points?.every(({ figures }) => figures.attempts === 0) ?? false;
   return html`${verdict(state, isNew)}
@@ -126,7 +126,7 @@ function overview(visit: Visit, state: Overview): Html {
     </div>`;
 }
 
-function verdict(state: Overview, isNew: boolean): Html {
+function verdict(state: Overview, isNew: boolean) {
   const problems = problemsOf(state);
   const { losses, clientCount, range } = state;
   const clients = losses?.clients ?? [];
@@ -152,7 +152,7 @@ function verdict(state: Overview, isNew: boolean): Html {
   ${problems.map(problemNotice)}`;
 }
 
-function totals({ due, points, losses }: Overview): Html {
+function totals({ due, points, losses }: Overview) {
   const { successRate = null, receipt, delivered = null, endedFailed = null } = points ? figuresOfPoints(points) : {};
   return tiles({
     'Attempts succeeded': [ratio(successRate), rateKind(successRate)],
@@ -171,7 +171,7 @@ function totals({ due, points, losses }: Overview): Html {
 }
 
 /** A notification that has been due for less than a second is not late. */
-const shownDue = ({ count, oldestAgeMs }: Due): string =>
+const shownDue = ({ count, oldestAgeMs }: Due) =>
   shownCount(count) + (oldestAgeMs < 1_000 ? '' : `, the oldest for ${shownMs(oldestAgeMs)}`);
 
 function rateKind(rate: number | null) {
@@ -179,7 +179,7 @@ function rateKind(rate: number | null) {
   return rate >= 0.99 ? 'good' : rate >= 0.9 ? 'warning' : 'bad';
 }
 
-function nothingSent({ clientCount, range }: Overview): Html {
+function nothingSent({ clientCount, range }: Overview) {
   if (clientCount !== 0)
     return emptyState(
       html`No notification was sent in the ${range.name.toLowerCase()}. When an order of a client is completed, the
@@ -193,7 +193,7 @@ function nothingSent({ clientCount, range }: Overview): Html {
   );
 }
 
-function pendingTable({ clients, isCapped }: NonNullable<Overview['pending']>): Html {
+function pendingTable({ clients, isCapped }: NonNullable<Overview['pending']>) {
   return html`${table(
     { Client: ({ client }) => clientLink(client), Pending: { number: 'pending' } },
     clients,

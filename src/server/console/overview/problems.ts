@@ -44,7 +44,7 @@ export function problemsOf({ due, queues, isQueueUp, areSecretsReadable, process
   ].filter((problem) => !!problem);
 }
 
-export const problemNotice = ({ kind, what, remedy, action }: Problem): Html =>
+export const problemNotice = ({ kind, what, remedy, action }: Problem) =>
   notice(kind, html`<strong>${what}</strong> ${remedy}`, action);
 
 const health = html`<a href="/ops/health">Health</a>`;
@@ -106,7 +106,7 @@ function lateDeliveries({ count, oldestAgeMs }: Due): Problem | null {
   );
 }
 
-export function queueTable(queues: ShownQueue[]): Html {
+export function queueTable(queues: ShownQueue[]) {
   const states = Object.keys(queues[0]?.jobs ?? {});
   return table(
     {
@@ -118,9 +118,9 @@ export function queueTable(queues: ShownQueue[]): Html {
   );
 }
 
-const queueLink = (queue: string): Html => html`<a href="/ops/queues/queue/${queue}">${queue}</a>`;
+const queueLink = (queue: string) => html`<a href="/ops/queues/queue/${queue}">${queue}</a>`;
 
-function stateOf({ isPaused, limit }: ShownQueue): Html {
+function stateOf({ isPaused, limit }: ShownQueue) {
   if (isPaused) return statusBadge('paused');
   return limit === null ? statusBadge('up') : html`${statusBadge('limited', 'warning')} ${limit}`;
 }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { AuditLog } from '../../../audit/audit.module.js';
-import { type Html, html } from '../../../http/html.js';
+import { html } from '../../../http/html.js';
 import { searchField } from '../../../http/pages/fields.js';
 import { listPage } from '../../../http/pages/list.js';
 import { notFound, unavailable, unprocessable } from '../../../http/problem.js';
@@ -107,7 +107,7 @@ export class ReceiversPages {
   }
 }
 
-function hostPage(visit: Visit, { range, points, before, clients, answers, concerned, paused }: HostDetails): Html {
+function hostPage(visit: Visit, { range, points, before, clients, answers, concerned, paused }: HostDetails) {
   const figures = html`${totals(figuresOfPoints(points), before)}
     ${charts(points, 'Time of an attempt', ({ duration }) => duration)}
     <h2>Clients</h2>
@@ -125,9 +125,9 @@ function hostPage(visit: Visit, { range, points, before, clients, answers, conce
   ${pausing(visit, paused, html`A pause concerns: ${concerned.map((client) => html`${clientLink(client)} `)}`)}`;
 }
 
-function totals(now: Figures, before: Figures): Html {
+function totals(now: Figures, before: Figures) {
   const { attempts, failures } = now;
-  const shown = (show: (figures: Figures) => string): Html => withChange(now, before, show);
+  const shown = (show: (figures: Figures) => string) => withChange(now, before, show);
   return tiles({
     Attempts: attempts,
     Failed: [failures, failures > 0 ? 'bad' : null],
@@ -146,10 +146,10 @@ const FIGURES: Columns<Pick<ListedHost, 'figures' | 'failing' | 'before'>> = {
   'Failing since': { time: ({ failing }) => failing && failing.failingSince },
 };
 
-const answerBadge = ({ responseStatus, error }: WebhookAttempt): Html =>
+const answerBadge = ({ responseStatus, error }: WebhookAttempt) =>
   statusBadge(responseStatus === null ? 'no answer' : String(responseStatus), error === null ? 'good' : 'bad');
 
-function answerTables({ urls, last }: Answers): Html {
+function answerTables({ urls, last }: Answers) {
   if (last.length === 0) return emptyState('No answer among the newest notifications of these clients.');
   return html`<h2>Notify URLs</h2>
     <p class="hint">The attempts of the newest notifications, at most ${MAX_NOTIFICATIONS} of them.</p>
@@ -187,7 +187,7 @@ const TEST_HINT =
   'A signed sample goes to the Notify URL of this client. Its header X-Webhook-Test: true marks it; it is not stored and not repeated.';
 
 /** No host of a URL contains a space or a control character, and Postgres refuses NUL. */
-function hostOf({ id: host }: Visit): string {
+function hostOf({ id: host }: Visit) {
   if (host.length > HOST_LENGTH || /[\s\p{Cc}]/u.test(host)) throw notFound('there is no such receiver');
   return host;
 }
