@@ -1,8 +1,11 @@
 import { Html, html } from '../html.js';
 import { parseDuration } from '../../values/duration.js';
 
+/** Texts by their names, such as the fields of a form or of an address. */
+export type Texts = Record<string, string>;
+
 /** The address of a page with these fields. Empty ones are left out. */
-export function hrefOf(path: string, fields: Record<string, string>): string {
+export function hrefOf(path: string, fields: Texts): string {
   const query = new URLSearchParams(Object.entries(fields).filter(([, value]) => value !== ''));
   return query.size === 0 ? path : `${path}?${query}`;
 }
@@ -21,7 +24,7 @@ export interface Field {
   /** `area`: a text of several lines. `check`: a checkbox, whose value is `yes` if it is ticked. */
   type?: 'text' | 'url' | 'email' | 'password' | 'area' | 'check';
   /** The values to choose from, and their texts. Without a value the first one is selected. */
-  options?: Record<string, string> | undefined;
+  options?: Texts | undefined;
   maxLength?: number;
   isRequired?: boolean;
   autocomplete?: string;
@@ -32,11 +35,7 @@ export interface Field {
 export type FormPart = Html | Field;
 
 /** The parts of a form that was refused: its fields have what was given, except for passwords, and their faults by name. */
-export const refilled = (
-  parts: FormPart[],
-  given: Record<string, string>,
-  faults: Record<string, string | undefined>,
-): FormPart[] =>
+export const refilled = (parts: FormPart[], given: Texts, faults: Record<string, string | undefined>): FormPart[] =>
   parts.map((part) => {
     if (part instanceof Html) return part;
     const value = part.type === 'password' ? '' : (given[part.name] ?? '');
@@ -99,15 +98,14 @@ export const checkField = (name: string, label: string, isChecked: boolean): Fie
 export const hiddenField = (name: string, value: string) =>
   html`<input type="hidden" name="${name}" value="${value}" />`;
 
-export const hiddenFields = (values: Record<string, string>) =>
-  Object.entries(values).map((field) => hiddenField(...field));
+export const hiddenFields = (values: Texts) => Object.entries(values).map((field) => hiddenField(...field));
 
 /** A field of a filter: how it is shown, and what its text means. */
 export interface FilterField<Value> {
   /** Null: the field is hidden. */
   label: string | null;
   /** The values to choose from, and their texts. */
-  options?: Record<string, string>;
+  options?: Texts;
   /** Null if the text is not a value of the field. */
   read(text: string, now: number): Value | null;
   /** The message for a text that is not a value. */
@@ -129,7 +127,7 @@ export interface Filter<Values> {
 /** Reads a filter. It may have two times, `since` and `until`. */
 export function readFilter<Values extends object>(
   fields: FilterFields<Values>,
-  input: Record<string, string>,
+  input: Texts,
   now: number,
 ): Filter<Values> {
   const filter = { given: {}, values: {}, faults: {} } as Filter<Values>;

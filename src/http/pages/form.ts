@@ -2,7 +2,7 @@ import { type HttpRequest, rawRequest } from '../exchange.js';
 import { html } from '../html.js';
 import { pathOf } from '../oauth-route.js';
 import { Problem } from '../problem.js';
-import { type FormPart, hiddenField, inputField, shownPart } from './fields.js';
+import { type FormPart, hiddenField, inputField, shownPart, type Texts } from './fields.js';
 import { isSealed, seal } from './form-token.js';
 
 /** Who is signed in to the pages of a site. */
@@ -73,7 +73,7 @@ export function postForm(
  * The fields of a posted form. Throws 403 unless the form was made for this session and this path. The access check has
  * already checked the origin, and a form with a repeated field was refused with 400.
  */
-export function formFields(request: HttpRequest): Record<string, string> {
+export function formFields(request: HttpRequest): Texts {
   const fields = Object.fromEntries(
     Object.entries((request.body ?? {}) as Record<string, unknown>).filter(
       (entry): entry is [string, string] => typeof entry[1] === 'string',

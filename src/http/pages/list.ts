@@ -1,5 +1,14 @@
 import { type Html, html, type Shown } from '../html.js';
-import { type Filter, type FilterFields, filterForm, hasFault, hrefOf, isSearchable, readFilter } from './fields.js';
+import {
+  type Filter,
+  type FilterFields,
+  filterForm,
+  hasFault,
+  hrefOf,
+  isSearchable,
+  readFilter,
+  type Texts,
+} from './fields.js';
 import { badRequest } from '../problem.js';
 import { type Columns, notice, table, type WholeColumn, wholeColumns } from './parts.js';
 import { type Action, type Page, type Visit } from './site.js';
@@ -54,7 +63,7 @@ export interface List<Row, Values extends object, Read extends Filter<Values> = 
   noun: string;
   fields: FilterFields<Values>;
   /** Reads the filter. Default: by its fields alone. */
-  filter?(input: Record<string, string>, visit: Visit): Promise<Read>;
+  filter?(input: Texts, visit: Visit): Promise<Read>;
   /** Below the filter. */
   hint?(filter: Read): Html | null;
   read(filter: Read, part: Part, visit: Visit): Promise<Found<Row>>;
@@ -90,18 +99,18 @@ export function listPage<Row, Values extends object, Read extends Filter<Values>
 ): Page {
   const { path, title, noun, fields, nothing, isLive = false, actions = {} } = list;
 
-  const filterOf = async (input: Record<string, string>, visit: Visit) =>
+  const filterOf = async (input: Texts, visit: Visit) =>
     list.filter ? list.filter(input, visit) : (readFilter(fields, input, Date.now()) as Read);
 
   const columnsFor = (visit: Visit) => (typeof list.columns === 'function' ? list.columns(visit) : list.columns);
 
-  async function content(visit: Visit, filter: Read, input: Record<string, string>): Promise<Html> {
+  async function content(visit: Visit, filter: Read, input: Texts): Promise<Html> {
     const columns = columnsFor(visit);
     const { trail = '', sort = '', after: given = '' } = input;
     const after = isSearchable(given) ? given : '';
     const order = orderOf(columns, sort);
     const { rows, next, isCut, count, isUnsorted } = await rowsOf(visit, filter, order, after);
-    const href = (more: Record<string, string>) => hrefOf(path, { ...filter.given, sort, ...more });
+    const href = (more: Texts) => hrefOf(path, { ...filter.given, sort, ...more });
     const isFirst = after === '' && Object.values(filter.given).every((text) => text === '');
     const head = ({ name, value }: WholeColumn<Row>) => {
       if (!value) return { content: name };
@@ -197,13 +206,7 @@ function counted(noun: string, count: Count | null) {
 const MAX_TRAIL = 20;
 
 /** `trail`: where the pages before this one begin, as far as the browser came from them. */
-function pager(
-  href: (more: Record<string, string>) => string,
-  after: string,
-  trail: string[],
-  next: string | null,
-  isCut?: boolean,
-) {
+function pager(href: (more: Texts) => string, after: string, trail: string[], next: string | null, isCut?: boolean) {
   if (after === '' && next === null) return null;
   const onward = [...trail, after].filter(Boolean).slice(-MAX_TRAIL).join(' ');
   return html`<nav class="pager" aria-label="Pages">

@@ -2,7 +2,7 @@ import type { Actor } from '../../values/actor.js';
 import { actorOf, type HttpRequest, type HttpResponse, idOfRequest } from '../exchange.js';
 import { type Html, html } from '../html.js';
 import { conflict, notFound, Problem, unprocessable } from '../problem.js';
-import { type FormPart, hiddenField, hrefOf, refilled } from './fields.js';
+import { type FormPart, hiddenField, hrefOf, refilled, type Texts } from './fields.js';
 import { FORM_FIELD, formFields, postForm, type Submission, type Viewer, viewerOf } from './form.js';
 import { notice, sentence } from './parts.js';
 
@@ -34,7 +34,7 @@ export interface Page<Subject = unknown> {
   /** The lines of the file at the address of the page with `.csv` behind it. */
   file?(visit: Visit): Promise<AsyncIterable<string>>;
   /** What the page says after an action of another page, by the action's name. */
-  notices?: Record<string, string>;
+  notices?: Texts;
 }
 
 export const definePage = <Subject>(page: Page<Subject>): Page => page;
@@ -48,15 +48,15 @@ export interface Action<Subject = unknown> extends Submission {
   /** What the page says after it. */
   done?: string;
   /** Afterwards the browser is redirected to the page, with the range that the form has, and the page says what was done. */
-  run?(fields: Record<string, string>, visit: Visit): Promise<unknown>;
+  run?(fields: Texts, visit: Visit): Promise<unknown>;
   /** Shows a page that has no address of its own, such as a new secret, or redirects to another page. */
-  answer?(fields: Record<string, string>, visit: Visit): Promise<View | string>;
+  answer?(fields: Texts, visit: Visit): Promise<View | string>;
 }
 
 /** A form that was refused: its action, what was given, and why. The page is shown again with it. */
 export interface Refusal {
   form: string;
-  given: Record<string, string>;
+  given: Texts;
   problem: Problem;
 }
 
@@ -82,11 +82,11 @@ export class Visit {
 
   /** What the page is about: the only parameter in its address. Empty if it has none. */
   get id(): string {
-    return Object.values(this.request.params as Record<string, string>)[0] ?? '';
+    return Object.values(this.request.params as Texts)[0] ?? '';
   }
 
   /** The texts in the address, without white space around them. A repeated one counts as not given. */
-  get query(): Record<string, string> {
+  get query(): Texts {
     const texts = Object.entries(this.request.query as Record<string, unknown>);
     return Object.fromEntries(texts.map(([name, text]) => [name, typeof text === 'string' ? text.trim() : '']));
   }
@@ -169,7 +169,7 @@ export class Visit {
   }
 
   /** What was given in a form of this page that was refused; null if it was not. */
-  givenIn(form: string): Record<string, string> | null {
+  givenIn(form: string): Texts | null {
     return this.refusal?.form === form ? this.refusal.given : null;
   }
 
@@ -242,7 +242,7 @@ export function faultText({ errors, detail }: Problem): string {
 }
 
 /** The fault belongs to the field that it names, otherwise to the first one. */
-function faultsOf({ problem }: Refusal, parts: FormPart[]): Record<string, string> {
+function faultsOf({ problem }: Refusal, parts: FormPart[]): Texts {
   const fault = faultText(problem);
   const names = parts.flatMap((part) => ('name' in part ? part.name : []));
   const [faulty = ''] = [...names.filter((name) => fault.startsWith(`The ${name} `)), ...names];

@@ -4,7 +4,7 @@ import { digestToken } from '../../../auth/tokens/token.js';
 import { isDatabaseDown } from '../../../database/sql.js';
 import type { HttpRequest, HttpResponse } from '../../../http/exchange.js';
 import type { Html } from '../../../http/html.js';
-import { hiddenField } from '../../../http/pages/fields.js';
+import { hiddenField, type Texts } from '../../../http/pages/fields.js';
 import { FORM_FIELD } from '../../../http/pages/form.js';
 import { isOfOtherSite, isSealed, seal, TokenCookie } from '../../../http/pages/form-token.js';
 import type { Visit } from '../../../http/pages/site.js';
@@ -94,7 +94,7 @@ export abstract class BrowserSessions<Owner extends object> {
   }
 
   /** Whether this browser got the form with these fields before the sign-in, from this page. */
-  isOwnForm({ request, path }: Visit, fields: Record<string, string>): boolean {
+  isOwnForm({ request, path }: Visit, fields: Texts): boolean {
     const browser = this.read(request, 'form');
     return browser !== null && isSealed(browser, path, fields[FORM_FIELD], FORM_AGE_MS);
   }

@@ -8,7 +8,7 @@ import { type Field, hrefOf } from '../../../http/pages/fields.js';
 import { PASSWORD_PATH, SIGN_IN_PATH } from '../frame/frame.js';
 import { listPage } from '../../../http/pages/list.js';
 import { definePage, type View, type Visit } from '../../../http/pages/site.js';
-import { type Columns, copiedId, facts, notice, STATE, stateOf, time } from '../../../http/pages/parts.js';
+import { copiedId, facts, notice, STATE, stateOf, time } from '../../../http/pages/parts.js';
 
 const PATH = '/ops/operators';
 /** About 119 random bits. */
@@ -33,9 +33,29 @@ export class OperatorsPages {
         const first = { name: this.operators.firstName, role: 'operator' as const, disabledAt: null, createdAt: null };
         return { rows: [first, ...(await this.operators.list())], next: null };
       },
-      columns: COLUMNS,
+      columns: {
+        Name: {
+          value: 'name',
+          cell: ({ name, createdAt }) =>
+            createdAt === null ? name : html`<a href="${PATH}/${encodeURIComponent(name)}">${name}</a>`,
+        },
+        Role: 'role',
+        State: STATE,
+        Created: {
+          time: 'createdAt',
+          cell: ({ createdAt }) => time(createdAt) ?? html`<span class="dim">from OPS_USER</span>`,
+        },
+      },
       nothing: ['', ''],
-      under: newOperator,
+      under: (visit) =>
+        visit.mayChange &&
+        html`<section class="card">
+          <h2>New operator</h2>
+          <p class="dim">
+            The next page shows a password, once. The operator should change it after the first sign-in.
+          </p>
+          ${visit.form('create')}
+        </section>`,
       actions: {
         create: {
           at: '',
@@ -53,12 +73,32 @@ export class OperatorsPages {
         },
       },
     }),
-    definePage<Operator>({
+    definePage({
       path: `${PATH}/:name`,
       read: ({ id }) => this.operators.get(id),
-      show: (visit, operator) => ({
-        title: `Operator ${operator.name}`,
-        body: operatorPage(visit, operator),
+      show: (visit, { name, role, createdAt, disabledAt }) => ({
+        title: `Operator ${name}`,
+        body: html`<section class="card">
+            ${facts({
+              State: stateOf(disabledAt),
+              Role: ROLES[role],
+              Created: time(createdAt),
+              Disabled: time(disabledAt),
+              Changes: html`<a href="${hrefOf('/ops/audit', { actor: `operator:${name}` })}">in the audit</a>`,
+            })}
+          </section>
+          ${
+            isOwn(visit)
+              ? html`<p>
+                  This is you. <a href="${PASSWORD_PATH}">Change your password</a>. Another operator can change the
+                  rest.
+                </p>`
+              : visit.forms({
+                  Role: ['role'],
+                  Password: ['password'],
+                  Access: [disabledAt === null ? 'disable' : 'enable'],
+                })
+          }`,
       }),
       actions: {
         role: {
@@ -87,52 +127,8 @@ export class OperatorsPages {
   ];
 }
 
-const operatorPage = (visit: Visit, { name, role, createdAt, disabledAt }: Operator) =>
-  html`<section class="card">
-      ${facts({
-        State: stateOf(disabledAt),
-        Role: ROLES[role],
-        Created: time(createdAt),
-        Disabled: time(disabledAt),
-        Changes: html`<a href="${hrefOf('/ops/audit', { actor: `operator:${name}` })}">in the audit</a>`,
-      })}
-    </section>
-    ${
-      isOwn(visit)
-        ? html`<p>
-            This is you. <a href="${PASSWORD_PATH}">Change your password</a>. Another operator can change the rest.
-          </p>`
-        : visit.forms({
-            Role: ['role'],
-            Password: ['password'],
-            Access: [disabledAt === null ? 'disable' : 'enable'],
-          })
-    }`;
-
 /** `createdAt` is null for the operator whom the settings name. */
 type Listed = Pick<Operator, 'name' | 'role' | 'disabledAt'> & { createdAt: number | null };
-
-const COLUMNS: Columns<Listed> = {
-  Name: {
-    value: 'name',
-    cell: ({ name, createdAt }) =>
-      createdAt === null ? name : html`<a href="${PATH}/${encodeURIComponent(name)}">${name}</a>`,
-  },
-  Role: 'role',
-  State: STATE,
-  Created: {
-    time: 'createdAt',
-    cell: ({ createdAt }) => (createdAt === null ? html`<span class="dim">from OPS_USER</span>` : time(createdAt)),
-  },
-};
-
-const newOperator = (visit: Visit) =>
-  visit.mayChange &&
-  html`<section class="card">
-    <h2>New operator</h2>
-    <p class="dim">The next page shows a password, once. The operator should change it after the first sign-in.</p>
-    ${visit.form('create')}
-  </section>`;
 
 const roleField = (value: OperatorRole): Field => ({ name: 'role', label: 'Role', value, options: ROLES });
 

@@ -5,7 +5,7 @@ import { Html, html } from '../../../http/html.js';
 import type { Rate } from '../../../values/duration.js';
 import { MAX_EMAIL_LENGTH } from '../../../values/email-address.js';
 import { NOTIFY_URL_MAX_LENGTH } from '../../../values/urls/notify-url.js';
-import { checkField, type FormPart, hrefOf } from '../../../http/pages/fields.js';
+import { checkField, type FormPart, hrefOf, type Texts } from '../../../http/pages/fields.js';
 import type { Visit } from '../../../http/pages/site.js';
 import {
   type Columns,
@@ -178,7 +178,7 @@ export const applicationParts = ({ redirectUris, grantTypes, isTrusted }: Applic
 
 export type Application = ReturnType<typeof applicationFields>;
 
-export const applicationFields = (fields: Record<string, string>) => ({
+export const applicationFields = (fields: Texts) => ({
   redirectUris: (fields.redirectUris ?? '').split(/\s+/).filter((uri) => uri !== ''),
   grantTypes: GRANT_TYPES.filter((grant) => fields[`grant.${grant}`] === 'yes'),
   isTrusted: fields.isTrusted === 'yes',

@@ -5,7 +5,7 @@ import { ClientAccount } from '../../../account/client-account.js';
 import { ClientApplications } from '../../../clients/client-applications.js';
 import { ClientsService } from '../../../clients/clients.service.js';
 import { SecretRotation } from '../../../clients/secrets/secret-rotation.js';
-import { checkField } from '../../../http/pages/fields.js';
+import { checkField, type Texts } from '../../../http/pages/fields.js';
 import { unprocessable } from '../../../http/problem.js';
 import { parseDuration } from '../../../values/duration.js';
 import { TestNotifications } from '../../../webhooks/api/test-notifications.js';
@@ -184,11 +184,7 @@ export class ClientPages {
     return this.audit.record({ action, subject: `client:${idOf(visit)}`, actor: visit.actor });
   }
 
-  private async rotate(
-    form: keyof typeof OVERLAPS,
-    { overlap = '', revokeTokens }: Record<string, string>,
-    visit: Visit,
-  ) {
+  private async rotate(form: keyof typeof OVERLAPS, { overlap = '', revokeTokens }: Texts, visit: Visit) {
     if (!Object.hasOwn(OVERLAPS[form], overlap)) throw unprocessable('choose how long the old secret is used');
     const { actor, viewer } = visit;
     const keptSession = digestToken(viewer?.session ?? '');

@@ -7,7 +7,7 @@ import { Problem } from '../../../http/problem.js';
 import { type ResolvedOptions, USHER_OPTIONS } from '../../../usher.options.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
 import { boundedCount } from '../../../database/statements/bounded-search.js';
-import { checkField, type FormPart, refilled, searchField } from '../../../http/pages/fields.js';
+import { checkField, type FormPart, refilled, searchField, type Texts } from '../../../http/pages/fields.js';
 import { listPage, MAX_COUNTED, type Part } from '../../../http/pages/list.js';
 import { postForm } from '../../../http/pages/form.js';
 import { faultText, type Page, type View, type Visit } from '../../../http/pages/site.js';
@@ -77,7 +77,7 @@ export class ClientsPages {
    * All fields are checked first, so that a faulty one creates no client. Answers with the page itself, because no other
    * page may ever show the secret.
    */
-  private async create(fields: Record<string, string>, visit: Visit) {
+  private async create(fields: Texts, visit: Visit) {
     const [name = '', notifyUrl = '', contact = ''] = [fields.name, fields.notifyUrl, fields.contact].map((text) =>
       text?.trim(),
     );
@@ -110,8 +110,8 @@ const isUnusual = ({ redirectUris, grantTypes }: Application) =>
   redirectUris.length > 0 || grantTypes.length !== 2 || grantTypes.includes('authorization_code');
 
 /** What is wrong with the fields of a form, by their names. Each check throws a {@link Problem} if its field is faulty. */
-function faultsOf(checks: Record<string, () => unknown>): Record<string, string> {
-  const faults: Record<string, string> = {};
+function faultsOf(checks: Record<string, () => unknown>): Texts {
+  const faults: Texts = {};
   for (const [name, check] of Object.entries(checks)) {
     try {
       check();
@@ -126,7 +126,7 @@ function faultsOf(checks: Record<string, () => unknown>): Record<string, string>
 const SAME_NAME = 'There is already a client with this name. Give another name, or tick the box below.';
 
 /** The form for a new client: empty, or with what was refused. */
-function newClient({ request }: Visit, refused: Record<string, string> | null, faults: Record<string, string>): View {
+function newClient({ request }: Visit, refused: Texts | null, faults: Texts): View {
   const parts: FormPart[] = [
     { ...CLIENT_FIELDS.name, hint: 'It is only shown to people.' },
     {

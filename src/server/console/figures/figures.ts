@@ -1,3 +1,4 @@
+import type { Texts } from '../../../http/pages/fields.js';
 import { html } from '../../../http/html.js';
 import type { Quantile } from '../../../webhooks/figures/delivery-figure.entity.js';
 import { type Figures, figuresOf, type Sums } from '../../../webhooks/figures/delivery-figures.js';
@@ -52,8 +53,7 @@ export const RANGES: Range[] = [
   { key: '30d', name: 'Last 30 days', periodMs: DAY_MS, periods: 30 },
 ];
 
-export const rangeOf = ({ range }: Record<string, string>): Range =>
-  RANGES.find(({ key }) => key === range) ?? LAST_DAY;
+export const rangeOf = ({ range }: Texts): Range => RANGES.find(({ key }) => key === range) ?? LAST_DAY;
 
 /** For figures that are counted by hour: the last hour becomes the present hour and the one before. */
 export const inHours = (range: Range): Range =>

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { type ConnectedApplication, ConnectedApplications } from '../../../auth/authorize/connected-applications.js';
+import { ConnectedApplications } from '../../../auth/authorize/connected-applications.js';
 import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../../auth/sign-in/passwords.js';
 import { html } from '../../../http/html.js';
 import { MAX_MEMBER_NAME_LENGTH, Member } from '../../../members/member.entity.js';
@@ -8,7 +8,7 @@ import { boundedCount } from '../../../database/statements/bounded-search.js';
 import { type Field, hrefOf, searchField } from '../../../http/pages/fields.js';
 import { listPage, MAX_COUNTED } from '../../../http/pages/list.js';
 import { copiedId, facts, STATE, stateSince, table, time } from '../../../http/pages/parts.js';
-import { definePage, type Visit } from '../../../http/pages/site.js';
+import { definePage } from '../../../http/pages/site.js';
 import { clientLink, memberLink } from '../frame/links.js';
 import { MemberDirectory } from './member-directory.js';
 
@@ -59,13 +59,32 @@ export class MembersPages {
         },
       },
     }),
-    definePage<MemberDetails>({
+    definePage({
       path: `${PATH}/:id`,
       read: async ({ id }) => ({
         member: await this.directory.get(id),
         applications: await this.applications.list(id),
       }),
-      show: (visit, details) => ({ title: details.member.name, body: memberPage(visit, details) }),
+      show: (visit, { member: { id, name, createdAt, disabledAt }, applications }) => ({
+        title: name,
+        body: html`<section class="card">
+            ${facts({ State: stateSince(disabledAt), Id: copiedId(id), Created: time(createdAt) })}
+            <p class="actions">
+              <a class="button" href="${hrefOf('/ops/audit', { subject: `member:${id}` })}">Audit of this member</a>
+            </p>
+          </section>
+          <h2>Connected applications</h2>
+          ${table(
+            {
+              Client: ({ clientId, name }) => clientLink({ id: clientId, name }),
+              Since: { time: 'givenAt' },
+            },
+            applications,
+            'The applications that may act for this member will be here.',
+          )}
+          ${applications.length > 0 && visit.form('withdraw')}
+          ${visit.forms({ Password: ['set-password'], Access: [disabledAt === null ? 'disable' : 'enable'] })}`,
+      }),
       notices: { create: 'The member is created.' },
       actions: {
         withdraw: {
@@ -122,27 +141,3 @@ const passwordField = (label: string): Field => ({
   hint: `${MIN_PASSWORD_LENGTH} to ${MAX_PASSWORD_LENGTH} characters`,
   isRequired: true,
 });
-
-interface MemberDetails {
-  member: Member;
-  applications: ConnectedApplication[];
-}
-
-const memberPage = (visit: Visit, { member, applications }: MemberDetails) =>
-  html`<section class="card">
-      ${facts({ State: stateSince(member.disabledAt), Id: copiedId(member.id), Created: time(member.createdAt) })}
-      <p class="actions">
-        <a class="button" href="${hrefOf('/ops/audit', { subject: `member:${member.id}` })}">Audit of this member</a>
-      </p>
-    </section>
-    <h2>Connected applications</h2>
-    ${table(
-      {
-        Client: ({ clientId, name }) => clientLink({ id: clientId, name }),
-        Since: { time: 'givenAt' },
-      },
-      applications,
-      'The applications that may act for this member will be here.',
-    )}
-    ${applications.length > 0 && visit.form('withdraw')}
-    ${visit.forms({ Password: ['set-password'], Access: [member.disabledAt === null ? 'disable' : 'enable'] })}`;

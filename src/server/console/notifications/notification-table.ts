@@ -1,3 +1,4 @@
+import type { Texts } from '../../../http/pages/fields.js';
 import { html } from '../../../http/html.js';
 import { ID } from '../../../values/identifier.js';
 import { hostOf } from '../../../values/urls/notify-url.js';
@@ -71,7 +72,7 @@ const checkbox = (id: string, isChecked: boolean) =>
     aria-label="Select the notification ${id}"
   />`;
 
-export const selectedIds = (fields: Record<string, string>): string[] =>
+export const selectedIds = (fields: Texts): string[] =>
   Object.keys(fields)
     .filter((name) => name.startsWith(SELECTED))
     .map((name) => name.slice(SELECTED.length))

@@ -74,7 +74,7 @@ export class ReceiversPages {
       nothing: [`No attempts in this range. ${SHOWN_HERE}`, 'No attempts at a host with this text in this range.'],
       isLive: true,
     }),
-    definePage<HostDetails>({
+    definePage({
       path: `${PATH}/:host`,
       read: (visit) => this.data.of(hostOf(visit), rangeOf(visit.query)),
       show: (visit, details) => ({
@@ -89,22 +89,24 @@ export class ReceiversPages {
             const options = Object.fromEntries(known(clients).map(({ id, name }) => [id, name ?? id]));
             return [{ name: 'client', label: 'Client', options, hint: TEST_HINT }];
           },
-          answer: ({ client = '' }, visit) => this.test(client, visit),
+          // The result is not stored, so the answer itself shows it.
+          answer: async ({ client = '' }, visit) => {
+            const host = hostOf(visit);
+            const url = (await this.data.at(host, [client])).urls.get(client);
+            if (!url) throw unprocessable('The client has no Notify URL at this host; choose another one');
+            const result = await this.tests.sendTo({ id: client }, url);
+            await this.audit.record({
+              action: 'webhook.tested',
+              subject: `client:${client}`,
+              actor: visit.actor,
+              detail: { host, outcome: result.outcome },
+            });
+            return visit.show(testOutcome(result));
+          },
         },
       },
     }),
   ];
-
-  /** Its result is not stored, so the answer itself shows it. */
-  private async test(client: string, visit: Visit) {
-    const host = hostOf(visit);
-    const url = (await this.data.at(host, [client])).urls.get(client);
-    if (!url) throw unprocessable('The client has no Notify URL at this host; choose another one');
-    const result = await this.tests.sendTo({ id: client }, url);
-    const detail = { host, outcome: result.outcome };
-    await this.audit.record({ action: 'webhook.tested', subject: `client:${client}`, actor: visit.actor, detail });
-    return visit.show(testOutcome(result));
-  }
 }
 
 function hostPage(visit: Visit, { range, points, before, clients, answers, concerned, paused }: HostDetails) {
