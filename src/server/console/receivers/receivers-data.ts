@@ -43,14 +43,16 @@ export class ReceiversData {
     const { manager } = this.dataSource;
     const now = await databaseNow(manager);
     const since = beginOf(inHours(range), now);
-    const hosts = await this.figures.hosts(since, now, MAX_HOSTS);
-    const earlier = await this.figures.hosts(beginOf(inHours(range), since - 1), since, MAX_HOSTS);
+    const [hosts, earlier, failing] = await Promise.all([
+      this.figures.hosts(since, now, MAX_HOSTS),
+      this.figures.hosts(beginOf(inHours(range), since - 1), since, MAX_HOSTS, false),
+      manager.find(FailingHost, {
+        where: { ...ALARMING, lastFailedAt: MoreThan(since) },
+        order: { failingSince: 'DESC' },
+        take: 1_000,
+      }),
+    ]);
     const before = new Map(earlier.map(({ host, figures }) => [host, figures]));
-    const failing = await manager.find(FailingHost, {
-      where: { ...ALARMING, lastFailedAt: MoreThan(since) },
-      order: { failingSince: 'DESC' },
-      take: 1_000,
-    });
     // The map keeps the last entry of each host, which is the failure that began first.
     const byHost = new Map(failing.map((row) => [row.host, row]));
     return hosts.map((one) => ({ ...one, failing: byHost.get(one.host) ?? null, before: before.get(one.host) }));
@@ -61,8 +63,12 @@ export class ReceiversData {
     const { manager } = this.dataSource;
     const now = await databaseNow(manager);
     const since = beginOf(range, now);
-    const sums = await this.figures.ofHost(host, beginOf(range, since - 1), range.periodMs);
-    const found = await this.figures.clientsOf(host, since, MAX_CLIENTS);
+    const [sums, found, concerned, paused] = await Promise.all([
+      this.figures.ofHost(host, beginOf(range, since - 1), range.periodMs),
+      this.figures.clientsOf(host, since, MAX_CLIENTS),
+      this.pauses.clientsAt(host),
+      this.pauses.find(`host:${host}`),
+    ]);
     const ids = found.map(({ clientId }) => clientId);
     const { newest, urls } = await this.at(host, ids);
     const failing = await manager.find(FailingHost, {
@@ -77,8 +83,8 @@ export class ReceiversData {
     return {
       host,
       range: shown,
-      concerned: await this.pauses.clientsAt(host),
-      paused: await this.pauses.find(`host:${host}`),
+      concerned,
+      paused,
       points: pointsOf(range, now, sums),
       before: figuresOfPoints(pointsOf(range, since - 1, sums)),
       clients: await withClients(manager, clients),
