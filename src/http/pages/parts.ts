@@ -77,7 +77,7 @@ export const sentence = (detail: string): string =>
   detail.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase()).replace(/([^.?!])$/, '$1.');
 
 /** A message at the top of a page. Screen readers announce a bad one at once. */
-export const notice = (kind: Kind, content: Html | string, action: Html | null = null) =>
+export const notice = (kind: Kind, content: Html | string, action?: Html | null) =>
   html`<div class="note ${kind}" role="${kind === 'bad' ? 'alert' : 'status'}">
     <p>${content}</p>
     ${action}

@@ -17,7 +17,9 @@ export const webhookLink = (id: string, home = CONSOLE) =>
 
 /** `host` is the host of a Notify URL, with its port if it has one. Only the console has a page about it. */
 export const receiverLink = (host: string, home = CONSOLE) =>
-  home === CONSOLE ? html`<a href="/ops/receivers/${encodeURIComponent(host)}">${host}</a>` : html`${host}`;
+  home === CONSOLE ? html`<a href="${receiverPath(host)}">${host}</a>` : html`${host}`;
+
+export const receiverPath = (host: string): string => `/ops/receivers/${encodeURIComponent(host)}`;
 
 export const orderLink = (referenceId: string, home = CONSOLE) =>
   html`<span class="id"

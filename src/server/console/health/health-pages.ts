@@ -19,7 +19,7 @@ import { locationsOf } from '../../startup-banner.js';
 import { shownMs } from '../figures/figures.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
 import { duration, emptyState, facts, notice, statusBadge, table } from '../../../http/pages/parts.js';
-import { bad, type Problem, problemNotice, problemsOf, queueTable, type State, warning } from '../overview/problems.js';
+import { bad, problemsOf, queueTable, type State, warning } from '../overview/problems.js';
 
 /** Below the time after which a {@link CachedQuery} gives up, so that the page has the reason. */
 const ANSWER_MS = 1_500;
@@ -97,7 +97,7 @@ function healthPage(state: HealthState, config: Config) {
   const missing = database?.answer?.missingMigrations;
   const locations = locationsOf(config);
   const { heap_size_limit, used_heap_size } = getHeapStatistics();
-  return html`${faults.length > 0 ? faults.map(problemNotice) : notice('good', 'No fault is known.')}
+  return html`${faults.length > 0 ? faults : notice('good', 'No fault is known.')}
     <div class="columns">
       <section class="card">
         <h2>Versions</h2>
@@ -197,7 +197,7 @@ function settingsTable(config: Config, { unencrypted, webhookProxy }: ReturnType
 const MAX_CLOCK_MS = 5_000;
 const MIN_FREE_DISK = 1_000_000_000;
 
-function faultsOf(state: HealthState): Problem[] {
+function faultsOf(state: HealthState) {
   const { database, freeDisk, ownId } = state;
   const processes = state.processes?.processes ?? [];
   const alive = processes.filter(({ isAlive }) => isAlive);

@@ -45,6 +45,7 @@ interface FilterValues {
   reason: DiagnosisCode;
   since: number;
   until: number;
+  endedSince: number;
   order: string;
   resend: string;
 }
@@ -60,6 +61,7 @@ export const FILTER_FIELDS: FilterFields<FilterValues> = {
   reason: choice('Reason', REASONS as Record<DiagnosisCode, string>),
   since: moment('Created since'),
   until: moment('Created before'),
+  endedSince: moment('Ended since'),
   order: {
     label: 'Order key',
     read: (text) => (ReferenceId.safeParse(text).success ? text : null),

@@ -196,9 +196,10 @@ const cut = (next: string) =>
     may match; continue with “Search further”, or give a client, a status or a time.`,
   );
 
-const exactly = ({ since, until, clientId }: WebhookCriteria) => ({
+const exactly = ({ since, until, endedSince = null, clientId }: WebhookCriteria) => ({
   since: exact(since),
   until: exact(until),
+  endedSince: exact(endedSince),
   client: clientId ?? '',
 });
 

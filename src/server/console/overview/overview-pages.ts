@@ -20,7 +20,7 @@ import { pauseActions } from '../receivers/receiver-parts.js';
 import { searchHref } from '../search/search-pages.js';
 import { alarming, atLeast, failingTable, type LossRow } from './failing-clients.js';
 import { isAlarming, MAX_PENDING, OverviewData } from './overview-data.js';
-import { problemNotice, problemsOf, queueTable, shownCount, type ShownQueue, type State } from './problems.js';
+import { problemsOf, queueTable, shownCount, type ShownQueue, type State } from './problems.js';
 
 type Overview = State & Answers<ReturnType<OverviewData['queries']>> & { range: Range };
 
@@ -149,7 +149,7 @@ function verdict(state: Overview, isNew: boolean) {
         !isNew &&
         notice('good', 'Notifications reach their receivers. No fault is known.')
   }
-  ${problems.map(problemNotice)}`;
+  ${problems}`;
 }
 
 function totals({ due, points, losses }: Overview) {
@@ -161,7 +161,7 @@ function totals({ due, points, losses }: Overview) {
     Delivered: delivered,
     'Ended FAILED': [
       losses &&
-        html`<a href="${listHref({ status: 'FAILED', since: new Date(losses.since).toISOString() })}"
+        html`<a href="${listHref({ status: 'FAILED', endedSince: new Date(losses.since).toISOString() })}"
           >${endedFailed}</a
         >`,
       endedFailed ? 'bad' : null,

@@ -192,7 +192,7 @@ test('a client cannot read the request of an operator', async () => {
   await pages.get('/ops/resends/none', 404);
 });
 
-test('the page of a pending notification shows the plan of its attempts, and links the repair of the Notify URL', async () => {
+test('the page of a pending notification shows the plan of its attempts, and links its receiver and the repair for later orders', async () => {
   const patient = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '3', WEBHOOK_RETRY_EVERY: '1h' });
   const client = await patient.client(receiver.url);
   receiver.behaviour = answer(404);
@@ -206,7 +206,10 @@ test('the page of a pending notification shows the plan of its attempts, and lin
   expect(text).toMatch(
     /<strong>2<\/strong> not before <time[^]*<strong>3<\/strong> not before <time[^]*FAILED not before/,
   );
-  expect(text).toContain(`href="/ops/clients/${client.id}#notify-url"`);
+  expect(text).toContain(`href="/ops/clients/${client.id}#notify-url">Repair the Notify URL for later orders</a>`);
+  expect(text).toContain(
+    `href="/ops/receivers/${encodeURIComponent(new URL(receiver.url).host)}">See the receiver</a>`,
+  );
   expect(text).toContain('A test client</a>');
   expect(text).toContain('&quot;transactionId&quot;:&quot;TX-1&quot;');
 });
