@@ -95,6 +95,15 @@ export const checkField = (name: string, label: string, isChecked: boolean): Fie
   value: isChecked ? 'yes' : '',
 });
 
+export const passwordField = (label: string, more: Partial<Field>): Field => ({
+  name: 'password',
+  label,
+  type: 'password',
+  autocomplete: 'new-password',
+  isRequired: true,
+  ...more,
+});
+
 export const hiddenField = (name: string, value: string) =>
   html`<input type="hidden" name="${name}" value="${value}" />`;
 

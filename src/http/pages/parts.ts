@@ -195,14 +195,13 @@ export const facts = (values: Record<string, Content | undefined>) =>
   </dl>`;
 
 /** The state of a client, a member or an operator. */
-export const stateOf = (disabledAt: number | null) => statusBadge(disabledAt === null ? 'active' : 'disabled');
+const stateName = ({ disabledAt }: { disabledAt: number | null }) => (disabledAt === null ? 'active' : 'disabled');
 
-export const STATE = {
-  value: ({ disabledAt }: { disabledAt: number | null }) => (disabledAt === null ? 'active' : 'disabled'),
-  cell: ({ disabledAt }: { disabledAt: number | null }) => stateOf(disabledAt),
-};
+export const stateOf = (row: { disabledAt: number | null }) => statusBadge(stateName(row));
 
-export const stateSince = (disabledAt: number | null) =>
-  html`${stateOf(disabledAt)}${disabledAt && html` since ${time(disabledAt)}`}`;
+export const STATE = { value: stateName, cell: stateOf };
+
+export const stateSince = (row: { disabledAt: number | null }) =>
+  html`${stateOf(row)}${row.disabledAt && html` since ${time(row.disabledAt)}`}`;
 
 export const copiedId = (id: string) => html`<span class="id">${id} ${copyButton(id)}</span>`;

@@ -80,7 +80,7 @@ export class OperatorsPages {
         title: `Operator ${name}`,
         body: html`<section class="card">
             ${facts({
-              State: stateOf(disabledAt),
+              State: stateOf({ disabledAt }),
               Role: ROLES[role],
               Created: time(createdAt),
               Disabled: time(disabledAt),

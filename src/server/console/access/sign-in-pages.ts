@@ -5,7 +5,7 @@ import { html } from '../../../http/html.js';
 import { unprocessable } from '../../../http/problem.js';
 import { OperatorSessions } from '../../../operators/operator-sessions.js';
 import { OperatorsService } from '../../../operators/operators.service.js';
-import { hiddenField, type Texts } from '../../../http/pages/fields.js';
+import { hiddenField, passwordField, type Texts } from '../../../http/pages/fields.js';
 import { PASSWORD_PATH, SIGN_IN_PATH, SIGN_OUT_PATH } from '../frame/frame.js';
 import type { Page, View, Visit } from '../../../http/pages/site.js';
 import { notice } from '../../../http/pages/parts.js';
@@ -57,22 +57,11 @@ export class SignInPages {
           at: '',
           button: 'Change password',
           fields: () => [
-            {
-              name: 'current',
-              label: 'Current password',
-              type: 'password',
-              autocomplete: 'current-password',
-              isRequired: true,
-            },
-            {
-              name: 'password',
-              label: 'New password',
-              type: 'password',
-              autocomplete: 'new-password',
+            passwordField('Current password', { name: 'current', autocomplete: 'current-password' }),
+            passwordField('New password', {
               maxLength: MAX_PASSWORD_LENGTH,
-              isRequired: true,
               hint: `At least ${MIN_PASSWORD_LENGTH} characters. Your other sessions end.`,
-            },
+            }),
           ],
           kind: 'primary',
           isForViewers: true,

@@ -36,20 +36,36 @@ export const clientPage = (visit: Visit, details: ClientDetails, links: PortalLi
     <h2>Orders</h2>
     ${table(orderColumns(), details.orders, 'Its orders will be here.')}
     <h2>Members</h2>
-    ${table(MEMBERS, details.members, 'The members for whom it may act will be here.')}
+    ${table(
+      {
+        Member: ({ ownerId, name }) => (name === undefined ? ownerId : memberLink({ id: ownerId, name })),
+        Since: { time: 'givenAt' },
+      },
+      details.members,
+      'The members for whom it may act will be here.',
+    )}
     <h2>Notify URLs</h2>
     ${table(urls(visit), details.urlChanges, 'Changes of the Notify URL will be here.')}
     <h2>Sign-in failures</h2>
-    ${table(FAILURES, details.signInFailures, 'Wrong secrets will be here, counted once a minute.')}
+    ${table(
+      {
+        When: { time: 'createdAt' },
+        From: ({ address }) => address ?? 'several addresses',
+        Wrong: { number: ({ detail }) => String(detail.failed ?? 0) },
+        'Refused by the limit': { number: ({ detail }) => String(detail.blocked ?? 0) },
+      },
+      details.signInFailures,
+      'Wrong secrets will be here, counted once a minute.',
+    )}
     ${portalSection(visit, links)} ${changes(visit, details)}`;
 
 /** Also at the top of the portal, without what operators do. */
 export function summary(visit: Visit, { client, account, isTrusted, pending, limits }: ClientDetails) {
-  const { id, notifyUrl, contact, createdAt, disabledAt } = client;
+  const { id, notifyUrl, contact, createdAt } = client;
   const most = limits.pendingWebhookLimit;
   return html`<section class="card">
     ${facts({
-      State: stateSince(disabledAt),
+      State: stateSince(client),
       Id: copiedId(id),
       Created: time(createdAt),
       'Notify URL': notifyUrl ?? html`none: only orders with a Notify URL of their own are notified`,
@@ -104,11 +120,6 @@ export const orderColumns = (home?: string): Columns<ClientDetails['orders'][num
   Created: { time: 'createdAt' },
 });
 
-const MEMBERS: Columns<ClientDetails['members'][number]> = {
-  Member: ({ ownerId, name }) => (name === undefined ? ownerId : memberLink({ id: ownerId, name })),
-  Since: { time: 'givenAt' },
-};
-
 const urls = ({ path, mayChange }: Visit): Columns<AuditEvent> => ({
   When: { time: 'createdAt' },
   Who: 'actor',
@@ -121,13 +132,6 @@ const urls = ({ path, mayChange }: Visit): Columns<AuditEvent> => ({
         : null,
   }),
 });
-
-const FAILURES: Columns<AuditEvent> = {
-  When: { time: 'createdAt' },
-  From: ({ address }) => address ?? 'several addresses',
-  Wrong: { number: ({ detail }) => String(detail.failed ?? 0) },
-  'Refused by the limit': { number: ({ detail }) => String(detail.blocked ?? 0) },
-};
 
 /** During a rotation the new secret can be replaced, and the old one can be ended. */
 const secretForms = ({ secrets }: ClientDetails['account']) =>

@@ -43,8 +43,8 @@ export class ClientsPages {
         Id: { value: 'id', cell: ({ id }) => shortId(id) },
         State: {
           value: ({ disabledAt, failingSince }) => (disabledAt ? 'disabled' : failingSince ? 'failing' : 'active'),
-          cell: ({ disabledAt, failingSince }) =>
-            html`${stateOf(disabledAt)}${failingSince && html` ${statusBadge('failing')} since ${time(failingSince)}`}`,
+          cell: (client) =>
+            html`${stateOf(client)}${client.failingSince && html` ${statusBadge('failing')} since ${time(client.failingSince)}`}`,
         },
         Receiver: {
           value: ({ notifyUrl }) => notifyUrl && hostOf(notifyUrl),

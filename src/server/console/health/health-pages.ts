@@ -17,7 +17,7 @@ import { type Answers, answersOf, CachedQuery } from '../../health/cached-query.
 import { type Config, SERVER_CONFIG } from '../../settings/settings.js';
 import { locationsOf } from '../../startup-banner.js';
 import { shownMs } from '../figures/figures.js';
-import type { Page, View, Visit } from '../../../http/pages/site.js';
+import type { Page } from '../../../http/pages/site.js';
 import { duration, emptyState, facts, notice, statusBadge, table } from '../../../http/pages/parts.js';
 import { bad, problemsOf, queueTable, type State, warning } from '../overview/problems.js';
 
@@ -36,7 +36,16 @@ export class HealthPages {
     /** Free bytes where an embedded database is; null elsewhere. */
     freeDisk: new CachedQuery(() => this.readFreeDisk()),
   };
-  readonly pages: Page[] = [{ path: '/ops/health', show: (visit) => this.show(visit) }];
+  readonly pages: Page[] = [
+    {
+      path: '/ops/health',
+      show: async ({ request }) => {
+        const answers = await answersOf({ ...this.queries, ...this.backlog.queries });
+        const body = healthPage({ ...answers, request, ownId: this.list.id }, this.config);
+        return { title: 'Health', body, isLive: true };
+      },
+    },
+  ];
 
   constructor(
     @Inject(USHER_DATA_SOURCE) private readonly dataSource: DataSource,
@@ -45,12 +54,6 @@ export class HealthPages {
     private readonly list: ProcessList,
     @Inject(SERVER_CONFIG) private readonly config: Config,
   ) {}
-
-  private async show({ request }: Visit): Promise<View> {
-    const answers = await answersOf({ ...this.queries, ...this.backlog.queries });
-    const body = healthPage({ ...answers, request, ownId: this.list.id }, this.config);
-    return { title: 'Health', body, isLive: true };
-  }
 
   private async readDatabase() {
     const startedAt = performance.now();

@@ -5,7 +5,7 @@ import { html } from '../../../http/html.js';
 import { MAX_MEMBER_NAME_LENGTH, Member } from '../../../members/member.entity.js';
 import { MembersService } from '../../../members/members.service.js';
 import { boundedCount } from '../../../database/statements/bounded-search.js';
-import { type Field, hrefOf, searchField } from '../../../http/pages/fields.js';
+import { hrefOf, passwordField, searchField } from '../../../http/pages/fields.js';
 import { listPage, MAX_COUNTED } from '../../../http/pages/list.js';
 import { copiedId, facts, STATE, stateSince, table, time } from '../../../http/pages/parts.js';
 import { definePage } from '../../../http/pages/site.js';
@@ -50,7 +50,7 @@ export class MembersPages {
         create: {
           at: '',
           button: 'Create the member',
-          fields: () => [NAME, passwordField('Password')],
+          fields: () => [NAME, passwordField('Password', PASSWORD_HINT)],
           kind: 'primary',
           answer: async ({ name = '', password = '' }, { actor }) => {
             const { id } = await this.members.create(name.trim(), password, actor);
@@ -68,7 +68,7 @@ export class MembersPages {
       show: (visit, { member: { id, name, createdAt, disabledAt }, applications }) => ({
         title: name,
         body: html`<section class="card">
-            ${facts({ State: stateSince(disabledAt), Id: copiedId(id), Created: time(createdAt) })}
+            ${facts({ State: stateSince({ disabledAt }), Id: copiedId(id), Created: time(createdAt) })}
             <p class="actions">
               <a class="button" href="${hrefOf('/ops/audit', { subject: `member:${id}` })}">Audit of this member</a>
             </p>
@@ -102,7 +102,7 @@ export class MembersPages {
         },
         'set-password': {
           button: 'Set the password',
-          fields: () => [passwordField('New password')],
+          fields: () => [passwordField('New password', PASSWORD_HINT)],
           hint: 'This ends the member’s sessions, and withdraws the access of all applications.',
           done: 'The password is set.',
           run: async ({ password = '' }, { id, actor }) =>
@@ -133,11 +133,4 @@ const NAME = {
   isRequired: true,
 };
 
-const passwordField = (label: string): Field => ({
-  name: 'password',
-  label,
-  type: 'password',
-  autocomplete: 'new-password',
-  hint: `${MIN_PASSWORD_LENGTH} to ${MAX_PASSWORD_LENGTH} characters`,
-  isRequired: true,
-});
+const PASSWORD_HINT = { hint: `${MIN_PASSWORD_LENGTH} to ${MAX_PASSWORD_LENGTH} characters` };
