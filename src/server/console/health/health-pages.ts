@@ -4,7 +4,7 @@ import { getHeapStatistics } from 'node:v8';
 import { Inject, Injectable } from '@nestjs/common';
 import type { Cluster, Redis } from 'ioredis';
 import type { DataSource } from 'typeorm';
-import { type ListedProcess, ProcessList } from '../../../clients/keys/processes.js';
+import { ProcessList } from '../../../clients/keys/processes.js';
 import { USHER_DATA_SOURCE } from '../../../database/data-source.js';
 import { clockOf } from '../../../database/database-clock.js';
 import { pendingMigrations, usherMigrations } from '../../../database/migrator.js';
@@ -41,8 +41,8 @@ export class HealthPages {
       path: '/ops/health',
       show: async ({ request }) => {
         const answers = await answersOf({ ...this.queries, ...this.backlog.queries });
-        const body = healthPage({ ...answers, request, ownId: this.list.id }, this.config);
-        return { title: 'Health', body, isLive: true };
+        const state = { ...answers, request, ownId: this.list.id };
+        return { title: 'Health', body: healthPage(state, this.config), isLive: true };
       },
     },
   ];
@@ -60,8 +60,8 @@ export class HealthPages {
     const [row] = await this.dataSource.query<{ version: string }[]>('SELECT VERSION() AS version');
     const answerMs = performance.now() - startedAt;
     const { clockAheadMs } = await clockOf(this.dataSource);
-    const missingMigrations = await pendingMigrations(this.dataSource);
-    return { version: row?.version, answerMs, clockAheadMs, missingMigrations };
+    const version = row?.version;
+    return { version, answerMs, clockAheadMs, missingMigrations: await pendingMigrations(this.dataSource) };
   }
 
   /** `version` is null if the queue is not on Redis. */
@@ -77,9 +77,8 @@ export class HealthPages {
   }
 
   private async readFreeDisk(): Promise<number | null> {
-    const { database } = this.config;
-    if (database.kind !== 'embedded') return null;
-    const { bavail, bsize } = await statfs(database.folder);
+    if (this.config.database.kind !== 'embedded') return null;
+    const { bavail, bsize } = await statfs(this.config.database.folder);
     return bavail * bsize;
   }
 }
@@ -162,21 +161,20 @@ const stateFacts = (server: HealthState['database'] | HealthState['queue']) =>
 
 function processTable({ processes, ownId }: HealthState) {
   if (processes === null) return emptyState('The database does not answer, so the other processes are not known.');
-  const shown = table<ListedProcess>(
-    {
-      Process: ({ id, name }) => html`${name} ${id === ownId && html`<span class="dim">(this one)</span>`}`,
-      State: ({ isAlive }) => (isAlive ? statusBadge('up') : statusBadge('silent', 'warning')),
-      Role: 'role',
-      Version: 'version',
-      Started: { time: 'startedAt' },
-      Seen: { time: 'seenAt' },
-      Clock: ({ clockAheadMs }) => shownClock(clockAheadMs),
-      'Master keys': ({ keyIds }) => keyIds?.join(', ') ?? 'not known',
-    },
-    processes.processes,
-    'No process has written its row yet.',
-  );
-  return html`${shown}
+  return html`${table(
+      {
+        Process: ({ id, name }) => html`${name} ${id === ownId && html`<span class="dim">(this one)</span>`}`,
+        State: ({ isAlive }) => (isAlive ? statusBadge('up') : statusBadge('silent', 'warning')),
+        Role: 'role',
+        Version: 'version',
+        Started: { time: 'startedAt' },
+        Seen: { time: 'seenAt' },
+        Clock: ({ clockAheadMs }) => shownClock(clockAheadMs),
+        'Master keys': ({ keyIds }) => keyIds?.join(', ') ?? 'not known',
+      },
+      processes.processes,
+      'No process has written its row yet.',
+    )}
     <p class="dim">
       Each process of the server, and of an application that embeds Usher, writes its row once a minute. A silent
       process was killed, or cannot reach the database.
