@@ -192,6 +192,17 @@ test('a client cannot read the request of an operator', async () => {
   await pages.get('/ops/resends/none', 404);
 });
 
+test('of a filter by the end, only what has ended since then is sent again', async () => {
+  const client = await usher.client(receiver.url);
+  await insertFailed(client, ['ended-long-ago'], 48);
+  const recent = await insertFailed(client, ['ended-just-now'], 1);
+  const filter = { status: 'UNRESOLVED', client: client.id, endedSince: '24h' };
+  expect(await pages.get(`/ops/notifications?${new URLSearchParams(filter)}`)).toContain('filter again: 1 of 1 client');
+  const { location } = await pages.post('/ops/notifications/resend-all', { ...filter, confirmed: 'yes' });
+  expect(tile(await pages.finished(location), 'Sent again')).toBe('1');
+  expect(await resendsOf(usher, client)).toEqual(new Map(recent.map((id) => [id, 1])));
+});
+
 test('the page of a pending notification shows the plan of its attempts, and links its receiver and the repair for later orders', async () => {
   const patient = await TestUsher.start({ WEBHOOK_MAX_ATTEMPTS: '3', WEBHOOK_RETRY_EVERY: '1h' });
   const client = await patient.client(receiver.url);
